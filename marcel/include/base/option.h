@@ -1,0 +1,54 @@
+/*
+ * Environment options as tables: each module lists its options with name,
+ * kind, default and help; base_option_load() reads and checks them all and
+ * base_option_print() shows them. A nonsense value is an error that names the
+ * variable, the value and what is allowed.
+ */
+#ifndef BASE_OPTION_H
+#define BASE_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <base/compiler.h>
+
+enum base_option_kind {
+	BASE_OPTION_INT,    /* long, min..max */
+	BASE_OPTION_SIZE,   /* long, bytes, with k, m, g; min..max */
+	BASE_OPTION_BOOL,   /* long, 0 or 1 */
+	BASE_OPTION_CHOICE, /* long, index into choices */
+	BASE_OPTION_STRING, /* const char *, from the environment or default */
+};
+
+struct base_option {
+	const char *name; /* of the environment variable */
+	enum base_option_kind kind;
+	const char *fallback;       /* the default, in the same spelling */
+	long min, max;              /* of INT and SIZE */
+	const char *const *choices; /* of CHOICE, ends with NULL */
+	const char *help;           /* one line */
+
+	union { /* the value, after base_option_load() */
+		long value;
+		const char *string;
+	};
+	bool is_set; /* it came from the environment */
+};
+
+/*
+ * Read every option of the table. 0, or -EINVAL after a line on stderr for
+ * each bad one; then the values must not be used.
+ */
+int base_option_load(const char *module, struct base_option *table, size_t n);
+
+/* "NAME=value (default|environment)  help", a line each, on stderr. */
+void base_option_print(const char *module, const struct base_option *table,
+		       size_t n);
+
+/*
+ * Parse a whole decimal number, with k, m, g as powers of 1024 if `suffix`.
+ * 0 or -EINVAL; for options and for tools' arguments alike.
+ */
+int base_parse_long(const char *text, bool suffix, long *out);
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * A lock for short, bounded stretches: no parking, no driver, no user callback
+ * inside. It spins about 1 us and then sleeps on a futex, because the holder
+ * may have lost its CPU. Zero is unlocked.
+ *
+ * Ranks: a thread may only take locks of rising rank; debug builds check it.
+ */
+#ifndef BASE_SPIN_H
+#define BASE_SPIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <base/atomic.h>
+#include <base/compiler.h>
+
+enum base_spin_rank {
+	BASE_RANK_NONE,  /* not checked */
+	BASE_RANK_CORE,  /* nmad's core */
+	BASE_RANK_QUEUE, /* an ltask queue's list */
+	BASE_RANK_SYNC,  /* the guard of a mutex, condition, ... */
+	BASE_RANK_RUNQ,  /* a level's run queue */
+	BASE_RANK_POOL,  /* descriptors, stacks */
+	BASE_RANK_LEAF,  /* nothing is taken inside */
+};
+
+struct base_spin {
+	ATOMIC(uint32_t)
+	word;          /* a: 0 free, 1 held, 2 held and waited for;
+			*    order(spin) */
+	uint32_t rank; /* -: */
+};
+
+#define BASE_SPIN_INIT(r)                                                      \
+	{                                                                      \
+		.rank = (r)                                                    \
+	}
+
+void base_spin_lock_slow(struct base_spin *s);
+void base_spin_unlock_slow(struct base_spin *s);
+
+#ifdef NDEBUG
+static inline void base_spin_rank_push(struct base_spin *s)
+{
+	(void)s;
+}
+
+static inline void base_spin_rank_pop(struct base_spin *s)
+{
+	(void)s;
+}
+#else
+void base_spin_rank_push(struct base_spin *s);
+void base_spin_rank_pop(struct base_spin *s);
+#endif
+
+static inline void base_spin_init(struct base_spin *s, enum base_spin_rank rank)
+{
+	store_relaxed(&s->word, 0);
+	s->rank = rank;
+}
+
+/* True if it was free and is now held. Never spins. */
+static inline bool base_spin_trylock(struct base_spin *s)
+{
+	uint32_t free = 0;
+
+	if (!cas_acquire(&s->word, &free, 1)) /* order(spin), taker's end */
+		return false;
+	base_spin_rank_push(s);
+	return true;
+}
+
+static inline void base_spin_lock(struct base_spin *s)
+{
+	uint32_t free = 0;
+
+	if (unlikely(!cas_acquire(&s->word, &free, 1))) /* order(spin) */
+		base_spin_lock_slow(s);
+	base_spin_rank_push(s);
+}
+
+/* The exchange is the last access to the lock. */
+static inline void base_spin_unlock(struct base_spin *s)
+{
+	base_spin_rank_pop(s);
+	if (unlikely(xchg_release(&s->word, 0) == 2)) /* order(spin): all */
+		base_spin_unlock_slow(s);
+}
+
+#endif

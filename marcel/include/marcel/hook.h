@@ -1,0 +1,63 @@
+/*
+ * The only door upward: upper layers register functions that the scheduler
+ * calls at certain points, and can be told that work has come.
+ */
+#ifndef MARCEL_HOOK_H
+#define MARCEL_HOOK_H
+
+#include <marcel/topo.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum marcel_hook_point {
+	MARCEL_HOOK_IDLE,   /* a VP has no thread to run */
+	MARCEL_HOOK_SWITCH, /* a thread is about to give its VP away */
+	MARCEL_HOOK_POINTS
+};
+
+/* What a hook answers; a point's answer is the highest of its hooks'. */
+enum marcel_hook_answer {
+	MARCEL_HOOK_NOTHING, /* nothing to do: the VP may sleep */
+	MARCEL_HOOK_PENDING, /* nothing came, but ask again soon */
+	MARCEL_HOOK_WORKED,  /* work was done; a thread may be ready */
+};
+
+/*
+ * fn runs on the VP `vp`, perhaps on the stack of a user thread. It must not
+ * block or park; it may wake threads. Memory is the caller's until removed.
+ */
+struct marcel_hook {
+	enum marcel_hook_answer (*fn)(void *arg, int vp);
+	void *arg;
+	struct marcel_hook *next; /* marcel's */
+};
+
+/* Between marcel_init() and marcel_end(). 0; -EINVAL: point or fn. */
+int marcel_hook_add(enum marcel_hook_point point, struct marcel_hook *hook);
+
+/* After it returns no VP runs the hook. Not from a hook. -ENOENT: unknown. */
+int marcel_hook_remove(enum marcel_hook_point point, struct marcel_hook *hook);
+
+/*
+ * Work for idle hooks has come that a VP below `level` should see: wakes one
+ * that sleeps if none of them is awake and looking. Never blocks; costs one
+ * load when nobody sleeps.
+ */
+void marcel_kick(struct marcel_level *level);
+
+/*
+ * True if another thread is ready on the caller's VP: then who waits should
+ * park at once; else it may as well poll in place. A hint.
+ */
+int marcel_others_ready(void);
+
+/* True if more LWPs than CPUs share this machine: do not spin, yield. */
+int marcel_is_oversubscribed(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

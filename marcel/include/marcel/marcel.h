@@ -1,0 +1,62 @@
+/*
+ * marcel: a two-level thread library. User threads run on one kernel thread
+ * (LWP) per virtual processor (VP); a switch never enters the kernel.
+ *
+ * Functions with a POSIX twin behave as POSIX says and return its positive
+ * error numbers; all others return 0 or a negative errno. Every function may
+ * be called from user threads and from kernel threads that marcel did not make
+ * ("foreign" threads), unless it says otherwise.
+ */
+#ifndef MARCEL_MARCEL_H
+#define MARCEL_MARCEL_H
+
+#include <marcel/thread.h>
+#include <marcel/sync.h>
+#include <marcel/wait.h>
+#include <marcel/topo.h>
+#include <marcel/hook.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How to start. Zero means: from the environment, else the default. */
+struct marcel_config {
+	int nvp;          /* virtual processors; MARCEL_NVP */
+	size_t stacksize; /* bytes of a default stack; MARCEL_STACKSIZE */
+	int local_rank;   /* this process among those that share the CPUs ... */
+	int local_ranks;  /* ... and how many they are; 0 or 1: alone */
+};
+
+/*
+ * Start the runtime; config NULL: all from the environment. The caller becomes
+ * the first user thread: it stays on its kernel thread, which from now on also
+ * drives VP 0. Calls nest: each is undone by one marcel_end(), and only the
+ * outermost does anything.
+ *
+ * 0; -EINVAL: a nonsense value, named on stderr with what is allowed; -EAGAIN,
+ * -ENOMEM: no LWP or no memory could be had; -EPERM: in a forked child, or from
+ * another thread than the one that started the runtime.
+ */
+int marcel_init(const struct marcel_config *config);
+
+/*
+ * Stop the runtime. Waits for all other user threads to end. Only the thread
+ * that called marcel_init(). 0; -EINVAL: not started; -EPERM: another thread.
+ */
+int marcel_end(void);
+
+/* True between marcel_init() and marcel_end(), and not in a forked child. */
+int marcel_is_running(void);
+
+/* Number of virtual processors; 0 before marcel_init(). Never blocks. */
+int marcel_nvp(void);
+
+/* The VP the caller runs on, or -1 for a foreign thread. Never blocks. */
+int marcel_current_vp(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,120 @@
+/*
+ * Mutex, condition, semaphore, read-write lock, barrier, once.
+ *
+ * Semantics and error numbers are POSIX's. Objects are memory of the caller;
+ * static initialisers exist where POSIX has them, nothing is allocated. User
+ * threads and foreign threads may use one object together: a user thread that
+ * waits gives its VP to the next ready thread, a foreign one sleeps.
+ *
+ * The access that lets another thread proceed is the last access to the
+ * object: after unlock, post, barrier the last user may destroy it at once.
+ *
+ * Not offered: process-shared, robust, priority inheritance, priority ceiling.
+ */
+#ifndef MARCEL_SYNC_H
+#define MARCEL_SYNC_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MARCEL_MUTEX_NORMAL     0
+#define MARCEL_MUTEX_RECURSIVE  1
+#define MARCEL_MUTEX_ERRORCHECK 2
+#define MARCEL_MUTEX_DEFAULT    MARCEL_MUTEX_NORMAL
+
+#define MARCEL_BARRIER_SERIAL_THREAD (-1)
+
+typedef struct {
+	uint64_t marcel_words[6];
+} marcel_mutex_t;
+
+typedef struct {
+	uint64_t marcel_words[2];
+} marcel_mutexattr_t;
+
+typedef struct {
+	uint64_t marcel_words[6];
+} marcel_cond_t;
+
+typedef struct {
+	uint64_t marcel_words[4];
+} marcel_sem_t;
+
+typedef struct {
+	uint64_t marcel_words[8];
+} marcel_rwlock_t;
+
+typedef struct {
+	uint64_t marcel_words[6];
+} marcel_barrier_t;
+
+typedef struct {
+	uint64_t marcel_words[4];
+} marcel_once_t;
+
+/* clang-format off */
+#define MARCEL_MUTEX_INITIALIZER  { { 0 } }
+#define MARCEL_COND_INITIALIZER   { { 0 } }
+#define MARCEL_RWLOCK_INITIALIZER { { 0 } }
+#define MARCEL_ONCE_INIT          { { 0 } }
+/* clang-format on */
+
+int marcel_mutexattr_init(marcel_mutexattr_t *attr);
+int marcel_mutexattr_destroy(marcel_mutexattr_t *attr);
+int marcel_mutexattr_settype(marcel_mutexattr_t *attr, int type);
+int marcel_mutexattr_gettype(const marcel_mutexattr_t *attr, int *out);
+
+/*
+ * lock may block; trylock and unlock never do. An uncontended lock or unlock is
+ * one atomic operation. EDEADLK, EPERM: errorcheck only; EAGAIN: recursion too
+ * deep; EBUSY: trylock, or destroy of a locked mutex.
+ */
+int marcel_mutex_init(marcel_mutex_t *m, const marcel_mutexattr_t *attr);
+int marcel_mutex_destroy(marcel_mutex_t *m);
+int marcel_mutex_lock(marcel_mutex_t *m);
+int marcel_mutex_trylock(marcel_mutex_t *m);
+int marcel_mutex_unlock(marcel_mutex_t *m);
+
+/* attr must be NULL: no attribute of POSIX is offered (EINVAL otherwise). */
+int marcel_cond_init(marcel_cond_t *c, const void *attr);
+int marcel_cond_destroy(marcel_cond_t *c);
+int marcel_cond_wait(marcel_cond_t *c, marcel_mutex_t *m);
+int marcel_cond_signal(marcel_cond_t *c);
+int marcel_cond_broadcast(marcel_cond_t *c);
+
+/*
+ * As sem_*, but errors are returned, not put into errno. pshared must be 0
+ * (ENOTSUP otherwise). post never blocks; EOVERFLOW past INT32_MAX.
+ */
+int marcel_sem_init(marcel_sem_t *s, int pshared, unsigned value);
+int marcel_sem_destroy(marcel_sem_t *s);
+int marcel_sem_wait(marcel_sem_t *s);
+int marcel_sem_trywait(marcel_sem_t *s);
+int marcel_sem_post(marcel_sem_t *s);
+int marcel_sem_getvalue(marcel_sem_t *s, int *out);
+
+/* attr must be NULL. A waiting writer keeps new readers out. */
+int marcel_rwlock_init(marcel_rwlock_t *l, const void *attr);
+int marcel_rwlock_destroy(marcel_rwlock_t *l);
+int marcel_rwlock_rdlock(marcel_rwlock_t *l);
+int marcel_rwlock_tryrdlock(marcel_rwlock_t *l);
+int marcel_rwlock_wrlock(marcel_rwlock_t *l);
+int marcel_rwlock_trywrlock(marcel_rwlock_t *l);
+int marcel_rwlock_unlock(marcel_rwlock_t *l);
+
+/* attr must be NULL; count 0 is EINVAL. One waiter a round gets SERIAL. */
+int marcel_barrier_init(marcel_barrier_t *b, const void *attr, unsigned count);
+int marcel_barrier_destroy(marcel_barrier_t *b);
+int marcel_barrier_wait(marcel_barrier_t *b);
+
+/* fn runs once; callers that come meanwhile wait until it has returned. */
+int marcel_once(marcel_once_t *once, void (*fn)(void));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

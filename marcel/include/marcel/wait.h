@@ -1,0 +1,76 @@
+/*
+ * The floor under all waiting: one way to sleep, one way to become runnable,
+ * one completion word. Mutexes, joins and MPI requests all stand on these.
+ */
+#ifndef MARCEL_WAIT_H
+#define MARCEL_WAIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <marcel/thread.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Runs once the parked thread's context is saved; must not block. */
+typedef void (*marcel_after_fn)(void *arg);
+
+/*
+ * Sleep until marcel_wake(). `after` runs when the caller's context has been
+ * completely saved, on another stack and perhaps while the caller already runs
+ * again: it is where the caller makes itself visible to its waker (puts itself
+ * on a queue, releases that queue's lock), never earlier. A wake made in or
+ * after `after` is not lost. NULL: somebody else already can wake us.
+ *
+ * From a foreign thread `after` runs first and the kernel thread then sleeps.
+ * Not from hooks, tasks or `after` functions.
+ */
+void marcel_park(marcel_after_fn after, void *arg);
+
+/*
+ * Make a parked thread runnable; exactly one wake per park. Never blocks;
+ * callable from everywhere, `after` functions and hooks included. It touches
+ * nothing of the caller's object, only the thread.
+ */
+void marcel_wake(marcel_t t);
+
+/*
+ * A one-shot completion: empty, then set for ever (until init). One word; one
+ * waiter at a time. All zero is a valid empty event.
+ */
+typedef struct {
+	uint64_t marcel_word;
+} marcel_event_t;
+
+/* clang-format off */
+#define MARCEL_EVENT_INIT { 0 }
+/* clang-format on */
+
+void marcel_event_init(marcel_event_t *e);
+
+/* Nonzero if set; then everything before the set is visible. Never blocks. */
+int marcel_event_test(const marcel_event_t *e);
+
+/*
+ * Set it and wake its waiter. At most once per init. The last access is the
+ * exchange of the word: the waiter may free the event at once.
+ */
+void marcel_event_set(marcel_event_t *e);
+
+/* Block until it is set. One thread at a time per event. */
+void marcel_event_wait(marcel_event_t *e);
+
+/*
+ * Block until at least one of n events is set and return the lowest index of
+ * one that is. Null pointers are passed over; at least one must not be null.
+ * The caller is the only waiter of each.
+ */
+size_t marcel_event_wait_any(marcel_event_t *const events[], size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

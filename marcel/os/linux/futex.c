@@ -1,0 +1,27 @@
+/*
+ * Sleep on a word and wake its sleepers.
+ */
+#include "../os.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void os_futex_wait(void *word, uint32_t value)
+{
+	int saved = errno;
+
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+	errno = saved;
+}
+
+void os_futex_wake(void *word, int n)
+{
+	int saved = errno;
+
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+	errno = saved;
+}

@@ -1,0 +1,60 @@
+/* base/option.c: values are read whole or refused. */
+#include "../check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <base/option.h>
+
+static const char *const modes[] = { "auto", "poll", NULL };
+
+static struct base_option table[] = {
+	{ "T_INT", BASE_OPTION_INT, "5", 0, 10, NULL, "a number" },
+	{ "T_SIZE", BASE_OPTION_SIZE, "64k", 0, 1 << 30, NULL, "a size" },
+	{ "T_BOOL", BASE_OPTION_BOOL, "1", 0, 0, NULL, "a switch" },
+	{ "T_MODE", BASE_OPTION_CHOICE, "auto", 0, 0, modes, "a choice" },
+};
+
+static int load(const char *name, const char *value)
+{
+	int rc;
+
+	setenv(name, value, 1);
+	rc = base_option_load("test", table, 4);
+	unsetenv(name);
+	return rc;
+}
+
+TEST(defaults_hold_when_nothing_is_set)
+{
+	CHECK_INT(base_option_load("test", table, 4), 0);
+	CHECK_INT(table[0].value, 5);
+	CHECK_INT(table[1].value, 65536);
+	CHECK_INT(table[2].value, 1);
+	CHECK_INT(table[3].value, 0);
+	CHECK(!table[0].is_set);
+}
+
+TEST(values_of_the_environment_win)
+{
+	CHECK_INT(load("T_INT", "10"), 0);
+	CHECK_INT(table[0].value, 10);
+	CHECK(table[0].is_set);
+	CHECK_INT(load("T_SIZE", "2M"), 0);
+	CHECK_INT(table[1].value, 2 << 20);
+	CHECK_INT(load("T_MODE", "poll"), 0);
+	CHECK_INT(table[3].value, 1);
+}
+
+TEST(nonsense_is_refused)
+{
+	CHECK_INT(load("T_INT", "11"), -EINVAL);
+	CHECK_INT(load("T_INT", "-1"), -EINVAL);
+	CHECK_INT(load("T_INT", "5x"), -EINVAL);
+	CHECK_INT(load("T_INT", " 5"), -EINVAL);
+	CHECK_INT(load("T_INT", "99999999999999999999"), -EINVAL);
+	CHECK_INT(load("T_SIZE", "9999999999999g"), -EINVAL);
+	CHECK_INT(load("T_SIZE", "k"), -EINVAL);
+	CHECK_INT(load("T_BOOL", "yes"), -EINVAL);
+	CHECK_INT(load("T_MODE", "Poll"), -EINVAL);
+}
