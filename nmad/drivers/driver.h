@@ -1,0 +1,179 @@
+/*
+ * The contract between the core and a network.
+ *
+ * A *rail* is one driver instance of this process; a *link* is one rail's
+ * connection to one gate. A rail has one caller at a time (rail ownership,
+ * core/rail.c): every slot below is called by the owner, with no lock of the
+ * core held, unless it says "anyone". A slot must not block, park or allocate,
+ * but for open, close and connect.
+ *
+ * Small packets: formed by a strategy, at most one per link in flight, whole
+ * and at most max_small bytes. They need not arrive in order.
+ * Large transfers: the body of one message between two agreed memories, after
+ * a rendezvous:
+ *
+ *   sender                                 receiver
+ *   xfer_offer(x) fills x->mine
+ *        ---- RTS with that token ---->    matched: xfer_recv(x), x->peers is
+ *                                          the token; may start pulling
+ *        <--- RTR with x->mine ---------   nm_rail_xfer_ready(x)
+ *   xfer_send(x), x->peers is the token
+ *   nm_rail_xfer_done(x)                   nm_rail_xfer_done(x)
+ *
+ * What happens between is the driver's: it reports the end once on each side,
+ * in any order, and after that does not touch x or the data again.
+ */
+#ifndef NMAD_DRIVERS_DRIVER_H
+#define NMAD_DRIVERS_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <base/mpsc.h>
+#include <nmad/data.h>
+
+struct nm_gate;
+struct nm_rail;
+struct nm_pkt;
+struct nm_boot_info;
+
+enum {
+	NM_ADDR_MAX = 256, /* bytes of a rail's address, exchanged at start */
+	NM_TOKEN_MAX = 64, /* bytes that a driver adds to an RTS or RTR */
+	NM_CTL_MAX = 256,  /* bytes of headers in front of a packet's data */
+};
+
+/* One rail's connection to one gate. The core allocates and zeroes it. */
+struct nm_link {
+	struct nm_gate *gate; /* -: */
+	struct nm_rail *rail; /* -: */
+	int rank;             /* -: the peer's */
+	struct nm_pkt *pkt;   /* core's: the small packet in flight */
+	void *conn;           /* driver's */
+	int error;            /* 0, or why the link is dead */
+};
+
+struct nm_token {
+	uint32_t length;
+	unsigned char bytes[NM_TOKEN_MAX];
+};
+
+/* One large transfer on one side. Lives in the core's request. */
+struct nm_xfer {
+	struct nm_link *link;
+	struct nm_data data;   /* the user's memory ... */
+	size_t offset, length; /* ... and which bytes of it */
+	uint64_t id;           /* unique in this process: names x in tokens */
+	struct nm_token mine;  /* ours, for the peer */
+	struct nm_token peers; /* the peer's, for us */
+	int status;            /* set by nm_rail_xfer_done() */
+	struct base_mpsc_node node; /* core's */
+	uint64_t drv[12];           /* driver's, zero at first */
+};
+
+/* A small packet that came. Driver's memory until released. */
+struct nm_pkt_in {
+	struct nm_link *link;
+	const unsigned char *data;
+	size_t length;
+	struct base_mpsc_node node; /* core's */
+	void *drv;                  /* driver's */
+};
+
+enum nm_caps {
+	NM_CAP_SELF = 1, /* reaches this process only */
+	NM_CAP_NODE = 2, /* reaches processes of this host only */
+	NM_CAP_SYNC = 4, /* post_send never answers NM_POSTED */
+};
+
+enum nm_post_result {
+	NM_SENT,   /* the packet left; it is the core's again */
+	NM_POSTED, /* the driver's until nm_rail_sent() */
+};
+
+struct nm_driver {
+	const char *name;
+	unsigned caps;
+	size_t max_small;     /* bytes of a small packet, headers included */
+	size_t rdv_threshold; /* messages above go by rendezvous */
+	int weight;           /* lower is preferred when several reach a peer */
+
+	/*
+	 * Make an instance: fill rail->addr, rail->addr_len, rail->drv. `spec`
+	 * is what followed "name:" in NMAD_DRIVER, or NULL. May block and
+	 * allocate. -ENODEV: cannot be used here, said why if asked for.
+	 */
+	int (*open)(struct nm_rail *rail, const struct nm_boot_info *info,
+		    const char *spec);
+	/* Undo; all links are closed. May block a bounded time. */
+	void (*close)(struct nm_rail *rail);
+
+	/*
+	 * Make link->conn from the peer's address. Called once for each peer
+	 * that the rail shall reach, after all have opened. Need not connect
+	 * yet: packets may wait for that inside the driver. -EHOSTUNREACH: this
+	 * driver cannot reach this peer, another may.
+	 */
+	int (*connect)(struct nm_link *link, const void *addr, size_t len);
+	/*
+	 * Everything posted has left or failed. Says goodbye, so that the peer
+	 * does not take what follows for a death.
+	 */
+	void (*disconnect)(struct nm_link *link);
+
+	/*
+	 * Send one small packet: nm_pkt_length(), then nm_pkt_copy() into a
+	 * buffer of the driver's, or nm_pkt_iov() for gathering. NM_SENT or
+	 * NM_POSTED; -EAGAIN: no room, nothing taken, asked again after the
+	 * next poll; other -errno: the link is dead.
+	 */
+	int (*post_send)(struct nm_link *link, struct nm_pkt *pkt);
+
+	/*
+	 * Move everything: report arrivals (nm_rail_recv), sent packets
+	 * (nm_rail_sent), ends of transfers (nm_rail_xfer_done) and deaths
+	 * (nm_rail_link_dead). At most `budget` arrivals. True if anything
+	 * moved.
+	 */
+	bool (*poll)(struct nm_rail *rail, int budget);
+
+	/* Anyone, any thread, any order: the core has done with the packet. */
+	void (*release)(struct nm_rail *rail, struct nm_pkt_in *in);
+
+	/*
+	 * See above. xfer_offer may be called by anyone and touches only x;
+	 * NULL: nothing to offer. xfer_recv must lead to nm_rail_xfer_ready()
+	 * unless the sender is not needed. 0, or -errno: the link is dead.
+	 */
+	void (*xfer_offer)(struct nm_xfer *x);
+	int (*xfer_recv)(struct nm_xfer *x);
+	int (*xfer_send)(struct nm_xfer *x);
+
+	/* Part of the state dump; signal-safe. May be NULL. */
+	void (*dump)(const struct nm_rail *rail);
+};
+
+/* What the core offers to drivers (core/pkt.c, core/rail.c). */
+size_t nm_pkt_length(const struct nm_pkt *pkt);
+/* Copy the whole packet, headers and data, to `to`. */
+void nm_pkt_copy(const struct nm_pkt *pkt, void *to);
+/*
+ * Describe [offset, length of the packet) by at most n pieces. The number of
+ * pieces; fewer bytes than asked if n is too small. Valid until it is sent.
+ */
+int nm_pkt_iov(const struct nm_pkt *pkt, size_t offset, struct iovec *iov,
+	       int n);
+
+/* Upcalls, by the owner of the rail only, from inside a slot. */
+void nm_rail_recv(struct nm_rail *rail, struct nm_pkt_in *in);
+void nm_rail_sent(struct nm_rail *rail, struct nm_pkt *pkt);
+void nm_rail_xfer_ready(struct nm_rail *rail, struct nm_xfer *x);
+void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status);
+/* The peer is gone; fails what is outstanding there. At most once a link. */
+void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error);
+
+/* The visible list, in the order of preference; ends with NULL. */
+extern const struct nm_driver *const nm_drivers[];
+
+#endif

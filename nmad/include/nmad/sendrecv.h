@@ -1,0 +1,106 @@
+/*
+ * Send and receive (the sr interface). Requests are memory of the caller; a
+ * non-blocking call fills one, pushes it on a lock-free list and tries once to
+ * make progress: no lock is waited for, nothing is allocated.
+ *
+ * Order: two messages from one process to another in one session are matched in
+ * the order in which they were sent; receives match in the order in which they
+ * were posted.
+ */
+#ifndef NMAD_SENDRECV_H
+#define NMAD_SENDRECV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <nmad/data.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef uint32_t nm_tag_t;
+
+struct nm_session; /* a world of tags of its own */
+struct nm_gate;    /* a peer process */
+
+#define NM_ANY_GATE  ((struct nm_gate *)0)
+#define NM_TAG_EXACT ((nm_tag_t)-1) /* mask: the tag must be equal */
+#define NM_TAG_ANY   ((nm_tag_t)0)  /* mask: any tag will do */
+
+enum nm_send_flags {
+	NM_SEND_SYNC = 1, /* completes only when a receive has matched */
+};
+
+/* Opaque; the caller's, and must stay where it is until it is complete. */
+struct nm_sr_request {
+	uint64_t nm_words[40];
+};
+
+/* What became of a completed receive, or of a probed message. */
+struct nm_sr_status {
+	struct nm_gate *gate; /* the sender; NULL if cancelled */
+	nm_tag_t tag;
+	int error;     /* 0; -EMSGSIZE: longer than the buffer, cut;
+			* -ECANCELED; -ECONNRESET: the peer is gone */
+	size_t length; /* bytes received (probe: bytes of the message) */
+	size_t sent;   /* bytes the message had */
+};
+
+/*
+ * 0, or -EINVAL for a bad argument (nothing is started then). After 0 the
+ * request completes, whatever happens. Data may not be touched until then
+ * (read, for a send).
+ */
+int nm_sr_isend(struct nm_session *s, struct nm_gate *to, nm_tag_t tag,
+		const struct nm_data *data, unsigned flags,
+		struct nm_sr_request *req);
+int nm_sr_irecv(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
+		nm_tag_t mask, const struct nm_data *data,
+		struct nm_sr_request *req);
+
+/* Complete? Makes progress once if not. 0: complete; -EAGAIN: not yet. */
+int nm_sr_test(struct nm_sr_request *req);
+
+/* The same without making progress: one load. */
+int nm_sr_is_complete(const struct nm_sr_request *req);
+
+/* Block until complete; only the calling thread. */
+void nm_sr_wait(struct nm_sr_request *req);
+
+/* Lowest index of a complete one of n; null pointers are passed over. */
+size_t nm_sr_wait_any(struct nm_sr_request *const reqs[], size_t n);
+
+/* Of a complete request. For a send only `error` and `sent` mean anything. */
+void nm_sr_status(const struct nm_sr_request *req, struct nm_sr_status *out);
+
+/*
+ * Give up a receive: it completes soon, with -ECANCELED unless a message took
+ * it first. 0: marked; -EALREADY: complete or matched; -EINVAL: a send.
+ */
+int nm_sr_cancel(struct nm_sr_request *req);
+
+/* Is there a message that this receive would take? 0 and *out, or -EAGAIN. */
+int nm_sr_probe(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
+		nm_tag_t mask, struct nm_sr_status *out);
+
+/* The same, blocking until there is one. */
+int nm_sr_probe_wait(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
+		     nm_tag_t mask, struct nm_sr_status *out);
+
+/*
+ * As nm_sr_probe(), and the message is taken out of the tables: only
+ * nm_sr_mrecv() with this handle can receive it. The handle is nmad's.
+ */
+struct nm_message;
+int nm_sr_mprobe(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
+		 nm_tag_t mask, struct nm_message **out,
+		 struct nm_sr_status *status);
+int nm_sr_mrecv(struct nm_message *message, const struct nm_data *data,
+		struct nm_sr_request *req);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

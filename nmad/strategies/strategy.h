@@ -1,0 +1,29 @@
+/*
+ * The contract of a strategy: it sees what waits for a gate and forms the next
+ * packet for a link that has become free. Called with the core lock held; must
+ * not block or allocate.
+ *
+ * A strategy may reorder payload, never matching: envelopes leave in the order
+ * of gate->out. It may look as far ahead as it likes.
+ */
+#ifndef NMAD_STRATEGIES_STRATEGY_H
+#define NMAD_STRATEGIES_STRATEGY_H
+
+struct nm_link;
+struct nm_pkt;
+
+struct nm_strategy {
+	const char *name;
+
+	/*
+	 * Take chunks from link->gate->out into pkt (nm_pkt_add()), which is
+	 * empty, within the driver's max_small. The number of chunks taken; 0:
+	 * nothing for this link now.
+	 */
+	int (*pack)(struct nm_link *link, struct nm_pkt *pkt);
+};
+
+/* The visible list; the first is the default; ends with NULL. */
+extern const struct nm_strategy *const nm_strategies[];
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * Completion of an operation, and waiting for it (DESIGN section 4).
+ *
+ * A user thread that waits gives its VP to other ready threads at once; if
+ * there is none it polls in place, so that an early completion costs no switch,
+ * and then parks; idle VPs poll for it. A foreign thread polls for a bounded
+ * time and then sleeps. PIOM_WAIT=auto|active|passive|spin chooses.
+ */
+#ifndef PIOMAN_COND_H
+#define PIOMAN_COND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <marcel/wait.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One-shot; all zero is valid and not signalled. One waiter at a time. */
+typedef struct {
+	marcel_event_t piom_event;
+} piom_cond_t;
+
+void piom_cond_init(piom_cond_t *c);
+
+/* Nonzero if signalled; then all before the signal is visible. No polling. */
+int piom_cond_test(const piom_cond_t *c);
+
+/* At most once per init; last access is one exchange. Callable from ltasks. */
+void piom_cond_signal(piom_cond_t *c);
+
+/* Block, and poll while waiting. Not from an ltask. */
+void piom_cond_wait(piom_cond_t *c);
+
+/* Lowest index of a signalled one; null pointers are passed over. */
+size_t piom_cond_wait_any(piom_cond_t *const conds[], size_t n);
+
+/* All of them; null pointers are passed over. */
+void piom_cond_wait_all(piom_cond_t *const conds[], size_t n);
+
+/* Counting semaphore with the same way of waiting. */
+typedef struct {
+	uint64_t piom_words[6];
+} piom_sem_t;
+
+void piom_sem_init(piom_sem_t *s, unsigned value);
+void piom_sem_post(piom_sem_t *s);
+void piom_sem_wait(piom_sem_t *s);
+int piom_sem_trywait(piom_sem_t *s); /* 0, or -EAGAIN */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

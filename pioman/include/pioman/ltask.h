@@ -1,0 +1,86 @@
+/*
+ * ltask: a small task, a function with an argument, embedded in its owner's
+ * structure and never allocated (Cluster 2009, section III).
+ *
+ *            submit                  run                  DONE or one-shot
+ *   IDLE -----------> SUBMITTED -----------> RUNNING -------------> DONE
+ *    ^                    ^                     |                     |
+ *    |                    +---------------------+                     |
+ *    |                       AGAIN, WORKED (repeat)                   |
+ *    +------------------------- init, or submit again ----------------+
+ *   cancel: SUBMITTED -> CANCELLED at once; RUNNING -> CANCELLED after the run
+ *
+ * An ltask never runs on two cores at once. Its function must not block, park
+ * or take a lock that a thread may hold while it is parked; it may run on any
+ * kernel thread, on the stack of any user thread, and may wake threads, signal
+ * conditions and submit ltasks.
+ */
+#ifndef PIOMAN_LTASK_H
+#define PIOMAN_LTASK_H
+
+#include <stdint.h>
+
+#include <marcel/topo.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum piom_ltask_result {
+	PIOM_LTASK_DONE,   /* finished; a repeating task is not run again */
+	PIOM_LTASK_AGAIN,  /* nothing came: ask again (repeat only) */
+	PIOM_LTASK_WORKED, /* something was done: ask again (repeat only) */
+	PIOM_LTASK_QUIET, /* nothing came and nothing is awaited: ask again, but
+			   * a VP may sleep meanwhile (repeat only) */
+};
+
+typedef enum piom_ltask_result (*piom_ltask_fn)(void *arg);
+
+enum piom_ltask_options {
+	PIOM_LTASK_ONESHOT = 0,
+	PIOM_LTASK_REPEAT = 1, /* run again and again until it says DONE */
+	PIOM_LTASK_NOWAIT = 2, /* nobody will wait for it; its memory may be
+				* reused by its own function once it returned
+				* DONE, or inside a one-shot run */
+};
+
+/* Opaque; lives in the owner's structure until it is done or cancelled. */
+struct piom_ltask {
+	uint64_t piom_words[12];
+};
+
+/* Prepare; set NULL: any VP. The lowest level that covers the set is used. */
+void piom_ltask_init(struct piom_ltask *t, piom_ltask_fn fn, void *arg,
+		     unsigned options, const marcel_vpset_t *set);
+
+/*
+ * Give it to pioman: one push on a lock-free list, and a VP is woken if all
+ * that may run it sleep. Never blocks, allocates nothing. Only in state IDLE,
+ * DONE or CANCELLED.
+ */
+void piom_ltask_submit(struct piom_ltask *t);
+
+/* Nonzero once it is done or cancelled. Never blocks. */
+int piom_ltask_test(const struct piom_ltask *t);
+
+/* Block until it is done or cancelled. One waiter. Not with NOWAIT. */
+void piom_ltask_wait(struct piom_ltask *t);
+
+/*
+ * Take it out; afterwards it does not run and is in no queue, and its memory
+ * is the caller's. Waits for a run in progress, so not from the task itself.
+ * 0: cancelled; -EALREADY: it was done already or never submitted.
+ */
+int piom_ltask_cancel(struct piom_ltask *t);
+
+/*
+ * Work for a submitted repeat task has come: if every VP that may run it
+ * sleeps, wake one. One load otherwise.
+ */
+void piom_ltask_kick(struct piom_ltask *t);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
