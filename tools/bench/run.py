@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Run the benchmarks of a release build, beside the peers that are installed.
+
+    tools/bench/run.py [--build DIR] [--rounds N] [--peers a,b] [WHAT ...]
+
+WHAT is threads (thread, lock and ltask costs), match (the matching tables),
+shm, tcp (latency, bandwidth and rate between two ranks), many (bursts of
+requests), heat (1,024 threads against one thread a process); all if none is
+named.
+
+MPI programs are compiled from the same source with every MPI that is found
+and run in turn, A B C A B C ..., so that drifts of the machine hit all alike.
+Shown: the median over the rounds, its spread, and the median of the paired
+ratios to the best peer.
+"""
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SOURCES = os.path.join(ROOT, "tests", "bench", "mpi")
+NATIVE = {
+    "threads": ["bench_threads", "bench_sync", "bench_ltask"],
+    "match": ["bench_match"],
+}
+MANY = ["10", "1000", "100000"]
+LIMIT = 300  # seconds for one run of one program
+
+
+class Mpi:
+    """One MPI: how to compile and how to run two ranks over a network."""
+
+    def __init__(self, name, compiler, launch, networks):
+        self.name = name
+        self.compiler = compiler
+        self.launch = launch
+        self.networks = networks
+
+    def build(self, source, folder):
+        out = os.path.join(folder, source + "." + self.name)
+        subprocess.run(
+            [self.compiler, "-O2", "-w", "-o", out,
+             os.path.join(SOURCES, source + ".c")],
+            check=True)
+        return out
+
+    def run(self, program, network, args):
+        extra, env = self.networks[network]
+        command = self.launch + extra + ["-n", "2", program] + args
+        done = subprocess.run(command, env=dict(os.environ, **env),
+                              stdout=subprocess.PIPE, text=True,
+                              timeout=LIMIT, check=True)
+        values = {}
+        for line in done.stdout.splitlines():
+            name, value, unit = line.split()
+            values[name] = (float(value), unit)
+        return values
+
+
+def find_mpis(build, wanted):
+    tools = os.path.join(build, "tools")
+    mpis = [Mpi("ours", os.path.join(tools, "mpicc"),
+                [os.path.join(tools, "mpirun")],
+                {"shm": ([], {"NMAD_DRIVER": "shm"}),
+                 "tcp": ([], {"NMAD_DRIVER": "tcp"})})]
+    if shutil.which("mpicc.mpich") and "mpich" in wanted:
+        mpis.append(Mpi("mpich", "mpicc.mpich", ["mpiexec.hydra"],
+                        {"shm": ([], {}),
+                         "tcp": ([], {"UCX_TLS": "tcp,self"})}))
+    if shutil.which("mpicc.openmpi") and "openmpi" in wanted:
+        root = {"OMPI_ALLOW_RUN_AS_ROOT": "1",
+                "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        tcp = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
+        mpis.append(Mpi("openmpi", "mpicc.openmpi", ["mpirun.openmpi"],
+                        {"shm": ([], root), "tcp": (tcp, root)}))
+    return mpis
+
+
+def show(title, results):
+    """results: {mpi: [ {name: (value, unit)} per round ]}"""
+    peers = [m for m in results if m != "ours"]
+    print(f"\n{title}")
+    head = f"{'':18}{'ours':>10} {'min..max':>18}"
+    print(head + "".join(f"{p:>10}" for p in peers) + "   ours/best (range)")
+    for name in results["ours"][0]:
+        ours = [r[name][0] for r in results["ours"]]
+        unit = results["ours"][0][name][1]
+        line = f"{name:18}{statistics.median(ours):10.4f} "
+        line += f"{f'{min(ours):.4f}..{max(ours):.4f}':>18}"
+        for p in peers:
+            line += f"{statistics.median(r[name][0] for r in results[p]):10.4f}"
+        if peers:
+            best = min(peers, key=lambda p: statistics.median(
+                r[name][0] for r in results[p]))
+            pairs = sorted(a / r[name][0]
+                           for a, r in zip(ours, results[best]))
+            line += (f"   {statistics.median(pairs):5.2f} "
+                     f"({pairs[0]:.2f}..{pairs[-1]:.2f})")
+        print(f"{line}  {unit}")
+
+
+def compare(title, mpis, source, network, args, rounds):
+    with tempfile.TemporaryDirectory() as folder:
+        programs = {m: m.build(source, folder) for m in mpis}
+        results = {m.name: [] for m in mpis}
+        for _ in range(rounds):
+            for m in mpis:
+                results[m.name].append(m.run(programs[m], network, args))
+    show(title, results)
+
+
+def native(build, what):
+    for name in NATIVE[what]:
+        program = os.path.join(build, "tests", "bench", name)
+        print(f"\n{name}", flush=True)
+        subprocess.run([program], check=True, timeout=LIMIT)
+
+
+def heat(build, rounds):
+    program = os.path.join(build, "examples", "heat")
+    picture = os.path.join(ROOT, "examples", "pictures", "island.pgm")
+    mpirun = os.path.join(build, "tools", "mpirun")
+    kinds = {"1,024 threads": ["--tiles", "32x32"], "2 threads": ["--single"]}
+    print("\nheat on 2 processes, seconds of the whole job", flush=True)
+    times = {k: [] for k in kinds}
+    for _ in range(rounds):
+        for kind, args in kinds.items():
+            start = os.times().elapsed
+            subprocess.run([mpirun, "-n", "2", program, *args, "--steps",
+                            "200", "--out", os.devnull, picture],
+                           stdout=subprocess.DEVNULL, check=True,
+                           timeout=LIMIT)
+            times[kind].append(os.times().elapsed - start)
+    for kind, t in times.items():
+        print(f"{kind:18}{statistics.median(t):10.3f} "
+              f"{f'{min(t):.3f}..{max(t):.3f}':>18}")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--peers", default="mpich,openmpi")
+    parser.add_argument("what", nargs="*", metavar="WHAT")
+    options = parser.parse_args()
+    known = ["threads", "match", "shm", "tcp", "many", "heat"]
+    for what in options.what:
+        if what not in known:
+            parser.error(f"'{what}' is not one of {', '.join(known)}")
+    if options.rounds < 1:
+        parser.error(f"--rounds {options.rounds}: at least 1")
+    if not os.path.isdir(options.build):
+        sys.exit(f"{options.build}: no such build; tools/demo makes one")
+    mpis = find_mpis(options.build, options.peers.split(","))
+    for what in options.what or known:
+        if what in NATIVE:
+            native(options.build, what)
+        elif what == "heat":
+            heat(options.build, options.rounds)
+        elif what == "many":
+            compare("many requests at once, shared memory", mpis, "many",
+                    "shm", MANY[:2], options.rounds)
+            compare("many requests, ours alone", mpis[:1], "many", "shm",
+                    MANY, 1)
+        else:
+            compare(f"two ranks over {what}, half round trips", mpis,
+                    "pingpong", what, [], options.rounds)
+
+
+if __name__ == "__main__":
+    main()
