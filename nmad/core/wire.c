@@ -1,0 +1,253 @@
+/*
+ * The wire's encoder and its bounded decoder.
+ */
+#include "wire.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <base/diag.h>
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define wire16(x) (x)
+#define wire32(x) (x)
+#define wire64(x) (x)
+#else
+#define wire16(x) __builtin_bswap16(x)
+#define wire32(x) __builtin_bswap32(x)
+#define wire64(x) __builtin_bswap64(x)
+#endif
+
+static void put16(unsigned char *to, uint16_t v)
+{
+	v = wire16(v);
+	memcpy(to, &v, sizeof(v));
+}
+
+static void put32(unsigned char *to, uint32_t v)
+{
+	v = wire32(v);
+	memcpy(to, &v, sizeof(v));
+}
+
+static void put64(unsigned char *to, uint64_t v)
+{
+	v = wire64(v);
+	memcpy(to, &v, sizeof(v));
+}
+
+static uint16_t get16(const unsigned char *from)
+{
+	uint16_t v;
+
+	memcpy(&v, from, sizeof(v));
+	return wire16(v);
+}
+
+static uint32_t get32(const unsigned char *from)
+{
+	uint32_t v;
+
+	memcpy(&v, from, sizeof(v));
+	return wire32(v);
+}
+
+static uint64_t get64(const unsigned char *from)
+{
+	uint64_t v;
+
+	memcpy(&v, from, sizeof(v));
+	return wire64(v);
+}
+
+void nm_wire_put_head(void *to, const struct nm_wire_head *h)
+{
+	unsigned char *p = to;
+
+	p[0] = NM_WIRE_VERSION;
+	p[1] = 0;
+	put16(p + 2, h->nchunks);
+	put32(p + 4, h->credit);
+}
+
+size_t nm_wire_chunk_size(const struct nm_wire_chunk *c)
+{
+	switch (c->kind) {
+	case NM_WIRE_KIND_EAGER:
+		return c->flags & NM_WIRE_SYNC ? NM_WIRE_EAGER_SYNC
+					       : NM_WIRE_EAGER;
+	case NM_WIRE_KIND_RTS:
+		return NM_WIRE_RTS + c->token_len;
+	case NM_WIRE_KIND_RTR:
+		return NM_WIRE_RTR + c->token_len;
+	case NM_WIRE_KIND_ACK:
+		return NM_WIRE_ACK;
+	}
+	base_check(!"a chunk of a known kind");
+	return 0;
+}
+
+static void put_eager(unsigned char *p, const struct nm_wire_chunk *c)
+{
+	p[1] = c->flags;
+	put16(p + 2, 0);
+	put32(p + 4, (uint32_t)c->length);
+	put32(p + 8, c->tag);
+	put32(p + 12, c->seq);
+	put64(p + 16, c->session);
+	if (c->flags & NM_WIRE_SYNC)
+		put64(p + 24, c->id);
+}
+
+static void put_rts(unsigned char *p, const struct nm_wire_chunk *c)
+{
+	p[1] = c->rail;
+	put16(p + 2, (uint16_t)c->token_len);
+	put32(p + 4, c->tag);
+	put32(p + 8, c->seq);
+	put64(p + 12, c->session);
+	put64(p + 20, c->length);
+	put64(p + 28, c->id);
+	if (c->token_len > 0)
+		memcpy(p + NM_WIRE_RTS, c->token, c->token_len);
+}
+
+static void put_rtr(unsigned char *p, const struct nm_wire_chunk *c)
+{
+	p[1] = 0;
+	put16(p + 2, (uint16_t)c->token_len);
+	put64(p + 4, c->length);
+	put64(p + 12, c->id);
+	if (c->token_len > 0)
+		memcpy(p + NM_WIRE_RTR, c->token, c->token_len);
+}
+
+void nm_wire_put_chunk(void *to, const struct nm_wire_chunk *c)
+{
+	unsigned char *p = to;
+
+	p[0] = c->kind;
+	switch (c->kind) {
+	case NM_WIRE_KIND_EAGER:
+		put_eager(p, c);
+		break;
+	case NM_WIRE_KIND_RTS:
+		put_rts(p, c);
+		break;
+	case NM_WIRE_KIND_RTR:
+		put_rtr(p, c);
+		break;
+	default:
+		memset(p + 1, 0, 7);
+		put64(p + 8, c->id);
+	}
+}
+
+int nm_wire_get_head(const void *packet, size_t length,
+		     struct nm_wire_head *out)
+{
+	const unsigned char *p = packet;
+
+	if (length < NM_WIRE_HEAD || p[0] != NM_WIRE_VERSION || p[1] != 0)
+		return -EBADMSG;
+	out->nchunks = get16(p + 2);
+	out->credit = get32(p + 4);
+	return 0;
+}
+
+/* The decoders get a chunk of at least one byte; `room` bytes may be read. */
+
+static int get_eager(const unsigned char *p, size_t room,
+		     struct nm_wire_chunk *c)
+{
+	size_t head;
+
+	if (room < NM_WIRE_EAGER || (p[1] & ~NM_WIRE_SYNC) != 0)
+		return -EBADMSG;
+	c->flags = p[1];
+	head = nm_wire_chunk_size(c);
+	c->length = get32(p + 4);
+	if (get16(p + 2) != 0 || room < head || room - head < c->length)
+		return -EBADMSG;
+	c->tag = get32(p + 8);
+	c->seq = get32(p + 12);
+	c->session = get64(p + 16);
+	c->id = c->flags & NM_WIRE_SYNC ? get64(p + 24) : 0;
+	c->payload = p + head;
+	return 0;
+}
+
+static int get_token(const unsigned char *p, size_t room, size_t head,
+		     struct nm_wire_chunk *c)
+{
+	if (room < head)
+		return -EBADMSG;
+	c->token_len = get16(p + 2);
+	if (c->token_len > NM_TOKEN_MAX || room - head < c->token_len)
+		return -EBADMSG;
+	c->token = p + head;
+	return 0;
+}
+
+static int get_rts(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
+{
+	if (get_token(p, room, NM_WIRE_RTS, c) < 0)
+		return -EBADMSG;
+	c->rail = p[1];
+	c->tag = get32(p + 4);
+	c->seq = get32(p + 8);
+	c->session = get64(p + 12);
+	c->length = get64(p + 20);
+	c->id = get64(p + 28);
+	return 0;
+}
+
+static int get_rtr(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
+{
+	if (get_token(p, room, NM_WIRE_RTR, c) < 0 || p[1] != 0)
+		return -EBADMSG;
+	c->length = get64(p + 4);
+	c->id = get64(p + 12);
+	return 0;
+}
+
+static int get_ack(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
+{
+	if (room < NM_WIRE_ACK)
+		return -EBADMSG;
+	c->id = get64(p + 8);
+	return 0;
+}
+
+int nm_wire_get_chunk(const void *packet, size_t length, size_t *at,
+		      struct nm_wire_chunk *out)
+{
+	const unsigned char *p = (const unsigned char *)packet + *at;
+	size_t room = length - *at;
+	int rc = -EBADMSG;
+
+	if (*at >= length)
+		return -EBADMSG;
+	memset(out, 0, sizeof(*out));
+	out->kind = p[0];
+	switch (p[0]) {
+	case NM_WIRE_KIND_EAGER:
+		rc = get_eager(p, room, out);
+		break;
+	case NM_WIRE_KIND_RTS:
+		rc = get_rts(p, room, out);
+		break;
+	case NM_WIRE_KIND_RTR:
+		rc = get_rtr(p, room, out);
+		break;
+	case NM_WIRE_KIND_ACK:
+		rc = get_ack(p, room, out);
+		break;
+	}
+	if (rc < 0)
+		return rc;
+	*at += nm_wire_chunk_size(out);
+	if (out->kind == NM_WIRE_KIND_EAGER)
+		*at += out->length;
+	return 0;
+}

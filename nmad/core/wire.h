@@ -1,0 +1,88 @@
+/*
+ * What stands on the wire. A packet is a head and some chunks; all numbers are
+ * little-endian, nothing is aligned.
+ *
+ *   head     version 1 | 0 1 | chunks 2 | credit 4
+ *   EAGER    kind 1 | flags 1 | 0 2 | length 4 | tag 4 | seq 4 | session 8
+ *            [ id 8, if SYNC ] | length bytes of payload
+ *   RTS      kind 1 | rail 1 | token 2 | tag 4 | seq 4 | session 8 |
+ *            length 8 | id 8 | token bytes
+ *   RTR      kind 1 | 0 1 | token 2 | length 8 | id 8 | token bytes
+ *   ACK      kind 1 | 0 7 | id 8
+ *
+ * EAGER and RTS are envelopes: they count in `seq`, per session and sender, and
+ * are matched in that order. An id names a send that waits for an answer at
+ * its sender, and comes back in RTR (length: how many bytes the receiver
+ * wants; 0: none, the send is over) or ACK (a receive has matched). `credit`
+ * gives back room for eager payload (DESIGN, "Flow control").
+ *
+ * One encoder and one decoder. The decoder believes nothing: it never reads
+ * outside the packet, whatever it says.
+ */
+#ifndef NMAD_CORE_WIRE_H
+#define NMAD_CORE_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../drivers/driver.h"
+
+enum {
+	NM_WIRE_VERSION = 1,
+	NM_WIRE_HEAD = 8,
+	NM_WIRE_EAGER = 24,
+	NM_WIRE_EAGER_SYNC = 32,
+	NM_WIRE_RTS = 36,
+	NM_WIRE_RTR = 20,
+	NM_WIRE_ACK = 16,
+	NM_WIRE_CHUNK_MAX = NM_WIRE_RTS + NM_TOKEN_MAX, /* without payload */
+};
+
+enum nm_wire_kind {
+	NM_WIRE_KIND_EAGER = 1,
+	NM_WIRE_KIND_RTS,
+	NM_WIRE_KIND_RTR,
+	NM_WIRE_KIND_ACK,
+};
+
+enum nm_wire_flags {
+	NM_WIRE_SYNC = 1, /* EAGER: answer with an ACK when it is matched */
+};
+
+struct nm_wire_head {
+	uint16_t nchunks;
+	uint32_t credit;
+};
+
+/* A chunk; which fields mean something depends on the kind. */
+struct nm_wire_chunk {
+	uint8_t kind;
+	uint8_t flags;       /* EAGER */
+	uint8_t rail;        /* RTS: of the transfer */
+	uint32_t tag, seq;   /* envelopes */
+	uint64_t session;    /* envelopes */
+	uint64_t length;     /* EAGER: payload; RTS: message; RTR: wanted */
+	uint64_t id;         /* all but EAGER without SYNC */
+	const void *payload; /* decoded EAGER: inside the packet */
+	uint32_t token_len;
+	const void *token; /* RTS, RTR; decoded: inside the packet */
+};
+
+void nm_wire_put_head(void *to, const struct nm_wire_head *h);
+
+/* Bytes that the chunk's header takes, its payload not counted. */
+size_t nm_wire_chunk_size(const struct nm_wire_chunk *c);
+
+/* Write the header, nm_wire_chunk_size() bytes. The payload is to follow. */
+void nm_wire_put_chunk(void *to, const struct nm_wire_chunk *c);
+
+/*
+ * 0; -EBADMSG: this is no packet of ours. The chunks follow: nm_wire_get_chunk
+ * advances *at from NM_WIRE_HEAD, and the last must end where the packet ends.
+ */
+int nm_wire_get_head(const void *packet, size_t length,
+		     struct nm_wire_head *out);
+int nm_wire_get_chunk(const void *packet, size_t length, size_t *at,
+		      struct nm_wire_chunk *out);
+
+#endif

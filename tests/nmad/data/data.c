@@ -1,0 +1,107 @@
+/* nmad/data/data.c: every kind of description means the same bytes. */
+#include "../../check.h"
+
+#include <nmad/data.h>
+
+enum { BYTES = 1000, PIECES = 37 };
+
+static unsigned char memory[4 * BYTES], plain[BYTES];
+static struct iovec iov[PIECES];
+
+/* A walker over every second byte of `memory`. */
+static int walk_odd(const void *what, size_t offset, size_t length,
+		    nm_piece_fn each, void *arg)
+{
+	const unsigned char *base = what;
+
+	for (size_t i = offset; i < offset + length; i++) {
+		int rc = each(arg, (void *)&base[2 * i + 1], 1);
+
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* Pieces of random sizes (some 0) with gaps between them; BYTES in all. */
+static void cut_pieces(void)
+{
+	size_t left = BYTES, at = 0;
+
+	for (int i = 0; i < PIECES; i++) {
+		size_t n = i == PIECES - 1 ? left : check_random() % 60;
+
+		if (n > left)
+			n = left;
+		iov[i].iov_base = memory + at;
+		iov[i].iov_len = n;
+		at += n + check_random() % 50;
+		left -= n;
+	}
+}
+
+static struct nm_data make(int kind)
+{
+	cut_pieces();
+	if (kind == 0)
+		return nm_data_flat(memory, BYTES);
+	if (kind == 1)
+		return nm_data_iovec(iov, PIECES);
+	return nm_data_walker(memory, BYTES, walk_odd);
+}
+
+TEST(every_slice_of_every_kind_comes_out_as_it_went_in)
+{
+	unsigned char got[BYTES];
+
+	for (int round = 0; round < 600; round++) {
+		struct nm_data d = make(round % 3);
+		size_t offset = check_random() % (BYTES + 1);
+		size_t length = check_random() % (BYTES - offset + 1);
+
+		CHECK_INT(d.length, BYTES);
+		for (int i = 0; i < BYTES; i++)
+			plain[i] = (unsigned char)check_random();
+		/* In by two parts cut anywhere, out by one slice. */
+		nm_data_copy_in(&d, 0, plain, offset);
+		nm_data_copy_in(&d, offset, plain + offset, BYTES - offset);
+		nm_data_copy_out(&d, offset, got, length);
+		CHECK_INT(memcmp(got, plain + offset, length), 0);
+	}
+}
+
+TEST(bytes_outside_the_description_are_not_touched)
+{
+	for (int kind = 0; kind < 3; kind++) {
+		struct nm_data d = make(kind);
+		int kept = 0;
+
+		memset(memory, 0xee, sizeof(memory));
+		memset(plain, 0x11, BYTES);
+		nm_data_copy_in(&d, 0, plain, BYTES);
+		for (size_t i = 0; i < sizeof(memory); i++)
+			kept += memory[i] == 0xee;
+		CHECK_INT(kept, sizeof(memory) - BYTES);
+	}
+}
+
+static int stop_at_third(void *arg, void *piece, size_t bytes)
+{
+	int *n = arg;
+
+	(void)piece;
+	(void)bytes;
+	return ++*n == 3 ? 42 : 0;
+}
+
+TEST(a_walk_stops_when_it_is_told_and_says_why)
+{
+	struct nm_data d = nm_data_walker(memory, BYTES, walk_odd);
+	int n = 0;
+
+	CHECK_INT(nm_data_walk(&d, 10, 100, stop_at_third, &n), 42);
+	CHECK_INT(n, 3);
+	n = 0;
+	CHECK_INT(nm_data_walk(&d, 10, 0, stop_at_third, &n), 0);
+	CHECK_INT(n, 0);
+}
