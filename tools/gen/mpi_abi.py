@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+"""The MPI 5.0 standard ABI: from its tables to C.
+
+The tables in madmpi/abi/ are facts of the standard. From them come
+
+  header    mpi.h: all types, constants, callbacks and prototypes
+  bodies    the prototypes of the bodies, madmpi_send() for MPI_Send
+  forwards  the exported functions: PMPI_X calls the body, MPI_X is weak over it
+  list      the names of the functions that are exported
+
+A body is written once, in terms of MPI_Count. Where the standard has a pair X
+and X_c, the form with int widens its arguments and narrows its results; the
+form with MPI_Count passes them on. What is implemented is what has a body: a
+function definition madmpi_x in one of the sources. The rest is declared in
+mpi.h but not exported, so that a link error tells the truth.
+"""
+
+import argparse
+import csv
+import os
+import re
+import sys
+
+# These may be called before MPI_Init and after MPI_Finalize.
+ALWAYS = {
+    'MPI_Init', 'MPI_Init_thread', 'MPI_Initialized', 'MPI_Finalized',
+    'MPI_Get_version', 'MPI_Get_library_version', 'MPI_Abi_get_version',
+    'MPI_Error_string', 'MPI_Error_class', 'MPI_Wtime', 'MPI_Wtick',
+    'MPI_Errhandler_free', 'MPI_Aint_add',
+    'MPI_Aint_diff', 'MPI_Pcontrol',
+    'MPI_Status_set_source', 'MPI_Status_set_tag', 'MPI_Status_set_error',
+    'MPI_Status_get_source', 'MPI_Status_get_tag', 'MPI_Status_get_error',
+}
+ALWAYS_PATTERN = re.compile(r'MPI_\w+_(from|to)int$')
+
+# The result is MPI_UNDEFINED where an int cannot hold it; all other results
+# that do not fit are the error MPI_ERR_VALUE_TOO_LARGE.
+UNDEFINED = {'MPI_Get_count', 'MPI_Get_elements', 'MPI_Type_size',
+             'MPI_Pack_size'}
+
+# Read before they are written.
+INOUT = {'position', 'buflen'}
+
+# Old names for large results: the same body.
+SAME_BODY = {
+    'MPI_Type_size_x': 'MPI_Type_size',
+    'MPI_Type_get_extent_x': 'MPI_Type_get_extent',
+    'MPI_Type_get_true_extent_x': 'MPI_Type_get_true_extent',
+    'MPI_Get_elements_x': 'MPI_Get_elements',
+    'MPI_Status_set_elements_x': 'MPI_Status_set_elements',
+}
+
+# Types of integer constants that C++ would not convert to from int.
+ENUMS = {
+    'MPI_T_cb_safety': 'MPI_T_CB_REQUIRE_',
+    'MPI_T_source_order': 'MPI_T_SOURCE_',
+}
+
+
+def read(folder, name):
+    with open(os.path.join(folder, name), newline='') as f:
+        return list(csv.DictReader(f))
+
+
+class Param:
+    """One parameter: its type, its name, what follows the name."""
+
+    def __init__(self, text):
+        self.text = text
+        m = re.match(r'(.*?)(\w+)((?:\[\d*\])*)$', text)
+        if text in ('void', '...'):
+            self.type, self.name, self.dims = text, '', ''
+        else:
+            self.type = m.group(1).strip()
+            self.name = m.group(2)
+            self.dims = m.group(3)
+
+
+class Function:
+    def __init__(self, row):
+        self.name = row['name']
+        self.returns = row['returns']
+        self.parameters = row['parameters']
+        self.params = [Param(p) for p in
+                       re.split(r',\s*', row['parameters'])]
+        self.deprecated = row['deprecated_since']
+
+    def body(self):
+        return 'madmpi_' + self.name[len('MPI_'):].lower()
+
+
+def is_array(p):
+    return p.dims == '[]' and p.type in ('const int', 'const MPI_Count',
+                                         'const MPI_Aint')
+
+
+def widens(a, b):
+    """True if the int form's parameter a can be passed as b."""
+    if a.name != b.name or a.dims != b.dims:
+        return False
+    if a.type == b.type:
+        return True
+    return (a.type, b.type) in (
+        ('int', 'MPI_Count'), ('int', 'MPI_Aint'), ('MPI_Aint', 'MPI_Count'),
+        ('int *', 'MPI_Count *'), ('int *', 'MPI_Aint *'),
+        ('MPI_Aint *', 'MPI_Count *'), ('const int', 'const MPI_Count'),
+        ('const int', 'const MPI_Aint'), ('const MPI_Aint', 'const MPI_Count'))
+
+
+def is_pair(small, large):
+    return len(small.params) == len(large.params) and all(
+        widens(a, b) for a, b in zip(small.params, large.params))
+
+
+class Api:
+    def __init__(self, folder):
+        self.handles = read(folder, 'handles.csv')
+        self.constants = read(folder, 'constants.csv')
+        self.callbacks = read(folder, 'callbacks.csv')
+        self.functions = [Function(r) for r in read(folder, 'functions.csv')]
+        self.by_name = {f.name: f for f in self.functions}
+
+    def large(self, f):
+        """The form whose types the body has: X_c for X, else f itself."""
+        c = self.by_name.get(f.name + '_c')
+        return c if c and is_pair(f, c) else None
+
+    def small(self, f):
+        """X for X_c, where one body serves both."""
+        s = self.by_name.get(f.name[:-2]) if f.name.endswith('_c') else None
+        return s if s and is_pair(s, f) else None
+
+    def body_of(self, f):
+        """The function that names the body which f calls."""
+        f = self.by_name.get(SAME_BODY.get(f.name, ''), f)
+        return self.small(f) or f
+
+    def body_params(self, f):
+        """The parameters of the body named by f, as text."""
+        large = self.large(f)
+        if not large:
+            return f.parameters
+        out = []
+        for a, b in zip(f.params, large.params):
+            if is_array(a) and a.type == 'const int' and a.type != b.type:
+                out.append('struct madmpi_array ' + a.name)
+            else:
+                out.append(b.text)
+        return ', '.join(out)
+
+
+def write(path, lines):
+    with open(path, 'w') as f:
+        f.write('\n'.join(lines) + '\n')
+
+
+def negative(value):
+    return '(%s)' % value if value.startswith('-') else value
+
+
+def header_types(api):
+    out = ['typedef intptr_t MPI_Aint;', 'typedef int64_t MPI_Offset;',
+           'typedef int64_t MPI_Count;', '',
+           'typedef struct {', '\tint MPI_SOURCE;', '\tint MPI_TAG;',
+           '\tint MPI_ERROR;', '\tint MPI_internal[5];', '} MPI_Status;', '']
+    out += ['typedef struct %s *%s;' % (h['opaque_struct'], h['handle_type'])
+            for h in api.handles]
+    for name, prefix in ENUMS.items():
+        of = [c for c in api.constants if c['name'].startswith(prefix)]
+        out += ['', 'typedef enum %s {' % name]
+        out += ['\t%s = %s,' % (c['name'], c['value']) for c in of[:-1]]
+        out += ['\t%s = %s' % (of[-1]['name'], of[-1]['value']),
+                '} %s;' % name]
+    return out
+
+
+def header_callbacks(api):
+    out = []
+    for c in api.callbacks:
+        if c['returns'].startswith('= '):
+            out.append('typedef %s %s;' % (c['returns'][2:],
+                                           c['typedef_name']))
+        else:
+            out.append('typedef %s(%s)(%s);' %
+                       (c['returns'] + ' ', c['typedef_name'],
+                        c['parameters']))
+    return out
+
+
+def header_constants(api):
+    """Macros, so that #if can ask for them too."""
+    out = []
+    for c in api.constants:
+        name, kind, value = c['name'], c['kind'], c['value']
+        if any(name.startswith(p) for p in ENUMS.values()):
+            continue
+        if name == 'MPI_ABI_Count':
+            continue  # a help of the reference header, no part of the ABI
+        if kind in ('integer', 'alias'):
+            out.append('#define %s %s' % (name, negative(value)))
+        else:
+            out.append('#define %s ((%s)%s)' %
+                       (name, c['c_type'].replace('*', ' *', 1),
+                        negative(value)))
+    return out
+
+
+def make_header(api, path):
+    lines = ['/* The MPI 5.0 standard ABI. Made by tools/gen/mpi_abi.py. */',
+             '#ifndef MPI_H_ABI', '#define MPI_H_ABI', '',
+             '#include <stdint.h>', '', '#ifdef __cplusplus', 'extern "C" {',
+             '#endif', '']
+    lines += header_types(api) + ['']
+    lines += header_callbacks(api) + ['']
+    lines += header_constants(api) + ['']
+    for prefix in ('', 'P'):
+        lines += ['%s %s%s(%s);' % (f.returns, prefix, f.name, f.parameters)
+                  for f in api.functions]
+        lines.append('')
+    lines += ['#ifdef __cplusplus', '}', '#endif', '', '#endif']
+    write(path, lines)
+
+
+def make_bodies(api, path):
+    lines = ['/* The bodies of the MPI functions, which the generated forms',
+             ' * call. Made by tools/gen/mpi_abi.py. */',
+             '#ifndef MADMPI_BODIES_H', '#define MADMPI_BODIES_H', '',
+             '#include <mpi.h>', '#include "core/array.h"', '']
+    for f in api.functions:
+        if api.body_of(f) is f:
+            lines.append('%s %s(%s);' % (f.returns, f.body(),
+                                         api.body_params(f)))
+    lines += ['', '#endif']
+    write(path, lines)
+
+
+def implemented(api, sources):
+    """Functions whose body is defined in one of the sources."""
+    found = set()
+    for path in sources:
+        with open(path) as f:
+            found.update(re.findall(r'^(?:int|double|MPI_\w+) (madmpi_\w+)\(',
+                                    f.read(), re.M))
+    return [f for f in api.functions if api.body_of(f).body() in found]
+
+
+def narrowed(a, b):
+    return a.type == 'int *' and b.type in ('MPI_Count *', 'MPI_Aint *')
+
+
+def forward(api, f):
+    """The definition of one exported function, as lines."""
+    named = api.body_of(f)
+    target = api.large(named) or named
+    wide = [p.name for p in target.params]
+    before, after, args = [], [], []
+
+    for a, b in zip(f.params, target.params):
+        if narrowed(a, b):
+            before.append('\t%s wide_%s = 0;' % (b.type[:-2], a.name))
+            if a.name in INOUT:
+                before += ['\tif (%s)' % a.name,
+                           '\t\twide_%s = *%s;' % (a.name, a.name)]
+            args.append('%s ? &wide_%s : 0' % (a.name, a.name))
+            after.append(a.name)
+        elif is_array(b) and 'struct madmpi_array ' + b.name in \
+                api.body_params(named):
+            args.append('madmpi_array_%s(%s)' %
+                        ('int' if a.type == 'const int' else 'count', a.name))
+        elif a.type != '...':
+            args.append(a.name)
+    call = '%s(%s)' % (named.body(), ', '.join(x for x in args if x))
+    out = ['BASE_PUBLIC %s P%s(%s)' % (f.returns, f.name, f.parameters), '{']
+    if after:
+        out += before + ['\tint rc;']
+    if f.name not in ALWAYS and not ALWAYS_PATTERN.match(f.name):
+        out.append('\tmadmpi_enter("%s");' % f.name)
+    if not after:
+        out.append('\treturn %s;' % call)
+    else:
+        out.append('\trc = %s;' % call)
+        how = 'undefined' if f.name in UNDEFINED else 'fit'
+        for name in after:
+            out += ['\tif (rc == MPI_SUCCESS)',
+                    '\t\trc = madmpi_narrow_%s("%s", wide_%s, %s);' %
+                    (how, f.name, name, name)]
+        out.append('\treturn rc;')
+    assert len(wide) == len(f.params), f.name
+    return out + ['}', '']
+
+
+def make_forwards(api, sources, path):
+    lines = ['/* The exported functions. Made by tools/gen/mpi_abi.py. */',
+             '#include <base/compiler.h>', '#include <mpi.h>',
+             '#include "bodies.h"', '#include "core/enter.h"', '']
+    for f in implemented(api, sources):
+        lines += forward(api, f)
+        lines += ['BASE_PUBLIC __attribute__((weak, alias("P%s"))) %s %s(%s);'
+                  % (f.name, f.returns, f.name, f.parameters), '']
+    write(path, lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('what', choices=['header', 'bodies', 'forwards',
+                                         'list'])
+    parser.add_argument('tables', help='folder of the csv files')
+    parser.add_argument('out', help='file to write')
+    parser.add_argument('sources', nargs='*', help='files that hold bodies')
+    args = parser.parse_args()
+    api = Api(args.tables)
+    if args.what == 'header':
+        make_header(api, args.out)
+    elif args.what == 'bodies':
+        make_bodies(api, args.out)
+    elif args.what == 'forwards':
+        make_forwards(api, args.sources, args.out)
+    else:
+        write(args.out, [f.name for f in implemented(api, args.sources)])
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
