@@ -43,6 +43,12 @@ static inline bool base_mpsc_is_empty(struct base_mpsc *q)
 	return load_relaxed(&q->top) == NULL;
 }
 
+/* The looking half of a store-load race whose other half is a push_seq. */
+static inline bool base_mpsc_is_empty_seq(struct base_mpsc *q)
+{
+	return load_seq(&q->top) == NULL;
+}
+
 /* Anyone. Returns true if the list was empty before. */
 static inline bool base_mpsc_push(struct base_mpsc *q, struct base_mpsc_node *n)
 {

@@ -1,0 +1,136 @@
+/*
+ * The core's lock and the two lists beside it. Nobody waits for the lock on
+ * the way of a message: who finds it busy leaves what he has on a list and
+ * goes, because whoever releases the lock looks at the lists afterwards.
+ *
+ * That is a store-load race, order(core): the pusher writes a list and then
+ * reads `held`; the holder writes `held` and then reads the lists. All four
+ * are seq_cst, so at least one of the two sees the other.
+ */
+#ifndef NMAD_CORE_LOCK_H
+#define NMAD_CORE_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <base/atomic.h>
+#include <base/compiler.h>
+#include <base/mpsc.h>
+
+struct nm_core_lock {
+	/* a: atomic */
+	ATOMIC(uint32_t) held;   /* a: order(core) */
+	struct base_mpsc submit; /* a: requests; order(core), order(mpsc) */
+	struct base_mpsc events; /* a: rails' news; order(core), order(mpsc) */
+};
+
+static inline void nm_core_lock_init(struct nm_core_lock *l)
+{
+	store_relaxed(&l->held, 0);
+	base_mpsc_init(&l->submit);
+	base_mpsc_init(&l->events);
+}
+
+/* True: held now. Never waits. After a push it must be tried once more. */
+static inline bool nm_core_enter(struct nm_core_lock *l)
+{
+	uint32_t held = load_seq(&l->held); /* order(core), the pusher's look */
+
+	return held == 0 && cas_seq(&l->held, &held, 1); /* order(core) */
+}
+
+/*
+ * Release. True: something lies on a list, perhaps left by one who found the
+ * lock busy; the caller must try to enter again.
+ */
+static inline bool nm_core_leave(struct nm_core_lock *l)
+{
+	store_seq(&l->held, 0); /* order(core) */
+	return !base_mpsc_is_empty_seq(&l->submit) || /* order(core) */
+	       !base_mpsc_is_empty_seq(&l->events);   /* order(core) */
+}
+
+/* Leave something for the holder; the caller then tries to enter. */
+static inline void nm_core_push(struct base_mpsc *list,
+				struct base_mpsc_node *n)
+{
+	base_mpsc_push_seq(list, n); /* order(core), order(mpsc) */
+}
+
+/*
+ * A rail's ownership follows the same rule, order(rail), with its list of
+ * posts: who finds the rail owned leaves his post there and tries once more.
+ */
+struct nm_rail_lock {
+	/* a: atomic */
+	ATOMIC(uint32_t) owned; /* a: order(rail) */
+	struct base_mpsc posts; /* a: order(rail), order(mpsc) */
+};
+
+static inline void nm_rail_lock_init(struct nm_rail_lock *l)
+{
+	store_relaxed(&l->owned, 0);
+	base_mpsc_init(&l->posts);
+}
+
+static inline bool nm_rail_enter(struct nm_rail_lock *l)
+{
+	uint32_t owned = load_seq(&l->owned); /* order(rail), pusher's look */
+
+	return owned == 0 && cas_seq(&l->owned, &owned, 1); /* order(rail) */
+}
+
+/* True: a post was left meanwhile; the caller must try to enter again. */
+static inline bool nm_rail_leave(struct nm_rail_lock *l)
+{
+	store_seq(&l->owned, 0);                    /* order(rail) */
+	return !base_mpsc_is_empty_seq(&l->posts);  /* order(rail) */
+}
+
+static inline void nm_rail_push(struct nm_rail_lock *l,
+				struct base_mpsc_node *n)
+{
+	base_mpsc_push_seq(&l->posts, n); /* order(rail), order(mpsc) */
+}
+
+/*
+ * A link carries one small packet at a time: the holder of the core's lock
+ * takes the turn and forms a packet, the rail's owner ends the turn when the
+ * packet has left. Who wants to send and finds no turn free says so in
+ * `hungry` and looks once more; who ends a turn then looks at `hungry`: the
+ * same kind of race, order(hungry).
+ */
+struct nm_turn {
+	ATOMIC(uint32_t) busy; /* a: core takes, rail's owner ends */
+};
+
+struct nm_hunger {
+	ATOMIC(uint32_t) word; /* a: core's; order(hungry) */
+};
+
+/* Core lock held. What the sender of the last packet did is visible. */
+static inline bool nm_turn_is_free(struct nm_turn *t)
+{
+	return load_acquire(&t->busy) == 0; /* order(hungry) */
+}
+
+static inline void nm_turn_take(struct nm_turn *t)
+{
+	store_relaxed(&t->busy, 1);
+}
+
+/* Core lock held, the turn is taken: ask for its end. True: it is free now. */
+static inline bool nm_turn_want(struct nm_turn *t, struct nm_hunger *h)
+{
+	store_seq(&h->word, 1);         /* order(hungry) */
+	return load_seq(&t->busy) == 0; /* order(hungry) */
+}
+
+/* Rail's owner. True: somebody wants it, the caller must enter the core. */
+static inline bool nm_turn_end(struct nm_turn *t, struct nm_hunger *h)
+{
+	store_seq(&t->busy, 0);          /* order(hungry) */
+	return load_seq(&h->word) != 0; /* order(hungry) */
+}
+
+#endif
