@@ -45,7 +45,7 @@ static inline bool nm_core_enter(struct nm_core_lock *l)
  */
 static inline bool nm_core_leave(struct nm_core_lock *l)
 {
-	store_seq(&l->held, 0); /* order(core) */
+	store_seq(&l->held, 0);                       /* order(core) */
 	return !base_mpsc_is_empty_seq(&l->submit) || /* order(core) */
 	       !base_mpsc_is_empty_seq(&l->events);   /* order(core) */
 }
@@ -83,8 +83,8 @@ static inline bool nm_rail_enter(struct nm_rail_lock *l)
 /* True: a post was left meanwhile; the caller must try to enter again. */
 static inline bool nm_rail_leave(struct nm_rail_lock *l)
 {
-	store_seq(&l->owned, 0);                    /* order(rail) */
-	return !base_mpsc_is_empty_seq(&l->posts);  /* order(rail) */
+	store_seq(&l->owned, 0);                   /* order(rail) */
+	return !base_mpsc_is_empty_seq(&l->posts); /* order(rail) */
 }
 
 static inline void nm_rail_push(struct nm_rail_lock *l,
@@ -129,7 +129,7 @@ static inline bool nm_turn_want(struct nm_turn *t, struct nm_hunger *h)
 /* Rail's owner. True: somebody wants it, the caller must enter the core. */
 static inline bool nm_turn_end(struct nm_turn *t, struct nm_hunger *h)
 {
-	store_seq(&t->busy, 0);          /* order(hungry) */
+	store_seq(&t->busy, 0);         /* order(hungry) */
 	return load_seq(&h->word) != 0; /* order(hungry) */
 }
 

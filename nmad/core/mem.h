@@ -21,7 +21,7 @@ struct nm_mem_slab;
 
 struct nm_mem {
 	struct {
-		void *free;       /* first word links to the next */
+		void *free;        /* first word links to the next */
 		char *fresh, *end; /* of the newest slab, not yet used */
 	} classes[NM_MEM_CLASSES];
 	struct nm_mem_slab *slabs;

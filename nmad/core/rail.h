@@ -1,5 +1,10 @@
 /*
  * A rail: one driver instance, owned by one caller at a time.
+ *
+ * Orders for the driver (packets, transfers) travel to the owner as posts, the
+ * driver's news travel to the core as events; both are struct nm_event, in
+ * lists that are taken whole. An owner collects the news of his time in
+ * `news` and takes them along when he leaves.
  */
 #ifndef NMAD_CORE_RAIL_H
 #define NMAD_CORE_RAIL_H
@@ -8,23 +13,118 @@
 #include <base/mpsc.h>
 
 #include "../drivers/driver.h"
+#include "lock.h"
 
 struct nm_core;
 
+enum nm_event_kind {
+	/* to a rail */
+	NM_POST_PKT,
+	NM_POST_XFER_RECV,
+	NM_POST_XFER_SEND,
+	/* from a rail */
+	NM_EVENT_PKT_IN,
+	NM_EVENT_XFER_READY,
+	NM_EVENT_XFER_DONE,
+	NM_EVENT_LINK_DEAD,
+};
+
+/* Nodes in the order in which they were appended. */
+struct nm_chain {
+	struct base_mpsc_node *first, **last;
+};
+
+static inline void nm_chain_init(struct nm_chain *c)
+{
+	c->first = NULL;
+	c->last = &c->first;
+}
+
+static inline void nm_chain_append(struct nm_chain *c, struct base_mpsc_node *n)
+{
+	n->next = NULL;
+	*c->last = n;
+	c->last = &n->next;
+}
+
+/* Take the first node off; NULL if there is none. */
+static inline struct base_mpsc_node *nm_chain_take(struct nm_chain *c)
+{
+	struct base_mpsc_node *n = c->first;
+
+	if (n == NULL)
+		return NULL;
+	c->first = n->next;
+	if (c->first == NULL)
+		c->last = &c->first;
+	return n;
+}
+
+/* What the time of an owner brought. */
+struct nm_news {
+	struct nm_chain events; /* for the core */
+	struct nm_chain sent;   /* struct nm_req: complete now */
+	bool hungry;            /* a turn ended that somebody wants */
+};
+
+static inline void nm_news_init(struct nm_news *news)
+{
+	nm_chain_init(&news->events);
+	nm_chain_init(&news->sent);
+	news->hungry = false;
+}
+
+/* Who gets a rail's upcalls instead of the core: a driver that wraps it. */
+struct nm_rail_upcalls {
+	void (*recv)(struct nm_rail *rail, struct nm_pkt_in *in);
+	void (*sent)(struct nm_rail *rail, struct nm_pkt *pkt);
+	void (*xfer_ready)(struct nm_rail *rail, struct nm_xfer *x);
+	void (*xfer_done)(struct nm_rail *rail, struct nm_xfer *x, int status);
+	void (*link_dead)(struct nm_rail *rail, struct nm_link *link,
+			  int error);
+};
+
 struct nm_rail {
 	/* -: const once open  o: the rail's owner  a: atomic, see name */
-	const struct nm_driver *driver;  /* -: */
-	struct nm_core *core;            /* -: */
-	int index;                       /* -: among the rails */
-	unsigned char addr[NM_ADDR_MAX]; /* -: for the peers */
-	size_t addr_len;                 /* -: */
-	struct nm_link *links;           /* -: by rank, nlinks of them */
-	int nlinks;                      /* -: */
-	void *drv;                       /* driver's */
+	const struct nm_driver *driver;   /* -: */
+	const struct nm_rail_upcalls *up; /* -: NULL: the core itself */
+	struct nm_core *core;             /* -: */
+	int index;                        /* -: among the rails */
+	unsigned char addr[NM_ADDR_MAX];  /* -: for the peers */
+	size_t addr_len;                  /* -: */
+	struct nm_link *links;            /* -: by rank, nlinks of them */
+	int nlinks;                       /* -: */
+	void *drv;                        /* driver's */
 
-	ATOMIC(uint32_t) owned; /* a: order(rail) */
-	struct base_mpsc posts; /* a: packets and transfers to hand to
-				 *    the driver; order(mpsc) */
+	struct nm_rail_lock lock; /* a: order(rail) */
+	struct nm_news *news;     /* o: of this owner's time */
+	struct nm_chain stuck;    /* o: packets that found no room */
+	ATOMIC(uint32_t)
+	backlog; /* a: written by the owner: packets and
+		  *    transfers that are not over */
 };
+
+/*
+ * Own the rail for a moment: hand over what was posted (and `post`, if not
+ * NULL), poll the driver if asked, append its news to `news`. If somebody else
+ * owns it, `post` is left for him. No lock held. True if anything moved.
+ */
+bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
+		 struct nm_news *news);
+
+/* Nothing is in the driver's hands: a hint. */
+static inline bool nm_rail_is_quiet(struct nm_rail *rail)
+{
+	return load_relaxed(&rail->backlog) == 0 &&
+	       base_mpsc_is_empty(&rail->lock.posts);
+}
+
+/*
+ * Make the rail number `index` from an entry of NMAD_DRIVER ("name" or
+ * "name:spec"), with links to `size` processes. 0 or -errno, explained.
+ */
+int nm_rail_open(struct nm_rail *rail, struct nm_core *core, int index,
+		 const char *entry, const struct nm_boot_info *info);
+void nm_rail_close(struct nm_rail *rail);
 
 #endif

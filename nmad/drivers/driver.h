@@ -30,8 +30,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <base/list.h>
 #include <base/mpsc.h>
 #include <nmad/data.h>
+
+#include "../core/lock.h"
 
 struct nm_gate;
 struct nm_rail;
@@ -44,14 +47,27 @@ enum {
 	NM_CTL_MAX = 256,  /* bytes of headers in front of a packet's data */
 };
 
+/*
+ * News of a rail on its way to the core, or an order of the core on its way to
+ * a rail: the core's part of the structures that a driver sees.
+ */
+struct nm_event {
+	struct base_mpsc_node node;
+	unsigned kind; /* enum nm_event_kind, core/rail.h */
+};
+
 /* One rail's connection to one gate. The core allocates and zeroes it. */
 struct nm_link {
-	struct nm_gate *gate; /* -: */
-	struct nm_rail *rail; /* -: */
-	int rank;             /* -: the peer's */
-	struct nm_pkt *pkt;   /* core's: the small packet in flight */
-	void *conn;           /* driver's */
-	int error;            /* 0, or why the link is dead */
+	/* -: const once open  o: the rail's owner  l: core lock  a: atomic */
+	struct nm_gate *gate;   /* -: */
+	struct nm_rail *rail;   /* -: */
+	int rank;               /* -: the peer's */
+	void *conn;             /* driver's */
+	int error;              /* o: 0, or why the link is dead */
+	struct nm_pkt *pkt;     /* who has the turn: the packet in flight */
+	struct nm_turn turn;    /* a: order(hungry) */
+	struct base_list xfers; /* o: transfers that the driver has */
+	struct nm_event dead;   /* core's: news of its end */
 };
 
 struct nm_token {
@@ -68,8 +84,10 @@ struct nm_xfer {
 	struct nm_token mine;  /* ours, for the peer */
 	struct nm_token peers; /* the peer's, for us */
 	int status;            /* set by nm_rail_xfer_done() */
-	struct base_mpsc_node node; /* core's */
-	uint64_t drv[12];           /* driver's, zero at first */
+	struct nm_event ready; /* core's */
+	struct nm_event done;  /* core's */
+	struct base_link on;   /* core's: link->xfers */
+	uint64_t drv[12];      /* driver's, zero at first */
 };
 
 /* A small packet that came. Driver's memory until released. */
@@ -77,8 +95,8 @@ struct nm_pkt_in {
 	struct nm_link *link;
 	const unsigned char *data;
 	size_t length;
-	struct base_mpsc_node node; /* core's */
-	void *drv;                  /* driver's */
+	struct nm_event event; /* core's */
+	void *drv;             /* driver's */
 };
 
 enum nm_caps {
@@ -143,8 +161,10 @@ struct nm_driver {
 
 	/*
 	 * See above. xfer_offer may be called by anyone and touches only x;
-	 * NULL: nothing to offer. xfer_recv must lead to nm_rail_xfer_ready()
-	 * unless the sender is not needed. 0, or -errno: the link is dead.
+	 * NULL: nothing to offer. xfer_recv must lead to nm_rail_xfer_ready(),
+	 * once, even if the receiver can fetch everything alone: it is how the
+	 * sender learns of the end, for xfer_send() then finds nothing left to
+	 * do. 0, or -errno: the link is dead.
 	 */
 	void (*xfer_offer)(struct nm_xfer *x);
 	int (*xfer_recv)(struct nm_xfer *x);
@@ -170,7 +190,11 @@ void nm_rail_recv(struct nm_rail *rail, struct nm_pkt_in *in);
 void nm_rail_sent(struct nm_rail *rail, struct nm_pkt *pkt);
 void nm_rail_xfer_ready(struct nm_rail *rail, struct nm_xfer *x);
 void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status);
-/* The peer is gone; fails what is outstanding there. At most once a link. */
+/*
+ * The peer is gone. At most once a link; the driver has let go of the link's
+ * packet and transfers before: the core fails them, no further upcall names
+ * them.
+ */
 void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error);
 
 /* The visible list, in the order of preference; ends with NULL. */

@@ -1,0 +1,191 @@
+/*
+ * The core: everything between the user's requests and the rails.
+ *
+ * Three stations, no lock over two of them:
+ *   the core    tables, under core->lock, which is only tried, never awaited,
+ *               by whoever makes progress;
+ *   a rail      the driver's work, by the rail's owner;
+ *   the user    copies into his memory and the signals that his requests are
+ *               complete.
+ * Who holds the core's lock only decides; what he decided (orders for the
+ * rails, copies, completions) is in his `struct nm_pass` and is carried out
+ * after the lock is released.
+ */
+#ifndef NMAD_CORE_CORE_H
+#define NMAD_CORE_CORE_H
+
+#include <base/atomic.h>
+#include <base/diag.h>
+#include <base/list.h>
+#include <pioman/ltask.h>
+
+#include "../sr/req.h"
+#include "../strategies/strategy.h"
+#include "gate.h"
+#include "ids.h"
+#include "lock.h"
+#include "mem.h"
+#include "msg.h"
+#include "pkt.h"
+#include "rail.h"
+#include "session.h"
+
+enum { NM_RAILS_MAX = NM_GATE_LINKS, NM_SESSION_BUCKETS = 256 };
+
+/* Values of the options; constant while running. */
+struct nm_config {
+	const struct nm_strategy *strategy;
+	size_t rdv_threshold; /* 0: the driver's */
+	uint64_t window;      /* bytes of unmatched eager payload per peer */
+};
+
+struct nm_core {
+	/* -: const while running  l: lock  a: atomic */
+	struct nm_core_lock lock; /* a: order(core) */
+	struct nm_hunger hunger;  /* a: order(hungry) */
+	struct base_mpsc freed;   /* a: messages whose payload is copied;
+				   *    order(mpsc) */
+	ATOMIC(uint32_t)
+	pending;              /* a: written under the lock: requests and
+			       *    answers that are not over */
+	ATOMIC(uint32_t) low; /* a: the match tables want memory; a hint */
+
+	struct nm_config config; /* -: */
+	int rank, size;          /* -: */
+	struct nm_gate *gates;   /* -: by rank */
+	struct nm_rail *rails;   /* -: nrails of them */
+	int nrails;              /* -: */
+
+	struct nm_match match;     /* l: */
+	struct nm_mem mem;         /* l: */
+	struct nm_ids ids;         /* l: sends that wait for an answer */
+	struct base_list active;   /* l: gates that have output */
+	struct base_list sessions; /* l: all of them */
+	struct nm_session *buckets[NM_SESSION_BUCKETS]; /* l: by id */
+	struct base_list limbo;  /* l: messages of no session */
+	struct nm_chain stalled; /* l: requests that found no memory */
+	bool parked_for_memory;  /* l: some peer's messages, too */
+	uint64_t nlimbo;         /* l: */
+
+	struct piom_ltask ltask;   /* pioman's */
+	struct base_dumper dumper; /* diag's */
+};
+
+/* What a holder of the lock leaves to be done after it. */
+struct nm_pass {
+	struct nm_core *core;
+	struct nm_chain posts;   /* struct nm_event, each for its link's rail */
+	struct nm_chain done;    /* struct nm_req: copy, then signal */
+	struct nm_chain release; /* struct nm_pkt_in, after the copies */
+};
+
+/* --- progress.c: entering the core and doing what was decided --- */
+
+/*
+ * Enter the core with news of rails and perhaps a request of the caller's; if
+ * it is busy, leave them there. Goes on until nothing is left to this caller.
+ */
+void nm_core_run(struct nm_core *core, struct nm_news *news,
+		 struct nm_req *req);
+
+/* Poll all rails once and settle what that brings. True if anything moved. */
+bool nm_core_progress(struct nm_core *core);
+
+/* Whether anything here waits for a network. */
+bool nm_core_is_quiet(struct nm_core *core);
+
+/* Wait for the lock: for probe and cancel, from user context only. */
+void nm_core_lock(struct nm_core *core);
+
+/*
+ * After nm_core_lock(): drain what was submitted, so that the tables show all
+ * that the caller has done before. `pass` is made ready.
+ */
+void nm_core_settle(struct nm_core *core, struct nm_pass *pass);
+
+/* Release, and do what was decided. */
+void nm_core_unlock(struct nm_core *core, struct nm_pass *pass);
+
+/* User context: give the match tables memory if they want some. */
+void nm_core_refill(struct nm_core *core);
+
+/* The one of this process, or NULL; made by nm_init(). */
+extern struct nm_core *nm_core_self;
+
+/* 0 or -errno, explained; everything but gates and rails is ready after. */
+int nm_core_init(struct nm_core *core, int rank, int size,
+		 const struct nm_config *config);
+void nm_core_exit(struct nm_core *core);
+
+/* --- from here on all functions: core lock held --- */
+
+/* submit.c: a request comes in, in the order of pushes. */
+void nm_submit_take(struct nm_pass *pass, struct nm_req *req);
+
+/* Again those that found no memory. */
+void nm_submit_resume(struct nm_pass *pass);
+
+/* out.c */
+void nm_out_send(struct nm_pass *pass, struct nm_req *req);
+int nm_out_ack(struct nm_gate *gate, uint64_t id);
+void nm_out_rtr(struct nm_gate *gate, struct nm_answer *a);
+void nm_out_activate(struct nm_gate *gate);
+/* Form packets for all links that are free. */
+void nm_out_form(struct nm_pass *pass);
+
+/*
+ * For strategies: append the first that waits for the gate. True: done; false:
+ * nothing waits, or it does not fit any more.
+ */
+bool nm_out_add(struct nm_gate *gate, struct nm_pkt *pkt);
+
+/* in.c: a rail's news. */
+void nm_in_event(struct nm_pass *pass, struct nm_event *e);
+/* A session was opened: its messages leave limbo. */
+void nm_in_opened(struct nm_pass *pass, struct nm_session *s);
+/* Memory has come for those that were parked for want of it. */
+void nm_in_resume(struct nm_pass *pass);
+/* Payload of a message has left the unexpected ones. */
+void nm_in_credit(struct nm_gate *gate, uint64_t length);
+
+/* A receive and a kept message have found each other. */
+void nm_in_deliver_kept(struct nm_pass *pass, struct nm_req *req,
+			struct nm_msg *msg);
+void nm_msg_free(struct nm_core *core, struct nm_msg *msg);
+
+/* rdv.c: large messages. */
+struct nm_trans;
+/* An offer for the RTS of this send. 0 or -ENOMEM. */
+int nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
+		 struct nm_wire_chunk *rts);
+/* A receive has met an RTS. */
+void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
+		    struct nm_gate *gate, const struct nm_wire_chunk *rts);
+/* 0 or -EBADMSG. */
+int nm_rdv_rtr(struct nm_pass *pass, struct nm_gate *gate,
+	       const struct nm_wire_chunk *rtr);
+void nm_rdv_ready(struct nm_pass *pass, struct nm_xfer *x);
+void nm_rdv_done(struct nm_pass *pass, struct nm_xfer *x);
+void nm_rdv_rtr_sent(struct nm_core *core, struct nm_trans *t,
+		     struct nm_wire_chunk *rtr);
+/* The gate is dead: transfers that no driver has. */
+void nm_rdv_fail(struct nm_pass *pass, struct nm_gate *gate);
+
+/* finish.c: a request is over. */
+void nm_req_finish(struct nm_pass *pass, struct nm_req *req, int error);
+/* One of the two parts of a synchronous send; true: that was the last. */
+bool nm_req_part(struct nm_req *req);
+
+/* fail.c: a peer is gone. */
+void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error);
+
+/* dump.c */
+void nm_core_dump(void *core);
+
+static inline void nm_pending_add(struct nm_core *core, int n)
+{
+	store_relaxed(&core->pending,
+		      load_relaxed(&core->pending) + (uint32_t)n);
+}
+
+#endif

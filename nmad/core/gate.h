@@ -1,0 +1,61 @@
+/*
+ * A gate: the connection to one process (oneself included) over one or more
+ * rails, and what waits to be sent there.
+ */
+#ifndef NMAD_CORE_GATE_H
+#define NMAD_CORE_GATE_H
+
+#include <base/list.h>
+
+#include "../drivers/driver.h"
+#include "wire.h"
+
+struct nm_core;
+struct nm_req;
+
+enum {
+	NM_GATE_LINKS = 8,
+	/* Payload up to this rides in its envelope and needs no credit. */
+	NM_FREE_PAYLOAD = 64,
+};
+
+/* An answer that waits to be sent: an ACK, or the RTR of a transfer. */
+struct nm_answer {
+	struct base_link on;    /* l: gate->answers */
+	struct nm_trans *trans; /* of an RTR, else NULL */
+	uint64_t id, length;
+	bool is_ack;
+};
+
+struct nm_gate {
+	/* -: const once connected  l: core lock */
+	struct nm_core *core;                 /* -: */
+	int rank;                             /* -: */
+	struct nm_link *links[NM_GATE_LINKS]; /* -: best first */
+	int nlinks;                           /* -: */
+	int nbest;        /* -: how many are as good as the first */
+	size_t eager_max; /* -: bytes of payload that every link takes */
+	int turn;         /* l: the link to be tried first */
+	int error;        /* l: 0, or why it is dead */
+
+	/* To be sent: answers go first, then messages in their order. */
+	struct base_list answers; /* l: struct nm_answer */
+	struct base_list out;     /* l: struct nm_req, send.on */
+	struct base_list waiting; /* l: sends that wait for an answer */
+	struct base_list offers;  /* l: transfers whose RTR has not come */
+	struct base_link active;  /* l: core->active while there is work */
+
+	/* Flow control: eager payload unmatched at the peer, and matched
+	 * here and not yet told the peer. */
+	uint64_t credit_used; /* l: */
+	uint64_t credit_back; /* l: */
+
+	uint64_t nsent, nreceived; /* l: packets, for the dump */
+};
+
+static inline bool nm_gate_has_output(const struct nm_gate *g)
+{
+	return !base_list_is_empty(&g->answers) || !base_list_is_empty(&g->out);
+}
+
+#endif

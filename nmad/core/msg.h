@@ -1,0 +1,40 @@
+/*
+ * The record of a message that came before anybody asked for it, or before its
+ * turn: the envelope, and its payload (or the token of a rendezvous) behind it
+ * in the same block.
+ *
+ * It is in one place at a time: parked at its peer until the envelopes before
+ * it have come, in limbo until its session is opened, in the match tables, or
+ * taken (by a receive that copies, or by mprobe).
+ */
+#ifndef NMAD_CORE_MSG_H
+#define NMAD_CORE_MSG_H
+
+#include <base/mpsc.h>
+
+#include "match.h"
+#include "wire.h"
+
+struct nm_msg {
+	/* l: all, core lock; constant but for the links */
+	union {
+		struct nm_match_msg match; /* in the tables */
+		struct {
+			struct base_link on; /* parked, or in limbo */
+			struct nm_gate *from;
+			uint64_t session;
+			uint32_t tag;
+		} early;
+		struct base_mpsc_node free; /* taken: on core->freed */
+	};
+	uint64_t length; /* of the message */
+	uint64_t id;     /* of its send: RTS, and EAGER with SYNC; else 0 */
+	uint32_t seq;
+	uint16_t stored; /* bytes in `data` */
+	uint8_t kind;    /* NM_WIRE_KIND_EAGER or _RTS */
+	uint8_t rail;    /* RTS: of the transfer */
+	uint8_t class;   /* of the block */
+	unsigned char data[];
+};
+
+#endif

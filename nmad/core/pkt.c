@@ -1,0 +1,114 @@
+/*
+ * Packets: built by the core, read by drivers.
+ */
+#include "pkt.h"
+
+#include <string.h>
+#include <sys/uio.h>
+
+#include <base/diag.h>
+
+bool nm_pkt_fits(const struct nm_pkt *pkt, size_t header, size_t payload)
+{
+	return pkt->length + header + payload <=
+		       pkt->link->rail->driver->max_small &&
+	       pkt->ctl_len + header <= NM_CTL_MAX &&
+	       (payload == 0 || pkt->npieces < NM_PKT_PIECES);
+}
+
+void nm_pkt_put(struct nm_pkt *pkt, const struct nm_wire_chunk *c,
+		const struct nm_data *data)
+{
+	size_t header = nm_wire_chunk_size(c);
+
+	nm_wire_put_chunk(pkt->ctl + pkt->ctl_len, c);
+	pkt->ctl_len += header;
+	pkt->length += header;
+	pkt->nchunks++;
+	if (data == NULL || data->length == 0)
+		return;
+	pkt->pieces[pkt->npieces].ctl_end = pkt->ctl_len;
+	pkt->pieces[pkt->npieces].data = data;
+	pkt->pieces[pkt->npieces].length = data->length;
+	pkt->npieces++;
+	pkt->length += data->length;
+}
+
+void nm_pkt_seal(struct nm_pkt *pkt, uint32_t credit)
+{
+	struct nm_wire_head h = { (uint16_t)pkt->nchunks, credit };
+
+	nm_wire_put_head(pkt->ctl, &h);
+}
+
+size_t nm_pkt_length(const struct nm_pkt *pkt)
+{
+	return pkt->length;
+}
+
+void nm_pkt_copy(const struct nm_pkt *pkt, void *to)
+{
+	size_t done = 0;
+	char *p = to;
+
+	for (unsigned i = 0; i < pkt->npieces; i++) {
+		const struct nm_piece *piece = &pkt->pieces[i];
+
+		memcpy(p, pkt->ctl + done, piece->ctl_end - done);
+		p += piece->ctl_end - done;
+		done = piece->ctl_end;
+		nm_data_copy_out(piece->data, 0, p, piece->length);
+		p += piece->length;
+	}
+	memcpy(p, pkt->ctl + done, pkt->ctl_len - done);
+}
+
+/* Collects pieces of memory after `skip` bytes, as far as there is room. */
+struct gather {
+	size_t skip;
+	struct iovec *iov;
+	int n, room;
+};
+
+static int gather_piece(void *arg, void *base, size_t length)
+{
+	struct gather *g = arg;
+
+	if (g->skip >= length) {
+		g->skip -= length;
+		return 0;
+	}
+	if (g->n == g->room)
+		return 1;
+	g->iov[g->n].iov_base = (char *)base + g->skip;
+	g->iov[g->n].iov_len = length - g->skip;
+	g->skip = 0;
+	g->n++;
+	return 0;
+}
+
+int nm_pkt_iov(const struct nm_pkt *pkt, size_t offset, struct iovec *iov,
+	       int n)
+{
+	struct gather g = { .skip = offset, .iov = iov, .room = n };
+	unsigned char *ctl = (unsigned char *)pkt->ctl;
+	size_t done = 0;
+
+	for (unsigned i = 0; i < pkt->npieces; i++) {
+		const struct nm_piece *piece = &pkt->pieces[i];
+
+		if (gather_piece(&g, ctl + done, piece->ctl_end - done) != 0)
+			return g.n;
+		done = piece->ctl_end;
+		if (g.skip >= piece->length) {
+			g.skip -= piece->length;
+			continue;
+		}
+		if (nm_data_walk(piece->data, 0, piece->length, gather_piece,
+				 &g) != 0)
+			return g.n;
+	}
+	if (pkt->ctl_len > done)
+		gather_piece(&g, ctl + done, pkt->ctl_len - done);
+	return g.n;
+}

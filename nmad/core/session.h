@@ -1,0 +1,40 @@
+/*
+ * A session: a world of tags of its own, and for each peer the count of
+ * envelopes sent and received in it.
+ *
+ * Envelopes are numbered per (gate, session) and matched strictly in that
+ * order, whatever rail they came over; an early one is parked here.
+ */
+#ifndef NMAD_CORE_SESSION_H
+#define NMAD_CORE_SESSION_H
+
+#include <base/list.h>
+#include <nmad/sendrecv.h>
+
+#include "match.h"
+
+struct nm_core;
+
+enum { NM_PARKED_MAX = 1 << 16 }; /* envelopes ahead of their turn */
+
+/* What a session knows of one peer. l: all, core lock */
+struct nm_peer {
+	uint32_t send_seq;       /* of the next envelope to it */
+	uint32_t recv_seq;       /* of the next envelope from it */
+	struct base_list parked; /* struct nm_msg, by seq */
+};
+
+struct nm_session {
+	/* -: const while open  l: core lock */
+	uint64_t id;                   /* -: */
+	struct nm_core *core;          /* -: */
+	struct base_link on;           /* l: core->sessions */
+	struct nm_session *next;       /* l: of the same bucket */
+	struct nm_match_session match; /* l: */
+	struct nm_peer *peers;         /* l: by rank */
+};
+
+/* Core lock held. NULL: not open here. */
+struct nm_session *nm_session_find(struct nm_core *core, uint64_t id);
+
+#endif

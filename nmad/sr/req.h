@@ -1,0 +1,73 @@
+/*
+ * A request: the caller's until it is submitted, then the core's, until `done`
+ * is signalled; that signal is the last access to it. It lies in the caller's
+ * struct nm_sr_request.
+ */
+#ifndef NMAD_SR_REQ_H
+#define NMAD_SR_REQ_H
+
+#include <base/atomic.h>
+#include <base/compiler.h>
+#include <base/mpsc.h>
+#include <nmad/sendrecv.h>
+#include <pioman/cond.h>
+
+#include "../core/match.h"
+
+struct nm_msg;
+
+enum nm_req_kind {
+	NM_REQ_SEND,
+	NM_REQ_RECV,
+	NM_REQ_MRECV, /* a receive of one certain message */
+	NM_REQ_PROBE, /* waits for a message, takes nothing */
+};
+
+enum nm_req_flags {
+	NM_REQ_SYNC = 1,    /* send: wait for a match */
+	NM_REQ_RDV = 2,     /* send: by rendezvous */
+	NM_REQ_WAITING = 4, /* send: on gate->waiting */
+};
+
+struct nm_req {
+	/* c: the caller's before submission and after the signal, else core's
+	 * l: core lock  p: of the pass that completes it  a: atomic */
+	piom_cond_t done;           /* a: order(done) */
+	struct base_mpsc_node node; /* c, l, p: submitted; then completed */
+	uint8_t kind, flags;        /* c */
+	ATOMIC(uint8_t)
+	parts;                      /* a: of a synchronous send: sent, matched;
+				     *    order(parts) */
+	int error;                  /* l */
+	struct nm_session *session; /* c */
+	struct nm_gate *gate;       /* c; of a receive from anyone: l */
+	uint32_t tag;               /* c; of a receive: the message's, l */
+	struct nm_data data;        /* c */
+	size_t length;              /* l: bytes received */
+	size_t sent;                /* l: bytes the message had */
+	const void *copy_from;      /* p: payload still to be copied in */
+	struct nm_msg *msg;         /* c: of mrecv; p: to be freed after */
+	union {
+		struct {
+			struct base_link on; /* l: gate->out or ->waiting */
+			uint64_t id;         /* l: on the wire, or 0 */
+			uint32_t seq;        /* l */
+		} send;
+		struct nm_match_recv recv; /* l */
+	};
+} BASE_MAY_ALIAS;
+
+_Static_assert(sizeof(struct nm_req) <= sizeof(struct nm_sr_request),
+	       "struct nm_sr_request holds a struct nm_req");
+
+static inline struct nm_req *nm_req_of(struct nm_sr_request *r)
+{
+	return (struct nm_req *)r;
+}
+
+static inline const struct nm_req *nm_req_const(const struct nm_sr_request *r)
+{
+	return (const struct nm_req *)r;
+}
+
+#endif
