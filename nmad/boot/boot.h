@@ -59,7 +59,7 @@ const struct nm_boot_info *nm_boot_info(const struct nm_boot *b);
 /*
  * Leave a value for the others, who see it after the next fence. A name is
  * given once in a job, of letters, digits, '-', '_' and '.'; the value is any
- * bytes. -EINVAL: too long or a bad name; -EPROTO: the launcher refused.
+ * bytes. -EINVAL: empty, too long or a bad name; -EPROTO: the launcher refused.
  */
 int nm_boot_put(struct nm_boot *b, const char *name, const void *value,
 		size_t bytes);

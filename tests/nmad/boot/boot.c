@@ -1,0 +1,343 @@
+/*
+ * nmad/boot: what the clients make of launchers, good and bad. A thread plays
+ * the launcher: it reads a line and answers with the next of its script.
+ */
+#include "../../check.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../../nmad/boot/boot.h"
+#include "../../../nmad/boot/pmi.h"
+
+#define INIT  "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
+#define MAXES "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\n"
+#define KVS   "cmd=my_kvsname kvsname=kvs_1\n"
+#define MAP   "cmd=get_result rc=0 msg=success value=(vector,(0,1,2))\n"
+
+static const char *const *script; /* ends with NULL: then it hangs up */
+static pthread_t launcher;
+static int launcher_fd;
+static int old_stderr = -1, said_fd;
+static char said[4096];
+
+static void *play(void *arg)
+{
+	char c;
+
+	for (; *script != NULL; script++) {
+		do
+			if (read(launcher_fd, &c, 1) != 1)
+				goto out;
+		while (c != '\n');
+		if (write(launcher_fd, *script, strlen(*script)) < 0)
+			break;
+	}
+out:
+	close(launcher_fd);
+	return arg;
+}
+
+/* Start a launcher with this script and set the environment for its rank. */
+static void launch(const char *const *lines)
+{
+	int pair[2];
+	char text[16];
+
+	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	launcher_fd = pair[0];
+	script = lines;
+	snprintf(text, sizeof(text), "%d", pair[1]);
+	setenv("PMI_FD", text, 1);
+	setenv("PMI_RANK", "1", 1);
+	setenv("PMI_SIZE", "2", 1);
+	CHECK_INT(pthread_create(&launcher, NULL, play, NULL), 0);
+}
+
+/* What is written on stderr between these two is in said[]. */
+static void listen_to_stderr(void)
+{
+	said_fd = memfd_create("said", 0);
+	old_stderr = dup(2);
+	dup2(said_fd, 2);
+}
+
+static void heard(void)
+{
+	ssize_t n = pread(said_fd, said, sizeof(said) - 1, 0);
+
+	dup2(old_stderr, 2);
+	close(old_stderr);
+	close(said_fd);
+	said[n > 0 ? n : 0] = '\0';
+}
+
+static bool has_said(const char *part)
+{
+	if (strstr(said, part) != NULL)
+		return true;
+	printf("# \"%s\" is not in \"%s\"\n", part, said);
+	return false;
+}
+
+static void forget(void)
+{
+	static const char *const names[] = { "PMI_FD",    "PMI_RANK",
+					     "PMI_SIZE",  "PMI_PORT",
+					     "PMIX_RANK", "NMAD_KEY_FD",
+					     "NMAD_BOOT" };
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(names); i++)
+		unsetenv(names[i]);
+}
+
+__attribute__((constructor)) static void clean(void)
+{
+	check_fixture(forget, forget);
+}
+
+/* Opening fails so, and says this. */
+static void refuses(int rc, const char *message)
+{
+	struct nm_boot *b = NULL;
+	int got;
+
+	listen_to_stderr();
+	got = nm_boot_open(&b);
+	heard();
+	CHECK_INT(got, rc);
+	CHECK(b == NULL);
+	CHECK(has_said(message));
+}
+
+/* --- who shares a node --- */
+
+TEST(mapping_blocks_repeat_until_all_are_placed)
+{
+	int node[8];
+
+	CHECK_INT(nm_boot_pmi_mapping("(vector,(0,1,1))", 3, node), 0);
+	CHECK(node[0] == 0 && node[1] == 0 && node[2] == 0);
+	CHECK_INT(nm_boot_pmi_mapping("(vector,(0,2,1))", 4, node), 0);
+	CHECK(node[0] == 0 && node[1] == 1 && node[2] == 0 && node[3] == 1);
+	CHECK_INT(nm_boot_pmi_mapping("(vector,(0,1,3),(1,1,1))", 4, node), 0);
+	CHECK(node[2] == 0 && node[3] == 1);
+	CHECK_INT(nm_boot_pmi_mapping("(vector,(2,2,2),(0,1,4))", 8, node), 0);
+	CHECK(node[0] == 2 && node[1] == 2 && node[2] == 3 && node[7] == 0);
+}
+
+TEST(mapping_nonsense_is_refused)
+{
+	static const char *const bad[] = {
+		"",
+		"(vector)",
+		"(vector,",
+		"(vector,)",
+		"(vector,(0,1))",
+		"(vector,(0,1,0))",
+		"(vector,(0,0,1))",
+		"(vector,(0,-1,1))",
+		"(vector,(0,1,1)",
+		"(vector,(0,1,1)),",
+		"(vector,(0,1,1),)",
+		"(vector,(0,1,99999999999999999999))",
+		"(vector,(0, 1,1))",
+		"(table,(0,1,1))",
+	};
+	int node[4];
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(bad); i++)
+		CHECK_INT(nm_boot_pmi_mapping(bad[i], 4, node), -EPROTO);
+}
+
+/* --- a job of one --- */
+
+TEST(without_a_launcher_a_process_is_a_job_of_one)
+{
+	struct nm_boot *b;
+	const struct nm_boot_info *info;
+	char got[8];
+	size_t n = 0;
+
+	CHECK_INT(nm_boot_open(&b), 0);
+	info = nm_boot_info(b);
+	CHECK_STR(info->client, "singleton");
+	CHECK(info->rank == 0 && info->size == 1);
+	CHECK(info->local_rank == 0 && info->local_size == 1);
+	CHECK_INT(nm_boot_put(b, "a", "xyz", 3), 0);
+	CHECK_INT(nm_boot_get(b, "a", got, sizeof(got), &n), -ENOENT);
+	CHECK_INT(nm_boot_fence(b), 0);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(nm_boot_get(b, "a", got, sizeof(got), &n), 0);
+	CHECK_INT(n, 3);
+	CHECK(memcmp(got, "xyz", 3) == 0);
+	listen_to_stderr();
+	CHECK_INT(nm_boot_get(b, "a", got, 2, &n), -EMSGSIZE);
+	CHECK_INT(nm_boot_put(b, "a", "again", 5), -EPROTO);
+	CHECK_INT(nm_boot_put(b, "a b", "x", 1), -EINVAL);
+	CHECK_INT(nm_boot_put(b, "", "x", 1), -EINVAL);
+	CHECK_INT(nm_boot_put(b, "empty", "", 0), -EINVAL);
+	CHECK_INT(nm_boot_put(b, "long", "", NM_BOOT_VALUE_MAX + 1), -EINVAL);
+	heard();
+	CHECK_INT(nm_boot_close(b), 0);
+}
+
+TEST(a_job_key_is_random)
+{
+	unsigned char first[NM_BOOT_KEY_BYTES];
+	struct nm_boot *b;
+
+	CHECK_INT(nm_boot_open(&b), 0);
+	memcpy(first, nm_boot_info(b)->key, sizeof(first));
+	CHECK_INT(nm_boot_close(b), 0);
+	CHECK_INT(nm_boot_open(&b), 0);
+	CHECK(memcmp(first, nm_boot_info(b)->key, sizeof(first)) != 0);
+	CHECK_INT(nm_boot_close(b), 0);
+}
+
+TEST(launchers_we_do_not_speak_are_not_taken_for_none)
+{
+	setenv("PMIX_RANK", "0", 1);
+	refuses(-EINVAL, "PMIX_RANK is set");
+	unsetenv("PMIX_RANK");
+	setenv("PMI_PORT", "h:1", 1);
+	refuses(-EINVAL, "PMI_PORT is set");
+	setenv("NMAD_BOOT", "singleton", 1);
+	CHECK_INT(({
+			  struct nm_boot *b;
+			  int rc = nm_boot_open(&b);
+			  rc == 0 ? nm_boot_close(b) : rc;
+		  }),
+		  0);
+	setenv("NMAD_BOOT", "nobody", 1);
+	refuses(-EINVAL, "NMAD_BOOT");
+}
+
+/* --- a launcher that speaks PMI-1 --- */
+
+TEST(answers_are_read_by_name)
+{
+	static const char *const lines[] = {
+		"rc=0 pmi_subversion=1 cmd=response_to_init pmi_version=1\n",
+		"vallen_max=1024 keylen_max=64 cmd=maxes kvsname_max=256\n",
+		KVS,
+		MAP,
+		"cmd=barrier_out rc=0\n",
+		"cmd=get_result value=00112233445566778899aabbccddeeff rc=0\n",
+		"cmd=get_result rc=-1 msg=key_not_found value=unknown\n",
+		"cmd=finalize_ack\n",
+		NULL,
+	};
+	struct nm_boot *b;
+	char got[8];
+	size_t n;
+
+	launch(lines);
+	CHECK_INT(nm_boot_open(&b), 0);
+	CHECK_INT(nm_boot_info(b)->rank, 1);
+	CHECK_INT(nm_boot_info(b)->local_rank, 1);
+	CHECK_INT(nm_boot_info(b)->local_size, 2);
+	CHECK(getenv("PMI_FD") == NULL && getenv("PMI_RANK") == NULL);
+	CHECK_INT(nm_boot_fence(b), 0);
+	CHECK_INT(nm_boot_info(b)->key[15], 0xff);
+	CHECK_INT(nm_boot_get(b, "none", got, sizeof(got), &n), -ENOENT);
+	CHECK_INT(nm_boot_close(b), 0);
+	pthread_join(launcher, NULL);
+}
+
+/* A launcher that says these lines is refused so. */
+static void launcher_refused(const char *const *lines, int rc,
+			     const char *message)
+{
+	launch(lines);
+	refuses(rc, message);
+	pthread_join(launcher, NULL);
+}
+
+TEST(nonsense_from_a_launcher_is_quoted)
+{
+	static char endless[9000];
+	const char *const hello[] = { "220 smtp.example.org\n", NULL };
+	const char *const error[] = { "cmd=response_to_init rc=-1\n", NULL };
+	const char *const mute[] = { NULL };
+	const char *const halfway[] = { INIT, MAXES, NULL };
+	const char *const swapped[] = { INIT, KVS, NULL };
+	const char *const nodes[] = {
+		INIT, MAXES, KVS, "cmd=get_result rc=0 value=(vector,(0,1,1)\n",
+		NULL
+	};
+	const char *const longline[] = { endless, NULL };
+
+	memset(endless, 'x', sizeof(endless) - 1);
+	launcher_refused(hello, -EPROTO, "answered \"220 smtp.example.org\"");
+	launcher_refused(error, -EPROTO, "expected pmi_version=1 and rc=0");
+	launcher_refused(mute, -ECONNRESET, "launcher closed the connection");
+	launcher_refused(halfway, -ECONNRESET, "closed the connection");
+	launcher_refused(swapped, -EPROTO, "expected cmd=maxes");
+	launcher_refused(nodes, -EPROTO,
+			 "PMI_process_mapping is \"(vector,(0,1,1)\"");
+	launcher_refused(longline, -EPROTO, "a line of more than");
+}
+
+TEST(a_launcher_that_goes_is_no_hang)
+{
+	static const char *const lines[] = { INIT, MAXES, KVS, MAP, NULL };
+	struct nm_boot *b;
+
+	launch(lines);
+	CHECK_INT(nm_boot_open(&b), 0);
+	listen_to_stderr();
+	CHECK_INT(nm_boot_fence(b), -ECONNRESET);
+	CHECK_INT(nm_boot_close(b), -ECONNRESET);
+	heard();
+	CHECK(has_said("launcher"));
+	pthread_join(launcher, NULL);
+}
+
+TEST(nonsense_in_the_environment_is_named)
+{
+	int pair[2];
+	char text[16];
+
+	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	setenv("PMI_FD", "seven", 1);
+	refuses(-EINVAL, "PMI_FD=\"seven\": expected a number");
+	snprintf(text, sizeof(text), "%d", pair[1]);
+	setenv("PMI_FD", text, 1);
+	refuses(-EINVAL, "PMI_FD is set, but PMI_SIZE is not");
+	setenv("PMI_SIZE", "0", 1);
+	refuses(-EINVAL, "PMI_SIZE=\"0\": expected a number from 1");
+	setenv("PMI_SIZE", "2", 1);
+	setenv("PMI_RANK", "2", 1);
+	refuses(-EINVAL, "PMI_RANK=\"2\": expected a number from 0 to 1");
+	setenv("PMI_RANK", "1", 1);
+	setenv("NMAD_KEY_FD", "0", 1);
+	refuses(-EINVAL, "NMAD_KEY_FD=0: expected 16 bytes");
+	close(pair[0]);
+	close(pair[1]);
+}
+
+TEST(a_number_that_is_no_socket_is_no_launcher)
+{
+	struct nm_boot *b;
+	int file = memfd_create("not a socket", 0);
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", file);
+	setenv("PMI_FD", text, 1);
+	setenv("PMI_RANK", "1", 1);
+	setenv("PMI_SIZE", "2", 1);
+	listen_to_stderr();
+	CHECK_INT(nm_boot_open(&b), 0);
+	heard();
+	CHECK(has_said("is not an open socket"));
+	CHECK_STR(nm_boot_info(b)->client, "singleton");
+	CHECK_INT(nm_boot_close(b), 0);
+	CHECK_INT(lseek(file, 0, SEEK_END), 0);
+	close(file);
+}
