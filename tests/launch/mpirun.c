@@ -1,0 +1,507 @@
+/*
+ * tools/launch: what mpirun promises to its users and to its ranks. The same
+ * ranks are run by Hydra where it is installed: the protocol is not ours.
+ */
+#include "../check.h"
+#include "../run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MPIRUN run_path("MPIRUN")
+#define RANK   run_path("RANK")
+
+static bool has(const char *text, const char *part)
+{
+	if (strstr(text, part) != NULL)
+		return true;
+	printf("# \"%s\" is not in:\n# ", part);
+	for (; *text != '\0'; text++)
+		printf(*text == '\n' ? "\n# " : "%c", *text);
+	printf("\n");
+	return false;
+}
+
+static int count(const char *text, const char *part)
+{
+	int n = 0;
+
+	while ((text = strstr(text, part)) != NULL) {
+		n++;
+		text++;
+	}
+	return n;
+}
+
+/* --- the command line --- */
+
+static void refused(const char *arguments, const char *message)
+{
+	struct run r = run(NULL, "exec '%s' %s", MPIRUN, arguments);
+
+	CHECK(has(r.err, message));
+	CHECK_INT(r.code, 2);
+	CHECK_STR(r.out, "");
+}
+
+TEST(a_wrong_command_line_is_explained_and_runs_nothing)
+{
+	refused("", "the program to run is missing");
+	refused("-n 2", "the program to run is missing");
+	refused("-n", "-n: its value is missing");
+	refused("-n 0 echo hi", "-n 0: expected a number from 1");
+	refused("-n -1 echo hi", "-n -1: expected a number from 1");
+	refused("-n two echo hi", "-n two: expected a number from 1");
+	refused("-np 2x echo hi", "-np 2x: expected a number from 1");
+	refused("-n '' echo hi", "-n : expected a number from 1");
+	refused("-n 99999999999999999999 echo hi", "expected a number from 1");
+	refused("--nonsense echo hi", "unknown option --nonsense");
+	refused("--nonsense=3 echo hi", "unknown option --nonsense=3");
+	refused("--bind-to socket echo hi", "--bind-to socket: expected core");
+	refused("--timeout 0 echo hi", "--timeout 0: expected a number");
+	refused("-x =3 echo hi", "-x =3: expected VAR");
+	refused("-x NO_SUCH_VARIABLE echo hi", "it is not set");
+}
+
+TEST(a_program_that_cannot_run_is_named)
+{
+	struct run r = run(NULL, "exec '%s' -n 3 no-such-program", MPIRUN);
+
+	CHECK(has(r.err, "cannot run \"no-such-program\": No such file"));
+	CHECK_INT(r.code, 127);
+	r = run(NULL, "exec '%s' -n 3 /etc/passwd", MPIRUN);
+	CHECK(has(r.err, "cannot run \"/etc/passwd\": Permission denied"));
+	CHECK_INT(r.code, 126);
+	r = run(NULL, "cd /bin; PATH=/nowhere exec '%s' true", MPIRUN);
+	CHECK(has(r.err, "it is in this directory: ./true"));
+	CHECK_INT(r.code, 127);
+}
+
+TEST(variables_reach_all_ranks)
+{
+	struct run r = run(NULL,
+			   "SEEN=3 exec '%s' -n 2 -x T_A='1 2' -x SEEN "
+			   "sh -c 'echo \"$T_A/$SEEN\"'",
+			   MPIRUN);
+
+	CHECK_STR(r.out, "1 2/3\n1 2/3\n");
+	CHECK_INT(r.code, 0);
+}
+
+TEST(options_after_the_program_are_the_programs)
+{
+	struct run r = run(NULL, "exec '%s' -n 1 -- echo -n 2", MPIRUN);
+
+	CHECK_STR(r.out, "2");
+	r = run(NULL, "exec '%s' echo --bind-to", MPIRUN);
+	CHECK_STR(r.out, "--bind-to\n");
+}
+
+/* --- input and output --- */
+
+TEST(lines_of_ranks_never_mix)
+{
+	struct run r = run(NULL,
+			   "exec '%s' -n 4 sh -c 'i=0; "
+			   "while [ $i -lt 2000 ]; do "
+			   "printf %%s aaaaaaaaaa; printf %%s bbbbbbbbbbbb; "
+			   "echo ccccc; i=$((i+1)); done'",
+			   MPIRUN);
+
+	CHECK_INT(r.code, 0);
+	CHECK_INT(count(r.out, "aaaaaaaaaabbbbbbbbbbbbccccc\n"), 8000);
+	CHECK_INT(r.out_bytes, 8000 * 28);
+}
+
+TEST(the_last_line_needs_no_newline)
+{
+	struct run r = run(NULL, "exec '%s' printf 'a\\nb'", MPIRUN);
+
+	CHECK_STR(r.out, "a\nb");
+	r = run(NULL, "exec '%s' --tag-output sh -c 'printf err >&2'", MPIRUN);
+	CHECK_STR(r.err, "[0] err\n");
+}
+
+TEST(tags_stand_before_every_line)
+{
+	struct run r = run(NULL,
+			   "exec '%s' -n 2 --tag-output sh -c "
+			   "'echo x$PMI_RANK; echo; echo y'",
+			   MPIRUN);
+
+	CHECK_INT(r.code, 0);
+	CHECK(has(r.out, "[0] x0\n"));
+	CHECK(has(r.out, "[1] x1\n"));
+	CHECK_INT(count(r.out, "[0] \n"), 1);
+	CHECK_INT(count(r.out, "[1] y\n"), 1);
+}
+
+TEST(much_output_arrives_whole_and_binary)
+{
+	struct run r = run(NULL,
+			   "exec '%s' -n 2 head -c 8000000 /dev/zero | "
+			   "wc -c",
+			   MPIRUN);
+
+	CHECK_STR(r.out, "16000000\n");
+}
+
+TEST(stdin_goes_to_rank_0_only)
+{
+	struct run r =
+		run("one\ntwo\n", "exec '%s' -n 3 --tag-output cat", MPIRUN);
+
+	CHECK_STR(r.out, "[0] one\n[0] two\n");
+	CHECK_INT(r.code, 0);
+	/* What no rank reads is left to the next program. */
+	r = run("one\n", "'%s' -n 2 true; cat", MPIRUN);
+	CHECK_STR(r.out, "one\n");
+}
+
+TEST(ranks_end_when_nobody_reads_them)
+{
+	struct run r =
+		run(NULL, "'%s' -n 2 yes | head -n 1; echo done", MPIRUN);
+
+	CHECK_STR(r.out, "y\ndone\n");
+}
+
+TEST(stdout_that_cannot_be_written_is_an_error)
+{
+	struct run r = run(NULL, "exec '%s' -n 1 echo hi > /dev/full", MPIRUN);
+
+	CHECK(has(r.err, "cannot write to standard output: No space left"));
+	CHECK_INT(r.code, 1);
+}
+
+/* --- how jobs end --- */
+
+TEST(the_first_bad_exit_code_counts)
+{
+	struct run r = run(NULL, "exec '%s' -n 4 true", MPIRUN);
+
+	CHECK_INT(r.code, 0);
+	CHECK_STR(r.err, "");
+	r = run(NULL, "exec '%s' -n 3 sh -c 'exit $((PMI_RANK * 7))'", MPIRUN);
+	CHECK(r.code == 7 || r.code == 14);
+	CHECK(has(r.err, "exited with code"));
+	r = run(NULL, "exec '%s' -n 1 sh -c 'kill -SEGV $$'", MPIRUN);
+	CHECK_INT(r.code, 128 + SIGSEGV);
+}
+
+TEST(a_dead_rank_is_named_and_the_others_are_ended)
+{
+	char pid[32];
+	struct run r = run(NULL, "exec '%s' -n 3 '%s' die 1 11", MPIRUN, RANK);
+
+	CHECK_INT(r.code, 128 + 11);
+	CHECK_INT(sscanf(r.out, "pid %20[0-9]", pid), 1);
+	CHECK(has(r.err, "rank 1 (pid "));
+	CHECK(has(r.err, pid));
+	CHECK(has(r.err, "killed by signal 11 (Segmentation fault)"));
+	CHECK(has(r.err, "ending the other ranks"));
+}
+
+TEST(ranks_that_ignore_sigterm_are_killed)
+{
+	struct run r = run(NULL,
+			   "exec '%s' -n 2 sh -c '[ $PMI_RANK = 0 ] && exit 5; "
+			   "trap \"\" TERM; while :; do sleep 1000; done'",
+			   MPIRUN);
+
+	CHECK_INT(r.code, 5);
+}
+
+TEST(exits_out_of_turn_end_the_job)
+{
+	struct run r = run(NULL, "exec '%s' -n 2 '%s' exit 1 0", MPIRUN, RANK);
+
+	CHECK_INT(r.code, 1);
+	CHECK(has(r.err, "exited with code 0 without MPI_Finalize"));
+	r = run(NULL, "exec '%s' -n 2 '%s' exit 1 6", MPIRUN, RANK);
+	CHECK_INT(r.code, 6);
+	CHECK(has(r.err, "exited with code 6 without MPI_Finalize"));
+	r = run(NULL, "exec '%s' -n 2 '%s' early 1 0", MPIRUN, RANK);
+	CHECK_INT(r.code, 1);
+	CHECK(has(r.err, "before MPI_Init"));
+	r = run(NULL, "exec '%s' -n 2 '%s' leave 0", MPIRUN, RANK);
+	CHECK_INT(r.code, 1);
+	CHECK(has(r.err, "waits for all ranks, but rank 0 has left the job"));
+}
+
+TEST(a_lost_connection_ends_the_job)
+{
+	struct run r = run(NULL, "exec '%s' -n 2 '%s' hangup 1", MPIRUN, RANK);
+
+	CHECK_INT(r.code, 1);
+	CHECK(has(r.err, "has closed its connection without MPI_Finalize"));
+}
+
+TEST(an_abort_ends_the_job_with_its_code)
+{
+	struct run r =
+		run(NULL, "exec '%s' -n 3 '%s' abort 2 42", MPIRUN, RANK);
+
+	CHECK_INT(r.code, 42);
+	CHECK(has(r.err, "the test wants an abort"));
+	CHECK(has(r.err, "has aborted the job with code 42"));
+}
+
+TEST(a_request_that_is_none_ends_the_job)
+{
+	struct run r = run(NULL,
+			   "exec '%s' -n 2 bash -c "
+			   "'echo Hello >&$PMI_FD; sleep 1000'",
+			   MPIRUN);
+
+	CHECK_INT(r.code, 1);
+	CHECK(has(r.err, "sent \"Hello\", which is no request"));
+}
+
+TEST(a_timeout_ends_the_job)
+{
+	struct run r =
+		run(NULL, "exec '%s' -n 2 --timeout 1 sleep 1000", MPIRUN);
+
+	CHECK_INT(r.code, 124);
+	CHECK(has(r.err, "not done after 1 s"));
+}
+
+/* --- signals --- */
+
+TEST(signals_are_passed_on)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGTERM, SIGUSR1,
+				       SIGUSR2 };
+	static const char *const names[] = { "HUP", "INT", "TERM", "USR1",
+					     "USR2" };
+
+	for (int i = 0; i < 5; i++) {
+		struct run r;
+		pid_t pid = run_start(
+			NULL,
+			"exec '%s' -n 2 sh -c 'trap \"echo got %s; exit 0\" %s;"
+			" echo ready$PMI_RANK; while :; do sleep 0.01; done'",
+			MPIRUN, names[i], names[i]);
+
+		CHECK(run_has_printed("ready0"));
+		CHECK(run_has_printed("ready1"));
+		kill(pid, signals[i]);
+		r = run_wait();
+		CHECK_INT(r.code, 0);
+		CHECK_INT(count(r.out, "got"), 2);
+	}
+}
+
+/* The state letter of a process, 0 if it is gone. */
+static char state(int pid)
+{
+	char path[64], c = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%*d (%*[^)]) %c", &c) != 1)
+		c = 0;
+	fclose(f);
+	return c;
+}
+
+static bool becomes(int pid, char want)
+{
+	for (int i = 0; i < 30000; i++) {
+		char now = state(pid);
+
+		if (now == want || (want == 0 && now == 'Z'))
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+static int started_sleeper(pid_t *mpirun)
+{
+	int pid = 0;
+
+	*mpirun = run_start(NULL,
+			    "exec '%s' sh -c 'echo pid $$.; "
+			    "exec sleep 1000'",
+			    MPIRUN);
+	CHECK(run_has_printed("."));
+	CHECK_INT(sscanf(run_printed(), "pid %d", &pid), 1);
+	return pid;
+}
+
+TEST(a_stopped_job_goes_on_when_told)
+{
+	pid_t mpirun;
+	int pid = started_sleeper(&mpirun);
+
+	kill(mpirun, SIGTSTP);
+	CHECK(becomes(pid, 'T'));
+	CHECK(becomes(mpirun, 'T'));
+	kill(mpirun, SIGCONT);
+	CHECK(becomes(pid, 'S'));
+	kill(mpirun, SIGTERM);
+	CHECK_INT(run_wait().code, 128 + SIGTERM);
+}
+
+TEST(ranks_die_with_mpirun)
+{
+	pid_t mpirun;
+	int pid = started_sleeper(&mpirun);
+
+	kill(mpirun, SIGKILL);
+	CHECK_INT(run_wait().code, -1);
+	CHECK(becomes(pid, 0));
+}
+
+/* --- CPUs --- */
+
+TEST(bound_ranks_share_no_core)
+{
+	int cpus = atoi(run(NULL, "nproc").out);
+	struct run r = run(NULL,
+			   "exec '%s' -n $(nproc) --bind-to core "
+			   "grep Cpus_allowed_list /proc/self/status",
+			   MPIRUN);
+	char *line = strdup(r.out), *end;
+
+	CHECK_INT(r.code, 0);
+	for (char *at = line; *at != '\0'; at = end + 1) {
+		end = strchr(at, '\n');
+		CHECK(end != NULL);
+		*end = '\0';
+		if (count(r.out, "\n") > 1 && strchr(at, '-') == NULL)
+			CHECK_INT(count(r.out, strchr(at, ':')), 1);
+	}
+	free(line);
+	r = run(NULL, "exec '%s' -n 3 nproc", MPIRUN);
+	CHECK_INT(r.code, 0);
+	CHECK_INT(atoi(r.out), cpus);
+}
+
+/* --- ranks that speak to their launcher --- */
+
+/* Its command, or the test is skipped. */
+static const char *hydra(void)
+{
+	if (run(NULL, "command -v mpiexec.hydra").code != 0)
+		check_skip("mpiexec.hydra is not installed (package mpich)");
+	return "mpiexec.hydra";
+}
+
+static void ranks_exchange(const char *launcher)
+{
+	for (int n = 1; n <= 8; n += n == 1 ? 1 : 3) {
+		struct run r = run(NULL, "exec '%s' -n %d '%s' exchange",
+				   launcher, n, RANK);
+
+		CHECK_STR(r.out, "");
+		CHECK_INT(r.code, 0);
+	}
+}
+
+TEST(ranks_exchange_values_under_mpirun)
+{
+	ranks_exchange(MPIRUN);
+}
+
+TEST(ranks_exchange_values_under_hydra)
+{
+	ranks_exchange(hydra());
+}
+
+static void job_has_one_key(const char *launcher)
+{
+	struct run r = run(NULL, "exec '%s' -n 3 '%s' info", launcher, RANK);
+	const char *key = strstr(r.out, "key ");
+	char one[64];
+
+	CHECK_INT(r.code, 0);
+	CHECK(has(r.out, "pmi 0/3 local 0/3 node 0 key "));
+	CHECK(has(r.out, "pmi 2/3 local 2/3 node 0 key "));
+	snprintf(one, sizeof(one), "%.37s", key);
+	CHECK_INT(strlen(one), 37);
+	CHECK_INT(count(r.out, one), 3);
+	CHECK_INT(count(r.out, "00000000"), 0);
+}
+
+TEST(a_job_has_one_key_under_mpirun)
+{
+	job_has_one_key(MPIRUN);
+}
+
+TEST(a_job_has_one_key_under_hydra)
+{
+	job_has_one_key(hydra());
+}
+
+TEST(hosts_that_hydra_makes_up_are_apart)
+{
+	struct run r =
+		run(NULL, "exec %s -launcher fork -hosts h0,h1 -n 4 '%s' info",
+		    hydra(), RANK);
+
+	CHECK_INT(r.code, 0);
+	CHECK(has(r.out, "pmi 0/4 local 0/2 node 0 "));
+	CHECK(has(r.out, "pmi 1/4 local 0/2 node 1 "));
+	CHECK(has(r.out, "pmi 2/4 local 1/2 node 0 "));
+	CHECK(has(r.out, "pmi 3/4 local 1/2 node 1 "));
+}
+
+static void an_abort_ends_it(const char *launcher)
+{
+	struct run r =
+		run(NULL, "exec '%s' -n 2 '%s' abort 1 42", launcher, RANK);
+
+	CHECK_INT(r.code, 42);
+	CHECK(has(r.err, "the test wants an abort"));
+}
+
+TEST(an_abort_ends_the_job_under_hydra)
+{
+	an_abort_ends_it(hydra());
+}
+
+static void children_are_singletons(const char *launcher)
+{
+	struct run r = run(NULL, "exec '%s' -n 2 '%s' child", launcher, RANK);
+
+	CHECK_INT(r.code, 0);
+	CHECK_INT(count(r.out, "singleton 0/1 local 0/1"), 2);
+}
+
+TEST(programs_that_ranks_start_are_singletons)
+{
+	children_are_singletons(MPIRUN);
+}
+
+TEST(programs_that_ranks_start_are_singletons_under_hydra)
+{
+	children_are_singletons(hydra());
+}
+
+TEST(a_forked_child_is_not_the_rank)
+{
+	struct run r = run(NULL, "exec '%s' -n 2 '%s' fork", MPIRUN, RANK);
+	char want[32];
+
+	snprintf(want, sizeof(want), "in the child: %d", -EPERM);
+	CHECK_INT(r.code, 0);
+	CHECK_INT(count(r.out, want), 2);
+	CHECK(has(r.err, "only the process that was launched is part of"));
+}
+
+TEST(many_ranks)
+{
+	struct run r = run(NULL, "exec '%s' -n 100 '%s' info", MPIRUN, RANK);
+
+	CHECK_INT(r.code, 0);
+	CHECK_INT(count(r.out, "/100 local "), 100);
+}

@@ -1,0 +1,385 @@
+/*
+ * The processes of the ranks: started, signalled, reaped. Each is the leader
+ * of a process group, so that a signal reaches what it has started too, and
+ * dies with mpirun.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "job.h"
+
+extern char **environ;
+
+/* All that a child needs between vfork and exec; it shares our memory. */
+struct start {
+	struct job *job;
+	char **env;
+	pid_t parent;
+	int in, out[2], pmi; /* descriptors that become 0, 1, 2, PMI_FD */
+	const cpu_set_t *cpus;
+	const char *step; /* what failed, if anything did ... */
+	int error;        /* ... and why */
+};
+
+/* --- which CPUs --- */
+
+/* The cores that we may use, each as the set of its allowed CPUs. */
+struct cores {
+	int n;
+	cpu_set_t set[CPU_SETSIZE];
+};
+
+/* Add the CPUs of a list such as "0-1,8" to the set. */
+static void read_list(const char *text, cpu_set_t *out)
+{
+	while (*text >= '0' && *text <= '9') {
+		char *end;
+		long first = strtol(text, &end, 10), last = first;
+
+		if (*end == '-')
+			last = strtol(end + 1, &end, 10);
+		for (; first <= last && first < CPU_SETSIZE; first++)
+			CPU_SET(first, out);
+		text = *end == ',' ? end + 1 : end;
+	}
+}
+
+/* The CPUs of the core of `cpu`; itself, if the system does not say. */
+static void read_siblings(int cpu, cpu_set_t *out)
+{
+	char path[96], text[256] = "";
+	FILE *f;
+
+	CPU_ZERO(out);
+	snprintf(path, sizeof(path),
+		 "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+		 cpu);
+	f = fopen(path, "re");
+	if (f != NULL) {
+		if (fgets(text, sizeof(text), f) != NULL)
+			read_list(text, out);
+		fclose(f);
+	}
+	CPU_SET(cpu, out);
+}
+
+static struct cores *find_cores(void)
+{
+	struct cores *c = must(calloc(1, sizeof(*c)));
+	cpu_set_t left, core;
+
+	if (sched_getaffinity(0, sizeof(left), &left) != 0) {
+		say("--bind-to core: which CPUs are allowed cannot be found: "
+		    "%s",
+		    strerror(errno));
+		exit(1);
+	}
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &left))
+			continue;
+		read_siblings(cpu, &core);
+		CPU_AND(&c->set[c->n], &core, &left);
+		CPU_XOR(&left, &left, &c->set[c->n]);
+		c->n++;
+	}
+	return c;
+}
+
+/* --- the environment --- */
+
+/* What an outer launcher may have left, and what we set ourselves. */
+static bool is_launchers(const char *var)
+{
+	static const char *const names[] = {
+		"PMI_FD=",          "PMI_RANK=",        "PMI_SIZE=",
+		"PMI_PORT=",        "PMI_ID=",          "PMI_SPAWNED=",
+		"HYDI_CONTROL_FD=", "MPI_LOCALRANKID=", "MPI_LOCALNRANKS=",
+		"NMAD_KEY_FD=",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(var, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static char *var(const char *name, int value)
+{
+	char *text;
+
+	if (asprintf(&text, "%s=%d", name, value) < 0)
+		must(NULL);
+	return text;
+}
+
+enum { OURS = 6 };
+
+/* Room for our variables in front, the rest behind. */
+static char **make_env(void)
+{
+	size_t n = 0, at = OURS;
+	char **env;
+
+	while (environ[n] != NULL)
+		n++;
+	env = must(calloc(n + OURS + 1, sizeof(*env)));
+	for (size_t i = 0; i < n; i++)
+		if (!is_launchers(environ[i]))
+			env[at++] = environ[i];
+	return env;
+}
+
+static void set_env(char **env, const struct job *j, int rank, int pmi)
+{
+	char *ours[OURS] = {
+		var("PMI_FD", pmi),
+		var("PMI_RANK", rank),
+		var("PMI_SIZE", j->opt.ranks),
+		var("MPI_LOCALRANKID", rank),
+		var("MPI_LOCALNRANKS", j->opt.ranks),
+		var("NMAD_KEY_FD", j->key_fd),
+	};
+
+	for (int i = 0; i < OURS; i++) {
+		free(env[i]);
+		env[i] = ours[i];
+	}
+}
+
+/* --- start --- */
+
+static void keep_open(int fd)
+{
+	fcntl(fd, F_SETFD, 0);
+}
+
+/*
+ * Between vfork and exec, on the parent's memory: only system calls. Returns
+ * only if something failed.
+ */
+static void child(struct start *s)
+{
+	struct job *j = s->job;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != s->parent)
+		_exit(1);
+	setpgid(0, 0);
+	s->step = "bind";
+	if (s->cpus != NULL &&
+	    sched_setaffinity(0, sizeof(*s->cpus), s->cpus) != 0)
+		goto failed;
+	s->step = "connect";
+	if ((s->in != STDIN_FILENO && dup2(s->in, STDIN_FILENO) < 0) ||
+	    dup2(s->out[0], STDOUT_FILENO) < 0 ||
+	    dup2(s->out[1], STDERR_FILENO) < 0)
+		goto failed;
+	setrlimit(RLIMIT_NOFILE, &j->old_limit);
+	keep_open(s->pmi);
+	keep_open(j->key_fd);
+	sigaction(SIGCHLD, &j->old_chld, NULL);
+	sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
+	s->step = NULL;
+	execvpe(j->opt.argv[0], j->opt.argv, s->env);
+failed:
+	s->error = errno;
+	_exit(1);
+}
+
+static pid_t __attribute__((noinline)) spawn(struct start *s)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		child(s);
+	/* The child has written to *s, which no call in sight does. */
+	__asm__ __volatile__("" : : "r"(s) : "memory");
+	return pid;
+}
+
+/* exec has failed: the program is to blame, so no rank is worth keeping. */
+static void cannot_run(struct job *j, const struct start *s)
+{
+	const char *program = j->opt.argv[0];
+	bool missing = s->error == ENOENT;
+
+	if (s->step != NULL)
+		job_fail(j, 1, "cannot %s a process: %s", s->step,
+			 strerror(s->error));
+	else
+		job_fail(j, missing ? EXIT_NO_FILE : EXIT_NO_EXEC,
+			 "cannot run \"%s\": %s%s%s", program,
+			 strerror(s->error),
+			 missing && strchr(program, '/') == NULL &&
+					 access(program, X_OK) == 0
+				 ? "; it is in this directory: ./"
+				 : "",
+			 missing && strchr(program, '/') == NULL &&
+					 access(program, X_OK) == 0
+				 ? program
+				 : "");
+}
+
+static void must_not_fail(int rc, const char *what)
+{
+	if (rc >= 0)
+		return;
+	say("cannot make %s: %s", what, strerror(errno));
+	exit(1); /* the ranks that run die with us */
+}
+
+static void start_rank(struct job *j, struct start *s, struct rank *r)
+{
+	int pmi[2], out[2][2];
+	pid_t pid;
+
+	must_not_fail(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pmi),
+		      "a socket for a process");
+	for (int i = 0; i < 2; i++) {
+		must_not_fail(pipe2(out[i], O_CLOEXEC), "a pipe for output");
+		fcntl(out[i][0], F_SETFL, O_NONBLOCK);
+		r->out[i].fd = out[i][0];
+		r->out[i].sink = &j->sinks[i];
+		s->out[i] = out[i][1];
+	}
+	r->pmi = pmi[0];
+	s->pmi = pmi[1];
+	set_env(s->env, j, r->number, s->pmi);
+	s->error = 0;
+	pid = spawn(s);
+	must_not_fail(pid, "a process");
+	r->pid = pid;
+	j->running++;
+	close(pmi[1]);
+	close(out[0][1]);
+	close(out[1][1]);
+	if (s->error != 0) {
+		waitpid(pid, NULL, 0);
+		r->pid = 0;
+		j->running--;
+		cannot_run(j, s);
+	}
+}
+
+/*
+ * Rank 0 inherits our stdin, so that what it does not read is left to others.
+ * A terminal it could not read from its own process group: we pass it on.
+ */
+static int stdin_of_first(struct job *j)
+{
+	int ends[2];
+
+	if (fcntl(STDIN_FILENO, F_GETFD) < 0)
+		return open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (!isatty(STDIN_FILENO))
+		return STDIN_FILENO;
+	must_not_fail(pipe2(ends, O_CLOEXEC), "a pipe for input");
+	j->tty_to = ends[1];
+	fcntl(j->tty_to, F_SETFL, O_NONBLOCK);
+	return ends[0];
+}
+
+void children_start(struct job *j)
+{
+	struct cores *cores = j->opt.bind_core ? find_cores() : NULL;
+	struct start s = { .job = j, .env = make_env(), .parent = getpid() };
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	must_not_fail(null, "an empty input (/dev/null)");
+	for (int i = 0; i < j->opt.ranks && !j->failed; i++) {
+		s.in = i == 0 ? stdin_of_first(j) : null;
+		s.cpus = cores ? &cores->set[i % cores->n] : NULL;
+		start_rank(j, &s, &j->ranks[i]);
+		if (i == 0 && s.in != STDIN_FILENO)
+			close(s.in);
+	}
+	close(null);
+	free(cores);
+	for (int i = 0; i < OURS; i++)
+		free(s.env[i]);
+	free(s.env);
+}
+
+/* --- signal and reap --- */
+
+void children_signal(struct job *j, int sig)
+{
+	for (int i = 0; i < j->opt.ranks; i++)
+		if (j->ranks[i].pid > 0)
+			kill(-j->ranks[i].pid, sig);
+}
+
+/* A rank has ended by itself; is the job still whole? */
+static void judge(struct job *j, struct rank *r, pid_t pid, int status)
+{
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+	bool others_joined = false;
+
+	if (WIFSIGNALED(status)) {
+		int sig = WTERMSIG(status);
+
+		job_fail(j, 128 + sig,
+			 "rank %d (pid %d) was killed by signal %d (%s)%s",
+			 r->number, pid, sig, strsignal(sig),
+			 WCOREDUMP(status) ? ", core dumped" : "");
+		return;
+	}
+	if (r->joined && !r->left) {
+		job_fail(j, code != 0 ? code : 1,
+			 "rank %d (pid %d) exited with code %d without "
+			 "MPI_Finalize",
+			 r->number, pid, code);
+		return;
+	}
+	if (code != 0) {
+		job_fail(j, code, "rank %d (pid %d) exited with code %d",
+			 r->number, pid, code);
+		return;
+	}
+	for (int i = 0; i < j->opt.ranks; i++)
+		others_joined |= j->ranks[i].joined;
+	if (!r->joined && others_joined)
+		job_fail(j, 1,
+			 "rank %d (pid %d) exited before MPI_Init, which "
+			 "others have called",
+			 r->number, pid);
+}
+
+static void reaped(struct job *j, struct rank *r, int status)
+{
+	pid_t pid = r->pid;
+
+	r->pid = 0;
+	r->lost_at = 0;
+	j->running--;
+	if (!j->failed)
+		judge(j, r, pid, status);
+}
+
+void children_reap(struct job *j)
+{
+	for (int i = 0; i < j->opt.ranks; i++) {
+		struct rank *r = &j->ranks[i];
+		siginfo_t info = { .si_pid = 0 };
+		int status = 0;
+
+		if (r->pid == 0 ||
+		    waitid(P_PID, (id_t)r->pid, &info,
+			   WEXITED | WNOHANG | WNOWAIT) != 0 ||
+		    info.si_pid == 0)
+			continue;
+		pmi_serve(j, r); /* what it said before it ended */
+		/* What it has started has had its SIGTERM too. */
+		if (j->failed)
+			kill(-r->pid, SIGKILL);
+		waitpid(r->pid, &status, 0);
+		reaped(j, r, status);
+	}
+}

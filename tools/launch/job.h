@@ -1,0 +1,131 @@
+/*
+ * mpirun: what its parts share. One process, one thread, one poll loop: the
+ * ranks are its children, each with a socket on which it speaks PMI-1 and two
+ * pipes for what it prints. Whatever goes wrong first ends the job: it is said
+ * once, the others get SIGTERM and, a second later, SIGKILL.
+ *
+ *   options.c   the command line
+ *   children.c  start, signal, reap
+ *   pmi.c       the server of the ranks' requests
+ *   output.c    lines of the ranks -> our stdout and stderr
+ *   mpirun.c    the loop, signals, deadlines, the exit code
+ */
+#ifndef LAUNCH_JOB_H
+#define LAUNCH_JOB_H
+
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+enum {
+	RANKS_MAX = 4096,
+	LINE = 4096,        /* bytes of a PMI request, newline included */
+	PIECE = 16384,      /* a line of output longer than this is split */
+	EXIT_USAGE = 2,     /* the command line is wrong */
+	EXIT_TIMEOUT = 124, /* --timeout, as of timeout(1) */
+	EXIT_NO_EXEC = 126, /* the program cannot be run */
+	EXIT_NO_FILE = 127, /* the program does not exist */
+	GRACE_MS = 1000,    /* from SIGTERM to SIGKILL */
+	LOST_MS = 500,      /* from a lost connection to "it is dead" */
+	PARTIAL_MS = 50,    /* a prompt without newline on a terminal */
+	KVS_BUCKETS = 1021,
+};
+
+/* What the command line says. */
+struct options {
+	int ranks;
+	bool bind_core;
+	bool tag_output;
+	int timeout_s; /* 0: none */
+	char **argv;   /* of the program, ends with NULL */
+};
+
+/* Where lines go: our stdout or stderr. */
+struct sink {
+	int fd;
+	const char *name;
+	char *buf; /* what is not written yet: buf[at..len) */
+	size_t at, len, room;
+	int broken; /* errno of the write that failed; then all is dropped */
+};
+
+/* What a rank prints: one pipe. */
+struct stream {
+	int fd; /* -1: closed */
+	struct sink *sink;
+	size_t len;    /* of the unfinished line */
+	bool in_line;  /* a part of it has been written already */
+	long flush_at; /* ms; when to show an unfinished line; 0: never */
+	char buf[PIECE];
+};
+
+/* A child and its connection. */
+struct rank {
+	int number;
+	pid_t pid;         /* also its process group; 0: reaped */
+	int pmi;           /* -1: closed */
+	bool joined, left; /* it has sent init, finalize */
+	bool in_barrier;
+	long lost_at; /* ms; when the connection broke; 0: it did not */
+	size_t len;
+	char in[LINE];
+	struct stream out[2];
+};
+
+struct kvs_entry;
+
+struct job {
+	struct options opt;
+	struct rank *ranks;
+	int running, waiting; /* ranks: not reaped, in the barrier */
+	int code;             /* the exit code so far */
+	bool failed;          /* the job is being ended */
+	long kill_at, end_at; /* ms: SIGKILL, --timeout; 0: not set */
+	int interrupts;       /* signals that ask for an end, so far */
+	int key_fd;           /* the job key, for the ranks */
+	char kvs_name[64];
+	struct kvs_entry *kvs[KVS_BUCKETS];
+	struct sink sinks[2];
+	/* What a child gets back, since mpirun changed its own. */
+	sigset_t old_mask;
+	struct sigaction old_chld;
+	struct rlimit old_limit;
+	/* A terminal is read by us and passed on: the ranks are in process
+	 * groups of their own, which may not read it. */
+	int tty_to; /* the pipe to rank 0; -1: stdin is inherited, or ended */
+	size_t tty_len;
+	char tty_buf[4096];
+};
+
+/* options.c: exits with EXIT_USAGE after a message, 0 after --help. */
+void options_parse(struct options *o, int argc, char **argv);
+
+/* children.c */
+void children_start(struct job *j);
+void children_reap(struct job *j);
+void children_signal(struct job *j, int sig);
+
+/* pmi.c: read and answer what the rank has asked; */
+void pmi_serve(struct job *j, struct rank *r);
+void pmi_define(struct job *j, const char *key, const char *value);
+void pmi_forget(struct job *j);
+
+/* output.c */
+void stream_read(struct job *j, struct stream *s, int rank);
+void stream_finish(struct job *j, struct stream *s, int rank);
+void stream_show_partial(struct job *j, struct stream *s, int rank);
+void sink_flush(struct sink *s);
+bool sink_is_full(const struct sink *s);
+
+/* mpirun.c */
+long now_ms(void);
+void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void *must(void *memory);
+/* End the job: say why, unless something else was first, and set the code. */
+void job_fail(struct job *j, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif
