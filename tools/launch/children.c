@@ -17,15 +17,20 @@
 
 extern char **environ;
 
-/* All that a child needs between vfork and exec; it shares our memory. */
+/* All that a child needs between vfork and exec. */
 struct start {
 	struct job *job;
 	char **env;
 	pid_t parent;
 	int in, out[2], pmi; /* descriptors that become 0, 1, 2, PMI_FD */
+	int report;          /* for a struct failure; closes on exec */
 	const cpu_set_t *cpus;
-	const char *step; /* what failed, if anything did ... */
-	int error;        /* ... and why */
+};
+
+/* Why a child could not become the program. */
+struct failure {
+	const char *step; /* NULL: the exec itself */
+	int error;
 };
 
 /* --- which CPUs --- */
@@ -160,23 +165,20 @@ static void keep_open(int fd)
 	fcntl(fd, F_SETFD, 0);
 }
 
-/*
- * Between vfork and exec, on the parent's memory: only system calls. Returns
- * only if something failed.
- */
-static void child(struct start *s)
+/* Between vfork and exec, on the parent's memory: only system calls. */
+static void __attribute__((noreturn)) child(struct start *s)
 {
 	struct job *j = s->job;
+	struct failure f = { .step = "bind" };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != s->parent)
 		_exit(1);
 	setpgid(0, 0);
-	s->step = "bind";
 	if (s->cpus != NULL &&
 	    sched_setaffinity(0, sizeof(*s->cpus), s->cpus) != 0)
 		goto failed;
-	s->step = "connect";
+	f.step = "connect";
 	if ((s->in != STDIN_FILENO && dup2(s->in, STDIN_FILENO) < 0) ||
 	    dup2(s->out[0], STDOUT_FILENO) < 0 ||
 	    dup2(s->out[1], STDERR_FILENO) < 0)
@@ -186,10 +188,11 @@ static void child(struct start *s)
 	keep_open(j->key_fd);
 	sigaction(SIGCHLD, &j->old_chld, NULL);
 	sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
-	s->step = NULL;
+	f.step = NULL;
 	execvpe(j->opt.argv[0], j->opt.argv, s->env);
 failed:
-	s->error = errno;
+	f.error = errno;
+	(void)!write(s->report, &f, sizeof(f));
 	_exit(1);
 }
 
@@ -199,32 +202,26 @@ static pid_t __attribute__((noinline)) spawn(struct start *s)
 
 	if (pid == 0)
 		child(s);
-	/* The child has written to *s, which no call in sight does. */
-	__asm__ __volatile__("" : : "r"(s) : "memory");
 	return pid;
 }
 
 /* exec has failed: the program is to blame, so no rank is worth keeping. */
-static void cannot_run(struct job *j, const struct start *s)
+static void cannot_run(struct job *j, const struct failure *f)
 {
 	const char *program = j->opt.argv[0];
-	bool missing = s->error == ENOENT;
+	bool missing = f->error == ENOENT;
+	bool here = missing && strchr(program, '/') == NULL &&
+		    access(program, X_OK) == 0;
 
-	if (s->step != NULL)
-		job_fail(j, 1, "cannot %s a process: %s", s->step,
-			 strerror(s->error));
+	if (f->step != NULL)
+		job_fail(j, 1, "cannot %s a process: %s", f->step,
+			 strerror(f->error));
 	else
 		job_fail(j, missing ? EXIT_NO_FILE : EXIT_NO_EXEC,
 			 "cannot run \"%s\": %s%s%s", program,
-			 strerror(s->error),
-			 missing && strchr(program, '/') == NULL &&
-					 access(program, X_OK) == 0
-				 ? "; it is in this directory: ./"
-				 : "",
-			 missing && strchr(program, '/') == NULL &&
-					 access(program, X_OK) == 0
-				 ? program
-				 : "");
+			 strerror(f->error),
+			 here ? "; it is in this directory: ./" : "",
+			 here ? program : "");
 }
 
 static void must_not_fail(int rc, const char *what)
@@ -237,7 +234,8 @@ static void must_not_fail(int rc, const char *what)
 
 static void start_rank(struct job *j, struct start *s, struct rank *r)
 {
-	int pmi[2], out[2][2];
+	int pmi[2], out[2][2], report[2];
+	struct failure failure;
 	pid_t pid;
 
 	must_not_fail(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pmi),
@@ -249,10 +247,11 @@ static void start_rank(struct job *j, struct start *s, struct rank *r)
 		r->out[i].sink = &j->sinks[i];
 		s->out[i] = out[i][1];
 	}
+	must_not_fail(pipe2(report, O_CLOEXEC), "a pipe for errors");
+	s->report = report[1];
 	r->pmi = pmi[0];
 	s->pmi = pmi[1];
 	set_env(s->env, j, r->number, s->pmi);
-	s->error = 0;
 	pid = spawn(s);
 	must_not_fail(pid, "a process");
 	r->pid = pid;
@@ -260,12 +259,14 @@ static void start_rank(struct job *j, struct start *s, struct rank *r)
 	close(pmi[1]);
 	close(out[0][1]);
 	close(out[1][1]);
-	if (s->error != 0) {
+	close(report[1]);
+	if (read(report[0], &failure, sizeof(failure)) == sizeof(failure)) {
 		waitpid(pid, NULL, 0);
 		r->pid = 0;
 		j->running--;
-		cannot_run(j, s);
+		cannot_run(j, &failure);
 	}
+	close(report[0]);
 }
 
 /*

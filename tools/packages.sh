@@ -1,0 +1,125 @@
+# Sourced by tools/demo, tools/test and .ci/run: what has to be on the machine,
+# what each thing is for, and how it gets there.
+#
+#   need build demo      installs what the uses named here lack
+
+# use | Debian package | true if it is there | what it is for
+packages='
+build | gcc | command -v cc | compiles everything
+build | libc6-dev | have_header stdio.h | headers of the C library
+build | meson | command -v meson | configures the build
+build | ninja-build | command -v ninja | runs the build
+build | pkg-config | command -v pkg-config | finds libraries
+build | python3 | command -v python3 | makes mpi.h and the pictures, runs checks
+build | libhwloc-dev | pkg-config --exists hwloc | tells which cores share a cache
+build | libpng-dev | pkg-config --exists libpng | heat writes its result as PNG
+test | g++ | command -v c++ | mpicxx, and that the headers are C++ too
+test | mpich | command -v mpiexec.hydra | the same ranks run under Hydra
+test | cmake | command -v cmake | find_package(MPI) finds our wrappers
+test | procps | command -v ps | tests look at processes
+ci | git | command -v git | which files are ours
+ci | clang | command -v clang | the second compiler
+ci | clang-format | command -v clang-format | spacing
+ci | libclang-rt-14-dev | have_clang_rt | sanitizers of clang
+'
+
+say() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+}
+
+die() {
+	say "$@"
+	exit 1
+}
+
+have_header() {
+	echo "#include <$1>" | cc -E - >/dev/null 2>&1
+}
+
+have_clang_rt() {
+	echo 'int main(void) { return 0; }' |
+		clang -fsanitize=thread -x c - -o /dev/null 2>/dev/null
+}
+
+# Names of the packages that the given uses lack.
+missing_packages() {
+	local use package check purpose
+
+	while IFS='|' read -r use package check purpose; do
+		use=${use// /}
+		[[ -n $use && " $* " == *" $use "* ]] || continue
+		eval "$check" >/dev/null 2>&1 || echo "${package// /}"
+	done <<<"$packages"
+}
+
+purpose_of() {
+	awk -F' *[|] *' -v p="$1" '$2 == p { print $4 }' <<<"$packages"
+}
+
+install_packages() {
+	local log
+	local -a apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y
+		--no-install-recommends)
+
+	log=$(mktemp)
+	if "${apt[@]}" install "$@" >"$log" 2>&1 </dev/null ||
+		{ "${apt[@]}" update && "${apt[@]}" install "$@"; } \
+			>"$log" 2>&1 </dev/null; then
+		rm -f "$log"
+		return 0
+	fi
+	tail -n 15 "$log" >&2
+	rm -f "$log"
+	return 1
+}
+
+need() {
+	local package
+	local -a lack
+
+	mapfile -t lack < <(missing_packages "$@")
+	((${#lack[@]} > 0)) || return 0
+	say "needed and not on this machine:"
+	for package in "${lack[@]}"; do
+		printf '    %-20s %s\n' "$package" "$(purpose_of "$package")" >&2
+	done
+	command -v apt-get >/dev/null ||
+		die "there is no apt-get here: install them, then run this again"
+	[[ $(id -u) == 0 ]] ||
+		die "run this as root: apt-get install ${lack[*]}"
+	say "installing them with apt-get"
+	install_packages "${lack[@]}" ||
+		die "apt-get could not install them (no network?)"
+	mapfile -t lack < <(missing_packages "$@")
+	((${#lack[@]} == 0)) ||
+		die "installed, and still not usable: ${lack[*]}"
+}
+
+# configure DIR [meson options]: a build tree that exists is kept as it is.
+configure() {
+	local dir=$1 log
+
+	shift
+	[[ -f $dir/build.ninja ]] && return 0
+	rm -rf "$dir"
+	log=$(mktemp)
+	if ! meson setup "$dir" "$@" >"$log" 2>&1; then
+		tail -n 20 "$log" >&2
+		rm -f "$log"
+		die "meson could not configure $dir"
+	fi
+	rm -f "$log"
+}
+
+# build DIR: says nothing unless something is wrong.
+build() {
+	local log
+
+	log=$(mktemp)
+	if ! ninja -C "$1" >"$log" 2>&1; then
+		grep -E -A8 'FAILED|error' "$log" | head -n 60 >&2
+		rm -f "$log"
+		die "the build in $1 failed"
+	fi
+	rm -f "$log"
+}
