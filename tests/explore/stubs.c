@@ -1,0 +1,40 @@
+/*
+ * What the sources under test call outside of themselves. Weak: a scenario
+ * that includes the real thing uses that.
+ */
+#include "internal.h"
+
+#include <stdio.h>
+
+#include <base/diag.h>
+
+#define WEAK __attribute__((weak))
+
+void os_futex_wait(void *word, uint32_t value);
+void os_futex_wake(void *word, int n);
+
+WEAK void os_futex_wait(void *word, uint32_t value)
+{
+	explore_wait_while(word, value);
+}
+
+WEAK void os_futex_wake(void *word, int n)
+{
+	explore_wake(word, n);
+}
+
+WEAK void base_check_failed(const char *what, const char *file, int line)
+{
+	explore_fail("%s:%d: %s does not hold", explore_file(file), line, what);
+}
+
+WEAK void base_fatal(const char *module, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	explore_fail("%s: %s", module, text);
+}
