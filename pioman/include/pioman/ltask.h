@@ -68,14 +68,16 @@ void piom_ltask_wait(struct piom_ltask *t);
 
 /*
  * Take it out; afterwards it does not run and is in no queue, and its memory
- * is the caller's. Waits for a run in progress, so not from the task itself.
+ * is the caller's. Waits for a run in progress, so not from an ltask.
  * 0: cancelled; -EALREADY: it was done already or never submitted.
  */
 int piom_ltask_cancel(struct piom_ltask *t);
 
 /*
- * Work for a submitted repeat task has come: if every VP that may run it
- * sleeps, wake one. One load otherwise.
+ * Work for a submitted repeat task has come: no VP that may run it sleeps
+ * before it has been run once more; if all do, one is woken. What the caller
+ * did before, that run sees. One compare-and-swap, and one load if nobody
+ * sleeps.
  */
 void piom_ltask_kick(struct piom_ltask *t);
 

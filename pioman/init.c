@@ -1,0 +1,169 @@
+/*
+ * Starting and stopping, the options, and the dump.
+ */
+#include <errno.h>
+
+#include <base/diag.h>
+#include <base/option.h>
+#include <base/spin.h>
+
+#include <marcel/marcel.h>
+
+#include <pioman/pioman.h>
+
+#include "ltask/tree.h"
+#include "point/marcel.h"
+#include "state.h"
+
+struct piom piom;
+
+/* l: lock */
+static struct {
+	struct base_spin lock;
+	unsigned depth;  /* calls of piom_init() not yet undone */
+	uint16_t starts; /* so far */
+} life;
+
+static const char *const engines[] = { "marcel", "none", NULL };
+static const char *const waits[] = { "auto", "active", "passive", "spin",
+				     NULL };
+static const char *const queues[] = { "tree", "machine", NULL };
+
+enum { ENGINE, WAIT, SPIN_US, QUEUES, VERBOSE };
+
+static struct base_option options[] = {
+	[ENGINE] = { .name = "PIOM_ENGINE",
+		     .kind = BASE_OPTION_CHOICE,
+		     .fallback = "marcel",
+		     .choices = engines,
+		     .help = "who polls: idle and switching VPs, or only "
+			     "those who ask and wait" },
+	[WAIT] = { .name = "PIOM_WAIT",
+		   .kind = BASE_OPTION_CHOICE,
+		   .fallback = "auto",
+		   .choices = waits,
+		   .help = "how to wait: park if others are ready, else poll "
+			   "and then park; poll; park; poll and then park" },
+	[SPIN_US] = { .name = "PIOM_SPIN_US",
+		      .kind = BASE_OPTION_INT,
+		      .fallback = "20",
+		      .min = 0,
+		      .max = 1000000,
+		      .help = "how long to poll before parking (0 if there "
+			      "are more LWPs than CPUs)" },
+	[QUEUES] = { .name = "PIOM_QUEUES",
+		     .kind = BASE_OPTION_CHOICE,
+		     .fallback = "tree",
+		     .choices = queues,
+		     .help = "a queue for each level of the machine, or one" },
+	[VERBOSE] = { .name = "PIOM_VERBOSE",
+		      .kind = BASE_OPTION_BOOL,
+		      .fallback = "0",
+		      .help = "print these settings" },
+};
+
+/* --- the dump; runs in a signal handler --- */
+
+static void dump_queue(struct piom_queue *q, void *arg)
+{
+	uint32_t word = load_relaxed(&q->word);
+	piom_ltask_fn running = load_relaxed(&q->running);
+
+	(void)arg;
+	base_dump("  queue of %s %u: %u ltasks%s%s%s, %lu runs",
+		  marcel_level_name(q->level->kind), q->level->index,
+		  load_relaxed(&q->length),
+		  base_mpsc_is_empty(&q->submitted) ? "" : " and submissions",
+		  word & PIOM_QUEUE_PENDING ? ", asked for" : "",
+		  word & PIOM_QUEUE_HELD ? ", held" : "",
+		  (unsigned long)load_relaxed(&q->runs));
+	if (running != NULL)
+		base_dump(", running %p", (void *)(uintptr_t)running);
+	base_dump("\n");
+}
+
+static void dump(void *arg)
+{
+	(void)arg;
+	base_dump("  engine %s, wait %s\n", engines[piom.engine],
+		  waits[piom.wait]);
+	piom_tree_walk(dump_queue, NULL);
+}
+
+static struct base_dumper dumper = { .name = "pioman", .fn = dump };
+
+/* --- start and stop --- */
+
+static int start(void)
+{
+	int err;
+
+	if (!marcel_is_running())
+		return -EINVAL;
+	err = base_option_load("pioman", options, BASE_ARRAY_LEN(options));
+	if (err < 0)
+		return err;
+	piom.engine = (enum piom_engine)options[ENGINE].value;
+	piom.wait = (enum piom_wait)options[WAIT].value;
+	piom.spin_ns = (uint64_t)options[SPIN_US].value * 1000;
+	if (!options[SPIN_US].is_set && marcel_is_oversubscribed())
+		piom.spin_ns = 0;
+	if (options[VERBOSE].value)
+		base_option_print("pioman", options, BASE_ARRAY_LEN(options));
+	err = piom_tree_init(options[QUEUES].value == 1);
+	if (err < 0)
+		return err;
+	if (piom.engine == PIOM_ENGINE_MARCEL) {
+		err = piom_point_marcel_init();
+		if (err < 0)
+			goto err_tree;
+	}
+	if (++life.starts == 0)
+		life.starts = 1;
+	piom.start = life.starts;
+	base_dumper_add(&dumper);
+	return 0;
+err_tree:
+	piom_tree_exit();
+	return err;
+}
+
+static int stop(void)
+{
+	if (piom_tree_is_busy())
+		return -EBUSY;
+	if (piom.engine == PIOM_ENGINE_MARCEL)
+		piom_point_marcel_exit();
+	base_dumper_remove(&dumper);
+	piom.start = 0;
+	piom_tree_exit();
+	return 0;
+}
+
+BASE_PUBLIC int piom_init(void)
+{
+	int err = 0;
+
+	base_spin_lock(&life.lock);
+	if (life.depth == 0)
+		err = start();
+	if (err == 0)
+		life.depth++;
+	base_spin_unlock(&life.lock);
+	return err;
+}
+
+BASE_PUBLIC int piom_exit(void)
+{
+	int err = 0;
+
+	base_spin_lock(&life.lock);
+	if (life.depth == 0)
+		err = -EINVAL;
+	else if (life.depth == 1)
+		err = stop();
+	if (err == 0)
+		life.depth--;
+	base_spin_unlock(&life.lock);
+	return err;
+}

@@ -1,0 +1,160 @@
+/*
+ * The life of an ltask, as its owner sees it. The states are drawn in
+ * <pioman/ltask.h>; what a queue does with it is in queue.c.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <base/diag.h>
+
+#include <marcel/marcel.h>
+
+#include <pioman/pioman.h>
+
+#include "../state.h"
+#include "../wait/wait.h"
+#include "poll.h"
+#include "tree.h"
+
+_Static_assert(sizeof(struct piom_task) <= sizeof(struct piom_ltask),
+	       "the public struct has no room for the task");
+_Static_assert(_Alignof(struct piom_task) <= _Alignof(struct piom_ltask),
+	       "the public struct is not aligned as the task");
+
+enum { HAS_SET = 128 }; /* beside the public options */
+
+/* The same memory, as the users know it and as it is. */
+static struct piom_task *task_of(const struct piom_ltask *t)
+{
+	return (struct piom_task *)t;
+}
+
+BASE_PUBLIC void piom_ltask_init(struct piom_ltask *ltask, piom_ltask_fn fn,
+				 void *arg, unsigned options,
+				 const marcel_vpset_t *set)
+{
+	struct piom_task *t = task_of(ltask);
+
+	base_check(fn != NULL);
+	memset(t, 0, sizeof(*t));
+	base_link_init(&t->link);
+	t->fn = fn;
+	t->arg = arg;
+	t->options = (uint8_t)options;
+	if (set != NULL) {
+		t->options |= HAS_SET;
+		t->set = *set;
+	}
+	store_relaxed(&t->state, PIOM_STATE_IDLE);
+}
+
+/* Find the task's queue: once in a run of pioman, since levels stay. */
+static BASE_COLD void place(struct piom_task *t)
+{
+	struct piom_queue *q = piom_tree_machine();
+
+	if (q == NULL)
+		base_fatal("pioman", "an ltask was submitted before "
+				     "piom_init() or after piom_exit()");
+	t->picky = 0;
+	if (t->options & HAS_SET) {
+		q = piom_tree_cover(&t->set);
+		if (q == NULL)
+			base_fatal("pioman", "an ltask was submitted that no "
+					     "VP of this process may run");
+		for (int i = 0; i < MARCEL_VPSET_WORDS; i++)
+			t->picky |=
+				(q->level->vps.bits[i] & ~t->set.bits[i]) != 0;
+	}
+	t->queue = q;
+	t->start = piom.start;
+}
+
+/* Wake a VP of the level, or those of the set that sleep. */
+static void wake_vps(const struct piom_queue *q, const marcel_vpset_t *set)
+{
+	if (piom.engine != PIOM_ENGINE_MARCEL)
+		return;
+	if (likely(set == NULL)) {
+		marcel_kick(q->level);
+		return;
+	}
+	for (int vp = 0; vp < marcel_nvp(); vp++)
+		if (marcel_vpset_has(set, vp))
+			marcel_kick(marcel_topo_vp(vp));
+}
+
+BASE_PUBLIC void piom_ltask_submit(struct piom_ltask *ltask)
+{
+	struct piom_task *t = task_of(ltask);
+	uint32_t state = load_relaxed(&t->state);
+	struct piom_queue *q;
+	marcel_vpset_t set;
+	bool picky;
+
+	if (unlikely((state == PIOM_STATE_SUBMITTED ||
+		      state == PIOM_STATE_CANCELLING) &&
+		     !(t->options & PIOM_LTASK_NOWAIT)))
+		base_fatal("pioman", "an ltask was submitted twice");
+	if (unlikely(t->queue == NULL || t->start != piom.start))
+		place(t);
+	q = t->queue;
+	picky = t->picky;
+	if (unlikely(picky))
+		set = t->set;
+	piom_cond_init(&t->done);
+	store_relaxed(&t->state, PIOM_STATE_SUBMITTED);
+	/* --- committed: it may run, and be gone, after the push --- */
+	piom_queue_submit(q, t);
+	wake_vps(q, unlikely(picky) ? &set : NULL);
+}
+
+BASE_PUBLIC void piom_ltask_kick(struct piom_ltask *ltask)
+{
+	struct piom_task *t = task_of(ltask);
+
+	if (unlikely(t->queue == NULL))
+		return; /* never submitted: its first run will look */
+	piom_queue_kick(t->queue);
+	wake_vps(t->queue, unlikely(t->picky) ? &t->set : NULL);
+}
+
+BASE_PUBLIC int piom_ltask_test(const struct piom_ltask *t)
+{
+	return piom_cond_test(&task_of(t)->done);
+}
+
+BASE_PUBLIC void piom_ltask_wait(struct piom_ltask *t)
+{
+	piom_cond_wait(&task_of(t)->done);
+}
+
+/* It is over for somebody who tried to cancel it. */
+static int cancelled(struct piom_task *t)
+{
+	return load_relaxed(&t->state) == PIOM_STATE_CANCELLED ? 0 : -EALREADY;
+}
+
+BASE_PUBLIC int piom_ltask_cancel(struct piom_ltask *ltask)
+{
+	struct piom_task *t = task_of(ltask);
+	uint32_t state = PIOM_STATE_SUBMITTED;
+
+	if (!cas_relaxed(&t->state, &state, PIOM_STATE_CANCELLING)) {
+		/* Who made it DONE may be about to signal; then it is over. */
+		if (state == PIOM_STATE_DONE &&
+		    !(t->options & PIOM_LTASK_NOWAIT))
+			while (!piom_cond_test(&t->done))
+				piom_wait_relax();
+		return -EALREADY;
+	}
+	/* Either we throw it out, or who holds the queue does. */
+	while (!piom_cond_test(&t->done)) {
+		if (piom_queue_sweep(t->queue)) {
+			wake_vps(t->queue, NULL);
+			break;
+		}
+		piom_wait_relax();
+	}
+	return cancelled(t);
+}

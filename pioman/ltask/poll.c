@@ -1,0 +1,65 @@
+/*
+ * From leaf to root. No allocation, no system call, no lock waited for.
+ */
+#include "poll.h"
+
+#include <base/compiler.h>
+
+#include <marcel/marcel.h>
+
+#include <pioman/pioman.h>
+
+#include "tree.h"
+
+int piom_poll_all(int vp)
+{
+	int worked = 0;
+
+	for (struct piom_queue *q = piom_tree_leaf(vp); q != NULL;
+	     q = q->parent)
+		worked += piom_queue_run(q, vp);
+	return worked;
+}
+
+/* Count a round that goes on from q; true if it is the parent's turn. */
+static bool goes_on(struct piom_queue *q)
+{
+	uint32_t rounds = load_relaxed(&q->rounds);
+
+	if (q->siblings <= 1)
+		return true;
+	store_relaxed(&q->rounds, rounds + 1 < q->siblings ? rounds + 1 : 0);
+	return rounds == 0;
+}
+
+int piom_poll_round(int vp, bool *pending)
+{
+	bool due = true, found = false;
+	int worked = 0;
+
+	for (struct piom_queue *q = piom_tree_leaf(vp); q != NULL;
+	     q = q->parent) {
+		if (due)
+			worked += piom_queue_run(q, vp);
+		found |= piom_queue_is_pending(q);
+		due = due && q->parent != NULL && goes_on(q);
+	}
+	*pending = found;
+	return worked;
+}
+
+bool piom_poll_is_idle(int vp)
+{
+	for (struct piom_queue *q = piom_tree_leaf(vp); q != NULL;
+	     q = q->parent)
+		if (!piom_queue_is_empty(q))
+			return false;
+	return true;
+}
+
+BASE_PUBLIC int piom_poll(void)
+{
+	if (unlikely(piom_tree_machine() == NULL))
+		return 0;
+	return piom_poll_all(marcel_current_vp());
+}

@@ -1,0 +1,25 @@
+/*
+ * Going round the queues that a VP may run, from its own up to the machine's.
+ */
+#ifndef PIOMAN_LTASK_POLL_H
+#define PIOMAN_LTASK_POLL_H
+
+#include <stdbool.h>
+
+/*
+ * Run every ltask of every queue on the way up once. Returns how many did
+ * work. vp < 0: a foreign thread, the machine's queue only.
+ */
+int piom_poll_all(int vp);
+
+/*
+ * A round of a scheduler hook: a parent with k children is run in every k-th
+ * round that comes from each, so that all together run it as often as one
+ * would alone. *pending is whether the VP must not sleep.
+ */
+int piom_poll_round(int vp, bool *pending);
+
+/* Whether there is nothing to run for this VP. Some loads, no store. */
+bool piom_poll_is_idle(int vp);
+
+#endif

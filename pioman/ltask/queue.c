@@ -1,0 +1,231 @@
+/*
+ * Running a queue: hold it, move submissions in, run every ltask once, let go,
+ * look again.
+ */
+#include "queue.h"
+
+#include <base/diag.h>
+
+/* Submissions that come while we run are served so often before we leave. */
+enum { ROUNDS = 8 };
+
+/* What a pass over the list found. */
+struct pass {
+	int worked;
+	uint32_t runs;
+	bool pending; /* somebody wants to be asked again */
+	bool passed;  /* a task was not asked: left to other VPs */
+};
+
+void piom_queue_init(struct piom_queue *q, struct piom_queue *parent,
+		     struct marcel_level *level)
+{
+	base_mpsc_init(&q->submitted);
+	store_relaxed(&q->word, 0);
+	store_relaxed(&q->length, 0);
+	base_list_init(&q->list);
+	q->parent = parent;
+	q->level = level;
+	q->siblings = level->parent != NULL ? level->parent->nchildren : 1;
+	store_relaxed(&q->rounds, 0);
+	store_relaxed(&q->running, NULL);
+	store_relaxed(&q->runs, 0);
+}
+
+void piom_queue_submit(struct piom_queue *q, struct piom_task *t)
+{
+	/* The push comes before the looks at the word and for sleepers:
+	 * order(queue), order(idle). */
+	base_mpsc_push_seq(&q->submitted, &t->node);
+}
+
+/* --- holding --- */
+
+/* True if it is now ours; *out is the word as it was. */
+static bool hold(struct piom_queue *q, uint32_t *out)
+{
+	uint32_t w = load_seq(&q->word); /* order(queue) */
+
+	do
+		if (w & PIOM_QUEUE_HELD)
+			return false;
+	while (!cas_weak_acquire(&q->word, &w, /* order(hold), order(ltask) */
+				 w | PIOM_QUEUE_HELD));
+	*out = w;
+	return true;
+}
+
+/*
+ * Let go; w is the word as hold() found it. If it has changed somebody has
+ * kicked, perhaps after we ran the task he meant: PENDING stays.
+ */
+static void let_go(struct piom_queue *q, uint32_t w, bool pending)
+{
+	uint32_t seen = w | PIOM_QUEUE_HELD;
+	uint32_t to = w & ~(uint32_t)PIOM_QUEUE_PENDING;
+
+	if (pending)
+		to |= PIOM_QUEUE_PENDING;
+	while (!cas_weak_seq(&q->word, &seen, to)) /* order(hold), (queue) */
+		if (seen != (w | PIOM_QUEUE_HELD))
+			to = (seen & ~(uint32_t)PIOM_QUEUE_HELD) |
+			     PIOM_QUEUE_PENDING;
+}
+
+void piom_queue_kick(struct piom_queue *q)
+{
+	uint32_t w = load_relaxed(&q->word);
+
+	/* order(ltask): the work; order(idle): before the look for sleepers */
+	while (!cas_weak_seq(&q->word, &w,
+			     (w + PIOM_QUEUE_KICK) | PIOM_QUEUE_PENDING))
+		;
+}
+
+/* --- the pass; the queue is held --- */
+
+/* Append the submissions to a list; how many. */
+static uint32_t integrate_held(struct piom_queue *q, struct base_list *to)
+{
+	uint32_t n = 0;
+
+	base_mpsc_for_each (node, base_mpsc_take(&q->submitted)) {
+		struct piom_task *t =
+			container_of(node, struct piom_task, node);
+
+		base_list_push_back(to, &t->link);
+		n++;
+	}
+	return n;
+}
+
+/* The task's last state; its owner may free it at once. */
+static void finish(struct piom_task *t, enum piom_state state)
+{
+	store_relaxed(&t->state, state); /* visible by the signal */
+	piom_cond_signal(&t->done);
+}
+
+static bool is_being_cancelled(struct piom_task *t)
+{
+	return load_relaxed(&t->state) == PIOM_STATE_CANCELLING;
+}
+
+/* Run a task that is on no list; true if it goes back to the main list. */
+static bool run_held(struct piom_queue *q, struct piom_task *t,
+		     struct pass *pass)
+{
+	unsigned options = t->options;
+	enum piom_ltask_result result;
+	piom_ltask_fn fn = t->fn;
+
+	/* From here a NOWAIT task may be gone when its function returns. */
+	if ((options & PIOM_LTASK_NOWAIT) && !(options & PIOM_LTASK_REPEAT))
+		store_relaxed(&t->state, PIOM_STATE_DONE);
+	store_relaxed(&q->running, fn);
+	result = fn(t->arg);
+	store_relaxed(&q->running, NULL);
+	pass->runs++;
+	if (!(options & PIOM_LTASK_REPEAT) || result == PIOM_LTASK_DONE) {
+		pass->worked++;
+		if (!(options & PIOM_LTASK_NOWAIT))
+			finish(t, PIOM_STATE_DONE);
+		return false;
+	}
+	pass->worked += result == PIOM_LTASK_WORKED;
+	pass->pending |= result != PIOM_LTASK_QUIET;
+	return true;
+}
+
+/* Ask every task of `todo` once; how many have gone back to the main list. */
+static uint32_t pass_held(struct piom_queue *q, int vp, struct base_list *todo,
+			  struct pass *pass)
+{
+	struct base_link *link;
+	uint32_t stayed = 0;
+
+	while ((link = base_list_take_front(todo)) != NULL) {
+		struct piom_task *t =
+			container_of(link, struct piom_task, link);
+		bool stays;
+
+		if (unlikely(is_being_cancelled(t))) {
+			finish(t, PIOM_STATE_CANCELLED);
+			continue;
+		}
+		stays = t->picky && (vp < 0 || !marcel_vpset_has(&t->set, vp));
+		pass->passed |= stays;
+		if (stays || run_held(q, t, pass)) {
+			base_list_push_back(&q->list, link);
+			stayed++;
+		}
+	}
+	return stayed;
+}
+
+/* Hold the queue for one pass; false if somebody else holds it. */
+static bool run_once(struct piom_queue *q, int vp, bool all, struct pass *pass)
+{
+	struct base_list todo;
+	uint32_t w, length, fresh;
+
+	if (!hold(q, &w))
+		return false;
+	base_list_init(&todo);
+	length = load_relaxed(&q->length);
+	if (all) {
+		base_list_splice_back(&todo, &q->list);
+	} else {
+		pass->passed |= length > 0;
+	}
+	fresh = integrate_held(q, &todo);
+	length = pass_held(q, vp, &todo, pass) + (all ? 0 : length);
+	store_relaxed(&q->length, length);
+	store_relaxed(&q->runs, load_relaxed(&q->runs) + pass->runs);
+	pass->runs = 0;
+	/* For a task that was not asked the old answer stands; at first, yes.
+	 */
+	let_go(q, w,
+	       pass->pending || (pass->passed &&
+				 (fresh > 0 || (w & PIOM_QUEUE_PENDING))));
+	return true;
+}
+
+int piom_queue_run_slow(struct piom_queue *q, int vp)
+{
+	struct pass pass = { .worked = 0 };
+
+	/* The first round asks all, the others only what came meanwhile. */
+	for (int round = 0; round < ROUNDS; round++) {
+		if (!run_once(q, vp, round == 0, &pass))
+			break;
+		if (load_seq(&q->submitted.top) == NULL) /* order(queue) */
+			break;
+	}
+	return pass.worked;
+}
+
+bool piom_queue_sweep(struct piom_queue *q)
+{
+	uint32_t w, n, fresh, length = 0;
+
+	if (!hold(q, &w))
+		return false;
+	fresh = integrate_held(q, &q->list);
+	n = load_relaxed(&q->length) + fresh;
+	for (; n > 0; n--) {
+		struct base_link *link = base_list_take_front(&q->list);
+		struct piom_task *t =
+			container_of(link, struct piom_task, link);
+
+		if (is_being_cancelled(t)) {
+			finish(t, PIOM_STATE_CANCELLED);
+			continue;
+		}
+		base_list_push_back(&q->list, link);
+		length++;
+	}
+	store_relaxed(&q->length, length);
+	let_go(q, w, fresh > 0 || (w & PIOM_QUEUE_PENDING));
+	return true;
+}

@@ -1,0 +1,131 @@
+/*
+ * A queue of ltasks, one for each level of the machine: a lock-free list of
+ * submissions, and a main list that belongs to whoever holds the queue.
+ *
+ *   submit --> [ submissions ] --> holder moves them --> [ main list ]
+ *   anybody     base_mpsc           before each pass       runs each once
+ *
+ * The queue is held by setting a bit of its word, tried once and never waited
+ * for: who finds it held goes on, because whoever holds it looks at the
+ * submissions again after letting go (store-load, order(queue)). So a
+ * submission is never left behind.
+ *
+ *   word:  | kicks ... | PENDING | HELD |
+ *
+ * PENDING says that some ltask of the main list wants to be asked again soon:
+ * no VP that may run it sleeps then. The holder sets it as he lets go, from
+ * what the ltasks answered; a kick sets it and changes the word, so that a
+ * holder who ran the ltask before the kick cannot clear it: order(ltask).
+ */
+#ifndef PIOMAN_LTASK_QUEUE_H
+#define PIOMAN_LTASK_QUEUE_H
+
+#include <stdbool.h>
+
+#include <base/atomic.h>
+#include <base/compiler.h>
+#include <base/list.h>
+#include <base/mpsc.h>
+
+#include <marcel/topo.h>
+
+#include <pioman/cond.h>
+#include <pioman/ltask.h>
+
+enum {
+	PIOM_QUEUE_HELD = 1,
+	PIOM_QUEUE_PENDING = 2,
+	PIOM_QUEUE_KICK = 4, /* one kick, counted modulo 2^30 */
+};
+
+/* What a state means is drawn in <pioman/ltask.h>. */
+enum piom_state {
+	PIOM_STATE_IDLE,
+	PIOM_STATE_SUBMITTED,  /* running: its queue's `running` says so */
+	PIOM_STATE_CANCELLING, /* who meets it in a queue throws it out */
+	PIOM_STATE_CANCELLED,
+	PIOM_STATE_DONE,
+};
+
+/* What is inside a struct piom_ltask. */
+struct piom_task {
+	/* -: const while submitted  q: who holds the queue  a: atomic */
+	struct base_mpsc_node node; /* q: in the submissions */
+	struct base_link link;      /* q: in the main list */
+	piom_ltask_fn fn;           /* -: */
+	void *arg;                  /* -: */
+	struct piom_queue *queue;   /* -: NULL before the first submission */
+	ATOMIC(uint32_t)
+	state;              /* a: the submitter, then the queue's holder;
+			     *    a canceller from SUBMITTED to CANCELLING;
+			     *    order(cancel) */
+	uint16_t start;     /* -: in which run of pioman `queue` was found */
+	uint8_t options;    /* -: */
+	uint8_t picky;      /* -: not every VP of the level may run it */
+	piom_cond_t done;   /* a: signalled as the last access to the task */
+	marcel_vpset_t set; /* -: who may run it; empty: anybody */
+} BASE_MAY_ALIAS;
+
+struct piom_queue {
+	/* -: const  q: who holds the queue  a: atomic, see name */
+	struct base_mpsc submitted; /* a: order(mpsc), order(queue) */
+	ATOMIC(uint32_t) word;      /* a: order(hold), order(ltask) */
+	ATOMIC(uint32_t) length;    /* q: of the main list; read by anybody */
+	struct base_list list;      /* q: the main list */
+	struct piom_queue *parent;  /* -: NULL for the machine's */
+	struct marcel_level *level; /* -: */
+	unsigned siblings;          /* -: children of the parent */
+	ATOMIC(uint32_t)
+	rounds;                        /* a: times somebody went on from here;
+					*    may miss some */
+	ATOMIC(piom_ltask_fn) running; /* q: for the dump */
+
+	ATOMIC(uint64_t) runs; /* q: ltasks run so far; for the dump */
+} BASE_ALIGNED(BASE_CACHE_PAIR);
+
+void piom_queue_init(struct piom_queue *q, struct piom_queue *parent,
+		     struct marcel_level *level);
+
+/* Anybody; the task is not in a queue. Wakes nobody. */
+void piom_queue_submit(struct piom_queue *q, struct piom_task *t);
+
+/*
+ * Run every ltask once that the VP may run (vp < 0: a foreign thread), unless
+ * somebody else is doing so. Returns how many did work.
+ */
+int piom_queue_run_slow(struct piom_queue *q, int vp);
+
+/* Make PENDING true; whoever runs next sees what the caller did before. */
+void piom_queue_kick(struct piom_queue *q);
+
+/*
+ * Throw out tasks that are being cancelled. False if somebody holds the queue:
+ * he will do it when he meets them.
+ */
+bool piom_queue_sweep(struct piom_queue *q);
+
+/* Nothing submitted and nothing in the main list. A hint. */
+static inline bool piom_queue_is_empty(struct piom_queue *q)
+{
+	return base_mpsc_is_empty(&q->submitted) &&
+	       load_relaxed(&q->length) == 0;
+}
+
+/*
+ * Whether a VP that may run its ltasks must not sleep. A VP first says that it
+ * sleeps and then asks this; who submits or kicks does so and then looks for
+ * sleepers: order(idle), store-load. In this order: what has left the
+ * submissions is seen in the word.
+ */
+static inline bool piom_queue_is_pending(struct piom_queue *q)
+{
+	return load_seq(&q->submitted.top) != NULL || /* order(idle) */
+	       load_seq(&q->word) & (PIOM_QUEUE_HELD | PIOM_QUEUE_PENDING);
+}
+
+static inline int piom_queue_run(struct piom_queue *q, int vp)
+{
+	return piom_queue_is_empty(q) ? 0 : piom_queue_run_slow(q, vp);
+}
+
+#endif

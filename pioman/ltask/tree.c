@@ -1,0 +1,124 @@
+/*
+ * Queues over marcel's topology. A level without a queue of its own
+ * (PIOM_QUEUES=machine) has its parent's in its slot, so that nobody needs to
+ * know which levels have one.
+ */
+#include "tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <marcel/marcel.h>
+
+/* Constant between piom_tree_init() and piom_tree_exit(). */
+static struct {
+	struct piom_queue *machine;
+	struct piom_queue *leaves[MARCEL_VP_MAX];
+} tree;
+
+static struct piom_queue *queue_of(const struct marcel_level *level)
+{
+	return level->slot[PIOM_LEVEL_SLOT];
+}
+
+static bool has_own(const struct marcel_level *level)
+{
+	struct piom_queue *q = queue_of(level);
+
+	return q != NULL && q->level == level;
+}
+
+static void forget(struct marcel_level *level)
+{
+	for (unsigned i = 0; i < level->nchildren; i++)
+		forget(level->children[i]);
+	if (has_own(level))
+		free(queue_of(level));
+	level->slot[PIOM_LEVEL_SLOT] = NULL;
+}
+
+static int make(struct marcel_level *level, struct piom_queue *parent,
+		bool flat)
+{
+	struct piom_queue *q = parent;
+	int err = 0;
+
+	if (parent == NULL || !flat) {
+		q = aligned_alloc(_Alignof(struct piom_queue), sizeof(*q));
+		if (q == NULL)
+			return -ENOMEM;
+		piom_queue_init(q, parent, level);
+	}
+	level->slot[PIOM_LEVEL_SLOT] = q;
+	if (level->vp >= 0)
+		tree.leaves[level->vp] = q;
+	for (unsigned i = 0; i < level->nchildren && err == 0; i++)
+		err = make(level->children[i], q, flat);
+	return err;
+}
+
+int piom_tree_init(bool flat)
+{
+	struct marcel_level *machine = marcel_topo_machine();
+	int err = make(machine, NULL, flat);
+
+	if (err < 0)
+		forget(machine);
+	else
+		tree.machine = queue_of(machine);
+	return err;
+}
+
+void piom_tree_exit(void)
+{
+	forget(marcel_topo_machine());
+	tree.machine = NULL;
+	for (int vp = 0; vp < MARCEL_VP_MAX; vp++)
+		tree.leaves[vp] = NULL;
+}
+
+struct piom_queue *piom_tree_machine(void)
+{
+	return tree.machine;
+}
+
+struct piom_queue *piom_tree_leaf(int vp)
+{
+	return vp < 0 ? tree.machine : tree.leaves[vp];
+}
+
+struct piom_queue *piom_tree_cover(const marcel_vpset_t *set)
+{
+	struct marcel_level *level = marcel_topo_cover(set);
+
+	return level != NULL ? queue_of(level) : NULL;
+}
+
+static void walk(struct marcel_level *level,
+		 void (*fn)(struct piom_queue *q, void *arg), void *arg)
+{
+	if (has_own(level))
+		fn(queue_of(level), arg);
+	for (unsigned i = 0; i < level->nchildren; i++)
+		walk(level->children[i], fn, arg);
+}
+
+void piom_tree_walk(void (*fn)(struct piom_queue *q, void *arg), void *arg)
+{
+	if (tree.machine != NULL)
+		walk(tree.machine->level, fn, arg);
+}
+
+static void look(struct piom_queue *q, void *arg)
+{
+	if (!piom_queue_is_empty(q) || load_relaxed(&q->running) != NULL)
+		*(bool *)arg = true;
+}
+
+bool piom_tree_is_busy(void)
+{
+	bool busy = false;
+
+	piom_tree_walk(look, &busy);
+	return busy;
+}

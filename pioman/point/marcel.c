@@ -1,0 +1,150 @@
+/*
+ * The whole coupling to marcel's scheduler: the idle and the switch hook.
+ *
+ * Idle: go round as often as marcel asks, and say whether the VP may sleep.
+ *
+ * Switch: threads may switch every 15 ns, and a poll may be a system call. So
+ * a round is made only when SHARE times its own cost has passed since the last
+ * one, which bounds what it takes from the threads. Looking at the clock costs
+ * as much as a switch, hence it is looked at in every step-th switch only, and
+ * the step follows from how fast the switches come: 1 when they are rare, so
+ * that nobody waits for a poll longer than STEP_MAX switches once.
+ */
+#include "marcel.h"
+
+#include <string.h>
+#include <time.h>
+
+#include <base/atomic.h>
+#include <base/compiler.h>
+
+#include <marcel/marcel.h>
+
+#include "../ltask/poll.h"
+
+enum {
+	SHARE = 8,        /* polls take at most 1/8 of the time */
+	STEP_MAX = 16,    /* switches between two looks at the clock */
+	PERIOD_NS = 1000, /* no use polling more often than this */
+	COST_MAX = 20000, /* longer than a poll: we had lost the CPU */
+};
+
+struct vp_point {
+	/* o: the VP  a: owner writes */
+	uint32_t left;          /* o: switches until the next look */
+	uint32_t step;          /* o: what left starts from */
+	uint64_t looked;        /* o: time of the last look */
+	uint64_t due;           /* o: time of the next round */
+	uint64_t cost;          /* o: of a round, ns, smoothed */
+	ATOMIC(uint64_t) polls; /* a: rounds of the idle hook */
+} BASE_ALIGNED(BASE_CACHE_PAIR);
+
+static struct vp_point points[MARCEL_VP_MAX];
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static enum marcel_hook_answer answer(int worked, bool pending)
+{
+	if (worked > 0)
+		return MARCEL_HOOK_WORKED;
+	return pending ? MARCEL_HOOK_PENDING : MARCEL_HOOK_NOTHING;
+}
+
+static enum marcel_hook_answer idle(void *arg, int vp)
+{
+	struct vp_point *p = &points[vp];
+	bool pending;
+	int worked = piom_poll_round(vp, &pending);
+
+	(void)arg;
+	if (worked > 0 || pending)
+		store_relaxed(&p->polls, load_relaxed(&p->polls) + 1);
+	return answer(worked, pending);
+}
+
+/* So many switches that about one PERIOD_NS passes until the next look. */
+static uint32_t step_for(const struct vp_point *p, uint64_t passed)
+{
+	uint64_t per_switch = passed / p->step + 1;
+	uint64_t step = PERIOD_NS / per_switch;
+
+	if (step < 1)
+		return 1;
+	return step > STEP_MAX ? STEP_MAX : (uint32_t)step;
+}
+
+static BASE_NOINLINE enum marcel_hook_answer look(struct vp_point *p, int vp)
+{
+	uint64_t start = now_ns(), took;
+	bool pending;
+	int worked;
+
+	p->step = step_for(p, start - p->looked);
+	p->left = p->step;
+	p->looked = start;
+	if (start < p->due)
+		return MARCEL_HOOK_PENDING;
+	worked = piom_poll_round(vp, &pending);
+	took = now_ns() - start;
+	if (took > COST_MAX)
+		took = COST_MAX;
+	p->cost += took / 8 - p->cost / 8;
+	p->due = start + took + PERIOD_NS;
+	if (p->cost * SHARE > PERIOD_NS)
+		p->due = start + took + p->cost * SHARE;
+	return answer(worked, pending);
+}
+
+static enum marcel_hook_answer on_switch(void *arg, int vp)
+{
+	struct vp_point *p = &points[vp];
+
+	(void)arg;
+	if (likely(--p->left > 0))
+		return MARCEL_HOOK_NOTHING;
+	if (piom_poll_is_idle(vp)) {
+		p->left = p->step;
+		return MARCEL_HOOK_NOTHING;
+	}
+	return look(p, vp);
+}
+
+static struct marcel_hook idle_hook = { .fn = idle };
+static struct marcel_hook switch_hook = { .fn = on_switch };
+
+int piom_point_marcel_init(void)
+{
+	int err;
+
+	memset(points, 0, sizeof(points));
+	for (int vp = 0; vp < MARCEL_VP_MAX; vp++)
+		points[vp].left = points[vp].step = 1;
+	err = marcel_hook_add(MARCEL_HOOK_IDLE, &idle_hook);
+	if (err < 0)
+		return err;
+	err = marcel_hook_add(MARCEL_HOOK_SWITCH, &switch_hook);
+	if (err < 0)
+		marcel_hook_remove(MARCEL_HOOK_IDLE, &idle_hook);
+	return err;
+}
+
+void piom_point_marcel_exit(void)
+{
+	marcel_hook_remove(MARCEL_HOOK_SWITCH, &switch_hook);
+	marcel_hook_remove(MARCEL_HOOK_IDLE, &idle_hook);
+}
+
+uint64_t piom_point_marcel_polls(void)
+{
+	uint64_t polls = 0;
+
+	for (int vp = 0; vp < marcel_nvp(); vp++)
+		polls += load_relaxed(&points[vp].polls);
+	return polls;
+}

@@ -1,0 +1,28 @@
+/*
+ * What pioman was started with. Constant between piom_init() and piom_exit().
+ */
+#ifndef PIOMAN_STATE_H
+#define PIOMAN_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* In the order of the option's choices. */
+enum piom_engine { PIOM_ENGINE_MARCEL, PIOM_ENGINE_NONE };
+enum piom_wait {
+	PIOM_WAIT_AUTO,
+	PIOM_WAIT_ACTIVE,
+	PIOM_WAIT_PASSIVE,
+	PIOM_WAIT_SPIN
+};
+
+struct piom {
+	uint16_t start; /* how often pioman was started; 0: not running */
+	enum piom_engine engine;
+	enum piom_wait wait;
+	uint64_t spin_ns; /* polls in place so long before it sleeps */
+};
+
+extern struct piom piom;
+
+#endif

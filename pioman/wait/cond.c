@@ -1,0 +1,199 @@
+/*
+ * Completion of an operation: one word, marcel's event. What is here is how to
+ * spend the time until it is set.
+ *
+ *   user thread, engine marcel: others ready  -> park at once
+ *                               nobody ready  -> poll in place, a bounded time,
+ *                                                then park: the idle VP polls
+ *   foreign thread, engine marcel:               poll a bounded time, then
+ *                               idle VPs poll -> sleep
+ *                               else          -> go on polling, with yields
+ *   engine none:                                 poll, with yields, for ever
+ */
+#include <time.h>
+
+#include <sched.h>
+
+#include <base/compiler.h>
+#include <base/diag.h>
+
+#include <marcel/marcel.h>
+
+#include <pioman/pioman.h>
+
+#include "../ltask/tree.h"
+#include "../point/marcel.h"
+#include "../state.h"
+#include "wait.h"
+
+enum { CLOCK_EVERY = 8 }; /* polls between two looks at the clock */
+
+/* What a thread waits for: the first of n that is signalled. */
+struct waiting {
+	piom_cond_t *const *conds;
+	size_t n;
+	size_t found;
+};
+
+BASE_PUBLIC void piom_cond_init(piom_cond_t *c)
+{
+	marcel_event_init(&c->piom_event);
+}
+
+BASE_PUBLIC int piom_cond_test(const piom_cond_t *c)
+{
+	return marcel_event_test(&c->piom_event);
+}
+
+BASE_PUBLIC void piom_cond_signal(piom_cond_t *c)
+{
+	marcel_event_set(&c->piom_event);
+}
+
+void piom_wait_relax(void)
+{
+	if (marcel_current_vp() >= 0 && marcel_others_ready())
+		marcel_yield();
+	else
+		sched_yield();
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool is_over(struct waiting *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->conds[i] != NULL && piom_cond_test(w->conds[i])) {
+			w->found = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Sleep; somebody else polls. */
+static void park(struct waiting *w)
+{
+	if (w->n == 1) {
+		marcel_event_wait(&w->conds[0]->piom_event);
+		w->found = 0;
+		return;
+	}
+	/* A condition is its event and nothing else; the array is only read. */
+	_Static_assert(sizeof(piom_cond_t) == sizeof(marcel_event_t),
+		       "a condition is an event");
+	w->found = marcel_event_wait_any(
+		(marcel_event_t *const *)(const void *)w->conds, w->n);
+}
+
+/*
+ * Poll until it is over (true), or for `ns` nanoseconds, or until another user
+ * thread is ready if that is a reason to park.
+ */
+static bool poll_for(struct waiting *w, uint64_t ns, bool give_way)
+{
+	uint64_t deadline = 0;
+
+	for (unsigned n = 0; ns > 0; n++) {
+		if (give_way && marcel_others_ready())
+			return false;
+		piom_poll();
+		if (is_over(w))
+			return true;
+		if (n % CLOCK_EVERY != 0)
+			continue;
+		if (n == 0)
+			deadline = now_ns() + ns;
+		else if (now_ns() >= deadline)
+			return false;
+	}
+	return false;
+}
+
+/* Nobody polls for us: do it ourselves, and let others run meanwhile. */
+static void poll_on(struct waiting *w)
+{
+	while (piom_poll(), !is_over(w))
+		if (marcel_is_oversubscribed() || marcel_others_ready())
+			piom_wait_relax();
+}
+
+static void wait_user(struct waiting *w)
+{
+	if (piom.engine == PIOM_ENGINE_NONE || piom.wait == PIOM_WAIT_ACTIVE)
+		poll_on(w);
+	else if (piom.wait == PIOM_WAIT_PASSIVE ||
+		 !poll_for(w, piom.spin_ns, piom.wait == PIOM_WAIT_AUTO))
+		park(w);
+}
+
+/*
+ * A foreign thread may sleep if idle VPs have polled since `polls` was read,
+ * or if there is nothing to poll: who submits an ltask wakes an idle VP.
+ */
+static bool others_poll(uint64_t polls)
+{
+	return piom.engine == PIOM_ENGINE_MARCEL &&
+	       piom.wait != PIOM_WAIT_ACTIVE &&
+	       (piom_point_marcel_polls() != polls ||
+		!piom_queue_is_pending(piom_tree_machine()));
+}
+
+static void wait_foreign(struct waiting *w)
+{
+	uint64_t polls = piom_point_marcel_polls();
+
+	if (piom.wait != PIOM_WAIT_PASSIVE && poll_for(w, piom.spin_ns, false))
+		return;
+	while (!others_poll(polls)) {
+		piom_poll();
+		if (is_over(w))
+			return;
+		sched_yield();
+	}
+	park(w);
+}
+
+static void wait_for(struct waiting *w)
+{
+	if (piom.start == 0)
+		park(w);
+	else if (marcel_current_vp() >= 0)
+		wait_user(w);
+	else
+		wait_foreign(w);
+}
+
+BASE_PUBLIC void piom_cond_wait(piom_cond_t *c)
+{
+	struct waiting w = { .conds = &c, .n = 1 };
+
+	if (!piom_cond_test(c))
+		wait_for(&w);
+}
+
+BASE_PUBLIC size_t piom_cond_wait_any(piom_cond_t *const conds[], size_t n)
+{
+	struct waiting w = { .conds = conds, .n = n };
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++)
+		any |= conds[i] != NULL;
+	base_check(any);
+	if (!is_over(&w))
+		wait_for(&w);
+	return w.found;
+}
+
+BASE_PUBLIC void piom_cond_wait_all(piom_cond_t *const conds[], size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (conds[i] != NULL)
+			piom_cond_wait(conds[i]);
+}
