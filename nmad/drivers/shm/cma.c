@@ -1,0 +1,71 @@
+/*
+ * Cross-memory attach: the kernel copies between our memory and a peer's, one
+ * copy in all (process_vm_readv, process_vm_writev).
+ *
+ * Whether it may is for ptrace's rules, Yama, seccomp and containers to say,
+ * so every pair is proven before use: we read the peer's nonce from its private
+ * memory, which shows that the process number means the process that we think
+ * of, and write the same bytes back to the same place.
+ */
+#include "shm.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+bool nm_shm_cma_prove(const struct shm_peer *p, uint64_t secret)
+{
+	unsigned char nonce[SHM_NONCE];
+	struct iovec mine = { nonce, SHM_NONCE };
+	struct iovec its = { (void *)(uintptr_t)secret, SHM_NONCE };
+
+	return process_vm_readv(p->pid, &mine, 1, &its, 1, 0) == SHM_NONCE &&
+	       memcmp(nonce, p->seg->nonce, SHM_NONCE) == 0 &&
+	       process_vm_writev(p->pid, &mine, 1, &its, 1, 0) == SHM_NONCE;
+}
+
+/* Pieces of ours, gathered for one system call. */
+struct pieces {
+	struct iovec iov[64];
+	unsigned n;
+	size_t bytes;
+};
+
+static int gather(void *arg, void *piece, size_t bytes)
+{
+	struct pieces *g = arg;
+
+	g->iov[g->n].iov_base = piece;
+	g->iov[g->n].iov_len = bytes;
+	g->bytes += bytes;
+	return ++g->n == BASE_ARRAY_LEN(g->iov);
+}
+
+int nm_shm_cma_copy(const struct nm_xfer *x, size_t offset, size_t length,
+		    uint64_t remote, bool push)
+{
+	const struct shm_peer *p = x->link->conn;
+
+	while (length > 0) {
+		struct iovec its;
+		struct pieces g;
+		ssize_t n;
+
+		g.n = 0;
+		g.bytes = 0;
+		nm_data_walk(&x->data, x->offset + offset, length, gather, &g);
+		its.iov_base = (void *)(uintptr_t)(remote + offset);
+		its.iov_len = g.bytes;
+		if (push)
+			n = process_vm_writev(p->pid, g.iov, g.n, &its, 1, 0);
+		else
+			n = process_vm_readv(p->pid, g.iov, g.n, &its, 1, 0);
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -EFAULT;
+		offset += (size_t)n;
+		length -= (size_t)n;
+	}
+	return 0;
+}

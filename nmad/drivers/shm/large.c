@@ -1,0 +1,494 @@
+/*
+ * Large transfers. The receiver takes a control block of its segment for each
+ * and says in the RTR how the data goes:
+ *
+ *   one copy    cut into blocks, claimed from one word by the receiver from
+ *               the front (it pulls) and by the sender from the back (it
+ *               pushes), whoever is inside the library. Either alone can
+ *               finish; both together reach twice the speed. Who pulls needs
+ *               the other's memory in one piece, and so does who pushes.
+ *
+ *        |R R R R|.........................|S S S|
+ *         claim >> 32 blocks        (uint32_t)claim blocks
+ *
+ *   two copies  through a ring of chunks in the receiver's segment, where the
+ *               kernel does not let us, where both sides are in pieces, or
+ *               where the pieces are so small that the kernel would be slower.
+ *
+ * A side counts the blocks that it has copied; when both counts make up the
+ * whole, both sides are done. A failed copy sets `error` and counts all the
+ * same, and so does everything claimed after it, uncopied: the accounts close
+ * without a special path, and nobody reports the end while the other may still
+ * be inside the data.
+ */
+#include "shm.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <base/diag.h>
+
+enum {
+	BLOCK_MIN = 32768,
+	BLOCK_MAX = 131072,
+	PIECE_MIN = 256, /* mean bytes below which two copies are faster */
+	PROBE = 32,      /* pieces looked at for that */
+	CHUNKS_A_STEP = 4,
+	STEPS_A_POLL = 4, /* that move anything */
+};
+
+enum flags {
+	OFFER_FLAT = 1, /* base is valid */
+	OFFER_PUSH = 2, /* the sender is able to push */
+	ANSWER_PIPE = 4,
+	ANSWER_PUSH = 8, /* base is valid: the sender may push */
+};
+
+/* What stands in the tokens; both sides run on the same machine. */
+struct offer {
+	uint64_t base, length;
+	uint32_t flags, spare;
+};
+
+struct answer {
+	uint64_t base, length;
+	uint32_t flags, ctl, block, spare;
+};
+
+/* nm_xfer.drv. The rail's owner's. */
+struct shm_x {
+	struct base_link link; /* on shm->active or ->waiting */
+	struct shm_ctl *ctl;
+	uint64_t remote; /* the peer's memory, 0: not to be reached */
+	size_t length;
+	uint32_t block, nblocks; /* bytes of a block or chunk; how many */
+	uint32_t mine;           /* blocks or chunks that I have copied */
+	uint32_t index;          /* of ctl */
+	uint8_t sender, pipe;
+} BASE_MAY_ALIAS;
+
+_Static_assert(sizeof(struct shm_x) <= sizeof(((struct nm_xfer *)0)->drv),
+	       "the driver's words of a transfer");
+_Static_assert(sizeof(struct answer) <= NM_TOKEN_MAX, "token");
+
+static struct shm_x *of(struct nm_xfer *x)
+{
+	return (struct shm_x *)(void *)x->drv;
+}
+
+static struct nm_xfer *xfer_of(struct shm_x *sx)
+{
+	return container_of((void *)sx, struct nm_xfer, drv);
+}
+
+void nm_shm_large_init(struct shm *shm)
+{
+	struct shm_ctls *c = &shm->ctls;
+
+	base_list_init(&shm->active);
+	base_list_init(&shm->waiting[0]);
+	base_list_init(&shm->waiting[1]);
+	for (unsigned i = SHM_CTLS; i-- > SHM_PIPES;)
+		c->plain[c->nplain++] = (uint16_t)i;
+	for (unsigned i = SHM_PIPES; i-- > 0;)
+		c->pipe[c->npipe++] = (uint16_t)i;
+}
+
+/* --- what the data looks like --- */
+
+struct look {
+	void *base;
+	size_t bytes;
+	unsigned n;
+};
+
+static int look_at(void *arg, void *piece, size_t bytes)
+{
+	struct look *l = arg;
+
+	if (l->n == 0)
+		l->base = piece;
+	l->bytes += bytes;
+	return ++l->n == PROBE;
+}
+
+/* The base of data in one piece, or 0. *coarse: worth a system call. */
+static uint64_t flat_base(const struct nm_xfer *x, bool *coarse)
+{
+	struct look l = { NULL, 0, 0 };
+
+	nm_data_walk(&x->data, x->offset, x->length, look_at, &l);
+	*coarse = l.n > 0 && l.bytes / l.n >= PIECE_MIN;
+	return l.n == 1 ? (uint64_t)(uintptr_t)l.base : 0;
+}
+
+/* --- control blocks --- */
+
+static void ctl_put(struct shm_ctls *c, unsigned i)
+{
+	if (i < SHM_PIPES)
+		c->pipe[c->npipe++] = (uint16_t)i;
+	else
+		c->plain[c->nplain++] = (uint16_t)i;
+}
+
+/* Take back those whose sender has left since. */
+static void ctl_reap(struct shm *shm)
+{
+	struct shm_ctls *c = &shm->ctls;
+	unsigned kept = 0;
+
+	for (unsigned k = 0; k < c->nlinger; k++) {
+		unsigned i = c->linger[k];
+
+		if (c->sender[i]->gone ||
+		    load_acquire(&shm->seg->ctl[i].left)) /* order(shm-left) */
+			ctl_put(c, i);
+		else
+			c->linger[kept++] = (uint16_t)i;
+	}
+	c->nlinger = kept;
+}
+
+static int ctl_get(struct shm *shm, bool pipe)
+{
+	struct shm_ctls *c = &shm->ctls;
+
+	if ((pipe ? c->npipe : c->nplain) == 0)
+		ctl_reap(shm);
+	if ((pipe ? c->npipe : c->nplain) == 0)
+		return -1;
+	return pipe ? c->pipe[--c->npipe] : c->plain[--c->nplain];
+}
+
+/* --- the end --- */
+
+/* The side's last act on a transfer; x is the core's from here. */
+static void finish(struct shm *shm, struct shm_x *sx)
+{
+	struct nm_xfer *x = xfer_of(sx);
+	struct shm_ctls *c = &shm->ctls;
+	int status = -(int)load_relaxed(&sx->ctl->error);
+
+	base_list_remove(&sx->link);
+	if (sx->sender)
+		store_release(&sx->ctl->left, 1); /* order(shm-left) */
+	else
+		c->linger[c->nlinger++] = (uint16_t)sx->index;
+	nm_rail_xfer_done(shm->rail, x, status);
+}
+
+static void fail_list(struct shm *shm, struct base_list *list,
+		      struct shm_peer *p, int error)
+{
+	struct base_list keep;
+	struct base_link *n;
+
+	base_list_init(&keep);
+	while ((n = base_list_take_front(list)) != NULL) {
+		struct shm_x *sx = (void *)n;
+		struct nm_xfer *x = xfer_of(sx);
+
+		if (x->link->conn != p) {
+			base_list_push_back(&keep, n);
+			continue;
+		}
+		if (!sx->sender && list == &shm->active)
+			ctl_put(&shm->ctls, sx->index);
+		nm_rail_xfer_done(shm->rail, x, error);
+	}
+	base_list_splice_back(list, &keep);
+}
+
+void nm_shm_large_fail(struct shm *shm, struct shm_peer *p, int error)
+{
+	fail_list(shm, &shm->active, p, error);
+	fail_list(shm, &shm->waiting[0], p, error);
+	fail_list(shm, &shm->waiting[1], p, error);
+}
+
+/* --- starting --- */
+
+void nm_shm_large_offer(struct nm_xfer *x)
+{
+	const struct shm_peer *p = x->link->conn;
+	struct offer o = { 0, x->length, 0, 0 };
+	bool coarse;
+
+	o.base = flat_base(x, &coarse);
+	o.flags =
+		(o.base ? OFFER_FLAT : 0) | (p->cma && coarse ? OFFER_PUSH : 0);
+	memcpy(x->mine.bytes, &o, sizeof(o));
+	x->mine.length = sizeof(o);
+}
+
+/* A control block for the transfer, and the answer. False: none is free. */
+static bool start(struct shm *shm, struct nm_xfer *x)
+{
+	struct shm_x *sx = of(x);
+	struct answer a = { 0 };
+	struct shm_ctl *ctl;
+	int i = ctl_get(shm, sx->pipe);
+
+	if (i < 0)
+		return false;
+	shm->ctls.sender[i] = x->link->conn;
+	sx->index = (uint32_t)i;
+	sx->ctl = ctl = &shm->seg->ctl[i];
+	store_relaxed(&ctl->claim, 0);
+	store_relaxed(&ctl->error, 0);
+	store_relaxed(&ctl->pulled, 0);
+	store_relaxed(&ctl->head, 0);
+	store_relaxed(&ctl->pushed, 0);
+	store_relaxed(&ctl->tail, 0);
+	store_relaxed(&ctl->left, 0);
+
+	a.ctl = sx->index;
+	a.length = sx->length;
+	a.block = sx->block;
+	if (sx->pipe) {
+		a.flags = ANSWER_PIPE;
+	} else {
+		bool coarse;
+
+		a.base = flat_base(x, &coarse);
+		a.flags = a.base ? ANSWER_PUSH : 0;
+	}
+	memcpy(x->mine.bytes, &a, sizeof(a));
+	x->mine.length = sizeof(a);
+	base_list_push_back(&shm->active, &sx->link);
+	nm_rail_xfer_ready(shm->rail, x);
+	return true;
+}
+
+static void cut(struct shm_x *sx)
+{
+	size_t block = SHM_CHUNK;
+
+	if (!sx->pipe) {
+		block = (sx->length / 8 + 4095) & ~(size_t)4095;
+		if (block < BLOCK_MIN)
+			block = BLOCK_MIN;
+		if (block > BLOCK_MAX)
+			block = BLOCK_MAX;
+	}
+	sx->block = (uint32_t)block;
+	sx->nblocks = (uint32_t)((sx->length + block - 1) / block);
+}
+
+int nm_shm_large_recv(struct nm_xfer *x)
+{
+	struct shm *shm = x->link->rail->drv;
+	const struct shm_peer *p = x->link->conn;
+	struct shm_x *sx = of(x);
+	struct offer o;
+	bool coarse, pull, push;
+	uint64_t base;
+
+	if (p->exited || x->peers.length != sizeof(o))
+		return p->exited ? -ECONNRESET : -EPROTO;
+	memcpy(&o, x->peers.bytes, sizeof(o));
+	memset(sx, 0, sizeof(*sx));
+	sx->length = x->length < o.length ? x->length : o.length;
+	base = flat_base(x, &coarse);
+	pull = p->cma && coarse && (o.flags & OFFER_FLAT);
+	push = base != 0 && (o.flags & OFFER_PUSH);
+	sx->pipe = !pull && !push;
+	sx->remote = pull ? o.base : 0;
+	cut(sx);
+	if (!base_list_is_empty(&shm->waiting[sx->pipe]) || !start(shm, x))
+		base_list_push_back(&shm->waiting[sx->pipe], &sx->link);
+	return 0;
+}
+
+int nm_shm_large_send(struct nm_xfer *x)
+{
+	struct shm *shm = x->link->rail->drv;
+	struct shm_peer *p = x->link->conn;
+	struct shm_x *sx = of(x);
+	struct answer a;
+	struct offer o;
+
+	if (p->exited || x->peers.length != sizeof(a))
+		return p->exited ? -ECONNRESET : -EPROTO;
+	memcpy(&a, x->peers.bytes, sizeof(a));
+	memcpy(&o, x->mine.bytes, sizeof(o));
+	if (a.ctl >= SHM_CTLS || a.length > x->length || a.block == 0 ||
+	    ((a.flags & ANSWER_PIPE) &&
+	     (a.ctl >= SHM_PIPES || a.block != SHM_CHUNK)))
+		return -EPROTO;
+	memset(sx, 0, sizeof(*sx));
+	sx->sender = 1;
+	sx->length = a.length;
+	sx->pipe = (a.flags & ANSWER_PIPE) != 0;
+	sx->block = a.block;
+	sx->nblocks = (uint32_t)((a.length + a.block - 1) / a.block);
+	sx->index = a.ctl;
+	sx->ctl = &p->seg->ctl[a.ctl];
+	if ((a.flags & ANSWER_PUSH) && (o.flags & OFFER_PUSH))
+		sx->remote = a.base;
+	base_list_push_back(&shm->active, &sx->link);
+	return 0;
+}
+
+/* --- moving --- */
+
+/* Take a block: the receiver from the front, the sender from the back. */
+static bool claim(struct shm_x *sx, uint32_t *out)
+{
+	uint64_t word = load_relaxed(&sx->ctl->claim);
+	uint32_t front, back;
+
+	do {
+		front = (uint32_t)(word >> 32);
+		back = (uint32_t)word;
+		if (front >= sx->nblocks || back >= sx->nblocks - front)
+			return false;
+		*out = sx->sender ? sx->nblocks - 1 - back : front;
+	} while (!cas_weak_relaxed(&sx->ctl->claim, &word,
+				   word + (sx->sender ? 1 : 1ull << 32)));
+	return true;
+}
+
+static void copy_block(struct shm *shm, struct shm_x *sx, uint32_t i)
+{
+	size_t offset = (size_t)i * sx->block;
+	size_t length = sx->length - offset;
+	uint32_t none = 0;
+	int rc;
+
+	if (length > sx->block)
+		length = sx->block;
+	if (load_relaxed(&sx->ctl->error) == 0) {
+		rc = nm_shm_cma_copy(xfer_of(sx), offset, length, sx->remote,
+				     sx->sender);
+		if (rc < 0)
+			cas_relaxed(&sx->ctl->error, &none, (uint32_t)-rc);
+		if (rc == -ESRCH)
+			nm_shm_live_look(shm, true);
+	}
+	sx->mine++;
+	if (sx->sender)
+		store_release(&sx->ctl->pushed, sx->mine); /* order(shm-pushed):
+							    * the data */
+	else
+		store_release(&sx->ctl->pulled, sx->mine); /* order(shm-pulled):
+							    * no more reads */
+}
+
+static bool step_blocks(struct shm *shm, struct shm_x *sx)
+{
+	uint32_t i, others;
+	bool moved = false;
+
+	if (sx->remote != 0 && claim(sx, &i)) {
+		copy_block(shm, sx, i);
+		moved = true;
+	}
+	others =
+		sx->sender
+			? load_acquire(&sx->ctl->pulled) /* order(shm-pulled) */
+			: load_acquire(
+				  &sx->ctl->pushed); /* order(shm-pushed) */
+	if (sx->mine + others < sx->nblocks)
+		return moved;
+	finish(shm, sx);
+	return true;
+}
+
+static size_t chunk_bytes(const struct shm_x *sx, uint32_t i)
+{
+	size_t rest = sx->length - (size_t)i * SHM_CHUNK;
+
+	return rest < SHM_CHUNK ? rest : SHM_CHUNK;
+}
+
+static bool step_fill(struct shm *shm, struct shm_x *sx)
+{
+	struct nm_xfer *x = xfer_of(sx);
+	struct shm_peer *p = x->link->conn;
+	uint32_t head = load_acquire(&sx->ctl->head); /* order(shm-head) */
+	uint32_t n = 0;
+
+	while (n < CHUNKS_A_STEP && sx->mine < sx->nblocks &&
+	       sx->mine - head < SHM_DEPTH) {
+		uint32_t i = sx->mine;
+
+		nm_data_copy_out(&x->data, x->offset + (size_t)i * SHM_CHUNK,
+				 p->seg->chunk[sx->index][i % SHM_DEPTH],
+				 chunk_bytes(sx, i));
+		sx->mine++;
+		n++;
+		if (sx->mine == sx->nblocks)
+			break;
+		store_release(&sx->ctl->tail, sx->mine); /* order(shm-tail) */
+	}
+	if (sx->mine < sx->nblocks)
+		return n > 0;
+	/* With the last chunk the block is the receiver's alone. */
+	base_list_remove(&sx->link);
+	store_relaxed(&sx->ctl->left, 1);
+	store_release(&sx->ctl->tail, sx->mine); /* order(shm-tail) */
+	nm_rail_xfer_done(shm->rail, x, 0);
+	return true;
+}
+
+static bool step_empty(struct shm *shm, struct shm_x *sx)
+{
+	struct nm_xfer *x = xfer_of(sx);
+	uint32_t tail = load_acquire(&sx->ctl->tail); /* order(shm-tail) */
+	uint32_t n = 0;
+
+	while (n < CHUNKS_A_STEP && sx->mine < sx->nblocks &&
+	       sx->mine != tail) {
+		uint32_t i = sx->mine++;
+
+		nm_data_copy_in(&x->data, x->offset + (size_t)i * SHM_CHUNK,
+				shm->seg->chunk[sx->index][i % SHM_DEPTH],
+				chunk_bytes(sx, i));
+		store_release(&sx->ctl->head, sx->mine); /* order(shm-head) */
+		n++;
+	}
+	if (sx->mine < sx->nblocks)
+		return n > 0;
+	finish(shm, sx);
+	return true;
+}
+
+static bool step(struct shm *shm, struct shm_x *sx)
+{
+	if (!sx->pipe)
+		return step_blocks(shm, sx);
+	return sx->sender ? step_fill(shm, sx) : step_empty(shm, sx);
+}
+
+/*
+ * One step of each, but only so many that copy: the next call goes on with
+ * those that had to wait. An upcall may add transfers at the end.
+ */
+bool nm_shm_large_poll(struct shm *shm)
+{
+	struct base_list todo;
+	struct base_link *n;
+	unsigned moved = 0;
+
+	base_list_init(&todo);
+	base_list_splice_back(&todo, &shm->active);
+	while (moved < STEPS_A_POLL &&
+	       (n = base_list_take_front(&todo)) != NULL) {
+		base_list_push_back(&shm->active, n);
+		moved += step(shm, (void *)n);
+	}
+	base_list_splice_back(&todo, &shm->active);
+	base_list_splice_back(&shm->active, &todo);
+	for (int pipe = 0; pipe < 2; pipe++) {
+		while ((n = base_list_take_front(&shm->waiting[pipe]))) {
+			if (!start(shm, xfer_of((void *)n))) {
+				base_list_push_front(&shm->waiting[pipe], n);
+				break;
+			}
+			moved++;
+		}
+	}
+	return moved > 0;
+}

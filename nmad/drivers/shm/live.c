@@ -1,0 +1,141 @@
+/*
+ * Deaths. The kernel tells when a process is gone through its pidfd, which
+ * cannot be fooled by a forked child that holds on to descriptors; nothing is
+ * missed by looking rarely. A peer that has left in good order has said so in
+ * its segment.
+ *
+ * After a death everything that the peer has sent is still in the ring and is
+ * taken first. What it had claimed and not filled is skipped: when its pidfd
+ * says so, the process has no memory and no running instruction any more.
+ */
+#include "shm.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <base/diag.h>
+
+enum { LOOK_NS = 1000000 };
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+int nm_shm_live_add(struct shm *shm, struct shm_peer *p)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = p };
+
+	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	if (p->pidfd < 0)
+		return errno == ESRCH ? -ESRCH : 0; /* kill() tells as well */
+	if (epoll_ctl(shm->epoll, EPOLL_CTL_ADD, p->pidfd, &ev) == 0)
+		return 0;
+	close(p->pidfd);
+	p->pidfd = -1;
+	return 0;
+}
+
+void nm_shm_live_remove(struct shm *shm, struct shm_peer *p)
+{
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pidfd = -1;
+}
+
+static void lose(struct shm *shm, struct shm_peer *p)
+{
+	nm_shm_live_remove(shm, p);
+	p->exited = true;
+	p->drain = shm_ring_end(&shm->rx);
+	shm->nexited++;
+}
+
+/* Without pidfds (old kernels, seccomp): ask for each of them. */
+static bool look_by_kill(struct shm *shm)
+{
+	bool any = false;
+
+	base_list_for_each (n, &shm->peers) {
+		struct shm_peer *p = container_of(n, struct shm_peer, all);
+
+		if (p->pidfd >= 0 || p->exited || p->left)
+			continue;
+		if (kill(p->pid, 0) == 0 || errno != ESRCH)
+			continue;
+		lose(shm, p);
+		any = true;
+	}
+	return any;
+}
+
+bool nm_shm_live_look(struct shm *shm, bool now)
+{
+	struct epoll_event ev[16];
+	uint64_t t = now_ns();
+	int n;
+
+	if (!now && t < shm->next_look)
+		return false;
+	shm->next_look = t + LOOK_NS;
+	n = epoll_wait(shm->epoll, ev, BASE_ARRAY_LEN(ev), 0);
+	for (int i = 0; i < n; i++)
+		lose(shm, ev[i].data.ptr);
+	return look_by_kill(shm) || n > 0;
+}
+
+/* All that the peer has sent has been taken. */
+static void bury(struct shm *shm, struct shm_peer *p)
+{
+	struct shm_lending *l = &shm->lending;
+	bool bye = load_acquire(&p->seg->bye[shm->rank]); /* order(shm-bye) */
+
+	p->gone = true;
+	shm->nexited--;
+	for (unsigned i = 0; i < SHM_BUFS; i++) {
+		if ((l->lent >> i & 1) == 0 ||
+		    l->holder[i] != (uint32_t)p->link->rank)
+			continue;
+		l->lent &= ~(1ull << i);
+		store_relaxed(&shm->seg->buf[i].busy, 0);
+	}
+	p->nbufs = 0;
+	nm_shm_large_fail(shm, p, -ECONNRESET);
+	if (bye || p->left)
+		return;
+	nm_rail_link_dead(shm->rail, p->link, -ECONNRESET);
+}
+
+bool nm_shm_live_bury(struct shm *shm)
+{
+	bool moved = false;
+	int rank;
+
+	while ((rank = shm_ring_claimer(&shm->rx)) >= 0) {
+		struct shm_peer *p = NULL;
+		unsigned word;
+
+		if ((uint32_t)rank < shm->nranks)
+			p = shm->rail->links[rank].conn;
+		if (p == NULL || !p->exited || shm_ring_peek(&shm->rx, &word))
+			break;
+		shm_ring_pop(&shm->rx);
+		moved = true;
+	}
+	base_list_for_each (n, &shm->peers) {
+		struct shm_peer *p = container_of(n, struct shm_peer, all);
+
+		if (!p->exited || p->gone || shm->rx.head < p->drain)
+			continue;
+		bury(shm, p);
+		moved = true;
+	}
+	return moved;
+}

@@ -1,0 +1,405 @@
+/*
+ * The driver for processes of one host that share memory: opening, small and
+ * medium packets, polling. Large transfers are in large.c, deaths in live.c.
+ *
+ * Everything is found by looking at one word: the flag of the next slot. What
+ * costs more (deaths) is looked at every few polls and then at most once a
+ * millisecond.
+ */
+#include "shm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <base/diag.h>
+
+#include "../../boot/boot.h"
+
+enum {
+	RDV_THRESHOLD = 16384 - NM_CTL_MAX,
+	POLLS_A_LOOK = 64, /* a power of two */
+};
+
+static const char *const segments[] = { "memfd", "file", NULL };
+
+struct base_option nm_shm_options[SHM_NOPTS] = {
+	[SHM_OPT_CMA] = { "NMAD_SHM_CMA", BASE_OPTION_BOOL, "1", 0, 1, NULL,
+			  "copy large data once, through the kernel" },
+	[SHM_OPT_SEGMENT] = { "NMAD_SHM_SEGMENT", BASE_OPTION_CHOICE, "memfd",
+			      0, 0, segments,
+			      "where shared memory comes from" },
+};
+
+static struct shm_peer *peer_of(struct shm *shm, uint32_t rank)
+{
+	return rank < shm->nranks ? shm->rail->links[rank].conn : NULL;
+}
+
+/* --- sending --- */
+
+/* Whether I may use a buffer: no peer holds it, or it came back. */
+static bool buf_is_back(struct shm *shm, unsigned i)
+{
+	struct shm_lending *l = &shm->lending;
+
+	if ((l->lent >> i & 1) == 0)
+		return true;
+	if (load_acquire(&shm->seg->buf[i].busy)) /* order(shm-buf) */
+		return false;
+	l->lent &= ~(1ull << i);
+	peer_of(shm, l->holder[i])->nbufs--;
+	return true;
+}
+
+/* A buffer of mine for this peer, or -1; the warmest first. */
+static int buf_get(struct shm *shm, struct shm_peer *p)
+{
+	struct shm_lending *l = &shm->lending;
+
+	if (buf_is_back(shm, l->last) && p->nbufs < SHM_BUF_QUOTA)
+		return (int)l->last;
+	if (p->nbufs >= SHM_BUF_QUOTA || ~l->lent == 0)
+		for (unsigned i = 0; i < SHM_BUFS; i++)
+			buf_is_back(shm, i);
+	if (p->nbufs >= SHM_BUF_QUOTA || ~l->lent == 0)
+		return -1;
+	return __builtin_ctzll(~l->lent);
+}
+
+static int post_medium(struct shm *shm, struct shm_peer *p, struct nm_pkt *pkt,
+		       size_t length)
+{
+	struct shm_lending *l = &shm->lending;
+	struct shm_where where;
+	int i = buf_get(shm, p);
+	uint64_t t;
+
+	if (i < 0 || !shm_ring_claim(&p->tx, &t))
+		return -EAGAIN;
+	l->last = (unsigned)i;
+	l->lent |= 1ull << i;
+	l->holder[i] = (uint32_t)p->link->rank;
+	p->nbufs++;
+	store_relaxed(&shm->seg->buf[i].busy, 1);
+	nm_pkt_copy(pkt, shm->seg->buf[i].data);
+	where.buf = (uint32_t)i;
+	where.length = (uint32_t)length;
+	memcpy(shm_ring_slot(&p->tx, t)->data, &where, sizeof(where));
+	shm_ring_fill(&p->tx, t, SHM_MEDIUM, sizeof(where));
+	return NM_SENT;
+}
+
+static int shm_post_send(struct nm_link *link, struct nm_pkt *pkt)
+{
+	struct shm_peer *p = link->conn;
+	size_t length = nm_pkt_length(pkt);
+	uint64_t t;
+
+	if (unlikely(p->exited))
+		return -ECONNRESET;
+	if (length > SHM_INLINE)
+		return post_medium(link->rail->drv, p, pkt, length);
+	if (!shm_ring_claim(&p->tx, &t))
+		return -EAGAIN;
+	nm_pkt_copy(pkt, shm_ring_slot(&p->tx, t)->data);
+	shm_ring_fill(&p->tx, t, SHM_SMALL, (unsigned)length);
+	return NM_SENT;
+}
+
+/* --- receiving --- */
+
+static struct shm_pkt *packet_get(struct shm *shm)
+{
+	struct base_mpsc_node *n = shm->stack;
+
+	if (unlikely(n == NULL)) {
+		base_mpsc_for_each (back, base_mpsc_take(&shm->released)) {
+			back->next = n;
+			n = back;
+		}
+		if (n == NULL)
+			return NULL;
+	}
+	shm->stack = n->next;
+	return container_of(n, struct shm_pkt, free);
+}
+
+static void packet_put(struct shm *shm, struct shm_pkt *pkt)
+{
+	pkt->free.next = shm->stack;
+	shm->stack = &pkt->free;
+}
+
+/* Read the slot into the packet. False: nonsense. */
+static bool unpack(struct shm_pkt *pkt, const struct shm_peer *p,
+		   const struct shm_slot *slot, unsigned word)
+{
+	unsigned length = shm_ring_length(word);
+	struct shm_where where;
+	struct shm_buf *buf;
+
+	if (shm_ring_kind(word) == SHM_SMALL && length <= SHM_INLINE) {
+		if (length <= SHM_FIRST_LINE)
+			memcpy(pkt->data, slot->data, SHM_FIRST_LINE);
+		else
+			memcpy(pkt->data, slot->data, length);
+		pkt->in.data = pkt->data;
+		pkt->in.length = length;
+		pkt->in.drv = NULL;
+		return true;
+	}
+	memcpy(&where, slot->data, sizeof(where));
+	if (shm_ring_kind(word) != SHM_MEDIUM || where.buf >= SHM_BUFS ||
+	    where.length > SHM_BUF_BYTES)
+		return false;
+	buf = &p->seg->buf[where.buf];
+	pkt->in.data = buf->data;
+	pkt->in.length = where.length;
+	pkt->in.drv = buf;
+	return true;
+}
+
+/* Take the next packet out of the ring. False: none, or no room for it. */
+static bool take(struct shm *shm)
+{
+	unsigned word;
+	struct shm_slot *slot = shm_ring_peek(&shm->rx, &word);
+	struct shm_pkt *pkt;
+	struct shm_peer *p;
+
+	if (slot == NULL)
+		return false;
+	p = peer_of(shm, slot->rank);
+	if (unlikely(p == NULL) && slot->rank < shm->nranks)
+		return false; /* it was faster; we connect soon */
+	pkt = packet_get(shm);
+	if (unlikely(pkt == NULL))
+		return false;
+	if (unlikely(p == NULL) || unlikely(!unpack(pkt, p, slot, word))) {
+		base_warn("nmad", "shm: rank %u has sent nonsense, dropped",
+			  slot->rank);
+		packet_put(shm, pkt);
+		shm_ring_pop(&shm->rx);
+		return true;
+	}
+	pkt->in.link = p->link;
+	shm_ring_pop(&shm->rx);
+	nm_rail_recv(shm->rail, &pkt->in);
+	return true;
+}
+
+static void shm_release(struct nm_rail *rail, struct nm_pkt_in *in)
+{
+	struct shm_pkt *pkt = container_of(in, struct shm_pkt, in);
+	struct shm_buf *buf = in->drv;
+	struct shm *shm = rail->drv;
+
+	if (buf != NULL)
+		store_release(&buf->busy, 0); /* order(shm-buf): our reads */
+	base_mpsc_push(&shm->released, &pkt->free);
+}
+
+static bool shm_poll(struct nm_rail *rail, int budget)
+{
+	struct shm *shm = rail->drv;
+	bool moved = false;
+
+	while (budget-- > 0 && take(shm))
+		moved = true;
+	if (!base_list_is_empty(&shm->active) ||
+	    !base_list_is_empty(&shm->waiting[0]) ||
+	    !base_list_is_empty(&shm->waiting[1]))
+		moved |= nm_shm_large_poll(shm);
+	if (unlikely((++shm->npolls & (POLLS_A_LOOK - 1)) == 0))
+		nm_shm_live_look(shm, false);
+	if (unlikely(shm->nexited > 0))
+		moved |= nm_shm_live_bury(shm);
+	return moved;
+}
+
+/* --- connecting --- */
+
+static void say_no_cma(struct shm *shm, const struct shm_peer *p)
+{
+	if (shm->said_no_cma)
+		return;
+	shm->said_no_cma = true;
+	base_warn("nmad",
+		  "shm: the kernel does not let rank %u reach the memory of "
+		  "rank %d (ptrace rules): large messages are copied twice",
+		  shm->rank, p->link->rank);
+}
+
+static int shm_connect(struct nm_link *link, const void *addr, size_t len)
+{
+	struct shm *shm = link->rail->drv;
+	struct shm_addr a;
+	struct shm_peer *p;
+	int rc;
+
+	if (len != sizeof(a))
+		return -EHOSTUNREACH;
+	memcpy(&a, addr, sizeof(a));
+	p = calloc(1, sizeof(*p));
+	if (p == NULL)
+		return -ENOMEM;
+	p->link = link;
+	p->pid = a.pid;
+	p->pidfd = -1;
+	rc = nm_shm_seg_map(shm, p, &a);
+	if (rc < 0)
+		goto err_free;
+	rc = nm_shm_live_add(shm, p);
+	if (rc < 0)
+		goto err_unmap;
+	if (nm_shm_options[SHM_OPT_CMA].value) {
+		p->cma = nm_shm_cma_prove(p, a.secret);
+		if (!p->cma)
+			say_no_cma(shm, p);
+	}
+	shm_ring_tx_init(&p->tx, nm_shm_seg_ring(p->seg), shm->rank, SHM_QUOTA);
+	base_list_push_back(&shm->peers, &p->all);
+	link->conn = p;
+	return 0;
+
+err_unmap:
+	nm_shm_seg_unmap(p);
+err_free:
+	free(p);
+	return rc == -ESRCH ? -ECONNRESET : rc;
+}
+
+static void shm_disconnect(struct nm_link *link)
+{
+	struct shm *shm = link->rail->drv;
+	struct shm_peer *p = link->conn;
+
+	if (p == NULL || p->left)
+		return;
+	p->left = true;
+	store_release(&shm->seg->bye[link->rank], 1); /* order(shm-bye) */
+	nm_shm_live_remove(shm, p);
+}
+
+/* --- opening --- */
+
+static int make_packets(struct shm *shm)
+{
+	shm->packets = calloc(SHM_PACKETS, sizeof(*shm->packets));
+	if (shm->packets == NULL)
+		return -ENOMEM;
+	for (unsigned i = SHM_PACKETS; i-- > 0;)
+		packet_put(shm, &shm->packets[i]);
+	return 0;
+}
+
+static void drop(struct shm *shm)
+{
+	struct base_link *n;
+
+	while ((n = base_list_take_front(&shm->peers)) != NULL) {
+		struct shm_peer *p = container_of(n, struct shm_peer, all);
+
+		nm_shm_live_remove(shm, p);
+		nm_shm_seg_unmap(p);
+		p->link->conn = NULL;
+		free(p);
+	}
+	nm_shm_seg_drop(shm);
+	if (shm->epoll >= 0)
+		close(shm->epoll);
+	free(shm->packets);
+	free(shm->secret);
+	free(shm);
+}
+
+static int shm_open_rail(struct nm_rail *rail, const struct nm_boot_info *info,
+			 const char *spec)
+{
+	struct shm_addr addr;
+	struct shm *shm;
+	int rc;
+
+	if (base_option_load("nmad", nm_shm_options, SHM_NOPTS) < 0)
+		return -EINVAL;
+	if (info->size >= 1 << SHM_RANK_BITS)
+		return -ENODEV;
+	shm = calloc(1, sizeof(*shm));
+	if (shm == NULL)
+		return -ENOMEM;
+	shm->rail = rail;
+	shm->rank = (uint32_t)info->rank;
+	shm->nranks = (uint32_t)info->size;
+	shm->nlocal = (uint32_t)info->local_size;
+	shm->fd = -1;
+	base_list_init(&shm->peers);
+	base_mpsc_init(&shm->released);
+	nm_shm_large_init(shm);
+	shm->secret = malloc(SHM_NONCE);
+	shm->epoll = epoll_create1(EPOLL_CLOEXEC);
+	rc = shm->epoll < 0 ? -errno : make_packets(shm);
+	if (rc == 0 && shm->secret == NULL)
+		rc = -ENOMEM;
+	if (rc == 0)
+		rc = nm_shm_seg_make(shm, &addr);
+	if (rc < 0) {
+		drop(shm);
+		return rc;
+	}
+	memcpy(shm->secret, addr.nonce, SHM_NONCE);
+	addr.secret = (uint64_t)(uintptr_t)shm->secret;
+	shm_ring_rx_init(&shm->rx, nm_shm_seg_ring(shm->seg));
+	_Static_assert(sizeof(addr) <= NM_ADDR_MAX, "address");
+	memcpy(rail->addr, &addr, sizeof(addr));
+	rail->addr_len = sizeof(addr);
+	rail->drv = shm;
+	return 0;
+}
+
+static void shm_close(struct nm_rail *rail)
+{
+	drop(rail->drv);
+	rail->drv = NULL;
+}
+
+static void shm_dump(const struct nm_rail *rail)
+{
+	const struct shm *shm = rail->drv;
+
+	base_dump("shm: ring at %lu; %u buffers lent, %u + %u blocks free",
+		  (unsigned long)shm->rx.head,
+		  (unsigned)__builtin_popcountll(shm->lending.lent),
+		  shm->ctls.nplain, shm->ctls.npipe);
+	base_list_for_each (n, &shm->peers) {
+		const struct shm_peer *p =
+			container_of(n, struct shm_peer, all);
+
+		base_dump("  rank %d pid %d: sent up to %lu of which %u may "
+			  "wait, %u buffers%s%s%s",
+			  p->link->rank, p->pid, (unsigned long)p->tx.next,
+			  p->tx.nmine, p->nbufs, p->cma ? ", one copy" : "",
+			  p->left ? ", left" : "", p->exited ? ", dead" : "");
+	}
+}
+
+const struct nm_driver nm_driver_shm = {
+	.name = "shm",
+	.caps = NM_CAP_NODE | NM_CAP_SYNC,
+	.max_small = SHM_BUF_BYTES,
+	.rdv_threshold = RDV_THRESHOLD,
+	.weight = 10,
+	.open = shm_open_rail,
+	.close = shm_close,
+	.connect = shm_connect,
+	.disconnect = shm_disconnect,
+	.post_send = shm_post_send,
+	.poll = shm_poll,
+	.release = shm_release,
+	.xfer_offer = nm_shm_large_offer,
+	.xfer_recv = nm_shm_large_recv,
+	.xfer_send = nm_shm_large_send,
+	.dump = shm_dump,
+};

@@ -1,0 +1,263 @@
+/*
+ * The shm driver's structures: what lies in shared memory, and what each
+ * process keeps about its peers.
+ *
+ * Every process has one segment, mapped by all peers of its host:
+ *
+ *   struct shm_seg   who it is | ring | control blocks of transfers that it
+ *                    receives | its own buffers for medium packets | chunks of
+ *                    two-copy transfers that it receives | goodbyes
+ *
+ * Small packets travel in a slot of the receiver's ring (ring.h). Medium ones
+ * lie in a buffer of the sender's segment, and the slot says where; the
+ * receiver gives the buffer back by one store. Large transfers: large.c.
+ *
+ * What a peer writes is never believed without a check of its bounds: memory
+ * of ours is safe from a peer gone wild, though the job is not.
+ */
+#ifndef NMAD_DRIVERS_SHM_SHM_H
+#define NMAD_DRIVERS_SHM_SHM_H
+
+#include <sys/types.h>
+
+#include <base/atomic.h>
+#include <base/compiler.h>
+#include <base/list.h>
+#include <base/mpsc.h>
+#include <base/option.h>
+
+#include "../driver.h"
+#include "ring.h"
+
+enum {
+	SHM_MAGIC = 0x6d68736e, /* "nshm" */
+	SHM_VERSION = 1,
+	SHM_NONCE = 16,
+
+	SHM_BUFS = 64,
+	SHM_BUF_QUOTA = SHM_BUFS / 4, /* that one peer may hold */
+	SHM_BUF_BYTES = 16384,        /* max_small */
+
+	SHM_CTLS = 256,
+	SHM_PIPES = 8, /* the first control blocks have chunks */
+	SHM_DEPTH = 8, /* chunks of a pipe */
+	SHM_CHUNK = 16384,
+
+	SHM_PACKETS = 512, /* small packets that the core may hold */
+};
+
+/* Kinds of a slot. */
+enum {
+	SHM_SMALL = 1, /* the packet is in the slot */
+	SHM_MEDIUM,    /* struct shm_where is */
+};
+
+struct shm_where {
+	uint32_t buf;    /* index in the sender's segment */
+	uint32_t length; /* of the packet */
+};
+
+struct shm_buf {
+	ATOMIC(uint32_t)
+	busy; /* a: set by its owner, cleared by the receiver;
+	       * order(shm-buf) */
+	unsigned char data[SHM_BUF_BYTES] BASE_ALIGNED(BASE_CACHE_LINE);
+} BASE_ALIGNED(BASE_CACHE_PAIR);
+
+/*
+ * One large transfer, in the receiver's segment; a line for each writer. It is
+ * the receiver's while it is on the free list; the sender's too from the RTR
+ * until it stores `left`.
+ */
+struct shm_ctl {
+	/* a: by the sides named */
+	struct {
+		ATOMIC(uint64_t)
+		claim;                  /* a: both; blocks taken: by the
+					 * receiver << 32 | by the sender */
+		ATOMIC(uint32_t) error; /* a: both; errno of the first */
+	} BASE_ALIGNED(BASE_CACHE_PAIR);
+	struct {
+		ATOMIC(uint32_t)
+		pulled; /* a: receiver's blocks that are
+			 * copied; order(shm-pulled) */
+		ATOMIC(uint32_t)
+		head; /* a: chunks emptied;
+		       * order(shm-head) */
+	} BASE_ALIGNED(BASE_CACHE_PAIR);
+	struct {
+		ATOMIC(uint32_t)
+		pushed;                /* a: sender's blocks that are copied;
+					* order(shm-pushed) */
+		ATOMIC(uint32_t) tail; /* a: chunks filled; order(shm-tail) */
+		ATOMIC(uint32_t)
+		left; /* a: the sender has done with it;
+		       * order(shm-left) */
+	} BASE_ALIGNED(BASE_CACHE_PAIR);
+};
+
+struct shm_seg {
+	/* -: const once published  a: atomic  others: see their types */
+	uint32_t magic, version;        /* -: */
+	unsigned char nonce[SHM_NONCE]; /* -: of this instance */
+	uint32_t rank, nranks;          /* -: */
+	ATOMIC(uint32_t) nmapped;       /* a: peers that have mapped it */
+	ATOMIC(uint64_t) head BASE_ALIGNED(BASE_CACHE_PAIR); /* a: ring's */
+	ATOMIC(uint64_t) tail BASE_ALIGNED(BASE_CACHE_PAIR); /* a: ring's */
+	ATOMIC(uint64_t) claim[SHM_SLOTS] BASE_ALIGNED(BASE_CACHE_PAIR);
+	struct shm_slot slot[SHM_SLOTS];
+	struct shm_ctl ctl[SHM_CTLS];
+	struct shm_buf buf[SHM_BUFS];
+	unsigned char chunk[SHM_PIPES][SHM_DEPTH][SHM_CHUNK];
+	ATOMIC(uint32_t)
+	bye[]; /* a: by rank: I have left that peer in good
+		* order; order(shm-bye) */
+};
+
+/* What peers must know to map a segment: the rail's address. */
+struct shm_addr {
+	uint32_t magic, version;
+	char host[40];     /* the same text: the same kernel */
+	uint64_t pidns[2]; /* device and inode: the same process numbers */
+	unsigned char nonce[SHM_NONCE];
+	uint64_t bytes;  /* of the segment */
+	uint64_t secret; /* where a copy of the nonce lies; see cma.c */
+	int32_t pid, fd;
+	char name[64]; /* of a file in /dev/shm instead of fd, or "" */
+};
+
+/* A peer: link->conn. */
+struct shm_peer {
+	/* -: const after connect  o: the rail's owner's */
+	struct nm_link *link;  /* -: */
+	struct shm_seg *seg;   /* -: its segment */
+	size_t bytes;          /* -: mapped */
+	int pid;               /* -: */
+	bool cma;              /* -: its memory can be reached */
+	struct shm_ring_tx tx; /* o: to it */
+	unsigned nbufs;        /* o: buffers of mine that it holds */
+	int pidfd;             /* o: or -1 */
+	bool left;             /* o: disconnected by us */
+	bool exited;           /* o: the process is gone */
+	bool gone;             /* o: and all it sent has been taken */
+	uint64_t drain;        /* o: exited: it has no ticket from here on */
+	struct base_link all;  /* o: on shm->peers */
+};
+
+/* A received packet. */
+struct shm_pkt {
+	struct nm_pkt_in in;        /* in.drv: buffer of a medium one or NULL */
+	struct base_mpsc_node free; /* order(mpsc) */
+	unsigned char data[SHM_INLINE];
+};
+
+/* My buffers for medium packets. The rail's owner's. */
+struct shm_lending {
+	uint64_t lent;             /* bit i: a peer may hold buffer i */
+	uint32_t holder[SHM_BUFS]; /* which */
+	unsigned last;             /* the warmest */
+};
+
+/* My control blocks. The rail's owner's. */
+struct shm_ctls {
+	uint16_t plain[SHM_CTLS], pipe[SHM_PIPES]; /* stacks of free ones */
+	unsigned nplain, npipe;
+	uint16_t linger[SHM_CTLS]; /* done, but the sender has not left */
+	unsigned nlinger;
+	struct shm_peer *sender[SHM_CTLS];
+};
+
+/* An instance: rail->drv. */
+struct shm {
+	/* -: const once open  o: the rail's owner's  a: atomic */
+	struct shm_ring_rx rx;        /* o: */
+	struct base_mpsc released;    /* a: free packets; order(mpsc) */
+	struct base_mpsc_node *stack; /* o: free packets, the warmest first */
+	struct base_list active;      /* o: transfers that poll() moves */
+	struct base_list waiting[2];  /* o: for a block: plain, with chunks */
+	unsigned npolls;              /* o: */
+	unsigned nexited;             /* o: peers exited and not yet gone */
+
+	struct nm_rail *rail;       /* -: */
+	struct shm_seg *seg;        /* -: mine */
+	size_t bytes;               /* -: of it */
+	int fd;                     /* -: of it */
+	char name[64];              /* -: of its file, or "" */
+	uint32_t nranks, rank;      /* -: */
+	uint32_t nlocal;            /* -: processes of this host */
+	struct shm_pkt *packets;    /* -: SHM_PACKETS of them */
+	unsigned char *secret;      /* -: private copy of the nonce */
+	int epoll;                  /* -: of pidfds */
+	struct base_list peers;     /* o: */
+	uint64_t next_look;         /* o: when to look for deaths, ns */
+	struct shm_lending lending; /* o: */
+	struct shm_ctls ctls;       /* o: */
+	bool said_no_cma;           /* o: */
+};
+
+/* Options, read by open(). */
+enum { SHM_OPT_CMA, SHM_OPT_SEGMENT, SHM_NOPTS };
+extern struct base_option nm_shm_options[SHM_NOPTS];
+
+/* --- seg.c: segments --- */
+
+/* Make mine and fill the address. 0 or -errno, explained. */
+int nm_shm_seg_make(struct shm *shm, struct shm_addr *addr);
+void nm_shm_seg_drop(struct shm *shm);
+
+/* Map a peer's. -EHOSTUNREACH: it shares no memory with us. */
+int nm_shm_seg_map(struct shm *shm, struct shm_peer *p,
+		   const struct shm_addr *addr);
+void nm_shm_seg_unmap(struct shm_peer *p);
+
+static inline struct shm_ring nm_shm_seg_ring(struct shm_seg *seg)
+{
+	struct shm_ring ring;
+
+	ring.head = (void *)&seg->head;
+	ring.tail = (void *)&seg->tail;
+	ring.claim = (void *)seg->claim;
+	ring.slot = seg->slot;
+	ring.nslots = SHM_SLOTS;
+	return ring;
+}
+
+/* --- live.c: deaths --- */
+
+int nm_shm_live_add(struct shm *shm, struct shm_peer *p);
+void nm_shm_live_remove(struct shm *shm, struct shm_peer *p);
+
+/* Look now if the time has come, or if `now`. True if a peer was lost. */
+bool nm_shm_live_look(struct shm *shm, bool now);
+
+/*
+ * The ring is empty or stands at a slot that is claimed and not filled. Skip
+ * what the dead have left; report those whose packets have all been taken.
+ */
+bool nm_shm_live_bury(struct shm *shm);
+
+/* --- cma.c: one copy, by the kernel, from process to process --- */
+
+/* Whether our process may read and write the peer's memory. */
+bool nm_shm_cma_prove(const struct shm_peer *p, uint64_t secret);
+
+/*
+ * Copy bytes [offset, offset + length) of the transfer, counted from its
+ * start, from or to the peer's contiguous memory at `remote` + offset. 0 or
+ * -errno: how much was copied is not known.
+ */
+int nm_shm_cma_copy(const struct nm_xfer *x, size_t offset, size_t length,
+		    uint64_t remote, bool push);
+
+/* --- large.c: large transfers --- */
+
+void nm_shm_large_init(struct shm *shm);
+void nm_shm_large_offer(struct nm_xfer *x);
+int nm_shm_large_recv(struct nm_xfer *x);
+int nm_shm_large_send(struct nm_xfer *x);
+/* One bounded step of each transfer. True if anything moved. */
+bool nm_shm_large_poll(struct shm *shm);
+/* End all transfers with this peer, which is dead. */
+void nm_shm_large_fail(struct shm *shm, struct shm_peer *p, int error);
+
+#endif

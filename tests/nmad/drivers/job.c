@@ -1,0 +1,471 @@
+/*
+ * Packets, upcalls and processes for driver tests. As in the core, at most one
+ * small packet per link is in flight, upcalls only queue, and what they queue
+ * is done after the slot has returned.
+ */
+#include "job.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { KIND_RTS = 1000, KIND_RTR };
+
+struct nm_pkt {
+	struct nm_pkt *next;
+	size_t length;
+	unsigned char bytes[];
+};
+
+/* What stands in an RTS or RTR. */
+struct hello {
+	uint64_t number, length;
+	struct nm_token token;
+};
+
+/* Shared by the processes. */
+struct shared {
+	ATOMIC(int) met[JOB_MAX];
+	ATOMIC(int) ready[JOB_MAX];
+	size_t addr_len[JOB_MAX];
+	unsigned char addr[JOB_MAX][NM_ADDR_MAX];
+	pid_t pids[JOB_MAX];
+};
+
+static struct shared *shared;
+static struct job *me;
+static struct nm_pkt *out[JOB_MAX], **out_last[JOB_MAX], *flying[JOB_MAX];
+static struct nm_pkt_in *arrived[4096];
+static unsigned narrived;
+static struct job_large *larges;
+static uint64_t nsends[JOB_MAX], nrecvs[JOB_MAX];
+static struct hello early[256];
+static int early_from[256];
+static unsigned nearly;
+
+void job_fail(const struct job *j, const char *file, int line, const char *what)
+{
+	if (j->rank == 0)
+		check_fail(file, line, "%s", what);
+	printf("# rank %d: %s:%d: %s\n", j->rank, file, line, what);
+	fflush(stdout);
+	_exit(1);
+}
+
+/* --- patterns --- */
+
+void job_pattern(uint64_t number, void *to, size_t length)
+{
+	unsigned char *p = to;
+	uint64_t z = number * 0x9e3779b97f4a7c15u + 1;
+
+	for (size_t i = 0; i < length; i++) {
+		if (i % 8 == 0)
+			z = z * 6364136223846793005u + 1442695040888963407u;
+		p[i] = (unsigned char)(z >> (24 + i % 8));
+	}
+}
+
+bool job_is_pattern(uint64_t number, const void *data, size_t length)
+{
+	unsigned char *want = malloc(length + 1);
+	bool same;
+
+	job_pattern(number, want, length);
+	same = memcmp(want, data, length) == 0;
+	free(want);
+	return same;
+}
+
+/* --- packets --- */
+
+size_t nm_pkt_length(const struct nm_pkt *pkt)
+{
+	return pkt->length;
+}
+
+void nm_pkt_copy(const struct nm_pkt *pkt, void *to)
+{
+	memcpy(to, pkt->bytes, pkt->length);
+}
+
+/* Always in pieces, so that gathering is tested: 7 bytes, then halves. */
+int nm_pkt_iov(const struct nm_pkt *pkt, size_t offset, struct iovec *iov,
+	       int n)
+{
+	size_t cut[4] = { 0, 7, 7 + (pkt->length - 7) / 2, pkt->length };
+	int used = 0;
+
+	for (int k = 0; k < 3 && used < n; k++) {
+		size_t from = cut[k] > offset ? cut[k] : offset;
+
+		if (from >= cut[k + 1])
+			continue;
+		iov[used].iov_base = (void *)(pkt->bytes + from);
+		iov[used++].iov_len = cut[k + 1] - from;
+	}
+	return used;
+}
+
+static void queue(struct job *j, int to, struct nm_pkt *pkt)
+{
+	pkt->next = NULL;
+	*out_last[to] = pkt;
+	out_last[to] = &pkt->next;
+}
+
+static struct job_msg *make(struct job *j, int to, uint32_t kind,
+			    uint64_t number, size_t length)
+{
+	struct nm_pkt *pkt =
+		malloc(sizeof(*pkt) + sizeof(struct job_msg) + length);
+	struct job_msg *m = (void *)pkt->bytes;
+
+	pkt->length = sizeof(*m) + length;
+	JOB_CHECK(j, pkt->length <= j->driver->max_small);
+	m->kind = kind;
+	m->length = (uint32_t)length;
+	m->number = number;
+	queue(j, to, pkt);
+	return m;
+}
+
+void job_send(struct job *j, int to, uint32_t kind, uint64_t number,
+	      size_t length)
+{
+	struct job_msg *m = make(j, to, kind, number, length);
+
+	job_pattern(number, m->data, length);
+}
+
+bool job_idle(const struct job *j)
+{
+	for (int r = 0; r < j->size; r++)
+		if (out[r] != NULL || flying[r] != NULL)
+			return false;
+	return true;
+}
+
+static void pop(int to)
+{
+	struct nm_pkt *pkt = out[to];
+
+	out[to] = pkt->next;
+	if (out[to] == NULL)
+		out_last[to] = &out[to];
+}
+
+static void flush(struct job *j)
+{
+	for (int r = 0; r < j->size; r++) {
+		while (out[r] != NULL && flying[r] == NULL && !j->deaths[r]) {
+			struct nm_pkt *pkt = out[r];
+			int rc = j->driver->post_send(&j->links[r], pkt);
+
+			if (rc == -EAGAIN)
+				break;
+			pop(r);
+			if (rc == NM_POSTED)
+				flying[r] = pkt;
+			else
+				free(pkt);
+			if (rc < 0)
+				j->deaths[r]++;
+		}
+	}
+}
+
+/* --- upcalls --- */
+
+void nm_rail_recv(struct nm_rail *rail, struct nm_pkt_in *in)
+{
+	if (narrived == sizeof(arrived) / sizeof(arrived[0]))
+		abort();
+	arrived[narrived++] = in;
+}
+
+void nm_rail_sent(struct nm_rail *rail, struct nm_pkt *pkt)
+{
+	for (int r = 0; r < me->size; r++)
+		if (flying[r] == pkt) {
+			flying[r] = NULL;
+			free(pkt);
+			return;
+		}
+	JOB_CHECK(me, !"sent a packet that was not in flight");
+}
+
+static struct job_large *large_of(struct nm_xfer *x)
+{
+	return container_of(x, struct job_large, x);
+}
+
+void nm_rail_xfer_ready(struct nm_rail *rail, struct nm_xfer *x)
+{
+	struct job_large *l = large_of(x);
+	struct hello h = { l->number, x->length, x->mine };
+	struct job_msg *m;
+
+	JOB_CHECK(me, !l->is_send && !l->posted);
+	l->posted = true;
+	m = make(me, l->peer, KIND_RTR, l->number, sizeof(h));
+	memcpy(m->data, &h, sizeof(h));
+}
+
+void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status)
+{
+	struct job_large *l = large_of(x), **p;
+
+	JOB_CHECK(me, l->status == -EINPROGRESS && l->started);
+	l->status = status;
+	for (p = &larges; *p != l; p = &(*p)->next)
+		JOB_CHECK(me, (*p)->next != NULL);
+	*p = l->next;
+}
+
+void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
+{
+	me->deaths[link->rank]++;
+	me->death_error = error;
+}
+
+/* --- large --- */
+
+static void add(struct job_large *l, int peer, struct nm_data data,
+		size_t offset, size_t length)
+{
+	static uint64_t ids;
+
+	memset(l, 0, sizeof(*l));
+	l->x.link = &me->links[peer];
+	l->x.data = data;
+	l->x.offset = offset;
+	l->x.length = length;
+	l->x.id = ++ids;
+	l->peer = peer;
+	l->status = -EINPROGRESS;
+	l->next = larges;
+	larges = l;
+}
+
+void job_large_send(struct job *j, int to, struct job_large *l,
+		    struct nm_data data, size_t offset, size_t length)
+{
+	struct hello h;
+	struct job_msg *m;
+
+	add(l, to, data, offset, length);
+	l->is_send = true;
+	l->number = ++nsends[to];
+	if (j->driver->xfer_offer != NULL)
+		j->driver->xfer_offer(&l->x);
+	h.number = l->number;
+	h.length = length;
+	h.token = l->x.mine;
+	m = make(j, to, KIND_RTS, l->number, sizeof(h));
+	memcpy(m->data, &h, sizeof(h));
+}
+
+static void start_recv(struct job *j, struct job_large *l,
+		       const struct hello *h)
+{
+	l->started = true;
+	l->x.peers = h->token;
+	if (l->x.length > h->length)
+		l->x.length = h->length;
+	JOB_CHECK(j, j->driver->xfer_recv(&l->x) == 0);
+}
+
+void job_large_recv(struct job *j, int from, struct job_large *l,
+		    struct nm_data data, size_t offset, size_t length)
+{
+	add(l, from, data, offset, length);
+	l->number = ++nrecvs[from];
+	for (unsigned i = 0; i < nearly; i++)
+		if (early_from[i] == from && early[i].number == l->number) {
+			struct hello h = early[i];
+
+			early[i] = early[--nearly];
+			early_from[i] = early_from[nearly];
+			start_recv(j, l, &h);
+			return;
+		}
+}
+
+static struct job_large *find(int peer, bool is_send, uint64_t number)
+{
+	struct job_large *l;
+
+	for (l = larges; l != NULL; l = l->next)
+		if (l->peer == peer && l->is_send == is_send &&
+		    l->number == number)
+			break;
+	return l;
+}
+
+static void handshake(struct job *j, int from, const struct job_msg *m)
+{
+	struct job_large *l = find(from, m->kind == KIND_RTR, m->number);
+	struct hello h;
+
+	memcpy(&h, m->data, sizeof(h));
+	if (m->kind == KIND_RTS && l == NULL) {
+		JOB_CHECK(j, nearly < 256);
+		early_from[nearly] = from;
+		early[nearly++] = h;
+	} else if (m->kind == KIND_RTS) {
+		start_recv(j, l, &h);
+	} else {
+		JOB_CHECK(j, l != NULL);
+		l->started = true;
+		l->x.peers = h.token;
+		l->x.length = h.length;
+		JOB_CHECK(j, j->driver->xfer_send(&l->x) == 0);
+	}
+}
+
+/* --- progress --- */
+
+static void take_arrived(struct job *j)
+{
+	for (unsigned i = 0; i < narrived; i++) {
+		struct nm_pkt_in *in = arrived[i];
+		const struct job_msg *m = (const void *)in->data;
+
+		JOB_CHECK(j, in->length >= sizeof(*m) &&
+				     in->length == sizeof(*m) + m->length);
+		j->keep = false;
+		if (m->kind >= KIND_RTS) {
+			handshake(j, in->link->rank, m);
+		} else {
+			j->ngot++;
+			j->recv(j, in->link->rank, m, in);
+		}
+		if (!j->keep)
+			j->driver->release(&j->rail, in);
+	}
+	narrived = 0;
+}
+
+void job_progress(struct job *j)
+{
+	flush(j);
+	if (!j->driver->poll(&j->rail, 32))
+		sched_yield();
+	take_arrived(j);
+	flush(j);
+}
+
+void job_meet(struct job *j)
+{
+	int target = load_relaxed(&shared->met[j->rank]) + 1;
+
+	store_release(&shared->met[j->rank], target);
+	for (int r = 0; r < j->size; r++)
+		while (load_acquire(&shared->met[r]) < target && !j->deaths[r])
+			job_progress(j);
+}
+
+/* --- processes --- */
+
+static void open_rail(struct job *j)
+{
+	static const int node[JOB_MAX];
+	int rank = j->rank;
+
+	j->info.client = "test";
+	j->info.rank = j->info.local_rank = rank;
+	j->info.size = j->info.local_size = j->size;
+	j->info.node = node;
+	memcpy(j->info.key, "0123456789abcdef", NM_BOOT_KEY_BYTES);
+	j->rail.driver = j->driver;
+	j->rail.links = j->links;
+	j->rail.nlinks = j->size;
+	JOB_CHECK(j, j->driver->open(&j->rail, &j->info, NULL) == 0);
+	shared->addr_len[rank] = j->rail.addr_len;
+	memcpy(shared->addr[rank], j->rail.addr, j->rail.addr_len);
+	store_release(&shared->ready[rank], 1);
+	for (int r = 0; r < j->size; r++) {
+		while (!load_acquire(&shared->ready[r]))
+			sched_yield();
+		j->pids[r] = shared->pids[r];
+		out_last[r] = &out[r];
+		j->links[r].rail = &j->rail;
+		j->links[r].rank = r;
+	}
+	for (int r = 0; r < j->size; r++)
+		if (r != rank)
+			JOB_CHECK(j, j->driver->connect(
+					     &j->links[r], shared->addr[r],
+					     shared->addr_len[r]) == 0);
+}
+
+static void run_one(struct job *j, void (*body)(struct job *))
+{
+	me = j;
+	shared->pids[j->rank] = getpid();
+	open_rail(j);
+	body(j);
+	while (!job_idle(j))
+		job_progress(j);
+	job_meet(j);
+	for (int r = 0; r < j->size; r++)
+		if (r != j->rank)
+			j->driver->disconnect(&j->links[r]);
+	j->driver->close(&j->rail);
+}
+
+/* Of an earlier test that failed in the middle, and of the parent. */
+static void forget(void)
+{
+	memset(out, 0, sizeof(out));
+	memset(flying, 0, sizeof(flying));
+	memset(nsends, 0, sizeof(nsends));
+	memset(nrecvs, 0, sizeof(nrecvs));
+	narrived = nearly = 0;
+	larges = NULL;
+	for (int r = 0; r < JOB_MAX; r++)
+		out_last[r] = &out[r];
+}
+
+void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
+	     void *arg)
+{
+	struct job *j = calloc(1, sizeof(*j));
+	pid_t pids[JOB_MAX];
+	bool ok = true;
+	int status;
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED);
+	forget();
+	j->driver = driver;
+	j->size = n;
+	j->arg = arg;
+	fflush(stdout);
+	for (int r = 1; r < n; r++) {
+		pids[r] = fork();
+		CHECK(pids[r] >= 0);
+		if (pids[r] == 0) {
+			j->rank = r;
+			run_one(j, body);
+			_exit(0);
+		}
+	}
+	run_one(j, body);
+	for (int r = 1; r < n; r++) {
+		CHECK_INT(waitpid(pids[r], &status, 0), pids[r]);
+		if (!(WIFEXITED(status) && WEXITSTATUS(status) == 0) &&
+		    !(j->deaths[r] && WIFSIGNALED(status)))
+			ok = false;
+	}
+	munmap(shared, sizeof(*shared));
+	free(j);
+	CHECK(ok);
+}

@@ -1,0 +1,89 @@
+/*
+ * A core in miniature, to test drivers without the real one: it implements
+ * what drivers call (packets, upcalls) over plain buffers, and runs n forked
+ * processes that exchange their addresses through shared memory.
+ */
+#ifndef TESTS_NMAD_DRIVERS_JOB_H
+#define TESTS_NMAD_DRIVERS_JOB_H
+
+#include <sys/types.h>
+
+#include "../../../nmad/boot/boot.h"
+#include "../../../nmad/core/rail.h"
+#include "../../check.h"
+
+enum { JOB_MAX = 4 };
+
+/* A small packet of a test: `kind`, a number, and bytes made from it. */
+struct job_msg {
+	uint32_t kind, length;
+	uint64_t number;
+	unsigned char data[];
+};
+
+struct job {
+	struct nm_rail rail;
+	struct nm_link links[JOB_MAX];
+	struct nm_boot_info info;
+	const struct nm_driver *driver;
+	int rank, size;
+	pid_t pids[JOB_MAX];
+
+	/* Called for each message of a test, which may keep `in`. */
+	void (*recv)(struct job *j, int from, const struct job_msg *m,
+		     struct nm_pkt_in *in);
+	bool keep;     /* set by recv(): do not release */
+	uint64_t ngot; /* messages */
+	unsigned deaths[JOB_MAX];
+	int death_error;
+	void *arg;
+};
+
+/*
+ * Run body(j) in n processes; rank 0 is the caller. In the others a failed
+ * check ends the process, and rank 0 fails for it. After the body all meet,
+ * say goodbye and close, but for those that have been killed.
+ */
+void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
+	     void *arg);
+
+/* Queue a message of `length` bytes of data (pattern of `number`). */
+void job_send(struct job *j, int to, uint32_t kind, uint64_t number,
+	      size_t length);
+
+/* Do all packets that were queued have left? */
+bool job_idle(const struct job *j);
+
+/* One round of progress. */
+void job_progress(struct job *j);
+
+/* Wait for all others, with progress. */
+void job_meet(struct job *j);
+
+/*
+ * Large transfers. The k-th send to a peer meets the k-th receive from it. The
+ * status is -EINPROGRESS until the end.
+ */
+struct job_large {
+	struct nm_xfer x;
+	int peer, status;
+	bool is_send, started, posted;
+	uint64_t number;
+	struct job_large *next;
+};
+void job_large_send(struct job *j, int to, struct job_large *l,
+		    struct nm_data data, size_t offset, size_t length);
+void job_large_recv(struct job *j, int from, struct job_large *l,
+		    struct nm_data data, size_t offset, size_t length);
+
+/* Bytes that belong to a number, and whether these are they. */
+void job_pattern(uint64_t number, void *to, size_t length);
+bool job_is_pattern(uint64_t number, const void *data, size_t length);
+
+void job_fail(const struct job *j, const char *file, int line,
+	      const char *what);
+
+/* As CHECK, in any rank. */
+#define JOB_CHECK(j, x) ((x) ? (void)0 : job_fail(j, __FILE__, __LINE__, #x))
+
+#endif
