@@ -26,7 +26,7 @@
 #include <base/mpsc.h>
 #include <base/option.h>
 
-#include "../driver.h"
+#include "../../core/rail.h"
 #include "ring.h"
 
 enum {

@@ -146,7 +146,7 @@ void job_send(struct job *j, int to, uint32_t kind, uint64_t number,
 bool job_idle(const struct job *j)
 {
 	for (int r = 0; r < j->size; r++)
-		if (out[r] != NULL || flying[r] != NULL)
+		if (!j->deaths[r] && (out[r] != NULL || flying[r] != NULL))
 			return false;
 	return true;
 }
