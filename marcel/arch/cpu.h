@@ -1,6 +1,13 @@
 /*
- * The one #if on the processor. Each <arch>/cpu.h gives cpu_relax() (a hint
- * inside spin loops) and cpu_tls_word() (see there).
+ * The one #if on the processor. Each <arch>/cpu.h gives
+ *
+ * cpu_relax()       a hint inside spin loops;
+ * cpu_tls_word()    the first word of the thread-local block marcel_tls, read
+ *                   anew each time: a user thread that parks may go on on
+ *                   another kernel thread, and compilers keep the address of
+ *                   thread-local variables across calls;
+ * cpu_context_sp()  the stack pointer that a signal interrupted, NULL if not
+ *                   known.
  */
 #ifndef MARCEL_ARCH_CPU_H
 #define MARCEL_ARCH_CPU_H

@@ -4,6 +4,9 @@
 #ifndef MARCEL_OS_H
 #define MARCEL_OS_H
 
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -14,5 +17,52 @@ void os_futex_wait(void *word, uint32_t value);
 
 /* Wake up to n sleepers. The word may be gone: then nobody is woken. */
 void os_futex_wake(void *word, int n);
+
+/* Nanoseconds of a clock that never goes back; no system call. */
+uint64_t os_now_ns(void);
+
+/* --- memory --- */
+
+size_t os_page_size(void);
+
+/* Zeroed pages, or NULL. */
+void *os_map(size_t bytes);
+/* The same for stacks: room is not reserved, no huge pages. */
+void *os_map_stacks(size_t bytes);
+void os_unmap(void *base, size_t bytes);
+
+/*
+ * Guards: pages that fault. install costs no mapping but needs a kernel that
+ * has it, which the probe finds out by trying; protect splits a mapping. Both
+ * 0 or -errno.
+ */
+bool os_guard_probe(void);
+int os_guard_install(void *base, size_t bytes);
+int os_guard_protect(void *base, size_t bytes);
+
+/* The stack of the calling kernel thread. */
+void os_stack_bounds(char **low, size_t *bytes);
+
+/* --- kernel threads and CPUs --- */
+
+/*
+ * As pthread_create(), for threads of our own: not noticed by what follows.
+ * Positive error numbers.
+ */
+int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg);
+
+/* Run the calling kernel thread on this CPU only. 0 or -errno. */
+int os_cpu_bind(int cpu);
+
+/*
+ * Kernel threads and processes that the application makes get the affinity
+ * that the process had, whichever bound LWP makes them. save() remembers the
+ * caller's; between set(true) and set(false) it is given to children. Answers
+ * whether that works in this process: if not, no LWP may be bound.
+ */
+bool os_affinity_save(void);
+void os_affinity_set(bool on);
+/* Give the calling kernel thread the remembered affinity. */
+void os_affinity_restore(void);
 
 #endif

@@ -2,9 +2,28 @@
 #ifndef MARCEL_ARCH_AARCH64_CPU_H
 #define MARCEL_ARCH_AARCH64_CPU_H
 
+#include <ucontext.h>
+
 static inline void cpu_relax(void)
 {
 	__asm__ volatile("isb" ::: "memory");
+}
+
+static inline void *cpu_tls_word(void)
+{
+	void *w, *base;
+
+	__asm__ volatile("mrs %1, tpidr_el0\n\t"
+			 "adrp %0, :gottprel:marcel_tls\n\t"
+			 "ldr %0, [%0, :gottprel_lo12:marcel_tls]\n\t"
+			 "ldr %0, [%1, %0]"
+			 : "=&r"(w), "=&r"(base));
+	return w;
+}
+
+static inline char *cpu_context_sp(const ucontext_t *uc)
+{
+	return (char *)uc->uc_mcontext.sp;
 }
 
 #endif

@@ -2,9 +2,22 @@
 #ifndef MARCEL_ARCH_GENERIC_CPU_H
 #define MARCEL_ARCH_GENERIC_CPU_H
 
+#include <stddef.h>
+#include <ucontext.h>
+
 static inline void cpu_relax(void)
 {
 	__asm__ volatile("" ::: "memory");
+}
+
+/* Out of line, in arch/generic/tls.c: no caller can keep the address. */
+void *cpu_tls_word(void);
+
+/* Unknown: the fault's address alone has to tell. */
+static inline char *cpu_context_sp(const ucontext_t *uc)
+{
+	(void)uc;
+	return NULL;
 }
 
 #endif

@@ -1,0 +1,32 @@
+/*
+ * The context switch: what a thread is while it does not run.
+ *
+ * A context is a stack pointer. Everything else (callee-saved registers, the
+ * floating-point control words, the address to go on at) lies on the stack it
+ * points to, in a frame that each ctx.S draws at its top. Implemented by
+ * x86_64/ctx.S, aarch64/ctx.S and, slow but portable, generic/ctx.c.
+ */
+#ifndef MARCEL_ARCH_CTX_H
+#define MARCEL_ARCH_CTX_H
+
+struct marcel_ctx {
+	void *sp;
+};
+
+/*
+ * Make a context that, when first entered, calls entry(value) on the stack
+ * that ends at `top`; value is what its first marcel_ctx_switch() hands over.
+ * entry must not return. Control words start at the processor's defaults.
+ */
+void marcel_ctx_make(struct marcel_ctx *ctx, void *top, void (*entry)(void *));
+
+/*
+ * Save the caller in *from and go on where *to was saved. Returns when
+ * somebody switches to *from; the result is the value that this switch gave.
+ * *from may be entered by another kernel thread as soon as that one knows it,
+ * so the caller tells nobody before it has left: see sched/switch.h.
+ */
+void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
+			void *value);
+
+#endif

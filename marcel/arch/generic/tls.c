@@ -1,0 +1,13 @@
+/*
+ * The thread-local word of processors without an accessor in assembly. This
+ * function is never inlined, so its result cannot outlive a context switch.
+ */
+#include "../cpu.h"
+
+#include <base/compiler.h>
+#include "../../sched/vp.h"
+
+BASE_NOINLINE void *cpu_tls_word(void)
+{
+	return marcel_tls.vp;
+}

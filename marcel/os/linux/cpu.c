@@ -1,0 +1,23 @@
+/*
+ * Where kernel threads run.
+ */
+#include "../os.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+int os_cpu_bind(int cpu)
+{
+	cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
+	size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
+	int rc;
+
+	if (set == NULL)
+		return -ENOMEM;
+	CPU_ZERO_S(bytes, set);
+	CPU_SET_S((size_t)cpu, bytes, set);
+	rc = sched_setaffinity(0, bytes, set) < 0 ? -errno : 0;
+	CPU_FREE(set);
+	return rc;
+}

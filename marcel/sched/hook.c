@@ -1,0 +1,130 @@
+/*
+ * The tables behind <marcel/hook.h>, and the kick.
+ *
+ * A VP that runs hooks says so in `hooking`, odd meanwhile, and then loads the
+ * slots; who removes a hook empties its slot and then looks at every VP. This
+ * is a store-load race, order(hook): one of the two sees the other, so the
+ * remover waits for a VP that may still be in the hook.
+ */
+#include "hook.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include <base/spin.h>
+#include <marcel/marcel.h>
+#include "runq.h"
+#include "sanitizer.h"
+
+struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
+
+/* l: who adds and removes. */
+static struct base_spin lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
+
+enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
+					enum marcel_hook_point point)
+{
+	struct marcel_hook_table *table = &marcel_hooks[point];
+	enum marcel_hook_answer answer, highest = MARCEL_HOOK_NOTHING;
+	unsigned used = load_relaxed(&table->used);
+	uint32_t seq = load_relaxed(&vp->hooking);
+	struct marcel_hook *hook;
+
+	if (used == 0 || (seq & 1) != 0)
+		return MARCEL_HOOK_NOTHING;
+	store_seq(&vp->hooking, seq + 1); /* order(hook) */
+	for (unsigned i = 0; i < used; i++) {
+		hook = load_seq(&table->slot[i]); /* order(hook) */
+		if (hook == NULL)
+			continue;
+		answer = hook->fn(hook->arg, vp->id);
+		if (answer > highest)
+			highest = answer;
+	}
+	store_release(&vp->hooking, seq + 2); /* order(hook): no hook runs */
+	return highest;
+}
+
+static bool is_point(enum marcel_hook_point point)
+{
+	return (unsigned)point < MARCEL_HOOK_POINTS;
+}
+
+BASE_PUBLIC int marcel_hook_add(enum marcel_hook_point point,
+				struct marcel_hook *hook)
+{
+	struct marcel_hook_table *table = &marcel_hooks[point];
+	unsigned i = 0;
+
+	if (!is_point(point) || hook == NULL || hook->fn == NULL)
+		return -EINVAL;
+	base_spin_lock(&lock);
+	while (i < MARCEL_HOOKS_MAX && load_relaxed(&table->slot[i]) != NULL)
+		i++;
+	if (i == MARCEL_HOOKS_MAX) {
+		base_spin_unlock(&lock);
+		return -ENOSPC;
+	}
+	store_seq(&table->slot[i], hook); /* order(hook): *hook */
+	if (i >= load_relaxed(&table->used))
+		store_relaxed(&table->used, i + 1);
+	base_spin_unlock(&lock);
+	/* A VP that sleeps may have to poll from now on. */
+	if (marcel_is_running() && marcel_idle_wanted(&marcel_sched.idle))
+		marcel_runq_wake_one(NULL);
+	return 0;
+}
+
+/* Wait until a VP that may be in a removed hook has left it. */
+static void wait_for(struct marcel_vp *vp)
+{
+	uint32_t seq = load_seq(&vp->hooking); /* order(hook) */
+
+	if ((seq & 1) == 0)
+		return;
+	while (load_acquire(&vp->hooking) == seq) /* order(hook) */
+		sched_yield();
+}
+
+BASE_PUBLIC int marcel_hook_remove(enum marcel_hook_point point,
+				   struct marcel_hook *hook)
+{
+	struct marcel_hook_table *table = &marcel_hooks[point];
+	unsigned i = 0, used;
+
+	if (!is_point(point) || hook == NULL)
+		return -EINVAL;
+	base_spin_lock(&lock);
+	used = load_relaxed(&table->used);
+	while (i < used && load_relaxed(&table->slot[i]) != hook)
+		i++;
+	if (i == used) {
+		base_spin_unlock(&lock);
+		return -ENOENT;
+	}
+	store_seq(&table->slot[i], NULL); /* order(hook) */
+	while (used > 0 && load_relaxed(&table->slot[used - 1]) == NULL)
+		used--;
+	store_relaxed(&table->used, used);
+	base_spin_unlock(&lock);
+	for (int i = 0; i < marcel_nvp(); i++)
+		wait_for(&marcel_sched.vps[i]);
+	return 0;
+}
+
+BASE_PUBLIC void marcel_kick(struct marcel_level *level)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	if (!marcel_idle_wanted(&s->idle))
+		return;
+	for (int i = 0; i < s->nvp; i++)
+		if (marcel_vpset_has(&level->vps, i) &&
+		    marcel_idle_wake(&s->idle, &s->vps[i].sleeper, false))
+			return;
+}
+
+BASE_PUBLIC int marcel_is_oversubscribed(void)
+{
+	return marcel_sched.oversubscribed;
+}

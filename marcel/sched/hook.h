@@ -1,0 +1,32 @@
+/*
+ * How the scheduler runs hooks.
+ */
+#ifndef MARCEL_SCHED_HOOK_H
+#define MARCEL_SCHED_HOOK_H
+
+#include <marcel/hook.h>
+#include "vp.h"
+
+enum { MARCEL_HOOKS_MAX = 16 };
+
+/* The hooks of a point; a removed one leaves a hole for the next to come. */
+struct marcel_hook_table {
+	ATOMIC(unsigned) used; /* a: slots to look at; written under a lock */
+	ATOMIC(struct marcel_hook *)
+	slot[MARCEL_HOOKS_MAX]; /* a: order(hook) */
+};
+
+extern struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
+
+/* The owner. The highest answer of the point's hooks. */
+enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
+					enum marcel_hook_point point);
+
+/* The thread that runs on vp is about to leave it. */
+static inline void marcel_hook_switch(struct marcel_vp *vp)
+{
+	if (unlikely(load_relaxed(&marcel_hooks[MARCEL_HOOK_SWITCH].used) != 0))
+		marcel_hook_run(vp, MARCEL_HOOK_SWITCH);
+}
+
+#endif

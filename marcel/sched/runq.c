@@ -1,0 +1,327 @@
+/*
+ * Into and out of the queues of a VP.
+ *
+ * A push ends with a look for sleepers, order(idle): one load when all are
+ * awake. With one VP the only pushers beside its owner are foreign threads,
+ * and they use the machine's queue; so the owner's own queues need no atomic
+ * operation and no look.
+ */
+#include "runq.h"
+
+#include <base/diag.h>
+
+/* --- levels --- */
+
+void marcel_levelq_init(struct marcel_levelq *q)
+{
+	base_spin_init(&q->lock, BASE_RANK_RUNQ);
+	base_list_init(&q->list);
+	store_relaxed(&q->length, 0);
+}
+
+static void levelq_push(struct marcel_levelq *q, struct marcel_thread *t)
+{
+	base_spin_lock(&q->lock);
+	base_list_push_back(&q->list, &t->link);
+	/* order(idle): the pusher looks for sleepers next. */
+	store_seq(&q->length, load_relaxed(&q->length) + 1);
+	base_spin_unlock(&q->lock);
+}
+
+/* The first thread that may run on this VP. */
+static struct marcel_thread *levelq_take(struct marcel_levelq *q, int vp)
+{
+	struct marcel_thread *t;
+
+	if (likely(load_relaxed(&q->length) == 0))
+		return NULL;
+	base_spin_lock(&q->lock);
+	base_list_for_each (n, &q->list) {
+		t = container_of(n, struct marcel_thread, link);
+		if (!marcel_thread_may_run(t, vp))
+			continue;
+		base_list_remove(n);
+		store_relaxed(&q->length, load_relaxed(&q->length) - 1);
+		base_spin_unlock(&q->lock);
+		return t;
+	}
+	base_spin_unlock(&q->lock);
+	return NULL;
+}
+
+/* Whether a thread waits there that may run on this VP. */
+static bool levelq_look(struct marcel_levelq *q, int vp)
+{
+	bool found = false;
+
+	if (load_seq(&q->length) == 0) /* order(idle) */
+		return false;
+	base_spin_lock(&q->lock);
+	base_list_for_each (n, &q->list)
+		found |= marcel_thread_may_run(
+			container_of(n, struct marcel_thread, link), vp);
+	base_spin_unlock(&q->lock);
+	return found;
+}
+
+/* --- push --- */
+
+void marcel_runq_wake_one(struct marcel_vp *vp)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	if (vp == NULL) {
+		for (int i = 0; i < s->nvp; i++)
+			if (marcel_idle_wake(&s->idle, &s->vps[i].sleeper,
+					     false))
+				return;
+		return;
+	}
+	for (int i = 0; i < s->nvp - 1; i++)
+		if (marcel_idle_wake(&s->idle, &vp->victims[i]->sleeper, false))
+			return;
+}
+
+static void push_remote(struct marcel_vp *home, struct marcel_thread *t)
+{
+	base_mpsc_push_seq(&home->remote, &t->node);
+	marcel_idle_wake(&marcel_sched.idle, &home->sleeper, true);
+}
+
+/* Of the machine for threads without a set; vp: the caller's, or NULL. */
+static void push_level(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	struct marcel_sched *s = &marcel_sched;
+	marcel_vpset_t set;
+
+	if (!marcel_thread_has(t, MARCEL_F_SUBSET)) {
+		levelq_push(&s->levelqs[0], t);
+		if (marcel_idle_wanted(&s->idle))
+			marcel_runq_wake_one(vp);
+		return;
+	}
+	set = t->set; /* t may run, and end, as soon as it is pushed */
+	levelq_push(&s->levelqs[marcel_topo_number(&s->topo, t->level)], t);
+	for (int i = 0; i < s->nvp; i++)
+		if (marcel_vpset_has(&set, i) &&
+		    marcel_idle_wake(&s->idle, &s->vps[i].sleeper, true))
+			return;
+}
+
+static void push_deque(struct marcel_vp *vp, struct marcel_deque *d,
+		       struct marcel_thread *t)
+{
+	if (vp->sole) {
+		if (unlikely(!marcel_deque_push_sole(d, t)))
+			push_level(vp, t);
+		return;
+	}
+	if (unlikely(!marcel_deque_push(d, t))) {
+		push_level(vp, t);
+		return;
+	}
+	if (marcel_idle_wanted(&marcel_sched.idle))
+		marcel_runq_wake_one(vp);
+}
+
+void marcel_runq_push_behind(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	if (unlikely(t->home >= 0)) {
+		if (t->home == vp->id)
+			base_list_push_back(&vp->bound, &t->link);
+		else
+			push_remote(&marcel_sched.vps[t->home], t);
+	} else if (unlikely(marcel_thread_has(t, MARCEL_F_SUBSET))) {
+		push_level(vp, t);
+	} else if (load_relaxed(&t->state) == MARCEL_T_NEW) {
+		push_deque(vp, &vp->seeds, t);
+	} else {
+		push_deque(vp, &vp->fifo, t);
+	}
+}
+
+void marcel_runq_push(struct marcel_thread *t)
+{
+	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_thread *old;
+
+	if (unlikely(vp == NULL)) {
+		if (t->home >= 0)
+			push_remote(&marcel_sched.vps[t->home], t);
+		else
+			push_level(NULL, t);
+		return;
+	}
+	if (load_relaxed(&t->state) == MARCEL_T_NEW ||
+	    !marcel_thread_may_run(t, vp->id)) {
+		marcel_runq_push_behind(vp, t);
+		return;
+	}
+	old = vp->next;
+	vp->next = t;
+	if (old != NULL)
+		marcel_runq_push_behind(vp, old);
+}
+
+/* --- pick --- */
+
+static struct marcel_thread *take_bound(struct marcel_vp *vp)
+{
+	struct base_link *n;
+
+	if (unlikely(!base_mpsc_is_empty(&vp->remote))) {
+		struct base_mpsc_node *chain = base_mpsc_take(&vp->remote);
+
+		base_mpsc_for_each (m, chain) {
+			struct marcel_thread *t =
+				container_of(m, struct marcel_thread, node);
+
+			base_list_push_back(&vp->bound, &t->link);
+		}
+	}
+	n = base_list_take_front(&vp->bound);
+	return n ? container_of(n, struct marcel_thread, link) : NULL;
+}
+
+static struct marcel_thread *take_fifo(struct marcel_vp *vp)
+{
+	return vp->sole ? marcel_deque_take_oldest_sole(&vp->fifo)
+			: marcel_deque_take_oldest(&vp->fifo);
+}
+
+static struct marcel_thread *take_above(struct marcel_vp *vp)
+{
+	struct marcel_thread *t = NULL;
+
+	for (unsigned i = 0; i < vp->nabove && t == NULL; i++)
+		t = levelq_take(vp->above[i], vp->id);
+	return t;
+}
+
+static struct marcel_thread *take_next(struct marcel_vp *vp)
+{
+	struct marcel_thread *t = vp->next;
+
+	vp->next = NULL;
+	return t;
+}
+
+static struct marcel_thread *take_seed(struct marcel_vp *vp)
+{
+	return vp->sole ? marcel_deque_take_newest_sole(&vp->seeds)
+			: marcel_deque_take_newest(&vp->seeds);
+}
+
+/* The oldest seed: two threads that only yield must not keep it waiting. */
+static struct marcel_thread *take_old_seed(struct marcel_vp *vp)
+{
+	return vp->sole ? marcel_deque_take_oldest_sole(&vp->seeds)
+			: marcel_deque_take_oldest(&vp->seeds);
+}
+
+/* Another queue is first each time, so that none waits for ever. */
+static BASE_COLD struct marcel_thread *pick_fair(struct marcel_vp *vp)
+{
+	static struct marcel_thread *(*const take[])(struct marcel_vp *) = {
+		take_fifo, take_above, take_old_seed, take_bound
+	};
+	struct marcel_thread *t = NULL;
+	unsigned n = BASE_ARRAY_LEN(take);
+
+	vp->fair_countdown = MARCEL_PICKS_FAIR;
+	for (unsigned i = 0; i < n && t == NULL; i++)
+		t = take[(vp->fair_turn + i) % n](vp);
+	vp->fair_turn++;
+	return t;
+}
+
+struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp)
+{
+	struct marcel_thread *t;
+
+	if (unlikely(--vp->fair_countdown <= 0)) {
+		t = pick_fair(vp);
+		if (t != NULL)
+			return t;
+	}
+	if (vp->next != NULL) {
+		if (likely(vp->handovers++ < MARCEL_HANDOVERS_MAX))
+			return take_next(vp);
+		marcel_runq_push_behind(vp, take_next(vp));
+	}
+	vp->handovers = 0;
+	if (unlikely(!base_list_is_empty(&vp->bound) ||
+		     !base_mpsc_is_empty(&vp->remote))) {
+		vp->fifo_turn = !vp->fifo_turn;
+		if (!vp->fifo_turn || (t = take_fifo(vp)) == NULL)
+			t = take_bound(vp);
+	} else {
+		t = take_fifo(vp);
+	}
+	if (t == NULL)
+		t = take_seed(vp);
+	if (t == NULL)
+		t = take_above(vp);
+	return t;
+}
+
+bool marcel_runq_claim(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	if (marcel_deque_newest(&vp->seeds) != t)
+		return false;
+	return take_seed(vp) == t;
+}
+
+struct marcel_thread *marcel_runq_steal(struct marcel_vp *vp)
+{
+	struct marcel_thread *t = NULL;
+
+	for (int i = 0; i < marcel_sched.nvp - 1 && t == NULL; i++) {
+		struct marcel_vp *victim = vp->victims[i];
+
+		if (marcel_deque_length(&victim->seeds) > 0)
+			t = marcel_deque_steal(&victim->seeds);
+		if (t == NULL && marcel_deque_length(&victim->fifo) > 0)
+			t = marcel_deque_steal(&victim->fifo);
+	}
+	return t;
+}
+
+bool marcel_runq_look_shared(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+	bool found = false;
+
+	for (unsigned i = 0; i < s->topo.nlevels && !found; i++)
+		found = load_seq(&s->levelqs[i].length) != 0; /* order(idle) */
+	for (int i = 0; i < s->nvp && !found; i++)
+		found = marcel_deque_has_seq(&s->vps[i].fifo) ||
+			marcel_deque_has_seq(&s->vps[i].seeds);
+	return found;
+}
+
+bool marcel_runq_look(struct marcel_vp *vp)
+{
+	bool found = vp->next != NULL || !base_list_is_empty(&vp->bound) ||
+		     load_seq(&vp->remote.top) != NULL; /* order(idle) */
+
+	for (unsigned i = 0; i < vp->nabove && !found; i++)
+		found = levelq_look(vp->above[i], vp->id);
+	for (int i = 0; i < marcel_sched.nvp && !found; i++)
+		found = marcel_deque_has_seq(&marcel_sched.vps[i].fifo) ||
+			marcel_deque_has_seq(&marcel_sched.vps[i].seeds);
+	return found;
+}
+
+bool marcel_runq_has(struct marcel_vp *vp)
+{
+	if (vp->next != NULL || !base_list_is_empty(&vp->bound) ||
+	    !base_mpsc_is_empty(&vp->remote) ||
+	    marcel_deque_length(&vp->fifo) > 0 ||
+	    marcel_deque_length(&vp->seeds) > 0)
+		return true;
+	for (unsigned i = 0; i < vp->nabove; i++)
+		if (load_relaxed(&vp->above[i]->length) > 0)
+			return true;
+	return false;
+}

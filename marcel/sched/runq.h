@@ -1,0 +1,41 @@
+/*
+ * Into and out of the queues of a VP (see vp.h for their order).
+ */
+#ifndef MARCEL_SCHED_RUNQ_H
+#define MARCEL_SCHED_RUNQ_H
+
+#include "vp.h"
+
+/*
+ * Make t, which is NEW or READY and on no queue, be run by some VP. Anyone;
+ * never blocks. Wakes a sleeping VP if one is needed.
+ */
+void marcel_runq_push(struct marcel_thread *t);
+
+/* The owner: as above, but behind the others that are ready here. */
+void marcel_runq_push_behind(struct marcel_vp *vp, struct marcel_thread *t);
+
+/* The owner: next thread of its own queues and those above; NULL: none. */
+struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp);
+
+/* The owner: take t out if it is its newest seed. */
+bool marcel_runq_claim(struct marcel_vp *vp, struct marcel_thread *t);
+
+/* The owner: a thread from another VP, nearest first; NULL: none. */
+struct marcel_thread *marcel_runq_steal(struct marcel_vp *vp);
+
+/* The owner, after it said that it will sleep: is anything there for it? */
+bool marcel_runq_look(struct marcel_vp *vp);
+
+/* Is anything there that another VP may take? For the last searcher. */
+bool marcel_runq_look_shared(void);
+
+/* Wake a sleeper to search, the one nearest to the VP (or any: NULL). */
+void marcel_runq_wake_one(struct marcel_vp *vp);
+
+/* The owner: racy, for marcel_others_ready(). */
+bool marcel_runq_has(struct marcel_vp *vp);
+
+void marcel_levelq_init(struct marcel_levelq *q);
+
+#endif

@@ -1,0 +1,165 @@
+/*
+ * What ASan and TSan are told. Every stack and every switch is announced.
+ *
+ * To TSan a switch is no synchronisation: who wakes whom is announced instead
+ * (marcel_san_release in the waker, marcel_san_acquire in the woken thread),
+ * so that races between user threads are found even when they share a VP. The
+ * scheduler's own plain fields are owned by a VP and not by a thread, which
+ * TSan cannot know; so the scheduler runs between marcel_san_enter() and
+ * marcel_san_leave(), where only atomics are looked at. An "after" action
+ * works for the thread that left, so it is ordered behind that one.
+ *
+ * In other builds all of this is nothing.
+ */
+#ifndef MARCEL_SCHED_SANITIZER_H
+#define MARCEL_SCHED_SANITIZER_H
+
+#include <stddef.h>
+
+#include <base/compiler.h>
+#include "../thread/thread.h"
+
+#if BASE_TSAN
+#include <sanitizer/tsan_interface.h>
+
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
+
+static inline void marcel_san_enter(void)
+{
+	AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+	AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+}
+
+static inline void marcel_san_leave(void)
+{
+	AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+	AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+}
+
+static inline void marcel_san_release(void *p)
+{
+	__tsan_release(p);
+}
+
+static inline void marcel_san_acquire(void *p)
+{
+	__tsan_acquire(p);
+}
+
+/* For the thread that runs on this kernel thread already. */
+static inline void marcel_san_adopt(struct marcel_thread *t)
+{
+	t->fiber = __tsan_get_current_fiber();
+}
+
+static inline void marcel_san_new(struct marcel_thread *t)
+{
+	t->fiber = __tsan_create_fiber(0);
+}
+
+/* Not on the thread's own stack. */
+static inline void marcel_san_free(struct marcel_thread *t)
+{
+	__tsan_destroy_fiber(t->fiber);
+	t->fiber = NULL;
+}
+#else
+static inline void marcel_san_enter(void)
+{
+}
+
+static inline void marcel_san_leave(void)
+{
+}
+
+static inline void marcel_san_release(void *p)
+{
+	(void)p;
+}
+
+static inline void marcel_san_acquire(void *p)
+{
+	(void)p;
+}
+
+static inline void marcel_san_adopt(struct marcel_thread *t)
+{
+	(void)t;
+}
+
+static inline void marcel_san_new(struct marcel_thread *t)
+{
+	(void)t;
+}
+
+static inline void marcel_san_free(struct marcel_thread *t)
+{
+	(void)t;
+}
+#endif
+
+#if BASE_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+
+/* fake NULL: the leaving thread never comes back. */
+static inline void marcel_san_start(void **fake, struct marcel_thread *next)
+{
+	__sanitizer_start_switch_fiber(fake, next->stack_low,
+				       next->stack_bytes);
+}
+
+static inline void marcel_san_finish(void *fake)
+{
+	__sanitizer_finish_switch_fiber(fake, NULL, NULL);
+}
+
+/* Frames that ended without returning leave marks in the shadow. */
+static inline void marcel_san_clean(void *low, size_t bytes)
+{
+	__asan_unpoison_memory_region(low, bytes);
+}
+#elif BASE_TSAN
+/* A thread that may be destroyed must not be inside the scheduler for TSan. */
+static inline void marcel_san_start(void **fake, struct marcel_thread *next)
+{
+	void *fiber = next->fiber;
+
+	marcel_san_leave();
+	__tsan_switch_to_fiber(fiber, __tsan_switch_to_fiber_no_sync);
+}
+
+static inline void marcel_san_finish(void *fake)
+{
+	(void)fake;
+	marcel_san_enter();
+}
+
+static inline void marcel_san_clean(void *low, size_t bytes)
+{
+	(void)low;
+	(void)bytes;
+}
+#else
+static inline void marcel_san_start(void **fake, struct marcel_thread *next)
+{
+	(void)fake;
+	(void)next;
+}
+
+static inline void marcel_san_finish(void *fake)
+{
+	(void)fake;
+}
+
+static inline void marcel_san_clean(void *low, size_t bytes)
+{
+	(void)low;
+	(void)bytes;
+}
+#endif
+
+#endif

@@ -1,0 +1,360 @@
+/*
+ * Starting and stopping the runtime.
+ *
+ * The caller of marcel_init() becomes the main thread: bound to VP 0, which
+ * its kernel thread drives. VP 0's idle loop has a stack of its own, because
+ * the kernel thread's is main's. The others idle on their LWP's own stack.
+ */
+#include <marcel/marcel.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <base/diag.h>
+#include <base/option.h>
+#include "../os/os.h"
+#include "../thread/dump.h"
+#include "../thread/overflow.h"
+#include "../thread/stack.h"
+#include "runq.h"
+#include "switch.h"
+#include "vp.h"
+
+struct marcel_sched marcel_sched;
+
+enum {
+	O_NVP,
+	O_STACKSIZE,
+	O_BIND,
+	O_SPIN_US,
+	O_VERBOSE,
+	O_DUMP_SIGNAL,
+};
+
+static struct base_option options[] = {
+	[O_NVP] = { "MARCEL_NVP", BASE_OPTION_INT, "0", 0, MARCEL_VP_MAX, NULL,
+		    "virtual processors; 0: one per allowed CPU" },
+	[O_STACKSIZE] = { "MARCEL_STACKSIZE", BASE_OPTION_SIZE, "64k",
+			  MARCEL_STACK_MIN, 1L << 40, NULL,
+			  "bytes of a thread's stack" },
+	[O_BIND] = { "MARCEL_BIND", BASE_OPTION_BOOL, "1", 0, 0, NULL,
+		     "bind each kernel thread to a CPU" },
+	[O_SPIN_US] = { "MARCEL_SPIN_US", BASE_OPTION_INT, "50", 0, 1000000,
+			NULL, "how long an idle VP looks before it sleeps" },
+	[O_VERBOSE] = { "MARCEL_VERBOSE", BASE_OPTION_BOOL, "0", 0, 0, NULL,
+			"print the settings and the VPs" },
+	[O_DUMP_SIGNAL] = { "MARCEL_DUMP_SIGNAL", BASE_OPTION_STRING, "", 0, 0,
+			    NULL, "signal that prints all threads; none" },
+};
+
+/* Which CPU each VP runs on, and whether that is too many VPs. */
+static void place(const struct marcel_config *config, const int *allowed,
+		  int nallowed, int *cpu)
+{
+	struct marcel_sched *s = &marcel_sched;
+	int ranks = config->local_ranks > 1 ? config->local_ranks : 1;
+	int n = config->nvp ? config->nvp : (int)options[O_NVP].value;
+
+	if (n == 0)
+		n = nallowed / ranks > 0 ? nallowed / ranks : 1;
+	s->nvp = n;
+	s->oversubscribed = (long)n * ranks > nallowed;
+	for (int i = 0; i < n; i++)
+		cpu[i] = allowed[((long)config->local_rank * n + i) % nallowed];
+}
+
+static int check_config(const struct marcel_config *c)
+{
+	if (c->nvp < 0 || c->nvp > MARCEL_VP_MAX) {
+		base_warn("marcel", "nvp %d: not from 1 to %d", c->nvp,
+			  MARCEL_VP_MAX);
+		return -EINVAL;
+	}
+	if (c->stacksize != 0 && c->stacksize < marcel_stack_min()) {
+		base_warn("marcel", "stack size %zu: less than %zu",
+			  c->stacksize, marcel_stack_min());
+		return -EINVAL;
+	}
+	if (c->local_ranks < 0 || c->local_rank < 0 ||
+	    (c->local_rank > 0 && c->local_rank >= c->local_ranks)) {
+		base_warn("marcel", "local rank %d of %d: not a rank",
+			  c->local_rank, c->local_ranks);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int read_options(const struct marcel_config *config, int *dump_signal)
+{
+	struct marcel_sched *s = &marcel_sched;
+	int rc = base_option_load("marcel", options, BASE_ARRAY_LEN(options));
+
+	if (rc < 0)
+		return rc;
+	if ((rc = check_config(config)) < 0)
+		return rc;
+	if ((rc = marcel_dump_signal(options[O_DUMP_SIGNAL].string,
+				     dump_signal)) < 0)
+		return rc;
+	s->stacksize = config->stacksize ? config->stacksize
+					 : (size_t)options[O_STACKSIZE].value;
+	if (s->stacksize < marcel_stack_min())
+		s->stacksize = marcel_stack_min();
+	s->spin_ns = (uint64_t)options[O_SPIN_US].value * 1000;
+	if (options[O_VERBOSE].value)
+		base_option_print("marcel", options, BASE_ARRAY_LEN(options));
+	return 0;
+}
+
+/* The machine, the VPs' CPUs, the tree. */
+static int init_topo(const struct marcel_config *config, int *cpu)
+{
+	struct marcel_sched *s = &marcel_sched;
+	int *allowed = calloc(4096, sizeof(*allowed));
+	hwloc_topology_t hw;
+	int rc;
+
+	if (allowed == NULL)
+		return -ENOMEM;
+	rc = marcel_topo_load(&hw, allowed, 4096);
+	if (rc < 0) {
+		base_warn("marcel", "hwloc finds no CPU to use");
+		goto out_free;
+	}
+	place(config, allowed, rc, cpu);
+	s->bind = options[O_BIND].value && !s->oversubscribed &&
+		  hwloc_topology_is_thissystem(hw) && os_affinity_save();
+	rc = marcel_topo_build(hw, cpu, s->nvp, &s->topo);
+	hwloc_topology_destroy(hw);
+out_free:
+	free(allowed);
+	return rc;
+}
+
+static int init_vps(const int *cpu)
+{
+	struct marcel_sched *s = &marcel_sched;
+	size_t vps = (size_t)s->nvp * sizeof(*s->vps);
+	size_t qs = s->topo.nlevels * sizeof(*s->levelqs);
+	int rc;
+
+	s->vps = aligned_alloc(BASE_CACHE_PAIR, vps);
+	s->levelqs = aligned_alloc(BASE_CACHE_LINE, qs);
+	if (s->vps == NULL || s->levelqs == NULL)
+		goto err_free;
+	memset(s->vps, 0, vps);
+	memset(s->levelqs, 0, qs);
+	for (unsigned i = 0; i < s->topo.nlevels; i++)
+		marcel_levelq_init(&s->levelqs[i]);
+	for (int i = 0; i < s->nvp; i++) {
+		rc = marcel_vp_init(&s->vps[i], i);
+		if (rc < 0) {
+			while (i-- > 0)
+				marcel_vp_exit(&s->vps[i]);
+			goto err_free;
+		}
+		s->vps[i].cpu = cpu[i];
+	}
+	return 0;
+err_free:
+	free(s->vps);
+	free(s->levelqs);
+	return -ENOMEM;
+}
+
+static void exit_vps(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	for (int i = 0; i < s->nvp; i++) {
+		marcel_thread_flush(&s->vps[i]);
+		marcel_vp_exit(&s->vps[i]);
+	}
+	free(s->vps);
+	free(s->levelqs);
+	s->vps = NULL;
+	s->nvp = 0;
+}
+
+/* VP 0's idle loop begins, on its own stack, when main first leaves. */
+static void idle_first(void *value)
+{
+	struct marcel_vp *vp = value;
+
+	marcel_san_finish(NULL);
+	marcel_switch_after(vp);
+	marcel_vp_idle(vp);
+	base_check(!"VP 0 stops");
+}
+
+static int become_main(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+	struct marcel_thread *t = marcel_foreign_self();
+	struct marcel_vp *vp = &s->vps[0];
+	struct marcel_stack *stack = marcel_stack_get(NULL, s->stacksize);
+
+	if (stack == NULL)
+		return -ENOMEM;
+	vp->idle.stack = stack;
+	vp->idle.stack_low = stack->low;
+	vp->idle.stack_bytes = stack->bytes;
+	marcel_san_new(&vp->idle);
+	marcel_ctx_make(&vp->idle.ctx, stack, idle_first);
+	os_stack_bounds(&t->stack_low, &t->stack_bytes);
+	marcel_san_adopt(t);
+	marcel_foreign_to_main(t);
+	s->main = t;
+	vp->current = t;
+	marcel_vp_attach(vp);
+	return 0;
+}
+
+static void cease_main(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	marcel_vp_attach(NULL);
+	marcel_foreign_from_main(s->main);
+	s->main = NULL;
+	marcel_san_free(&s->vps[0].idle);
+}
+
+static int start_lwps(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+	int i, rc = 0;
+
+	for (i = 1; i < s->nvp && rc == 0; i++)
+		rc = marcel_vp_start(&s->vps[i]);
+	if (rc == 0)
+		return 0;
+	base_warn("marcel", "cannot start kernel thread %d of %d", i, s->nvp);
+	for (i--; i-- > 1;)
+		marcel_vp_stop(&s->vps[i]);
+	return -EAGAIN;
+}
+
+static void stop_lwps(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	for (int i = 1; i < s->nvp; i++)
+		marcel_vp_stop(&s->vps[i]);
+}
+
+static void *main_altstack;
+
+static int start(const struct marcel_config *config)
+{
+	struct marcel_sched *s = &marcel_sched;
+	int cpu[MARCEL_VP_MAX], dump_signal = 0, rc;
+	static bool once;
+
+	if ((rc = read_options(config, &dump_signal)) < 0)
+		return rc;
+	if (!once && (rc = marcel_foreign_init()) < 0)
+		return rc;
+	once = true;
+	if ((rc = init_topo(config, cpu)) < 0)
+		return rc;
+	if ((rc = marcel_stack_init(s->stacksize)) < 0)
+		goto err_topo;
+	if ((rc = init_vps(cpu)) < 0)
+		goto err_stack;
+	if ((rc = become_main()) < 0)
+		goto err_vps;
+	if ((rc = start_lwps()) < 0)
+		goto err_main;
+	main_altstack = marcel_overflow_lwp_init();
+	marcel_overflow_init();
+	if (s->bind)
+		os_cpu_bind(s->vps[0].cpu);
+	marcel_dump_init(dump_signal);
+	store_release(&s->running, 1); /* order(running) */
+	return 0;
+err_main:
+	cease_main();
+err_vps:
+	exit_vps();
+err_stack:
+	marcel_stack_exit();
+err_topo:
+	marcel_topo_free(&s->topo);
+	s->nvp = 0;
+	return rc;
+}
+
+static void stop(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	marcel_thread_wait_all();
+	store_relaxed(&s->running, 0);
+	marcel_dump_exit();
+	stop_lwps();
+	marcel_overflow_exit();
+	marcel_overflow_lwp_exit(main_altstack);
+	if (s->bind)
+		os_affinity_restore();
+	marcel_san_enter();
+	cease_main();
+	exit_vps();
+	marcel_stack_exit();
+	marcel_topo_free(&s->topo);
+	marcel_san_leave();
+	s->oversubscribed = false;
+	s->bind = false;
+	store_relaxed(&s->created, 0);
+}
+
+BASE_PUBLIC int marcel_init(const struct marcel_config *config)
+{
+	static const struct marcel_config none;
+	struct marcel_sched *s = &marcel_sched;
+	int rc;
+
+	if (marcel_foreign_is_forked())
+		return -EPERM;
+	if (s->nested > 0 && marcel_thread_self() != s->main)
+		return -EPERM;
+	if (s->nested == 0) {
+		rc = start(config ? config : &none);
+		if (rc < 0)
+			return rc;
+	}
+	s->nested++;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_end(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	if (s->nested == 0 || marcel_foreign_is_forked())
+		return -EINVAL;
+	if (marcel_thread_self() != s->main)
+		return -EPERM;
+	if (s->nested == 1)
+		stop();
+	s->nested--;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_is_running(void)
+{
+	return load_acquire(&marcel_sched.running); /* order(running) */
+}
+
+BASE_PUBLIC int marcel_nvp(void)
+{
+	return marcel_is_running() ? marcel_sched.nvp : 0;
+}
+
+BASE_PUBLIC int marcel_current_vp(void)
+{
+	struct marcel_vp *vp = marcel_vp_self();
+
+	return vp != NULL ? vp->id : -1;
+}

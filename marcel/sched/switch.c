@@ -1,0 +1,40 @@
+/*
+ * Which thread is entered next, and what a new one is given first.
+ */
+#include "switch.h"
+
+#include <base/diag.h>
+#include "../thread/stack.h"
+#include "runq.h"
+
+bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	struct marcel_stack *s = marcel_stack_get(
+		vp, unlikely(marcel_thread_has(t, MARCEL_F_STACK))
+			    ? t->stacksize
+			    : marcel_sched.stacksize);
+
+	if (unlikely(s == NULL)) {
+		marcel_runq_push_behind(vp, t);
+		return false;
+	}
+	t->stack = s;
+	t->stack_low = s->low;
+	t->stack_bytes = s->bytes;
+	marcel_san_new(t);
+	marcel_ctx_make(&t->ctx, s, marcel_thread_first);
+	store_relaxed(&t->state, MARCEL_T_RUNNING);
+	return true;
+}
+
+struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
+{
+	struct marcel_thread *t = marcel_runq_pick(vp);
+
+	if (t == NULL)
+		return &vp->idle;
+	if (load_relaxed(&t->state) != MARCEL_T_NEW)
+		return t;
+	/* Without memory for a stack the others go on; it stays queued. */
+	return likely(marcel_switch_equip(vp, t)) ? t : &vp->idle;
+}

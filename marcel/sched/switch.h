@@ -1,0 +1,77 @@
+/*
+ * Leave one thread, enter the next, run what the one that left wants done.
+ *
+ * Invariant: a thread becomes visible to others only after its context is
+ * completely saved. So whatever publishes a thread that leaves (putting it on
+ * a queue, releasing a queue's lock, giving its stack back) is an "after"
+ * action: it is left in the VP and runs first thing on the other stack.
+ */
+#ifndef MARCEL_SCHED_SWITCH_H
+#define MARCEL_SCHED_SWITCH_H
+
+#include "sanitizer.h"
+#include "vp.h"
+
+/* On the new stack: the action of the thread that left. */
+static inline void marcel_switch_after(struct marcel_vp *vp)
+{
+	marcel_after_fn after = vp->after;
+
+	if (after != NULL) {
+		vp->after = NULL;
+		marcel_san_acquire(vp->left);
+		after(vp->after_arg);
+	}
+}
+
+/* The last of what `self` does on vp. */
+static inline void marcel_switch_leave(struct marcel_vp *vp,
+				       struct marcel_thread *self,
+				       struct marcel_thread *next)
+{
+	vp->current = next;
+	vp->left = self;
+	marcel_san_release(self);
+}
+
+/*
+ * From `self`, which runs on vp, to `next`, which has a stack. Returns when
+ * somebody switches back to self; the result is the VP on which it then runs.
+ */
+static inline struct marcel_vp *marcel_switch(struct marcel_vp *vp,
+					      struct marcel_thread *self,
+					      struct marcel_thread *next)
+{
+	void *fake;
+
+	self->err = *vp->errno_addr;
+	marcel_switch_leave(vp, self, next);
+	marcel_san_start(&fake, next);
+	vp = marcel_ctx_switch(&self->ctx, &next->ctx, vp);
+	marcel_san_finish(fake);
+	*vp->errno_addr = self->err;
+	marcel_switch_after(vp);
+	return vp;
+}
+
+/* The same for good: nobody will ever switch back. */
+static inline BASE_NORETURN void marcel_switch_last(struct marcel_vp *vp,
+						    struct marcel_thread *self,
+						    struct marcel_thread *next)
+{
+	marcel_switch_leave(vp, self, next);
+	marcel_san_start(NULL, next);
+	marcel_ctx_switch(&self->ctx, &next->ctx, vp);
+	__builtin_unreachable();
+}
+
+/*
+ * The thread to enter next, with a stack; the idle thread if none is ready.
+ * switch.c.
+ */
+struct marcel_thread *marcel_switch_next(struct marcel_vp *vp);
+
+/* Give a seed its stack. False: no memory; it is queued again. switch.c. */
+bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t);
+
+#endif

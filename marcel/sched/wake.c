@@ -1,0 +1,154 @@
+/*
+ * Park and wake: the one way to sleep and the one way to become runnable.
+ *
+ * A park either brings an `after` action, which makes the thread visible to
+ * its waker once the context is saved; or somebody can wake it already, and
+ * then the wake may come before the thread has left. The state word tells the
+ * waker which: order(park).
+ *
+ *	park(after)                     wake
+ *	state = PARKED, relaxed
+ *	context saved
+ *	after publishes the thread ---> state is PARKED: RUNNING, push
+ *
+ *	park(NULL)                      wake
+ *	context saved
+ *	RUNNING -> PARKED by cas        PARKED: RUNNING, push
+ *	  failed: it is WOKEN,          RUNNING -> WOKEN by cas: done
+ *	  so RUNNING, push                failed: it is PARKED
+ *
+ * Between wake and run the queues hand the thread over, order(wake).
+ *
+ * A foreign thread runs `after` first, because its context needs no saving,
+ * and then sleeps on its state word.
+ */
+#include <marcel/wait.h>
+
+#include <sched.h>
+
+#include "../os/os.h"
+#include "hook.h"
+#include "runq.h"
+#include "switch.h"
+
+enum { FOREIGN_SPINS = 200 }; /* a few us: cheaper than to sleep and be woken */
+
+static void park_foreign(struct marcel_thread *t, marcel_after_fn after,
+			 void *arg)
+{
+	uint32_t s = MARCEL_T_RUNNING;
+
+	if (after != NULL)
+		after(arg);
+	for (int i = 0; i < FOREIGN_SPINS && !marcel_sched.oversubscribed;
+	     i++) {
+		if (load_acquire(&t->state) == MARCEL_T_WOKEN) /* order(park) */
+			break;
+		cpu_relax();
+	}
+	if (cas_acquire(&t->state, &s, MARCEL_T_PARKED)) /* order(park) */
+		while (load_acquire(&t->state) == MARCEL_T_PARKED)
+			os_futex_wait(&t->state, MARCEL_T_PARKED);
+	store_relaxed(&t->state, MARCEL_T_RUNNING);
+}
+
+/* For park(NULL): the context is saved, wakers may push now. */
+static void parked_after(void *arg)
+{
+	struct marcel_thread *t = arg;
+	uint32_t s = MARCEL_T_RUNNING;
+
+	if (cas_acq_rel(&t->state, &s, MARCEL_T_PARKED)) /* order(park): ctx */
+		return;
+	store_relaxed(&t->state, MARCEL_T_RUNNING);
+	marcel_runq_push(t);
+}
+
+BASE_PUBLIC void marcel_park(marcel_after_fn after, void *arg)
+{
+	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_thread *t;
+
+	if (unlikely(vp == NULL)) {
+		t = marcel_foreign_self();
+		park_foreign(t, after, arg);
+		marcel_san_acquire(t);
+		return;
+	}
+	t = vp->current;
+	marcel_hook_switch(vp);
+	marcel_san_enter();
+	if (after != NULL) {
+		store_relaxed(&t->state, MARCEL_T_PARKED);
+		vp->after = after;
+		vp->after_arg = arg;
+	} else if (load_acquire(&t->state) ==
+		   MARCEL_T_WOKEN) { /* order(park) */
+		store_relaxed(&t->state, MARCEL_T_RUNNING);
+		goto woken;
+	} else {
+		vp->after = parked_after;
+		vp->after_arg = t;
+	}
+	marcel_switch(vp, t, marcel_switch_next(vp));
+woken:
+	marcel_san_leave();
+	marcel_san_acquire(t);
+}
+
+BASE_PUBLIC void marcel_wake(marcel_t t)
+{
+	uint32_t s;
+
+	marcel_san_release(t);
+	if (unlikely(marcel_thread_has(t, MARCEL_F_FOREIGN))) {
+		/* order(park): all that the waker did. */
+		s = xchg_release(&t->state, MARCEL_T_WOKEN);
+		if (s == MARCEL_T_PARKED)
+			os_futex_wake(&t->state, 1);
+		return;
+	}
+	s = load_acquire(&t->state); /* order(park) */
+	if (unlikely(s == MARCEL_T_RUNNING) &&
+	    cas_acq_rel(&t->state, &s, MARCEL_T_WOKEN)) /* order(park) */
+		return;
+	marcel_san_enter();
+	if (s == MARCEL_T_PARKED)
+		store_relaxed(&t->state, MARCEL_T_RUNNING);
+	marcel_runq_push(t);
+	marcel_san_leave();
+}
+
+static void yield_after(void *arg)
+{
+	marcel_runq_push_behind(marcel_vp_self(), arg);
+}
+
+BASE_PUBLIC int marcel_yield(void)
+{
+	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_thread *t, *next;
+
+	if (unlikely(vp == NULL)) {
+		sched_yield();
+		return 0;
+	}
+	t = vp->current;
+	marcel_hook_switch(vp);
+	marcel_san_enter();
+	next = marcel_switch_next(vp);
+	if (next != &vp->idle) {
+		vp->after = yield_after;
+		vp->after_arg = t;
+		marcel_switch(vp, t, next);
+	}
+	marcel_san_leave();
+	return 0;
+}
+
+BASE_PUBLIC int marcel_others_ready(void)
+{
+	struct marcel_vp *vp = marcel_vp_self();
+
+	return vp != NULL && marcel_runq_has(vp);
+}

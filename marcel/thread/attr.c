@@ -1,0 +1,124 @@
+/*
+ * Attributes of threads to be created.
+ */
+#include "attr.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <marcel/marcel.h>
+#include "../sched/vp.h"
+#include "stack.h"
+
+enum { MAGIC = 0x61747472 };
+
+static struct marcel_attr *write_to(marcel_attr_t *attr)
+{
+	struct marcel_attr *a = (struct marcel_attr *)attr;
+
+	return a != NULL && a->magic == MAGIC ? a : NULL;
+}
+
+const struct marcel_attr *marcel_attr_read(const marcel_attr_t *attr)
+{
+	const struct marcel_attr *a = (const struct marcel_attr *)attr;
+
+	return a != NULL && a->magic == MAGIC ? a : NULL;
+}
+
+BASE_PUBLIC int marcel_attr_init(marcel_attr_t *attr)
+{
+	struct marcel_attr *a = (struct marcel_attr *)attr;
+
+	if (attr == NULL)
+		return EINVAL;
+	memset(attr, 0, sizeof(*attr));
+	a->magic = MAGIC;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_destroy(marcel_attr_t *attr)
+{
+	struct marcel_attr *a = write_to(attr);
+
+	if (a == NULL)
+		return EINVAL;
+	a->magic = 0;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_setstacksize(marcel_attr_t *attr, size_t bytes)
+{
+	struct marcel_attr *a = write_to(attr);
+
+	if (a == NULL || bytes < marcel_stack_min() || bytes > PTRDIFF_MAX / 4)
+		return EINVAL;
+	a->stacksize = bytes;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_getstacksize(const marcel_attr_t *attr, size_t *out)
+{
+	const struct marcel_attr *a = marcel_attr_read(attr);
+
+	if (a == NULL)
+		return EINVAL;
+	*out = a->stacksize ? a->stacksize : marcel_sched.stacksize;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_setdetachstate(marcel_attr_t *attr, int state)
+{
+	struct marcel_attr *a = write_to(attr);
+
+	if (a == NULL || (state != MARCEL_CREATE_JOINABLE &&
+			  state != MARCEL_CREATE_DETACHED))
+		return EINVAL;
+	a->detach = state;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_getdetachstate(const marcel_attr_t *attr, int *out)
+{
+	const struct marcel_attr *a = marcel_attr_read(attr);
+
+	if (a == NULL)
+		return EINVAL;
+	*out = a->detach;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_setname(marcel_attr_t *attr, const char *name)
+{
+	struct marcel_attr *a = write_to(attr);
+
+	if (a == NULL || name == NULL)
+		return EINVAL;
+	if (strlen(name) >= sizeof(a->name))
+		return ERANGE;
+	strcpy(a->name, name);
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_setvp(marcel_attr_t *attr, int vp)
+{
+	marcel_vpset_t set;
+
+	if (vp < 0 || vp >= marcel_nvp())
+		return EINVAL;
+	marcel_vpset_zero(&set);
+	marcel_vpset_add(&set, vp);
+	return marcel_attr_setvpset(attr, &set);
+}
+
+BASE_PUBLIC int marcel_attr_setvpset(marcel_attr_t *attr,
+				     const marcel_vpset_t *set)
+{
+	struct marcel_attr *a = write_to(attr);
+
+	if (a == NULL || set == NULL || marcel_topo_cover(set) == NULL)
+		return EINVAL;
+	a->set = *set;
+	a->has_set = 1;
+	return 0;
+}

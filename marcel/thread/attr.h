@@ -1,0 +1,27 @@
+/*
+ * What marcel_attr_t holds.
+ */
+#ifndef MARCEL_THREAD_ATTR_H
+#define MARCEL_THREAD_ATTR_H
+
+#include <marcel/thread.h>
+
+#include <base/compiler.h>
+
+struct marcel_attr {
+	uint32_t magic; /* made by marcel_attr_init(), not yet destroyed */
+	int detach;
+	size_t stacksize; /* 0: the default */
+	int has_set;
+	int unused;
+	marcel_vpset_t set;
+	char name[MARCEL_NAME_MAX];
+} BASE_MAY_ALIAS;
+
+_Static_assert(sizeof(struct marcel_attr) <= sizeof(marcel_attr_t),
+	       "an attribute fits its public type");
+
+/* NULL: not an initialised attribute. */
+const struct marcel_attr *marcel_attr_read(const marcel_attr_t *attr);
+
+#endif

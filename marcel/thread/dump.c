@@ -1,0 +1,139 @@
+/*
+ * The dump of VPs and threads. Runs in a signal handler while everything else
+ * runs on: it reads words that may be out of date, and memory that stays what
+ * it is (VPs, descriptors).
+ */
+#include "dump.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <base/diag.h>
+#include <base/option.h>
+#include "../sched/vp.h"
+
+static int dump_signal;
+static struct sigaction before;
+
+static const char *state_name(uint32_t state)
+{
+	static const char *const names[] = {
+		[MARCEL_T_FREE] = "free",       [MARCEL_T_NEW] = "new",
+		[MARCEL_T_RUNNING] = "running", [MARCEL_T_PARKED] = "waiting",
+		[MARCEL_T_WOKEN] = "woken",     [MARCEL_T_ENDED] = "ended",
+	};
+
+	return state < BASE_ARRAY_LEN(names) ? names[state] : "?";
+}
+
+static void dump_thread(struct marcel_thread *t, void *arg)
+{
+	uint32_t state = load_relaxed(&t->state);
+	const char *waits = load_relaxed(&t->waits);
+	char name[MARCEL_NAME_MAX];
+
+	(void)arg;
+	if (state == MARCEL_T_FREE)
+		return;
+	marcel_thread_get_name(t, name);
+	base_dump("thread %p \"%s\" %s%s%s%s", (void *)t, name,
+		  marcel_thread_has(t, MARCEL_F_MAIN)      ? "main, "
+		  : marcel_thread_has(t, MARCEL_F_FOREIGN) ? "foreign, "
+							   : "",
+		  state_name(state),
+		  state == MARCEL_T_PARKED && waits ? ", for " : "",
+		  state == MARCEL_T_PARKED && waits ? waits : "");
+}
+
+static void dump_vp(struct marcel_vp *vp)
+{
+	struct marcel_thread *t = vp->current;
+
+	base_dump("vp %d: cpu %d, %s, thread %p, fifo %ld, seeds %ld%s%s",
+		  vp->id, marcel_sched.bind ? vp->cpu : -1,
+		  load_relaxed(&vp->sleeper.asleep) != MARCEL_AWAKE ? "asleep"
+		  : t == &vp->idle                                  ? "idle"
+								    : "busy",
+		  t == &vp->idle ? NULL : (void *)t,
+		  (long)marcel_deque_length(&vp->fifo),
+		  (long)marcel_deque_length(&vp->seeds),
+		  vp->next ? ", one handed over" : "",
+		  base_list_is_empty(&vp->bound) ? "" : ", some bound");
+}
+
+static void dump(void *arg)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	(void)arg;
+	for (int i = 0; i < s->nvp; i++)
+		dump_vp(&s->vps[i]);
+	for (unsigned i = 0; i < s->topo.nlevels; i++)
+		if (load_relaxed(&s->levelqs[i].length) > 0)
+			base_dump("%s %u: %u ready",
+				  marcel_level_name(s->topo.levels[i].kind),
+				  s->topo.levels[i].index,
+				  load_relaxed(&s->levelqs[i].length));
+	marcel_thread_walk(dump_thread, NULL);
+}
+
+static struct base_dumper dumper = { .name = "marcel", .fn = dump };
+
+static void handle(int sig)
+{
+	int saved = errno;
+
+	(void)sig;
+	base_dump_all();
+	errno = saved;
+}
+
+int marcel_dump_signal(const char *text, int *out)
+{
+	long n;
+
+	*out = 0;
+	if (*text == 0)
+		return 0;
+	if (base_parse_long(text, false, &n) == 0 && n > 0 && n < NSIG) {
+		*out = (int)n;
+		return 0;
+	}
+	if (strncmp(text, "SIG", 3) == 0)
+		text += 3;
+	for (int i = 1; i < NSIG; i++) {
+		const char *name = sigabbrev_np(i);
+
+		if (name != NULL && strcmp(name, text) == 0) {
+			*out = i;
+			return 0;
+		}
+	}
+	base_warn("marcel",
+		  "MARCEL_DUMP_SIGNAL=%s: not the number or name of "
+		  "a signal, such as SIGUSR2",
+		  text);
+	return -EINVAL;
+}
+
+void marcel_dump_init(int signal)
+{
+	struct sigaction ours = { .sa_handler = handle,
+				  .sa_flags = SA_RESTART | SA_ONSTACK };
+
+	base_dumper_add(&dumper);
+	dump_signal = signal;
+	if (signal != 0)
+		sigaction(signal, &ours, &before);
+}
+
+void marcel_dump_exit(void)
+{
+	if (dump_signal != 0)
+		sigaction(dump_signal, &before, NULL);
+	dump_signal = 0;
+	base_dumper_remove(&dumper);
+}

@@ -1,0 +1,17 @@
+/*
+ * What the threads and VPs do, for a person who asks by a signal.
+ */
+#ifndef MARCEL_THREAD_DUMP_H
+#define MARCEL_THREAD_DUMP_H
+
+/*
+ * The number of a signal from "", a number or a name such as SIGUSR2; *out is
+ * 0 for none. 0, or -EINVAL after a line on stderr.
+ */
+int marcel_dump_signal(const char *text, int *out);
+
+/* Register marcel's part of dumps; signal 0: no handler. Undo it. */
+void marcel_dump_init(int signal);
+void marcel_dump_exit(void);
+
+#endif

@@ -1,0 +1,9 @@
+/*
+ * Thread-specific values.
+ */
+#include "thread.h"
+
+void marcel_key_exit(struct marcel_thread *t)
+{
+	t->keys = NULL;
+}

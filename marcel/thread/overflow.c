@@ -1,0 +1,136 @@
+/*
+ * Names the thread that ran off its stack, then lets the process die of it.
+ *
+ * The handler stands on an alternate stack, since the thread has none left.
+ * It looks at the fault's address and at the stack pointer: when a signal's
+ * frame does not fit, the address says nothing. A fault that is not ours goes
+ * to the handler that was there before.
+ */
+#include "overflow.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <base/diag.h>
+#include "../arch/cpu.h"
+#include "../sched/vp.h"
+#include "stack.h"
+
+enum { HANDLER_BYTES = 16384 }; /* beside the signal's own frame */
+
+static struct sigaction before;
+static int is_installed;
+
+static size_t altstack_bytes(void)
+{
+	return HANDLER_BYTES + getauxval(AT_MINSIGSTKSZ);
+}
+
+/* The thread whose guard was hit, or NULL. */
+static struct marcel_thread *victim(const siginfo_t *info, const void *context)
+{
+	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_thread *t;
+
+	if (vp == NULL)
+		return NULL;
+	t = vp->current;
+	if (t->stack == NULL ||
+	    (!marcel_stack_is_guard(t->stack, info->si_addr) &&
+	     !marcel_stack_is_guard(t->stack, cpu_context_sp(context))))
+		return NULL;
+	return t;
+}
+
+static void pass_on(int sig, siginfo_t *info, void *context)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+
+	if (before.sa_flags & SA_SIGINFO) {
+		before.sa_sigaction(sig, info, context);
+	} else if (before.sa_handler != SIG_DFL &&
+		   before.sa_handler != SIG_IGN) {
+		before.sa_handler(sig);
+	} else {
+		/* On return the fault comes again and has its usual end. */
+		sigaction(sig, &dfl, NULL);
+		if (info->si_code <= 0) /* sent by somebody: comes not again */
+			raise(sig);
+	}
+}
+
+static void handle(int sig, siginfo_t *info, void *context)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	struct marcel_thread *t = victim(info, context);
+	char name[MARCEL_NAME_MAX];
+	int saved = errno;
+
+	if (t == NULL) {
+		errno = saved;
+		pass_on(sig, info, context);
+		return;
+	}
+	marcel_thread_get_name(t, name);
+	base_dump("marcel[%d]: stack overflow in thread %p \"%s\": its stack "
+		  "has %lu bytes; raise MARCEL_STACKSIZE or its attribute",
+		  (int)getpid(), (void *)t, name,
+		  (unsigned long)t->stack_bytes);
+	sigaction(sig, &dfl, NULL);
+	errno = saved;
+}
+
+int marcel_overflow_init(void)
+{
+	struct sigaction ours = { .sa_sigaction = handle,
+				  .sa_flags = SA_SIGINFO | SA_ONSTACK |
+					      SA_NODEFER };
+
+	if (sigaction(SIGSEGV, &ours, &before) < 0)
+		return -errno;
+	is_installed = 1;
+	return 0;
+}
+
+void marcel_overflow_exit(void)
+{
+	struct sigaction now;
+
+	/* Who took the signal after us keeps it. */
+	if (is_installed && sigaction(SIGSEGV, NULL, &now) == 0 &&
+	    (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handle)
+		sigaction(SIGSEGV, &before, NULL);
+	is_installed = 0;
+}
+
+void *marcel_overflow_lwp_init(void)
+{
+	stack_t s = { 0 };
+
+	if (sigaltstack(NULL, &s) == 0 && !(s.ss_flags & SS_DISABLE))
+		return NULL; /* it has one, a sanitizer's perhaps */
+	s.ss_flags = 0;
+	s.ss_size = altstack_bytes();
+	s.ss_sp = malloc(s.ss_size);
+	if (s.ss_sp == NULL)
+		return NULL; /* then an overflow has no message */
+	if (sigaltstack(&s, NULL) < 0) {
+		free(s.ss_sp);
+		return NULL;
+	}
+	return s.ss_sp;
+}
+
+void marcel_overflow_lwp_exit(void *altstack)
+{
+	stack_t off = { .ss_flags = SS_DISABLE };
+
+	if (altstack == NULL)
+		return;
+	sigaltstack(&off, NULL);
+	free(altstack);
+}

@@ -1,0 +1,18 @@
+/*
+ * Stacks that were too small: found by their guards.
+ */
+#ifndef MARCEL_THREAD_OVERFLOW_H
+#define MARCEL_THREAD_OVERFLOW_H
+
+/* Take SIGSEGV; undo it. The thread that starts and ends the runtime. */
+int marcel_overflow_init(void);
+void marcel_overflow_exit(void);
+
+/*
+ * Give the calling LWP a stack to handle the fault on, unless it has one.
+ * Returns what exit wants; NULL: nothing was done.
+ */
+void *marcel_overflow_lwp_init(void);
+void marcel_overflow_lwp_exit(void *altstack);
+
+#endif

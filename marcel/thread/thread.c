@@ -1,0 +1,417 @@
+/*
+ * The life of a user thread: create, first and last function, join, detach.
+ *
+ * `ended` is one word, order(join):
+ *
+ *	NONE      joinable, nobody waits
+ *	a thread  who joins it; only we resume it
+ *	DETACHED  nobody will join it
+ *	DONE      it has ended; the result may be read, the descriptor freed
+ *
+ * Writing DONE is the last access to the descriptor, after the stack went
+ * back; what lies on a stack cannot give it back, so both happen in the after
+ * action of the thread's last switch.
+ */
+#include "thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <base/diag.h>
+#include <marcel/marcel.h>
+#include "../sched/hook.h"
+#include "../sched/runq.h"
+#include "../sched/switch.h"
+#include "attr.h"
+#include "stack.h"
+
+/* --- create --- */
+
+/* Where it may run; the attribute may be older than the runtime. */
+static int set_vps(struct marcel_thread *t, const marcel_vpset_t *set)
+{
+	int n = 0, last = -1;
+
+	for (int i = 0; i < marcel_sched.nvp; i++) {
+		if (!marcel_vpset_has(set, i))
+			continue;
+		last = i;
+		n++;
+	}
+	if (n == 0)
+		return EINVAL;
+	if (n == 1 && marcel_sched.nvp > 1) {
+		t->home = (int16_t)last;
+	} else if (n < marcel_sched.nvp) {
+		t->set = *set;
+		t->level = marcel_topo_cover(set);
+		fetch_or_relaxed(&t->flags, MARCEL_F_SUBSET);
+	}
+	return 0;
+}
+
+static BASE_COLD int set_attr(struct marcel_thread *t,
+			      const struct marcel_attr *a)
+{
+	if (a->detach == MARCEL_CREATE_DETACHED)
+		store_relaxed(&t->ended, MARCEL_END_DETACHED);
+	if (a->stacksize != 0) {
+		t->stacksize = a->stacksize;
+		fetch_or_relaxed(&t->flags, MARCEL_F_STACK);
+	}
+	if (a->name[0] != 0)
+		marcel_thread_name(t, a->name);
+	return a->has_set ? set_vps(t, &a->set) : 0;
+}
+
+static void count_created(struct marcel_vp *vp)
+{
+	if (likely(vp != NULL))
+		store_relaxed(&vp->created, load_relaxed(&vp->created) + 1);
+	else
+		fetch_add_relaxed(&marcel_sched.created, 1);
+}
+
+BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
+			      void *(*fn)(void *), void *arg)
+{
+	struct marcel_vp *vp = marcel_vp_self();
+	const struct marcel_attr *a = NULL;
+	struct marcel_thread *t;
+	int rc = 0;
+
+	if (unlikely(vp == NULL && !marcel_is_running()))
+		return EPERM;
+	if (unlikely(attr != NULL) && (a = marcel_attr_read(attr)) == NULL)
+		return EINVAL;
+	marcel_san_enter();
+	t = marcel_thread_get(vp);
+	if (unlikely(t == NULL)) {
+		rc = EAGAIN;
+		goto out_leave;
+	}
+	store_relaxed(&t->state, MARCEL_T_NEW);
+	store_relaxed(&t->flags, 0);
+	t->home = -1;
+	t->stack = NULL;
+	t->fn = fn;
+	t->arg = arg;
+	store_relaxed(&t->ended, MARCEL_END_NONE);
+	if (unlikely(a != NULL) && (rc = set_attr(t, a)) != 0) {
+		marcel_thread_put(vp, t);
+		goto out_leave;
+	}
+	count_created(vp);
+	*out = t;
+	marcel_wake(t);
+out_leave:
+	marcel_san_leave();
+	return rc;
+}
+
+/* --- first and last --- */
+
+void marcel_thread_first(void *value)
+{
+	struct marcel_vp *vp = value;
+	struct marcel_thread *t = vp->current;
+	void *(*fn)(void *);
+
+	marcel_san_finish(NULL);
+	marcel_switch_after(vp);
+	*vp->errno_addr = 0;
+	marcel_san_acquire(t);
+	marcel_san_acquire(t->stack);
+	fn = t->fn;
+	marcel_san_leave();
+	marcel_exit(fn(t->arg));
+}
+
+/* Threads that were made and have not ended. Racy while some are made. */
+static uint64_t count_live(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+	uint64_t ended = 0, created;
+
+	/* Ends first: whoever is counted there was created before. */
+	for (int i = 0; i < s->nvp; i++)
+		ended += load_seq(&s->vps[i].ended); /* order(end) */
+	created = load_seq(&s->created);
+	for (int i = 0; i < s->nvp; i++)
+		created += load_seq(&s->vps[i].created);
+	return created - ended;
+}
+
+/* Another one has ended: tell marcel_end() if it waits for the last. */
+static void count_ended(struct marcel_vp *vp)
+{
+	struct marcel_thread *ender;
+	uint64_t n = load_relaxed(&vp->ended) + 1;
+
+	if (vp->sole) /* marcel_end() runs on this VP, too */
+		store_relaxed(&vp->ended, n);
+	else
+		store_seq(&vp->ended, n); /* order(end) */
+	if (likely(load_seq(&marcel_sched.ender) == NULL) || count_live() != 0)
+		return;
+	ender = xchg_acq_rel(&marcel_sched.ender, NULL);
+	if (ender != NULL)
+		marcel_wake(ender);
+}
+
+/* On the next thread's stack: what the dead leave behind. */
+static void bury(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	marcel_san_free(t);
+	marcel_stack_put(vp, t->stack);
+	count_ended(vp);
+}
+
+static void end_after(void *arg)
+{
+	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_thread *t = arg;
+	uintptr_t joiner;
+
+	bury(vp, t);
+	store_relaxed(&t->state, MARCEL_T_ENDED);
+	joiner = xchg_acq_rel(&t->ended, MARCEL_END_DONE); /* order(join) */
+	if (joiner == MARCEL_END_DETACHED)
+		marcel_thread_put(vp, t);
+	else if (joiner != MARCEL_END_NONE)
+		marcel_wake((struct marcel_thread *)joiner);
+}
+
+/* The same when we switched to the joiner: it needs no wake. */
+static void end_joined_after(void *arg)
+{
+	struct marcel_thread *t = arg;
+
+	bury(marcel_vp_self(), t);
+	store_relaxed(&t->state, MARCEL_T_ENDED);
+	store_release(&t->ended, MARCEL_END_DONE); /* order(join): result */
+}
+
+/* The thread that joins t, if it can go on here at once. */
+static struct marcel_thread *joiner_here(struct marcel_vp *vp,
+					 struct marcel_thread *t)
+{
+	uintptr_t w = load_acquire(&t->ended); /* order(join) */
+	struct marcel_thread *joiner = (struct marcel_thread *)w;
+
+	if (w <= MARCEL_END_DETACHED ||
+	    marcel_thread_has(joiner, MARCEL_F_FOREIGN) ||
+	    !marcel_thread_may_run(joiner, vp->id) ||
+	    vp->handovers >= MARCEL_HANDOVERS_MAX)
+		return NULL;
+	vp->handovers++;
+	store_relaxed(&joiner->state, MARCEL_T_RUNNING);
+	return joiner;
+}
+
+static BASE_COLD BASE_NORETURN void exit_main(void)
+{
+	while (marcel_end() == 0)
+		;
+	exit(0);
+}
+
+/* Not a user thread, or a process that was forked off by one. */
+static BASE_COLD BASE_NORETURN void exit_foreign(void *value)
+{
+	if (marcel_foreign_is_forked())
+		exit(0);
+	pthread_exit(value);
+}
+
+BASE_PUBLIC void marcel_exit(void *value)
+{
+	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_thread *t, *next;
+
+	if (unlikely(vp == NULL))
+		exit_foreign(value);
+	t = vp->current;
+	if (unlikely(marcel_thread_has(t, MARCEL_F_CLEANUP | MARCEL_F_MAIN))) {
+		if (marcel_thread_has(t, MARCEL_F_KEYS))
+			marcel_key_exit(t);
+		if (marcel_thread_has(t, MARCEL_F_MAIN))
+			exit_main();
+		vp = marcel_vp_self(); /* a destructor may have parked */
+	}
+	marcel_san_enter();
+	t->arg = value;
+	marcel_san_release(&t->ended);
+	marcel_san_release(t->stack);
+	next = joiner_here(vp, t);
+	if (likely(next != NULL)) {
+		vp->after = end_joined_after;
+	} else {
+		next = marcel_switch_next(vp);
+		vp->after = end_after;
+	}
+	vp->after_arg = t;
+	marcel_switch_last(vp, t, next);
+}
+
+/* --- join, detach --- */
+
+/* A joiner that sleeps; on its own stack. */
+struct join {
+	struct marcel_thread *self, *target;
+	int rc;
+};
+
+static void join_after(void *arg)
+{
+	struct join *j = arg;
+	uintptr_t none = MARCEL_END_NONE;
+
+	/* order(join): the joiner's context, for who ends. */
+	if (cas_acq_rel(&j->target->ended, &none, (uintptr_t)j->self))
+		return;
+	if (none != MARCEL_END_DONE)
+		j->rc = EINVAL;
+	marcel_wake(j->self);
+}
+
+/* The joiner of a thread that nobody but the caller can make run. */
+static bool set_joiner(struct marcel_vp *vp, struct marcel_thread *t,
+		       struct marcel_thread *self)
+{
+	uintptr_t none = MARCEL_END_NONE;
+
+	if (!vp->sole) /* order(join) */
+		return cas_acq_rel(&t->ended, &none, (uintptr_t)self);
+	if (load_relaxed(&t->ended) != MARCEL_END_NONE)
+		return false;
+	store_relaxed(&t->ended, (uintptr_t)self);
+	return true;
+}
+
+/*
+ * t is our newest seed: run it in our place. Nobody else can reach it, so it
+ * may know its joiner before that one's context is saved: it runs later.
+ */
+static bool join_seed(struct marcel_vp *vp, struct marcel_thread *self,
+		      struct marcel_thread *t)
+{
+	if (vp->handovers >= MARCEL_HANDOVERS_MAX || !marcel_runq_claim(vp, t))
+		return false;
+	if (unlikely(!set_joiner(vp, t, self))) {
+		marcel_runq_push_behind(vp, t);
+		return false;
+	}
+	vp->handovers++;
+	store_relaxed(&self->state, MARCEL_T_PARKED);
+	if (unlikely(!marcel_switch_equip(vp, t)))
+		marcel_switch(vp, self, marcel_switch_next(vp));
+	else
+		marcel_switch(vp, self, t);
+	return true;
+}
+
+BASE_PUBLIC int marcel_join(marcel_t t, void **out)
+{
+	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_thread *self = marcel_thread_self();
+	struct join j = { self, t, 0 };
+	uintptr_t w;
+
+	if (t == self)
+		return EDEADLK;
+	w = load_acquire(&t->ended); /* order(join) */
+	if (unlikely(w != MARCEL_END_NONE && w != MARCEL_END_DONE))
+		return EINVAL;
+	if (w == MARCEL_END_NONE) {
+		if (likely(vp != NULL)) {
+			marcel_hook_switch(vp);
+			marcel_san_enter();
+			if (join_seed(vp, self, t)) {
+				marcel_san_leave();
+				goto ended;
+			}
+			marcel_san_leave();
+		}
+		marcel_thread_waits(self, "join");
+		marcel_park(join_after, &j);
+		if (j.rc != 0)
+			return j.rc;
+	}
+ended:
+	marcel_san_acquire(&t->ended);
+	marcel_san_enter();
+	if (out != NULL)
+		*out = t->arg;
+	marcel_thread_put(marcel_vp_self(), t);
+	marcel_san_leave();
+	return 0;
+}
+
+BASE_PUBLIC int marcel_detach(marcel_t t)
+{
+	uintptr_t w = MARCEL_END_NONE;
+
+	if (cas_acq_rel(&t->ended, &w, MARCEL_END_DETACHED)) /* order(join) */
+		return 0;
+	if (w != MARCEL_END_DONE)
+		return EINVAL;
+	marcel_san_enter();
+	marcel_thread_put(marcel_vp_self(), t);
+	marcel_san_leave();
+	return 0;
+}
+
+/* --- who --- */
+
+BASE_PUBLIC marcel_t marcel_self(void)
+{
+	return marcel_thread_self();
+}
+
+BASE_PUBLIC int marcel_equal(marcel_t a, marcel_t b)
+{
+	return a == b;
+}
+
+BASE_PUBLIC int marcel_getname(marcel_t t, char *out, size_t bytes)
+{
+	if (bytes < MARCEL_NAME_MAX)
+		return ERANGE;
+	marcel_thread_get_name(t, out);
+	return 0;
+}
+
+BASE_PUBLIC int marcel_setname(marcel_t t, const char *name)
+{
+	if (strlen(name) >= MARCEL_NAME_MAX)
+		return ERANGE;
+	marcel_thread_name(t, name);
+	return 0;
+}
+
+/* --- the end of all --- */
+
+static void wait_after(void *arg)
+{
+	struct marcel_thread *ender;
+
+	store_seq(&marcel_sched.ender, arg); /* order(end) */
+	if (count_live() != 0)
+		return;
+	ender = xchg_acq_rel(&marcel_sched.ender, NULL);
+	if (ender != NULL)
+		marcel_wake(ender);
+}
+
+void marcel_thread_wait_all(void)
+{
+	struct marcel_thread *self = marcel_thread_self();
+
+	while (count_live() != 0) {
+		marcel_thread_waits(self, "end of all threads");
+		marcel_park(wait_after, self);
+	}
+}

@@ -1,0 +1,159 @@
+/*
+ * The descriptor of a user thread, and of a foreign kernel thread that waits
+ * on our objects.
+ *
+ *	        create             pick, given a stack
+ *	FREE -----------> NEW --------------------> RUNNING --. a wake comes
+ *	 ^                                           |  ^  ^  | before the
+ *	 | join; or the end of a detached one        |  |  |  v sleep
+ *	 |                                     park  |  |  '- WOKEN
+ *	 |                  exit                     v  | wake
+ *	 '------- ENDED <--------- RUNNING         PARKED
+ *
+ * RUNNING is a thread that runs or is queued to go on: a wake treats both
+ * alike, and a VP's `current` tells them apart. Foreign threads know RUNNING,
+ * PARKED (on a futex, the state word) and WOKEN only. A descriptor is
+ * type-stable: its memory stays one for the life of the process, so a late
+ * futex wake or a dump never touches anything else.
+ */
+#ifndef MARCEL_THREAD_THREAD_H
+#define MARCEL_THREAD_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <base/atomic.h>
+#include <base/compiler.h>
+#include <base/list.h>
+#include <base/mpsc.h>
+#include <marcel/thread.h>
+#include <marcel/topo.h>
+#include "../arch/ctx.h"
+
+struct marcel_stack;
+struct marcel_vp;
+
+enum marcel_thread_state {
+	MARCEL_T_FREE,
+	MARCEL_T_NEW,
+	MARCEL_T_RUNNING,
+	MARCEL_T_PARKED,
+	MARCEL_T_WOKEN,
+	MARCEL_T_ENDED,
+};
+
+enum marcel_thread_flags {
+	MARCEL_F_FOREIGN = 1, /* a kernel thread that drives no VP */
+	MARCEL_F_MAIN = 2,    /* called marcel_init() */
+	MARCEL_F_SUBSET = 4,  /* `set` and `level` say where it may run */
+	MARCEL_F_STACK = 8,   /* `stacksize` is not the default */
+	MARCEL_F_NAMED = 16,  /* `name` is not empty */
+	MARCEL_F_KEYS = 32,   /* key.c has values to destroy at the end */
+};
+
+/* Flags that make the end of a thread take the long way. */
+#define MARCEL_F_CLEANUP (MARCEL_F_NAMED | MARCEL_F_KEYS)
+
+/* Values of `ended` that are no thread: see thread.c. */
+enum { MARCEL_END_NONE, MARCEL_END_DONE, MARCEL_END_DETACHED };
+
+struct marcel_thread {
+	/* -: const once created    o: owner only: the thread while it runs,
+	 *                             the switch while it leaves or comes
+	 * q: whoever holds it      a: atomic, pair named
+	 *    queued or cached
+	 * The first line is all that an ordinary life of a thread touches. */
+	struct marcel_ctx ctx; /* o: handed over by order(park), order(wake) */
+	union {
+		struct base_link link;      /* q: in a list */
+		struct base_mpsc_node node; /* q: in a remote list */
+		struct marcel_thread *free; /* q: in a cache */
+	};
+	ATOMIC(uint32_t) state;     /* a: order(park) */
+	ATOMIC(uint16_t) flags;     /* a: hints of what else is set */
+	int16_t home;               /* -: the only VP it may run on, or -1 */
+	struct marcel_stack *stack; /* o: NULL until it first runs */
+	union {
+		void *(*fn)(void *); /* -: until it first runs */
+		int err;             /* o: errno, while it does not run */
+	};
+	void *arg;               /* o: argument, then result; order(join) */
+	ATOMIC(uintptr_t) ended; /* a: order(join) */
+
+	ATOMIC(uint64_t) name[MARCEL_NAME_MAX / 8]; /* a: whoever sets it */
+	void *keys;                                 /* o: key.c's */
+	ATOMIC(const char *) waits; /* a: for what, for dumps; or NULL */
+	void *fiber;                /* o: TSan's */
+	struct marcel_level *level; /* -: lowest that covers `set` */
+
+	marcel_vpset_t set; /* -: if SUBSET */
+	char *stack_low;    /* o: for ASan; of a kernel thread's stack, too */
+	size_t stack_bytes; /* o: */
+	size_t stacksize;   /* -: asked for, if STACK */
+} BASE_ALIGNED(BASE_CACHE_LINE);
+
+_Static_assert(offsetof(struct marcel_thread, ended) == 56,
+	       "an ordinary thread lives in one cache line");
+
+static inline bool marcel_thread_has(struct marcel_thread *t, unsigned flags)
+{
+	return load_relaxed(&t->flags) & flags;
+}
+
+/* What the thread is about to wait for: a word for dumps. */
+static inline void marcel_thread_waits(struct marcel_thread *t,
+				       const char *what)
+{
+	store_relaxed(&t->waits, what);
+}
+
+/* Whether a thread that is ready may run on this VP. */
+static inline bool marcel_thread_may_run(struct marcel_thread *t, int vp)
+{
+	if (t->home >= 0)
+		return t->home == vp;
+	return likely(!marcel_thread_has(t, MARCEL_F_SUBSET)) ||
+	       marcel_vpset_has(&t->set, vp);
+}
+
+/* Anyone. A descriptor with no attribute set, or NULL. vp NULL: none. */
+struct marcel_thread *marcel_thread_get(struct marcel_vp *vp);
+void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t);
+
+/* Give a VP's cached descriptors back. Only when nobody drives the VP. */
+void marcel_thread_flush(struct marcel_vp *vp);
+
+/* Calls fn for every descriptor ever made, free ones too. Signal-safe. */
+void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
+			void *arg);
+
+/* In a forked child: nobody else holds anything. */
+void marcel_thread_forked(void);
+
+/* Set a name that fits. */
+void marcel_thread_name(struct marcel_thread *t, const char *name);
+void marcel_thread_get_name(struct marcel_thread *t, char *out);
+
+/* The first function of a thread; value is its VP. marcel_ctx_make()'s. */
+void marcel_thread_first(void *value);
+
+/* foreign.c: the descriptor of a calling kernel thread. Never NULL. */
+struct marcel_thread *marcel_foreign_self(void);
+
+/* A foreign thread begins, or ceases, to be a user thread. */
+void marcel_foreign_to_main(struct marcel_thread *t);
+void marcel_foreign_from_main(struct marcel_thread *t);
+
+/* True in a child that was forked while the runtime was running. */
+bool marcel_foreign_is_forked(void);
+
+/* Learn of forks from now on. 0 or -errno. */
+int marcel_foreign_init(void);
+
+/* Block until no user thread but the caller is left. */
+void marcel_thread_wait_all(void);
+
+/* key.c: run the destructors of a thread that ends, and free its values. */
+void marcel_key_exit(struct marcel_thread *t);
+
+#endif

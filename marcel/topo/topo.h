@@ -1,0 +1,59 @@
+/*
+ * The tree of levels: built from what hwloc knows, cut to the VPs.
+ */
+#ifndef MARCEL_TOPO_TOPO_H
+#define MARCEL_TOPO_TOPO_H
+
+#include <hwloc.h>
+
+#include <marcel/topo.h>
+
+/* -: const once built, but for the levels' slots. */
+struct marcel_topo {
+	struct marcel_level *levels; /* [nlevels]; the machine is first */
+	unsigned nlevels;
+	int nvp;
+	struct marcel_level **leaf;     /* [nvp] */
+	struct marcel_level **children; /* all arrays of children */
+	int *neighbours;                /* [nvp][nvp - 1], nearest first */
+};
+
+/*
+ * Build the tree for VPs that run on the CPUs cpu[0..nvp-1] (hwloc's OS
+ * numbers) of the machine hw, which is only read. A level without siblings
+ * under its parent is left out. 0; -ENOMEM; -EINVAL: no such CPU.
+ */
+int marcel_topo_build(hwloc_topology_t hw, const int *cpu, int nvp,
+		      struct marcel_topo *out);
+void marcel_topo_free(struct marcel_topo *t);
+
+static inline struct marcel_level *marcel_topo_leaf(const struct marcel_topo *t,
+						    int vp)
+{
+	return t->leaf[vp];
+}
+
+static inline unsigned marcel_topo_number(const struct marcel_topo *t,
+					  const struct marcel_level *l)
+{
+	return (unsigned)(l - t->levels);
+}
+
+/* The i-th of the other VPs by distance from vp. */
+static inline int marcel_topo_neighbour(const struct marcel_topo *t, int vp,
+					int i)
+{
+	return t->neighbours[vp * (t->nvp - 1) + i];
+}
+
+/* The lowest level that covers the set's VPs; NULL: it has none. */
+struct marcel_level *marcel_topo_find(const struct marcel_topo *t,
+				      const marcel_vpset_t *set);
+
+/*
+ * The machine that this process may use: load it, and list the CPUs that are
+ * allowed (OS numbers, at most max). Returns their number or -errno.
+ */
+int marcel_topo_load(hwloc_topology_t *hw, int *cpu, int max);
+
+#endif

@@ -1,0 +1,340 @@
+/* marcel/thread/thread.c: threads begin, end, are joined and counted. */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <base/atomic.h>
+#include <base/compiler.h>
+#include "../with.h"
+
+enum { MANY = 3000 };
+
+static ATOMIC(int) count;
+
+static void *add_one(void *arg)
+{
+	fetch_add_relaxed(&count, 1);
+	return (char *)arg + 1;
+}
+
+TEST_VPS(each_thread_runs_once_and_returns_its_value)
+{
+	static marcel_t t[MANY];
+	void *value;
+
+	store_relaxed(&count, 0);
+	for (long i = 0; i < MANY; i++)
+		CHECK_INT(marcel_create(&t[i], NULL, add_one, (void *)i), 0);
+	for (long i = 0; i < MANY; i++) {
+		CHECK_INT(marcel_join(t[i], &value), 0);
+		CHECK_INT((long)value, i + 1);
+	}
+	CHECK_INT(load_relaxed(&count), MANY);
+}
+
+TEST_VPS(a_thread_can_be_joined_at_once)
+{
+	marcel_t t;
+	void *value;
+
+	for (long i = 0; i < 20000; i++) {
+		CHECK_INT(marcel_create(&t, NULL, add_one, (void *)i), 0);
+		CHECK_INT(marcel_join(t, &value), 0);
+		CHECK_INT((long)value, i + 1);
+	}
+}
+
+static void *tree(void *arg)
+{
+	long depth = (long)arg, sum = 1;
+	marcel_t t[2];
+	void *value;
+
+	for (int i = 0; i < 2 && depth > 0; i++)
+		CHECK_INT(marcel_create(&t[i], NULL, tree, (void *)(depth - 1)),
+			  0);
+	for (int i = 0; i < 2 && depth > 0; i++) {
+		CHECK_INT(marcel_join(t[i], &value), 0);
+		sum += (long)value;
+	}
+	return (void *)sum;
+}
+
+TEST_VPS(threads_make_threads)
+{
+	for (int i = 0; i < 10; i++)
+		CHECK_INT((long)tree((void *)10), (1 << 11) - 1);
+}
+
+static void *yield_often(void *arg)
+{
+	for (int i = 0; i < 1000; i++) {
+		fetch_add_relaxed(&count, 1);
+		CHECK_INT(marcel_yield(), 0);
+	}
+	return arg;
+}
+
+TEST_VPS(yielding_threads_all_go_on)
+{
+	marcel_t t[100];
+
+	store_relaxed(&count, 0);
+	for (int i = 0; i < 100; i++)
+		CHECK_INT(marcel_create(&t[i], NULL, yield_often, NULL), 0);
+	for (int i = 0; i < 100; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+	CHECK_INT(load_relaxed(&count), 100 * 1000);
+}
+
+static ATOMIC(int) stop;
+
+static void *yield_until_stopped(void *arg)
+{
+	while (!load_acquire(&stop))
+		marcel_yield();
+	return arg;
+}
+
+static void *stop_them(void *arg)
+{
+	store_release(&stop, 1);
+	return arg;
+}
+
+TEST_VPS(a_new_thread_gets_its_turn_among_threads_that_only_yield)
+{
+	marcel_t t[8], last;
+
+	store_relaxed(&stop, 0);
+	for (int i = 0; i < 8; i++)
+		CHECK_INT(marcel_create(&t[i], NULL, yield_until_stopped, NULL),
+			  0);
+	for (int i = 0; i < 100; i++)
+		marcel_yield();
+	CHECK_INT(marcel_create(&last, NULL, stop_them, NULL), 0);
+	for (int i = 0; i < 8; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+	CHECK_INT(marcel_join(last, NULL), 0);
+}
+
+static BASE_NOINLINE void exit_below(int value)
+{
+	char frame[1000];
+
+	memset(frame, value, sizeof(frame));
+	marcel_exit((void *)(long)frame[999]);
+}
+
+static BASE_NOINLINE int exit_deeper(int value)
+{
+	exit_below(value);
+	return value;
+}
+
+static void *exit_deep(void *arg)
+{
+	return (void *)(long)exit_deeper(7);
+}
+
+TEST_VPS(exit_ends_the_thread_from_any_depth)
+{
+	marcel_t t;
+	void *value;
+
+	for (int i = 0; i < 100; i++) {
+		CHECK_INT(marcel_create(&t, NULL, exit_deep, (void *)9), 0);
+		CHECK_INT(marcel_join(t, &value), 0);
+		CHECK_INT((long)value, 7);
+	}
+}
+
+static void *set_errno(void *arg)
+{
+	for (int i = 0; i < 100; i++) {
+		*marcel_errno_location() = (int)(long)arg;
+		marcel_yield();
+		CHECK_INT(*marcel_errno_location(), (long)arg);
+	}
+	return NULL;
+}
+
+TEST_VPS(errno_belongs_to_the_thread)
+{
+	marcel_t t[20];
+
+	*marcel_errno_location() = 99;
+	for (long i = 0; i < 20; i++)
+		CHECK_INT(marcel_create(&t[i], NULL, set_errno, (void *)i), 0);
+	for (int i = 0; i < 20; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+	CHECK_INT(*marcel_errno_location(), 99);
+}
+
+static void *self_of(void *arg)
+{
+	*(marcel_t *)arg = marcel_self();
+	return NULL;
+}
+
+TEST_VPS(self_is_what_create_gave)
+{
+	marcel_t t, self = NULL;
+
+	CHECK_INT(marcel_create(&t, NULL, self_of, &self), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK(marcel_equal(self, t));
+	CHECK(!marcel_equal(self, marcel_self()));
+}
+
+/* --- errors --- */
+
+static void *join_me(void *arg)
+{
+	(void)arg;
+	return (void *)(long)marcel_join(marcel_self(), NULL);
+}
+
+static void *join_it(void *arg)
+{
+	return (void *)(long)marcel_join(arg, NULL);
+}
+
+/* Let the other joiner be first: it joins, this one yields for long. */
+static void *join_refused(void *arg)
+{
+	for (int i = 0; i < 5000; i++)
+		marcel_yield();
+	return join_it(arg);
+}
+
+TEST_VPS(join_refuses_what_cannot_be_joined)
+{
+	marcel_t t, u[2];
+	void *value;
+
+	CHECK_INT(marcel_create(&t, NULL, join_me, NULL), 0);
+	CHECK_INT(marcel_join(t, &value), 0);
+	CHECK_INT((long)value, EDEADLK);
+	CHECK_INT(marcel_join(marcel_self(), NULL), EDEADLK);
+
+	store_relaxed(&stop, 0);
+	CHECK_INT(marcel_create(&t, NULL, yield_until_stopped, NULL), 0);
+	CHECK_INT(marcel_detach(t), 0);
+	CHECK_INT(marcel_join(t, NULL), EINVAL);
+	CHECK_INT(marcel_detach(t), EINVAL);
+	store_release(&stop, 1);
+
+	/* Foreign threads, main included, are nobody's to join. */
+	CHECK_INT(marcel_create(&t, NULL, join_it, marcel_self()), 0);
+	CHECK_INT(marcel_join(t, &value), 0);
+	CHECK_INT((long)value, EINVAL);
+
+	/* Of two who join a thread the second is refused. */
+	store_relaxed(&stop, 0);
+	CHECK_INT(marcel_create(&t, NULL, yield_until_stopped, NULL), 0);
+	CHECK_INT(marcel_create(&u[0], NULL, join_it, t), 0);
+	CHECK_INT(marcel_create(&u[1], NULL, join_refused, t), 0);
+	CHECK_INT(marcel_join(u[1], &value), 0);
+	CHECK_INT((long)value, EINVAL);
+	store_release(&stop, 1);
+	CHECK_INT(marcel_join(u[0], &value), 0);
+	CHECK_INT((long)value, 0);
+}
+
+TEST(nothing_is_created_before_init)
+{
+	marcel_t t;
+
+	CHECK_INT(marcel_create(&t, NULL, add_one, NULL), EPERM);
+	CHECK_INT(marcel_nvp(), 0);
+	CHECK_INT(marcel_current_vp(), -1);
+	CHECK_INT(marcel_end(), -EINVAL);
+	CHECK(!marcel_is_running());
+}
+
+static void end_waits(int nvp)
+{
+	struct marcel_config config = { .nvp = nvp };
+	marcel_attr_t attr;
+	marcel_t t;
+
+	store_relaxed(&count, 0);
+	CHECK_INT(marcel_init(&config), 0);
+	CHECK_INT(marcel_init(NULL), 0);
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setdetachstate(&attr, MARCEL_CREATE_DETACHED), 0);
+	for (int i = 0; i < 50; i++)
+		CHECK_INT(marcel_create(&t, &attr, yield_often, NULL), 0);
+	CHECK_INT(marcel_end(), 0); /* the inner one does nothing */
+	CHECK(marcel_is_running());
+	CHECK_INT(marcel_end(), 0);
+	CHECK(!marcel_is_running());
+	CHECK_INT(load_relaxed(&count), 50 * 1000);
+}
+
+TEST(end_waits_for_detached_threads)
+{
+	end_waits(1);
+	end_waits(4);
+}
+
+TEST(init_and_end_can_be_repeated)
+{
+	marcel_t t;
+
+	for (int i = 0; i < 30; i++) {
+		struct marcel_config config = { .nvp = 1 + i % 5 };
+
+		CHECK_INT(marcel_init(&config), 0);
+		CHECK_INT(marcel_create(&t, NULL, tree, (void *)3), 0);
+		CHECK_INT(marcel_join(t, NULL), 0);
+		CHECK_INT(marcel_end(), 0);
+	}
+}
+
+/* --- foreign threads --- */
+
+static ATOMIC(int) finished;
+
+static void *foreign(void *arg)
+{
+	marcel_t self = marcel_self(), t[50];
+	void *value;
+
+	CHECK_INT(marcel_current_vp(), -1);
+	CHECK_INT(marcel_end(), -EPERM);
+	CHECK_INT(marcel_init(NULL), -EPERM);
+	for (int round = 0; round < 20; round++) {
+		for (long i = 0; i < 50; i++)
+			CHECK_INT(
+				marcel_create(&t[i], NULL, add_one, (void *)i),
+				0);
+		for (long i = 0; i < 50; i++) {
+			CHECK_INT(marcel_join(t[i], &value), 0);
+			CHECK_INT((long)value, i + 1);
+		}
+	}
+	CHECK_PTR(marcel_self(), self);
+	fetch_add_release(&finished, 1);
+	return arg;
+}
+
+TEST_VPS(foreign_threads_create_and_join)
+{
+	pthread_t p[3];
+	marcel_t t[50];
+
+	store_relaxed(&finished, 0);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(pthread_create(&p[i], NULL, foreign, NULL), 0);
+	for (int i = 0; i < 50; i++)
+		CHECK_INT(marcel_create(&t[i], NULL, yield_often, NULL), 0);
+	for (int i = 0; i < 50; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+	while (load_acquire(&finished) < 3)
+		marcel_yield();
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(pthread_join(p[i], NULL), 0);
+}

@@ -1,0 +1,34 @@
+/*
+ * Tests that run with the runtime started, once per number of VPs.
+ */
+#ifndef TESTS_MARCEL_WITH_H
+#define TESTS_MARCEL_WITH_H
+
+#include <marcel/marcel.h>
+#include "../check.h"
+
+static inline void with_vps(int nvp, void (*body)(void))
+{
+	struct marcel_config config = { .nvp = nvp };
+
+	CHECK_INT(marcel_init(&config), 0);
+	CHECK_INT(marcel_nvp(), nvp);
+	body();
+	CHECK_INT(marcel_end(), 0);
+	CHECK_INT(marcel_nvp(), 0);
+}
+
+/* A test whose rule holds for one VP and for more VPs than CPUs alike. */
+#define TEST_VPS(name)                                                         \
+	static void name##_body(void);                                         \
+	TEST(name##_on_1_vp)                                                   \
+	{                                                                      \
+		with_vps(1, name##_body);                                      \
+	}                                                                      \
+	TEST(name##_on_4_vps)                                                  \
+	{                                                                      \
+		with_vps(4, name##_body);                                      \
+	}                                                                      \
+	static void name##_body(void)
+
+#endif
