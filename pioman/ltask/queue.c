@@ -66,7 +66,8 @@ static void let_go(struct piom_queue *q, uint32_t w, bool pending)
 
 	if (pending)
 		to |= PIOM_QUEUE_PENDING;
-	while (!cas_weak_seq(&q->word, &seen, to)) /* order(hold), (queue) */
+	while (!cas_weak_seq(&q->word, &seen,
+			     to)) /* order(hold), order(queue) */
 		if (seen != (w | PIOM_QUEUE_HELD))
 			to = (seen & ~(uint32_t)PIOM_QUEUE_HELD) |
 			     PIOM_QUEUE_PENDING;
