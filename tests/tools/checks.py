@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""The checks of tools/check: each bad tree below must be found, with file and
+line, and the same tree without its fault must pass."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+CHECKS = os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "check"
+)
+
+DOC = "doc/memory-order.md"
+HEAD = "## Pairs\n\n| name | a | b | why |\n| --- | --- | --- | --- |\n"
+RACES = "\n## Store-load races\n\n| name | a | b | why |\n| --- | --- | --- | --- |\n"
+ROW = "| %s | `marcel/x.c: put` | `marcel/x.c: get` | it breaks |\n"
+PUT = "void put(void)\n{\n\tstore_%s(&w, 1); /* order(%s) */\n}\n"
+GET = "int get(void)\n{\n\treturn load_%s(&w); /* order(%s) */\n}\n"
+GOOD_PAIR = {
+    "marcel/x.c": PUT % ("release", "p") + GET % ("acquire", "p"),
+    DOC: HEAD + ROW % "p",
+}
+
+
+def long_c(lines):
+    return "int f(void)\n{\n" + "\tg();\n" * lines + "}\n"
+
+
+def long_python(lines):
+    return "def f():\n" + "    g()\n" * lines
+
+
+# check, files, what must be said (None: nothing)
+CASES = [
+    ("size.py", {"marcel/x.c": long_c(77)}, None),
+    ("size.py", {"marcel/x.c": long_c(78)}, "marcel/x.c:1: function has 81"),
+    ("size.py", {"tools/x.py": long_python(79)}, None),
+    ("size.py", {"tools/x.py": long_python(80)}, "tools/x.py:1: function has 81"),
+    ("size.py", {"tools/x": "#!/usr/bin/python3\n" + long_python(80)}, "tools/x:2:"),
+    ("size.py", {"marcel/x.h": "/* */\n" * 800}, None),
+    ("size.py", {"marcel/x.h": "/* */\n" * 801}, "marcel/x.h:801: file has 801"),
+    ("layers.py", {"nmad/core/x.c": "#include <pioman/ltask.h>\n"}, None),
+    (
+        "layers.py",
+        {"pioman/x.c": "\n#include <nmad/nmad.h>\n"},
+        "pioman/x.c:2: pioman includes <nmad/nmad.h>",
+    ),
+    ("layers.py", {"nmad/x.c": "#include <mpi.h>\n"}, "nmad/x.c:1: nmad includes"),
+    ("layers.py", {"nmad/x.c": "/*\n#include <mpi.h>\n*/\n"}, None),
+    ("layers.py", {"marcel/sched/x.c": '#include "../os/os.h"\n'}, None),
+    (
+        "layers.py",
+        {"pioman/x.c": '#include "../marcel/os/os.h"\n'},
+        'pioman/x.c:1: "../marcel/os/os.h" is not of pioman',
+    ),
+    (
+        "layers.py",
+        {"marcel/include/marcel/x.h": "#include <base/list.h>\n"},
+        "marcel/include/marcel/x.h:1: installed header",
+    ),
+    ("layers.py", {"marcel/x.c": "/* piom_poll */\n"}, None),
+    ("layers.py", {"marcel/x.c": "int y;\nint z = piom_poll();\n"}, "marcel/x.c:2:"),
+    ("layers.py", {"nmad/x.c": "int z = MPI_SUCCESS;\n"}, "names MPI_SUCCESS"),
+    ("order.py", GOOD_PAIR, None),
+    ("order.py", {"marcel/x.c": GOOD_PAIR["marcel/x.c"]}, "order(p) is not in"),
+    (
+        "order.py",
+        {"marcel/x.c": PUT % ("release", "p"), DOC: HEAD + ROW % "p"},
+        "no acquiring end",
+    ),
+    (
+        "order.py",
+        {"marcel/x.c": GET % ("acquire", "p"), DOC: HEAD + ROW % "p"},
+        "marcel/x.c:3: order(p) has no releasing end",
+    ),
+    (
+        "order.py",
+        {**GOOD_PAIR, "nmad/y.c": "void f(void)\n{\n\tstore_release(&w, 1);\n}\n"},
+        "nmad/y.c:3: store with release has no order(name)",
+    ),
+    (
+        "order.py",
+        {**GOOD_PAIR, "tests/y.c": "void f(void)\n{\n\tstore_release(&w, 1);\n}\n"},
+        None,
+    ),
+    (
+        "order.py",
+        {**GOOD_PAIR, DOC: HEAD + ROW % "p" + ROW % "q"},
+        "doc/memory-order.md:6: order(q) is nowhere",
+    ),
+    (
+        "order.py",
+        {**GOOD_PAIR, DOC: (HEAD + ROW % "p").replace(": get", ": got")},
+        "no got in marcel/x.c",
+    ),
+    (
+        "order.py",
+        {
+            "marcel/x.c": PUT % ("seq", "p") + GET % ("seq", "p"),
+            DOC: HEAD + ROW % "p",
+        },
+        "none of its orders is a race",
+    ),
+    (
+        "order.py",
+        {
+            "marcel/x.c": PUT % ("seq", "p") + GET % ("seq", "p"),
+            DOC: HEAD + RACES + ROW % "p",
+        },
+        None,
+    ),
+    (
+        "order.py",
+        {**GOOD_PAIR, "marcel/y.c": "\n\tatomic_thread_fence(1);\n"},
+        "marcel/y.c:2: atomic_thread_fence outside",
+    ),
+]
+
+
+def run(check, files):
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            full = os.path.join(root, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w", encoding="utf-8") as f:
+                f.write(text)
+        return subprocess.run(
+            [sys.executable, os.path.join(CHECKS, check), "--root", root],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def main():
+    failed = 0
+    print(f"1..{len(CASES)}")
+    for i, (check, files, expected) in enumerate(CASES, 1):
+        result = run(check, files)
+        if expected is None:
+            good = result.returncode == 0 and "\n0 findings" in "\n" + result.stdout
+        else:
+            good = result.returncode == 1 and expected in result.stdout
+        failed += not good
+        what = f"finds {expected}" if expected else "is content"
+        print(f"{'ok' if good else 'not ok'} {i} - {check} {what}")
+        if not good:
+            for line in (result.stdout + result.stderr).splitlines():
+                print(f"# {line}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
