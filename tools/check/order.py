@@ -24,8 +24,8 @@ BARE = re.compile(
     r"\b(?:memory_order_\w+|atomic_(?:load|store|exchange|compare|fetch|thread"
     r"|signal|flag)\w*|__atomic_\w+|__sync_\w+|_Atomic)\b"
 )
-NAME = re.compile(r"\border\(([a-z_0-9]+)\)")
-ROW = re.compile(r"^\|\s*`?([a-z_0-9]+)`?\s*\|")
+NAME = re.compile(r"\border\(([a-z_0-9-]+)\)")
+ROW = re.compile(r"^\|\s*`?([a-z][a-z_0-9-]*)`?\s*\|")
 PLACE = re.compile(r"`([\w./-]+\.[chS]):\s*(\w+)`")
 
 
