@@ -125,7 +125,8 @@ static inline bool marcel_deque_push(struct marcel_deque *d, void *x)
 
 	if (unlikely(!marcel_deque_place(d, b, x)))
 		return false;
-	store_seq(&d->bottom, b + 1); /* order(deque): the slot, *x */
+	/* order(deque): the slot, *x; order(idle): before the look */
+	store_seq(&d->bottom, b + 1);
 	return true;
 }
 
@@ -159,7 +160,7 @@ static inline void *marcel_deque_steal(struct marcel_deque *d)
 static inline void *marcel_deque_take_oldest(struct marcel_deque *d)
 {
 	int64_t b = load_relaxed(&d->bottom);
-	int64_t t = load_acquire(&d->top);
+	int64_t t = load_acquire(&d->top); /* order(deque_reuse) */
 	struct marcel_deque_array *a;
 	void *x;
 
@@ -211,7 +212,7 @@ static inline void *marcel_deque_take_newest(struct marcel_deque *d)
 	x = NULL;
 	if (t == b) { /* the last: as a thief takes it */
 		x = load_relaxed(&a->slot[b & (a->size - 1)]);
-		if (!cas_seq(&d->top, &t, t + 1))
+		if (!cas_seq(&d->top, &t, t + 1)) /* order(steal) */
 			x = NULL;
 	}
 	store_relaxed(&d->bottom, b + 1);

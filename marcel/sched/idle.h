@@ -67,7 +67,7 @@ static inline bool marcel_idle_wanted(struct marcel_idle *i)
 /* The VP begins to search. */
 static inline void marcel_idle_search(struct marcel_idle *i)
 {
-	fetch_add_seq(&i->word, MARCEL_IDLE_SEARCHER);
+	fetch_add_seq(&i->word, MARCEL_IDLE_SEARCHER); /* order(idle) */
 }
 
 /*
@@ -76,6 +76,7 @@ static inline void marcel_idle_search(struct marcel_idle *i)
  */
 static inline bool marcel_idle_found(struct marcel_idle *i)
 {
+	/* order(idle): the caller looks at the queues next. */
 	uint64_t w = fetch_sub_seq(&i->word, MARCEL_IDLE_SEARCHER);
 
 	return marcel_idle_searchers(w) == 1 && marcel_idle_sleepers(w) != 0;
@@ -86,6 +87,7 @@ static inline void marcel_idle_doze(struct marcel_idle *i,
 				    struct marcel_sleeper *s)
 {
 	store_seq(&s->asleep, MARCEL_ASLEEP); /* order(idle) */
+	/* order(idle): the caller looks at the queues next. */
 	fetch_add_seq(&i->word, MARCEL_IDLE_SLEEPER - MARCEL_IDLE_SEARCHER);
 }
 
@@ -108,8 +110,9 @@ static inline bool marcel_idle_undoze(struct marcel_idle *i,
 {
 	uint32_t v = MARCEL_ASLEEP;
 
-	if (!cas_seq(&s->asleep, &v, MARCEL_AWAKE))
-		return marcel_idle_sleep(s); /* a waker has claimed us */
+	if (!cas_seq(&s->asleep, &v, MARCEL_AWAKE)) /* order(idle) */
+		return marcel_idle_sleep(s);        /* a waker has claimed us */
+	/* order(idle) */
 	fetch_sub_seq(&i->word, MARCEL_IDLE_SLEEPER - MARCEL_IDLE_SEARCHER);
 	return true;
 }
@@ -123,8 +126,10 @@ static inline bool marcel_idle_wake(struct marcel_idle *i,
 {
 	uint32_t v = load_seq(&s->asleep); /* order(idle) */
 
-	if (v != MARCEL_ASLEEP || !cas_seq(&s->asleep, &v, MARCEL_CLAIMED))
+	if (v != MARCEL_ASLEEP ||
+	    !cas_seq(&s->asleep, &v, MARCEL_CLAIMED)) /* order(idle) */
 		return false;
+	/* order(idle) */
 	fetch_sub_seq(&i->word,
 		      own ? MARCEL_IDLE_SLEEPER
 			  : MARCEL_IDLE_SLEEPER - MARCEL_IDLE_SEARCHER);

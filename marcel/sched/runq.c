@@ -84,7 +84,7 @@ void marcel_runq_wake_one(struct marcel_vp *vp)
 
 static void push_remote(struct marcel_vp *home, struct marcel_thread *t)
 {
-	base_mpsc_push_seq(&home->remote, &t->node);
+	base_mpsc_push_seq(&home->remote, &t->node); /* order(idle) */
 	marcel_idle_wake(&marcel_sched.idle, &home->sleeper, true);
 }
 

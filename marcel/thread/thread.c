@@ -138,9 +138,9 @@ static uint64_t count_live(void)
 	/* Ends first: whoever is counted there was created before. */
 	for (int i = 0; i < s->nvp; i++)
 		ended += load_seq(&s->vps[i].ended); /* order(end) */
-	created = load_seq(&s->created);
+	created = load_seq(&s->created);             /* order(end) */
 	for (int i = 0; i < s->nvp; i++)
-		created += load_seq(&s->vps[i].created);
+		created += load_seq(&s->vps[i].created); /* order(end) */
 	return created - ended;
 }
 
@@ -153,10 +153,11 @@ static void count_ended(struct marcel_vp *vp)
 	if (vp->sole) /* marcel_end() runs on this VP, too */
 		store_relaxed(&vp->ended, n);
 	else
-		store_seq(&vp->ended, n); /* order(end) */
-	if (likely(load_seq(&marcel_sched.ender) == NULL) || count_live() != 0)
+		store_seq(&vp->ended, n);                    /* order(end) */
+	if (likely(load_seq(&marcel_sched.ender) == NULL) || /* order(end) */
+	    count_live() != 0)
 		return;
-	ender = xchg_acq_rel(&marcel_sched.ender, NULL);
+	ender = xchg_acq_rel(&marcel_sched.ender, NULL); /* order(end) */
 	if (ender != NULL)
 		marcel_wake(ender);
 }
@@ -401,7 +402,7 @@ static void wait_after(void *arg)
 	store_seq(&marcel_sched.ender, arg); /* order(end) */
 	if (count_live() != 0)
 		return;
-	ender = xchg_acq_rel(&marcel_sched.ender, NULL);
+	ender = xchg_acq_rel(&marcel_sched.ender, NULL); /* order(end) */
 	if (ender != NULL)
 		marcel_wake(ender);
 }
