@@ -52,7 +52,7 @@ bool piom_poll_is_idle(int vp)
 {
 	for (struct piom_queue *q = piom_tree_leaf(vp); q != NULL;
 	     q = q->parent)
-		if (!piom_queue_is_empty(q))
+		if (!piom_queue_is_idle(q))
 			return false;
 	return true;
 }

@@ -111,6 +111,13 @@ static inline bool piom_queue_is_empty(struct piom_queue *q)
 	       load_relaxed(&q->length) == 0;
 }
 
+/* Nothing to run, nor a PENDING left by a kick that came too late. A hint. */
+static inline bool piom_queue_is_idle(struct piom_queue *q)
+{
+	return piom_queue_is_empty(q) &&
+	       !(load_relaxed(&q->word) & PIOM_QUEUE_PENDING);
+}
+
 /*
  * Whether a VP that may run its ltasks must not sleep. A VP first says that it
  * sleeps and then asks this; who submits or kicks does so and then looks for
@@ -125,7 +132,7 @@ static inline bool piom_queue_is_pending(struct piom_queue *q)
 
 static inline int piom_queue_run(struct piom_queue *q, int vp)
 {
-	return piom_queue_is_empty(q) ? 0 : piom_queue_run_slow(q, vp);
+	return piom_queue_is_idle(q) ? 0 : piom_queue_run_slow(q, vp);
 }
 
 #endif

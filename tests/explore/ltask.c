@@ -1,0 +1,306 @@
+/*
+ * pioman/ltask: a queue is held by one at a time; what is submitted is never
+ * left behind by those who find it held; what a kick is about is seen by a
+ * later run; a VP does not fall asleep over a submission or a kick; and after
+ * a cancel nobody touches the ltask.
+ *
+ * covers: hold queue ltask idle
+ */
+#include "explore.h"
+
+#include "../../pioman/ltask/queue.c"
+#include "../../pioman/ltask/ltask.c"
+
+/* --- what surrounds the real sources --- */
+
+struct piom piom = { .start = 1, .engine = PIOM_ENGINE_NONE };
+
+static struct marcel_level level;
+static struct piom_queue q;
+
+/* A condition is one word; its value says that it is signalled. */
+struct word {
+	ATOMIC(uint64_t) value;
+} BASE_MAY_ALIAS;
+
+void piom_cond_init(piom_cond_t *c)
+{
+	store_relaxed(&((struct word *)c)->value, 0);
+}
+
+int piom_cond_test(const piom_cond_t *c)
+{
+	return load_acquire(&((struct word *)c)->value) != 0; /* order(done) */
+}
+
+void piom_cond_signal(piom_cond_t *c)
+{
+	xchg_release(&((struct word *)c)->value, 1); /* order(done) */
+}
+
+void piom_cond_wait(piom_cond_t *c)
+{
+	while (!piom_cond_test(c))
+		explore_relax();
+}
+
+struct piom_queue *piom_tree_machine(void)
+{
+	return &q;
+}
+
+struct piom_queue *piom_tree_cover(const marcel_vpset_t *set)
+{
+	return &q;
+}
+
+int marcel_nvp(void)
+{
+	return 1;
+}
+
+struct marcel_level *marcel_topo_vp(int vp)
+{
+	return &level;
+}
+
+/* The sleeping VP of the scenarios about order(idle). */
+static ATOMIC(uint32_t) asleep;
+
+void marcel_kick(struct marcel_level *l)
+{
+	if (load_seq(&asleep) != 0) { /* order(idle) */
+		store_relaxed(&asleep, 0);
+		explore_wake(&asleep, 1);
+	}
+}
+
+/* --- ltasks of the scenarios --- */
+
+static struct piom_ltask tasks[2];
+static int inside, runs[2];
+
+/* Plain variables: the explorer sees if two run at once or unordered. */
+static enum piom_ltask_result count(void *arg)
+{
+	int *n = arg;
+
+	inside++;
+	explore_check(inside == 1);
+	++*n;
+	inside--;
+	return PIOM_LTASK_AGAIN;
+}
+
+static void setup(unsigned options)
+{
+	explore_name(&q.word, sizeof(q.word), "word");
+	explore_name(&q.submitted, sizeof(q.submitted), "submitted");
+	explore_name(&q.length, sizeof(q.length), "length");
+	explore_name(&asleep, sizeof(asleep), "asleep");
+	piom_queue_init(&q, NULL, &level);
+	for (int i = 0; i < 2; i++) {
+		explore_name(&tasks[i], sizeof(tasks[i]), "task %d", i + 1);
+		piom_ltask_init(&tasks[i], count, &runs[i], options, NULL);
+	}
+}
+
+static void submit_and_run(void *arg)
+{
+	piom_ltask_submit(&tasks[(int)(intptr_t)arg]);
+	piom_queue_run(&q, 0);
+}
+
+static void both_ran(void)
+{
+	explore_check(runs[0] == 1 && runs[1] == 1);
+	explore_check(piom_ltask_test(&tasks[0]));
+	explore_check(piom_ltask_test(&tasks[1]));
+	explore_check(piom_queue_is_empty(&q));
+	explore_check(!piom_queue_is_pending(&q));
+}
+
+/* order(queue), order(hold) */
+EXPLORE(who_finds_the_queue_held_may_go_on)
+{
+	setup(PIOM_LTASK_ONESHOT);
+	explore_spawn("vp 0", submit_and_run, (void *)0);
+	explore_spawn("vp 1", submit_and_run, (void *)1);
+	explore_finish(both_ran);
+}
+
+static void run_twice(void *arg)
+{
+	piom_queue_run(&q, 0);
+	piom_queue_run(&q, 0);
+}
+
+static void ran_now_and_then(void)
+{
+	explore_check(runs[0] >= 1 && runs[0] <= 4);
+	explore_check(piom_queue_is_pending(&q));
+	explore_check(load_relaxed(&q.length) == 1);
+}
+
+/* order(hold) */
+EXPLORE(a_repeat_task_runs_on_one_core_at_a_time)
+{
+	setup(PIOM_LTASK_REPEAT);
+	piom_ltask_submit(&tasks[0]);
+	explore_spawn("vp 0", run_twice, NULL);
+	explore_spawn("vp 1", run_twice, NULL);
+	explore_finish(ran_now_and_then);
+}
+
+/*
+ * The canceller's turn of waiting ends when what it waits for has come: the
+ * explorer knows no fairness between two words.
+ */
+void piom_wait_relax(void)
+{
+	struct piom_task *t = task_of(&tasks[0]);
+
+	if (load_relaxed(&t->state) == PIOM_STATE_DONE)
+		while (!piom_cond_test(&t->done))
+			explore_relax();
+	else
+		while (load_acquire(&q.word) &
+		       PIOM_QUEUE_HELD) /* order(hold) */
+			explore_relax();
+}
+
+/* --- kicks --- */
+
+static ATOMIC(uint32_t) work;
+static int found;
+
+static enum piom_ltask_result look_for_work(void *arg)
+{
+	if (load_relaxed(&work) == 0)
+		return PIOM_LTASK_QUIET;
+	found = 1;
+	return PIOM_LTASK_DONE;
+}
+
+static void kicker(void *arg)
+{
+	store_relaxed(&work, 1);
+	piom_ltask_kick(&tasks[0]);
+}
+
+/* As an idle VP does: again while it is asked for. */
+static void runner(void *arg)
+{
+	do
+		piom_queue_run(&q, 0);
+	while (piom_queue_is_pending(&q));
+}
+
+static void found_or_asked_for(void)
+{
+	explore_check(found || piom_queue_is_pending(&q));
+}
+
+/* order(ltask) */
+EXPLORE(a_kick_is_seen_by_a_run_or_another_is_asked_for)
+{
+	setup(PIOM_LTASK_REPEAT);
+	piom_ltask_init(&tasks[0], look_for_work, NULL, PIOM_LTASK_REPEAT,
+			NULL);
+	piom_ltask_submit(&tasks[0]);
+	explore_spawn("kicker", kicker, NULL);
+	explore_spawn("vp", runner, NULL);
+	explore_finish(found_or_asked_for);
+}
+
+/* --- sleep --- */
+
+/* A VP: looks, says that it sleeps, looks once more, sleeps. */
+static void idle_vp(void *arg)
+{
+	while (!found) {
+		piom_queue_run(&q, 0);
+		if (found)
+			break;
+		store_seq(&asleep, 1); /* order(idle) */
+		if (!piom_queue_is_pending(&q))
+			explore_wait_while(&asleep, 1);
+		store_relaxed(&asleep, 0);
+	}
+}
+
+static enum piom_ltask_result find(void *arg)
+{
+	found = 1;
+	return PIOM_LTASK_DONE;
+}
+
+static void submitter(void *arg)
+{
+	piom_ltask_submit(&tasks[0]);
+}
+
+/* order(idle) */
+EXPLORE(a_vp_does_not_sleep_over_a_submission)
+{
+	piom.engine = PIOM_ENGINE_MARCEL;
+	setup(PIOM_LTASK_ONESHOT);
+	piom_ltask_init(&tasks[0], find, NULL, PIOM_LTASK_ONESHOT, NULL);
+	explore_spawn("submitter", submitter, NULL);
+	explore_spawn("vp", idle_vp, NULL);
+}
+
+/* order(idle) */
+EXPLORE(a_vp_does_not_sleep_over_a_kick)
+{
+	piom.engine = PIOM_ENGINE_MARCEL;
+	setup(PIOM_LTASK_REPEAT);
+	piom_ltask_init(&tasks[0], look_for_work, NULL, PIOM_LTASK_REPEAT,
+			NULL);
+	piom_ltask_submit(&tasks[0]);
+	piom_queue_run(&q, 0);
+	explore_spawn("kicker", kicker, NULL);
+	explore_spawn("vp", idle_vp, NULL);
+}
+
+/* --- cancel --- */
+
+static void canceller(void *arg)
+{
+	int err = piom_ltask_cancel(&tasks[0]);
+
+	explore_check(err == 0 || err == -EALREADY);
+	explore_check(piom_ltask_test(&tasks[0]));
+	explore_gone(&tasks[0], sizeof(tasks[0]));
+	explore_outcome(err == 0);
+}
+
+static void run_one(void *arg)
+{
+	piom_queue_run(&q, 0);
+}
+
+static void queue_is_empty(void)
+{
+	explore_check(piom_queue_is_empty(&q));
+}
+
+EXPLORE(after_a_cancel_nobody_touches_the_task)
+{
+	setup(PIOM_LTASK_ONESHOT);
+	piom_ltask_submit(&tasks[0]);
+	explore_outcomes(3);
+	explore_spawn("canceller", canceller, NULL);
+	explore_spawn("vp", run_one, NULL);
+	explore_finish(queue_is_empty);
+}
+
+EXPLORE(a_repeat_task_is_cancelled_while_it_is_run)
+{
+	setup(PIOM_LTASK_REPEAT);
+	piom_ltask_submit(&tasks[0]);
+	explore_outcomes(2);
+	explore_spawn("canceller", canceller, NULL);
+	explore_spawn("vp", run_twice, NULL);
+	explore_finish(queue_is_empty);
+}
