@@ -1,0 +1,101 @@
+/*
+ * Barriers. One word: the stack of those who have come, and how many.
+ *
+ *	63 ............ 20 | 19 .......... 0
+ *	waiter's address   | arrived		the address / 16
+ *
+ * Who comes pushes its record and the count in one compare-and-swap, and parks.
+ * Who completes the number takes the whole stack and leaves 0 in one
+ * compare-and-swap: the barrier is ready for the next round and, as nobody
+ * touches it after that for this round, may be destroyed at once. Nobody reads
+ * a record but who took the stack, so it does not matter that one may come back
+ * in a later round at the same address.
+ */
+#include <marcel/sync.h>
+
+#include <errno.h>
+
+#include <base/diag.h>
+#include <marcel/wait.h>
+#include "../sched/vp.h"
+#include "waitq.h"
+
+#define COUNT_BITS    20
+#define COUNT_MASK    (((uint64_t)1 << COUNT_BITS) - 1)
+#define COUNT_MAX     ((unsigned)1 << COUNT_BITS)
+/* An address of 48 bits, a multiple of 16, uses bits 4 to 47. */
+#define ADDRESS_SHIFT (COUNT_BITS - 4)
+
+struct barrier {
+	/* -: const    a: atomic, pair named */
+	ATOMIC(uint64_t) word; /* a: order(barrier) */
+	uint64_t count;        /* -: */
+} BASE_MAY_ALIAS;
+
+_Static_assert(sizeof(struct barrier) <= sizeof(marcel_barrier_t),
+	       "a barrier fits its public words");
+
+static uint64_t pack(struct marcel_waiter *w, uint64_t arrived)
+{
+	uint64_t address = (uintptr_t)w;
+
+	base_assert(address >> 48 == 0 && address % 16 == 0);
+	return address << ADDRESS_SHIFT | arrived;
+}
+
+static struct marcel_waiter *top(uint64_t word)
+{
+	return (struct marcel_waiter *)(uintptr_t)((word & ~COUNT_MASK) >>
+						   ADDRESS_SHIFT);
+}
+
+/* EAGAIN: more than a million threads do not fit the word. */
+BASE_PUBLIC int marcel_barrier_init(marcel_barrier_t *barrier, const void *attr,
+				    unsigned count)
+{
+	struct barrier *b = (struct barrier *)barrier;
+
+	if (attr != NULL || count == 0)
+		return EINVAL;
+	if (count > COUNT_MAX)
+		return EAGAIN;
+	*barrier = (marcel_barrier_t){ { 0 } };
+	b->count = count;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_barrier_destroy(marcel_barrier_t *barrier)
+{
+	struct barrier *b = (struct barrier *)barrier;
+
+	/* order(barrier): the last round ends before the memory goes */
+	return load_acquire(&b->word) != 0 ? EBUSY : 0;
+}
+
+BASE_PUBLIC int marcel_barrier_wait(marcel_barrier_t *barrier)
+{
+	struct barrier *b = (struct barrier *)barrier;
+	uint64_t w = load_relaxed(&b->word), count = b->count;
+	struct marcel_waiter me;
+
+	if (unlikely(count == 0))
+		return EINVAL;
+	me.thread = marcel_thread_self();
+	while ((w & COUNT_MASK) + 1 < count) {
+		me.next = top(w);
+		/* order(barrier): the record; what was done before */
+		if (cas_weak_acq_rel(&b->word, &w,
+				     pack(&me, (w & COUNT_MASK) + 1))) {
+			marcel_thread_waits(me.thread, "barrier");
+			marcel_park(NULL, NULL);
+			return 0;
+		}
+	}
+	/*
+	 * No one can come before the word is 0 again: count are here.
+	 * order(barrier): the records, what all of them did
+	 */
+	if (count > 1)
+		marcel_waitq_wake(top(xchg_acq_rel(&b->word, 0)));
+	return MARCEL_BARRIER_SERIAL_THREAD;
+}

@@ -1,0 +1,165 @@
+/*
+ * The one-shot completion, one word:
+ *
+ *	0		empty: not set, nobody waits
+ *	SET (1)		set, for ever
+ *	thread		not set, this thread waits
+ *	group | GROUP	not set, a thread waits for this one and others
+ *
+ * marcel_event_set() is one exchange; what it finds tells whom to wake, and it
+ * touches the event no more. The waiter publishes itself by compare-and-swap.
+ *
+ * Waiting for any of several: a group lies in the waiter's frame and counts.
+ * Each setter that finds the group subtracts one from `left`, its last access
+ * to the group; the one that takes it from 1 to 0 wakes. `left` begins with 1,
+ * so the first setter wakes. Then the waiter takes the group out of every
+ * event where it still is. The others, x of them, were set, and each of these
+ * setters has touched the group or is about to; x - 1 is added to `left`, so
+ * that it is 0 when all x have finished, and the waiter waits for that too
+ * before its frame goes away:
+ *
+ *	left = 1 - finished  ->  left = x - finished
+ */
+#include <marcel/wait.h>
+
+#include <base/atomic.h>
+#include <base/compiler.h>
+#include <base/diag.h>
+#include "../sched/vp.h"
+
+#define SET   ((uintptr_t)1)
+#define GROUP ((uintptr_t)2)
+
+struct event {
+	ATOMIC(uintptr_t) word; /* a: order(event) */
+} BASE_MAY_ALIAS;
+
+_Static_assert(sizeof(struct event) <= sizeof(marcel_event_t),
+	       "an event fits its public words");
+_Static_assert(_Alignof(struct marcel_thread) > (SET | GROUP),
+	       "a thread's address leaves room for the marks");
+
+/* -: const while it is attached    a: atomic */
+struct group {
+	struct marcel_thread *thread; /* -: */
+	ATOMIC(int) left;             /* a: order(group) */
+} BASE_ALIGNED(16);
+
+BASE_PUBLIC void marcel_event_init(marcel_event_t *e)
+{
+	store_relaxed(&((struct event *)e)->word, 0);
+}
+
+BASE_PUBLIC int marcel_event_test(const marcel_event_t *e)
+{
+	/* order(event): what was done before the set */
+	return load_acquire(&((struct event *)e)->word) == SET;
+}
+
+static void group_fire(struct group *g)
+{
+	struct marcel_thread *t = g->thread;
+
+	/* order(group): our read of it; the waiter may leave its frame */
+	if (fetch_sub_acq_rel(&g->left, 1) == 1)
+		marcel_wake(t);
+}
+
+BASE_PUBLIC void marcel_event_set(marcel_event_t *e)
+{
+	/* order(event): what was done before; who waits and its group */
+	uintptr_t old = xchg_acq_rel(&((struct event *)e)->word, SET);
+
+	base_assert(old != SET);
+	if (likely(old == 0 || old == SET))
+		return;
+	if (old & GROUP)
+		group_fire((struct group *)(old & ~GROUP));
+	else
+		marcel_wake((struct marcel_thread *)old);
+}
+
+/* False if it is set; then everything before the set is visible. */
+static bool attach(struct event *e, uintptr_t who)
+{
+	uintptr_t empty = 0;
+
+	/* order(event): who; or what was done before the set */
+	if (likely(cas_acq_rel(&e->word, &empty, who)))
+		return true;
+	base_check(empty == SET); /* else it has another waiter */
+	return false;
+}
+
+BASE_PUBLIC void marcel_event_wait(marcel_event_t *e)
+{
+	struct marcel_thread *self;
+
+	if (marcel_event_test(e))
+		return;
+	self = marcel_thread_self();
+	if (!attach((struct event *)e, (uintptr_t)self))
+		return;
+	marcel_thread_waits(self, "event");
+	marcel_park(NULL, NULL);
+	base_check(marcel_event_test(e));
+}
+
+/*
+ * Take the group out of the first n events. How many of them were set instead,
+ * and the lowest index of one.
+ */
+static int detach(marcel_event_t *const events[], size_t n, uintptr_t who,
+		  size_t *first)
+{
+	int fired = 0;
+
+	for (size_t i = n; i-- > 0;) {
+		uintptr_t seen = who;
+
+		/* order(event): what was done before the set */
+		if (events[i] == NULL ||
+		    cas_acq_rel(&((struct event *)events[i])->word, &seen, 0))
+			continue;
+		base_check(seen == SET);
+		*first = i;
+		fired++;
+	}
+	return fired;
+}
+
+BASE_PUBLIC size_t marcel_event_wait_any(marcel_event_t *const events[],
+					 size_t n)
+{
+	struct marcel_thread *self = marcel_thread_self();
+	struct group g = { .thread = self, .left = ATOMIC_INIT(1) };
+	uintptr_t who = (uintptr_t)&g | GROUP;
+	bool parked = false, any = false;
+	size_t i, found = n;
+	int fired;
+
+	for (i = 0; i < n; i++) {
+		if (events[i] == NULL)
+			continue;
+		any = true;
+		if (!attach((struct event *)events[i], who))
+			break;
+	}
+	base_check(any);
+	if (i == n) {
+		marcel_thread_waits(self, "any of several events");
+		marcel_park(NULL, NULL);
+		parked = true;
+	}
+	found = i;
+	fired = detach(events, i, who, &found);
+	if (fired == 0)
+		return found;
+	/* The first of these setters wakes us; take that wake. */
+	if (!parked)
+		marcel_park(NULL, NULL);
+	/* order(group): all setters have read it */
+	if (fetch_add_acq_rel(&g.left, fired - 1) + fired - 1 != 0)
+		marcel_park(NULL, NULL);
+	return found;
+}

@@ -1,0 +1,365 @@
+/*
+ * Mutexes. One word says all that decides:
+ *
+ *	GUARDED     somebody works on the queue and owns the word (guard.h)
+ *	LOCKED      held
+ *	QUEUED      the queue is not empty
+ *	CHOSEN      one waiter was taken out and woken and has not yet tried
+ *	FAIR        unlock gives the mutex to the first waiter
+ *	RECURSIVE, ERRORCHECK    the kind, never changes; normal: none
+ *
+ * A normal mutex that nobody waits for goes 0 -> LOCKED -> 0, each one
+ * compare-and-swap; every other case differs in some bit and so takes the slow
+ * path without a second test.
+ *
+ * Unlock wakes one waiter, the chosen, and leaves the mutex free: threads that
+ * run may take it before the chosen comes, so that short sections do not cost
+ * a switch each (no convoy). While one is on its way nobody else is woken. A
+ * chosen that comes too late queues in front again, and where another try
+ * would be as vain (the holder does not run, so it waits inside its section) or
+ * was vain several times, it sets FAIR: then unlock hands over until the queue
+ * is empty. So nobody starves.
+ *
+ * Invariant: QUEUED and not LOCKED implies CHOSEN; hence somebody comes who
+ * will unlock and see the queue. FAIR implies LOCKED, QUEUED and not CHOSEN.
+ *
+ * The store or compare-and-swap that clears LOCKED, or gives the guard back, is
+ * the last access to the mutex.
+ */
+#include "mutex.h"
+
+#include <errno.h>
+
+#include <marcel/wait.h>
+#include "../arch/cpu.h"
+#include "../sched/vp.h"
+
+#define LOCKED     ((uint32_t)2)
+#define QUEUED     ((uint32_t)4)
+#define CHOSEN     ((uint32_t)8)
+#define FAIR       ((uint32_t)16)
+#define RECURSIVE  ((uint32_t)32)
+#define ERRORCHECK ((uint32_t)64)
+#define KIND       (RECURSIVE | ERRORCHECK)
+
+enum {
+	SPINS = 40,     /* looks at a mutex whose holder runs elsewhere */
+	PAUSE_MAX = 32, /* between two looks, in cpu_relax() */
+	TRIES_FAIR = 4, /* vain ones, then FAIR */
+	COUNT_MAX = INT32_MAX
+};
+
+/* Whether it makes sense to wait for the unlock without a switch. */
+static bool holder_runs(struct marcel_mutex *m)
+{
+	struct marcel_thread *h = load_relaxed(&m->owner);
+	struct marcel_vp *vp = marcel_vp_self();
+
+	if (marcel_sched.oversubscribed)
+		return false;
+	if (vp != NULL && vp->sole &&
+	    (h == NULL || !marcel_thread_has(h, MARCEL_F_FOREIGN)))
+		return false;
+	/* NULL: it came, or goes, this moment. */
+	return h == NULL || load_relaxed(&h->state) == MARCEL_T_RUNNING;
+}
+
+/* One try, whoever waits. False: it is held, or its guard is. */
+static bool try_take(struct marcel_mutex *m, struct marcel_waiter *me)
+{
+	uint32_t w = load_relaxed(&m->guard.word);
+	uint32_t clear = me->chosen ? CHOSEN : 0;
+
+	while (!(w & (LOCKED | MARCEL_GUARDED)))
+		/* order(mutex), the taker's end */
+		if (cas_weak_acquire(&m->guard.word, &w, (w | LOCKED) & ~clear))
+			return true;
+	return false;
+}
+
+static bool spin(struct marcel_mutex *m, struct marcel_waiter *me)
+{
+	unsigned pause = 1;
+
+	for (int n = 0; n < SPINS; n++) {
+		if (try_take(m, me))
+			return true;
+		if (!holder_runs(m))
+			return false;
+		for (unsigned i = 0; i < pause; i++)
+			cpu_relax();
+		if (pause < PAUSE_MAX)
+			pause *= 2;
+	}
+	return false;
+}
+
+/* True: it was free after all and is ours now. False: we are queued. */
+static bool enqueue(struct marcel_mutex *m, struct marcel_waiter *me,
+		    unsigned tries)
+{
+	uint32_t w = marcel_guard_lock(&m->guard);
+
+	if (me->chosen)
+		w &= ~CHOSEN;
+	if (!(w & LOCKED)) {
+		marcel_guard_unlock(&m->guard, w | LOCKED);
+		return true;
+	}
+	if (!me->chosen) {
+		marcel_waitq_push(&m->queue, me);
+	} else {
+		marcel_waitq_push_front(&m->queue, me);
+		if (tries >= TRIES_FAIR || !holder_runs(m))
+			w |= FAIR;
+	}
+	me->chosen = false;
+	marcel_guard_unlock(&m->guard, w | QUEUED);
+	return false;
+}
+
+/* Get the mutex, however long it takes; no other lock of ours is held. */
+static void acquire(struct marcel_mutex *m, struct marcel_waiter *me)
+{
+	for (unsigned tries = 0; !spin(m, me); tries++) {
+		if (enqueue(m, me, tries))
+			break;
+		marcel_thread_waits(me->thread, "mutex");
+		marcel_park(NULL, NULL);
+		if (me->granted)
+			break;
+	}
+	store_relaxed(&m->owner, me->thread);
+}
+
+/* Lock one that self holds already: by its kind. */
+static int lock_again(struct marcel_mutex *m, uint32_t w)
+{
+	if (w & ERRORCHECK)
+		return EDEADLK;
+	if (m->count >= COUNT_MAX)
+		return EAGAIN;
+	m->count++;
+	return 0;
+}
+
+static BASE_NOINLINE int lock_slow(struct marcel_mutex *m,
+				   struct marcel_thread *self)
+{
+	struct marcel_waiter me = { .thread = self };
+	uint32_t w = load_relaxed(&m->guard.word);
+
+	if (w & KIND && load_relaxed(&m->owner) == self)
+		return lock_again(m, w);
+	acquire(m, &me);
+	return 0;
+}
+
+BASE_PUBLIC int marcel_mutex_lock(marcel_mutex_t *mutex)
+{
+	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
+	struct marcel_thread *self = marcel_thread_self();
+	uint32_t free = 0;
+
+	/* order(mutex), the taker's end */
+	if (unlikely(!cas_acquire(&m->guard.word, &free, LOCKED)))
+		return lock_slow(m, self);
+	store_relaxed(&m->owner, self);
+	return 0;
+}
+
+BASE_PUBLIC int marcel_mutex_trylock(marcel_mutex_t *mutex)
+{
+	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
+	struct marcel_thread *self = marcel_thread_self();
+	uint32_t w = load_relaxed(&m->guard.word);
+	unsigned turn = 0;
+
+	if (unlikely(w & RECURSIVE) && load_relaxed(&m->owner) == self)
+		return lock_again(m, w);
+	while (!(w & LOCKED)) {
+		if (w & MARCEL_GUARDED) {
+			marcel_guard_pause(&turn);
+			w = load_relaxed(&m->guard.word);
+			continue;
+		}
+		/* order(mutex), the taker's end */
+		if (cas_weak_acquire(&m->guard.word, &w, w | LOCKED)) {
+			store_relaxed(&m->owner, self);
+			return 0;
+		}
+	}
+	return EBUSY;
+}
+
+/*
+ * The guard is needed, because there is a queue: wake its first, or give it the
+ * mutex. FAIR ends with the queue.
+ */
+static void unlock_queue(struct marcel_mutex *m, bool parks)
+{
+	uint32_t w = marcel_guard_lock(&m->guard), fair = w & FAIR;
+	struct marcel_waiter *first;
+	struct marcel_thread *t;
+
+	if (!(w & QUEUED) || w & CHOSEN) {
+		marcel_guard_unlock(&m->guard, w & ~LOCKED);
+		return;
+	}
+	first = marcel_waitq_take(&m->queue);
+	t = first->thread;
+	if (marcel_waitq_is_empty(&m->queue))
+		w &= ~(QUEUED | FAIR);
+	if (fair || (parks && !marcel_thread_has(t, MARCEL_F_FOREIGN))) {
+		first->granted = true;
+		store_relaxed(&m->owner, t);
+	} else {
+		first->chosen = true;
+		w = (w & ~LOCKED) | CHOSEN;
+	}
+	marcel_guard_unlock(&m->guard, w); /* order(mutex): the section */
+	marcel_wake(t);
+}
+
+/* LOCKED is set, and all that the kind asks for has been seen to. */
+static void release(struct marcel_mutex *m, bool parks)
+{
+	uint32_t w = load_relaxed(&m->guard.word);
+
+	while (!(w & MARCEL_GUARDED) && (!(w & QUEUED) || w & CHOSEN))
+		/* order(mutex): the section */
+		if (cas_weak_release(&m->guard.word, &w, w & ~LOCKED))
+			return;
+	unlock_queue(m, parks);
+}
+
+int marcel_mutex_check_held(struct marcel_mutex *m, struct marcel_thread *self)
+{
+	uint32_t w = load_relaxed(&m->guard.word);
+
+	if (!(w & LOCKED) || (w & KIND && load_relaxed(&m->owner) != self))
+		return EPERM;
+	return 0;
+}
+
+static BASE_NOINLINE int unlock_slow(struct marcel_mutex *m)
+{
+	if (marcel_mutex_check_held(m, marcel_thread_self()) != 0)
+		return EPERM;
+	if (m->count > 0) {
+		m->count--;
+		return 0;
+	}
+	store_relaxed(&m->owner, NULL);
+	release(m, false);
+	return 0;
+}
+
+BASE_PUBLIC int marcel_mutex_unlock(marcel_mutex_t *mutex)
+{
+	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
+	uint32_t held = LOCKED;
+
+	/* order(mutex): the section */
+	if (likely(cas_release(&m->guard.word, &held, 0)))
+		return 0;
+	return unlock_slow(m);
+}
+
+int marcel_mutex_unlock_to_park(struct marcel_mutex *m,
+				struct marcel_thread *self, uint32_t *out)
+{
+	int err = marcel_mutex_check_held(m, self);
+
+	if (err != 0)
+		return err;
+	*out = m->count;
+	m->count = 0;
+	store_relaxed(&m->owner, NULL);
+	release(m, true);
+	return 0;
+}
+
+void marcel_mutex_relock(struct marcel_mutex *m, struct marcel_waiter *me,
+			 uint32_t count)
+{
+	if (!me->granted)
+		acquire(m, me);
+	m->count = count;
+}
+
+void marcel_mutex_requeue(struct marcel_mutex *m, struct marcel_waiter *w)
+{
+	struct marcel_thread *t = w->thread;
+	uint32_t word = marcel_guard_lock(&m->guard);
+
+	if (word & (LOCKED | CHOSEN)) {
+		marcel_waitq_push(&m->queue, w);
+		marcel_guard_unlock(&m->guard, word | QUEUED);
+		return;
+	}
+	w->chosen = true;
+	marcel_guard_unlock(&m->guard, word | CHOSEN);
+	marcel_wake(t);
+}
+
+BASE_PUBLIC int marcel_mutex_init(marcel_mutex_t *mutex,
+				  const marcel_mutexattr_t *attr)
+{
+	static const uint32_t kinds[] = {
+		[MARCEL_MUTEX_NORMAL] = 0,
+		[MARCEL_MUTEX_RECURSIVE] = RECURSIVE,
+		[MARCEL_MUTEX_ERRORCHECK] = ERRORCHECK,
+	};
+	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
+	int type = MARCEL_MUTEX_DEFAULT;
+
+	if (attr != NULL && marcel_mutexattr_gettype(attr, &type) != 0)
+		return EINVAL;
+	*mutex = (marcel_mutex_t)MARCEL_MUTEX_INITIALIZER;
+	store_relaxed(&m->guard.word, kinds[type]);
+	return 0;
+}
+
+BASE_PUBLIC int marcel_mutex_destroy(marcel_mutex_t *mutex)
+{
+	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
+
+	/* order(mutex): the last section ends before the memory goes */
+	return load_acquire(&m->guard.word) & ~KIND ? EBUSY : 0;
+}
+
+/* words[0]: the type; words[1]: whether it was initialised. */
+enum { ATTR_VALID = 0x6d757478 };
+
+BASE_PUBLIC int marcel_mutexattr_init(marcel_mutexattr_t *attr)
+{
+	attr->marcel_words[0] = MARCEL_MUTEX_DEFAULT;
+	attr->marcel_words[1] = ATTR_VALID;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_mutexattr_destroy(marcel_mutexattr_t *attr)
+{
+	attr->marcel_words[1] = 0;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_mutexattr_settype(marcel_mutexattr_t *attr, int type)
+{
+	if (attr->marcel_words[1] != ATTR_VALID)
+		return EINVAL;
+	if (type < MARCEL_MUTEX_NORMAL || type > MARCEL_MUTEX_ERRORCHECK)
+		return EINVAL;
+	attr->marcel_words[0] = (uint64_t)type;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_mutexattr_gettype(const marcel_mutexattr_t *attr,
+					 int *out)
+{
+	if (attr->marcel_words[1] != ATTR_VALID)
+		return EINVAL;
+	*out = (int)attr->marcel_words[0];
+	return 0;
+}

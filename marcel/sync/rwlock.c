@@ -1,0 +1,208 @@
+/*
+ * Read-write locks. One word:
+ *
+ *	31 ........... 3 |   2    |   1    |    0
+ *	    readers      | QUEUED | WRITER | GUARDED
+ *
+ * Without waiters every operation is one compare-and-swap. QUEUED keeps new
+ * readers and writers out, so a writer that waits gets its turn. Who frees a
+ * lock that somebody waits for gives it to the first waiter, and with a reader
+ * to all readers up to the next writer, in one step with its own unlock: the
+ * last access to the lock. Then it wakes them.
+ */
+#include <marcel/sync.h>
+
+#include <errno.h>
+
+#include <marcel/wait.h>
+#include "../sched/vp.h"
+#include "guard.h"
+#include "waitq.h"
+
+#define WRITER ((uint32_t)2)
+#define QUEUED ((uint32_t)4)
+#define READER ((uint32_t)8) /* one of them */
+
+#define HELD (~(MARCEL_GUARDED | QUEUED)) /* by anybody */
+
+struct rwlock {
+	/* l: guard    a: atomic, pair named */
+	struct marcel_guard guard; /* a: order(rwlock) */
+	/* a: relaxed; exact for who asks "is it me" */
+	ATOMIC(struct marcel_thread *) owner;
+	struct marcel_waitq queue; /* l: */
+} BASE_MAY_ALIAS;
+
+_Static_assert(sizeof(struct rwlock) <= sizeof(marcel_rwlock_t),
+	       "a read-write lock fits its public words");
+
+BASE_PUBLIC int marcel_rwlock_init(marcel_rwlock_t *lock, const void *attr)
+{
+	if (attr != NULL)
+		return EINVAL;
+	*lock = (marcel_rwlock_t)MARCEL_RWLOCK_INITIALIZER;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_rwlock_destroy(marcel_rwlock_t *lock)
+{
+	struct rwlock *l = (struct rwlock *)lock;
+
+	/* order(rwlock): the last section ends before the memory goes */
+	return load_acquire(&l->guard.word) != 0 ? EBUSY : 0;
+}
+
+/* Whether who asks for it may have it, given the word without the guard. */
+static bool is_open(uint32_t w, bool writer)
+{
+	return !(w & (writer ? HELD | QUEUED : WRITER | QUEUED));
+}
+
+/*
+ * Try without the guard. 0, EBUSY: somebody holds it or waits, or the guard is
+ * held (*seen says), EAGAIN: too many readers.
+ */
+static int try_lock(struct rwlock *l, bool writer, uint32_t *seen)
+{
+	uint32_t w = load_relaxed(&l->guard.word);
+
+	while (!(w & MARCEL_GUARDED) && is_open(w, writer)) {
+		if (unlikely(!writer && w + READER < w))
+			return EAGAIN;
+		/* order(rwlock), the taker's end */
+		if (cas_weak_acquire(&l->guard.word, &w,
+				     w + (writer ? WRITER : READER))) {
+			if (writer)
+				store_relaxed(&l->owner, marcel_thread_self());
+			return 0;
+		}
+	}
+	*seen = w;
+	return EBUSY;
+}
+
+static BASE_NOINLINE int lock_slow(struct rwlock *l, bool writer)
+{
+	struct marcel_thread *self = marcel_thread_self();
+	struct marcel_waiter me = { .thread = self, .writer = writer };
+	uint32_t w;
+
+	if (load_relaxed(&l->owner) == self)
+		return EDEADLK;
+	w = marcel_guard_lock(&l->guard);
+	if (is_open(w, writer)) {
+		if (unlikely(!writer && w + READER < w)) {
+			marcel_guard_unlock(&l->guard, w);
+			return EAGAIN;
+		}
+		if (writer)
+			store_relaxed(&l->owner, self);
+		marcel_guard_unlock(&l->guard, w + (writer ? WRITER : READER));
+		return 0;
+	}
+	marcel_waitq_push(&l->queue, &me);
+	marcel_guard_unlock(&l->guard, w | QUEUED);
+	marcel_thread_waits(self, writer ? "write lock" : "read lock");
+	marcel_park(NULL, NULL);
+	return 0;
+}
+
+static int lock(struct rwlock *l, bool writer)
+{
+	uint32_t seen;
+	int err = try_lock(l, writer, &seen);
+
+	return likely(err != EBUSY) ? err : lock_slow(l, writer);
+}
+
+static int trylock(struct rwlock *l, bool writer)
+{
+	uint32_t seen = 0;
+	unsigned turn = 0;
+	int err;
+
+	while ((err = try_lock(l, writer, &seen)) == EBUSY &&
+	       seen & MARCEL_GUARDED)
+		marcel_guard_pause(&turn);
+	return err;
+}
+
+BASE_PUBLIC int marcel_rwlock_rdlock(marcel_rwlock_t *lock_)
+{
+	return lock((struct rwlock *)lock_, false);
+}
+
+BASE_PUBLIC int marcel_rwlock_tryrdlock(marcel_rwlock_t *lock_)
+{
+	return trylock((struct rwlock *)lock_, false);
+}
+
+BASE_PUBLIC int marcel_rwlock_wrlock(marcel_rwlock_t *lock_)
+{
+	return lock((struct rwlock *)lock_, true);
+}
+
+BASE_PUBLIC int marcel_rwlock_trywrlock(marcel_rwlock_t *lock_)
+{
+	return trylock((struct rwlock *)lock_, true);
+}
+
+/*
+ * With the guard held and the lock free: give it to who waits first. The word
+ * becomes *w; the result is the chain of those to wake.
+ */
+static struct marcel_waiter *grant(struct rwlock *l, uint32_t *w)
+{
+	struct marcel_waiter *chain = NULL, **end = &chain, *first;
+
+	while (!marcel_waitq_is_empty(&l->queue)) {
+		first = marcel_waitq_first(&l->queue);
+		if (first->writer && *w & HELD)
+			break;
+		marcel_waitq_remove(&l->queue, first);
+		*w += first->writer ? WRITER : READER;
+		*end = first;
+		end = &first->next;
+		if (first->writer) {
+			store_relaxed(&l->owner, first->thread);
+			break;
+		}
+	}
+	*end = NULL;
+	if (marcel_waitq_is_empty(&l->queue))
+		*w &= ~QUEUED;
+	return chain;
+}
+
+static BASE_NOINLINE void unlock_queue(struct rwlock *l, uint32_t mine)
+{
+	uint32_t w = marcel_guard_lock(&l->guard) - mine;
+	struct marcel_waiter *chain = NULL;
+
+	if (!(w & HELD))
+		chain = grant(l, &w);
+	marcel_guard_unlock(&l->guard, w); /* order(rwlock): the section */
+	marcel_waitq_wake(chain);
+}
+
+/* EPERM: nobody holds it, or a writer that is not the caller. */
+BASE_PUBLIC int marcel_rwlock_unlock(marcel_rwlock_t *lock_)
+{
+	struct rwlock *l = (struct rwlock *)lock_;
+	uint32_t w = load_relaxed(&l->guard.word);
+	uint32_t mine = w & WRITER ? WRITER : READER;
+
+	if (mine == WRITER) {
+		if (load_relaxed(&l->owner) != marcel_thread_self())
+			return EPERM;
+		store_relaxed(&l->owner, NULL);
+	} else if (w < READER) {
+		return EPERM;
+	}
+	while (!(w & MARCEL_GUARDED) && (!(w & QUEUED) || w >= 2 * READER))
+		/* order(rwlock): the section */
+		if (cas_weak_release(&l->guard.word, &w, w - mine))
+			return 0;
+	unlock_queue(l, mine);
+	return 0;
+}

@@ -1,0 +1,131 @@
+/*
+ * Counting semaphores.
+ *
+ * `value` is the count while it is positive and minus the number of waiters
+ * while it is negative; so post and wait are one compare-and-swap each when
+ * nobody waits. A post that finds it negative owes one waiter its unit: it
+ * takes the first out of the queue, or, if that one has been counted but is not
+ * in the queue yet, leaves a token, which the waiter finds there.
+ *
+ * A post that owes touches the semaphore after it changed `value`. That is
+ * safe: each such post frees exactly one waiter, after its last access, so the
+ * semaphore has waiters until the last of these posts has done with it.
+ */
+#include <marcel/sync.h>
+
+#include <errno.h>
+#include <limits.h>
+
+#include <marcel/wait.h>
+#include "../sched/vp.h"
+#include "guard.h"
+#include "waitq.h"
+
+struct sem {
+	/* l: guard    a: atomic, pair named */
+	ATOMIC(int64_t) value;     /* a: order(sem) */
+	struct marcel_guard guard; /* a: no bits of its own */
+	uint32_t tokens;           /* l: */
+	struct marcel_waitq queue; /* l: */
+} BASE_MAY_ALIAS;
+
+_Static_assert(sizeof(struct sem) <= sizeof(marcel_sem_t),
+	       "a semaphore fits its public words");
+
+BASE_PUBLIC int marcel_sem_init(marcel_sem_t *sem, int pshared, unsigned value)
+{
+	struct sem *s = (struct sem *)sem;
+
+	if (pshared != 0)
+		return ENOTSUP;
+	if (value > INT32_MAX)
+		return EINVAL;
+	*sem = (marcel_sem_t){ { 0 } };
+	store_relaxed(&s->value, value);
+	return 0;
+}
+
+BASE_PUBLIC int marcel_sem_destroy(marcel_sem_t *sem)
+{
+	struct sem *s = (struct sem *)sem;
+
+	/* order(sem): the last post ends before the memory goes */
+	return load_acquire(&s->value) < 0 ? EBUSY : 0;
+}
+
+BASE_PUBLIC int marcel_sem_trywait(marcel_sem_t *sem)
+{
+	struct sem *s = (struct sem *)sem;
+	int64_t v = load_relaxed(&s->value);
+
+	while (v > 0)
+		/* order(sem): what was done before the post */
+		if (cas_weak_acquire(&s->value, &v, v - 1))
+			return 0;
+	return EAGAIN;
+}
+
+/* Counted as a waiter: take the token that a post left, or wait for one. */
+static void wait_slow(struct sem *s)
+{
+	struct marcel_waiter me = { .thread = marcel_thread_self() };
+
+	marcel_guard_lock(&s->guard);
+	if (s->tokens > 0) {
+		s->tokens--;
+		marcel_guard_unlock(&s->guard, 0);
+		return;
+	}
+	marcel_waitq_push(&s->queue, &me);
+	marcel_guard_unlock(&s->guard, 0);
+	marcel_thread_waits(me.thread, "semaphore");
+	marcel_park(NULL, NULL);
+}
+
+BASE_PUBLIC int marcel_sem_wait(marcel_sem_t *sem)
+{
+	struct sem *s = (struct sem *)sem;
+
+	/* order(sem): what was done before the post */
+	if (unlikely(fetch_sub_acq_rel(&s->value, 1) <= 0))
+		wait_slow(s);
+	return 0;
+}
+
+/* A waiter has been counted, and no other post frees it. */
+static void post_owed(struct sem *s)
+{
+	struct marcel_thread *t;
+
+	marcel_guard_lock(&s->guard);
+	if (marcel_waitq_is_empty(&s->queue)) {
+		s->tokens++;
+		marcel_guard_unlock(&s->guard, 0);
+		return;
+	}
+	t = marcel_waitq_take(&s->queue)->thread;
+	marcel_guard_unlock(&s->guard, 0);
+	marcel_wake(t);
+}
+
+BASE_PUBLIC int marcel_sem_post(marcel_sem_t *sem)
+{
+	struct sem *s = (struct sem *)sem;
+	int64_t v = load_relaxed(&s->value);
+
+	do
+		if (unlikely(v >= INT32_MAX))
+			return EOVERFLOW;
+	while (!cas_weak_release(&s->value, &v, v + 1)); /* order(sem): all */
+	if (unlikely(v < 0))
+		post_owed(s);
+	return 0;
+}
+
+BASE_PUBLIC int marcel_sem_getvalue(marcel_sem_t *sem, int *out)
+{
+	int64_t v = load_relaxed(&((struct sem *)sem)->value);
+
+	*out = v > 0 ? (int)v : 0;
+	return 0;
+}

@@ -1,0 +1,117 @@
+/* sync/barrier.c */
+#include "crowd.h"
+
+#include <errno.h>
+
+struct rounds {
+	marcel_barrier_t b;
+	int size;
+	int round[CROWD_MAX]; /* plain: the barrier gives the order */
+	ATOMIC(int) serials;
+};
+
+static void go_round(void *arg, int i)
+{
+	struct rounds *r = arg;
+
+	for (int n = 1; n <= ROUNDS; n++) {
+		int got;
+
+		r->round[i] = n;
+		got = marcel_barrier_wait(&r->b);
+		if (got == MARCEL_BARRIER_SERIAL_THREAD)
+			fetch_add_relaxed(&r->serials, 1);
+		else
+			CHECK_INT(got, 0);
+		for (int k = 0; k < r->size; k++)
+			CHECK_INT(r->round[k], n);
+		/* Nobody writes its next round before all have looked. */
+		got = marcel_barrier_wait(&r->b);
+		CHECK(got == 0 || got == MARCEL_BARRIER_SERIAL_THREAD);
+	}
+}
+
+TEST(nobody_passes_before_all_have_come_and_one_is_serial)
+{
+	for (size_t c = 0; c < BASE_ARRAY_LEN(crowds); c++) {
+		struct rounds r = { .size = crowd_size(&crowds[c]) };
+
+		CHECK_INT(marcel_barrier_init(&r.b, NULL, r.size), 0);
+		crowd_run(&crowds[c], go_round, &r);
+		CHECK_INT(load_relaxed(&r.serials), ROUNDS);
+		CHECK_INT(marcel_barrier_destroy(&r.b), 0);
+	}
+}
+
+/* A barrier a round; the serial thread unmaps it at once. */
+struct pages {
+	marcel_barrier_t *page[ROUNDS];
+};
+
+static void unmap_if_serial(void *arg, int i)
+{
+	struct pages *p = arg;
+
+	for (int n = 0; n < ROUNDS; n++)
+		if (marcel_barrier_wait(p->page[n]) ==
+		    MARCEL_BARRIER_SERIAL_THREAD) {
+			CHECK_INT(marcel_barrier_destroy(p->page[n]), 0);
+			page_free(p->page[n]);
+		}
+}
+
+TEST(the_serial_thread_may_unmap_it_at_once)
+{
+	static struct pages p;
+
+	for (size_t c = 0; c < BASE_ARRAY_LEN(crowds); c++) {
+		for (int n = 0; n < ROUNDS; n++) {
+			p.page[n] = page_new();
+			marcel_barrier_init(p.page[n], NULL,
+					    crowd_size(&crowds[c]));
+		}
+		crowd_run(&crowds[c], unmap_if_serial, &p);
+	}
+}
+
+TEST(a_barrier_of_one_never_waits)
+{
+	marcel_barrier_t b;
+
+	CHECK_INT(marcel_barrier_init(&b, NULL, 1), 0);
+	for (int n = 0; n < 3; n++)
+		CHECK_INT(marcel_barrier_wait(&b),
+			  MARCEL_BARRIER_SERIAL_THREAD);
+	CHECK_INT(marcel_barrier_destroy(&b), 0);
+}
+
+static void *wait_once(void *arg)
+{
+	CHECK_INT(marcel_barrier_wait(arg), 0);
+	return NULL;
+}
+
+TEST(a_barrier_with_waiters_is_busy)
+{
+	marcel_barrier_t b;
+	marcel_t t;
+
+	CHECK_INT(marcel_barrier_init(&b, NULL, 2), 0);
+	vps_start(1);
+	CHECK_INT(marcel_create(&t, NULL, wait_once, &b), 0);
+	while (marcel_barrier_destroy(&b) == 0)
+		marcel_yield();
+	CHECK_INT(marcel_barrier_destroy(&b), EBUSY);
+	CHECK_INT(marcel_barrier_wait(&b), MARCEL_BARRIER_SERIAL_THREAD);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	vps_stop();
+}
+
+TEST(arguments_are_checked)
+{
+	marcel_barrier_t b;
+
+	CHECK_INT(marcel_barrier_init(&b, NULL, 0), EINVAL);
+	CHECK_INT(marcel_barrier_init(&b, &b, 1), EINVAL);
+	CHECK_INT(marcel_barrier_init(&b, NULL, ~0u), EAGAIN);
+}

@@ -1,0 +1,210 @@
+/* sync/rwlock.c */
+#include "crowd.h"
+
+#include <errno.h>
+
+struct shared {
+	marcel_rwlock_t l;
+	long value; /* plain: the lock gives exclusion and order */
+	ATOMIC(int) readers, writers;
+};
+
+static void read_or_write(void *arg, int i)
+{
+	struct shared *s = arg;
+
+	for (int n = 0; n < ROUNDS; n++) {
+		if ((n + i) % 4 == 0) {
+			CHECK_INT(marcel_rwlock_wrlock(&s->l), 0);
+			CHECK_INT(fetch_add_relaxed(&s->writers, 1), 0);
+			CHECK_INT(load_relaxed(&s->readers), 0);
+			s->value++;
+			if (n % 3 == 0)
+				marcel_yield();
+			fetch_sub_relaxed(&s->writers, 1);
+		} else {
+			long before;
+
+			CHECK_INT(marcel_rwlock_rdlock(&s->l), 0);
+			fetch_add_relaxed(&s->readers, 1);
+			before = s->value;
+			if (n % 3 == 0)
+				marcel_yield();
+			CHECK_INT(s->value, before);
+			CHECK_INT(load_relaxed(&s->writers), 0);
+			fetch_sub_relaxed(&s->readers, 1);
+		}
+		CHECK_INT(marcel_rwlock_unlock(&s->l), 0);
+	}
+}
+
+TEST(a_writer_is_alone)
+{
+	for (size_t c = 0; c < BASE_ARRAY_LEN(crowds); c++) {
+		struct shared s = { .l = MARCEL_RWLOCK_INITIALIZER };
+
+		crowd_run(&crowds[c], read_or_write, &s);
+		CHECK_INT(s.value, (long)crowd_size(&crowds[c]) * ROUNDS / 4);
+		CHECK_INT(marcel_rwlock_destroy(&s.l), 0);
+	}
+}
+
+/* Threads that lock in the order of their numbers; 'w' or 'r' each. */
+struct line {
+	marcel_rwlock_t l;
+	const char *kinds;
+	ATOMIC(int) come, in;
+	marcel_event_t leave[CROWD_MAX];
+};
+
+static void stand_in_line(void *arg, int i)
+{
+	struct line *x = arg;
+
+	fetch_add_relaxed(&x->come, 1);
+	CHECK_INT(x->kinds[i] == 'w' ? marcel_rwlock_wrlock(&x->l)
+				     : marcel_rwlock_rdlock(&x->l),
+		  0);
+	fetch_add_relaxed(&x->in, 1);
+	marcel_event_wait(&x->leave[i]);
+	CHECK_INT(marcel_rwlock_unlock(&x->l), 0);
+}
+
+static void let_run(void)
+{
+	for (int i = 0; i < 2 * CROWD_MAX; i++)
+		marcel_yield();
+}
+
+TEST(a_waiting_writer_keeps_new_readers_out_and_all_get_their_turn)
+{
+	struct crowd_member m[CROWD_MAX];
+	marcel_t t[CROWD_MAX];
+	struct line x = { .kinds = "rrwrrwr" };
+	static const int in_after[] = { 2, 2, 3, 5, 5, 6, 7 };
+	int n = (int)strlen(x.kinds);
+
+	vps_start(1);
+	for (int i = 0; i < n; i++) {
+		m[i] = (struct crowd_member){ stand_in_line, &x, i };
+		marcel_create(&t[i], NULL, crowd_main, &m[i]);
+		while (load_relaxed(&x.come) <= i)
+			marcel_yield();
+		let_run();
+	}
+	CHECK_INT(load_relaxed(&x.in),
+		  2); /* readers together; the writer waits */
+	CHECK_INT(marcel_rwlock_tryrdlock(&x.l), EBUSY);
+	CHECK_INT(marcel_rwlock_trywrlock(&x.l), EBUSY);
+	CHECK_INT(marcel_rwlock_destroy(&x.l), EBUSY);
+	for (int i = 0; i < n; i++) {
+		CHECK_INT(load_relaxed(&x.in), in_after[i]);
+		marcel_event_set(&x.leave[i]);
+		marcel_join(t[i], NULL);
+		let_run();
+	}
+	CHECK_INT(load_relaxed(&x.in), n);
+	CHECK_INT(marcel_rwlock_destroy(&x.l), 0);
+	vps_stop();
+}
+
+TEST(errors_are_those_of_posix)
+{
+	marcel_rwlock_t l;
+
+	vps_start(1);
+	CHECK_INT(marcel_rwlock_init(&l, &l), EINVAL);
+	CHECK_INT(marcel_rwlock_init(&l, NULL), 0);
+	CHECK_INT(marcel_rwlock_unlock(&l), EPERM);
+	CHECK_INT(marcel_rwlock_wrlock(&l), 0);
+	CHECK_INT(marcel_rwlock_wrlock(&l), EDEADLK);
+	CHECK_INT(marcel_rwlock_rdlock(&l), EDEADLK);
+	CHECK_INT(marcel_rwlock_trywrlock(&l), EBUSY);
+	CHECK_INT(marcel_rwlock_tryrdlock(&l), EBUSY);
+	CHECK_INT(marcel_rwlock_unlock(&l), 0);
+	CHECK_INT(marcel_rwlock_tryrdlock(&l), 0);
+	CHECK_INT(marcel_rwlock_tryrdlock(&l), 0);
+	CHECK_INT(marcel_rwlock_trywrlock(&l), EBUSY);
+	CHECK_INT(marcel_rwlock_destroy(&l), EBUSY);
+	CHECK_INT(marcel_rwlock_unlock(&l), 0);
+	CHECK_INT(marcel_rwlock_unlock(&l), 0);
+	CHECK_INT(marcel_rwlock_destroy(&l), 0);
+	vps_stop();
+}
+
+static void *unlock_of_other(void *arg)
+{
+	CHECK_INT(marcel_rwlock_unlock(arg), EPERM);
+	return NULL;
+}
+
+TEST(only_the_writer_unlocks_what_it_locked)
+{
+	marcel_rwlock_t l = MARCEL_RWLOCK_INITIALIZER;
+	marcel_t t;
+
+	vps_start(1);
+	CHECK_INT(marcel_rwlock_wrlock(&l), 0);
+	CHECK_INT(marcel_create(&t, NULL, unlock_of_other, &l), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK_INT(marcel_rwlock_unlock(&l), 0);
+	vps_stop();
+}
+
+TEST(too_many_readers_is_eagain)
+{
+	marcel_rwlock_t l = MARCEL_RWLOCK_INITIALIZER;
+
+	vps_start(1);
+	memset(&l, 0xf8, 1);
+	memset((char *)&l + 1, 0xff, 3); /* the word's count of readers */
+	CHECK_INT(marcel_rwlock_rdlock(&l), EAGAIN);
+	CHECK_INT(marcel_rwlock_tryrdlock(&l), EAGAIN);
+	CHECK_INT(marcel_rwlock_unlock(&l), 0);
+	CHECK_INT(marcel_rwlock_rdlock(&l), 0);
+	vps_stop();
+}
+
+/* Everybody drops its reference as a writer, some after having read. */
+struct counted {
+	marcel_rwlock_t l;
+	int references;
+};
+
+struct pages {
+	struct counted *page[ROUNDS];
+};
+
+static void drop_references(void *arg, int i)
+{
+	struct pages *p = arg;
+
+	for (int n = 0; n < ROUNDS; n++) {
+		struct counted *c = p->page[n];
+		bool last;
+
+		if ((n + i) % 2) {
+			marcel_rwlock_rdlock(&c->l);
+			marcel_yield();
+			marcel_rwlock_unlock(&c->l);
+		}
+		marcel_rwlock_wrlock(&c->l);
+		last = --c->references == 0;
+		marcel_rwlock_unlock(&c->l);
+		if (last)
+			page_free(c);
+	}
+}
+
+TEST(unlock_touches_nothing_after_it_let_the_next_in)
+{
+	static struct pages p;
+
+	for (size_t c = 0; c < BASE_ARRAY_LEN(crowds); c++) {
+		for (int n = 0; n < ROUNDS; n++) {
+			p.page[n] = page_new();
+			p.page[n]->references = crowd_size(&crowds[c]);
+		}
+		crowd_run(&crowds[c], drop_references, &p);
+	}
+}
