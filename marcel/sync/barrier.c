@@ -68,8 +68,7 @@ BASE_PUBLIC int marcel_barrier_destroy(marcel_barrier_t *barrier)
 {
 	struct barrier *b = (struct barrier *)barrier;
 
-	/* order(barrier): the last round ends before the memory goes */
-	return load_acquire(&b->word) != 0 ? EBUSY : 0;
+	return load_relaxed(&b->word) != 0 ? EBUSY : 0;
 }
 
 BASE_PUBLIC int marcel_barrier_wait(marcel_barrier_t *barrier)
@@ -84,7 +83,7 @@ BASE_PUBLIC int marcel_barrier_wait(marcel_barrier_t *barrier)
 	while ((w & COUNT_MASK) + 1 < count) {
 		me.next = top(w);
 		/* order(barrier): the record; what was done before */
-		if (cas_weak_acq_rel(&b->word, &w,
+		if (cas_weak_release(&b->word, &w,
 				     pack(&me, (w & COUNT_MASK) + 1))) {
 			marcel_thread_waits(me.thread, "barrier");
 			marcel_park(NULL, NULL);
@@ -96,6 +95,6 @@ BASE_PUBLIC int marcel_barrier_wait(marcel_barrier_t *barrier)
 	 * order(barrier): the records, what all of them did
 	 */
 	if (count > 1)
-		marcel_waitq_wake(top(xchg_acq_rel(&b->word, 0)));
+		marcel_waitq_wake(top(xchg_acquire(&b->word, 0)));
 	return MARCEL_BARRIER_SERIAL_THREAD;
 }

@@ -41,8 +41,7 @@ BASE_PUBLIC int marcel_cond_destroy(marcel_cond_t *cond)
 {
 	struct cond *c = (struct cond *)cond;
 
-	/* order(guard): the last to touch it ends before the memory goes */
-	return load_acquire(&c->guard.word) != 0 ? EBUSY : 0;
+	return load_relaxed(&c->guard.word) != 0 ? EBUSY : 0;
 }
 
 BASE_PUBLIC int marcel_cond_wait(marcel_cond_t *cond, marcel_mutex_t *mutex)

@@ -119,7 +119,7 @@ static int detach(marcel_event_t *const events[], size_t n, uintptr_t who,
 
 		/* order(event): what was done before the set */
 		if (events[i] == NULL ||
-		    cas_acq_rel(&((struct event *)events[i])->word, &seen, 0))
+		    cas_acquire(&((struct event *)events[i])->word, &seen, 0))
 			continue;
 		base_check(seen == SET);
 		*first = i;
@@ -159,7 +159,7 @@ BASE_PUBLIC size_t marcel_event_wait_any(marcel_event_t *const events[],
 	if (!parked)
 		marcel_park(NULL, NULL);
 	/* order(group): all setters have read it */
-	if (fetch_add_acq_rel(&g.left, fired - 1) + fired - 1 != 0)
+	if (fetch_add_acquire(&g.left, fired - 1) + fired - 1 != 0)
 		marcel_park(NULL, NULL);
 	return found;
 }

@@ -325,8 +325,7 @@ BASE_PUBLIC int marcel_mutex_destroy(marcel_mutex_t *mutex)
 {
 	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
 
-	/* order(mutex): the last section ends before the memory goes */
-	return load_acquire(&m->guard.word) & ~KIND ? EBUSY : 0;
+	return load_relaxed(&m->guard.word) & ~KIND ? EBUSY : 0;
 }
 
 /* words[0]: the type; words[1]: whether it was initialised. */

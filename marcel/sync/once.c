@@ -26,6 +26,7 @@ static BASE_NOINLINE int once_slow(struct once *o, void (*fn)(void))
 	uintptr_t w = 0;
 	struct marcel_waiter me;
 
+	/* order(once): what fn did, if it has just ended */
 	if (cas_acquire(&o->word, &w, RUNNING)) {
 		fn();
 		/* order(once): what fn did; the records */

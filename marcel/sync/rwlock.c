@@ -48,8 +48,7 @@ BASE_PUBLIC int marcel_rwlock_destroy(marcel_rwlock_t *lock)
 {
 	struct rwlock *l = (struct rwlock *)lock;
 
-	/* order(rwlock): the last section ends before the memory goes */
-	return load_acquire(&l->guard.word) != 0 ? EBUSY : 0;
+	return load_relaxed(&l->guard.word) != 0 ? EBUSY : 0;
 }
 
 /* Whether who asks for it may have it, given the word without the guard. */

@@ -49,8 +49,7 @@ BASE_PUBLIC int marcel_sem_destroy(marcel_sem_t *sem)
 {
 	struct sem *s = (struct sem *)sem;
 
-	/* order(sem): the last post ends before the memory goes */
-	return load_acquire(&s->value) < 0 ? EBUSY : 0;
+	return load_relaxed(&s->value) < 0 ? EBUSY : 0;
 }
 
 BASE_PUBLIC int marcel_sem_trywait(marcel_sem_t *sem)
@@ -87,7 +86,7 @@ BASE_PUBLIC int marcel_sem_wait(marcel_sem_t *sem)
 	struct sem *s = (struct sem *)sem;
 
 	/* order(sem): what was done before the post */
-	if (unlikely(fetch_sub_acq_rel(&s->value, 1) <= 0))
+	if (unlikely(fetch_add_acquire(&s->value, -1) <= 0))
 		wait_slow(s);
 	return 0;
 }
