@@ -112,11 +112,17 @@ BASE_PUBLIC int marcel_hook_remove(enum marcel_hook_point point,
 	return 0;
 }
 
+/*
+ * A searcher sees work that all VPs see. Work of a level below the machine it
+ * may not see, so there its searching does not count.
+ */
 BASE_PUBLIC void marcel_kick(struct marcel_level *level)
 {
 	struct marcel_sched *s = &marcel_sched;
+	uint64_t w = load_seq(&s->idle.word); /* order(idle) */
 
-	if (!marcel_idle_wanted(&s->idle))
+	if (likely(marcel_idle_sleepers(w) == 0) ||
+	    (level->parent == NULL && marcel_idle_searchers(w) != 0))
 		return;
 	for (int i = 0; i < s->nvp; i++)
 		if (marcel_vpset_has(&level->vps, i) &&

@@ -40,10 +40,15 @@ enum {
 	SPINS_PER_LOOK = 20,       /* cpu_relax() between two looks */
 };
 
-/* Found while searching: the last searcher wakes the next for more. */
+/*
+ * Found while searching: the last searcher wakes the next for more, which may
+ * also be work for hooks that was kicked while we were the only searcher.
+ */
 static void found(struct marcel_vp *vp)
 {
-	if (marcel_idle_found(&marcel_sched.idle) && marcel_runq_look_shared())
+	if (marcel_idle_found(&marcel_sched.idle) &&
+	    (marcel_runq_look_shared() ||
+	     marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING))
 		marcel_runq_wake_one(vp);
 }
 
