@@ -257,10 +257,9 @@ def forward(api, f):
 
     for a, b in zip(f.params, target.params):
         if narrowed(a, b):
-            before.append('\t%s wide_%s = 0;' % (b.type[:-2], a.name))
-            if a.name in INOUT:
-                before += ['\tif (%s)' % a.name,
-                           '\t\twide_%s = *%s;' % (a.name, a.name)]
+            old = '%s ? *%s : 0' % (a.name, a.name)
+            before.append('\t%s wide_%s = %s;' % (
+                b.type[:-2], a.name, old if a.name in INOUT else '0'))
             args.append('%s ? &wide_%s : 0' % (a.name, a.name))
             after.append(a.name)
         elif is_array(b) and 'struct madmpi_array ' + b.name in \

@@ -1,0 +1,142 @@
+/*
+ * MPI_Alltoall, MPI_Alltoallv.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bodies.h"
+#include "coll/coll.h"
+#include "pt2pt/message.h"
+
+/*
+ * Pairwise: in step k everybody sends to rank + k and receives from rank - k,
+ * so that no process is sent to by many at once.
+ */
+static void pairwise(struct madmpi_coll *c, const struct madmpi_parts *s,
+		     const struct madmpi_parts *r)
+{
+	int to, from;
+
+	for (int step = 1; step < c->size; step++) {
+		to = (c->rank + step) % c->size;
+		from = (c->rank - step + c->size) % c->size;
+		madmpi_coll_exchange(
+			c, madmpi_parts_at(s, to), madmpi_parts_count(s, to),
+			s->type, to, madmpi_parts_at(r, from),
+			madmpi_parts_count(r, from), r->type, from);
+	}
+	madmpi_copy_bytes(madmpi_parts_at(s, c->rank),
+			  madmpi_parts_count(s, c->rank), s->type,
+			  madmpi_parts_at(r, c->rank),
+			  madmpi_parts_count(r, c->rank), r->type);
+}
+
+/* In place: swap with one after the other, through one packed part. */
+static void in_place(struct madmpi_coll *c, const struct madmpi_parts *r)
+{
+	struct madmpi_type *byte = madmpi_type_of(MPI_BYTE);
+	MPI_Count bytes, most = 0;
+	char *tmp;
+
+	for (int i = 0; i < c->size; i++) {
+		bytes = madmpi_parts_count(r, i) * r->type->size;
+		most = bytes > most ? bytes : most;
+	}
+	tmp = malloc((size_t)most + 1);
+	if (tmp == NULL) {
+		madmpi_coll_fail(c, -ENOMEM);
+		return;
+	}
+	/* Partners find each other by (i - rank) mod size: a round each. */
+	for (int round = 0; round < c->size; round++) {
+		int peer = (round - c->rank + c->size) % c->size;
+		MPI_Count n = madmpi_parts_count(r, peer);
+
+		if (peer == c->rank || n * r->type->size == 0)
+			continue;
+		madmpi_pack_bytes(madmpi_parts_at(r, peer), n, r->type, tmp);
+		madmpi_coll_exchange(c, tmp, n * r->type->size, byte, peer,
+				     madmpi_parts_at(r, peer), n, r->type,
+				     peer);
+	}
+	free(tmp);
+}
+
+static int run(const char *fn, struct madmpi_comm *mc,
+	       const struct madmpi_parts *s, const struct madmpi_parts *r)
+{
+	struct madmpi_coll c;
+	int rc;
+
+	if (s->base != MPI_IN_PLACE) {
+		rc = madmpi_check_own(fn, mc, madmpi_parts_count(s, mc->rank),
+				      s->type, madmpi_parts_count(r, mc->rank),
+				      r->type);
+		if (rc != MPI_SUCCESS)
+			return rc;
+	}
+	madmpi_coll_begin(&c, fn, mc);
+	if (s->base == MPI_IN_PLACE)
+		in_place(&c, r);
+	else
+		pairwise(&c, s, r);
+	return madmpi_coll_end(&c);
+}
+
+/* MPI_Alltoall, MPI_Alltoall_c */
+int madmpi_alltoall(const void *sendbuf, MPI_Count sendcount,
+		    MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+		    MPI_Datatype recvtype, MPI_Comm comm)
+{
+	const char *fn = "MPI_Alltoall";
+	struct madmpi_parts s = { .base = (void *)sendbuf, .count = sendcount };
+	struct madmpi_parts r = { .base = recvbuf, .count = recvcount };
+	struct madmpi_type *st = NULL, *rt;
+	struct madmpi_comm *mc;
+	int rc = madmpi_check_comm(fn, comm, &mc);
+
+	if (rc == MPI_SUCCESS && sendbuf != MPI_IN_PLACE)
+		rc = madmpi_check_data(fn, mc, sendbuf, sendcount, sendtype,
+				       &st);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_data(fn, mc, recvbuf, recvcount, recvtype,
+				       &rt);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_alias(fn, mc, sendbuf, recvbuf, recvcount);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	s.type = st;
+	r.type = rt;
+	return run(fn, mc, &s, &r);
+}
+
+/* MPI_Alltoallv, MPI_Alltoallv_c */
+int madmpi_alltoallv(const void *sendbuf, struct madmpi_array sendcounts,
+		     struct madmpi_array sdispls, MPI_Datatype sendtype,
+		     void *recvbuf, struct madmpi_array recvcounts,
+		     struct madmpi_array rdispls, MPI_Datatype recvtype,
+		     MPI_Comm comm)
+{
+	const char *fn = "MPI_Alltoallv";
+	struct madmpi_parts s = { .base = (void *)sendbuf,
+				  .counts = sendcounts,
+				  .displs = sdispls };
+	struct madmpi_parts r = { .base = recvbuf,
+				  .counts = recvcounts,
+				  .displs = rdispls };
+	struct madmpi_type *st = NULL, *rt;
+	struct madmpi_comm *mc;
+	int rc = madmpi_check_comm(fn, comm, &mc);
+
+	if (rc == MPI_SUCCESS && sendbuf != MPI_IN_PLACE)
+		rc = madmpi_check_parts(fn, mc, sendbuf, sendcounts, sdispls,
+					sendtype, &st);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_parts(fn, mc, recvbuf, recvcounts, rdispls,
+					recvtype, &rt);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	s.type = st;
+	r.type = rt;
+	return run(fn, mc, &s, &r);
+}

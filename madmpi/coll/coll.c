@@ -1,0 +1,286 @@
+/*
+ * The steps of collective operations, and the checks they share.
+ */
+#include "coll/coll.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pt2pt/message.h"
+
+void madmpi_coll_begin(struct madmpi_coll *c, const char *function,
+		       struct madmpi_comm *comm)
+{
+	c->function = function;
+	c->comm = comm;
+	c->rank = comm->rank;
+	c->size = comm->size;
+	c->tag = comm->collectives++;
+	c->error = 0;
+}
+
+void madmpi_coll_fail(struct madmpi_coll *c, int error)
+{
+	if (c->error == 0)
+		c->error = error;
+}
+
+int madmpi_coll_end(struct madmpi_coll *c)
+{
+	if (likely(c->error == 0))
+		return MPI_SUCCESS;
+	if (c->error == -EMSGSIZE)
+		return madmpi_error(c->comm, MPI_ERR_TRUNCATE, c->function,
+				    "a process sent more data than this one "
+				    "expects");
+	return madmpi_error_errno(c->comm, c->error, c->function,
+				  "a step of the operation failed");
+}
+
+void madmpi_coll_isend_data(struct madmpi_coll *c, struct madmpi_flight *f,
+			    const struct nm_data *d, int peer)
+{
+	int rc = nm_sr_isend(c->comm->coll, c->comm->gate[peer], c->tag, d, 0,
+			     &f->nm);
+
+	f->is_active = rc == 0;
+	if (unlikely(rc < 0))
+		madmpi_coll_fail(c, rc);
+}
+
+void madmpi_coll_irecv_data(struct madmpi_coll *c, struct madmpi_flight *f,
+			    const struct nm_data *d, int peer)
+{
+	int rc = nm_sr_irecv(c->comm->coll, c->comm->gate[peer], c->tag,
+			     NM_TAG_EXACT, d, &f->nm);
+
+	f->is_active = rc == 0;
+	if (unlikely(rc < 0))
+		madmpi_coll_fail(c, rc);
+}
+
+void madmpi_coll_isend(struct madmpi_coll *c, struct madmpi_flight *f,
+		       const void *buf, MPI_Count count,
+		       const struct madmpi_type *t, int peer)
+{
+	struct nm_data d = madmpi_layout_data(&f->layout, buf, count, t);
+
+	madmpi_coll_isend_data(c, f, &d, peer);
+}
+
+void madmpi_coll_irecv(struct madmpi_coll *c, struct madmpi_flight *f,
+		       void *buf, MPI_Count count, const struct madmpi_type *t,
+		       int peer)
+{
+	struct nm_data d = madmpi_layout_data(&f->layout, buf, count, t);
+
+	madmpi_coll_irecv_data(c, f, &d, peer);
+}
+
+void madmpi_coll_wait(struct madmpi_coll *c, struct madmpi_flight *f)
+{
+	struct nm_sr_status st;
+
+	if (!f->is_active)
+		return;
+	nm_sr_wait(&f->nm);
+	nm_sr_status(&f->nm, &st);
+	f->is_active = false;
+	if (unlikely(st.error != 0))
+		madmpi_coll_fail(c, st.error);
+}
+
+void madmpi_coll_send(struct madmpi_coll *c, const void *buf, MPI_Count count,
+		      const struct madmpi_type *t, int peer)
+{
+	struct madmpi_flight f;
+
+	madmpi_coll_isend(c, &f, buf, count, t, peer);
+	madmpi_coll_wait(c, &f);
+}
+
+void madmpi_coll_recv(struct madmpi_coll *c, void *buf, MPI_Count count,
+		      const struct madmpi_type *t, int peer)
+{
+	struct madmpi_flight f;
+
+	madmpi_coll_irecv(c, &f, buf, count, t, peer);
+	madmpi_coll_wait(c, &f);
+}
+
+void madmpi_coll_exchange(struct madmpi_coll *c, const void *sbuf,
+			  MPI_Count scount, const struct madmpi_type *st,
+			  int to, void *rbuf, MPI_Count rcount,
+			  const struct madmpi_type *rt, int from)
+{
+	struct madmpi_flight s, r;
+
+	madmpi_coll_irecv(c, &r, rbuf, rcount, rt, from);
+	madmpi_coll_isend(c, &s, sbuf, scount, st, to);
+	madmpi_coll_wait(c, &s);
+	madmpi_coll_wait(c, &r);
+}
+
+int madmpi_window_init(struct madmpi_window *w, struct madmpi_coll *c)
+{
+	w->coll = c;
+	w->next = 0;
+	w->flight = malloc(MADMPI_WINDOW * sizeof(*w->flight));
+	if (w->flight == NULL)
+		return -ENOMEM;
+	for (int i = 0; i < MADMPI_WINDOW; i++)
+		w->flight[i].is_active = false;
+	return 0;
+}
+
+struct madmpi_flight *madmpi_window_next(struct madmpi_window *w)
+{
+	struct madmpi_flight *f = &w->flight[w->next++ % MADMPI_WINDOW];
+
+	madmpi_coll_wait(w->coll, f);
+	return f;
+}
+
+void madmpi_window_exit(struct madmpi_window *w)
+{
+	for (int i = 0; i < MADMPI_WINDOW; i++)
+		madmpi_coll_wait(w->coll, &w->flight[i]);
+	free(w->flight);
+}
+
+/* The lowest byte of count elements, seen from the buffer's address. */
+static MPI_Count lowest(const struct madmpi_type *t, MPI_Count count)
+{
+	MPI_Count span = madmpi_type_extent(t) * (count - 1);
+
+	return t->true_lb + (span < 0 ? span : 0);
+}
+
+void *madmpi_coll_alloc(const struct madmpi_type *t, MPI_Count count)
+{
+	MPI_Count span = madmpi_type_extent(t) * (count - 1);
+	MPI_Count bytes = t->true_ub - t->true_lb + (span < 0 ? -span : span);
+	char *memory;
+
+	if (count == 0 || t->size == 0)
+		bytes = 0;
+	memory = malloc((size_t)bytes + 16);
+	if (memory == NULL)
+		return NULL;
+	return (void *)((uintptr_t)memory - (uintptr_t)lowest(t, count));
+}
+
+void madmpi_coll_free(void *buffer, const struct madmpi_type *t,
+		      MPI_Count count)
+{
+	if (buffer != NULL)
+		free((void *)((uintptr_t)buffer + (uintptr_t)lowest(t, count)));
+}
+
+int madmpi_coll_bcast_bytes(const char *function, struct madmpi_comm *comm,
+			    void *bytes, MPI_Count n, int root)
+{
+	struct madmpi_coll c;
+
+	madmpi_coll_begin(&c, function, comm);
+	madmpi_bcast_binomial(&c, bytes, n, madmpi_type_of(MPI_BYTE), root);
+	return madmpi_coll_end(&c);
+}
+
+int madmpi_coll_allgather_bytes(const char *function, struct madmpi_comm *comm,
+				const void *mine, MPI_Count n, void *all)
+{
+	struct madmpi_coll c;
+
+	madmpi_coll_begin(&c, function, comm);
+	memcpy((char *)all + comm->rank * n, mine, (size_t)n);
+	madmpi_allgather_bruck(&c, all, n, madmpi_type_of(MPI_BYTE));
+	return madmpi_coll_end(&c);
+}
+
+int madmpi_check_root(const char *function, struct madmpi_comm *c, int root)
+{
+	if (likely(root >= 0 && root < c->size))
+		return MPI_SUCCESS;
+	return madmpi_error(c, MPI_ERR_ROOT, function,
+			    "root is %d, but the communicator has %d "
+			    "process%s",
+			    root, c->size, c->size > 1 ? "es" : "");
+}
+
+int madmpi_check_op(const char *function, struct madmpi_comm *c, MPI_Op op,
+		    const struct madmpi_type *t, struct madmpi_op **out)
+{
+	*out = madmpi_op_of(op);
+	if (unlikely(*out == NULL))
+		return madmpi_error(c, MPI_ERR_OP, function,
+				    "op %p is not an operation", (void *)op);
+	if (unlikely(!madmpi_op_takes(*out, t)))
+		return madmpi_error(c, MPI_ERR_OP, function,
+				    "the operation %s is not defined on %s",
+				    (*out)->name,
+				    t->name ? t->name : "a derived datatype");
+	return MPI_SUCCESS;
+}
+
+int madmpi_check_data(const char *function, struct madmpi_comm *c,
+		      const void *buf, MPI_Count count, MPI_Datatype datatype,
+		      struct madmpi_type **out)
+{
+	int rc = madmpi_check_count(function, c, "count", count);
+
+	if (likely(rc == MPI_SUCCESS))
+		rc = madmpi_check_type(function, c, "datatype", datatype, out);
+	if (likely(rc == MPI_SUCCESS))
+		rc = madmpi_check_buffer(function, c, "buffer", buf, count,
+					 *out);
+	return rc;
+}
+
+int madmpi_check_parts(const char *function, struct madmpi_comm *c,
+		       const void *buf, struct madmpi_array counts,
+		       struct madmpi_array displs, MPI_Datatype datatype,
+		       struct madmpi_type **out)
+{
+	MPI_Count n;
+	int rc = madmpi_check_type(function, c, "datatype", datatype, out);
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (counts.at == NULL || displs.at == NULL)
+		return madmpi_error(c, MPI_ERR_ARG, function,
+				    "the array of %s is a null pointer",
+				    counts.at ? "displacements" : "counts");
+	for (int i = 0; i < c->size && rc == MPI_SUCCESS; i++) {
+		n = madmpi_array_get(counts, (size_t)i);
+		rc = madmpi_check_count(function, c, "a count", n);
+		if (rc == MPI_SUCCESS &&
+		    madmpi_array_get(displs, (size_t)i) == 0)
+			rc = madmpi_check_buffer(function, c, "buffer", buf, n,
+						 *out);
+	}
+	return rc;
+}
+
+int madmpi_check_alias(const char *function, struct madmpi_comm *c,
+		       const void *sendbuf, const void *recvbuf,
+		       MPI_Count bytes)
+{
+	if (likely(sendbuf != recvbuf) || bytes == 0 || sendbuf == MPI_BOTTOM)
+		return MPI_SUCCESS;
+	return madmpi_error(c, MPI_ERR_BUFFER, function,
+			    "both buffers are %p: say MPI_IN_PLACE", sendbuf);
+}
+
+int madmpi_check_own(const char *function, struct madmpi_comm *c,
+		     MPI_Count scount, const struct madmpi_type *st,
+		     MPI_Count rcount, const struct madmpi_type *rt)
+{
+	if (likely(scount * st->size <= rcount * rt->size))
+		return MPI_SUCCESS;
+	return madmpi_error(c, MPI_ERR_TRUNCATE, function,
+			    "the own part has %lld bytes, its place %lld",
+			    (long long)(scount * st->size),
+			    (long long)(rcount * rt->size));
+}

@@ -1,0 +1,207 @@
+/*
+ * Collective operations: what their algorithms are made of.
+ *
+ * An algorithm is a sequence of steps over the communicator's collective
+ * session, run by the thread that called. Every operation of a communicator
+ * takes the next number as its tag, the same in all processes, so that a
+ * program which calls different operations in different processes gets stuck
+ * instead of mixing up data.
+ *
+ * A step that fails does not end the sequence: the others wait for what this
+ * process has to send. The first failure is kept and reported at the end.
+ */
+#ifndef MADMPI_COLL_COLL_H
+#define MADMPI_COLL_COLL_H
+
+#include "coll/op.h"
+#include "core/array.h"
+#include "comm/comm.h"
+#include "datatype/type.h"
+
+struct madmpi_coll {
+	const char *function;
+	struct madmpi_comm *comm;
+	int rank, size;
+	nm_tag_t tag;
+	int error; /* the first failure, -errno; o: the calling thread */
+};
+
+/* A message on its way. */
+struct madmpi_flight {
+	struct nm_sr_request nm;
+	struct madmpi_layout layout;
+	bool is_active;
+};
+
+/* Begin an operation of the communicator: one thread at a time. */
+void madmpi_coll_begin(struct madmpi_coll *c, const char *function,
+		       struct madmpi_comm *comm);
+
+/* Its end: MPI_SUCCESS, or the class of the first failure. */
+int madmpi_coll_end(struct madmpi_coll *c);
+
+void madmpi_coll_fail(struct madmpi_coll *c, int error);
+
+/* Start and finish one message; a flight that is not active is passed over. */
+void madmpi_coll_isend(struct madmpi_coll *c, struct madmpi_flight *f,
+		       const void *buf, MPI_Count count,
+		       const struct madmpi_type *t, int peer);
+void madmpi_coll_irecv(struct madmpi_coll *c, struct madmpi_flight *f,
+		       void *buf, MPI_Count count, const struct madmpi_type *t,
+		       int peer);
+void madmpi_coll_wait(struct madmpi_coll *c, struct madmpi_flight *f);
+
+/* The same for data that is already described. */
+void madmpi_coll_isend_data(struct madmpi_coll *c, struct madmpi_flight *f,
+			    const struct nm_data *d, int peer);
+void madmpi_coll_irecv_data(struct madmpi_coll *c, struct madmpi_flight *f,
+			    const struct nm_data *d, int peer);
+
+void madmpi_coll_send(struct madmpi_coll *c, const void *buf, MPI_Count count,
+		      const struct madmpi_type *t, int peer);
+void madmpi_coll_recv(struct madmpi_coll *c, void *buf, MPI_Count count,
+		      const struct madmpi_type *t, int peer);
+
+/* Send to one and receive from one, which may be the same, at once. */
+void madmpi_coll_exchange(struct madmpi_coll *c, const void *sbuf,
+			  MPI_Count scount, const struct madmpi_type *st,
+			  int to, void *rbuf, MPI_Count rcount,
+			  const struct madmpi_type *rt, int from);
+
+/*
+ * Messages between a root and all others at once, without as many requests as
+ * there are processes: a window of flights, the oldest finished first.
+ */
+#define MADMPI_WINDOW 32
+
+struct madmpi_window {
+	struct madmpi_coll *coll;
+	struct madmpi_flight *flight; /* MADMPI_WINDOW */
+	unsigned next;
+};
+
+/* 0 or -ENOMEM. */
+int madmpi_window_init(struct madmpi_window *w, struct madmpi_coll *c);
+/* The flight to use next: waits for what it carried before. */
+struct madmpi_flight *madmpi_window_next(struct madmpi_window *w);
+/* Waits for all of them. */
+void madmpi_window_exit(struct madmpi_window *w);
+
+/* The address of element i. */
+static inline void *madmpi_at(const void *base, MPI_Count i,
+			      const struct madmpi_type *t)
+{
+	return (void *)((uintptr_t)base +
+			(uintptr_t)(i * madmpi_type_extent(t)));
+}
+
+/*
+ * Memory for count elements, in the caller's sense of a buffer: data lie
+ * where the type says. NULL: no memory. Free with madmpi_coll_free().
+ */
+void *madmpi_coll_alloc(const struct madmpi_type *t, MPI_Count count);
+void madmpi_coll_free(void *buffer, const struct madmpi_type *t,
+		      MPI_Count count);
+
+/* Bytes among the processes, for the library's own needs. */
+int madmpi_coll_bcast_bytes(const char *function, struct madmpi_comm *comm,
+			    void *bytes, MPI_Count n, int root);
+int madmpi_coll_allgather_bytes(const char *function, struct madmpi_comm *comm,
+				const void *mine, MPI_Count n, void *all);
+
+/* Arguments of collective functions. */
+int madmpi_check_root(const char *function, struct madmpi_comm *c, int root);
+int madmpi_check_op(const char *function, struct madmpi_comm *c, MPI_Op op,
+		    const struct madmpi_type *t, struct madmpi_op **out);
+/* Count, type and buffer of one side. */
+int madmpi_check_data(const char *function, struct madmpi_comm *c,
+		      const void *buf, MPI_Count count, MPI_Datatype datatype,
+		      struct madmpi_type **out);
+/* The same where each process has a count and a displacement of its own. */
+int madmpi_check_parts(const char *function, struct madmpi_comm *c,
+		       const void *buf, struct madmpi_array counts,
+		       struct madmpi_array displs, MPI_Datatype datatype,
+		       struct madmpi_type **out);
+/* Two buffers of one operation must not be the same. */
+int madmpi_check_alias(const char *function, struct madmpi_comm *c,
+		       const void *sendbuf, const void *recvbuf,
+		       MPI_Count bytes);
+
+/* In every file of an operation: its algorithms, by name. */
+typedef void (*madmpi_bcast_fn)(struct madmpi_coll *c, void *buf, MPI_Count n,
+				struct madmpi_type *t, int root);
+typedef void (*madmpi_allreduce_fn)(struct madmpi_coll *c, void *buf,
+				    MPI_Count n, struct madmpi_type *t,
+				    struct madmpi_op *op);
+typedef void (*madmpi_allgather_fn)(struct madmpi_coll *c, void *buf,
+				    MPI_Count n, struct madmpi_type *t);
+
+void madmpi_bcast_binomial(struct madmpi_coll *c, void *buf, MPI_Count n,
+			   struct madmpi_type *t, int root);
+void madmpi_bcast_scatter_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
+			       struct madmpi_type *t, int root);
+void madmpi_allreduce_doubling(struct madmpi_coll *c, void *buf, MPI_Count n,
+			       struct madmpi_type *t, struct madmpi_op *op);
+void madmpi_allreduce_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
+			   struct madmpi_type *t, struct madmpi_op *op);
+void madmpi_allgather_bruck(struct madmpi_coll *c, void *buf, MPI_Count n,
+			    struct madmpi_type *t);
+void madmpi_allgather_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
+			   struct madmpi_type *t);
+
+/* What to use for so many bytes among so many processes (choose.c). */
+madmpi_bcast_fn madmpi_choose_bcast(const struct madmpi_coll *c,
+				    MPI_Count bytes);
+madmpi_allreduce_fn madmpi_choose_allreduce(const struct madmpi_coll *c,
+					    MPI_Count n,
+					    const struct madmpi_type *t,
+					    const struct madmpi_op *op);
+madmpi_allgather_fn madmpi_choose_allgather(const struct madmpi_coll *c,
+					    MPI_Count bytes);
+
+/* Reduce in[] of all processes to `to` in the process root. */
+void madmpi_reduce_binomial(struct madmpi_coll *c, const void *from, void *to,
+			    MPI_Count n, struct madmpi_type *t,
+			    struct madmpi_op *op, int root);
+
+/*
+ * The parts of a buffer, one per process: equal ones in a row, or each with a
+ * count and a displacement of its own, in elements.
+ */
+struct madmpi_parts {
+	void *base;
+	MPI_Count count; /* of each, if counts.at is NULL */
+	struct madmpi_array counts, displs;
+	const struct madmpi_type *type;
+};
+
+static inline MPI_Count madmpi_parts_count(const struct madmpi_parts *p, int i)
+{
+	return p->counts.at ? madmpi_array_get(p->counts, (size_t)i) : p->count;
+}
+
+static inline void *madmpi_parts_at(const struct madmpi_parts *p, int i)
+{
+	return madmpi_at(p->base,
+			 p->counts.at ? madmpi_array_get(p->displs, (size_t)i)
+				      : i * p->count,
+			 p->type);
+}
+
+/* Whether part i has any data. */
+static inline bool madmpi_parts_any(const struct madmpi_parts *p, int i)
+{
+	return madmpi_parts_count(p, i) * p->type->size > 0;
+}
+
+/* The own part of a buffer, as if it were sent; `to` must be large enough. */
+int madmpi_check_own(const char *function, struct madmpi_comm *c,
+		     MPI_Count scount, const struct madmpi_type *st,
+		     MPI_Count rcount, const struct madmpi_type *rt);
+
+/* The root sends every other process its part, and all at once. */
+void madmpi_scatter_linear(struct madmpi_coll *c, const struct madmpi_parts *s,
+			   void *rbuf, MPI_Count rcount,
+			   const struct madmpi_type *rt, int root);
+
+#endif

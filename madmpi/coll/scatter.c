@@ -1,0 +1,111 @@
+/*
+ * MPI_Scatter, MPI_Scatterv.
+ */
+#include <errno.h>
+
+#include "bodies.h"
+#include "coll/coll.h"
+#include "pt2pt/message.h"
+
+void madmpi_scatter_linear(struct madmpi_coll *c, const struct madmpi_parts *s,
+			   void *rbuf, MPI_Count rcount,
+			   const struct madmpi_type *rt, int root)
+{
+	struct madmpi_window w;
+	int peer;
+
+	if (c->rank != root) {
+		if (rcount * rt->size > 0)
+			madmpi_coll_recv(c, rbuf, rcount, rt, root);
+		return;
+	}
+	if (madmpi_window_init(&w, c) < 0) {
+		madmpi_coll_fail(c, -ENOMEM);
+		return;
+	}
+	for (int i = 1; i < c->size; i++) {
+		peer = (root + i) % c->size;
+		if (madmpi_parts_any(s, peer))
+			madmpi_coll_isend(c, madmpi_window_next(&w),
+					  madmpi_parts_at(s, peer),
+					  madmpi_parts_count(s, peer), s->type,
+					  peer);
+	}
+	if (rbuf != MPI_IN_PLACE)
+		madmpi_copy_bytes(madmpi_parts_at(s, root),
+				  madmpi_parts_count(s, root), s->type, rbuf,
+				  rcount, rt);
+	madmpi_window_exit(&w);
+}
+
+static int check_recv(const char *fn, struct madmpi_comm *mc,
+		      const void *recvbuf, MPI_Count recvcount,
+		      MPI_Datatype recvtype, int root, struct madmpi_type **rt)
+{
+	int rc = madmpi_check_root(fn, mc, root);
+
+	if (rc != MPI_SUCCESS || (recvbuf == MPI_IN_PLACE && mc->rank == root))
+		return rc;
+	return madmpi_check_data(fn, mc, recvbuf, recvcount, recvtype, rt);
+}
+
+/* MPI_Scatter, MPI_Scatter_c */
+int madmpi_scatter(const void *sendbuf, MPI_Count sendcount,
+		   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+		   MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	const char *fn = "MPI_Scatter";
+	struct madmpi_parts x = { .base = (void *)sendbuf, .count = sendcount };
+	struct madmpi_type *st = NULL, *rt = NULL;
+	struct madmpi_comm *mc;
+	struct madmpi_coll c;
+	int rc = madmpi_check_comm(fn, comm, &mc);
+
+	if (rc == MPI_SUCCESS)
+		rc = check_recv(fn, mc, recvbuf, recvcount, recvtype, root,
+				&rt);
+	if (rc == MPI_SUCCESS && mc->rank == root)
+		rc = madmpi_check_data(fn, mc, sendbuf, sendcount, sendtype,
+				       &st);
+	if (rc == MPI_SUCCESS && rt != NULL && st != NULL)
+		rc = madmpi_check_own(fn, mc, sendcount, st, recvcount, rt);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	x.type = st;
+	madmpi_coll_begin(&c, fn, mc);
+	madmpi_scatter_linear(&c, &x, recvbuf, recvcount, rt, root);
+	return madmpi_coll_end(&c);
+}
+
+/* MPI_Scatterv, MPI_Scatterv_c */
+int madmpi_scatterv(const void *sendbuf, struct madmpi_array sendcounts,
+		    struct madmpi_array displs, MPI_Datatype sendtype,
+		    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+		    int root, MPI_Comm comm)
+{
+	const char *fn = "MPI_Scatterv";
+	struct madmpi_parts x = { .base = (void *)sendbuf,
+				  .counts = sendcounts,
+				  .displs = displs };
+	struct madmpi_type *st = NULL, *rt = NULL;
+	struct madmpi_comm *mc;
+	struct madmpi_coll c;
+	int rc = madmpi_check_comm(fn, comm, &mc);
+
+	if (rc == MPI_SUCCESS)
+		rc = check_recv(fn, mc, recvbuf, recvcount, recvtype, root,
+				&rt);
+	if (rc == MPI_SUCCESS && mc->rank == root)
+		rc = madmpi_check_parts(fn, mc, sendbuf, sendcounts, displs,
+					sendtype, &st);
+	if (rc == MPI_SUCCESS && rt != NULL && st != NULL)
+		rc = madmpi_check_own(
+			fn, mc, madmpi_array_get(sendcounts, (size_t)root), st,
+			recvcount, rt);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	x.type = st;
+	madmpi_coll_begin(&c, fn, mc);
+	madmpi_scatter_linear(&c, &x, recvbuf, recvcount, rt, root);
+	return madmpi_coll_end(&c);
+}

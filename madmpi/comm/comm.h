@@ -1,0 +1,104 @@
+/*
+ * Communicators and groups.
+ *
+ * A communicator is a group and two sessions of nmad: one for point-to-point
+ * messages, one for collective operations, so that neither can take the
+ * other's messages. Session and peer are found without a search: the gate of a
+ * rank is an array look-up.
+ */
+#ifndef MADMPI_COMM_COMM_H
+#define MADMPI_COMM_COMM_H
+
+#include <base/spin.h>
+#include <mpi.h>
+#include <nmad/nmad.h>
+
+#include "core/object.h"
+#include "env/error.h"
+
+/* An ordered set of processes. Constant once made, shared by reference. */
+struct madmpi_group {
+	struct madmpi_object object;
+	int size;
+	int rank;     /* -: of this process, or MPI_UNDEFINED */
+	int *world;   /* -: by rank, the rank in MPI_COMM_WORLD */
+	int *inverse; /* -: by rank in MPI_COMM_WORLD, the rank or -1 */
+};
+
+struct madmpi_comm {
+	/* -: const once published  l: lock  o: the thread in a collective */
+	struct madmpi_object object; /* a request holds a reference */
+	struct madmpi_group *group;  /* -: */
+	int rank, size;              /* -: */
+	struct nm_gate **gate;       /* -: by rank */
+	struct nm_session *p2p;      /* -: */
+	struct nm_session *coll;     /* -: */
+	bool is_predefined;          /* -: */
+	uint32_t collectives;        /* o: how many were begun */
+	struct base_spin lock;
+	struct madmpi_errhandler *errhandler; /* l: */
+	char name[MPI_MAX_OBJECT_NAME];       /* l: */
+};
+
+extern struct madmpi_comm *madmpi_world, *madmpi_self;
+
+/* Made and freed by MPI_Init and MPI_Finalize. 0 or -errno. */
+int madmpi_comm_init(void);
+void madmpi_comm_exit(void);
+
+/* The object behind a handle, or NULL if it is not a communicator. */
+static inline struct madmpi_comm *madmpi_comm_of(MPI_Comm handle)
+{
+	if (madmpi_handle_is_constant(handle))
+		return handle == MPI_COMM_WORLD  ? madmpi_world
+		       : handle == MPI_COMM_SELF ? madmpi_self
+						 : NULL;
+	return madmpi_handle_object(handle, MADMPI_COMM);
+}
+
+MPI_Comm madmpi_comm_handle(struct madmpi_comm *c);
+
+/* The predefined ones live as long as MPI: nobody counts. */
+static inline void madmpi_comm_get(struct madmpi_comm *c)
+{
+	if (!c->is_predefined)
+		madmpi_object_get(&c->object);
+}
+
+void madmpi_comm_put_slow(struct madmpi_comm *c);
+
+static inline void madmpi_comm_put(struct madmpi_comm *c)
+{
+	if (!c->is_predefined)
+		madmpi_comm_put_slow(c);
+}
+
+/* The rank of a peer in this communicator. */
+static inline int madmpi_comm_rank_of(const struct madmpi_comm *c,
+				      const struct nm_gate *gate)
+{
+	return c->group->inverse[nm_gate_rank(gate)];
+}
+
+/*
+ * Make a communicator of the group (whose reference it takes over, also when it
+ * fails) with these two session ids; all members open the same ids. The error
+ * handler is the parent's, FATAL if there is none. 0 or -errno.
+ */
+int madmpi_comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
+		    const uint64_t ids[2], struct madmpi_comm **out);
+
+void madmpi_group_init(void);
+void madmpi_group_exit(void);
+
+/* world[0..size) is copied. NULL: no memory. */
+struct madmpi_group *madmpi_group_new(const int *world, int size);
+struct madmpi_group *madmpi_group_of(MPI_Group handle);
+
+/* MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL. */
+int madmpi_group_relation(const struct madmpi_group *a,
+			  const struct madmpi_group *b);
+void madmpi_group_get(struct madmpi_group *g);
+void madmpi_group_put(struct madmpi_group *g);
+
+#endif

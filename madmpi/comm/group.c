@@ -1,0 +1,375 @@
+/*
+ * Groups: ordered sets of processes.
+ *
+ * A group keeps both directions, rank to world rank and back, because matching
+ * a message from any source needs the second one.
+ */
+#include <stdlib.h>
+
+#include "bodies.h"
+#include "comm/comm.h"
+#include "core/pool.h"
+
+static struct madmpi_pool pool;
+static struct madmpi_group empty = { .object.kind = MADMPI_GROUP,
+				     .rank = MPI_UNDEFINED };
+
+void madmpi_group_get(struct madmpi_group *g)
+{
+	if (g != &empty)
+		madmpi_object_get(&g->object);
+}
+
+void madmpi_group_put(struct madmpi_group *g)
+{
+	if (g == &empty || !madmpi_object_put(&g->object))
+		return;
+	free(g->world);
+	madmpi_pool_put(&pool, g);
+}
+
+struct madmpi_group *madmpi_group_of(MPI_Group handle)
+{
+	if (madmpi_handle_is_constant(handle))
+		return handle == MPI_GROUP_EMPTY ? &empty : NULL;
+	return madmpi_handle_object(handle, MADMPI_GROUP);
+}
+
+static MPI_Group group_handle(struct madmpi_group *g)
+{
+	return g == &empty ? MPI_GROUP_EMPTY : (MPI_Group)g;
+}
+
+struct madmpi_group *madmpi_group_new(const int *world, int size)
+{
+	int all = nm_size();
+	struct madmpi_group *g;
+
+	if (size == 0)
+		return &empty;
+	g = madmpi_pool_get(&pool);
+	if (g == NULL)
+		return NULL;
+	g->world = malloc(((size_t)size + (size_t)all) * sizeof(int));
+	if (g->world == NULL) {
+		madmpi_pool_put(&pool, g);
+		return NULL;
+	}
+	g->inverse = g->world + size;
+	g->size = size;
+	for (int i = 0; i < all; i++)
+		g->inverse[i] = -1;
+	for (int i = 0; i < size; i++) {
+		g->world[i] = world[i];
+		g->inverse[world[i]] = i;
+	}
+	g->rank = g->inverse[nm_rank()];
+	if (g->rank < 0)
+		g->rank = MPI_UNDEFINED;
+	return g;
+}
+
+/* Rank of a world rank in g, or -1. */
+static int rank_of(const struct madmpi_group *g, int world)
+{
+	return g->size > 0 ? g->inverse[world] : -1;
+}
+
+static int check_group(const char *fn, MPI_Group group,
+		       struct madmpi_group **out)
+{
+	*out = madmpi_group_of(group);
+	if (*out != NULL)
+		return MPI_SUCCESS;
+	return madmpi_error(
+		NULL, MPI_ERR_GROUP, fn, "group %p is %s", (void *)group,
+		group == MPI_GROUP_NULL ? "MPI_GROUP_NULL" : "not a group");
+}
+
+static int null_arg(const char *fn, const char *name)
+{
+	return madmpi_error(NULL, MPI_ERR_ARG, fn, "%s is a null pointer",
+			    name);
+}
+
+/* MPI_Comm_group */
+int madmpi_comm_group(MPI_Comm comm, MPI_Group *group)
+{
+	struct madmpi_comm *c = madmpi_comm_of(comm);
+
+	if (c == NULL)
+		return madmpi_error(NULL, MPI_ERR_COMM, "MPI_Comm_group",
+				    "comm %p is not a communicator",
+				    (void *)comm);
+	if (group == NULL)
+		return null_arg("MPI_Comm_group", "group");
+	madmpi_group_get(c->group);
+	*group = group_handle(c->group);
+	return MPI_SUCCESS;
+}
+
+/* MPI_Group_size */
+int madmpi_group_size(MPI_Group group, int *size)
+{
+	struct madmpi_group *g;
+	int rc = check_group("MPI_Group_size", group, &g);
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (size == NULL)
+		return null_arg("MPI_Group_size", "size");
+	*size = g->size;
+	return MPI_SUCCESS;
+}
+
+/* MPI_Group_rank */
+int madmpi_group_rank(MPI_Group group, int *rank)
+{
+	struct madmpi_group *g;
+	int rc = check_group("MPI_Group_rank", group, &g);
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (rank == NULL)
+		return null_arg("MPI_Group_rank", "rank");
+	*rank = g->rank;
+	return MPI_SUCCESS;
+}
+
+/* MPI_Group_translate_ranks */
+int madmpi_group_translate_ranks(MPI_Group group1, int n, const int ranks1[],
+				 MPI_Group group2, int ranks2[])
+{
+	const char *fn = "MPI_Group_translate_ranks";
+	struct madmpi_group *a, *b;
+	int rc = check_group(fn, group1, &a);
+
+	if (rc == MPI_SUCCESS)
+		rc = check_group(fn, group2, &b);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (n < 0)
+		return madmpi_error(NULL, MPI_ERR_ARG, fn, "n is negative (%d)",
+				    n);
+	for (int i = 0; i < n; i++) {
+		if (ranks1[i] == MPI_PROC_NULL) {
+			ranks2[i] = MPI_PROC_NULL;
+			continue;
+		}
+		if (ranks1[i] < 0 || ranks1[i] >= a->size)
+			return madmpi_error(NULL, MPI_ERR_RANK, fn,
+					    "ranks1[%d] is %d, but the group "
+					    "has %d processes",
+					    i, ranks1[i], a->size);
+		ranks2[i] = rank_of(b, a->world[ranks1[i]]);
+		if (ranks2[i] < 0)
+			ranks2[i] = MPI_UNDEFINED;
+	}
+	return MPI_SUCCESS;
+}
+
+/* MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL. */
+int madmpi_group_relation(const struct madmpi_group *a,
+			  const struct madmpi_group *b)
+{
+	int result = MPI_IDENT;
+
+	if (a->size != b->size)
+		return MPI_UNEQUAL;
+	for (int i = 0; i < a->size; i++) {
+		if (a->world[i] == b->world[i])
+			continue;
+		if (rank_of(b, a->world[i]) < 0)
+			return MPI_UNEQUAL;
+		result = MPI_SIMILAR;
+	}
+	return result;
+}
+
+/* MPI_Group_compare */
+int madmpi_group_compare(MPI_Group group1, MPI_Group group2, int *result)
+{
+	const char *fn = "MPI_Group_compare";
+	struct madmpi_group *a, *b;
+	int rc = check_group(fn, group1, &a);
+
+	if (rc == MPI_SUCCESS)
+		rc = check_group(fn, group2, &b);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (result == NULL)
+		return null_arg(fn, "result");
+	*result = madmpi_group_relation(a, b);
+	return MPI_SUCCESS;
+}
+
+/* The group of these world ranks, as a handle. Frees the array. */
+static int make(const char *fn, int *world, int n, MPI_Group *newgroup)
+{
+	struct madmpi_group *g = world ? madmpi_group_new(world, n) : NULL;
+
+	free(world);
+	if (g == NULL)
+		return madmpi_error(NULL, MPI_ERR_NO_MEM, fn,
+				    "no memory for a group of %d", n);
+	*newgroup = group_handle(g);
+	return MPI_SUCCESS;
+}
+
+/* Room for n ranks and more. */
+static int *room(int n)
+{
+	return malloc(((size_t)n + 1) * sizeof(int));
+}
+
+static int check_ranks(const char *fn, const struct madmpi_group *g, int n,
+		       const int ranks[])
+{
+	if (n < 0 || (n > 0 && ranks == NULL))
+		return madmpi_error(NULL, MPI_ERR_ARG, fn, "n is %d, ranks %p",
+				    n, (const void *)ranks);
+	for (int i = 0; i < n; i++) {
+		if (ranks[i] < 0 || ranks[i] >= g->size)
+			return madmpi_error(NULL, MPI_ERR_RANK, fn,
+					    "ranks[%d] is %d, but the group "
+					    "has %d processes",
+					    i, ranks[i], g->size);
+		for (int j = 0; j < i; j++)
+			if (ranks[j] == ranks[i])
+				return madmpi_error(NULL, MPI_ERR_RANK, fn,
+						    "rank %d is given twice",
+						    ranks[i]);
+	}
+	return MPI_SUCCESS;
+}
+
+/* MPI_Group_incl */
+int madmpi_group_incl(MPI_Group group, int n, const int ranks[],
+		      MPI_Group *newgroup)
+{
+	const char *fn = "MPI_Group_incl";
+	struct madmpi_group *g;
+	int rc = check_group(fn, group, &g), *world;
+
+	if (rc == MPI_SUCCESS)
+		rc = check_ranks(fn, g, n, ranks);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (newgroup == NULL)
+		return null_arg(fn, "newgroup");
+	world = room(n);
+	for (int i = 0; world != NULL && i < n; i++)
+		world[i] = g->world[ranks[i]];
+	return make(fn, world, n, newgroup);
+}
+
+/* MPI_Group_excl */
+int madmpi_group_excl(MPI_Group group, int n, const int ranks[],
+		      MPI_Group *newgroup)
+{
+	const char *fn = "MPI_Group_excl";
+	struct madmpi_group *g;
+	int rc = check_group(fn, group, &g), *world, left = 0;
+
+	if (rc == MPI_SUCCESS)
+		rc = check_ranks(fn, g, n, ranks);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (newgroup == NULL)
+		return null_arg(fn, "newgroup");
+	world = room(g->size);
+	if (world == NULL)
+		return make(fn, NULL, 0, newgroup);
+	for (int i = 0; i < g->size; i++)
+		world[i] = g->world[i];
+	for (int i = 0; i < n; i++)
+		world[ranks[i]] = -1;
+	for (int i = 0; i < g->size; i++)
+		if (world[i] >= 0)
+			world[left++] = world[i];
+	return make(fn, world, left, newgroup);
+}
+
+/*
+ * Members of a that are (or are not) in b; then, if asked for, those of b that
+ * are not in a.
+ */
+static int combine(const char *fn, MPI_Group group1, MPI_Group group2,
+		   bool in_both, bool only_a, bool only_b, MPI_Group *newgroup)
+{
+	struct madmpi_group *a, *b;
+	int rc = check_group(fn, group1, &a), *world, n = 0;
+
+	if (rc == MPI_SUCCESS)
+		rc = check_group(fn, group2, &b);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (newgroup == NULL)
+		return null_arg(fn, "newgroup");
+	world = room(a->size + b->size);
+	if (world == NULL)
+		return make(fn, NULL, 0, newgroup);
+	for (int i = 0; i < a->size; i++)
+		if (rank_of(b, a->world[i]) >= 0 ? in_both : only_a)
+			world[n++] = a->world[i];
+	for (int i = 0; only_b && i < b->size; i++)
+		if (rank_of(a, b->world[i]) < 0)
+			world[n++] = b->world[i];
+	return make(fn, world, n, newgroup);
+}
+
+/* MPI_Group_union */
+int madmpi_group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+{
+	return combine("MPI_Group_union", group1, group2, true, true, true,
+		       newgroup);
+}
+
+/* MPI_Group_intersection */
+int madmpi_group_intersection(MPI_Group group1, MPI_Group group2,
+			      MPI_Group *newgroup)
+{
+	return combine("MPI_Group_intersection", group1, group2, true, false,
+		       false, newgroup);
+}
+
+/* MPI_Group_difference */
+int madmpi_group_difference(MPI_Group group1, MPI_Group group2,
+			    MPI_Group *newgroup)
+{
+	return combine("MPI_Group_difference", group1, group2, false, true,
+		       false, newgroup);
+}
+
+/* MPI_Group_free */
+int madmpi_group_free(MPI_Group *group)
+{
+	struct madmpi_group *g;
+	int rc;
+
+	if (group == NULL)
+		return null_arg("MPI_Group_free", "group");
+	rc = check_group("MPI_Group_free", *group, &g);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	madmpi_group_put(g);
+	*group = MPI_GROUP_NULL;
+	return MPI_SUCCESS;
+}
+
+void madmpi_group_init(void)
+{
+	madmpi_pool_init(&pool, MADMPI_GROUP, sizeof(struct madmpi_group));
+}
+
+/* Groups the program did not free. */
+static void reap(struct madmpi_object *o)
+{
+	free(container_of(o, struct madmpi_group, object)->world);
+}
+
+void madmpi_group_exit(void)
+{
+	madmpi_pool_walk(&pool, reap);
+	madmpi_pool_exit(&pool);
+}

@@ -1,0 +1,177 @@
+/*
+ * New communicators from old ones.
+ *
+ * The number of a new context comes from the first member of the new group,
+ * out of its own counter; no process asks what numbers others have left, so
+ * there is no retry and no common resource, and any number of threads may make
+ * communicators of different parents at once. Where every process of the parent
+ * calls with data of its own anyway (split, create), each one puts numbers of
+ * its own beside the data, and the members use those of their first.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bodies.h"
+#include "coll/coll.h"
+#include "comm/comm.h"
+#include "pt2pt/message.h"
+
+static int finish(const char *fn, struct madmpi_comm *parent, int rc,
+		  struct madmpi_comm *c, MPI_Comm *newcomm)
+{
+	if (rc < 0)
+		return madmpi_error_errno(parent, rc, fn, "new communicator");
+	*newcomm = madmpi_comm_handle(c);
+	return MPI_SUCCESS;
+}
+
+static int check(const char *fn, MPI_Comm comm, MPI_Comm *newcomm,
+		 struct madmpi_comm **out)
+{
+	int rc = madmpi_check_comm(fn, comm, out);
+
+	if (rc == MPI_SUCCESS && newcomm == NULL)
+		return madmpi_error(*out, MPI_ERR_ARG, fn,
+				    "newcomm is a null pointer");
+	return rc;
+}
+
+/* MPI_Comm_dup */
+int madmpi_comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
+{
+	const char *fn = "MPI_Comm_dup";
+	struct madmpi_comm *c, *made = NULL;
+	uint64_t ids[2] = { 0, 0 };
+	int rc = check(fn, comm, newcomm, &c);
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (c->rank == 0) {
+		ids[0] = nm_session_new_id();
+		ids[1] = nm_session_new_id();
+	}
+	rc = madmpi_coll_bcast_bytes(fn, c, ids, sizeof(ids), 0);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	madmpi_group_get(c->group);
+	rc = madmpi_comm_new(c, c->group, ids, &made);
+	return finish(fn, c, rc, made, newcomm);
+}
+
+/* What each process of the parent says about itself. */
+struct entry {
+	int color;
+	int key;
+	uint64_t ids[2];
+};
+
+struct sorted {
+	int key;
+	int rank;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct sorted *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* The new communicator of all entries of this color. 0 or -errno. */
+static int gather_color(struct madmpi_comm *c, const struct entry *all,
+			int color, struct madmpi_comm **out)
+{
+	struct sorted *s = calloc((size_t)c->size, sizeof(*s));
+	int *world = calloc((size_t)c->size, sizeof(*world)), n = 0;
+	struct madmpi_group *g;
+	int rc = -ENOMEM;
+
+	if (s == NULL || world == NULL)
+		goto done;
+	for (int i = 0; i < c->size; i++)
+		if (all[i].color == color)
+			s[n++] = (struct sorted){ all[i].key, i };
+	qsort(s, (size_t)n, sizeof(*s), compare);
+	for (int i = 0; i < n; i++)
+		world[i] = c->group->world[s[i].rank];
+	g = madmpi_group_new(world, n);
+	if (g != NULL)
+		rc = madmpi_comm_new(c, g, all[s[0].rank].ids, out);
+done:
+	free(s);
+	free(world);
+	return rc;
+}
+
+/* All processes of c tell color and key, and those of a color unite. */
+static int split(const char *fn, struct madmpi_comm *c, int color, int key,
+		 MPI_Comm *newcomm)
+{
+	struct entry mine = { .color = color, .key = key };
+	struct entry *all = calloc((size_t)c->size, sizeof(*all));
+	struct madmpi_comm *made = NULL;
+	int rc;
+
+	if (all == NULL)
+		return finish(fn, c, -ENOMEM, NULL, newcomm);
+	if (color != MPI_UNDEFINED) {
+		mine.ids[0] = nm_session_new_id();
+		mine.ids[1] = nm_session_new_id();
+	}
+	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine), all);
+	if (rc != MPI_SUCCESS) {
+		free(all);
+		return rc;
+	}
+	*newcomm = MPI_COMM_NULL;
+	if (color != MPI_UNDEFINED) {
+		rc = gather_color(c, all, color, &made);
+		rc = finish(fn, c, rc, made, newcomm);
+	}
+	free(all);
+	return rc;
+}
+
+/* MPI_Comm_split */
+int madmpi_comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
+{
+	const char *fn = "MPI_Comm_split";
+	struct madmpi_comm *c;
+	int rc = check(fn, comm, newcomm, &c);
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (color < 0 && color != MPI_UNDEFINED)
+		return madmpi_error(c, MPI_ERR_ARG, fn,
+				    "color is %d: neither MPI_UNDEFINED nor "
+				    "0 or more",
+				    color);
+	return split(fn, c, color, key, newcomm);
+}
+
+/* MPI_Comm_create: a split by membership, ordered as the group is. */
+int madmpi_comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
+{
+	const char *fn = "MPI_Comm_create";
+	struct madmpi_group *g = madmpi_group_of(group);
+	struct madmpi_comm *c;
+	int rc = check(fn, comm, newcomm, &c), color = MPI_UNDEFINED;
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (g == NULL)
+		return madmpi_error(c, MPI_ERR_GROUP, fn,
+				    "group %p is not a group", (void *)group);
+	for (int i = 0; i < g->size; i++)
+		if (c->group->inverse[g->world[i]] < 0)
+			return madmpi_error(c, MPI_ERR_GROUP, fn,
+					    "process %d of the group is not in "
+					    "the communicator",
+					    i);
+	/* Different groups may be made at once; they do not overlap. */
+	if (g->rank != MPI_UNDEFINED)
+		color = g->world[0];
+	return split(fn, c, color, g->rank, newcomm);
+}

@@ -1,0 +1,72 @@
+/*
+ * What all MPI objects begin with, and how a handle becomes an object.
+ *
+ * A handle of the ABI is a pointer. Below 4096 it is a constant that names a
+ * predefined object; above, it is the address of the object. Objects come from
+ * type-stable pools, and their kind is erased when they are freed: a handle
+ * that was freed, or that belongs to another kind of object, is found out by
+ * one comparison. Handle 0 is no handle at all, and not a null handle either.
+ */
+#ifndef MADMPI_CORE_OBJECT_H
+#define MADMPI_CORE_OBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <base/atomic.h>
+#include <base/compiler.h>
+
+/* Numbers that do not turn up by chance. */
+enum madmpi_kind {
+	MADMPI_FREED = 0x4d46,
+	MADMPI_COMM = 0x4d431a01,
+	MADMPI_GROUP = 0x4d431a02,
+	MADMPI_TYPE = 0x4d431a03,
+	MADMPI_OP = 0x4d431a04,
+	MADMPI_ERRHANDLER = 0x4d431a05,
+	MADMPI_REQUEST = 0x4d431a06,
+};
+
+#define MADMPI_HANDLE_CONSTANTS 4096
+
+struct madmpi_object {
+	void *link;            /* l: the pool's, while the object is free */
+	uint32_t kind;         /* -: enum madmpi_kind */
+	ATOMIC(uint32_t) refs; /* a: order(object) */
+};
+
+static inline bool madmpi_handle_is_constant(const void *handle)
+{
+	return (uintptr_t)handle < MADMPI_HANDLE_CONSTANTS;
+}
+
+/* The object behind a handle that is no constant, or NULL if it is not one. */
+static inline void *madmpi_handle_object(const void *handle, uint32_t kind)
+{
+	struct madmpi_object *o = (struct madmpi_object *)handle;
+
+	if (unlikely((uintptr_t)handle % sizeof(void *) != 0))
+		return 0;
+	return likely(o->kind == kind) ? o : 0;
+}
+
+static inline void madmpi_object_init(struct madmpi_object *o,
+				      enum madmpi_kind kind)
+{
+	o->kind = kind;
+	store_relaxed(&o->refs, 1);
+}
+
+static inline void madmpi_object_get(struct madmpi_object *o)
+{
+	fetch_add_relaxed(&o->refs, 1);
+}
+
+/* True if this was the last reference: the caller frees the object. */
+static inline bool madmpi_object_put(struct madmpi_object *o)
+{
+	/* order(object): what others did with it comes before its end */
+	return fetch_sub_acq_rel(&o->refs, 1) == 1;
+}
+
+#endif

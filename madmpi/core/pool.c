@@ -1,0 +1,146 @@
+/*
+ * Objects for all threads: shelves per VP before one store.
+ */
+#include "core/pool.h"
+
+#include <pthread.h>
+
+#include <marcel/marcel.h>
+
+void madmpi_pool_init(struct madmpi_pool *p, enum madmpi_kind kind, size_t size)
+{
+	base_spin_init(&p->lock, BASE_RANK_LEAF);
+	base_pool_init(&p->store, size, BASE_CACHE_LINE);
+	p->kind = kind;
+	p->refilled = NULL;
+	for (int i = 0; i < MADMPI_POOL_SHELVES; i++) {
+		base_spin_init(&p->shelf[i].lock, BASE_RANK_POOL);
+		p->shelf[i].first = NULL;
+		p->shelf[i].n = 0;
+	}
+}
+
+void madmpi_pool_exit(struct madmpi_pool *p)
+{
+	for (int i = 0; i < MADMPI_POOL_SHELVES; i++)
+		p->shelf[i].first = NULL;
+	base_pool_exit(&p->store);
+}
+
+/* Where the calling thread looks first: only speed depends on it. */
+static unsigned home(void)
+{
+	int vp = marcel_current_vp();
+
+	return vp >= 0 ? (unsigned)vp
+		       : (unsigned)((uintptr_t)pthread_self() >> 12);
+}
+
+static void shelf_push(struct madmpi_pool_shelf *s, struct madmpi_object *o)
+{
+	o->link = s->first;
+	s->first = o;
+	s->n++;
+}
+
+static struct madmpi_object *shelf_take(struct madmpi_pool_shelf *s)
+{
+	struct madmpi_object *o = s->first;
+
+	if (o != NULL) {
+		s->first = o->link;
+		s->n--;
+	}
+	return o;
+}
+
+static void shelf_fill(struct madmpi_pool *p, struct madmpi_pool_shelf *s)
+{
+	struct madmpi_object *o;
+
+	base_spin_lock(&p->lock);
+	for (int i = 0; i < MADMPI_POOL_HANDFUL; i++) {
+		o = base_pool_get(&p->store);
+		if (o == NULL)
+			break;
+		shelf_push(s, o);
+	}
+	base_spin_unlock(&p->lock);
+}
+
+static void shelf_relieve(struct madmpi_pool *p, struct madmpi_pool_shelf *s)
+{
+	base_spin_lock(&p->lock);
+	for (int i = 0; i < MADMPI_POOL_HANDFUL; i++)
+		base_pool_put(&p->store, shelf_take(s));
+	base_spin_unlock(&p->lock);
+}
+
+/* A shelf with its lock held: the caller's own, or the next that is free. */
+static struct madmpi_pool_shelf *shelf_lock(struct madmpi_pool *p)
+{
+	unsigned h = home();
+	struct madmpi_pool_shelf *s;
+
+	for (unsigned i = 0; i < MADMPI_POOL_SHELVES; i++) {
+		s = &p->shelf[(h + i) % MADMPI_POOL_SHELVES];
+		if (base_spin_trylock(&s->lock))
+			return s;
+	}
+	s = &p->shelf[h % MADMPI_POOL_SHELVES];
+	base_spin_lock(&s->lock);
+	return s;
+}
+
+void *madmpi_pool_get(struct madmpi_pool *p)
+{
+	struct madmpi_pool_shelf *s = shelf_lock(p);
+	struct madmpi_object *o;
+	bool refill = s->first == NULL;
+
+	if (unlikely(refill))
+		shelf_fill(p, s);
+	o = shelf_take(s);
+	base_spin_unlock(&s->lock);
+	if (unlikely(refill && p->refilled != NULL))
+		p->refilled();
+	if (likely(o != NULL))
+		madmpi_object_init(o, p->kind);
+	return o;
+}
+
+void madmpi_pool_put(struct madmpi_pool *p, void *object)
+{
+	struct madmpi_object *o = object;
+	struct madmpi_pool_shelf *s;
+
+	o->kind = MADMPI_FREED;
+	s = shelf_lock(p);
+	shelf_push(s, o);
+	if (unlikely(s->n > 4 * MADMPI_POOL_HANDFUL))
+		shelf_relieve(p, s);
+	base_spin_unlock(&s->lock);
+}
+
+/* What base_pool_walk() needs to see only the objects in use. */
+struct walk {
+	enum madmpi_kind kind;
+	void (*fn)(struct madmpi_object *o);
+};
+
+static void walk_one(void *object, void *arg)
+{
+	struct walk *w = arg;
+	struct madmpi_object *o = object;
+
+	if (o->kind == (uint32_t)w->kind)
+		w->fn(o);
+}
+
+void madmpi_pool_walk(struct madmpi_pool *p,
+		      void (*fn)(struct madmpi_object *o))
+{
+	struct walk w = { .kind = p->kind, .fn = fn };
+
+	base_pool_walk(&p->store, walk_one, &w);
+}

@@ -1,0 +1,43 @@
+/*
+ * Where the process stands between MPI_Init and MPI_Finalize.
+ */
+#ifndef MADMPI_CORE_STATE_H
+#define MADMPI_CORE_STATE_H
+
+#include <stdbool.h>
+
+#include <base/atomic.h>
+#include <base/compiler.h>
+
+enum madmpi_phase {
+	MADMPI_NEW,
+	MADMPI_STARTING,
+	MADMPI_UP,
+	MADMPI_STOPPING,
+	MADMPI_DOWN,
+	MADMPI_FORKED, /* a child of fork() after MPI_Init */
+};
+
+/*
+ * Written by the thread in MPI_Init or MPI_Finalize, and in a forked child. No
+ * order hangs on it: the program orders its other threads' calls itself.
+ */
+struct madmpi_state {
+	ATOMIC(int) phase; /* a: enum madmpi_phase */
+};
+
+extern struct madmpi_state madmpi_state;
+
+/* MADMPI_CHECK: whether functions look at their arguments. -: after init */
+extern bool madmpi_checks;
+
+/* Says that `function` may not be called now, and ends the process. */
+void madmpi_enter_refuse(const char *function) BASE_NORETURN BASE_COLD;
+
+/*
+ * End the whole job with this exit code, after a line on stderr. Where there
+ * is no job it ends the process.
+ */
+void madmpi_kill(int code, const char *why) BASE_NORETURN BASE_COLD;
+
+#endif

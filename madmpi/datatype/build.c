@@ -1,0 +1,243 @@
+/*
+ * From parts to the program of a type. Steps that continue each other become
+ * one, loops of one block lose their loop, empty parts disappear.
+ *
+ * A step that repeats another type's program points into that program; the
+ * run of the signature holds the reference that keeps it.
+ */
+#include "datatype/build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static MPI_Count lower(MPI_Count a, MPI_Count b)
+{
+	return a < b ? a : b;
+}
+
+static MPI_Count upper(MPI_Count a, MPI_Count b)
+{
+	return a > b ? a : b;
+}
+
+/* The step for one part that is not empty. */
+static struct madmpi_step step_of(const struct madmpi_part *p)
+{
+	const struct madmpi_type *t = p->type;
+	MPI_Count extent = madmpi_type_extent(t);
+	struct madmpi_step s = { .disp = p->disp,
+				 .stride = extent,
+				 .count = p->count,
+				 .size = t->size,
+				 .body = t->steps,
+				 .nbody = t->nsteps };
+	const struct madmpi_step *only = t->steps;
+
+	if (madmpi_type_is_flat(t, p->count)) {
+		s.disp += only->disp;
+		s.size *= s.count;
+		s.count = 1;
+	} else if (t->nsteps == 1 && p->count == 1) {
+		s = *only;
+		s.disp += p->disp;
+		return s;
+	} else if (t->nsteps == 1 && only->body == NULL && only->count == 1) {
+		s.disp += only->disp; /* single blocks, a stride apart */
+	} else if (t->nsteps == 1 && only->body == NULL &&
+		   extent == only->count * only->stride) {
+		s = *only; /* a regular pattern that goes on regularly */
+		s.disp += p->disp;
+		s.count *= p->count;
+	} else {
+		return s;
+	}
+	s.body = NULL;
+	s.nbody = 0;
+	return s;
+}
+
+/* Append s to a list of n steps; a block that continues the last one joins. */
+static uint32_t append(struct madmpi_step *list, uint32_t n,
+		       struct madmpi_step s)
+{
+	struct madmpi_step *last = n > 0 ? &list[n - 1] : NULL;
+
+	if (last != NULL && last->body == NULL && last->count == 1 &&
+	    s.body == NULL && s.count == 1 &&
+	    last->disp + last->size == s.disp) {
+		last->size += s.size;
+		return n;
+	}
+	s.before = last ? last->before + last->count * last->size : 0;
+	list[n] = s;
+	return n + 1;
+}
+
+/* What a part adds to the bounds and the counts. 0 or -EOVERFLOW. */
+static int add_bounds(struct madmpi_type *t, const struct madmpi_part *p,
+		      bool first)
+{
+	const struct madmpi_type *e = p->type;
+	MPI_Count extent = madmpi_type_extent(e), span, low, high, x;
+
+	if (__builtin_mul_overflow(extent, p->count - 1, &span) ||
+	    __builtin_add_overflow(p->disp, span, &x) ||
+	    __builtin_add_overflow(x, e->ub, &high) ||
+	    __builtin_add_overflow(x, e->lb, &low) ||
+	    __builtin_mul_overflow(e->size, p->count, &x) ||
+	    __builtin_add_overflow(t->size, x, &t->size))
+		return -EOVERFLOW;
+	t->elements += p->count * e->elements;
+	low = lower(p->disp + e->lb, p->disp + e->lb + span);
+	high = upper(p->disp + e->ub, p->disp + e->ub + span);
+	if (e->align > t->align)
+		t->align = e->align;
+	/* Bounds that were set outrank those that follow from data. */
+	if (first || (e->has_bounds && !t->has_bounds)) {
+		t->lb = low;
+		t->ub = high;
+	} else if (e->has_bounds == t->has_bounds) {
+		t->lb = lower(t->lb, low);
+		t->ub = upper(t->ub, high);
+	}
+	t->has_bounds |= e->has_bounds;
+	return 0;
+}
+
+static void add_true_bounds(struct madmpi_type *t, const struct madmpi_part *p,
+			    bool first)
+{
+	const struct madmpi_type *e = p->type;
+	MPI_Count span = madmpi_type_extent(e) * (p->count - 1);
+	MPI_Count low = p->disp + e->true_lb + lower(span, 0);
+	MPI_Count high = p->disp + e->true_ub + upper(span, 0);
+
+	t->true_lb = first ? low : lower(t->true_lb, low);
+	t->true_ub = first ? high : upper(t->true_ub, high);
+}
+
+/* The signature: parts of the same type that follow each other are one run. */
+static void add_run(struct madmpi_type *t, const struct madmpi_part *p)
+{
+	if (t->nruns > 0 && t->runs[t->nruns - 1].type == p->type) {
+		t->runs[t->nruns - 1].count += p->count;
+		return;
+	}
+	madmpi_type_get(p->type);
+	t->runs[t->nruns++] = (struct madmpi_run){ p->count, p->type };
+}
+
+int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
+		      struct madmpi_type **out)
+{
+	struct madmpi_type *t;
+	bool bounds = false;
+	MPI_Count over;
+
+	if (n >= UINT32_MAX)
+		return -EOVERFLOW;
+	t = madmpi_type_new();
+	if (t == NULL)
+		return -ENOMEM;
+	t->steps = calloc((size_t)n + 1, sizeof(*t->steps));
+	t->runs = calloc((size_t)n + 1, sizeof(*t->runs));
+	if (t->steps == NULL || t->runs == NULL)
+		goto err_memory;
+	for (MPI_Count i = 0; i < n; i++) {
+		if (parts[i].count == 0)
+			continue;
+		if (add_bounds(t, &parts[i], !bounds) < 0)
+			goto err_overflow;
+		bounds = true;
+		if (parts[i].type->size == 0)
+			continue;
+		add_run(t, &parts[i]);
+		add_true_bounds(t, &parts[i], t->nsteps == 0);
+		t->nsteps = append(t->steps, t->nsteps, step_of(&parts[i]));
+	}
+	over = madmpi_type_extent(t) % t->align;
+	if (pad && !t->has_bounds && over > 0)
+		t->ub += t->align - over;
+	*out = t;
+	return 0;
+err_overflow:
+	madmpi_type_put(t);
+	return -EOVERFLOW;
+err_memory:
+	madmpi_type_put(t);
+	return -ENOMEM;
+}
+
+/* Repeat the one step of a block: in place if that keeps it a block. */
+static void repeat(struct madmpi_type *t, MPI_Count n, MPI_Count stride)
+{
+	struct madmpi_step *outer = &t->steps[0], *inner = &t->steps[1];
+
+	if (t->nsteps == 0 || n == 1)
+		return;
+	if (outer->body == NULL && outer->count == 1) {
+		outer->count = n;
+		outer->stride = stride;
+		if (stride == outer->size) {
+			outer->size *= n;
+			outer->count = 1;
+		}
+		return;
+	}
+	*inner = *outer;
+	*outer = (struct madmpi_step){ .stride = stride,
+				       .count = n,
+				       .size = inner->count * inner->size,
+				       .body = inner,
+				       .nbody = 1 };
+}
+
+int madmpi_type_build_vector(MPI_Count n, MPI_Count block, MPI_Count stride,
+			     struct madmpi_type *type, struct madmpi_type **out)
+{
+	struct madmpi_part part = { 0, n > 0 ? block : 0, type };
+	struct madmpi_type *t;
+	MPI_Count span, x;
+	int rc;
+
+	/* Two steps are allocated for one part: repeat() needs the second. */
+	rc = madmpi_type_build(&part, 1, false, &t);
+	if (rc < 0)
+		return rc;
+	if (part.count == 0)
+		goto done;
+	if (__builtin_mul_overflow(stride, n - 1, &span) ||
+	    __builtin_mul_overflow(t->size, n, &x) ||
+	    __builtin_add_overflow(span, t->ub, &x) ||
+	    __builtin_add_overflow(span, t->lb, &x)) {
+		madmpi_type_put(t);
+		return -EOVERFLOW;
+	}
+	t->lb += lower(span, 0);
+	t->ub += upper(span, 0);
+	t->true_lb += t->nsteps ? lower(span, 0) : 0;
+	t->true_ub += t->nsteps ? upper(span, 0) : 0;
+	t->size *= n;
+	t->elements *= n;
+	if (t->nruns > 0)
+		t->runs[0].count *= n;
+	repeat(t, n, stride);
+done:
+	*out = t;
+	return 0;
+}
+
+int madmpi_type_build_resized(struct madmpi_type *type, MPI_Count lb,
+			      MPI_Count extent, struct madmpi_type **out)
+{
+	struct madmpi_part part = { 0, 1, type };
+	int rc = madmpi_type_build(&part, 1, false, out);
+
+	if (rc < 0)
+		return rc;
+	(*out)->has_bounds = true;
+	(*out)->lb = lb;
+	(*out)->ub = lb + extent;
+	return 0;
+}

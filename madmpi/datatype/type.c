@@ -1,0 +1,191 @@
+/*
+ * The life of a datatype, and what can be asked about it.
+ */
+#include "datatype/type.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "datatype/build.h"
+
+#include "bodies.h"
+#include "core/pool.h"
+#include "env/error.h"
+
+static struct madmpi_pool pool;
+
+MPI_Datatype madmpi_type_handle(struct madmpi_type *t)
+{
+	if (t->name == NULL)
+		return (MPI_Datatype)t;
+	return (MPI_Datatype)((uintptr_t)MPI_DATATYPE_NULL +
+			      (uintptr_t)(t - madmpi_type_predefined));
+}
+
+void madmpi_type_get(struct madmpi_type *t)
+{
+	if (t->name == NULL)
+		madmpi_object_get(&t->object);
+}
+
+void madmpi_type_put(struct madmpi_type *t)
+{
+	if (t->name != NULL || !madmpi_object_put(&t->object))
+		return;
+	for (uint32_t i = 0; i < t->nruns; i++)
+		madmpi_type_put(t->runs[i].type);
+	free(t->runs);
+	free(t->steps);
+	madmpi_pool_put(&pool, t);
+}
+
+struct madmpi_type *madmpi_type_new(void)
+{
+	struct madmpi_type *t = madmpi_pool_get(&pool);
+
+	if (t == NULL)
+		return NULL;
+	store_relaxed(&t->committed, false);
+	t->has_bounds = false;
+	t->basic = MADMPI_NOT_BASIC;
+	t->name = NULL;
+	t->size = t->lb = t->ub = t->true_lb = t->true_ub = t->elements = 0;
+	t->align = 1;
+	t->nsteps = t->nruns = 0;
+	t->steps = NULL;
+	t->runs = NULL;
+	return t;
+}
+
+MPI_Count madmpi_type_elements(const struct madmpi_type *t, MPI_Count bytes)
+{
+	MPI_Count n, here, part;
+
+	if (t->size == 0)
+		return bytes == 0 ? 0 : -1;
+	n = bytes / t->size * t->elements;
+	bytes %= t->size;
+	if (bytes > 0 && t->nruns == 0)
+		return -1;
+	for (uint32_t i = 0; i < t->nruns && bytes > 0; i++) {
+		here = t->runs[i].count * t->runs[i].type->size;
+		if (here > bytes)
+			here = bytes;
+		part = madmpi_type_elements(t->runs[i].type, here);
+		if (part < 0)
+			return -1;
+		n += part;
+		bytes -= here;
+	}
+	return n;
+}
+
+static int bad_type(const char *function, MPI_Datatype handle)
+{
+	return madmpi_error(NULL, MPI_ERR_TYPE, function,
+			    "datatype %p is not a datatype", (void *)handle);
+}
+
+static int null_out(const char *function, const char *name)
+{
+	return madmpi_error(NULL, MPI_ERR_ARG, function, "%s is a null pointer",
+			    name);
+}
+
+/* MPI_Type_commit */
+int madmpi_type_commit(MPI_Datatype *datatype)
+{
+	struct madmpi_type *t;
+
+	if (datatype == NULL)
+		return null_out("MPI_Type_commit", "datatype");
+	t = madmpi_type_of(*datatype);
+	if (t == NULL)
+		return bad_type("MPI_Type_commit", *datatype);
+	store_relaxed(&t->committed, true);
+	return MPI_SUCCESS;
+}
+
+/* MPI_Type_free */
+int madmpi_type_free(MPI_Datatype *datatype)
+{
+	struct madmpi_type *t;
+
+	if (datatype == NULL)
+		return null_out("MPI_Type_free", "datatype");
+	t = madmpi_type_of(*datatype);
+	if (t == NULL)
+		return bad_type("MPI_Type_free", *datatype);
+	if (t->name != NULL)
+		return madmpi_error(NULL, MPI_ERR_TYPE, "MPI_Type_free",
+				    "%s is predefined and cannot be freed",
+				    t->name);
+	madmpi_type_put(t);
+	*datatype = MPI_DATATYPE_NULL;
+	return MPI_SUCCESS;
+}
+
+/* MPI_Type_size, MPI_Type_size_c, MPI_Type_size_x */
+int madmpi_type_size(MPI_Datatype datatype, MPI_Count *size)
+{
+	struct madmpi_type *t = madmpi_type_of(datatype);
+
+	if (t == NULL)
+		return bad_type("MPI_Type_size", datatype);
+	if (size == NULL)
+		return null_out("MPI_Type_size", "size");
+	*size = t->size;
+	return MPI_SUCCESS;
+}
+
+/* MPI_Type_get_extent, MPI_Type_get_extent_c, MPI_Type_get_extent_x */
+int madmpi_type_get_extent(MPI_Datatype datatype, MPI_Count *lb,
+			   MPI_Count *extent)
+{
+	struct madmpi_type *t = madmpi_type_of(datatype);
+
+	if (t == NULL)
+		return bad_type("MPI_Type_get_extent", datatype);
+	if (lb == NULL || extent == NULL)
+		return null_out("MPI_Type_get_extent", lb ? "extent" : "lb");
+	*lb = t->lb;
+	*extent = madmpi_type_extent(t);
+	return MPI_SUCCESS;
+}
+
+/* MPI_Type_get_true_extent, MPI_Type_get_true_extent_c, ..._x */
+int madmpi_type_get_true_extent(MPI_Datatype datatype, MPI_Count *true_lb,
+				MPI_Count *true_extent)
+{
+	struct madmpi_type *t = madmpi_type_of(datatype);
+
+	if (t == NULL)
+		return bad_type("MPI_Type_get_true_extent", datatype);
+	if (true_lb == NULL || true_extent == NULL)
+		return null_out("MPI_Type_get_true_extent",
+				true_lb ? "true_extent" : "true_lb");
+	*true_lb = t->true_lb;
+	*true_extent = t->true_ub - t->true_lb;
+	return MPI_SUCCESS;
+}
+
+void madmpi_type_init(void)
+{
+	madmpi_pool_init(&pool, MADMPI_TYPE, sizeof(struct madmpi_type));
+	madmpi_type_fill_predefined();
+}
+
+/* Types the program did not free. */
+static void reap(struct madmpi_object *o)
+{
+	struct madmpi_type *t = container_of(o, struct madmpi_type, object);
+
+	free(t->runs);
+	free(t->steps);
+}
+
+void madmpi_type_exit(void)
+{
+	madmpi_pool_walk(&pool, reap);
+	madmpi_pool_exit(&pool);
+}

@@ -1,0 +1,191 @@
+/*
+ * Datatypes.
+ *
+ * A constructor turns its description into a small program, once: a list of
+ * steps that tell where the bytes of one element lie, in the order in which
+ * they travel. Neighbouring blocks are merged, so most types are one step. A
+ * type never changes afterwards; commit only permits its use. A program is
+ * walked from any byte on, without a scan over what lies before it.
+ *
+ *   step { disp, count, stride, size, body }
+ *
+ *   body NULL:   |<-size->|            |<-size->|            ...
+ *                ^disp                 ^disp + stride        count blocks
+ *   body b[n]:   the n steps of b, count times, stride apart
+ *
+ * Every step moves at least one byte and every list but the outermost has two
+ * entries or a loop, so walks nest at most 63 deep.
+ */
+#ifndef MADMPI_DATATYPE_TYPE_H
+#define MADMPI_DATATYPE_TYPE_H
+
+#include <stdbool.h>
+
+#include <mpi.h>
+#include <nmad/data.h>
+
+#include "core/object.h"
+
+/* What a predefined type is to a reduction. */
+enum madmpi_basic {
+	MADMPI_NOT_BASIC, /* derived */
+	MADMPI_RAW,       /* moved only: no operation is defined on it */
+	MADMPI_BYTES,     /* MPI_BYTE: bitwise operations */
+	MADMPI_I8,
+	MADMPI_I16,
+	MADMPI_I32,
+	MADMPI_I64,
+	MADMPI_I128,
+	MADMPI_U8,
+	MADMPI_U16,
+	MADMPI_U32,
+	MADMPI_U64,
+	MADMPI_F32,
+	MADMPI_F64,
+	MADMPI_FLONG, /* long double */
+	MADMPI_C32,   /* complex of two F32 */
+	MADMPI_C64,   /* of two F64 */
+	MADMPI_CLONG, /* of two FLONG */
+	MADMPI_BOOL,  /* C and C++ */
+	MADMPI_L8,    /* Fortran's LOGICAL of 1 byte */
+	MADMPI_L16,
+	MADMPI_L32,
+	MADMPI_L64,
+	MADMPI_L128,
+	MADMPI_FLOAT_I, /* pairs of a value and an int: MINLOC, MAXLOC */
+	MADMPI_DOUBLE_I,
+	MADMPI_LONG_I,
+	MADMPI_INT_I,
+	MADMPI_SHORT_I,
+	MADMPI_LDOUBLE_I,
+	MADMPI_FLOAT_2, /* Fortran's pairs of twice the same */
+	MADMPI_DOUBLE_2,
+	MADMPI_BASICS
+};
+
+struct madmpi_step {
+	MPI_Aint disp;    /* of the first repetition */
+	MPI_Aint stride;  /* to the next one */
+	MPI_Count count;  /* of repetitions, >= 1 */
+	MPI_Count size;   /* bytes moved by one repetition, >= 1 */
+	MPI_Count before; /* bytes moved by earlier steps of the list */
+	const struct madmpi_step *body;
+	uint32_t nbody;
+};
+
+struct madmpi_type;
+
+/* A run of elements of the signature: so many of that type. */
+struct madmpi_run {
+	MPI_Count count;
+	struct madmpi_type *type; /* holds a reference */
+};
+
+struct madmpi_type {
+	/* -: const once published; a: atomic */
+	struct madmpi_object object;
+	ATOMIC(bool) committed;     /* a: only ever set; no order hangs on it */
+	bool has_bounds;            /* -: lb and ub were set by resized */
+	enum madmpi_basic basic;    /* -: */
+	const char *name;           /* -: of a predefined type, else NULL */
+	MPI_Count size;             /* -: bytes of data */
+	MPI_Count lb, ub;           /* -: */
+	MPI_Count true_lb, true_ub; /* -: */
+	MPI_Count elements;         /* -: basic elements in one */
+	int align;                  /* -: of the most demanding element */
+	uint32_t nsteps;            /* -: */
+	struct madmpi_step *steps;  /* -: owned */
+	uint32_t nruns;             /* -: */
+	struct madmpi_run *runs;    /* -: owned */
+};
+
+void madmpi_type_init(void);
+void madmpi_type_exit(void);
+
+extern struct madmpi_type madmpi_type_predefined[];
+#define MADMPI_TYPE_CONSTANTS 256
+
+/* The object behind a handle, or NULL if it is not a datatype. */
+static inline struct madmpi_type *madmpi_type_of(MPI_Datatype handle)
+{
+	uintptr_t i = (uintptr_t)handle - (uintptr_t)MPI_DATATYPE_NULL;
+
+	if (likely(i < MADMPI_TYPE_CONSTANTS))
+		return madmpi_type_predefined[i].name != 0
+			       ? &madmpi_type_predefined[i]
+			       : 0;
+	if (madmpi_handle_is_constant(handle))
+		return 0;
+	return madmpi_handle_object(handle, MADMPI_TYPE);
+}
+
+MPI_Datatype madmpi_type_handle(struct madmpi_type *t);
+
+/* Predefined types are not counted. */
+void madmpi_type_get(struct madmpi_type *t);
+void madmpi_type_put(struct madmpi_type *t);
+
+static inline MPI_Count madmpi_type_extent(const struct madmpi_type *t)
+{
+	return t->ub - t->lb;
+}
+
+/* True if count elements are one piece of memory, at true_lb. */
+static inline bool madmpi_type_is_flat(const struct madmpi_type *t,
+				       MPI_Count count)
+{
+	return t->nsteps == 1 && t->steps->body == 0 && t->steps->count == 1 &&
+	       (count == 1 || t->size == madmpi_type_extent(t));
+}
+
+/* Basic elements in the first `bytes` bytes of many t; -1: ends within one. */
+MPI_Count madmpi_type_elements(const struct madmpi_type *t, MPI_Count bytes);
+
+/*
+ * count elements of a type at base: what a request walks over. It must live as
+ * long as the request, and holds no reference to the type.
+ */
+struct madmpi_layout {
+	uintptr_t base; /* a number: MPI_BOTTOM is 0 */
+	MPI_Count count;
+	const struct madmpi_type *type;
+	MPI_Count start; /* bytes of the data that are left out in front */
+};
+
+/*
+ * Describe a message to nmad; *layout is filled and used only if the data is
+ * not one piece. Never fails: count * size must not overflow (checked by
+ * madmpi_type_bytes()).
+ */
+struct nm_data madmpi_layout_data(struct madmpi_layout *layout,
+				  const void *base, MPI_Count count,
+				  const struct madmpi_type *t);
+
+/* The bytes [from, from + bytes) of such a message. */
+struct nm_data madmpi_layout_slice(struct madmpi_layout *layout,
+				   const void *base, MPI_Count count,
+				   const struct madmpi_type *t, MPI_Count from,
+				   MPI_Count bytes);
+
+/* True if the data is in pieces, so that the layout must stay. */
+static inline bool madmpi_data_is_walked(const struct nm_data *d)
+{
+	return d->kind == NM_DATA_WALK;
+}
+
+/* count * size in *out. 0, or -EOVERFLOW. */
+int madmpi_type_bytes(const struct madmpi_type *t, MPI_Count count,
+		      MPI_Count *out);
+
+/* Move all the data between a layout and one piece of memory. */
+void madmpi_pack_bytes(const void *base, MPI_Count count,
+		       const struct madmpi_type *t, void *to);
+void madmpi_unpack_bytes(const void *from, void *base, MPI_Count count,
+			 const struct madmpi_type *t);
+
+/* From one layout to another, as if by a message; both of the same size. */
+void madmpi_copy_bytes(const void *from, MPI_Count nfrom,
+		       const struct madmpi_type *from_type, void *to,
+		       MPI_Count nto, const struct madmpi_type *to_type);
+
+#endif

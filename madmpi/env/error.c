@@ -1,0 +1,281 @@
+/*
+ * Error handlers, and the only place where MPI error codes meet errno.
+ */
+#include "env/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <base/diag.h>
+
+#include "bodies.h"
+#include "comm/comm.h"
+#include "core/enter.h"
+#include "core/pool.h"
+
+static struct madmpi_pool pool;
+
+static struct madmpi_errhandler predefined[] = {
+	{ .object.kind = MADMPI_ERRHANDLER, .how = MADMPI_ERRORS_FATAL },
+	{ .object.kind = MADMPI_ERRHANDLER, .how = MADMPI_ERRORS_ABORT },
+	{ .object.kind = MADMPI_ERRHANDLER, .how = MADMPI_ERRORS_RETURN },
+};
+
+static bool is_predefined(const struct madmpi_errhandler *e)
+{
+	return e >= predefined && e < predefined + BASE_ARRAY_LEN(predefined);
+}
+
+struct madmpi_errhandler *madmpi_errhandler_of(MPI_Errhandler handle)
+{
+	uintptr_t i = (uintptr_t)handle - (uintptr_t)MPI_ERRORS_ARE_FATAL;
+
+	if (!madmpi_handle_is_constant(handle))
+		return madmpi_handle_object(handle, MADMPI_ERRHANDLER);
+	return i < BASE_ARRAY_LEN(predefined) ? &predefined[i] : NULL;
+}
+
+MPI_Errhandler madmpi_errhandler_handle(struct madmpi_errhandler *e)
+{
+	if (!is_predefined(e))
+		return (MPI_Errhandler)e;
+	return (MPI_Errhandler)((uintptr_t)MPI_ERRORS_ARE_FATAL +
+				(uintptr_t)(e - predefined));
+}
+
+void madmpi_errhandler_get(struct madmpi_errhandler *e)
+{
+	if (!is_predefined(e))
+		madmpi_object_get(&e->object);
+}
+
+void madmpi_errhandler_put(struct madmpi_errhandler *e)
+{
+	if (!is_predefined(e) && madmpi_object_put(&e->object))
+		madmpi_pool_put(&pool, e);
+}
+
+struct madmpi_errhandler *madmpi_errhandler_of_comm(struct madmpi_comm *c)
+{
+	struct madmpi_errhandler *e = &predefined[MADMPI_ERRORS_FATAL];
+
+	if (c == NULL)
+		return e;
+	base_spin_lock(&c->lock);
+	e = c->errhandler;
+	madmpi_errhandler_get(e);
+	base_spin_unlock(&c->lock);
+	return e;
+}
+
+/* Do what comm's handler says about an error that `text` explains. */
+static int handle(struct madmpi_comm *c, int code, const char *text)
+{
+	struct madmpi_errhandler *e;
+	MPI_Comm comm;
+
+	if (c == NULL)
+		c = madmpi_self;
+	e = madmpi_errhandler_of_comm(c);
+	switch (e->how) {
+	case MADMPI_ERRORS_FATAL:
+	case MADMPI_ERRORS_ABORT:
+		madmpi_kill(code, text);
+	case MADMPI_ERRORS_CALL:
+		comm = madmpi_comm_handle(c);
+		e->fn(&comm, &code, NULL);
+		break;
+	case MADMPI_ERRORS_RETURN:
+		break;
+	}
+	madmpi_errhandler_put(e);
+	return code;
+}
+
+int madmpi_error(struct madmpi_comm *comm, int code, const char *function,
+		 const char *fmt, ...)
+{
+	char text[512];
+	const char *name = madmpi_error_name(code);
+	int n = snprintf(text, sizeof(text), "%s: %s: ", function,
+			 name ? name : "error");
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
+	va_end(ap);
+	return handle(comm, code, text);
+}
+
+int madmpi_error_class_of_errno(int err)
+{
+	switch (err) {
+	case 0:
+		return MPI_SUCCESS;
+	case -EMSGSIZE:
+		return MPI_ERR_TRUNCATE;
+	case -ENOMEM:
+	case -EAGAIN:
+		return MPI_ERR_NO_MEM;
+	case -ECONNRESET:
+	case -EPIPE:
+		return MPI_ERR_PROC_ABORTED;
+	case -EOVERFLOW:
+		return MPI_ERR_COUNT;
+	case -EINVAL:
+		return MPI_ERR_ARG;
+	case -ECANCELED:
+		return MPI_SUCCESS; /* the status says so */
+	default:
+		return MPI_ERR_OTHER;
+	}
+}
+
+int madmpi_error_errno(struct madmpi_comm *comm, int err, const char *function,
+		       const char *what)
+{
+	return madmpi_error(comm, madmpi_error_class_of_errno(err), function,
+			    "%s: %s", what, strerror(-err));
+}
+
+int madmpi_narrow_fit(const char *function, MPI_Count value, int *out)
+{
+	if (value != (int)value)
+		return madmpi_error(NULL, MPI_ERR_VALUE_TOO_LARGE, function,
+				    "the result %lld does not fit in an int",
+				    (long long)value);
+	*out = (int)value;
+	return MPI_SUCCESS;
+}
+
+/* MPI_Error_class */
+int madmpi_error_class(int errorcode, int *errorclass)
+{
+	if (errorclass == NULL)
+		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Error_class",
+				    "errorclass is a null pointer");
+	if (madmpi_error_name(errorcode) == NULL)
+		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Error_class",
+				    "errorcode %d is unknown", errorcode);
+	*errorclass = errorcode;
+	return MPI_SUCCESS;
+}
+
+/* MPI_Error_string */
+int madmpi_error_string(int errorcode, char *string, int *resultlen)
+{
+	const char *name = madmpi_error_name(errorcode);
+
+	if (string == NULL || resultlen == NULL)
+		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Error_string",
+				    "%s is a null pointer",
+				    string ? "resultlen" : "string");
+	if (name == NULL)
+		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Error_string",
+				    "errorcode %d is unknown", errorcode);
+	*resultlen = snprintf(string, MPI_MAX_ERROR_STRING, "%s: %s", name,
+			      madmpi_error_text(errorcode));
+	return MPI_SUCCESS;
+}
+
+/* MPI_Comm_create_errhandler */
+int madmpi_comm_create_errhandler(MPI_Comm_errhandler_function *fn,
+				  MPI_Errhandler *errhandler)
+{
+	struct madmpi_errhandler *e;
+
+	if (fn == NULL || errhandler == NULL)
+		return madmpi_error(NULL, MPI_ERR_ARG,
+				    "MPI_Comm_create_errhandler",
+				    "%s is a null pointer",
+				    fn ? "errhandler" : "comm_errhandler_fn");
+	e = madmpi_pool_get(&pool);
+	if (e == NULL)
+		return madmpi_error(NULL, MPI_ERR_NO_MEM,
+				    "MPI_Comm_create_errhandler",
+				    "no memory for an error handler");
+	e->how = MADMPI_ERRORS_CALL;
+	e->fn = fn;
+	*errhandler = (MPI_Errhandler)e;
+	return MPI_SUCCESS;
+}
+
+/* MPI_Errhandler_free */
+int madmpi_errhandler_free(MPI_Errhandler *errhandler)
+{
+	struct madmpi_errhandler *e;
+
+	if (errhandler == NULL)
+		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Errhandler_free",
+				    "errhandler is a null pointer");
+	e = madmpi_errhandler_of(*errhandler);
+	if (e == NULL)
+		return madmpi_error(
+			NULL, MPI_ERR_ERRHANDLER, "MPI_Errhandler_free",
+			"%p is not an error handler", (void *)*errhandler);
+	madmpi_errhandler_put(e);
+	*errhandler = MPI_ERRHANDLER_NULL;
+	return MPI_SUCCESS;
+}
+
+static int bad_comm(const char *function, MPI_Comm comm)
+{
+	return madmpi_error(NULL, MPI_ERR_COMM, function,
+			    "comm %p is not a communicator", (void *)comm);
+}
+
+/* MPI_Comm_set_errhandler */
+int madmpi_comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
+{
+	struct madmpi_comm *c = madmpi_comm_of(comm);
+	struct madmpi_errhandler *e, *old;
+
+	if (c == NULL)
+		return bad_comm("MPI_Comm_set_errhandler", comm);
+	e = madmpi_errhandler_of(errhandler);
+	if (e == NULL)
+		return madmpi_error(
+			c, MPI_ERR_ERRHANDLER, "MPI_Comm_set_errhandler",
+			"%p is not an error handler", (void *)errhandler);
+	madmpi_errhandler_get(e);
+	base_spin_lock(&c->lock);
+	old = c->errhandler;
+	c->errhandler = e;
+	base_spin_unlock(&c->lock);
+	madmpi_errhandler_put(old);
+	return MPI_SUCCESS;
+}
+
+/* MPI_Comm_get_errhandler */
+int madmpi_comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
+{
+	struct madmpi_comm *c = madmpi_comm_of(comm);
+
+	if (c == NULL)
+		return bad_comm("MPI_Comm_get_errhandler", comm);
+	if (errhandler == NULL)
+		return madmpi_error(c, MPI_ERR_ARG, "MPI_Comm_get_errhandler",
+				    "errhandler is a null pointer");
+	*errhandler = madmpi_errhandler_handle(madmpi_errhandler_of_comm(c));
+	return MPI_SUCCESS;
+}
+
+/* MPI_Comm_call_errhandler */
+int madmpi_comm_call_errhandler(MPI_Comm comm, int errorcode)
+{
+	struct madmpi_comm *c = madmpi_comm_of(comm);
+
+	if (c == NULL)
+		return bad_comm("MPI_Comm_call_errhandler", comm);
+	madmpi_error(c, errorcode, "MPI_Comm_call_errhandler",
+		     "called by the program");
+	return MPI_SUCCESS;
+}
+
+void madmpi_errhandler_init(void)
+{
+	madmpi_pool_init(&pool, MADMPI_ERRHANDLER,
+			 sizeof(struct madmpi_errhandler));
+}

@@ -1,0 +1,62 @@
+/*
+ * Errors: what went wrong becomes an MPI error class, a message that names the
+ * function, the argument and its value, and a call of the error handler.
+ */
+#ifndef MADMPI_ENV_ERROR_H
+#define MADMPI_ENV_ERROR_H
+
+#include <base/compiler.h>
+#include <mpi.h>
+
+#include "core/object.h"
+
+struct madmpi_comm;
+
+enum madmpi_errhandler_how {
+	MADMPI_ERRORS_FATAL,
+	MADMPI_ERRORS_ABORT,
+	MADMPI_ERRORS_RETURN,
+	MADMPI_ERRORS_CALL, /* fn */
+};
+
+/* An error handler. The three predefined ones are never freed. */
+struct madmpi_errhandler {
+	struct madmpi_object object;
+	enum madmpi_errhandler_how how;   /* -: */
+	MPI_Comm_errhandler_function *fn; /* -: */
+};
+
+/* Handlers made between init and exit of MPI may be freed after it. */
+void madmpi_errhandler_init(void);
+
+/* The object behind a handle, or NULL if it is not an error handler. */
+struct madmpi_errhandler *madmpi_errhandler_of(MPI_Errhandler handle);
+MPI_Errhandler madmpi_errhandler_handle(struct madmpi_errhandler *e);
+
+/* The handler of a communicator, with a reference; FATAL for NULL. */
+struct madmpi_errhandler *madmpi_errhandler_of_comm(struct madmpi_comm *c);
+
+/* Nothing happens to the predefined ones. */
+void madmpi_errhandler_get(struct madmpi_errhandler *e);
+void madmpi_errhandler_put(struct madmpi_errhandler *e);
+
+/*
+ * Report an error of class `code` in the MPI function `function`, which the
+ * text explains. Calls the error handler of comm, or of MPI_COMM_SELF where no
+ * communicator is known (NULL), and returns `code` if that returns.
+ */
+int madmpi_error(struct madmpi_comm *comm, int code, const char *function,
+		 const char *fmt, ...) BASE_PRINTF(4, 5) BASE_COLD;
+
+/* The same for a cause that came from below as a negative errno. */
+int madmpi_error_errno(struct madmpi_comm *comm, int err, const char *function,
+		       const char *what) BASE_COLD;
+
+/* The class for a negative errno; MPI_SUCCESS for 0. */
+int madmpi_error_class_of_errno(int err);
+
+/* "MPI_ERR_RANK" and "invalid rank"; NULL if there is no such class. */
+const char *madmpi_error_name(int code);
+const char *madmpi_error_text(int code);
+
+#endif

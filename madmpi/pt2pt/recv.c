@@ -1,0 +1,82 @@
+/*
+ * Receiving, blocking and not.
+ */
+#include "bodies.h"
+#include "env/error.h"
+#include "pt2pt/request.h"
+
+static int start(const struct madmpi_message *m, struct madmpi_layout *layout,
+		 struct nm_sr_request *nm, bool *walked)
+{
+	struct nm_data data = madmpi_message_data(m, layout);
+
+	*walked = madmpi_data_is_walked(&data);
+	return nm_sr_irecv(m->comm->p2p, madmpi_gate(m->comm, m->peer),
+			   madmpi_tag(m->tag), madmpi_tag_mask(m->tag), &data,
+			   nm);
+}
+
+/* MPI_Recv, MPI_Recv_c */
+int madmpi_recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
+		int tag, MPI_Comm comm, MPI_Status *status)
+{
+	struct madmpi_message m;
+	struct madmpi_layout layout;
+	struct nm_sr_request nm;
+	struct nm_sr_status st;
+	struct madmpi_outcome o = madmpi_outcome_proc_null();
+	bool walked;
+	int rc = madmpi_message_open("MPI_Recv", MADMPI_RECV, buf, count,
+				     datatype, source, tag, comm, &m);
+
+	if (unlikely(rc != MPI_SUCCESS))
+		return rc;
+	if (source != MPI_PROC_NULL) {
+		rc = start(&m, &layout, &nm, &walked);
+		if (unlikely(rc < 0))
+			return madmpi_error_errno(m.comm, rc, "MPI_Recv",
+						  "receive");
+		nm_sr_wait(&nm);
+		nm_sr_status(&nm, &st);
+		o = madmpi_outcome_recv(m.comm, source, &st);
+	}
+	madmpi_status_fill(status, &o);
+	return madmpi_outcome_raise(m.comm, "MPI_Recv", &o);
+}
+
+/* MPI_Irecv, MPI_Irecv_c */
+int madmpi_irecv(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
+		 int tag, MPI_Comm comm, MPI_Request *request)
+{
+	const char *fn = "MPI_Irecv";
+	struct madmpi_message m;
+	struct madmpi_request *r;
+	bool walked;
+	int rc = madmpi_message_open(fn, MADMPI_RECV, buf, count, datatype,
+				     source, tag, comm, &m);
+
+	if (unlikely(rc != MPI_SUCCESS))
+		return rc;
+	if (unlikely(request == NULL))
+		return madmpi_error(m.comm, MPI_ERR_ARG, fn,
+				    "request is a null pointer");
+	r = madmpi_request_new(fn,
+			       source == MPI_PROC_NULL ? MADMPI_REQUEST_NOTHING
+						       : MADMPI_REQUEST_RECV,
+			       &m, &rc);
+	if (unlikely(r == NULL))
+		return rc;
+	if (r->what == MADMPI_REQUEST_RECV) {
+		rc = start(&m, &r->layout, &r->nm, &walked);
+		if (unlikely(rc < 0)) {
+			madmpi_request_put(r);
+			return madmpi_error_errno(m.comm, rc, fn, "receive");
+		}
+		if (walked) {
+			r->type = m.type;
+			madmpi_type_get(r->type);
+		}
+	}
+	*request = (MPI_Request)r;
+	return MPI_SUCCESS;
+}

@@ -1,0 +1,252 @@
+/*
+ * One request: its life, waiting for it, testing it, giving it up.
+ */
+#include "pt2pt/request.h"
+
+#include "bodies.h"
+#include "core/pool.h"
+#include "env/error.h"
+
+static struct madmpi_pool pool;
+
+static struct {
+	struct base_spin lock;
+	struct madmpi_request *first; /* l: */
+} orphans = { .lock = BASE_SPIN_INIT(BASE_RANK_LEAF) };
+
+struct madmpi_request *madmpi_request_new(const char *function,
+					  enum madmpi_request_what what,
+					  const struct madmpi_message *m,
+					  int *rc)
+{
+	struct madmpi_request *r = madmpi_pool_get(&pool);
+
+	if (unlikely(r == NULL)) {
+		*rc = madmpi_error(m->comm, MPI_ERR_NO_MEM, function,
+				   "no memory for a request");
+		return NULL;
+	}
+	r->what = what;
+	r->peer = m->peer;
+	r->comm = m->comm;
+	r->type = NULL;
+	madmpi_comm_get(r->comm);
+	return r;
+}
+
+void madmpi_request_put(struct madmpi_request *r)
+{
+	madmpi_comm_put(r->comm);
+	if (r->type != NULL)
+		madmpi_type_put(r->type);
+	madmpi_pool_put(&pool, r);
+}
+
+/* Take back orphans that are complete; wait for the others if `all`. */
+static void orphans_reap(bool all)
+{
+	struct madmpi_request *r, *next, *done = NULL, **at;
+
+	base_spin_lock(&orphans.lock);
+	for (at = &orphans.first; (r = *at) != NULL;) {
+		if (all || madmpi_request_is_complete(r)) {
+			*at = r->next;
+			r->next = done;
+			done = r;
+		} else {
+			at = &r->next;
+		}
+	}
+	base_spin_unlock(&orphans.lock);
+	for (r = done; r != NULL; r = next) {
+		next = r->next;
+		madmpi_request_wait(r);
+		madmpi_request_put(r);
+	}
+}
+
+static void pool_refilled(void)
+{
+	orphans_reap(false);
+}
+
+struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r)
+{
+	struct nm_sr_status st;
+
+	if (r->what == MADMPI_REQUEST_NOTHING)
+		return madmpi_outcome_proc_null();
+	nm_sr_status(&r->nm, &st);
+	return r->what == MADMPI_REQUEST_RECV
+		       ? madmpi_outcome_recv(r->comm, r->peer, &st)
+		       : madmpi_outcome_send(&st);
+}
+
+int madmpi_request_end(const char *function, MPI_Request *request,
+		       MPI_Status *status)
+{
+	struct madmpi_request *r = (struct madmpi_request *)*request;
+	struct madmpi_outcome o = madmpi_request_outcome(r);
+	int rc;
+
+	*request = MPI_REQUEST_NULL;
+	madmpi_status_fill(status, &o);
+	rc = madmpi_outcome_raise(r->comm, function, &o);
+	madmpi_request_put(r);
+	return rc;
+}
+
+void madmpi_status_fill_empty(MPI_Status *status)
+{
+	struct madmpi_outcome o = madmpi_outcome_empty();
+
+	madmpi_status_fill(status, &o);
+	if (status != MPI_STATUS_IGNORE)
+		status->MPI_ERROR = MPI_SUCCESS;
+}
+
+static int null_arg(const char *fn, const char *name)
+{
+	return madmpi_error(NULL, MPI_ERR_ARG, fn, "%s is a null pointer",
+			    name);
+}
+
+struct madmpi_request *madmpi_request_of(const char *function,
+					 MPI_Request handle, int *rc)
+{
+	struct madmpi_request *r = NULL;
+
+	if (likely(!madmpi_handle_is_constant(handle)))
+		r = madmpi_handle_object(handle, MADMPI_REQUEST);
+	if (unlikely(r == NULL))
+		*rc = madmpi_error(NULL, MPI_ERR_REQUEST, function,
+				   "request %p is not an active request",
+				   (void *)handle);
+	return r;
+}
+
+/* MPI_Wait */
+int madmpi_wait(MPI_Request *request, MPI_Status *status)
+{
+	struct madmpi_request *r;
+	int rc = MPI_SUCCESS;
+
+	if (unlikely(request == NULL))
+		return null_arg("MPI_Wait", "request");
+	if (*request == MPI_REQUEST_NULL) {
+		madmpi_status_fill_empty(status);
+		return MPI_SUCCESS;
+	}
+	r = madmpi_request_of("MPI_Wait", *request, &rc);
+	if (unlikely(r == NULL))
+		return rc;
+	madmpi_request_wait(r);
+	return madmpi_request_end("MPI_Wait", request, status);
+}
+
+/* MPI_Test */
+int madmpi_test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+	struct madmpi_request *r;
+	int rc = MPI_SUCCESS;
+
+	if (unlikely(request == NULL || flag == NULL))
+		return null_arg("MPI_Test", request ? "flag" : "request");
+	if (*request == MPI_REQUEST_NULL) {
+		*flag = 1;
+		madmpi_status_fill_empty(status);
+		return MPI_SUCCESS;
+	}
+	r = madmpi_request_of("MPI_Test", *request, &rc);
+	if (unlikely(r == NULL))
+		return rc;
+	*flag = madmpi_request_poll(r);
+	return *flag ? madmpi_request_end("MPI_Test", request, status)
+		     : MPI_SUCCESS;
+}
+
+/* MPI_Request_get_status */
+int madmpi_request_get_status(MPI_Request request, int *flag,
+			      MPI_Status *status)
+{
+	const char *fn = "MPI_Request_get_status";
+	struct madmpi_request *r;
+	struct madmpi_outcome o;
+	int rc = MPI_SUCCESS;
+
+	if (flag == NULL)
+		return null_arg(fn, "flag");
+	if (request == MPI_REQUEST_NULL) {
+		*flag = 1;
+		madmpi_status_fill_empty(status);
+		return MPI_SUCCESS;
+	}
+	r = madmpi_request_of(fn, request, &rc);
+	if (r == NULL)
+		return rc;
+	*flag = madmpi_request_poll(r);
+	if (!*flag)
+		return MPI_SUCCESS;
+	o = madmpi_request_outcome(r);
+	madmpi_status_fill(status, &o);
+	return MPI_SUCCESS;
+}
+
+/* MPI_Request_free */
+int madmpi_request_free(MPI_Request *request)
+{
+	struct madmpi_request *r;
+	int rc = MPI_SUCCESS;
+
+	if (request == NULL)
+		return null_arg("MPI_Request_free", "request");
+	r = madmpi_request_of("MPI_Request_free", *request, &rc);
+	if (r == NULL)
+		return rc;
+	*request = MPI_REQUEST_NULL;
+	/* The handle is invalid from now on, complete or not. */
+	r->object.kind = MADMPI_FREED;
+	if (madmpi_request_is_complete(r)) {
+		madmpi_request_put(r);
+		return MPI_SUCCESS;
+	}
+	base_spin_lock(&orphans.lock);
+	r->next = orphans.first;
+	orphans.first = r;
+	base_spin_unlock(&orphans.lock);
+	orphans_reap(false);
+	return MPI_SUCCESS;
+}
+
+/* MPI_Cancel */
+int madmpi_cancel(MPI_Request *request)
+{
+	struct madmpi_request *r;
+	int rc = MPI_SUCCESS;
+
+	if (request == NULL)
+		return null_arg("MPI_Cancel", "request");
+	r = madmpi_request_of("MPI_Cancel", *request, &rc);
+	if (r == NULL)
+		return rc;
+	/* Too late is no error, and sends are never taken back. */
+	if (r->what == MADMPI_REQUEST_RECV)
+		nm_sr_cancel(&r->nm);
+	return MPI_SUCCESS;
+}
+
+void madmpi_request_init(void)
+{
+	madmpi_pool_init(&pool, MADMPI_REQUEST, sizeof(struct madmpi_request));
+	pool.refilled = pool_refilled;
+}
+
+void madmpi_request_reap(void)
+{
+	orphans_reap(true);
+}
+
+void madmpi_request_exit(void)
+{
+	madmpi_pool_exit(&pool);
+}

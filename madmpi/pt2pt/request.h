@@ -1,0 +1,86 @@
+/*
+ * Requests of non-blocking operations.
+ *
+ * nmad's request lies inside the MPI request, so starting an operation
+ * allocates nothing but the request itself, from a pool. A request that the
+ * program frees before it is complete becomes an orphan: nobody waits for it,
+ * and it goes back to the pool when somebody passes by and finds it complete.
+ */
+#ifndef MADMPI_PT2PT_REQUEST_H
+#define MADMPI_PT2PT_REQUEST_H
+
+#include <nmad/sendrecv.h>
+
+#include "core/object.h"
+#include "datatype/type.h"
+#include "pt2pt/message.h"
+#include "pt2pt/status.h"
+
+enum madmpi_request_what {
+	MADMPI_REQUEST_NOTHING, /* complete from the start: MPI_PROC_NULL */
+	MADMPI_REQUEST_SEND,
+	MADMPI_REQUEST_RECV,
+};
+
+struct madmpi_request {
+	/* -: const from start to completion  l: the orphans' lock */
+	struct madmpi_object object;
+	enum madmpi_request_what what; /* -: */
+	int peer;                      /* -: as the caller named it */
+	struct madmpi_comm *comm;      /* -: holds a reference */
+	struct madmpi_type *type;      /* -: holds a reference, or NULL */
+	struct madmpi_layout layout;   /* -: of data in pieces */
+	struct madmpi_request *next;   /* l: next orphan */
+	struct nm_sr_request nm;       /* nmad's */
+};
+
+void madmpi_request_init(void);
+void madmpi_request_exit(void);
+
+/* Wait for the requests that were freed before they were complete. */
+void madmpi_request_reap(void);
+
+/*
+ * A request for this message, not started; NULL after an error that *rc says.
+ * The caller fills the layout, and starts it or gives it back.
+ */
+struct madmpi_request *madmpi_request_new(const char *function,
+					  enum madmpi_request_what what,
+					  const struct madmpi_message *m,
+					  int *rc);
+
+/* Give back a request that is complete or was never started. */
+void madmpi_request_put(struct madmpi_request *r);
+
+/* The request behind a handle other than MPI_REQUEST_NULL, or NULL and *rc. */
+struct madmpi_request *madmpi_request_of(const char *function,
+					 MPI_Request handle, int *rc);
+
+/* How a complete one ended. */
+struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r);
+
+/* A complete one: status, error handler, end. Sets the handle to null. */
+int madmpi_request_end(const char *function, MPI_Request *request,
+		       MPI_Status *status);
+
+/* The status of a null request. */
+void madmpi_status_fill_empty(MPI_Status *status);
+
+static inline bool madmpi_request_is_complete(const struct madmpi_request *r)
+{
+	return r->what == MADMPI_REQUEST_NOTHING || nm_sr_is_complete(&r->nm);
+}
+
+/* The same after an attempt to make progress. */
+static inline bool madmpi_request_poll(struct madmpi_request *r)
+{
+	return r->what == MADMPI_REQUEST_NOTHING || nm_sr_test(&r->nm) == 0;
+}
+
+static inline void madmpi_request_wait(struct madmpi_request *r)
+{
+	if (r->what != MADMPI_REQUEST_NOTHING)
+		nm_sr_wait(&r->nm);
+}
+
+#endif

@@ -1,0 +1,140 @@
+/*
+ * Sending: the modes, blocking and not.
+ *
+ * A blocking send keeps its request on the stack of the caller. Ready mode is
+ * standard mode: nothing could be won.
+ */
+#include "bodies.h"
+#include "env/error.h"
+#include "pt2pt/request.h"
+
+static int start(const struct madmpi_message *m, unsigned flags,
+		 struct madmpi_layout *layout, struct nm_sr_request *nm,
+		 bool *walked)
+{
+	struct nm_data data = madmpi_message_data(m, layout);
+
+	*walked = madmpi_data_is_walked(&data);
+	return nm_sr_isend(m->comm->p2p, m->comm->gate[m->peer],
+			   madmpi_tag(m->tag), &data, flags, nm);
+}
+
+static int blocking(const char *fn, unsigned flags,
+		    const struct madmpi_message *m)
+{
+	struct madmpi_layout layout;
+	struct nm_sr_request nm;
+	struct nm_sr_status st;
+	struct madmpi_outcome o;
+	bool walked;
+	int rc;
+
+	if (m->peer == MPI_PROC_NULL)
+		return MPI_SUCCESS;
+	rc = start(m, flags, &layout, &nm, &walked);
+	if (unlikely(rc < 0))
+		return madmpi_error_errno(m->comm, rc, fn, "send");
+	nm_sr_wait(&nm);
+	nm_sr_status(&nm, &st);
+	o = madmpi_outcome_send(&st);
+	return madmpi_outcome_raise(m->comm, fn, &o);
+}
+
+static int nonblocking(const char *fn, unsigned flags,
+		       const struct madmpi_message *m, MPI_Request *request)
+{
+	struct madmpi_request *r;
+	bool walked;
+	int rc;
+
+	if (unlikely(request == NULL))
+		return madmpi_error(m->comm, MPI_ERR_ARG, fn,
+				    "request is a null pointer");
+	r = madmpi_request_new(fn,
+			       m->peer == MPI_PROC_NULL ? MADMPI_REQUEST_NOTHING
+							: MADMPI_REQUEST_SEND,
+			       m, &rc);
+	if (unlikely(r == NULL))
+		return rc;
+	if (r->what == MADMPI_REQUEST_SEND) {
+		rc = start(m, flags, &r->layout, &r->nm, &walked);
+		if (unlikely(rc < 0)) {
+			madmpi_request_put(r);
+			return madmpi_error_errno(m->comm, rc, fn, "send");
+		}
+		if (walked) {
+			r->type = m->type;
+			madmpi_type_get(r->type);
+		}
+	}
+	*request = (MPI_Request)r;
+	return MPI_SUCCESS;
+}
+
+/* MPI_Send, MPI_Send_c */
+int madmpi_send(const void *buf, MPI_Count count, MPI_Datatype datatype,
+		int dest, int tag, MPI_Comm comm)
+{
+	struct madmpi_message m;
+	int rc = madmpi_message_open("MPI_Send", MADMPI_SEND, buf, count,
+				     datatype, dest, tag, comm, &m);
+
+	return likely(rc == MPI_SUCCESS) ? blocking("MPI_Send", 0, &m) : rc;
+}
+
+/* MPI_Ssend, MPI_Ssend_c */
+int madmpi_ssend(const void *buf, MPI_Count count, MPI_Datatype datatype,
+		 int dest, int tag, MPI_Comm comm)
+{
+	struct madmpi_message m;
+	int rc = madmpi_message_open("MPI_Ssend", MADMPI_SEND, buf, count,
+				     datatype, dest, tag, comm, &m);
+
+	return rc ? rc : blocking("MPI_Ssend", NM_SEND_SYNC, &m);
+}
+
+/* MPI_Rsend, MPI_Rsend_c */
+int madmpi_rsend(const void *buf, MPI_Count count, MPI_Datatype datatype,
+		 int dest, int tag, MPI_Comm comm)
+{
+	struct madmpi_message m;
+	int rc = madmpi_message_open("MPI_Rsend", MADMPI_SEND, buf, count,
+				     datatype, dest, tag, comm, &m);
+
+	return rc ? rc : blocking("MPI_Rsend", 0, &m);
+}
+
+/* MPI_Isend, MPI_Isend_c */
+int madmpi_isend(const void *buf, MPI_Count count, MPI_Datatype datatype,
+		 int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	struct madmpi_message m;
+	int rc = madmpi_message_open("MPI_Isend", MADMPI_SEND, buf, count,
+				     datatype, dest, tag, comm, &m);
+
+	return likely(rc == MPI_SUCCESS)
+		       ? nonblocking("MPI_Isend", 0, &m, request)
+		       : rc;
+}
+
+/* MPI_Issend, MPI_Issend_c */
+int madmpi_issend(const void *buf, MPI_Count count, MPI_Datatype datatype,
+		  int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	struct madmpi_message m;
+	int rc = madmpi_message_open("MPI_Issend", MADMPI_SEND, buf, count,
+				     datatype, dest, tag, comm, &m);
+
+	return rc ? rc : nonblocking("MPI_Issend", NM_SEND_SYNC, &m, request);
+}
+
+/* MPI_Irsend, MPI_Irsend_c */
+int madmpi_irsend(const void *buf, MPI_Count count, MPI_Datatype datatype,
+		  int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	struct madmpi_message m;
+	int rc = madmpi_message_open("MPI_Irsend", MADMPI_SEND, buf, count,
+				     datatype, dest, tag, comm, &m);
+
+	return rc ? rc : nonblocking("MPI_Irsend", 0, &m, request);
+}

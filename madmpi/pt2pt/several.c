@@ -1,0 +1,312 @@
+/*
+ * Several requests at once: all, any, some.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <base/diag.h>
+
+#include "bodies.h"
+#include "env/error.h"
+#include "pt2pt/request.h"
+
+static int null_arg(const char *fn, const char *name)
+{
+	return madmpi_error(NULL, MPI_ERR_ARG, fn, "%s is a null pointer",
+			    name);
+}
+
+/* All handles of an array are requests or MPI_REQUEST_NULL. */
+static int check_array(const char *fn, int n, const MPI_Request array[])
+{
+	int rc = MPI_SUCCESS;
+
+	if (!madmpi_checks)
+		return rc;
+	if (n < 0)
+		return madmpi_error(NULL, MPI_ERR_COUNT, fn,
+				    "count is negative (%d)", n);
+	if (n > 0 && array == NULL)
+		return null_arg(fn, "array_of_requests");
+	for (int i = 0; i < n && rc == MPI_SUCCESS; i++)
+		if (array[i] != MPI_REQUEST_NULL)
+			madmpi_request_of(fn, array[i], &rc);
+	return rc;
+}
+
+/* The end of several requests: one error for all. */
+struct several {
+	const char *fn;
+	struct madmpi_comm *comm;    /* of the first failure; a reference */
+	struct madmpi_outcome first; /* the first failure */
+	int failures;
+};
+
+static void end_one(struct several *s, MPI_Request *request, MPI_Status *status)
+{
+	struct madmpi_request *r = (struct madmpi_request *)*request;
+	struct madmpi_outcome o;
+
+	if (*request == MPI_REQUEST_NULL) {
+		madmpi_status_fill_empty(status);
+		return;
+	}
+	o = madmpi_request_outcome(r);
+	*request = MPI_REQUEST_NULL;
+	madmpi_status_fill(status, &o);
+	if (status != MPI_STATUS_IGNORE)
+		status->MPI_ERROR = madmpi_error_class_of_errno(o.error);
+	if (unlikely(o.error != 0) && s->failures++ == 0) {
+		s->comm = r->comm;
+		s->first = o;
+		madmpi_comm_get(s->comm);
+	}
+	madmpi_request_put(r);
+}
+
+static int end_all(struct several *s)
+{
+	const struct madmpi_outcome *o = &s->first;
+	int rc;
+
+	if (likely(s->failures == 0))
+		return MPI_SUCCESS;
+	rc = madmpi_error(
+		s->comm, MPI_ERR_IN_STATUS, s->fn,
+		"%d request%s failed, the first with %s (rank %d, "
+		"tag %d, %lld of %lld bytes)",
+		s->failures, s->failures > 1 ? "s" : "",
+		madmpi_error_name(madmpi_error_class_of_errno(o->error)),
+		o->source, o->tag, (long long)o->bytes, (long long)o->sent);
+	madmpi_comm_put(s->comm);
+	return rc;
+}
+
+static MPI_Status *status_at(MPI_Status *array, int i)
+{
+	return array == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &array[i];
+}
+
+/* MPI_Waitall */
+int madmpi_waitall(int count, MPI_Request array_of_requests[],
+		   MPI_Status *array_of_statuses)
+{
+	struct several s = { .fn = "MPI_Waitall" };
+	int rc = check_array(s.fn, count, array_of_requests);
+
+	if (unlikely(rc != MPI_SUCCESS))
+		return rc;
+	for (int i = 0; i < count; i++)
+		if (array_of_requests[i] != MPI_REQUEST_NULL)
+			madmpi_request_wait(
+				(struct madmpi_request *)array_of_requests[i]);
+	for (int i = 0; i < count; i++)
+		end_one(&s, &array_of_requests[i],
+			status_at(array_of_statuses, i));
+	return end_all(&s);
+}
+
+/* MPI_Testall */
+int madmpi_testall(int count, MPI_Request array_of_requests[], int *flag,
+		   MPI_Status *array_of_statuses)
+{
+	struct several s = { .fn = "MPI_Testall" };
+	int rc = check_array(s.fn, count, array_of_requests);
+	struct madmpi_request *r;
+
+	if (unlikely(rc != MPI_SUCCESS))
+		return rc;
+	if (flag == NULL)
+		return null_arg(s.fn, "flag");
+	*flag = 0;
+	for (int i = 0; i < count; i++) {
+		r = (struct madmpi_request *)array_of_requests[i];
+		if (array_of_requests[i] != MPI_REQUEST_NULL &&
+		    !madmpi_request_is_complete(r) && !madmpi_request_poll(r))
+			return MPI_SUCCESS;
+	}
+	*flag = 1;
+	for (int i = 0; i < count; i++)
+		end_one(&s, &array_of_requests[i],
+			status_at(array_of_statuses, i));
+	return end_all(&s);
+}
+
+/*
+ * The first complete request of an array, or -1. *active: whether there are
+ * requests that are not null; *pending: one of those that are not complete.
+ */
+static int find(int count, const MPI_Request array[], bool *active,
+		struct madmpi_request **pending)
+{
+	struct madmpi_request *r;
+
+	*active = false;
+	*pending = NULL;
+	for (int i = 0; i < count; i++) {
+		r = (struct madmpi_request *)array[i];
+		if (array[i] == MPI_REQUEST_NULL)
+			continue;
+		*active = true;
+		if (madmpi_request_is_complete(r))
+			return i;
+		*pending = r;
+	}
+	return -1;
+}
+
+/* The same after an attempt to make progress if there is none. */
+static int find_or_poll(int count, const MPI_Request array[], bool *active)
+{
+	struct madmpi_request *pending;
+	int i = find(count, array, active, &pending);
+
+	if (i >= 0 || pending == NULL)
+		return i;
+	madmpi_request_poll(pending);
+	return find(count, array, active, &pending);
+}
+
+/* Block until one of the requests is complete. 0 or -ENOMEM. */
+static int wait_any(int count, const MPI_Request array[])
+{
+	struct nm_sr_request *few[32] = { NULL }, **all = few;
+
+	if (count > (int)BASE_ARRAY_LEN(few)) {
+		all = malloc((size_t)count * sizeof(*all));
+		if (all == NULL)
+			return -ENOMEM;
+	}
+	for (int i = 0; i < count; i++)
+		all[i] = array[i] == MPI_REQUEST_NULL
+				 ? NULL
+				 : &((struct madmpi_request *)array[i])->nm;
+	nm_sr_wait_any(all, (size_t)count);
+	if (all != few)
+		free(all);
+	return 0;
+}
+
+/* The first complete request, waited for; -1: none is active, or *rc. */
+static int find_or_wait(const char *fn, int count, const MPI_Request array[],
+			int *rc)
+{
+	struct madmpi_request *pending;
+	bool active;
+	int i = find(count, array, &active, &pending);
+
+	*rc = MPI_SUCCESS;
+	if (i >= 0 || !active)
+		return i;
+	if (wait_any(count, array) < 0) {
+		*rc = madmpi_error(NULL, MPI_ERR_NO_MEM, fn,
+				   "no memory for a list of %d requests",
+				   count);
+		return -1;
+	}
+	i = find(count, array, &active, &pending);
+	base_check(i >= 0);
+	return i;
+}
+
+/* MPI_Waitany */
+int madmpi_waitany(int count, MPI_Request array_of_requests[], int *indx,
+		   MPI_Status *status)
+{
+	const char *fn = "MPI_Waitany";
+	int rc = check_array(fn, count, array_of_requests), i;
+
+	if (unlikely(rc != MPI_SUCCESS))
+		return rc;
+	if (indx == NULL)
+		return null_arg(fn, "indx");
+	i = find_or_wait(fn, count, array_of_requests, &rc);
+	*indx = i >= 0 ? i : MPI_UNDEFINED;
+	if (i >= 0)
+		return madmpi_request_end(fn, &array_of_requests[i], status);
+	madmpi_status_fill_empty(status);
+	return rc;
+}
+
+/* MPI_Testany */
+int madmpi_testany(int count, MPI_Request array_of_requests[], int *indx,
+		   int *flag, MPI_Status *status)
+{
+	const char *fn = "MPI_Testany";
+	int rc = check_array(fn, count, array_of_requests), i;
+	bool active;
+
+	if (unlikely(rc != MPI_SUCCESS))
+		return rc;
+	if (indx == NULL || flag == NULL)
+		return null_arg(fn, indx ? "flag" : "indx");
+	i = find_or_poll(count, array_of_requests, &active);
+	*flag = i >= 0 || !active;
+	*indx = i >= 0 ? i : MPI_UNDEFINED;
+	if (i >= 0)
+		return madmpi_request_end(fn, &array_of_requests[i], status);
+	if (*flag)
+		madmpi_status_fill_empty(status);
+	return MPI_SUCCESS;
+}
+
+/* End all complete requests of an array, from index `first` on. */
+static int end_complete(const char *fn, int count, MPI_Request array[],
+			int first, int *outcount, int indices[],
+			MPI_Status *statuses)
+{
+	struct several s = { .fn = fn };
+	int n = 0;
+
+	for (int i = first; i < count; i++) {
+		if (array[i] == MPI_REQUEST_NULL ||
+		    !madmpi_request_is_complete(
+			    (struct madmpi_request *)array[i]))
+			continue;
+		end_one(&s, &array[i], status_at(statuses, n));
+		indices[n++] = i;
+	}
+	*outcount = n;
+	return end_all(&s);
+}
+
+/* MPI_Waitsome */
+int madmpi_waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
+		    int array_of_indices[], MPI_Status *array_of_statuses)
+{
+	const char *fn = "MPI_Waitsome";
+	int rc = check_array(fn, incount, array_of_requests), i;
+
+	if (unlikely(rc != MPI_SUCCESS))
+		return rc;
+	if (outcount == NULL || (incount > 0 && array_of_indices == NULL))
+		return null_arg(fn, outcount ? "array_of_indices" : "outcount");
+	i = find_or_wait(fn, incount, array_of_requests, &rc);
+	if (i < 0) {
+		*outcount = MPI_UNDEFINED;
+		return rc;
+	}
+	return end_complete(fn, incount, array_of_requests, i, outcount,
+			    array_of_indices, array_of_statuses);
+}
+
+/* MPI_Testsome */
+int madmpi_testsome(int incount, MPI_Request array_of_requests[], int *outcount,
+		    int array_of_indices[], MPI_Status *array_of_statuses)
+{
+	const char *fn = "MPI_Testsome";
+	int rc = check_array(fn, incount, array_of_requests), i;
+	bool active;
+
+	if (unlikely(rc != MPI_SUCCESS))
+		return rc;
+	if (outcount == NULL || (incount > 0 && array_of_indices == NULL))
+		return null_arg(fn, outcount ? "array_of_indices" : "outcount");
+	i = find_or_poll(incount, array_of_requests, &active);
+	if (i < 0) {
+		*outcount = active ? 0 : MPI_UNDEFINED;
+		return MPI_SUCCESS;
+	}
+	return end_complete(fn, incount, array_of_requests, i, outcount,
+			    array_of_indices, array_of_statuses);
+}
