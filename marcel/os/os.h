@@ -51,18 +51,18 @@ void os_stack_bounds(char **low, size_t *bytes);
  */
 int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg);
 
-/* Run the calling kernel thread on this CPU only. 0 or -errno. */
-int os_cpu_bind(int cpu);
+/* Let the calling kernel thread run on this CPU only. 0 or -errno. */
+int os_cpu_set(int cpu);
 
 /*
  * Kernel threads and processes that the application makes get the affinity
- * that the process had, whichever bound LWP makes them. save() remembers the
- * caller's; between set(true) and set(false) it is given to children. Answers
- * whether that works in this process: if not, no LWP may be bound.
+ * that the process had, even when an LWP that we bound makes them. save()
+ * remembers the caller's and answers whether that works in this process; if it
+ * does not, no LWP may be bound. bind() is os_cpu_set() with that care, 0 or
+ * -errno; unbind() gives the remembered affinity to a bound LWP.
  */
 bool os_affinity_save(void);
-void os_affinity_set(bool on);
-/* Give the calling kernel thread the remembered affinity. */
-void os_affinity_restore(void);
+int os_cpu_bind(int cpu);
+void os_cpu_unbind(void);
 
 #endif

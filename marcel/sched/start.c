@@ -296,8 +296,7 @@ static void stop(void)
 	stop_lwps();
 	marcel_overflow_exit();
 	marcel_overflow_lwp_exit(main_altstack);
-	if (s->bind)
-		os_affinity_restore();
+	os_cpu_unbind();
 	marcel_san_enter();
 	cease_main();
 	exit_vps();

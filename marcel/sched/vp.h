@@ -28,6 +28,7 @@
 #include <marcel/hook.h>
 #include <marcel/wait.h>
 #include "../arch/cpu.h"
+#include "../os/tls.h"
 #include "../thread/thread.h"
 #include "../topo/topo.h"
 #include "deque.h"
@@ -113,20 +114,6 @@ struct marcel_sched {
 };
 
 extern struct marcel_sched marcel_sched;
-
-/*
- * All that the libraries keep in a kernel thread's own storage. `vp` is first:
- * cpu_tls_word() reads it.
- */
-struct marcel_tls {
-	struct marcel_vp *vp;       /* the VP that this kernel thread drives */
-	struct marcel_thread *self; /* a foreign thread's descriptor */
-};
-
-_Static_assert(sizeof(struct marcel_tls) <= 128,
-	       "a dlopened library gets little thread-local storage");
-
-extern __thread struct marcel_tls marcel_tls;
 
 /* The VP that the caller runs on now, or NULL: read anew after a switch. */
 static inline struct marcel_vp *marcel_vp_self(void)

@@ -96,8 +96,7 @@ static void forked(void)
 		return;
 	is_forked = true;
 	store_relaxed(&marcel_sched.running, 0);
-	if (marcel_sched.bind)
-		os_affinity_restore();
+	os_cpu_unbind();
 	if (vp == NULL)
 		return;
 	t = vp->current;

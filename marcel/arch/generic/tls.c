@@ -5,7 +5,7 @@
 #include "../cpu.h"
 
 #include <base/compiler.h>
-#include "../../sched/vp.h"
+#include "../../os/tls.h"
 
 BASE_NOINLINE void *cpu_tls_word(void)
 {

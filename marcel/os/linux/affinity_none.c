@@ -4,6 +4,8 @@
  */
 #include "../os.h"
 
+#include <errno.h>
+
 int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg)
 {
 	return pthread_create(out, NULL, fn, arg);
@@ -14,11 +16,12 @@ bool os_affinity_save(void)
 	return false;
 }
 
-void os_affinity_set(bool on)
+int os_cpu_bind(int cpu)
 {
-	(void)on;
+	(void)cpu;
+	return -ENOTSUP;
 }
 
-void os_affinity_restore(void)
+void os_cpu_unbind(void)
 {
 }

@@ -1,13 +1,12 @@
 /*
- * Where kernel threads run.
+ * The CPU of a kernel thread.
  */
 #include "../os.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
 
-int os_cpu_bind(int cpu)
+int os_cpu_set(int cpu)
 {
 	cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
 	size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
