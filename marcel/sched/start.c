@@ -206,7 +206,7 @@ static int become_main(void)
 	marcel_san_adopt(t);
 	marcel_foreign_to_main(t);
 	s->main = t;
-	vp->current = t;
+	store_relaxed(&vp->current, t);
 	marcel_vp_attach(vp);
 	return 0;
 }

@@ -193,7 +193,7 @@ int marcel_vp_init(struct marcel_vp *vp, int id)
 	base_list_init(&vp->bound);
 	base_mpsc_init(&vp->remote);
 	vp->idle.home = (int16_t)id;
-	vp->current = &vp->idle;
+	store_relaxed(&vp->current, &vp->idle);
 	store_relaxed(&vp->idle.state, MARCEL_T_RUNNING);
 	marcel_thread_name(&vp->idle, "idle");
 	init_above(vp);

@@ -53,19 +53,20 @@ struct marcel_levelq {
 struct marcel_vp {
 	/* -: const while it runs    o: who drives the VP
 	 * a: atomic, pair named */
-	struct marcel_thread *current; /* o: the idle thread included */
-	struct marcel_thread *next;    /* o: */
-	marcel_after_fn after;         /* o: runs after the present switch */
-	void *after_arg;               /* o: */
-	struct marcel_thread *left;    /* o: whose `after` that is */
-	int *errno_addr;               /* o: of the LWP that drives it */
-	int id;                        /* -: */
-	bool sole;                     /* -: there is no other VP */
-	bool in_hook;                  /* o: hooks do not nest */
-	bool fifo_turn;                /* o: bound and fifo alternate */
-	uint8_t fair_turn;             /* o: which queue is first next time */
-	int fair_countdown;            /* o: picks until then */
-	int handovers;                 /* o: in a row */
+	/* a: relaxed; owner, others to guess who runs; the idle thread too */
+	ATOMIC(struct marcel_thread *) current;
+	struct marcel_thread *next; /* o: */
+	marcel_after_fn after;      /* o: runs after the present switch */
+	void *after_arg;            /* o: */
+	struct marcel_thread *left; /* o: whose `after` that is */
+	int *errno_addr;            /* o: of the LWP that drives it */
+	int id;                     /* -: */
+	bool sole;                  /* -: there is no other VP */
+	bool in_hook;               /* o: hooks do not nest */
+	bool fifo_turn;             /* o: bound and fifo alternate */
+	uint8_t fair_turn;          /* o: which queue is first next time */
+	int fair_countdown;         /* o: picks until then */
+	int handovers;              /* o: in a row */
 
 	struct marcel_stack *stacks; /* o: cached, of the default size */
 	struct marcel_thread *free;  /* o: cached descriptors */
@@ -126,7 +127,8 @@ static inline struct marcel_thread *marcel_thread_self(void)
 {
 	struct marcel_vp *vp = marcel_vp_self();
 
-	return likely(vp != NULL) ? vp->current : marcel_foreign_self();
+	return likely(vp != NULL) ? load_relaxed(&vp->current)
+				  : marcel_foreign_self();
 }
 
 /* Drive `vp` on the calling kernel thread, or none: out of line, for TLS. */

@@ -75,7 +75,7 @@ BASE_PUBLIC void marcel_park(marcel_after_fn after, void *arg)
 		marcel_san_acquire(t);
 		return;
 	}
-	t = vp->current;
+	t = load_relaxed(&vp->current);
 	marcel_hook_switch(vp);
 	marcel_san_enter();
 	if (after != NULL) {
@@ -104,8 +104,11 @@ BASE_PUBLIC void marcel_wake(marcel_t t)
 	if (unlikely(marcel_thread_has(t, MARCEL_F_FOREIGN))) {
 		/* order(park): all that the waker did. */
 		s = xchg_release(&t->state, MARCEL_T_WOKEN);
-		if (s == MARCEL_T_PARKED)
+		if (s == MARCEL_T_PARKED) {
+			marcel_san_enter();
 			os_futex_wake(&t->state, 1);
+			marcel_san_leave();
+		}
 		return;
 	}
 	s = load_acquire(&t->state); /* order(park) */
@@ -133,7 +136,7 @@ BASE_PUBLIC int marcel_yield(void)
 		sched_yield();
 		return 0;
 	}
-	t = vp->current;
+	t = load_relaxed(&vp->current);
 	marcel_hook_switch(vp);
 	marcel_san_enter();
 	next = marcel_switch_next(vp);

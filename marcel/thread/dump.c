@@ -50,7 +50,7 @@ static void dump_thread(struct marcel_thread *t, void *arg)
 
 static void dump_vp(struct marcel_vp *vp)
 {
-	struct marcel_thread *t = vp->current;
+	struct marcel_thread *t = load_relaxed(&vp->current);
 
 	base_dump("vp %d: cpu %d, %s, thread %p, fifo %ld, seeds %ld%s%s",
 		  vp->id, marcel_sched.bind ? vp->cpu : -1,

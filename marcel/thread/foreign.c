@@ -99,7 +99,7 @@ static void forked(void)
 	os_cpu_unbind();
 	if (vp == NULL)
 		return;
-	t = vp->current;
+	t = load_relaxed(&vp->current);
 	fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_MAIN);
 	fetch_or_relaxed(&t->flags, MARCEL_F_FOREIGN);
 	store_relaxed(&t->state, MARCEL_T_RUNNING);

@@ -38,7 +38,7 @@ static struct marcel_thread *victim(const siginfo_t *info, const void *context)
 
 	if (vp == NULL)
 		return NULL;
-	t = vp->current;
+	t = load_relaxed(&vp->current);
 	if (t->stack == NULL ||
 	    (!marcel_stack_is_guard(t->stack, info->si_addr) &&
 	     !marcel_stack_is_guard(t->stack, cpu_context_sp(context))))

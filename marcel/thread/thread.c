@@ -116,7 +116,7 @@ out_leave:
 void marcel_thread_first(void *value)
 {
 	struct marcel_vp *vp = value;
-	struct marcel_thread *t = vp->current;
+	struct marcel_thread *t = load_relaxed(&vp->current);
 	void *(*fn)(void *);
 
 	marcel_san_finish(NULL);
@@ -234,7 +234,7 @@ BASE_PUBLIC void marcel_exit(void *value)
 
 	if (unlikely(vp == NULL))
 		exit_foreign(value);
-	t = vp->current;
+	t = load_relaxed(&vp->current);
 	if (unlikely(marcel_thread_has(t, MARCEL_F_CLEANUP | MARCEL_F_MAIN))) {
 		if (marcel_thread_has(t, MARCEL_F_KEYS))
 			marcel_key_exit(t);
