@@ -54,14 +54,27 @@ static bool holder_runs(struct marcel_mutex *m)
 {
 	struct marcel_thread *h = load_relaxed(&m->owner);
 	struct marcel_vp *vp = marcel_vp_self();
+	int at;
 
 	if (marcel_sched.oversubscribed)
 		return false;
 	if (vp != NULL && vp->sole &&
 	    (h == NULL || !marcel_thread_has(h, MARCEL_F_FOREIGN)))
 		return false;
-	/* NULL: it came, or goes, this moment. */
-	return h == NULL || load_relaxed(&h->state) == MARCEL_T_RUNNING;
+	/* No owner: it comes, or goes, this moment. */
+	if (vp == NULL || h == NULL || marcel_thread_has(h, MARCEL_F_FOREIGN))
+		return true;
+	at = load_relaxed(&m->vp);
+	if (at < 0 || at >= marcel_sched.nvp || at == vp->id)
+		return false;
+	return load_relaxed(&marcel_sched.vps[at].current) == h;
+}
+
+static void note_owner(struct marcel_mutex *m, struct marcel_thread *t,
+		       struct marcel_vp *vp)
+{
+	store_relaxed(&m->owner, t);
+	store_relaxed(&m->vp, vp != NULL ? vp->id : -1);
 }
 
 /* One try, whoever waits. False: it is held, or its guard is. */
@@ -129,7 +142,7 @@ static void acquire(struct marcel_mutex *m, struct marcel_waiter *me)
 		if (me->granted)
 			break;
 	}
-	store_relaxed(&m->owner, me->thread);
+	note_owner(m, me->thread, marcel_vp_self());
 }
 
 /* Lock one that self holds already: by its kind. */
@@ -164,7 +177,7 @@ BASE_PUBLIC int marcel_mutex_lock(marcel_mutex_t *mutex)
 	/* order(mutex), the taker's end */
 	if (unlikely(!cas_acquire(&m->guard.word, &free, LOCKED)))
 		return lock_slow(m, self);
-	store_relaxed(&m->owner, self);
+	note_owner(m, self, marcel_vp_self());
 	return 0;
 }
 
@@ -185,7 +198,7 @@ BASE_PUBLIC int marcel_mutex_trylock(marcel_mutex_t *mutex)
 		}
 		/* order(mutex), the taker's end */
 		if (cas_weak_acquire(&m->guard.word, &w, w | LOCKED)) {
-			store_relaxed(&m->owner, self);
+			note_owner(m, self, marcel_vp_self());
 			return 0;
 		}
 	}
@@ -212,7 +225,7 @@ static void unlock_queue(struct marcel_mutex *m, bool parks)
 		w &= ~(QUEUED | FAIR);
 	if (fair || (parks && !marcel_thread_has(t, MARCEL_F_FOREIGN))) {
 		first->granted = true;
-		store_relaxed(&m->owner, t);
+		note_owner(m, t, NULL);
 	} else {
 		first->chosen = true;
 		w = (w & ~LOCKED) | CHOSEN;
@@ -283,7 +296,9 @@ int marcel_mutex_unlock_to_park(struct marcel_mutex *m,
 void marcel_mutex_relock(struct marcel_mutex *m, struct marcel_waiter *me,
 			 uint32_t count)
 {
-	if (!me->granted)
+	if (me->granted)
+		note_owner(m, me->thread, marcel_vp_self());
+	else
 		acquire(m, me);
 	m->count = count;
 }

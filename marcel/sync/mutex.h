@@ -17,8 +17,9 @@ struct marcel_mutex {
 	struct marcel_guard guard; /* a: see mutex.c; order(mutex) */
 	uint32_t count;            /* h: locks beyond the first; recursive */
 	/* a: relaxed. Exact for who asks "is it me" of a recursive or
-	 * errorcheck mutex, else a hint: does the holder run? */
+	 * errorcheck mutex, else a hint, and where it locked: does it run? */
 	ATOMIC(struct marcel_thread *) owner;
+	ATOMIC(int) vp; /* -1: foreign, or given to it while it waits */
 	struct marcel_waitq queue; /* l: */
 } BASE_MAY_ALIAS;
 
