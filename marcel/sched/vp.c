@@ -76,15 +76,14 @@ static void pause_search(unsigned tries)
 		cpu_relax();
 }
 
-/* Until a thread can run here; NULL: the VP is to stop. */
-static struct marcel_thread *search(struct marcel_vp *vp)
+/* The VP counts as a searcher. Until a thread can run here; NULL: stop. */
+static struct marcel_thread *search_on(struct marcel_vp *vp)
 {
 	enum marcel_hook_answer answer;
 	struct marcel_thread *t;
 	uint64_t since = 0;
 	unsigned tries = 0;
 
-	marcel_idle_search(&marcel_sched.idle);
 	for (;;) {
 		t = marcel_runq_pick(vp);
 		if (t == NULL)
@@ -112,6 +111,12 @@ static struct marcel_thread *search(struct marcel_vp *vp)
 			tries = 0;
 		}
 	}
+}
+
+static struct marcel_thread *search(struct marcel_vp *vp)
+{
+	marcel_idle_search(&marcel_sched.idle);
+	return search_on(vp);
 }
 
 void marcel_vp_idle(struct marcel_vp *vp)
