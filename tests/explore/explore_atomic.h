@@ -39,9 +39,16 @@ bool explore_cas(void *word, size_t size, uint64_t *expected, uint64_t v,
 void explore_relax(void);
 
 /* The processor's header is not included; this is its part. */
+void *explore_tls_word(void);
+
 static inline void cpu_relax(void)
 {
 	explore_relax();
+}
+
+static inline void *cpu_tls_word(void)
+{
+	return explore_tls_word();
 }
 
 /* clang-format off */

@@ -23,6 +23,7 @@ enum {
 	STEPS_MAX = 1000,
 	OPTIONS_MAX = 128,
 	NAMES_MAX = 64,
+	KNOWN_MAX = 256, /* words in all executions of a scenario */
 	SPIN_MAX = 4,    /* words one spin loop looks at */
 	SPINS_MAX = 500, /* after so many a loop never gives up */
 };
@@ -38,8 +39,18 @@ struct msg {
 	struct view view; /* zero unless a release */
 };
 
+/*
+ * What is known from all executions so far about who does what to a word, a
+ * bit a thread: it tells which steps nobody else can notice.
+ */
+struct known {
+	const void *addr;
+	uint8_t writers, seq_readers;
+};
+
 /* An atomic word, known since its first access. */
 struct loc {
+	int known;
 	const void *addr;
 	unsigned size;
 	int n;     /* messages */
@@ -154,6 +165,9 @@ struct explorer {
 	bool has_expected;
 	const char *expected_error;
 	int nodes, nodes_max;
+	int knowns;
+	bool learned; /* something new: begin again */
+	struct known known[KNOWN_MAX];
 	struct node node[STEPS_MAX];
 
 	/* one execution */

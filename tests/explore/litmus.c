@@ -410,15 +410,27 @@ EXPLORE(a_wake_before_the_store_is_lost)
 
 static void touches(void *arg)
 {
-	store_release(&x, 1);
+	while (load_acquire(&x) == 0)
+		cpu_relax();
 	store_release(&y, 1);
 }
 
 static void frees(void *arg)
 {
-	while (load_acquire(&x) == 0)
-		cpu_relax();
 	explore_gone(&y, sizeof(y));
+	store_release(&x, 1);
+}
+
+static void touches_first(void *arg)
+{
+	store_release(&y, 1);
+	store_relaxed(&x, 1);
+}
+
+static void frees_unordered(void *arg)
+{
+	if (load_acquire(&x) == 1)
+		explore_gone(&y, sizeof(y));
 }
 
 EXPLORE(an_access_after_the_free_is_reported)
@@ -431,6 +443,12 @@ static void forever(void *arg)
 {
 	while (load_relaxed(&x) != 2)
 		cpu_relax();
+}
+
+EXPLORE(a_free_without_order_is_a_race)
+{
+	spawn(touches_first, frees_unordered);
+	explore_expect("data race on y");
 }
 
 EXPLORE(a_spin_that_nobody_ends_is_reported)

@@ -40,6 +40,20 @@ static uint64_t in_memory(const struct loc *l)
 	return v;
 }
 
+/* Its entry in what is known of words, by address. */
+static int known_find(const void *addr)
+{
+	int i = 0;
+
+	while (i < X->knowns && X->known[i].addr != addr)
+		i++;
+	if (i == KNOWN_MAX)
+		explore_fail("more than %d atomic words", KNOWN_MAX);
+	if (i == X->knowns)
+		X->known[X->knowns++] = (struct known){ .addr = addr };
+	return i;
+}
+
 /* The words of a new execution start with what setup left in memory. */
 static int loc_new(const void *addr, size_t size)
 {
@@ -47,6 +61,7 @@ static int loc_new(const void *addr, size_t size)
 
 	if (X->locs == LOCS_MAX)
 		explore_fail("more than %d atomic words", LOCS_MAX);
+	l->known = known_find(addr);
 	l->addr = addr;
 	l->size = (unsigned)size;
 	l->n = 1;
@@ -230,6 +245,25 @@ static int newest(int loc)
 	return X->loc[loc].n - 1;
 }
 
+/* Remember who does this, for is_private(). */
+static void learn(const struct op *op)
+{
+	struct known *k = &X->known[X->loc[op->loc].known];
+	uint8_t me = (uint8_t)(1 << X->current);
+
+	if (op->kind != OP_LOAD && (k->writers & me) == 0) {
+		k->writers |= me;
+		X->learned = true;
+	}
+	if ((op->kind == OP_LOAD || op->kind == OP_CAS) &&
+	    (op->order == memory_order_seq_cst ||
+	     op->fail == memory_order_seq_cst) &&
+	    (k->seq_readers & me) == 0) {
+		k->seq_readers |= me;
+		X->learned = true;
+	}
+}
+
 /* Wait for our turn. In setup and finish it is always ours. */
 static void announce(struct thread *t, const struct op *op)
 {
@@ -237,6 +271,7 @@ static void announce(struct thread *t, const struct op *op)
 
 	t->op = *op;
 	if (X->running) {
+		learn(op);
 		t->state = PENDING;
 		search_next();
 	} else if (op->kind == OP_LOAD ||

@@ -8,7 +8,8 @@
  * does not mind later ones. Of executions that differ only in the order of
  * options that commute one is enough; sleep sets see to that: an option that
  * was tried at a node need not be tried below its siblings until something
- * happens that it does not commute with.
+ * happens that it does not commute with. And where a step commutes with all
+ * that others can do, nobody else is tried first.
  */
 #include "internal.h"
 
@@ -139,10 +140,26 @@ static void offer_thread(struct node *n, int t)
 	}
 }
 
-/* Nobody else can notice such a step: there is no point in waiting with it. */
-static bool is_private(const struct op *op)
+/*
+ * Whether the step commutes with all that others can still do, now and later:
+ * there is no point in waiting with it. For a word that means: of the threads
+ * that have not ended nobody else ever writes it, as far as is known; when an
+ * execution shows otherwise the search begins again.
+ */
+static bool is_private(int t)
 {
-	return op->kind == OP_RELAX || op->kind == OP_CHOOSE;
+	const struct op *op = &X->thread[t].op;
+	const struct known *k = &X->known[X->loc[op->loc].known];
+	unsigned others = k->writers;
+
+	if (op->kind == OP_RELAX || op->kind == OP_CHOOSE)
+		return true;
+	if (op->kind != OP_LOAD && op->order == memory_order_seq_cst)
+		others |= k->seq_readers;
+	for (int i = 1; i <= X->threads; i++)
+		if (i != t && (others >> i & 1) && X->thread[i].state != DONE)
+			return false;
+	return true;
 }
 
 /* What sleeps at a new node: what slept or was tried before, and commutes. */
@@ -174,7 +191,7 @@ static bool open_node(struct node *n)
 		if (X->thread[t].state != PENDING)
 			continue;
 		pending++;
-		if (only == 0 && is_private(&X->thread[t].op))
+		if ((only == 0 || t == X->current) && is_private(t))
 			only = t;
 	}
 	if (pending == 0)
@@ -294,6 +311,7 @@ static void begin(void)
 	X->locs = X->names = X->traces = 0;
 	X->running = false;
 	X->finish = NULL;
+	X->learned = false;
 	X->spurious_cas = 1;
 	X->spurious_futex = 0;
 	X->error[0] = X->error_more[0] = 0;
@@ -372,15 +390,23 @@ static bool next_execution(void)
 	return false;
 }
 
+/* With what has been learned about the words. */
+static void begin_again(void)
+{
+	X->nodes = 0;
+	X->executions = X->cuts = 0;
+	X->outcomes = 0;
+}
+
 /* 0; 1: an error was found; 2: the bound was hit. */
 static int explore(const struct explore_test *test)
 {
 	X->bound = 1000000;
-	X->executions = X->cuts = 0;
-	X->nodes = X->nodes_max = 0;
-	X->outcomes = 0;
+	begin_again();
+	X->nodes_max = 0;
 	X->has_expected = false;
 	X->expected_error = NULL;
+	X->knowns = 0;
 	do {
 		if (X->executions + X->cuts == X->bound)
 			return 2;
@@ -392,7 +418,9 @@ static int explore(const struct explore_test *test)
 			X->executions++;
 		else
 			X->cuts++;
-	} while (next_execution());
+		if (X->learned)
+			begin_again();
+	} while (X->learned || next_execution());
 	if (X->expected_error == NULL &&
 	    (!X->has_expected || X->outcomes == X->expected))
 		return 0;
@@ -448,7 +476,10 @@ static bool wanted(const char *name, int argc, char **argv)
 	return argc < 2;
 }
 
-/* Exit status: 0; 1: an error was found; 2: only a bound was hit. */
+/*
+ * Exit status: 0; 1: an error was found; 2: only a bound was hit. With
+ * EXPLORE_FIRST in the environment the first error ends the program.
+ */
 int main(int argc, char **argv)
 {
 	static char stack[64 * 1024];
@@ -477,6 +508,8 @@ int main(int argc, char **argv)
 		result = report(t, ++number, explore(t));
 		if (result != 0 && (worst == 0 || result == 1))
 			worst = result;
+		if (result == 1 && getenv("EXPLORE_FIRST") != NULL)
+			break;
 	}
 	return planned == 0 ? 2 : worst;
 }

@@ -23,6 +23,12 @@ WEAK void os_futex_wake(void *word, int n)
 	explore_wake(word, n);
 }
 
+/* First word of the library's thread-local block: no VP. */
+WEAK void *explore_tls_word(void)
+{
+	return NULL;
+}
+
 WEAK void base_check_failed(const char *what, const char *file, int line)
 {
 	explore_fail("%s:%d: %s does not hold", explore_file(file), line, what);

@@ -45,7 +45,9 @@
 #define BASE_ASAN 0
 #endif
 
-#if defined __SANITIZE_THREAD__ || BASE_HAS_FEATURE(thread_sanitizer)
+/* The explorer takes TSan's instrumentation, but is another runtime. */
+#if !defined BASE_EXPLORE &&                                                   \
+	(defined __SANITIZE_THREAD__ || BASE_HAS_FEATURE(thread_sanitizer))
 #define BASE_TSAN 1
 #else
 #define BASE_TSAN 0
