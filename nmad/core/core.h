@@ -30,7 +30,11 @@
 #include "rail.h"
 #include "session.h"
 
-enum { NM_RAILS_MAX = NM_GATE_LINKS, NM_SESSION_BUCKETS = 256 };
+enum {
+	NM_RAILS_MAX = NM_GATE_LINKS,
+	NM_SESSION_BUCKETS = 256,
+	NM_KICK_BYTES = 4096, /* larger messages wake an idle VP */
+};
 
 /* Values of the options; constant while running. */
 struct nm_config {
@@ -46,27 +50,34 @@ struct nm_core {
 	struct base_mpsc freed;   /* a: messages whose payload is copied;
 				   *    order(mpsc) */
 	ATOMIC(uint32_t)
-	pending;              /* a: written under the lock: requests and
-			       *    answers that are not over */
-	ATOMIC(uint32_t) low; /* a: the match tables want memory; a hint */
+	pending;                 /* a: written under the lock: requests and
+				  *    answers that are not over */
+	ATOMIC(uint32_t) low;    /* a: the match tables want memory; a hint */
+	ATOMIC(uint32_t) ending; /* a: the refiller shall end; order(ending) */
 
-	struct nm_config config; /* -: */
-	int rank, size;          /* -: */
-	struct nm_gate *gates;   /* -: by rank */
-	struct nm_rail *rails;   /* -: nrails of them */
-	int nrails;              /* -: */
+	struct nm_config config;              /* -: */
+	int rank, size;                       /* -: */
+	struct nm_gate *gates;                /* -: by rank */
+	struct nm_rail *rails;                /* -: nrails of them */
+	int nrails;                           /* -: */
+	struct nm_rail *polled[NM_RAILS_MAX]; /* -: those that are used */
+	int npolled;                          /* -: */
 
 	struct nm_match match;     /* l: */
 	struct nm_mem mem;         /* l: */
-	struct nm_ids ids;         /* l: sends that wait for an answer */
+	struct nm_ids offers;      /* l: transfers, struct nm_trans */
+	struct nm_ids syncs;       /* l: sends that wait for an ACK */
 	struct base_list active;   /* l: gates that have output */
 	struct base_list sessions; /* l: all of them */
 	struct nm_session *buckets[NM_SESSION_BUCKETS]; /* l: by id */
 	struct base_list limbo;  /* l: messages of no session */
 	struct nm_chain stalled; /* l: requests that found no memory */
 	bool parked_for_memory;  /* l: some peer's messages, too */
-	uint64_t nlimbo;         /* l: */
+	bool refill_asked;       /* l: refill is set, not yet answered */
+	int ndead;               /* l: gates that are dead */
 
+	marcel_event_t refill;     /* wakes the refiller */
+	marcel_t refiller;         /* -: the thread that allocates */
 	struct piom_ltask ltask;   /* pioman's */
 	struct base_dumper dumper; /* diag's */
 };
@@ -106,16 +117,43 @@ void nm_core_settle(struct nm_core *core, struct nm_pass *pass);
 /* Release, and do what was decided. */
 void nm_core_unlock(struct nm_core *core, struct nm_pass *pass);
 
-/* User context: give the match tables memory if they want some. */
-void nm_core_refill(struct nm_core *core);
+/*
+ * User context: give the match tables the memory that they want. `answered`:
+ * the refiller's call, which may be asked again from now on.
+ */
+void nm_core_refill(struct nm_core *core, bool answered);
+
+/* Submit a request: what isend and irecv come down to. */
+void nm_core_submit(struct nm_core *core, struct nm_req *req);
+
+/* As nm_session_open() and nm_session_close(). */
+int nm_core_session_open(struct nm_core *core, uint64_t id,
+			 struct nm_session **out);
+int nm_core_session_close(struct nm_session *s);
 
 /* The one of this process, or NULL; made by nm_init(). */
 extern struct nm_core *nm_core_self;
 
-/* 0 or -errno, explained; everything but gates and rails is ready after. */
+/*
+ * core.c: a core without rails. 0 or -errno. Before the exit its sessions are
+ * closed and its rails are too.
+ */
 int nm_core_init(struct nm_core *core, int rank, int size,
 		 const struct nm_config *config);
 void nm_core_exit(struct nm_core *core);
+/* From now on pioman makes it progress, and memory is refilled. 0 or -errno. */
+int nm_core_start(struct nm_core *core);
+void nm_core_stop(struct nm_core *core);
+
+/*
+ * connect.c: the rails of a list as in NMAD_DRIVER (NULL: automatic), opened
+ * and then connected to all peers. 0 or -errno, explained; what was opened is
+ * closed by nm_rails_close() in any case.
+ */
+struct nm_boot;
+int nm_rails_open(struct nm_core *core, struct nm_boot *boot, const char *list);
+int nm_rails_connect(struct nm_core *core, struct nm_boot *boot);
+void nm_rails_close(struct nm_core *core);
 
 /* --- from here on all functions: core lock held --- */
 
@@ -127,8 +165,10 @@ void nm_submit_resume(struct nm_pass *pass);
 
 /* out.c */
 void nm_out_send(struct nm_pass *pass, struct nm_req *req);
-int nm_out_ack(struct nm_gate *gate, uint64_t id);
-void nm_out_rtr(struct nm_gate *gate, struct nm_answer *a);
+void nm_out_ack(struct nm_gate *gate, uint64_t id);
+void nm_out_answer(struct nm_gate *gate, struct nm_answer *a);
+/* It is in a packet, or never will be. */
+void nm_out_answer_over(struct nm_core *core, struct nm_answer *a);
 void nm_out_activate(struct nm_gate *gate);
 /* Form packets for all links that are free. */
 void nm_out_form(struct nm_pass *pass);
@@ -147,27 +187,35 @@ void nm_in_opened(struct nm_pass *pass, struct nm_session *s);
 void nm_in_resume(struct nm_pass *pass);
 /* Payload of a message has left the unexpected ones. */
 void nm_in_credit(struct nm_gate *gate, uint64_t length);
+/* A synchronous send of ours was matched. 0 or -EBADMSG. */
+int nm_in_ack(struct nm_pass *pass, struct nm_gate *gate, uint64_t id);
 
 /* A receive and a kept message have found each other. */
 void nm_in_deliver_kept(struct nm_pass *pass, struct nm_req *req,
 			struct nm_msg *msg);
+/* A probe has found it: it stays. */
+void nm_in_probed(struct nm_pass *pass, struct nm_req *req,
+		  const struct nm_msg *msg);
 void nm_msg_free(struct nm_core *core, struct nm_msg *msg);
 
 /* rdv.c: large messages. */
-struct nm_trans;
-/* An offer for the RTS of this send. 0 or -ENOMEM. */
-int nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
-		 struct nm_wire_chunk *rts);
+/* An offer for the RTS of this send; false: too many. */
+bool nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
+		  struct nm_wire_chunk *rts);
 /* A receive has met an RTS. */
 void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 		    struct nm_gate *gate, const struct nm_wire_chunk *rts);
+/* Whether an RTS can be answered at all. */
+bool nm_rdv_is_sane(const struct nm_gate *gate,
+		    const struct nm_wire_chunk *rts);
 /* 0 or -EBADMSG. */
 int nm_rdv_rtr(struct nm_pass *pass, struct nm_gate *gate,
 	       const struct nm_wire_chunk *rtr);
 void nm_rdv_ready(struct nm_pass *pass, struct nm_xfer *x);
 void nm_rdv_done(struct nm_pass *pass, struct nm_xfer *x);
-void nm_rdv_rtr_sent(struct nm_core *core, struct nm_trans *t,
-		     struct nm_wire_chunk *rtr);
+/* The chunk of a queued RTR, and: it is in a packet, or never will be. */
+void nm_rdv_rtr_chunk(struct nm_answer *a, struct nm_wire_chunk *rtr);
+void nm_rdv_rtr_over(struct nm_core *core, struct nm_answer *a);
 /* The gate is dead: transfers that no driver has. */
 void nm_rdv_fail(struct nm_pass *pass, struct nm_gate *gate);
 

@@ -11,7 +11,7 @@
 #include "wire.h"
 
 struct nm_core;
-struct nm_req;
+struct nm_trans;
 
 enum {
 	NM_GATE_LINKS = 8,
@@ -33,7 +33,6 @@ struct nm_gate {
 	int rank;                             /* -: */
 	struct nm_link *links[NM_GATE_LINKS]; /* -: best first */
 	int nlinks;                           /* -: */
-	int nbest;        /* -: how many are as good as the first */
 	size_t eager_max; /* -: bytes of payload that every link takes */
 	int turn;         /* l: the link to be tried first */
 	int error;        /* l: 0, or why it is dead */

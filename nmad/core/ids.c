@@ -26,8 +26,6 @@ static int grow(struct nm_ids *t)
 	if (t->n == NM_IDS_CHUNK * NM_IDS_CHUNKS)
 		return -1;
 	chunk = nm_mem_get(t->mem, nm_mem_class(bytes));
-	if (chunk == NULL)
-		return -1;
 	t->chunks[t->n / NM_IDS_CHUNK] = chunk;
 	for (uint32_t i = 0; i < NM_IDS_CHUNK; i++) {
 		chunk[i].object = NULL;

@@ -29,7 +29,7 @@ struct nm_ids {
 
 void nm_ids_init(struct nm_ids *t, struct nm_mem *mem);
 
-/* A number for the object, never 0; 0: no memory. */
+/* A number for the object, never 0; 0: there are too many. */
 uint64_t nm_ids_get(struct nm_ids *t, void *object);
 
 /* The object, or NULL. */

@@ -22,6 +22,7 @@ struct nm_core_lock {
 	ATOMIC(uint32_t) held;   /* a: order(core) */
 	struct base_mpsc submit; /* a: requests; order(core), order(mpsc) */
 	struct base_mpsc events; /* a: rails' news; order(core), order(mpsc) */
+	ATOMIC(uint32_t) again;  /* a: a turn has ended; order(core) */
 };
 
 static inline void nm_core_lock_init(struct nm_core_lock *l)
@@ -29,6 +30,7 @@ static inline void nm_core_lock_init(struct nm_core_lock *l)
 	store_relaxed(&l->held, 0);
 	base_mpsc_init(&l->submit);
 	base_mpsc_init(&l->events);
+	store_relaxed(&l->again, 0);
 }
 
 /* True: held now. Never waits. After a push it must be tried once more. */
@@ -40,14 +42,15 @@ static inline bool nm_core_enter(struct nm_core_lock *l)
 }
 
 /*
- * Release. True: something lies on a list, perhaps left by one who found the
- * lock busy; the caller must try to enter again.
+ * Release. True: something lies on a list or was asked for, perhaps by one who
+ * found the lock busy; the caller must try to enter again.
  */
 static inline bool nm_core_leave(struct nm_core_lock *l)
 {
 	store_seq(&l->held, 0);                       /* order(core) */
 	return !base_mpsc_is_empty_seq(&l->submit) || /* order(core) */
-	       !base_mpsc_is_empty_seq(&l->events);   /* order(core) */
+	       !base_mpsc_is_empty_seq(&l->events) || /* order(core) */
+	       load_seq(&l->again) != 0;              /* order(core) */
 }
 
 /* Leave something for the holder; the caller then tries to enter. */
@@ -55,6 +58,19 @@ static inline void nm_core_push(struct base_mpsc *list,
 				struct base_mpsc_node *n)
 {
 	base_mpsc_push_seq(list, n); /* order(core), order(mpsc) */
+}
+
+/* Ask the holder for another look at the turns; then try to enter. */
+static inline void nm_core_ask(struct nm_core_lock *l)
+{
+	store_seq(&l->again, 1); /* order(core) */
+}
+
+/* The holder, before he looks at the turns. */
+static inline void nm_core_heed(struct nm_core_lock *l)
+{
+	if (load_acquire(&l->again) != 0) /* order(core): the turn's end */
+		store_relaxed(&l->again, 0);
 }
 
 /*

@@ -47,7 +47,7 @@ unsigned nm_mem_class(size_t bytes)
 	return class;
 }
 
-static int grow(struct nm_mem *m, unsigned class)
+static void grow(struct nm_mem *m, unsigned class)
 {
 	size_t size = sizes[class], bytes = SLAB_MIN;
 	struct nm_mem_slab *s;
@@ -57,14 +57,16 @@ static int grow(struct nm_mem *m, unsigned class)
 	s = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (s == MAP_FAILED)
-		return -1;
+		base_fatal("nmad",
+			   "out of memory: %zu MiB are held for messages "
+			   "that nobody has received yet",
+			   m->total >> 20);
 	s->bytes = bytes;
 	s->next = m->slabs;
 	m->slabs = s;
 	m->total += bytes;
 	m->classes[class].fresh = (char *)s + LINE;
 	m->classes[class].end = (char *)s + LINE + (bytes - LINE) / size * size;
-	return 0;
 }
 
 void *nm_mem_get(struct nm_mem *m, unsigned class)
@@ -74,9 +76,8 @@ void *nm_mem_get(struct nm_mem *m, unsigned class)
 	if (block != NULL) {
 		memcpy(&m->classes[class].free, block, sizeof(void *));
 	} else {
-		if (m->classes[class].fresh == m->classes[class].end &&
-		    grow(m, class) < 0)
-			return NULL;
+		if (m->classes[class].fresh == m->classes[class].end)
+			grow(m, class);
 		block = m->classes[class].fresh;
 		m->classes[class].fresh += sizes[class];
 	}

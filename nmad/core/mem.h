@@ -34,7 +34,10 @@ void nm_mem_exit(struct nm_mem *m);
 /* The class of a block of at least so many bytes; at most NM_MEM_MAX. */
 unsigned nm_mem_class(size_t bytes);
 
-/* NULL: the system has no memory. Content is anything. 64-byte aligned. */
+/*
+ * A block of any content, 64-byte aligned. Without memory the process ends
+ * with a message: nothing here could go on.
+ */
 void *nm_mem_get(struct nm_mem *m, unsigned class);
 void nm_mem_put(struct nm_mem *m, unsigned class, void *block);
 

@@ -30,7 +30,7 @@ struct nm_msg {
 	uint64_t length; /* of the message */
 	uint64_t id;     /* of its send: RTS, and EAGER with SYNC; else 0 */
 	uint32_t seq;
-	uint16_t stored; /* bytes in `data` */
+	uint32_t stored; /* bytes in `data` */
 	uint8_t kind;    /* NM_WIRE_KIND_EAGER or _RTS */
 	uint8_t rail;    /* RTS: of the transfer */
 	uint8_t class;   /* of the block */

@@ -22,6 +22,7 @@ enum nm_event_kind {
 	NM_POST_PKT,
 	NM_POST_XFER_RECV,
 	NM_POST_XFER_SEND,
+	NM_POST_GIVE_UP,
 	/* from a rail */
 	NM_EVENT_PKT_IN,
 	NM_EVENT_XFER_READY,
@@ -89,11 +90,13 @@ struct nm_rail {
 	const struct nm_driver *driver;   /* -: */
 	const struct nm_rail_upcalls *up; /* -: NULL: the core itself */
 	struct nm_core *core;             /* -: */
+	int rank;                         /* -: of this process */
 	int index;                        /* -: among the rails */
 	unsigned char addr[NM_ADDR_MAX];  /* -: for the peers */
 	size_t addr_len;                  /* -: */
 	struct nm_link *links;            /* -: by rank, nlinks of them */
 	int nlinks;                       /* -: */
+	int nused;                        /* -: links that are connected */
 	void *drv;                        /* driver's */
 
 	struct nm_rail_lock lock; /* a: order(rail) */
@@ -112,19 +115,14 @@ struct nm_rail {
 bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
 		 struct nm_news *news);
 
+/* The rail that an order is for. */
+struct nm_rail *nm_post_rail(struct nm_event *post);
+
 /* Nothing is in the driver's hands: a hint. */
 static inline bool nm_rail_is_quiet(struct nm_rail *rail)
 {
 	return load_relaxed(&rail->backlog) == 0 &&
 	       base_mpsc_is_empty(&rail->lock.posts);
 }
-
-/*
- * Make the rail number `index` from an entry of NMAD_DRIVER ("name" or
- * "name:spec"), with links to `size` processes. 0 or -errno, explained.
- */
-int nm_rail_open(struct nm_rail *rail, struct nm_core *core, int index,
-		 const char *entry, const struct nm_boot_info *info);
-void nm_rail_close(struct nm_rail *rail);
 
 #endif

@@ -68,6 +68,7 @@ struct nm_link {
 	struct nm_turn turn;    /* a: order(hungry) */
 	struct base_list xfers; /* o: transfers that the driver has */
 	struct nm_event dead;   /* core's: news of its end */
+	struct nm_event giveup; /* core's: order to end it */
 };
 
 struct nm_token {
@@ -139,6 +140,13 @@ struct nm_driver {
 	 * does not take what follows for a death.
 	 */
 	void (*disconnect)(struct nm_link *link);
+
+	/*
+	 * The core gives the link up (its peer sent garbage): close it without
+	 * a goodbye, let go of its packet and transfers, report nothing of it
+	 * any more. May be NULL.
+	 */
+	void (*give_up)(struct nm_link *link);
 
 	/*
 	 * Send one small packet: nm_pkt_length(), then nm_pkt_copy() into a

@@ -32,7 +32,7 @@ enum nm_req_flags {
 struct nm_req {
 	/* c: the caller's before submission and after the signal, else core's
 	 * l: core lock  p: of the pass that completes it  a: atomic */
-	piom_cond_t done;           /* a: order(done) */
+	piom_cond_t done;           /* a: pioman's */
 	struct base_mpsc_node node; /* c, l, p: submitted; then completed */
 	uint8_t kind, flags;        /* c */
 	ATOMIC(uint8_t)

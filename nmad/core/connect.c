@@ -1,0 +1,336 @@
+/*
+ * Which rails there are, and which of them lead to whom.
+ *
+ * NMAD_DRIVER is a list such as "shm+tcp" or "sim:self,latency=50+sim:self"; a
+ * driver named twice makes two rails. Every process opens the same list, puts
+ * an address for each rail, and after the fence connects each peer by the
+ * best rails that reach it: those of the lowest weight. Oneself is reached
+ * through `self` unless a rail wraps it.
+ */
+#include "core.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../boot/boot.h"
+
+static const char automatic[] = "self+shm+tcp";
+
+enum { ENTRY_MAX = 128 };
+
+/* An address as it is left for the others: who made it, then its bytes. */
+struct address {
+	char driver[16]; /* empty: this rail is not to be had there */
+	unsigned char bytes[NM_ADDR_MAX];
+};
+
+/* --- opening --- */
+
+static const struct nm_driver *find_driver(const char *name, size_t len)
+{
+	for (int i = 0; nm_drivers[i] != NULL; i++)
+		if (strlen(nm_drivers[i]->name) == len &&
+		    strncmp(nm_drivers[i]->name, name, len) == 0)
+			return nm_drivers[i];
+	return NULL;
+}
+
+/* Whether an entry of the list leads to oneself. */
+static bool leads_home(const char *entry)
+{
+	return strncmp(entry, "self", 4) == 0 ||
+	       strncmp(entry, "sim:self", 8) == 0;
+}
+
+static int rail_init(struct nm_rail *rail, struct nm_core *core,
+		     const struct nm_driver *driver)
+{
+	rail->driver = driver;
+	rail->core = core;
+	rail->rank = core->rank;
+	rail->index = (int)(rail - core->rails);
+	rail->nlinks = core->size;
+	rail->links = calloc((size_t)core->size, sizeof(*rail->links));
+	if (rail->links == NULL)
+		return -ENOMEM;
+	nm_rail_lock_init(&rail->lock);
+	nm_chain_init(&rail->stuck);
+	for (int rank = 0; rank < core->size; rank++) {
+		struct nm_link *link = &rail->links[rank];
+
+		link->gate = &core->gates[rank];
+		link->rail = rail;
+		link->rank = rank;
+		base_list_init(&link->xfers);
+	}
+	return 0;
+}
+
+/* Open "name" or "name:spec". -ENODEV only if `may_lack`. */
+static int open_entry(struct nm_core *core, const struct nm_boot_info *info,
+		      const char *entry, bool may_lack)
+{
+	const char *colon = strchr(entry, ':');
+	size_t len = colon != NULL ? (size_t)(colon - entry) : strlen(entry);
+	const struct nm_driver *driver = find_driver(entry, len);
+	struct nm_rail *rail = &core->rails[core->nrails];
+	int rc;
+
+	if (driver == NULL) {
+		if (may_lack)
+			return 0;
+		base_warn("nmad", "NMAD_DRIVER: no driver is called \"%.*s\"",
+			  (int)len, entry);
+		return -EINVAL;
+	}
+	if (core->nrails == NM_RAILS_MAX) {
+		base_warn("nmad", "NMAD_DRIVER: more than %d rails",
+			  NM_RAILS_MAX);
+		return -EINVAL;
+	}
+	rc = rail_init(rail, core, driver);
+	if (rc < 0)
+		return rc;
+	core->nrails++;
+	rc = driver->open(rail, info, colon != NULL ? colon + 1 : NULL);
+	if (rc == 0)
+		return 0;
+	rail->driver = NULL;
+	if (may_lack && rc == -ENODEV)
+		return 0;
+	base_warn("nmad", "rank %d: driver %s cannot be opened: %s", core->rank,
+		  driver->name, strerror(-rc));
+	return rc;
+}
+
+static int open_list(struct nm_core *core, const struct nm_boot_info *info,
+		     const char *list, bool may_lack)
+{
+	char entry[ENTRY_MAX];
+
+	while (*list != 0) {
+		size_t len = strcspn(list, "+");
+		int rc;
+
+		if (len == 0 || len >= sizeof(entry)) {
+			base_warn("nmad",
+				  "NMAD_DRIVER: \"%s\" is no driver and its "
+				  "options, such as shm or sim:shm,latency=20",
+				  list);
+			return -EINVAL;
+		}
+		memcpy(entry, list, len);
+		entry[len] = 0;
+		rc = open_entry(core, info, entry, may_lack);
+		if (rc < 0)
+			return rc;
+		list += len;
+		if (*list == '+')
+			list++;
+	}
+	return 0;
+}
+
+static bool list_leads_home(const char *list)
+{
+	for (; list != NULL; list = strchr(list, '+')) {
+		if (*list == '+')
+			list++;
+		if (leads_home(list))
+			return true;
+	}
+	return false;
+}
+
+static int put_address(struct nm_boot *boot, const struct nm_rail *rail)
+{
+	struct address a = { { 0 }, { 0 } };
+	char name[32];
+
+	if (rail->driver != NULL) {
+		snprintf(a.driver, sizeof(a.driver), "%s", rail->driver->name);
+		memcpy(a.bytes, rail->addr, rail->addr_len);
+	}
+	snprintf(name, sizeof(name), "rail-%d-%d", rail->rank, rail->index);
+	return nm_boot_put(boot, name, &a, sizeof(a.driver) + rail->addr_len);
+}
+
+int nm_rails_open(struct nm_core *core, struct nm_boot *boot, const char *list)
+{
+	const struct nm_boot_info *info = nm_boot_info(boot);
+	bool may_lack = list == NULL || list[0] == 0;
+	int rc = 0;
+
+	if (may_lack)
+		list = automatic;
+	if (!list_leads_home(list))
+		rc = open_list(core, info, "self", false);
+	if (rc == 0)
+		rc = open_list(core, info, list, may_lack);
+	for (int i = 0; i < core->nrails && rc == 0 && core->size > 1; i++)
+		rc = put_address(boot, &core->rails[i]);
+	return rc;
+}
+
+/* --- connecting --- */
+
+/* The peer's address on this rail; *len 0 and false if it has none. */
+static int get_address(struct nm_boot *boot, const struct nm_rail *rail,
+		       int rank, struct address *a, size_t *len)
+{
+	char name[32];
+	size_t bytes;
+	int rc;
+
+	snprintf(name, sizeof(name), "rail-%d-%d", rank, rail->index);
+	rc = nm_boot_get(boot, name, a, sizeof(*a), &bytes);
+	if (rc < 0 && rc != -ENOENT)
+		return rc;
+	if (rc == -ENOENT || bytes < sizeof(a->driver) ||
+	    memchr(a->driver, 0, sizeof(a->driver)) == NULL ||
+	    (a->driver[0] != 0 && strcmp(a->driver, rail->driver->name) != 0)) {
+		base_warn("nmad",
+			  "rank %d: rank %d has not got my rail %d (%s): is "
+			  "NMAD_DRIVER the same everywhere?",
+			  rail->rank, rank, rail->index, rail->driver->name);
+		return -EPROTO;
+	}
+	*len = bytes - sizeof(a->driver);
+	return a->driver[0] != 0 ? 0 : -EHOSTUNREACH;
+}
+
+static int connect_link(struct nm_boot *boot, struct nm_link *link)
+{
+	struct nm_rail *rail = link->rail;
+	struct address a;
+	size_t len = 0;
+	int rc;
+
+	if (link->rank != rail->rank) {
+		rc = get_address(boot, rail, link->rank, &a, &len);
+		if (rc < 0)
+			return rc;
+	}
+	rc = rail->driver->connect(link, a.bytes, len);
+	if (rc < 0)
+		return rc;
+	link->pkt = calloc(1, sizeof(*link->pkt));
+	if (link->pkt == NULL)
+		return -ENOMEM;
+	link->pkt->link = link;
+	rail->nused++;
+	return 0;
+}
+
+/* The lowest weight of an open rail that is above `floor`, or INT_MAX. */
+static int next_weight(const struct nm_core *core, int floor)
+{
+	int best = INT_MAX;
+
+	for (int i = 0; i < core->nrails; i++) {
+		const struct nm_driver *d = core->rails[i].driver;
+
+		if (d != NULL && d->weight > floor && d->weight < best)
+			best = d->weight;
+	}
+	return best;
+}
+
+/* Make links of all rails of this weight that reach the peer. 0 or -errno. */
+static int connect_by(struct nm_boot *boot, struct nm_gate *gate, int weight)
+{
+	struct nm_core *core = gate->core;
+
+	for (int i = 0; i < core->nrails; i++) {
+		struct nm_rail *rail = &core->rails[i];
+		int rc;
+
+		if (rail->driver == NULL || rail->driver->weight != weight)
+			continue;
+		rc = connect_link(boot, &rail->links[gate->rank]);
+		if (rc < 0 && rc != -EHOSTUNREACH)
+			return rc;
+		if (rc == 0)
+			gate->links[gate->nlinks++] = &rail->links[gate->rank];
+	}
+	return 0;
+}
+
+static int connect_gate(struct nm_boot *boot, struct nm_gate *gate)
+{
+	int weight = -1;
+
+	while (gate->nlinks == 0) {
+		int rc;
+
+		weight = next_weight(gate->core, weight);
+		if (weight == INT_MAX) {
+			base_warn("nmad",
+				  "rank %d: no driver of NMAD_DRIVER reaches "
+				  "rank %d",
+				  gate->core->rank, gate->rank);
+			return -EHOSTUNREACH;
+		}
+		rc = connect_by(boot, gate, weight);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* What every link of the gate takes as one packet. */
+static void set_eager_max(struct nm_gate *gate)
+{
+	size_t threshold = gate->core->config.rdv_threshold;
+
+	gate->eager_max = SIZE_MAX;
+	for (int i = 0; i < gate->nlinks; i++) {
+		const struct nm_driver *d = gate->links[i]->rail->driver;
+		size_t room = d->max_small - NM_WIRE_HEAD - NM_WIRE_EAGER_SYNC;
+		size_t wish = threshold != 0 ? threshold : d->rdv_threshold;
+
+		if (wish < room)
+			room = wish;
+		if (room < gate->eager_max)
+			gate->eager_max = room;
+	}
+}
+
+int nm_rails_connect(struct nm_core *core, struct nm_boot *boot)
+{
+	for (int rank = 0; rank < core->size; rank++) {
+		int rc = connect_gate(boot, &core->gates[rank]);
+
+		if (rc < 0)
+			return rc;
+		set_eager_max(&core->gates[rank]);
+	}
+	for (int i = 0; i < core->nrails; i++)
+		if (core->rails[i].nused > 0)
+			core->polled[core->npolled++] = &core->rails[i];
+	return 0;
+}
+
+void nm_rails_close(struct nm_core *core)
+{
+	for (int i = 0; i < core->nrails; i++) {
+		struct nm_rail *rail = &core->rails[i];
+
+		for (int rank = 0; rank < core->size; rank++) {
+			struct nm_link *link = &rail->links[rank];
+
+			if (link->pkt == NULL)
+				continue;
+			rail->driver->disconnect(link);
+			free(link->pkt);
+		}
+		if (rail->driver != NULL)
+			rail->driver->close(rail);
+		free(rail->links);
+	}
+	core->nrails = 0;
+	core->npolled = 0;
+}

@@ -1,0 +1,131 @@
+/*
+ * A core from its beginning to its end.
+ */
+#include "core.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <marcel/marcel.h>
+
+enum { ROOM_AT_START = 4096 };
+
+static void gate_init(struct nm_gate *gate, struct nm_core *core, int rank)
+{
+	gate->core = core;
+	gate->rank = rank;
+	base_list_init(&gate->answers);
+	base_list_init(&gate->out);
+	base_list_init(&gate->waiting);
+	base_list_init(&gate->offers);
+	base_link_init(&gate->active);
+}
+
+int nm_core_init(struct nm_core *core, int rank, int size,
+		 const struct nm_config *config)
+{
+	memset(core, 0, sizeof(*core));
+	core->gates = calloc((size_t)size, sizeof(*core->gates));
+	core->rails = calloc(NM_RAILS_MAX, sizeof(*core->rails));
+	if (core->gates == NULL || core->rails == NULL)
+		goto err_free;
+	nm_core_lock_init(&core->lock);
+	base_mpsc_init(&core->freed);
+	core->config = *config;
+	core->rank = rank;
+	core->size = size;
+	for (int i = 0; i < size; i++)
+		gate_init(&core->gates[i], core, i);
+	nm_match_init(&core->match);
+	nm_mem_init(&core->mem);
+	nm_ids_init(&core->offers, &core->mem);
+	nm_ids_init(&core->syncs, &core->mem);
+	base_list_init(&core->active);
+	base_list_init(&core->sessions);
+	base_list_init(&core->limbo);
+	nm_chain_init(&core->stalled);
+	marcel_event_init(&core->refill);
+	if (nm_match_reserve(&core->match, ROOM_AT_START) < 0)
+		goto err_match;
+	return 0;
+
+err_match:
+	nm_match_exit(&core->match);
+err_free:
+	free(core->gates);
+	free(core->rails);
+	return -ENOMEM;
+}
+
+void nm_core_exit(struct nm_core *core)
+{
+	base_check(base_list_is_empty(&core->sessions));
+	nm_match_exit(&core->match);
+	nm_mem_exit(&core->mem);
+	free(core->gates);
+	free(core->rails);
+}
+
+/*
+ * The thread that allocates for the match tables when progress finds that
+ * their reserve is low, because progress itself may not.
+ */
+static void *refiller(void *arg)
+{
+	struct nm_core *core = arg;
+
+	for (;;) {
+		marcel_event_wait(&core->refill);
+		if (load_acquire(&core->ending)) /* order(ending) */
+			return NULL;
+		marcel_event_init(&core->refill);
+		nm_core_refill(core, true);
+	}
+}
+
+static enum piom_ltask_result progress(void *arg)
+{
+	struct nm_core *core = arg;
+
+	if (nm_core_progress(core))
+		return PIOM_LTASK_WORKED;
+	return nm_core_is_quiet(core) ? PIOM_LTASK_QUIET : PIOM_LTASK_AGAIN;
+}
+
+int nm_core_start(struct nm_core *core)
+{
+	marcel_attr_t attr;
+	int rc;
+
+	marcel_attr_init(&attr);
+	marcel_attr_setname(&attr, "nmad-refill");
+	rc = marcel_create(&core->refiller, &attr, refiller, core);
+	marcel_attr_destroy(&attr);
+	if (rc != 0)
+		return -rc;
+	piom_ltask_init(&core->ltask, progress, core, PIOM_LTASK_REPEAT, NULL);
+	piom_ltask_submit(&core->ltask);
+	core->dumper.name = "nmad";
+	core->dumper.fn = nm_core_dump;
+	core->dumper.arg = core;
+	base_dumper_add(&core->dumper);
+	return 0;
+}
+
+void nm_core_stop(struct nm_core *core)
+{
+	struct nm_pass pass;
+
+	base_dumper_remove(&core->dumper);
+	piom_ltask_cancel(&core->ltask);
+	store_release(&core->ending, 1); /* order(ending) */
+	nm_core_lock(core);
+	nm_core_settle(core, &pass);
+	if (!core->refill_asked) {
+		core->refill_asked = true;
+		marcel_event_set(&core->refill);
+	}
+	nm_core_unlock(core, &pass);
+	marcel_join(core->refiller, NULL);
+}

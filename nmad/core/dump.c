@@ -1,0 +1,71 @@
+/*
+ * What a person wants to know of a process that does not move: gates, rails,
+ * tables. Called from a signal handler, so the lock is not waited for: counts
+ * are shown as they are, lists only if nobody is inside the core.
+ */
+#include "core.h"
+
+enum { REQUESTS_MAX = 16 };
+
+static void dump_req(const struct nm_req *req, const char *state)
+{
+	base_dump("     send %p to rank %d, tag %u, %lu bytes: %s",
+		  (const void *)req, req->gate->rank, req->tag,
+		  (unsigned long)req->data.length, state);
+}
+
+static void dump_sends(const struct base_list *list, const char *state)
+{
+	int n = 0;
+
+	base_list_for_each (link, list) {
+		if (n++ == REQUESTS_MAX)
+			break;
+		dump_req(container_of(link, struct nm_req, send.on), state);
+	}
+}
+
+static void dump_gate(const struct nm_gate *gate, bool inside)
+{
+	base_dump("   gate %d: %d link(s), packets %lu out %lu in, eager %lu "
+		  "unmatched there%s",
+		  gate->rank, gate->nlinks, (unsigned long)gate->nsent,
+		  (unsigned long)gate->nreceived,
+		  (unsigned long)gate->credit_used,
+		  gate->error != 0 ? ", DEAD" : "");
+	if (!inside)
+		return;
+	dump_sends(&gate->out, "waits for a free link");
+	dump_sends(&gate->waiting, "waits to be matched");
+}
+
+static void dump_rail(const struct nm_rail *rail)
+{
+	if (rail->driver == NULL)
+		return;
+	base_dump("   rail %d: %s, %d link(s), %u not over%s", rail->index,
+		  rail->driver->name, rail->nused, load_relaxed(&rail->backlog),
+		  load_relaxed(&rail->lock.owned) ? ", at work" : "");
+	if (rail->driver->dump != NULL)
+		rail->driver->dump(rail);
+}
+
+void nm_core_dump(void *arg)
+{
+	struct nm_core *core = arg;
+	bool inside = nm_core_enter(&core->lock);
+
+	base_dump("   rank %d of %d, %u request(s) and answer(s) not over%s",
+		  core->rank, core->size, load_relaxed(&core->pending),
+		  inside ? "" : "; somebody is in the core");
+	for (int i = 0; i < core->nrails; i++)
+		dump_rail(&core->rails[i]);
+	for (int rank = 0; rank < core->size; rank++)
+		if (core->gates[rank].nsent + core->gates[rank].nreceived > 0)
+			dump_gate(&core->gates[rank], inside);
+	nm_match_dump(&core->match);
+	if (!inside)
+		return;
+	/* The handler may not do what is left; the next to come will. */
+	nm_core_leave(&core->lock);
+}

@@ -1,0 +1,91 @@
+/*
+ * A peer is gone: what waits for it ends with an error, the rest goes on.
+ *
+ * Receives from anyone end too, now and later, because the message that they
+ * wait for may have been the dead one's. What a rail's owner has (packets,
+ * transfers) he ends himself.
+ */
+#include "core.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void fail_sends(struct nm_pass *pass, struct nm_gate *gate)
+{
+	struct base_link *n;
+
+	while ((n = base_list_take_front(&gate->out)) != NULL)
+		nm_req_finish(pass, container_of(n, struct nm_req, send.on),
+			      -ECONNRESET);
+	while ((n = base_list_take_front(&gate->waiting)) != NULL) {
+		struct nm_req *req = container_of(n, struct nm_req, send.on);
+
+		nm_ids_put(&pass->core->syncs, req->send.id);
+		req->error = -ECONNRESET;
+		if (nm_req_part(req))
+			nm_req_finish(pass, req, -ECONNRESET);
+		else
+			nm_pending_add(pass->core, -1);
+	}
+	nm_rdv_fail(pass, gate);
+	while ((n = base_list_first(&gate->answers)) != NULL)
+		nm_out_answer_over(pass->core,
+				   container_of(n, struct nm_answer, on));
+}
+
+static void fail_receives(struct nm_pass *pass, struct nm_gate *gate)
+{
+	struct nm_core *core = pass->core;
+	struct base_list out;
+	struct base_link *n;
+
+	base_list_init(&out);
+	base_list_for_each (s, &core->sessions) {
+		struct nm_session *session =
+			container_of(s, struct nm_session, on);
+
+		nm_match_take_gate(&core->match, &session->match, gate, &out);
+		nm_match_take_gate(&core->match, &session->match, NULL, &out);
+	}
+	while ((n = base_list_take_front(&out)) != NULL)
+		nm_req_finish(pass, container_of(n, struct nm_req, recv.link),
+			      -ECONNRESET);
+}
+
+/* Messages whose predecessors will never come. */
+static void drop_parked(struct nm_core *core, struct nm_gate *gate)
+{
+	struct base_link *n;
+
+	base_list_for_each (s, &core->sessions) {
+		struct nm_session *session =
+			container_of(s, struct nm_session, on);
+		struct base_list *parked = &session->peers[gate->rank].parked;
+
+		while ((n = base_list_take_front(parked)) != NULL)
+			nm_msg_free(core,
+				    container_of(n, struct nm_msg, early.on));
+	}
+}
+
+void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error)
+{
+	struct nm_core *core = pass->core;
+
+	if (gate->error != 0)
+		return;
+	gate->error = error;
+	core->ndead++;
+	base_warn("nmad", "rank %d: lost rank %d: %s", core->rank, gate->rank,
+		  strerror(-error));
+	base_list_remove(&gate->active);
+	fail_sends(pass, gate);
+	fail_receives(pass, gate);
+	drop_parked(core, gate);
+	for (int i = 0; i < gate->nlinks; i++) {
+		struct nm_link *link = gate->links[i];
+
+		link->giveup.kind = NM_POST_GIVE_UP;
+		nm_chain_append(&pass->posts, &link->giveup.node);
+	}
+}

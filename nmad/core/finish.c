@@ -1,0 +1,20 @@
+/*
+ * A request is over.
+ */
+#include "core.h"
+
+void nm_req_finish(struct nm_pass *pass, struct nm_req *req, int error)
+{
+	req->error = error;
+	nm_pending_add(pass->core, -1);
+	nm_chain_append(&pass->done, &req->node);
+}
+
+/*
+ * A synchronous send is over when its packet has left (seen by the rail's
+ * owner) and a receive has matched (seen by the core), in either order.
+ */
+bool nm_req_part(struct nm_req *req)
+{
+	return fetch_sub_acq_rel(&req->parts, 1) == 1; /* order(parts) */
+}

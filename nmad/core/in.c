@@ -1,0 +1,386 @@
+/*
+ * What rails report: packets are taken apart, envelopes are matched in the
+ * order of their numbers, answers find their sends.
+ */
+#include "core.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- records of messages --- */
+
+void nm_msg_free(struct nm_core *core, struct nm_msg *msg)
+{
+	nm_mem_put(&core->mem, msg->class, msg);
+}
+
+static struct nm_msg *msg_new(struct nm_core *core,
+			      const struct nm_wire_chunk *c)
+{
+	bool eager = c->kind == NM_WIRE_KIND_EAGER;
+	size_t stored = eager ? c->length : c->token_len;
+	unsigned class = nm_mem_class(sizeof(struct nm_msg) + stored);
+	struct nm_msg *msg = nm_mem_get(&core->mem, class);
+
+	msg->length = c->length;
+	msg->id = c->id;
+	msg->seq = c->seq;
+	msg->stored = (uint32_t)stored;
+	msg->kind = c->kind;
+	msg->rail = c->rail;
+	msg->class = (uint8_t) class;
+	if (stored > 0)
+		memcpy(msg->data, eager ? c->payload : c->token, stored);
+	return msg;
+}
+
+/* The envelope of an RTS as it came. */
+static void msg_rts(const struct nm_msg *msg, uint32_t tag,
+		    struct nm_wire_chunk *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->kind = NM_WIRE_KIND_RTS;
+	c->rail = msg->rail;
+	c->tag = tag;
+	c->length = msg->length;
+	c->id = msg->id;
+	c->token_len = msg->stored;
+	c->token = msg->data;
+}
+
+/* --- a message meets its receive --- */
+
+void nm_in_credit(struct nm_gate *gate, uint64_t length)
+{
+	if (length <= NM_FREE_PAYLOAD || gate->error != 0)
+		return;
+	gate->credit_back += length;
+	if (gate->credit_back >= gate->core->config.window / 4)
+		nm_out_activate(gate);
+}
+
+/* Payload that is here: it is copied after the lock is released. */
+static void deliver_eager(struct nm_pass *pass, struct nm_req *req,
+			  struct nm_gate *gate, uint32_t tag, uint64_t length,
+			  uint64_t sync_id, const void *payload)
+{
+	req->gate = gate;
+	req->tag = tag;
+	req->sent = length;
+	req->length = length < req->data.length ? length : req->data.length;
+	req->copy_from = payload;
+	if (sync_id != 0 && gate->error == 0)
+		nm_out_ack(gate, sync_id);
+	nm_in_credit(gate, length);
+	nm_req_finish(pass, req, req->length < length ? -EMSGSIZE : 0);
+}
+
+void nm_in_deliver_kept(struct nm_pass *pass, struct nm_req *req,
+			struct nm_msg *msg)
+{
+	struct nm_gate *gate = msg->match.gate;
+	struct nm_wire_chunk c;
+
+	req->msg = NULL;
+	if (msg->kind == NM_WIRE_KIND_EAGER) {
+		deliver_eager(pass, req, gate, msg->match.tag, msg->length,
+			      msg->id, msg->data);
+		req->msg = msg;
+		return;
+	}
+	msg_rts(msg, msg->match.tag, &c);
+	nm_rdv_matched(pass, req, gate, &c);
+	nm_msg_free(pass->core, msg);
+}
+
+void nm_in_probed(struct nm_pass *pass, struct nm_req *req,
+		  const struct nm_msg *msg)
+{
+	req->gate = msg->match.gate;
+	req->tag = msg->match.tag;
+	req->length = msg->length;
+	req->sent = msg->length;
+	nm_req_finish(pass, req, 0);
+}
+
+/* Nobody has asked for it yet. The caller knows that there is room. */
+static void keep(struct nm_pass *pass, struct nm_session *s,
+		 struct nm_gate *gate, uint32_t tag, struct nm_msg *msg)
+{
+	struct base_list probes;
+	struct base_link *n;
+	int rc;
+
+	base_list_init(&probes);
+	msg->match.session = &s->match;
+	msg->match.gate = gate;
+	msg->match.tag = tag;
+	rc = nm_match_keep(&pass->core->match, &msg->match, &probes);
+	base_check(rc == 0);
+	while ((n = base_list_take_front(&probes)) != NULL)
+		nm_in_probed(pass, container_of(n, struct nm_req, recv.link),
+			     msg);
+}
+
+/* --- envelopes, in their order --- */
+
+/* Its turn has come. False: the tables have no memory, nothing is changed. */
+static bool deliver(struct nm_pass *pass, struct nm_session *s,
+		    struct nm_gate *gate, const struct nm_wire_chunk *c)
+{
+	struct nm_match *m = &pass->core->match;
+	struct nm_match_recv *recv =
+		nm_match_arrival(m, &s->match, gate, c->tag);
+	struct nm_req *req;
+
+	if (unlikely(recv == NULL)) {
+		if (nm_match_room(m) == 0)
+			return false;
+		keep(pass, s, gate, c->tag, msg_new(pass->core, c));
+		return true;
+	}
+	req = container_of(recv, struct nm_req, recv);
+	if (likely(c->kind == NM_WIRE_KIND_EAGER))
+		deliver_eager(pass, req, gate, c->tag, c->length, c->id,
+			      c->payload);
+	else
+		nm_rdv_matched(pass, req, gate, c);
+	return true;
+}
+
+/* The same for one that was parked; its record is used up. */
+static bool deliver_parked(struct nm_pass *pass, struct nm_session *s,
+			   struct nm_gate *gate, struct nm_msg *msg)
+{
+	struct nm_match *m = &pass->core->match;
+	uint32_t tag = msg->early.tag;
+	struct nm_match_recv *recv = nm_match_arrival(m, &s->match, gate, tag);
+
+	if (recv == NULL && nm_match_room(m) == 0)
+		return false;
+	base_list_remove(&msg->early.on);
+	if (recv == NULL) {
+		keep(pass, s, gate, tag, msg);
+		return true;
+	}
+	msg->match.gate = gate;
+	msg->match.tag = tag;
+	nm_in_deliver_kept(pass, container_of(recv, struct nm_req, recv), msg);
+	return true;
+}
+
+/* Deliver those of the parked whose turn has come. */
+static void unpark(struct nm_pass *pass, struct nm_session *s,
+		   struct nm_gate *gate)
+{
+	struct nm_peer *peer = &s->peers[gate->rank];
+	struct base_link *n;
+
+	while ((n = base_list_first(&peer->parked)) != NULL) {
+		struct nm_msg *msg = container_of(n, struct nm_msg, early.on);
+
+		if (msg->seq != peer->recv_seq)
+			return;
+		if (!deliver_parked(pass, s, gate, msg)) {
+			pass->core->parked_for_memory = true;
+			return;
+		}
+		peer->recv_seq++;
+	}
+}
+
+/* Into its place by number, from the end, where it mostly belongs. */
+static int park(struct nm_peer *peer, struct nm_msg *msg)
+{
+	struct base_link *at = peer->parked.head.prev;
+
+	for (; at != &peer->parked.head; at = at->prev) {
+		struct nm_msg *m = container_of(at, struct nm_msg, early.on);
+
+		if (m->seq == msg->seq)
+			return -EBADMSG;
+		if ((int32_t)(msg->seq - m->seq) > 0)
+			break;
+	}
+	base_list_insert_(&msg->early.on, at, at->next);
+	return 0;
+}
+
+static struct nm_msg *early(struct nm_core *core, struct nm_gate *gate,
+			    const struct nm_wire_chunk *c)
+{
+	struct nm_msg *msg = msg_new(core, c);
+
+	base_link_init(&msg->early.on);
+	msg->early.from = gate;
+	msg->early.session = c->session;
+	msg->early.tag = c->tag;
+	return msg;
+}
+
+static int park_chunk(struct nm_core *core, struct nm_gate *gate,
+		      struct nm_peer *peer, const struct nm_wire_chunk *c)
+{
+	struct nm_msg *msg = early(core, gate, c);
+	int rc = park(peer, msg);
+
+	if (rc < 0)
+		nm_msg_free(core, msg);
+	return rc;
+}
+
+static int envelope(struct nm_pass *pass, struct nm_gate *gate,
+		    const struct nm_wire_chunk *c)
+{
+	struct nm_core *core = pass->core;
+	struct nm_session *s = nm_session_find(core, c->session);
+	struct nm_peer *peer;
+
+	if (c->kind == NM_WIRE_KIND_RTS && !nm_rdv_is_sane(gate, c))
+		return -EBADMSG;
+	if (unlikely(s == NULL)) {
+		base_list_push_back(&core->limbo,
+				    &early(core, gate, c)->early.on);
+		return 0;
+	}
+	peer = &s->peers[gate->rank];
+	if (unlikely(c->seq != peer->recv_seq)) {
+		if (c->seq - peer->recv_seq > NM_PARKED_MAX)
+			return -EBADMSG;
+		return park_chunk(core, gate, peer, c);
+	}
+	if (unlikely(!base_list_is_empty(&peer->parked)) ||
+	    !deliver(pass, s, gate, c)) {
+		int rc = park_chunk(core, gate, peer, c);
+
+		if (rc < 0)
+			return rc;
+		core->parked_for_memory = true;
+		unpark(pass, s, gate);
+		return 0;
+	}
+	peer->recv_seq++;
+	return 0;
+}
+
+void nm_in_opened(struct nm_pass *pass, struct nm_session *s)
+{
+	struct nm_core *core = pass->core;
+	struct base_link *n = core->limbo.head.next, *next;
+
+	for (; n != &core->limbo.head; n = next) {
+		struct nm_msg *msg = container_of(n, struct nm_msg, early.on);
+		struct nm_gate *gate = msg->early.from;
+
+		next = n->next;
+		if (msg->early.session != s->id)
+			continue;
+		base_list_remove(n);
+		if (park(&s->peers[gate->rank], msg) < 0)
+			nm_msg_free(core, msg);
+	}
+	for (int rank = 0; rank < core->size; rank++)
+		unpark(pass, s, &core->gates[rank]);
+}
+
+void nm_in_resume(struct nm_pass *pass)
+{
+	struct nm_core *core = pass->core;
+
+	if (!core->parked_for_memory)
+		return;
+	core->parked_for_memory = false;
+	base_list_for_each (n, &core->sessions) {
+		struct nm_session *s = container_of(n, struct nm_session, on);
+
+		for (int rank = 0; rank < core->size; rank++)
+			unpark(pass, s, &core->gates[rank]);
+	}
+}
+
+/* --- packets --- */
+
+int nm_in_ack(struct nm_pass *pass, struct nm_gate *gate, uint64_t id)
+{
+	struct nm_core *core = pass->core;
+	struct nm_req *req = nm_ids_find(&core->syncs, id);
+
+	if (req == NULL || req->gate != gate)
+		return -EBADMSG;
+	nm_ids_put(&core->syncs, id);
+	base_list_remove(&req->send.on);
+	if (nm_req_part(req))
+		nm_req_finish(pass, req, 0);
+	else
+		nm_pending_add(core, -1);
+	return 0;
+}
+
+static int chunk(struct nm_pass *pass, struct nm_gate *gate,
+		 const struct nm_wire_chunk *c)
+{
+	switch (c->kind) {
+	case NM_WIRE_KIND_EAGER:
+	case NM_WIRE_KIND_RTS:
+		return envelope(pass, gate, c);
+	case NM_WIRE_KIND_RTR:
+		return nm_rdv_rtr(pass, gate, c);
+	default:
+		return nm_in_ack(pass, gate, c->id);
+	}
+}
+
+static int packet(struct nm_pass *pass, struct nm_gate *gate,
+		  const struct nm_pkt_in *in)
+{
+	size_t at = NM_WIRE_HEAD;
+	struct nm_wire_chunk c;
+	struct nm_wire_head h;
+
+	if (nm_wire_get_head(in->data, in->length, &h) < 0 ||
+	    h.credit > gate->credit_used)
+		return -EBADMSG;
+	gate->nreceived++;
+	gate->credit_used -= h.credit;
+	for (unsigned i = 0; i < h.nchunks; i++)
+		if (nm_wire_get_chunk(in->data, in->length, &at, &c) < 0 ||
+		    chunk(pass, gate, &c) < 0)
+			return -EBADMSG;
+	return at == in->length ? 0 : -EBADMSG;
+}
+
+static void packet_in(struct nm_pass *pass, struct nm_pkt_in *in)
+{
+	struct nm_gate *gate = in->link->gate;
+
+	if (gate->error == 0 && packet(pass, gate, in) < 0) {
+		base_warn("nmad",
+			  "rank %d: rank %d sent a packet over %s that is none "
+			  "of ours; giving it up",
+			  pass->core->rank, gate->rank,
+			  in->link->rail->driver->name);
+		nm_gate_fail(pass, gate, -EBADMSG);
+	}
+	nm_chain_append(&pass->release, &in->event.node);
+}
+
+void nm_in_event(struct nm_pass *pass, struct nm_event *e)
+{
+	struct nm_link *link;
+
+	switch (e->kind) {
+	case NM_EVENT_PKT_IN:
+		packet_in(pass, container_of(e, struct nm_pkt_in, event));
+		break;
+	case NM_EVENT_XFER_READY:
+		nm_rdv_ready(pass, container_of(e, struct nm_xfer, ready));
+		break;
+	case NM_EVENT_XFER_DONE:
+		nm_rdv_done(pass, container_of(e, struct nm_xfer, done));
+		break;
+	case NM_EVENT_LINK_DEAD:
+		link = container_of(e, struct nm_link, dead);
+		nm_gate_fail(pass, link->gate, link->error);
+		break;
+	}
+}

@@ -1,0 +1,263 @@
+/*
+ * Joining and leaving the job.
+ */
+#include <nmad/nmad.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <base/diag.h>
+#include <base/option.h>
+#include <marcel/marcel.h>
+#include <pioman/pioman.h>
+
+#include "../boot/boot.h"
+#include "core.h"
+
+enum { DRIVER, STRATEGY, THRESHOLD, WINDOW, VERBOSE };
+
+static const char *const strategies[] = { "fifo", "default", NULL };
+
+static struct base_option options[] = {
+	[DRIVER] = { "NMAD_DRIVER", BASE_OPTION_STRING, "", 0, 0, NULL,
+		     "networks, such as shm+tcp; nothing: what reaches whom" },
+	[STRATEGY] = { "NMAD_STRATEGY", BASE_OPTION_CHOICE, "default", 0, 0,
+		       strategies, "how packets are formed" },
+	[THRESHOLD] = { "NMAD_RDV_THRESHOLD", BASE_OPTION_SIZE, "0", 0,
+			1L << 30, NULL,
+			"longer messages go by rendezvous; 0: the driver's" },
+	[WINDOW] = { "NMAD_WINDOW", BASE_OPTION_SIZE, "1m", 0, 1L << 30, NULL,
+		     "eager payload that may lie unmatched at a peer" },
+	[VERBOSE] = { "NMAD_VERBOSE", BASE_OPTION_BOOL, "0", 0, 0, NULL,
+		      "print these settings" },
+};
+
+/* The session of the barrier at the end. Users' numbers are not 0. */
+static const uint64_t our_session = ~(uint64_t)0;
+
+struct nm_core *nm_core_self;
+static struct nm_core *core;
+static struct nm_boot *boot;
+static struct nm_session *ours;
+static int depth; /* of nm_init() */
+
+BASE_PUBLIC int nm_rank(void)
+{
+	return core != NULL ? core->rank : -1;
+}
+
+BASE_PUBLIC int nm_size(void)
+{
+	return core != NULL ? core->size : 0;
+}
+
+BASE_PUBLIC int nm_local_rank(void)
+{
+	return boot != NULL ? nm_boot_info(boot)->local_rank : -1;
+}
+
+BASE_PUBLIC int nm_local_size(void)
+{
+	return boot != NULL ? nm_boot_info(boot)->local_size : 0;
+}
+
+BASE_PUBLIC struct nm_gate *nm_gate_of(int rank)
+{
+	if (core == NULL || rank < 0 || rank >= core->size)
+		return NULL;
+	return &core->gates[rank];
+}
+
+BASE_PUBLIC int nm_gate_rank(const struct nm_gate *gate)
+{
+	return gate->rank;
+}
+
+BASE_PUBLIC void nm_abort(int code, const char *why)
+{
+	nm_boot_abort(boot, code, why);
+}
+
+/* --- joining --- */
+
+static int start_below(void)
+{
+	const struct nm_boot_info *info = nm_boot_info(boot);
+	struct marcel_config config = { .local_rank = info->local_rank,
+					.local_ranks = info->local_size };
+	int rc = marcel_init(&config);
+
+	if (rc < 0)
+		return rc;
+	rc = piom_init();
+	if (rc < 0)
+		marcel_end();
+	return rc;
+}
+
+static void stop_below(void)
+{
+	piom_exit();
+	marcel_end();
+}
+
+static int start_core(void)
+{
+	const struct nm_boot_info *info = nm_boot_info(boot);
+	struct nm_config config = {
+		.strategy = nm_strategies[0],
+		.rdv_threshold = (size_t)options[THRESHOLD].value,
+		.window = (uint64_t)options[WINDOW].value,
+	};
+	int rc;
+
+	core = aligned_alloc(BASE_CACHE_PAIR,
+			     (sizeof(*core) + BASE_CACHE_PAIR - 1) &
+				     ~(size_t)(BASE_CACHE_PAIR - 1));
+	if (core == NULL)
+		return -ENOMEM;
+	rc = nm_core_init(core, info->rank, info->size, &config);
+	if (rc < 0)
+		goto err_free;
+	rc = nm_rails_open(core, boot, options[DRIVER].string);
+	if (rc == 0)
+		rc = nm_boot_fence(boot);
+	if (rc == 0)
+		rc = nm_rails_connect(core, boot);
+	if (rc == 0)
+		rc = nm_core_start(core);
+	if (rc < 0)
+		goto err_rails;
+	rc = nm_core_session_open(core, our_session, &ours);
+	if (rc < 0)
+		goto err_stop;
+	nm_core_self = core;
+	return 0;
+
+err_stop:
+	nm_core_stop(core);
+err_rails:
+	nm_rails_close(core);
+	nm_core_exit(core);
+err_free:
+	free(core);
+	core = NULL;
+	return rc;
+}
+
+BASE_PUBLIC int nm_init(void)
+{
+	int rc;
+
+	if (depth > 0) {
+		depth++;
+		return 0;
+	}
+	rc = base_option_load("nmad", options, BASE_ARRAY_LEN(options));
+	if (rc < 0)
+		return rc;
+	rc = nm_boot_open(&boot);
+	if (rc < 0)
+		return rc;
+	rc = start_below();
+	if (rc < 0)
+		goto err_boot;
+	rc = start_core();
+	if (rc < 0)
+		goto err_below;
+	if (options[VERBOSE].value && core->rank == 0)
+		base_option_print("nmad", options, BASE_ARRAY_LEN(options));
+	depth = 1;
+	return 0;
+
+err_below:
+	stop_below();
+err_boot:
+	nm_boot_close(boot);
+	boot = NULL;
+	return rc;
+}
+
+/* --- leaving --- */
+
+/* One message to the process `ahead` of us, one from as far behind. */
+static int barrier_step(int ahead)
+{
+	struct nm_gate *to = &core->gates[(core->rank + ahead) % core->size];
+	struct nm_gate *from =
+		&core->gates[(core->rank - ahead + core->size) % core->size];
+	struct nm_data nothing = nm_data_flat(NULL, 0);
+	struct nm_sr_request out, in;
+	struct nm_sr_status status;
+
+	nm_sr_irecv(ours, from, (nm_tag_t)ahead, NM_TAG_EXACT, &nothing, &in);
+	nm_sr_isend(ours, to, (nm_tag_t)ahead, &nothing, 0, &out);
+	nm_sr_wait(&out);
+	nm_sr_wait(&in);
+	nm_sr_status(&in, &status);
+	return status.error;
+}
+
+/*
+ * All have come to their end, and while we wait for them we take what they
+ * still send, so that nobody is stuck with a full network.
+ */
+static int barrier(void)
+{
+	int rc = 0;
+
+	for (int ahead = 1; ahead < core->size && rc == 0; ahead *= 2)
+		rc = barrier_step(ahead);
+	return rc;
+}
+
+static void flush(void)
+{
+	while (!nm_core_is_quiet(core)) {
+		piom_poll();
+		marcel_yield();
+	}
+}
+
+static bool sessions_are_open(void)
+{
+	struct nm_pass pass;
+	bool open;
+
+	nm_core_lock(core);
+	nm_core_settle(core, &pass);
+	open = core->sessions.head.next != core->sessions.head.prev;
+	nm_core_unlock(core, &pass);
+	return open;
+}
+
+BASE_PUBLIC int nm_exit(void)
+{
+	int rc;
+
+	if (depth == 0)
+		return -EINVAL;
+	if (depth > 1) {
+		depth--;
+		return 0;
+	}
+	if (sessions_are_open())
+		return -EBUSY;
+	rc = barrier();
+	flush();
+	/* With a dead peer nobody else would ever come to the fence. */
+	if (rc == 0)
+		nm_boot_fence(boot);
+	nm_core_session_close(ours);
+	nm_core_self = NULL;
+	nm_core_stop(core);
+	nm_rails_close(core);
+	nm_core_exit(core);
+	free(core);
+	core = NULL;
+	stop_below();
+	rc = nm_boot_close(boot);
+	boot = NULL;
+	depth = 0;
+	return rc;
+}

@@ -1,0 +1,206 @@
+/*
+ * What waits to be sent: a link that is free asks the strategy for a packet.
+ */
+#include "core.h"
+
+#include <string.h>
+
+void nm_out_activate(struct nm_gate *gate)
+{
+	if (!base_link_is_on(&gate->active))
+		base_list_push_back(&gate->core->active, &gate->active);
+}
+
+void nm_out_send(struct nm_pass *pass, struct nm_req *req)
+{
+	(void)pass;
+	base_list_push_back(&req->gate->out, &req->send.on);
+	nm_out_activate(req->gate);
+}
+
+void nm_out_ack(struct nm_gate *gate, uint64_t id)
+{
+	struct nm_core *core = gate->core;
+	struct nm_answer *a = nm_mem_get(&core->mem, nm_mem_class(sizeof(*a)));
+
+	memset(a, 0, sizeof(*a));
+	a->id = id;
+	a->is_ack = true;
+	nm_out_answer(gate, a);
+}
+
+void nm_out_answer(struct nm_gate *gate, struct nm_answer *a)
+{
+	nm_pending_add(gate->core, 1);
+	base_list_push_back(&gate->answers, &a->on);
+	nm_out_activate(gate);
+}
+
+/* The answer is in a packet or never will be. */
+void nm_out_answer_over(struct nm_core *core, struct nm_answer *a)
+{
+	base_list_remove(&a->on);
+	nm_pending_add(core, -1);
+	if (a->trans != NULL)
+		nm_rdv_rtr_over(core, a);
+	else
+		nm_mem_put(&core->mem, nm_mem_class(sizeof(*a)), a);
+}
+
+static bool add_answer(struct nm_gate *gate, struct nm_pkt *pkt)
+{
+	struct nm_answer *a = container_of(base_list_first(&gate->answers),
+					   struct nm_answer, on);
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_RTR, .id = a->id };
+
+	if (a->is_ack)
+		c.kind = NM_WIRE_KIND_ACK;
+	else if (a->trans != NULL)
+		nm_rdv_rtr_chunk(a, &c);
+	if (!nm_pkt_fits(pkt, nm_wire_chunk_size(&c), 0))
+		return false;
+	nm_pkt_put(pkt, &c, NULL);
+	nm_out_answer_over(gate->core, a);
+	return true;
+}
+
+/*
+ * An envelope never waits: a message that is too large, or for which there is
+ * no credit, goes by rendezvous, which is an envelope now and payload later.
+ */
+static bool needs_rdv(const struct nm_gate *gate, const struct nm_req *req)
+{
+	size_t length = req->data.length;
+
+	return length > gate->eager_max ||
+	       (length > NM_FREE_PAYLOAD &&
+		gate->credit_used + length > gate->core->config.window);
+}
+
+static bool add_rts(struct nm_gate *gate, struct nm_pkt *pkt,
+		    struct nm_req *req, struct nm_wire_chunk *c)
+{
+	if (!nm_pkt_fits(pkt, NM_WIRE_CHUNK_MAX, 0))
+		return false;
+	c->kind = NM_WIRE_KIND_RTS;
+	if (!nm_rdv_offer(gate, req, c))
+		return false;
+	base_list_remove(&req->send.on);
+	req->flags |= NM_REQ_RDV;
+	nm_pkt_put(pkt, c, NULL);
+	return true;
+}
+
+static bool add_eager(struct nm_gate *gate, struct nm_pkt *pkt,
+		      struct nm_req *req, struct nm_wire_chunk *c)
+{
+	struct nm_core *core = gate->core;
+
+	c->kind = NM_WIRE_KIND_EAGER;
+	if (req->flags & NM_REQ_SYNC)
+		c->flags = NM_WIRE_SYNC;
+	if (!nm_pkt_fits(pkt, nm_wire_chunk_size(c), c->length))
+		return false;
+	if (req->flags & NM_REQ_SYNC) {
+		c->id = nm_ids_get(&core->syncs, req);
+		if (c->id == 0)
+			return false;
+		req->send.id = c->id;
+		base_list_remove(&req->send.on);
+		base_list_push_back(&gate->waiting, &req->send.on);
+	} else {
+		base_list_remove(&req->send.on);
+		nm_pending_add(core, -1);
+	}
+	if (c->length > NM_FREE_PAYLOAD)
+		gate->credit_used += c->length;
+	nm_pkt_put(pkt, c, &req->data);
+	nm_chain_append(&pkt->reqs, &req->node);
+	return true;
+}
+
+bool nm_out_add(struct nm_gate *gate, struct nm_pkt *pkt)
+{
+	struct nm_wire_chunk c = { 0 };
+	struct nm_req *req;
+
+	if (!base_list_is_empty(&gate->answers))
+		return add_answer(gate, pkt);
+	if (base_list_is_empty(&gate->out))
+		return false;
+	req = container_of(base_list_first(&gate->out), struct nm_req, send.on);
+	c.tag = req->tag;
+	c.seq = req->send.seq;
+	c.session = req->session->id;
+	c.length = req->data.length;
+	if (needs_rdv(gate, req))
+		return add_rts(gate, pkt, req, &c);
+	return add_eager(gate, pkt, req, &c);
+}
+
+/* A link whose turn nobody has, or NULL: then its end will be heard of. */
+static struct nm_link *free_link(struct nm_gate *gate)
+{
+	for (int i = 0; i < gate->nlinks; i++) {
+		struct nm_link *link = gate->links[gate->turn];
+
+		if (++gate->turn == gate->nlinks)
+			gate->turn = 0;
+		if (nm_turn_is_free(&link->turn))
+			return link;
+	}
+	for (int i = 0; i < gate->nlinks; i++)
+		if (nm_turn_want(&gate->links[i]->turn, &gate->core->hunger))
+			return gate->links[i];
+	return NULL;
+}
+
+static bool wants_credit_back(const struct nm_gate *gate)
+{
+	return gate->credit_back > 0 &&
+	       gate->credit_back >= gate->core->config.window / 4;
+}
+
+/* A packet for the link; false: nothing to be said. */
+static bool form(struct nm_pass *pass, struct nm_gate *gate,
+		 struct nm_link *link)
+{
+	struct nm_pkt *pkt = link->pkt;
+	uint32_t credit;
+
+	nm_pkt_init(pkt);
+	if (pass->core->config.strategy->pack(link, pkt) == 0 &&
+	    !wants_credit_back(gate))
+		return false;
+	credit = gate->credit_back < UINT32_MAX ? (uint32_t)gate->credit_back
+						: UINT32_MAX;
+	gate->credit_back -= credit;
+	nm_pkt_seal(pkt, credit);
+	gate->nsent++;
+	nm_turn_take(&link->turn);
+	pkt->post.kind = NM_POST_PKT;
+	nm_chain_append(&pass->posts, &pkt->post.node);
+	return true;
+}
+
+void nm_out_form(struct nm_pass *pass)
+{
+	struct nm_core *core = pass->core;
+	struct base_link *n = core->active.head.next, *next;
+
+	if (load_relaxed(&core->hunger.word) != 0)
+		store_relaxed(&core->hunger.word, 0);
+	for (; n != &core->active.head; n = next) {
+		struct nm_gate *gate = container_of(n, struct nm_gate, active);
+		struct nm_link *link;
+
+		next = n->next;
+		while (nm_gate_has_output(gate) || wants_credit_back(gate)) {
+			link = free_link(gate);
+			if (link == NULL || !form(pass, gate, link))
+				break;
+		}
+		if (!nm_gate_has_output(gate) && !wants_credit_back(gate))
+			base_list_remove(&gate->active);
+	}
+}

@@ -1,0 +1,247 @@
+/*
+ * Progress: entering the core, deciding, and doing what was decided.
+ *
+ * Anyone may come here: a caller with a request, a poller with a rail's news.
+ * Nobody waits. Under the lock everything that was left is taken in and the
+ * free links get their packets; afterwards, without the lock, requests are
+ * completed and rails are driven, which may bring news, and so on until
+ * nothing is left that is this caller's to do.
+ */
+#include "core.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include <marcel/wait.h>
+
+enum {
+	ROOM_LOW = 128,   /* calls of the match tables: ask for memory */
+	ROOM_MORE = 4096, /* what they get then, at least */
+	LOCK_SPINS = 64,
+};
+
+static void pass_init(struct nm_pass *pass, struct nm_core *core)
+{
+	pass->core = core;
+	nm_chain_init(&pass->posts);
+	nm_chain_init(&pass->done);
+	nm_chain_init(&pass->release);
+}
+
+/* --- under the lock --- */
+
+static void want_memory(struct nm_core *core)
+{
+	store_relaxed(&core->low, 1);
+	if (core->refill_asked)
+		return;
+	core->refill_asked = true;
+	marcel_event_set(&core->refill);
+}
+
+static void decide(struct nm_pass *pass, struct nm_news *news,
+		   struct nm_req *req)
+{
+	struct nm_core *core = pass->core;
+	struct base_mpsc_node *e;
+
+	nm_core_heed(&core->lock);
+	base_mpsc_for_each (n, base_mpsc_take(&core->freed))
+		nm_msg_free(core, container_of(n, struct nm_msg, free));
+	base_mpsc_for_each (n, base_mpsc_take(&core->lock.submit))
+		nm_submit_take(pass, container_of(n, struct nm_req, node));
+	base_mpsc_for_each (n, base_mpsc_take(&core->lock.events))
+		nm_in_event(pass, container_of(n, struct nm_event, node));
+	if (news != NULL)
+		while ((e = nm_chain_take(&news->events)) != NULL)
+			nm_in_event(pass,
+				    container_of(e, struct nm_event, node));
+	if (req != NULL)
+		nm_submit_take(pass, req);
+	if (!base_list_is_empty(&core->active))
+		nm_out_form(pass);
+	if (unlikely(nm_match_room(&core->match) < ROOM_LOW))
+		want_memory(core);
+}
+
+/* --- without the lock --- */
+
+/* The last access to the request is the signal. */
+static void complete(struct nm_core *core, struct nm_req *req)
+{
+	if (req->copy_from != NULL) {
+		nm_data_copy_in(&req->data, 0, req->copy_from, req->length);
+		if (req->msg != NULL)
+			base_mpsc_push(&core->freed, &req->msg->free);
+	}
+	piom_cond_signal(&req->done);
+}
+
+static void complete_sent(struct nm_core *core, struct nm_news *news)
+{
+	struct base_mpsc_node *n;
+
+	while ((n = nm_chain_take(&news->sent)) != NULL) {
+		struct nm_req *req = container_of(n, struct nm_req, node);
+
+		if (!(req->flags & NM_REQ_SYNC) || nm_req_part(req))
+			complete(core, req);
+	}
+}
+
+static void carry_out(struct nm_pass *pass, struct nm_news *news)
+{
+	struct base_mpsc_node *n;
+
+	while ((n = nm_chain_take(&pass->done)) != NULL)
+		complete(pass->core, container_of(n, struct nm_req, node));
+	while ((n = nm_chain_take(&pass->release)) != NULL) {
+		struct nm_pkt_in *in =
+			container_of(n, struct nm_pkt_in, event.node);
+
+		in->link->rail->driver->release(in->link->rail, in);
+	}
+	while ((n = nm_chain_take(&pass->posts)) != NULL) {
+		struct nm_event *e = container_of(n, struct nm_event, node);
+		struct nm_rail *rail = nm_post_rail(e);
+		bool self = rail->driver->caps & NM_CAP_SELF;
+
+		nm_rail_run(rail, e, self, news);
+	}
+	complete_sent(pass->core, news);
+}
+
+/* The core is busy: leave all to its holder. False: there was nothing. */
+static bool leave_to_holder(struct nm_core *core, struct nm_news *news,
+			    struct nm_req *req)
+{
+	bool left = req != NULL || news->events.first != NULL || news->hungry;
+	struct base_mpsc_node *n;
+
+	while ((n = nm_chain_take(&news->events)) != NULL)
+		nm_core_push(&core->lock.events, n);
+	if (news->hungry)
+		nm_core_ask(&core->lock);
+	news->hungry = false;
+	if (req != NULL)
+		nm_core_push(&core->lock.submit, &req->node);
+	return left;
+}
+
+void nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
+{
+	struct nm_pass pass;
+	bool again;
+
+	do {
+		if (!nm_core_enter(&core->lock)) {
+			again = leave_to_holder(core, news, req);
+			req = NULL;
+			continue;
+		}
+		news->hungry = false;
+		pass_init(&pass, core);
+		decide(&pass, news, req);
+		req = NULL;
+		again = nm_core_leave(&core->lock);
+		carry_out(&pass, news);
+	} while (again || news->events.first != NULL || news->hungry);
+}
+
+void nm_core_submit(struct nm_core *core, struct nm_req *req)
+{
+	struct nm_news news;
+	bool large = req->data.length > NM_KICK_BYTES;
+
+	nm_news_init(&news);
+	nm_core_run(core, &news, req);
+	if (unlikely(load_relaxed(&core->low) != 0))
+		nm_core_refill(core, false);
+	/* Large messages take several steps; somebody idle may take them. */
+	if (unlikely(large) && load_relaxed(&core->pending) != 0)
+		piom_ltask_kick(&core->ltask);
+}
+
+bool nm_core_progress(struct nm_core *core)
+{
+	struct nm_news news;
+	bool moved = false;
+
+	nm_news_init(&news);
+	for (int i = 0; i < core->npolled; i++) {
+		struct nm_rail *rail = core->polled[i];
+
+		if (rail->driver->caps & NM_CAP_SELF && nm_rail_is_quiet(rail))
+			continue;
+		moved |= nm_rail_run(rail, NULL, true, &news);
+	}
+	complete_sent(core, &news);
+	if (news.events.first != NULL || news.hungry ||
+	    !base_mpsc_is_empty(&core->lock.submit) ||
+	    !base_mpsc_is_empty(&core->lock.events)) {
+		nm_core_run(core, &news, NULL);
+		moved = true;
+	}
+	return moved;
+}
+
+bool nm_core_is_quiet(struct nm_core *core)
+{
+	if (load_relaxed(&core->pending) != 0)
+		return false;
+	for (int i = 0; i < core->npolled; i++)
+		if (!nm_rail_is_quiet(core->polled[i]))
+			return false;
+	return true;
+}
+
+/* --- waiting for the lock: user context only --- */
+
+void nm_core_lock(struct nm_core *core)
+{
+	int spins = 0;
+
+	while (!nm_core_enter(&core->lock)) {
+		if (spins++ > LOCK_SPINS)
+			sched_yield();
+	}
+}
+
+void nm_core_settle(struct nm_core *core, struct nm_pass *pass)
+{
+	pass_init(pass, core);
+	decide(pass, NULL, NULL);
+}
+
+void nm_core_unlock(struct nm_core *core, struct nm_pass *pass)
+{
+	struct nm_news news;
+	bool again;
+
+	nm_news_init(&news);
+	if (!base_list_is_empty(&core->active))
+		nm_out_form(pass);
+	again = nm_core_leave(&core->lock);
+	carry_out(pass, &news);
+	if (again || news.events.first != NULL || news.hungry)
+		nm_core_run(core, &news, NULL);
+}
+
+void nm_core_refill(struct nm_core *core, bool answered)
+{
+	struct nm_pass pass;
+	size_t more = ROOM_MORE;
+
+	nm_core_lock(core);
+	nm_core_settle(core, &pass);
+	if (answered)
+		core->refill_asked = false;
+	/* In step with what is in use, so that refills become rare. */
+	if (more < core->match.entries.ntotal / NM_MATCH_TABLES / 2)
+		more = core->match.entries.ntotal / NM_MATCH_TABLES / 2;
+	if (nm_match_reserve(&core->match, more) == 0)
+		store_relaxed(&core->low, 0);
+	nm_submit_resume(&pass);
+	nm_in_resume(&pass);
+	nm_core_unlock(core, &pass);
+}

@@ -1,0 +1,246 @@
+/*
+ * A rail at work: what its owner does with the driver, and what the driver
+ * tells him.
+ */
+#include "rail.h"
+
+#include <errno.h>
+
+#include <base/diag.h>
+
+#include "core.h"
+
+enum { BUDGET = 32 }; /* arrivals a poll may bring */
+
+static void backlog_add(struct nm_rail *rail, int n)
+{
+	store_relaxed(&rail->backlog,
+		      load_relaxed(&rail->backlog) + (uint32_t)n);
+}
+
+static void tell(struct nm_rail *rail, struct nm_event *e, unsigned kind)
+{
+	e->kind = kind;
+	nm_chain_append(&rail->news->events, &e->node);
+}
+
+/*
+ * The packet has left or never will: its requests are over, and the link's
+ * turn ends. After that the packet is the core's.
+ */
+static void pkt_over(struct nm_rail *rail, struct nm_pkt *pkt, int error)
+{
+	struct base_mpsc_node *n;
+
+	while ((n = nm_chain_take(&pkt->reqs)) != NULL) {
+		struct nm_req *req = container_of(n, struct nm_req, node);
+
+		/* The other part of a synchronous send fails in the core. */
+		if (error != 0 && !(req->flags & NM_REQ_SYNC))
+			req->error = -ECONNRESET;
+		nm_chain_append(&rail->news->sent, n);
+	}
+	if (nm_turn_end(&pkt->link->turn, &rail->core->hunger))
+		rail->news->hungry = true;
+}
+
+/* --- orders --- */
+
+/* False: no room, the packet must be tried again. */
+static bool send_pkt(struct nm_rail *rail, struct nm_pkt *pkt)
+{
+	struct nm_link *link = pkt->link;
+	int rc;
+
+	if (unlikely(link->error != 0)) {
+		pkt_over(rail, pkt, link->error);
+		return true;
+	}
+	rc = rail->driver->post_send(link, pkt);
+	if (likely(rc == NM_SENT)) {
+		pkt_over(rail, pkt, 0);
+	} else if (rc == NM_POSTED) {
+		pkt->with_driver = true;
+		backlog_add(rail, 1);
+	} else if (rc == -EAGAIN) {
+		return false;
+	} else {
+		nm_rail_link_dead(rail, link, rc);
+		pkt_over(rail, pkt, rc);
+	}
+	return true;
+}
+
+static void start_xfer(struct nm_rail *rail, struct nm_xfer *x, bool is_recv)
+{
+	struct nm_link *link = x->link;
+	int rc;
+
+	base_list_push_back(&link->xfers, &x->on);
+	backlog_add(rail, 1);
+	if (unlikely(link->error != 0)) {
+		nm_rail_xfer_done(rail, x, link->error);
+		return;
+	}
+	rc = is_recv ? rail->driver->xfer_recv(x) : rail->driver->xfer_send(x);
+	if (rc < 0)
+		nm_rail_link_dead(rail, link, rc);
+}
+
+static void give_up(struct nm_rail *rail, struct nm_link *link)
+{
+	if (link->error != 0)
+		return;
+	if (rail->driver->give_up != NULL)
+		rail->driver->give_up(link);
+	nm_rail_link_dead(rail, link, -ECONNRESET);
+}
+
+static void hand_over(struct nm_rail *rail, struct nm_event *e)
+{
+	struct nm_pkt *pkt;
+
+	switch (e->kind) {
+	case NM_POST_PKT:
+		pkt = container_of(e, struct nm_pkt, post);
+		if (!send_pkt(rail, pkt)) {
+			nm_chain_append(&rail->stuck, &e->node);
+			backlog_add(rail, 1);
+		}
+		break;
+	case NM_POST_XFER_RECV:
+		start_xfer(rail, container_of(e, struct nm_xfer, done), true);
+		break;
+	case NM_POST_XFER_SEND:
+		start_xfer(rail, container_of(e, struct nm_xfer, done), false);
+		break;
+	case NM_POST_GIVE_UP:
+		give_up(rail, container_of(e, struct nm_link, giveup));
+		break;
+	}
+}
+
+struct nm_rail *nm_post_rail(struct nm_event *post)
+{
+	switch (post->kind) {
+	case NM_POST_PKT:
+		return container_of(post, struct nm_pkt, post)->link->rail;
+	case NM_POST_GIVE_UP:
+		return container_of(post, struct nm_link, giveup)->rail;
+	default:
+		return container_of(post, struct nm_xfer, done)->link->rail;
+	}
+}
+
+/* Packets that found no room: one try each, in their order. */
+static void retry(struct nm_rail *rail)
+{
+	struct nm_chain stuck = rail->stuck;
+	struct base_mpsc_node *n;
+
+	if (likely(stuck.first == NULL))
+		return;
+	nm_chain_init(&rail->stuck);
+	while ((n = nm_chain_take(&stuck)) != NULL) {
+		struct nm_pkt *pkt = container_of(n, struct nm_pkt, post.node);
+
+		if (send_pkt(rail, pkt))
+			backlog_add(rail, -1);
+		else
+			nm_chain_append(&rail->stuck, n);
+	}
+}
+
+bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
+		 struct nm_news *news)
+{
+	bool moved = false;
+
+	for (;;) {
+		if (!nm_rail_enter(&rail->lock)) {
+			if (post == NULL)
+				return moved;
+			nm_rail_push(&rail->lock, &post->node);
+			post = NULL;
+			continue;
+		}
+		rail->news = news;
+		base_mpsc_for_each (n, base_mpsc_take(&rail->lock.posts)) {
+			hand_over(rail, container_of(n, struct nm_event, node));
+			moved = true;
+		}
+		if (post != NULL)
+			hand_over(rail, post);
+		post = NULL;
+		if (poll) {
+			moved |= rail->driver->poll(rail, BUDGET);
+			retry(rail);
+		}
+		poll = false;
+		if (!nm_rail_leave(&rail->lock))
+			return moved;
+	}
+}
+
+/* --- upcalls of drivers --- */
+
+void nm_rail_recv(struct nm_rail *rail, struct nm_pkt_in *in)
+{
+	if (unlikely(rail->up != NULL))
+		rail->up->recv(rail, in);
+	else
+		tell(rail, &in->event, NM_EVENT_PKT_IN);
+}
+
+void nm_rail_sent(struct nm_rail *rail, struct nm_pkt *pkt)
+{
+	if (unlikely(rail->up != NULL)) {
+		rail->up->sent(rail, pkt);
+		return;
+	}
+	pkt->with_driver = false;
+	backlog_add(rail, -1);
+	pkt_over(rail, pkt, 0);
+}
+
+void nm_rail_xfer_ready(struct nm_rail *rail, struct nm_xfer *x)
+{
+	if (unlikely(rail->up != NULL))
+		rail->up->xfer_ready(rail, x);
+	else
+		tell(rail, &x->ready, NM_EVENT_XFER_READY);
+}
+
+void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status)
+{
+	if (unlikely(rail->up != NULL)) {
+		rail->up->xfer_done(rail, x, status);
+		return;
+	}
+	base_list_remove(&x->on);
+	backlog_add(rail, -1);
+	x->status = status;
+	tell(rail, &x->done, NM_EVENT_XFER_DONE);
+}
+
+void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
+{
+	struct base_link *n;
+
+	if (unlikely(rail->up != NULL)) {
+		rail->up->link_dead(rail, link, error);
+		return;
+	}
+	if (link->error != 0)
+		return;
+	link->error = error;
+	if (link->pkt->with_driver) {
+		link->pkt->with_driver = false;
+		backlog_add(rail, -1);
+		pkt_over(rail, link->pkt, error);
+	}
+	while ((n = base_list_first(&link->xfers)) != NULL)
+		nm_rail_xfer_done(rail, container_of(n, struct nm_xfer, on),
+				  error);
+	tell(rail, &link->dead, NM_EVENT_LINK_DEAD);
+}

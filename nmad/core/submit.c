@@ -1,0 +1,104 @@
+/*
+ * Requests come in, in the order in which they were pushed: sends get their
+ * number and go to their gate, receives and probes go to the match tables.
+ */
+#include "core.h"
+
+#include <errno.h>
+
+static void take_send(struct nm_pass *pass, struct nm_req *req)
+{
+	struct nm_gate *gate = req->gate;
+
+	if (unlikely(gate->error != 0)) {
+		nm_req_finish(pass, req, -ECONNRESET);
+		return;
+	}
+	req->send.seq = req->session->peers[gate->rank].send_seq++;
+	nm_out_send(pass, req);
+}
+
+/* Whether nobody can answer any more: the peer is dead, or one of any. */
+static bool in_vain(const struct nm_req *req, const struct nm_core *core)
+{
+	return req->gate != NULL ? req->gate->error != 0 : core->ndead > 0;
+}
+
+static int take_recv(struct nm_pass *pass, struct nm_req *req)
+{
+	struct nm_match *m = &pass->core->match;
+	struct nm_match_msg *found;
+	int rc = nm_match_post(m, &req->recv, &found);
+
+	if (rc < 0)
+		return rc;
+	if (found != NULL) {
+		nm_in_deliver_kept(pass, req,
+				   container_of(found, struct nm_msg, match));
+	} else if (unlikely(in_vain(req, pass->core))) {
+		nm_match_cancel(m, &req->recv);
+		nm_req_finish(pass, req, -ECONNRESET);
+	}
+	return 0;
+}
+
+static int take_probe(struct nm_pass *pass, struct nm_req *req)
+{
+	struct nm_match *m = &pass->core->match;
+	struct nm_match_msg *found =
+		nm_match_probe(m, req->recv.session, req->recv.gate,
+			       req->recv.tag, req->recv.any_tag);
+
+	if (found != NULL) {
+		nm_in_probed(pass, req,
+			     container_of(found, struct nm_msg, match));
+		return 0;
+	}
+	if (in_vain(req, pass->core)) {
+		nm_req_finish(pass, req, -ECONNRESET);
+		return 0;
+	}
+	return nm_match_post_probe(m, &req->recv);
+}
+
+static int take_matching(struct nm_pass *pass, struct nm_req *req)
+{
+	return req->kind == NM_REQ_RECV ? take_recv(pass, req)
+					: take_probe(pass, req);
+}
+
+void nm_submit_take(struct nm_pass *pass, struct nm_req *req)
+{
+	struct nm_core *core = pass->core;
+
+	nm_pending_add(core, 1);
+	switch (req->kind) {
+	case NM_REQ_SEND:
+		take_send(pass, req);
+		return;
+	case NM_REQ_MRECV:
+		nm_in_deliver_kept(pass, req, req->msg);
+		return;
+	}
+	/* Receives keep their order, so one without memory holds up the rest.*/
+	if (unlikely(core->stalled.first != NULL) ||
+	    take_matching(pass, req) < 0)
+		nm_chain_append(&core->stalled, &req->node);
+}
+
+void nm_submit_resume(struct nm_pass *pass)
+{
+	struct nm_chain stalled = pass->core->stalled;
+	struct base_mpsc_node *n;
+
+	if (stalled.first == NULL)
+		return;
+	nm_chain_init(&pass->core->stalled);
+	while ((n = nm_chain_take(&stalled)) != NULL) {
+		struct nm_req *req = container_of(n, struct nm_req, node);
+
+		if (pass->core->stalled.first != NULL ||
+		    take_matching(pass, req) < 0)
+			nm_chain_append(&pass->core->stalled, n);
+	}
+}

@@ -1,0 +1,38 @@
+/*
+ * Sending: fill the caller's request and submit it.
+ */
+#include "req.h"
+
+#include <errno.h>
+
+#include "../core/core.h"
+
+BASE_PUBLIC int nm_sr_isend(struct nm_session *s, struct nm_gate *to,
+			    nm_tag_t tag, const struct nm_data *data,
+			    unsigned flags, struct nm_sr_request *request)
+{
+	struct nm_req *req = nm_req_of(request);
+
+	if (unlikely(s == NULL || to == NULL || data == NULL || req == NULL ||
+		     (flags & ~(unsigned)NM_SEND_SYNC) != 0))
+		return -EINVAL;
+
+	/* --- committed --- */
+	piom_cond_init(&req->done);
+	req->kind = NM_REQ_SEND;
+	req->flags = flags & NM_SEND_SYNC ? NM_REQ_SYNC : 0;
+	store_relaxed(&req->parts, 2);
+	req->error = 0;
+	req->session = s;
+	req->gate = to;
+	req->tag = tag;
+	req->data = *data;
+	req->length = data->length;
+	req->sent = data->length;
+	req->copy_from = NULL;
+	req->msg = NULL;
+	base_link_init(&req->send.on);
+	req->send.id = 0;
+	nm_core_submit(s->core, req);
+	return 0;
+}

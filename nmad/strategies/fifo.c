@@ -1,0 +1,17 @@
+/*
+ * One message, one packet: the reference, and the example of a strategy.
+ * Answers (ACK, RTR) go first, because somebody waits for them.
+ */
+#include "strategy.h"
+
+#include "../core/core.h"
+
+static int fifo_pack(struct nm_link *link, struct nm_pkt *pkt)
+{
+	return nm_out_add(link->gate, pkt) ? 1 : 0;
+}
+
+const struct nm_strategy nm_strategy_fifo = {
+	.name = "fifo",
+	.pack = fifo_pack,
+};

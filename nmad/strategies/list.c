@@ -1,0 +1,13 @@
+/*
+ * The strategies there are; the first is the default.
+ */
+#include "strategy.h"
+
+#include <stddef.h>
+
+extern const struct nm_strategy nm_strategy_fifo;
+
+const struct nm_strategy *const nm_strategies[] = {
+	&nm_strategy_fifo,
+	NULL,
+};
