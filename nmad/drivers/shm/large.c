@@ -178,7 +178,11 @@ static void finish(struct shm *shm, struct shm_x *sx)
 	nm_rail_xfer_done(shm->rail, x, status);
 }
 
-static void fail_list(struct shm *shm, struct base_list *list,
+/*
+ * Let go of the transfers with a peer; report them if error is not 0. A peer
+ * that lives may still write to a control block: it lingers.
+ */
+static void drop_list(struct shm *shm, struct base_list *list,
 		      struct shm_peer *p, int error)
 {
 	struct base_list keep;
@@ -193,18 +197,20 @@ static void fail_list(struct shm *shm, struct base_list *list,
 			base_list_push_back(&keep, n);
 			continue;
 		}
-		if (!sx->sender && list == &shm->active)
-			ctl_put(&shm->ctls, sx->index);
-		nm_rail_xfer_done(shm->rail, x, error);
+		if (!sx->sender && sx->ctl != NULL)
+			shm->ctls.linger[shm->ctls.nlinger++] =
+				(uint16_t)sx->index;
+		if (error != 0)
+			nm_rail_xfer_done(shm->rail, x, error);
 	}
 	base_list_splice_back(list, &keep);
 }
 
-void nm_shm_large_fail(struct shm *shm, struct shm_peer *p, int error)
+void nm_shm_large_drop(struct shm *shm, struct shm_peer *p, int error)
 {
-	fail_list(shm, &shm->active, p, error);
-	fail_list(shm, &shm->waiting[0], p, error);
-	fail_list(shm, &shm->waiting[1], p, error);
+	drop_list(shm, &shm->active, p, error);
+	drop_list(shm, &shm->waiting[0], p, error);
+	drop_list(shm, &shm->waiting[1], p, error);
 }
 
 /* --- starting --- */
@@ -279,14 +285,16 @@ static void cut(struct shm_x *sx)
 int nm_shm_large_recv(struct nm_xfer *x)
 {
 	struct shm *shm = x->link->rail->drv;
-	const struct shm_peer *p = x->link->conn;
+	struct shm_peer *p = x->link->conn;
 	struct shm_x *sx = of(x);
 	struct offer o;
 	bool coarse, pull, push;
 	uint64_t base;
 
-	if (p->exited || x->peers.length != sizeof(o))
-		return p->exited ? -ECONNRESET : -EPROTO;
+	if (unlikely(p->gone || x->peers.length != sizeof(o))) {
+		nm_shm_large_drop(shm, p, 0);
+		return p->gone ? -ECONNRESET : -EPROTO;
+	}
 	memcpy(&o, x->peers.bytes, sizeof(o));
 	memset(sx, 0, sizeof(*sx));
 	sx->length = x->length < o.length ? x->length : o.length;
@@ -301,22 +309,30 @@ int nm_shm_large_recv(struct nm_xfer *x)
 	return 0;
 }
 
+/* Whether an answer can be true for what was offered. */
+static bool is_sound(const struct nm_xfer *x, const struct answer *a)
+{
+	if (a->ctl >= SHM_CTLS || a->length > x->length || a->block == 0)
+		return false;
+	return !(a->flags & ANSWER_PIPE) ||
+	       (a->ctl < SHM_PIPES && a->block == SHM_CHUNK);
+}
+
 int nm_shm_large_send(struct nm_xfer *x)
 {
 	struct shm *shm = x->link->rail->drv;
 	struct shm_peer *p = x->link->conn;
 	struct shm_x *sx = of(x);
-	struct answer a;
+	struct answer a = { 0 };
 	struct offer o;
 
-	if (p->exited || x->peers.length != sizeof(a))
-		return p->exited ? -ECONNRESET : -EPROTO;
-	memcpy(&a, x->peers.bytes, sizeof(a));
+	if (x->peers.length == sizeof(a))
+		memcpy(&a, x->peers.bytes, sizeof(a));
 	memcpy(&o, x->mine.bytes, sizeof(o));
-	if (a.ctl >= SHM_CTLS || a.length > x->length || a.block == 0 ||
-	    ((a.flags & ANSWER_PIPE) &&
-	     (a.ctl >= SHM_PIPES || a.block != SHM_CHUNK)))
-		return -EPROTO;
+	if (unlikely(p->gone || !is_sound(x, &a))) {
+		nm_shm_large_drop(shm, p, 0);
+		return p->gone ? -ECONNRESET : -EPROTO;
+	}
 	memset(sx, 0, sizeof(*sx));
 	sx->sender = 1;
 	sx->length = a.length;

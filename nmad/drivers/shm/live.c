@@ -107,7 +107,7 @@ static void bury(struct shm *shm, struct shm_peer *p)
 		store_relaxed(&shm->seg->buf[i].busy, 0);
 	}
 	p->nbufs = 0;
-	nm_shm_large_fail(shm, p, -ECONNRESET);
+	nm_shm_large_drop(shm, p, -ECONNRESET);
 	if (bye || p->left)
 		return;
 	nm_rail_link_dead(shm->rail, p->link, -ECONNRESET);

@@ -98,8 +98,9 @@ static int shm_post_send(struct nm_link *link, struct nm_pkt *pkt)
 	size_t length = nm_pkt_length(pkt);
 	uint64_t t;
 
+	/* Until all that it sent has been taken, the end is not told. */
 	if (unlikely(p->exited))
-		return -ECONNRESET;
+		return p->gone ? -ECONNRESET : -EAGAIN;
 	if (length > SHM_INLINE)
 		return post_medium(link->rail->drv, p, pkt, length);
 	if (!shm_ring_claim(&p->tx, &t))
@@ -162,6 +163,17 @@ static bool unpack(struct shm_pkt *pkt, const struct shm_peer *p,
 	return true;
 }
 
+static void shm_release(struct nm_rail *rail, struct nm_pkt_in *in)
+{
+	struct shm_pkt *pkt = container_of(in, struct shm_pkt, in);
+	struct shm_buf *buf = in->drv;
+	struct shm *shm = rail->drv;
+
+	if (buf != NULL)
+		store_release(&buf->busy, 0); /* order(shm-buf): our reads */
+	base_mpsc_push(&shm->released, &pkt->free);
+}
+
 /* Take the next packet out of the ring. False: none, or no room for it. */
 static bool take(struct shm *shm)
 {
@@ -187,19 +199,11 @@ static bool take(struct shm *shm)
 	}
 	pkt->in.link = p->link;
 	shm_ring_pop(&shm->rx);
-	nm_rail_recv(shm->rail, &pkt->in);
+	if (unlikely(p->left))
+		shm_release(shm->rail, &pkt->in);
+	else
+		nm_rail_recv(shm->rail, &pkt->in);
 	return true;
-}
-
-static void shm_release(struct nm_rail *rail, struct nm_pkt_in *in)
-{
-	struct shm_pkt *pkt = container_of(in, struct shm_pkt, in);
-	struct shm_buf *buf = in->drv;
-	struct shm *shm = rail->drv;
-
-	if (buf != NULL)
-		store_release(&buf->busy, 0); /* order(shm-buf): our reads */
-	base_mpsc_push(&shm->released, &pkt->free);
 }
 
 static bool shm_poll(struct nm_rail *rail, int budget)
@@ -272,6 +276,16 @@ err_free:
 	return rc == -ESRCH ? -ECONNRESET : rc;
 }
 
+static void shm_give_up(struct nm_link *link)
+{
+	struct shm *shm = link->rail->drv;
+	struct shm_peer *p = link->conn;
+
+	p->left = true;
+	nm_shm_large_drop(shm, p, 0);
+	nm_shm_live_remove(shm, p);
+}
+
 static void shm_disconnect(struct nm_link *link)
 {
 	struct shm *shm = link->rail->drv;
@@ -279,9 +293,8 @@ static void shm_disconnect(struct nm_link *link)
 
 	if (p == NULL || p->left)
 		return;
-	p->left = true;
 	store_release(&shm->seg->bye[link->rank], 1); /* order(shm-bye) */
-	nm_shm_live_remove(shm, p);
+	shm_give_up(link);
 }
 
 /* --- opening --- */
@@ -395,6 +408,7 @@ const struct nm_driver nm_driver_shm = {
 	.close = shm_close,
 	.connect = shm_connect,
 	.disconnect = shm_disconnect,
+	.give_up = shm_give_up,
 	.post_send = shm_post_send,
 	.poll = shm_poll,
 	.release = shm_release,

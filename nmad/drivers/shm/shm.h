@@ -137,7 +137,7 @@ struct shm_peer {
 	struct shm_ring_tx tx; /* o: to it */
 	unsigned nbufs;        /* o: buffers of mine that it holds */
 	int pidfd;             /* o: or -1 */
-	bool left;             /* o: disconnected by us */
+	bool left;             /* o: by us: nothing of it is told any more */
 	bool exited;           /* o: the process is gone */
 	bool gone;             /* o: and all it sent has been taken */
 	uint64_t drain;        /* o: exited: it has no ticket from here on */
@@ -257,7 +257,10 @@ int nm_shm_large_recv(struct nm_xfer *x);
 int nm_shm_large_send(struct nm_xfer *x);
 /* One bounded step of each transfer. True if anything moved. */
 bool nm_shm_large_poll(struct shm *shm);
-/* End all transfers with this peer, which is dead. */
-void nm_shm_large_fail(struct shm *shm, struct shm_peer *p, int error);
+/*
+ * Let go of all transfers with this peer. They are reported with `error`, or
+ * not at all if it is 0, and then it is for the core to end them.
+ */
+void nm_shm_large_drop(struct shm *shm, struct shm_peer *p, int error);
 
 #endif
