@@ -230,8 +230,15 @@ void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status)
 
 void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
 {
+	struct job_large *l = larges, *next;
+
 	me->deaths[link->rank]++;
 	me->death_error = error;
+	for (; l != NULL; l = next) {
+		next = l->next;
+		if (l->peer == link->rank && l->started)
+			nm_rail_xfer_done(rail, &l->x, error);
+	}
 }
 
 /* --- large --- */

@@ -96,7 +96,7 @@ static void many_body(struct job *j)
 
 static void full_body(struct job *j)
 {
-	all_to_all(j, 1000, size_full);
+	all_to_all(j, 300, size_full);
 }
 
 TEST(packets_of_all_sizes_arrive_whole_both_ways)

@@ -1,0 +1,606 @@
+/*
+ * Who connects to whom. The one who sends first calls; both may do so at once,
+ * and then the call of the lower rank counts. The callee decides, in the moment
+ * in which the caller's proof has come:
+ *
+ *   he has no call of his own on its way     accept
+ *   he has one, and the caller ranks lower   accept, and drop his own
+ *   he has one, and the caller ranks higher  refuse: his own will get through
+ *   he has a connection                      refuse
+ *
+ * Who is refused waits for the other's call. Frames are sent only after the
+ * verdict, so that both ends always mean the same connection.
+ *
+ * A connection that has not proved anything costs one of TCP_HANDS small
+ * entries and ends at a deadline; when all are in use the oldest goes.
+ */
+#include "tcp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+#include <base/diag.h>
+
+enum {
+	RETRY_MS = 10,
+	COMPLAINTS = 16, /* lines about strangers */
+	UNSENT = 131072, /* bytes that wait in the kernel */
+};
+
+/* The rail's address. Numbers as in sockaddr_in. */
+struct tcp_addr {
+	char host[40];     /* the same text: the same kernel */
+	uint64_t netns[2]; /* device and inode */
+	uint16_t port, naddrs;
+	uint32_t addr[TCP_ADDRS];
+};
+
+uint64_t nm_tcp_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64_t)ts.tv_sec * 1000u + (uint64_t)ts.tv_nsec / 1000000u;
+}
+
+static uint64_t deadline(void)
+{
+	return nm_tcp_now() + (uint64_t)nm_tcp_options[TCP_OPT_TIMEOUT].value;
+}
+
+/* --- addresses --- */
+
+static void fill_host(struct tcp_addr *a)
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	ssize_t n = -1;
+
+	if (fd >= 0) {
+		n = read(fd, a->host, sizeof(a->host) - 1);
+		close(fd);
+	}
+	if (n <= 0)
+		gethostname(a->host, sizeof(a->host) - 1);
+	if (stat("/proc/self/ns/net", &st) == 0) {
+		a->netns[0] = st.st_dev;
+		a->netns[1] = st.st_ino;
+	}
+}
+
+static void fill_interfaces(struct tcp_addr *a)
+{
+	struct ifaddrs *all, *i;
+
+	if (getifaddrs(&all) != 0)
+		return;
+	for (i = all; i != NULL && a->naddrs < TCP_ADDRS; i = i->ifa_next) {
+		const struct sockaddr_in *in = (void *)i->ifa_addr;
+
+		if (in == NULL || in->sin_family != AF_INET ||
+		    (i->ifa_flags & (IFF_UP | IFF_LOOPBACK)) != IFF_UP)
+			continue;
+		a->addr[a->naddrs++] = in->sin_addr.s_addr;
+	}
+	freeifaddrs(all);
+}
+
+int nm_tcp_listen(struct tcp *tcp, void *addr, size_t *len)
+{
+	const struct nm_boot_info *info = tcp->info;
+	bool local = info->local_size == info->size;
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct epoll_event ev = { .events = EPOLLIN,
+				  .data.ptr = &tcp->listener };
+	socklen_t inlen = sizeof(in);
+	struct tcp_addr a;
+	int fd;
+
+	if (nm_tcp_options[TCP_OPT_LISTEN].value != 0) /* auto */
+		local = nm_tcp_options[TCP_OPT_LISTEN].value == 1;
+	memset(&a, 0, sizeof(a));
+	fill_host(&a);
+	in.sin_addr.s_addr = htonl(local ? INADDR_LOOPBACK : INADDR_ANY);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	tcp->listener.fd = fd;
+	if (fd < 0 || bind(fd, (void *)&in, sizeof(in)) < 0 ||
+	    listen(fd, info->size < 1024 ? info->size + 64 : 1024) < 0 ||
+	    getsockname(fd, (void *)&in, &inlen) < 0 ||
+	    epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, fd, &ev) < 0) {
+		int rc = -errno;
+
+		base_warn("nmad", "tcp: cannot listen: %s", strerror(-rc));
+		return rc;
+	}
+	a.port = in.sin_port;
+	if (!local)
+		fill_interfaces(&a);
+	_Static_assert(sizeof(a) <= NM_ADDR_MAX, "address");
+	memcpy(addr, &a, sizeof(a));
+	*len = sizeof(a);
+	return 0;
+}
+
+int nm_tcp_know(struct tcp *tcp, struct tcp_peer *p, const void *addr,
+		size_t len)
+{
+	struct tcp_addr a, mine;
+	uint32_t loopback = htonl(INADDR_LOOPBACK);
+
+	if (len != sizeof(a))
+		return -EHOSTUNREACH;
+	memcpy(&a, addr, sizeof(a));
+	memcpy(&mine, tcp->rail->addr, sizeof(mine));
+	if (memcmp(a.host, mine.host, sizeof(a.host)) == 0 &&
+	    memcmp(a.netns, mine.netns, sizeof(a.netns)) == 0) {
+		a.naddrs = 1;
+		a.addr[0] = loopback;
+	}
+	if (a.naddrs == 0 || a.naddrs > TCP_ADDRS)
+		return -EHOSTUNREACH;
+	p->naddrs = a.naddrs;
+	for (unsigned i = 0; i < p->naddrs; i++) {
+		p->addr[i].sin_family = AF_INET;
+		p->addr[i].sin_port = a.port;
+		p->addr[i].sin_addr.s_addr = a.addr[i];
+	}
+	return 0;
+}
+
+/* --- connections --- */
+
+/* The one connection there is, or NULL. */
+static void find_only(struct tcp *tcp)
+{
+	tcp->only = NULL;
+	if (tcp->nopen != 1)
+		return;
+	for (int r = 0; r < tcp->info->size; r++)
+		if (tcp->peers[r] != NULL && tcp->peers[r]->sock.fd >= 0)
+			tcp->only = tcp->peers[r];
+}
+
+static void forget_transfers(struct tcp_peer *p)
+{
+	while (base_list_take_front(&p->sending) != NULL)
+		;
+	while (base_list_take_front(&p->waiting) != NULL)
+		;
+	for (unsigned i = 0; i < TCP_WINDOWS; i++)
+		p->window[i].x = NULL;
+	p->nwindows = 0;
+	p->piece = NULL;
+	p->out.kind = 0;
+	p->pkt = p->pkt_out = NULL;
+}
+
+void nm_tcp_hang_up(struct tcp *tcp, struct tcp_peer *p)
+{
+	nm_tcp_hand_drop(tcp, &p->hand);
+	base_list_remove(&p->on_call);
+	base_list_remove(&p->on_read);
+	base_list_remove(&p->on_send);
+	if (p->sock.fd >= 0) {
+		close(p->sock.fd);
+		p->sock.fd = -1;
+		tcp->nopen--;
+		find_only(tcp);
+	}
+	forget_transfers(p);
+	nm_tcp_block_drop(tcp, p);
+	p->state = TCP_CLOSED;
+}
+
+void nm_tcp_dead(struct tcp *tcp, struct tcp_peer *p, int error)
+{
+	bool quiet =
+		p->state == TCP_CLOSED ||
+		(p->state == TCP_LEFT && p->nwindows == 0 && p->pkt == NULL &&
+		 p->out.kind == 0 && base_list_is_empty(&p->sending));
+
+	nm_tcp_hang_up(tcp, p);
+	if (!quiet)
+		nm_rail_link_dead(tcp->rail, p->link, error);
+}
+
+static void tune(int fd)
+{
+	int one = 1, unsent = UNSENT;
+	int buffer = (int)nm_tcp_options[TCP_OPT_BUFFER].value;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+	if (buffer > 0) {
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+	}
+}
+
+static int watch(struct tcp *tcp, int op, int fd, struct tcp_sock *s)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP |
+					    EPOLLET,
+				  .data.ptr = s };
+
+	s->fd = fd;
+	return epoll_ctl(tcp->epoll, op, fd, &ev) < 0 ? -errno : 0;
+}
+
+/* The hello is over: the socket becomes the peer's connection. */
+static void become_open(struct tcp *tcp, struct tcp_peer *p, struct tcp_hand *h)
+{
+	int fd = h->sock.fd;
+
+	h->sock.fd = -1; /* it goes on elsewhere */
+	if (h->peer == NULL)
+		tcp->nhands--;
+	nm_tcp_hand_drop(tcp, &p->hand);
+	base_list_remove(&p->on_call);
+	p->state = TCP_OPEN;
+	watch(tcp, EPOLL_CTL_MOD, fd, &p->sock);
+	tcp->nopen++;
+	find_only(tcp);
+	nm_tcp_want_read(tcp, p);
+	nm_tcp_want_send(tcp, p);
+}
+
+/* --- calling --- */
+
+void nm_tcp_hand_drop(struct tcp *tcp, struct tcp_hand *h)
+{
+	if (h->sock.fd < 0)
+		return;
+	close(h->sock.fd);
+	h->sock.fd = -1;
+	if (h->peer == NULL)
+		tcp->nhands--;
+}
+
+static void random_nonce(unsigned char nonce[static TCP_NONCE])
+{
+	base_check(getrandom(nonce, TCP_NONCE, 0) == TCP_NONCE);
+}
+
+static int try_call(struct tcp *tcp, struct tcp_peer *p)
+{
+	const struct sockaddr_in *to = &p->addr[p->next_addr];
+	struct tcp_hand *h = &p->hand;
+	int fd, rc;
+
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	tune(fd);
+	if (connect(fd, (const void *)to, sizeof(*to)) < 0 &&
+	    errno != EINPROGRESS) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	h->state = TCP_CALL;
+	h->have = 0;
+	h->g.caller = (uint32_t)tcp->info->rank;
+	h->g.callee = (uint32_t)p->link->rank;
+	random_nonce(h->g.caller_nonce);
+	p->state = TCP_CALLING;
+	p->retry = 0;
+	return watch(tcp, EPOLL_CTL_ADD, fd, &h->sock);
+}
+
+/* Call, at the next address if one does not answer. */
+static void call_on(struct tcp *tcp, struct tcp_peer *p, int error)
+{
+	for (; p->next_addr < p->naddrs; p->next_addr++) {
+		error = try_call(tcp, p);
+		if (error == 0)
+			return;
+		nm_tcp_hand_drop(tcp, &p->hand);
+	}
+	base_warn("nmad", "tcp: cannot connect to rank %d: %s", p->link->rank,
+		  strerror(-error));
+	nm_tcp_dead(tcp, p, error);
+}
+
+void nm_tcp_call(struct tcp *tcp, struct tcp_peer *p)
+{
+	if (p->state != TCP_COLD || p->retry != 0)
+		return;
+	p->give_up = deadline();
+	base_list_push_back(&tcp->calling, &p->on_call);
+	call_on(tcp, p, 0);
+}
+
+/*
+ * Our call has come to nothing. No answer at this address: the next. Cut off
+ * in the hello (he was not ready, or had too many callers): a little later.
+ */
+static void call_failed(struct tcp *tcp, struct tcp_peer *p, int error)
+{
+	unsigned state = p->hand.state;
+
+	nm_tcp_hand_drop(tcp, &p->hand);
+	p->state = TCP_COLD;
+	if (state == TCP_CALL) {
+		p->next_addr++;
+		call_on(tcp, p, error);
+	} else {
+		p->retry = nm_tcp_now() + RETRY_MS;
+	}
+}
+
+/* --- the hello --- */
+
+BASE_COLD static void complain(struct tcp *tcp, const char *what)
+{
+	if (tcp->complaints++ >= COMPLAINTS)
+		return;
+	base_warn("nmad", "tcp: closed a connection from a stranger: %s%s",
+		  what,
+		  tcp->complaints == COMPLAINTS ? " (no more of these lines)"
+						: "");
+}
+
+/* 48 bytes always fit into a socket that has sent next to nothing. */
+static int say(struct tcp_hand *h, const struct tcp_hello *hello)
+{
+	unsigned char text[TCP_HELLO];
+	ssize_t n;
+
+	nm_tcp_hello_put(text, hello);
+	n = send(h->sock.fd, text, sizeof(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n == (ssize_t)sizeof(text))
+		return 0;
+	return n < 0 ? -errno : -EIO;
+}
+
+static uint64_t proof(struct tcp *tcp, struct tcp_hand *h, unsigned kind,
+		      unsigned accept)
+{
+	return nm_tcp_hello_proof(tcp->info->key, &h->g, kind, accept);
+}
+
+/* The caller's part. 0: go on reading; 1: over; -errno: it came to nothing. */
+static int caller_heard(struct tcp *tcp, struct tcp_hand *h,
+			const struct tcp_hello *in)
+{
+	struct tcp_peer *p = h->peer;
+	struct tcp_hello out = { .from = h->g.caller, .to = h->g.callee };
+
+	if (in->kind != h->state || in->from != h->g.callee ||
+	    in->to != h->g.caller)
+		return -EACCES;
+	if (in->kind == TCP_ASK)
+		memcpy(h->g.callee_nonce, in->nonce, TCP_NONCE);
+	if (in->proof != proof(tcp, h, in->kind, in->accept))
+		return -EACCES;
+	if (in->kind == TCP_ASK) {
+		out.kind = TCP_PROOF;
+		out.proof = proof(tcp, h, TCP_PROOF, 0);
+		h->state = TCP_VERDICT;
+		return say(h, &out);
+	}
+	if (in->accept) {
+		become_open(tcp, p, h);
+	} else {
+		nm_tcp_hand_drop(tcp, h);
+		p->state = TCP_YIELDED;
+	}
+	return 1;
+}
+
+static bool accepts(struct tcp *tcp, const struct tcp_peer *p)
+{
+	switch (p->state) {
+	case TCP_COLD:
+	case TCP_YIELDED:
+		return true;
+	case TCP_CALLING:
+		return p->link->rank < tcp->info->rank;
+	default:
+		return false;
+	}
+}
+
+static int callee_heard(struct tcp *tcp, struct tcp_hand *h,
+			const struct tcp_hello *in)
+{
+	uint32_t me = (uint32_t)tcp->info->rank;
+	struct tcp_hello out = { .from = me, .to = in->from };
+	struct tcp_peer *p;
+	int rc;
+
+	if (in->kind != h->state || in->to != me || in->from == me ||
+	    in->from >= (uint32_t)tcp->info->size ||
+	    (in->kind == TCP_PROOF && in->from != h->g.caller))
+		return -EACCES;
+	p = tcp->peers[in->from];
+	if (p == NULL)
+		return -EAGAIN; /* ours, and too early: it will call again */
+	if (in->kind == TCP_CALL) {
+		h->g.caller = in->from;
+		h->g.callee = me;
+		memcpy(h->g.caller_nonce, in->nonce, TCP_NONCE);
+		random_nonce(h->g.callee_nonce);
+		memcpy(out.nonce, h->g.callee_nonce, TCP_NONCE);
+		out.kind = TCP_ASK;
+		out.proof = proof(tcp, h, TCP_ASK, 0);
+		h->state = TCP_PROOF;
+		return say(h, &out);
+	}
+	if (in->proof != proof(tcp, h, TCP_PROOF, 0))
+		return -EACCES;
+	out.kind = TCP_VERDICT;
+	out.accept = accepts(tcp, p);
+	out.proof = proof(tcp, h, TCP_VERDICT, out.accept);
+	rc = say(h, &out);
+	if (rc < 0)
+		return rc;
+	if (out.accept)
+		become_open(tcp, p, h);
+	else
+		nm_tcp_hand_drop(tcp, h);
+	return 1;
+}
+
+/* Read one message. 1: it is there; 0: not yet; -errno. */
+static int hear(struct tcp_hand *h)
+{
+	ssize_t n;
+
+	while (h->have < TCP_HELLO) {
+		n = recv(h->sock.fd, h->in + h->have, TCP_HELLO - h->have,
+			 MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -errno;
+		if (n == 0)
+			return -ECONNRESET;
+		h->have += (unsigned)n;
+	}
+	h->have = 0;
+	return 1;
+}
+
+static void hand_failed(struct tcp *tcp, struct tcp_hand *h, int error,
+			const char *why)
+{
+	struct tcp_peer *p = h->peer;
+
+	if (p != NULL && error == -EACCES) {
+		base_warn("nmad", "tcp: who answers at rank %d's address %s",
+			  p->link->rank,
+			  why ? why : "does not know this job's key");
+		nm_tcp_dead(tcp, p, -EACCES);
+	} else if (p != NULL) {
+		call_failed(tcp, p, error);
+	} else {
+		if (error == -EACCES)
+			complain(tcp,
+				 why ? why : "does not know this job's key");
+		else if (h->have > 0 || h->state == TCP_CALL)
+			complain(tcp, "went away in the middle of its hello");
+		nm_tcp_hand_drop(tcp, h);
+	}
+}
+
+void nm_tcp_hand_go_on(struct tcp *tcp, struct tcp_hand *h)
+{
+	struct tcp_hello hello = { .kind = TCP_CALL };
+	const char *why;
+	int rc;
+
+	if (h->peer != NULL && h->state == TCP_CALL) {
+		hello.from = h->g.caller;
+		hello.to = h->g.callee;
+		memcpy(hello.nonce, h->g.caller_nonce, TCP_NONCE);
+		rc = say(h, &hello);
+		if (rc == -EAGAIN)
+			return;
+		if (rc < 0) {
+			hand_failed(tcp, h, rc, NULL);
+			return;
+		}
+		h->state = TCP_ASK;
+	}
+	for (;;) {
+		rc = hear(h);
+		if (rc == 0)
+			return;
+		why = NULL;
+		if (rc > 0) {
+			why = nm_tcp_hello_get(h->in, &hello);
+			if (why != NULL)
+				rc = -EACCES;
+			else if (h->peer != NULL)
+				rc = caller_heard(tcp, h, &hello);
+			else
+				rc = callee_heard(tcp, h, &hello);
+		}
+		if (rc < 0)
+			hand_failed(tcp, h, rc, why);
+		if (rc != 0)
+			return;
+	}
+}
+
+/* --- being called --- */
+
+/* A free entry; if there is none, the oldest caller makes room. */
+static struct tcp_hand *free_hand(struct tcp *tcp)
+{
+	struct tcp_hand *h, *oldest = &tcp->hands[0];
+
+	for (unsigned i = 0; i < TCP_HANDS; i++) {
+		h = &tcp->hands[i];
+		if (h->sock.fd < 0)
+			return h;
+		if (h->deadline < oldest->deadline)
+			oldest = h;
+	}
+	complain(tcp, "too many at once");
+	nm_tcp_hand_drop(tcp, oldest);
+	return oldest;
+}
+
+void nm_tcp_accept(struct tcp *tcp)
+{
+	for (unsigned i = 0; i < TCP_HANDS; i++) {
+		int fd = accept4(tcp->listener.fd, NULL, NULL,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct tcp_hand *h;
+
+		if (fd < 0)
+			return;
+		tune(fd);
+		h = free_hand(tcp);
+		h->state = TCP_CALL;
+		h->have = 0;
+		h->deadline = deadline();
+		tcp->nhands++;
+		if (watch(tcp, EPOLL_CTL_ADD, fd, &h->sock) < 0)
+			nm_tcp_hand_drop(tcp, h);
+	}
+}
+
+void nm_tcp_deadlines(struct tcp *tcp)
+{
+	uint64_t now = nm_tcp_now();
+	struct base_list todo;
+	struct base_link *n;
+
+	for (unsigned i = 0; i < TCP_HANDS; i++) {
+		struct tcp_hand *h = &tcp->hands[i];
+
+		if (h->sock.fd < 0 || now < h->deadline)
+			continue;
+		complain(tcp, "said nothing in time");
+		nm_tcp_hand_drop(tcp, h);
+	}
+	base_list_init(&todo);
+	base_list_splice_back(&todo, &tcp->calling);
+	while ((n = base_list_take_front(&todo)) != NULL) {
+		struct tcp_peer *p = container_of(n, struct tcp_peer, on_call);
+
+		base_list_push_back(&tcp->calling, n);
+		if (now >= p->give_up) {
+			base_warn("nmad", "tcp: rank %d does not answer",
+				  p->link->rank);
+			nm_tcp_dead(tcp, p, -ETIMEDOUT);
+		} else if (p->retry != 0 && now >= p->retry) {
+			p->next_addr = 0;
+			call_on(tcp, p, 0);
+		}
+	}
+}

@@ -1,0 +1,250 @@
+/*
+ * Outgoing frames. One frame is being sent at a time; when it has left, a
+ * small packet goes before the next piece of a large transfer, and transfers
+ * take turns. A system call may take any part of a frame: `done` says how far
+ * it got, and the next call starts there.
+ */
+#include "tcp.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <base/diag.h>
+
+enum { FLUSH_BYTES = 1 << 20 }; /* a call of flush sends about this much */
+
+int nm_tcp_gather(void *pieces, void *piece, size_t bytes)
+{
+	struct tcp_pieces *g = pieces;
+
+	g->iov[g->n].iov_base = piece;
+	g->iov[g->n].iov_len = bytes;
+	g->bytes += bytes;
+	return ++g->n == BASE_ARRAY_LEN(g->iov) - 1;
+}
+
+static void begin(struct tcp_out *out, unsigned kind, size_t length,
+		  uint32_t window, uint32_t generation)
+{
+	struct tcp_head head = { (uint32_t)length, window, generation,
+				 (uint8_t)kind };
+
+	nm_tcp_head_put(out->head, &head);
+	out->kind = kind;
+	out->done = 0;
+	out->total = TCP_HEAD + length;
+}
+
+/* The next frame. False: nothing waits. */
+static bool choose(struct tcp_peer *p)
+{
+	struct base_link *n;
+	struct tcp_x *tx;
+	size_t length;
+
+	if (p->pkt != NULL) {
+		p->pkt_out = p->pkt;
+		p->pkt = NULL;
+		begin(&p->out, TCP_PACKET, nm_pkt_length(p->pkt_out), 0, 0);
+		return true;
+	}
+	n = base_list_take_front(&p->sending);
+	if (n == NULL)
+		return false;
+	base_list_push_back(&p->sending, n);
+	tx = (void *)n;
+	length = tx->length - tx->sent;
+	if (length > TCP_PIECE)
+		length = TCP_PIECE;
+	begin(&p->out, TCP_PIECES, length, tx->window, tx->generation);
+	p->out.x = nm_tcp_xfer(tx);
+	p->out.at = tx->sent;
+	tx->sent += length;
+	return true;
+}
+
+/* What is left of the frame, as far as it fits. */
+static void describe(struct tcp_peer *p, struct tcp_pieces *g)
+{
+	struct tcp_out *out = &p->out;
+	size_t body = 0, length = out->total - TCP_HEAD;
+
+	g->n = 0;
+	g->bytes = 0;
+	if (out->done < TCP_HEAD)
+		nm_tcp_gather(g, out->head + out->done, TCP_HEAD - out->done);
+	else
+		body = out->done - TCP_HEAD;
+	if (out->kind == TCP_PACKET) {
+		int n = nm_pkt_iov(p->pkt_out, body, g->iov + g->n,
+				   (int)BASE_ARRAY_LEN(g->iov) - (int)g->n);
+
+		for (; n > 0; n--)
+			g->bytes += g->iov[g->n++].iov_len;
+	} else if (out->kind == TCP_PIECES) {
+		nm_data_walk(&out->x->data, out->x->offset + out->at + body,
+			     length - body, nm_tcp_gather, g);
+	}
+}
+
+/* The frame has left: tell whose it was. `posted`: the core waits for it. */
+static void leave(struct tcp *tcp, struct tcp_peer *p, bool posted)
+{
+	struct tcp_out *out = &p->out;
+	struct nm_pkt *pkt = p->pkt_out;
+	unsigned kind = out->kind;
+
+	out->kind = 0;
+	if (kind == TCP_PACKET) {
+		p->pkt_out = NULL;
+		if (posted)
+			nm_rail_sent(tcp->rail, pkt);
+	} else if (kind == TCP_PIECES) {
+		struct tcp_x *tx = nm_tcp_x(out->x);
+
+		if (tx->sent == tx->length) {
+			base_list_remove(&tx->link);
+			nm_rail_xfer_done(tcp->rail, out->x, 0);
+		}
+	}
+}
+
+/*
+ * The socket takes nothing more, now or ever. A broken one is left to the
+ * reader, because what the peer sent before it died comes first.
+ */
+static ssize_t no_more(struct tcp *tcp, struct tcp_peer *p)
+{
+	p->blocked = true;
+	if (errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM) {
+		p->broken = true;
+		nm_tcp_want_read(tcp, p);
+	}
+	return 0;
+}
+
+/* Send of the current frame what the socket takes. The number of bytes. */
+static ssize_t push(struct tcp *tcp, struct tcp_peer *p)
+{
+	struct tcp_pieces g;
+	struct msghdr msg = { .msg_iov = g.iov };
+	ssize_t n;
+
+	describe(p, &g);
+	msg.msg_iovlen = g.n;
+	do
+		n = sendmsg(p->sock.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return no_more(tcp, p);
+	p->out.done += (size_t)n;
+	if ((size_t)n < g.bytes)
+		p->blocked = true;
+	return n;
+}
+
+/* As push(), for a small packet that has just begun: from one buffer. */
+static void push_small(struct tcp *tcp, struct tcp_peer *p)
+{
+	unsigned char buf[TCP_HEAD + TCP_COPY];
+	ssize_t n;
+
+	memcpy(buf, p->out.head, TCP_HEAD);
+	nm_pkt_copy(p->pkt_out, buf + TCP_HEAD);
+	do
+		n = send(p->sock.fd, buf, p->out.total,
+			 MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		no_more(tcp, p);
+	else
+		p->out.done += (size_t)n;
+}
+
+void nm_tcp_want_send(struct tcp *tcp, struct tcp_peer *p)
+{
+	if (!base_link_is_on(&p->on_send))
+		base_list_push_back(&tcp->sending, &p->on_send);
+}
+
+int nm_tcp_post(struct tcp *tcp, struct tcp_peer *p, struct nm_pkt *pkt)
+{
+	base_assert(p->pkt == NULL && p->pkt_out == NULL);
+	p->pkt = pkt;
+	if (unlikely(p->state != TCP_OPEN || p->out.kind != 0 || p->blocked)) {
+		nm_tcp_want_send(tcp, p);
+		return NM_POSTED;
+	}
+	choose(p);
+	if (p->out.total <= TCP_HEAD + TCP_COPY)
+		push_small(tcp, p);
+	else
+		push(tcp, p);
+	if (likely(p->out.done == p->out.total)) {
+		leave(tcp, p, false);
+		return NM_SENT;
+	}
+	p->blocked = true;
+	nm_tcp_want_send(tcp, p);
+	return NM_POSTED;
+}
+
+bool nm_tcp_flush(struct tcp *tcp, struct tcp_peer *p)
+{
+	size_t sent = 0;
+
+	if (p->state != TCP_OPEN || p->broken)
+		return false;
+	p->blocked = false;
+	while (sent < FLUSH_BYTES) {
+		if (p->out.kind == 0 && !choose(p)) {
+			base_list_remove(&p->on_send);
+			break;
+		}
+		sent += (size_t)push(tcp, p);
+		if (p->out.done == p->out.total)
+			leave(tcp, p, true);
+		else if (p->blocked)
+			break;
+	}
+	return sent > 0;
+}
+
+/* The answer of a receiver: its window, and how much it wants. */
+int nm_tcp_xfer_send(struct nm_xfer *x)
+{
+	struct tcp *tcp = x->link->rail->drv;
+	struct tcp_peer *p = x->link->conn;
+	struct tcp_x *tx = nm_tcp_x(x);
+	struct tcp_head head;
+
+	memset(tx, 0, sizeof(*tx));
+	base_link_init(&tx->link);
+	if (x->peers.length == TCP_TOKEN)
+		nm_tcp_head_get(x->peers.bytes, &head);
+	if (p->state != TCP_OPEN || x->peers.length != TCP_TOKEN) {
+		nm_tcp_hang_up(tcp, p);
+		return p->state != TCP_OPEN ? -ECONNRESET : -EPROTO;
+	}
+	memcpy(&tx->length, x->peers.bytes + TCP_HEAD, sizeof(tx->length));
+	if (tx->length > x->length) {
+		nm_tcp_hang_up(tcp, p);
+		return -EPROTO;
+	}
+	tx->window = head.window;
+	tx->generation = head.generation;
+	base_list_push_back(&p->sending, &tx->link);
+	nm_tcp_want_send(tcp, p);
+	return 0;
+}
+
+/* Nothing else is on its way; if the socket is full, there is no goodbye. */
+void nm_tcp_bye(struct tcp *tcp, struct tcp_peer *p)
+{
+	if (p->out.kind != 0)
+		return;
+	begin(&p->out, TCP_BYE, 0, 0, 0);
+	push(tcp, p);
+	p->out.kind = 0;
+}

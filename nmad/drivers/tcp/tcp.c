@@ -1,0 +1,349 @@
+/*
+ * The driver over TCP: opening, closing, polling.
+ *
+ * With one connection a poll is one system call, a read of that socket: asking
+ * epoll first would double the cost of every message. With more, epoll tells
+ * (edge-triggered, so that nothing is registered again) which sockets to read.
+ * What is rare (callers, blocked senders) is looked for every few polls.
+ */
+#include "tcp.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <base/diag.h>
+
+enum {
+	RDV_THRESHOLD = 65536,
+	POLLS_A_LOOK = 32, /* a power of two */
+};
+
+static const char *const listens[] = { "auto", "loopback", "any", NULL };
+
+struct base_option nm_tcp_options[TCP_NOPTS] = {
+	[TCP_OPT_LISTEN] = { "NMAD_TCP_LISTEN", BASE_OPTION_CHOICE, "auto", 0,
+			     0, listens,
+			     "where to listen (auto: loopback if all ranks "
+			     "share this host)" },
+	[TCP_OPT_TIMEOUT] = { "NMAD_TCP_TIMEOUT_MS", BASE_OPTION_INT, "10000",
+			      10, 3600000, NULL,
+			      "how long a connection may take to be made" },
+	[TCP_OPT_BUFFER] = { "NMAD_TCP_BUFFER", BASE_OPTION_SIZE, "0", 0,
+			     1 << 30, NULL,
+			     "socket buffers in bytes (0: the kernel's)" },
+};
+
+/* All instances, for fork: opened and closed by one thread at a time. */
+static struct tcp *instances;
+
+/*
+ * A forked child closes its copies of our sockets, so that the peers learn of
+ * the parent's death. Only descriptors: the child owns no rail.
+ */
+static void in_child(void)
+{
+	for (struct tcp *t = instances; t != NULL; t = t->next) {
+		close(t->epoll);
+		close(t->listener.fd);
+		for (unsigned i = 0; i < TCP_HANDS; i++)
+			if (t->hands[i].sock.fd >= 0)
+				close(t->hands[i].sock.fd);
+		for (int r = 0; r < t->info->size; r++) {
+			if (t->peers[r] == NULL)
+				continue;
+			if (t->peers[r]->sock.fd >= 0)
+				close(t->peers[r]->sock.fd);
+			if (t->peers[r]->hand.sock.fd >= 0)
+				close(t->peers[r]->hand.sock.fd);
+		}
+	}
+	instances = NULL;
+}
+
+/* --- polling --- */
+
+static void look(struct tcp *tcp)
+{
+	struct epoll_event ev[32];
+	int n = epoll_wait(tcp->epoll, ev, BASE_ARRAY_LEN(ev), 0);
+
+	for (int i = 0; i < n; i++) {
+		struct tcp_sock *s = ev[i].data.ptr;
+		struct tcp_peer *p;
+
+		if (s->fd < 0)
+			continue; /* closed by an earlier one of these */
+		switch (s->what) {
+		case TCP_LISTENER:
+			nm_tcp_accept(tcp);
+			break;
+		case TCP_HAND:
+			nm_tcp_hand_go_on(
+				tcp, container_of(s, struct tcp_hand, sock));
+			break;
+		case TCP_CONN:
+			p = container_of(s, struct tcp_peer, sock);
+			if (ev[i].events & ~(uint32_t)EPOLLOUT)
+				nm_tcp_want_read(tcp, p);
+			if (ev[i].events & EPOLLOUT)
+				p->blocked = false;
+			break;
+		}
+	}
+}
+
+static bool read_all(struct tcp *tcp, int budget)
+{
+	struct base_list todo;
+	struct base_link *n;
+	bool moved = false;
+
+	base_list_init(&todo);
+	base_list_splice_back(&todo, &tcp->reading);
+	while ((n = base_list_take_front(&todo)) != NULL) {
+		base_list_push_back(&tcp->reading, n);
+		moved |= nm_tcp_read(tcp,
+				     container_of(n, struct tcp_peer, on_read),
+				     &budget);
+	}
+	return moved;
+}
+
+static bool send_all(struct tcp *tcp)
+{
+	struct base_list todo;
+	struct base_link *n;
+	bool moved = false;
+
+	base_list_init(&todo);
+	base_list_splice_back(&todo, &tcp->sending);
+	while ((n = base_list_take_front(&todo)) != NULL) {
+		struct tcp_peer *p = container_of(n, struct tcp_peer, on_send);
+
+		base_list_push_back(&tcp->sending, n);
+		if (p->state == TCP_COLD)
+			nm_tcp_call(tcp, p);
+		else if (!p->blocked || p == tcp->only)
+			moved |= nm_tcp_flush(tcp, p);
+	}
+	return moved;
+}
+
+static bool tcp_poll(struct nm_rail *rail, int budget)
+{
+	struct tcp *tcp = rail->drv;
+	bool often = tcp->nopen != 1 || tcp->nhands > 0 ||
+		     !base_list_is_empty(&tcp->calling);
+	bool rare = (++tcp->npolls & (POLLS_A_LOOK - 1)) == 0;
+	bool moved = false;
+
+	if (often || rare)
+		look(tcp);
+	if (unlikely(rare &&
+		     (tcp->nhands > 0 || !base_list_is_empty(&tcp->calling))))
+		nm_tcp_deadlines(tcp);
+	if (tcp->only != NULL)
+		moved = nm_tcp_read(tcp, tcp->only, &budget);
+	else if (!base_list_is_empty(&tcp->reading))
+		moved = read_all(tcp, budget);
+	if (!base_list_is_empty(&tcp->sending))
+		moved |= send_all(tcp);
+	return moved;
+}
+
+/* --- packets --- */
+
+static int tcp_post_send(struct nm_link *link, struct nm_pkt *pkt)
+{
+	struct tcp *tcp = link->rail->drv;
+	struct tcp_peer *p = link->conn;
+
+	if (unlikely(p->state >= TCP_LEFT)) {
+		nm_tcp_hang_up(tcp, p);
+		return -ECONNRESET;
+	}
+	return nm_tcp_post(tcp, p, pkt);
+}
+
+/* --- connecting --- */
+
+static int tcp_connect(struct nm_link *link, const void *addr, size_t len)
+{
+	struct tcp *tcp = link->rail->drv;
+	struct tcp_peer *p = calloc(1, sizeof(*p));
+	int rc;
+
+	if (p == NULL)
+		return -ENOMEM;
+	p->link = link;
+	p->sock.what = TCP_CONN;
+	p->sock.fd = -1;
+	p->hand.sock.what = TCP_HAND;
+	p->hand.sock.fd = -1;
+	p->hand.peer = p;
+	base_list_init(&p->sending);
+	base_list_init(&p->waiting);
+	base_link_init(&p->on_call);
+	base_link_init(&p->on_read);
+	base_link_init(&p->on_send);
+	rc = nm_tcp_know(tcp, p, addr, len);
+	if (rc < 0) {
+		free(p);
+		return rc;
+	}
+	link->conn = p;
+	tcp->peers[link->rank] = p;
+	return 0;
+}
+
+static void tcp_give_up(struct nm_link *link)
+{
+	nm_tcp_hang_up(link->rail->drv, link->conn);
+}
+
+/*
+ * After the goodbye nothing is unread, as far as it has come: closing a socket
+ * with unread bytes would reset the connection and could overtake it.
+ */
+static void tcp_disconnect(struct nm_link *link)
+{
+	struct tcp *tcp = link->rail->drv;
+	struct tcp_peer *p = link->conn;
+	char waste[4096];
+
+	if (p == NULL)
+		return;
+	if (p->state == TCP_OPEN)
+		nm_tcp_bye(tcp, p);
+	if (p->sock.fd >= 0) {
+		shutdown(p->sock.fd, SHUT_WR);
+		while (recv(p->sock.fd, waste, sizeof(waste), MSG_DONTWAIT) > 0)
+			;
+	}
+	nm_tcp_hang_up(tcp, p);
+}
+
+/* --- opening --- */
+
+static void drop(struct tcp *tcp)
+{
+	for (unsigned i = 0; i < TCP_HANDS; i++)
+		nm_tcp_hand_drop(tcp, &tcp->hands[i]);
+	for (int r = 0; tcp->peers != NULL && r < tcp->info->size; r++) {
+		if (tcp->peers[r] == NULL)
+			continue;
+		nm_tcp_hang_up(tcp, tcp->peers[r]);
+		tcp->peers[r]->link->conn = NULL;
+		free(tcp->peers[r]);
+	}
+	if (tcp->listener.fd >= 0)
+		close(tcp->listener.fd);
+	if (tcp->epoll >= 0)
+		close(tcp->epoll);
+	if (tcp->blocks != NULL && tcp->blocks != MAP_FAILED)
+		munmap(tcp->blocks, tcp->nblocks * sizeof(struct tcp_block));
+	free(tcp->packets);
+	free(tcp->peers);
+	free(tcp);
+}
+
+static int tcp_open(struct nm_rail *rail, const struct nm_boot_info *info,
+		    const char *spec)
+{
+	static bool registered;
+	struct tcp *tcp;
+	int rc;
+
+	if (base_option_load("nmad", nm_tcp_options, TCP_NOPTS) < 0)
+		return -EINVAL;
+	tcp = calloc(1, sizeof(*tcp));
+	if (tcp == NULL)
+		return -ENOMEM;
+	tcp->rail = rail;
+	tcp->info = info;
+	tcp->listener.what = TCP_LISTENER;
+	tcp->listener.fd = -1;
+	base_list_init(&tcp->reading);
+	base_list_init(&tcp->sending);
+	base_list_init(&tcp->calling);
+	for (unsigned i = 0; i < TCP_HANDS; i++) {
+		tcp->hands[i].sock.what = TCP_HAND;
+		tcp->hands[i].sock.fd = -1;
+	}
+	tcp->peers = calloc((size_t)info->size, sizeof(struct tcp_peer *));
+	tcp->epoll = epoll_create1(EPOLL_CLOEXEC);
+	rc = tcp->epoll < 0 ? -errno : nm_tcp_pools(tcp);
+	if (rc == 0 && tcp->peers == NULL)
+		rc = -ENOMEM;
+	if (rc == 0)
+		rc = nm_tcp_listen(tcp, rail->addr, &rail->addr_len);
+	if (rc < 0) {
+		drop(tcp);
+		return rc;
+	}
+	if (!registered)
+		pthread_atfork(NULL, NULL, in_child);
+	registered = true;
+	tcp->next = instances;
+	instances = tcp;
+	rail->drv = tcp;
+	return 0;
+}
+
+static void tcp_close(struct nm_rail *rail)
+{
+	struct tcp *tcp = rail->drv, **t;
+
+	for (t = &instances; *t != NULL; t = &(*t)->next)
+		if (*t == tcp) {
+			*t = tcp->next;
+			break;
+		}
+	drop(tcp);
+	rail->drv = NULL;
+}
+
+static void tcp_dump(const struct nm_rail *rail)
+{
+	static const char *const states[] = { "cold", "calling", "yielded",
+					      "open", "left",    "closed" };
+	const struct tcp *tcp = rail->drv;
+
+	base_dump("tcp: %u connections, %u hellos", tcp->nopen, tcp->nhands);
+	for (int r = 0; r < tcp->info->size; r++) {
+		const struct tcp_peer *p = tcp->peers[r];
+
+		if (p == NULL)
+			continue;
+		base_dump("  rank %d: %s%s; sending frame kind %u, %lu of %lu; "
+			  "%u windows, %u bytes not understood",
+			  r, states[p->state], p->blocked ? ", blocked" : "",
+			  p->out.kind, (unsigned long)p->out.done,
+			  (unsigned long)p->out.total, p->nwindows,
+			  p->fill - p->parse);
+	}
+}
+
+const struct nm_driver nm_driver_tcp = {
+	.name = "tcp",
+	.max_small = TCP_MAX_SMALL,
+	.rdv_threshold = RDV_THRESHOLD,
+	.weight = 50,
+	.open = tcp_open,
+	.close = tcp_close,
+	.connect = tcp_connect,
+	.disconnect = tcp_disconnect,
+	.give_up = tcp_give_up,
+	.post_send = tcp_post_send,
+	.poll = tcp_poll,
+	.release = nm_tcp_release,
+	.xfer_recv = nm_tcp_xfer_recv,
+	.xfer_send = nm_tcp_xfer_send,
+	.dump = tcp_dump,
+};
