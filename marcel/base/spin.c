@@ -33,12 +33,13 @@ BASE_PUBLIC void base_spin_unlock_slow(struct base_spin *s)
 #ifndef NDEBUG
 enum { DEPTH_MAX = 8 };
 
+/* The kernel thread's, whichever user threads run on it in turns. */
 static __thread struct {
 	struct base_spin *held[DEPTH_MAX];
 	int depth;
 } ranks;
 
-BASE_PUBLIC void base_spin_rank_push(struct base_spin *s)
+BASE_PUBLIC BASE_NO_TSAN void base_spin_rank_push(struct base_spin *s)
 {
 	if (s->rank == BASE_RANK_NONE)
 		return;
@@ -49,7 +50,7 @@ BASE_PUBLIC void base_spin_rank_push(struct base_spin *s)
 	ranks.held[ranks.depth++] = s;
 }
 
-BASE_PUBLIC void base_spin_rank_pop(struct base_spin *s)
+BASE_PUBLIC BASE_NO_TSAN void base_spin_rank_pop(struct base_spin *s)
 {
 	if (s->rank == BASE_RANK_NONE)
 		return;

@@ -25,6 +25,8 @@ struct entry {
 	uint8_t holds;        /* enum holds */
 };
 
+_Static_assert(sizeof(struct entry) <= BASE_CACHE_LINE, "one miss an entry");
+
 struct key {
 	struct nm_match_session *session;
 	struct nm_gate *gate;
@@ -394,8 +396,7 @@ void nm_match_init(struct nm_match *m)
 {
 	for (int kind = 0; kind < NM_MATCH_TABLES; kind++)
 		base_hash_init(&m->tables[kind]);
-	base_pool_init(&m->entries, sizeof(struct entry),
-		       _Alignof(struct entry));
+	base_pool_init(&m->entries, sizeof(struct entry), BASE_CACHE_LINE);
 	base_list_init(&m->sessions);
 	m->nposted = 0;
 	m->narrived = 0;

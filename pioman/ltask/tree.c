@@ -10,6 +10,8 @@
 
 #include <marcel/marcel.h>
 
+#include "../wait/wait.h"
+
 /* Constant between piom_tree_init() and piom_tree_exit(). */
 static struct {
 	struct piom_queue *machine;
@@ -109,9 +111,12 @@ void piom_tree_walk(void (*fn)(struct piom_queue *q, void *arg), void *arg)
 		walk(tree.machine->level, fn, arg);
 }
 
+/* What the last pass left is known when its holder has let go. */
 static void look(struct piom_queue *q, void *arg)
 {
-	if (!piom_queue_is_empty(q) || load_relaxed(&q->running) != NULL)
+	while (load_acquire(&q->word) & PIOM_QUEUE_HELD) /* order(hold) */
+		piom_wait_relax();
+	if (!piom_queue_is_empty(q))
 		*(bool *)arg = true;
 }
 

@@ -17,7 +17,7 @@ int piom_tree_init(bool flat);
 /* All must be empty. */
 void piom_tree_exit(void);
 
-/* Nonzero if any queue holds a task or a submission. */
+/* Whether any queue has a task. Waits for passes in progress to end. */
 bool piom_tree_is_busy(void);
 
 /* The machine's queue. */

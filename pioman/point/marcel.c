@@ -29,14 +29,18 @@ enum {
 	COST_MAX = 20000, /* longer than a poll: we had lost the CPU */
 };
 
+/*
+ * Written by the VP alone; atomic because of the threads that run on it one
+ * after the other, between which nothing else gives an order.
+ */
 struct vp_point {
-	/* o: the VP  a: owner writes */
-	uint32_t left;          /* o: switches until the next look */
-	uint32_t step;          /* o: what left starts from */
-	uint64_t looked;        /* o: time of the last look */
-	uint64_t due;           /* o: time of the next round */
-	uint64_t cost;          /* o: of a round, ns, smoothed */
-	ATOMIC(uint64_t) polls; /* a: rounds of the idle hook */
+	/* a: the VP writes, relaxed */
+	ATOMIC(uint32_t) left;   /* a: switches until the next look */
+	ATOMIC(uint32_t) step;   /* a: what left starts from */
+	ATOMIC(uint64_t) looked; /* a: time of the last look */
+	ATOMIC(uint64_t) due;    /* a: time of the next round */
+	ATOMIC(uint64_t) cost;   /* a: of a round, ns, smoothed */
+	ATOMIC(uint64_t) polls;  /* a: rounds of the idle hook */
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
 static struct vp_point points[MARCEL_VP_MAX];
@@ -69,47 +73,49 @@ static enum marcel_hook_answer idle(void *arg, int vp)
 }
 
 /* So many switches that about one PERIOD_NS passes until the next look. */
-static uint32_t step_for(const struct vp_point *p, uint64_t passed)
+static uint32_t step_for(uint32_t step, uint64_t passed)
 {
-	uint64_t per_switch = passed / p->step + 1;
-	uint64_t step = PERIOD_NS / per_switch;
+	uint64_t per_switch = passed / step + 1;
+	uint64_t next = PERIOD_NS / per_switch;
 
-	if (step < 1)
+	if (next < 1)
 		return 1;
-	return step > STEP_MAX ? STEP_MAX : (uint32_t)step;
+	return next > STEP_MAX ? STEP_MAX : (uint32_t)next;
 }
 
 static BASE_NOINLINE enum marcel_hook_answer look(struct vp_point *p, int vp)
 {
-	uint64_t start = now_ns(), took;
+	uint64_t start = now_ns(), took, rest, cost = load_relaxed(&p->cost);
+	uint32_t step = step_for(load_relaxed(&p->step),
+				 start - load_relaxed(&p->looked));
 	bool pending;
 	int worked;
 
-	p->step = step_for(p, start - p->looked);
-	p->left = p->step;
-	p->looked = start;
-	if (start < p->due)
+	store_relaxed(&p->step, step);
+	store_relaxed(&p->left, step);
+	store_relaxed(&p->looked, start);
+	if (start < load_relaxed(&p->due))
 		return MARCEL_HOOK_PENDING;
 	worked = piom_poll_round(vp, &pending);
 	took = now_ns() - start;
-	if (took > COST_MAX)
-		took = COST_MAX;
-	p->cost += took / 8 - p->cost / 8;
-	p->due = start + took + PERIOD_NS;
-	if (p->cost * SHARE > PERIOD_NS)
-		p->due = start + took + p->cost * SHARE;
+	cost = (cost * 7 + (took < COST_MAX ? took : COST_MAX)) / 8;
+	rest = cost * SHARE > PERIOD_NS ? cost * SHARE : PERIOD_NS;
+	store_relaxed(&p->cost, cost);
+	store_relaxed(&p->due, start + took + rest);
 	return answer(worked, pending);
 }
 
 static enum marcel_hook_answer on_switch(void *arg, int vp)
 {
 	struct vp_point *p = &points[vp];
+	uint32_t left = load_relaxed(&p->left) - 1;
 
 	(void)arg;
-	if (likely(--p->left > 0))
+	store_relaxed(&p->left, left);
+	if (likely(left > 0))
 		return MARCEL_HOOK_NOTHING;
 	if (piom_poll_is_idle(vp)) {
-		p->left = p->step;
+		store_relaxed(&p->left, load_relaxed(&p->step));
 		return MARCEL_HOOK_NOTHING;
 	}
 	return look(p, vp);
@@ -123,8 +129,10 @@ int piom_point_marcel_init(void)
 	int err;
 
 	memset(points, 0, sizeof(points));
-	for (int vp = 0; vp < MARCEL_VP_MAX; vp++)
-		points[vp].left = points[vp].step = 1;
+	for (int vp = 0; vp < MARCEL_VP_MAX; vp++) {
+		store_relaxed(&points[vp].left, 1);
+		store_relaxed(&points[vp].step, 1);
+	}
 	err = marcel_hook_add(MARCEL_HOOK_IDLE, &idle_hook);
 	if (err < 0)
 		return err;

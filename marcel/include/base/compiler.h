@@ -22,6 +22,7 @@
 #define BASE_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define BASE_MAY_ALIAS    __attribute__((may_alias))
 #define BASE_UNUSED       __attribute__((unused))
+#define BASE_NO_TSAN      __attribute__((no_sanitize("thread")))
 
 /* Symbols are hidden unless they say this; it stands on definitions. */
 #define BASE_PUBLIC __attribute__((visibility("default")))
