@@ -26,7 +26,7 @@ enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 {
 	struct marcel_hook_table *table = &marcel_hooks[point];
 	enum marcel_hook_answer answer, highest = MARCEL_HOOK_NOTHING;
-	unsigned used = load_relaxed(&table->used);
+	unsigned used = load_seq(&table->used); /* order(idle) */
 	uint32_t seq = load_relaxed(&vp->hooking);
 	struct marcel_hook *hook;
 
@@ -67,7 +67,7 @@ BASE_PUBLIC int marcel_hook_add(enum marcel_hook_point point,
 	}
 	store_seq(&table->slot[i], hook); /* order(hook): *hook */
 	if (i >= load_relaxed(&table->used))
-		store_relaxed(&table->used, i + 1);
+		store_seq(&table->used, i + 1); /* order(idle) */
 	base_spin_unlock(&lock);
 	/* A VP that sleeps may have to poll from now on. */
 	if (marcel_is_running() && marcel_idle_wanted(&marcel_sched.idle))
@@ -105,7 +105,7 @@ BASE_PUBLIC int marcel_hook_remove(enum marcel_hook_point point,
 	store_seq(&table->slot[i], NULL); /* order(hook) */
 	while (used > 0 && load_relaxed(&table->slot[used - 1]) == NULL)
 		used--;
-	store_relaxed(&table->used, used);
+	store_relaxed(&table->used, used); /* too many do no harm */
 	base_spin_unlock(&lock);
 	for (int i = 0; i < marcel_nvp(); i++)
 		wait_for(&marcel_sched.vps[i]);
