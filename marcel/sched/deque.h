@@ -79,7 +79,7 @@ static inline int64_t marcel_deque_length(struct marcel_deque *d)
 /* The look of who has published that it will sleep: order(idle). */
 static inline bool marcel_deque_has_seq(struct marcel_deque *d)
 {
-	int64_t t = load_seq(&d->top);
+	int64_t t = load_relaxed(&d->top); /* an old one errs for work */
 
 	return load_seq(&d->bottom) > t;
 }

@@ -67,7 +67,7 @@ static inline bool marcel_idle_wanted(struct marcel_idle *i)
 /* The VP begins to search. */
 static inline void marcel_idle_search(struct marcel_idle *i)
 {
-	fetch_add_seq(&i->word, MARCEL_IDLE_SEARCHER); /* order(idle) */
+	fetch_add_relaxed(&i->word, MARCEL_IDLE_SEARCHER);
 }
 
 /*
@@ -110,10 +110,9 @@ static inline bool marcel_idle_undoze(struct marcel_idle *i,
 {
 	uint32_t v = MARCEL_ASLEEP;
 
-	if (!cas_seq(&s->asleep, &v, MARCEL_AWAKE)) /* order(idle) */
-		return marcel_idle_sleep(s);        /* a waker has claimed us */
-	/* order(idle) */
-	fetch_sub_seq(&i->word, MARCEL_IDLE_SLEEPER - MARCEL_IDLE_SEARCHER);
+	if (!cas_relaxed(&s->asleep, &v, MARCEL_AWAKE))
+		return marcel_idle_sleep(s); /* a waker has claimed us */
+	fetch_sub_relaxed(&i->word, MARCEL_IDLE_SLEEPER - MARCEL_IDLE_SEARCHER);
 	return true;
 }
 
@@ -126,13 +125,11 @@ static inline bool marcel_idle_wake(struct marcel_idle *i,
 {
 	uint32_t v = load_seq(&s->asleep); /* order(idle) */
 
-	if (v != MARCEL_ASLEEP ||
-	    !cas_seq(&s->asleep, &v, MARCEL_CLAIMED)) /* order(idle) */
+	if (v != MARCEL_ASLEEP || !cas_relaxed(&s->asleep, &v, MARCEL_CLAIMED))
 		return false;
-	/* order(idle) */
-	fetch_sub_seq(&i->word,
-		      own ? MARCEL_IDLE_SLEEPER
-			  : MARCEL_IDLE_SLEEPER - MARCEL_IDLE_SEARCHER);
+	fetch_sub_relaxed(&i->word,
+			  own ? MARCEL_IDLE_SLEEPER
+			      : MARCEL_IDLE_SLEEPER - MARCEL_IDLE_SEARCHER);
 	/* order(sleeper): the count */
 	store_release(&s->asleep, own ? MARCEL_AWAKE_OWN : MARCEL_AWAKE);
 	os_futex_wake(&s->asleep, 1);
