@@ -1,0 +1,165 @@
+/*
+ * The scheduler's own queues, search, sleep and hooks, on a machine of paper:
+ * up to three VPs below one level, threads that are only descriptors.
+ */
+#ifndef TESTS_EXPLORE_MACHINE_H
+#define TESTS_EXPLORE_MACHINE_H
+
+#include "explore.h"
+
+#include <string.h>
+
+#include "../../marcel/sched/vp.c"
+#include "../../marcel/sched/runq.c"
+#include "../../marcel/sched/hook.c"
+#include "../../marcel/base/spin.c"
+
+enum { VPS = 3, THREADS = 3, SLOTS = 4 };
+
+struct marcel_sched marcel_sched;
+
+static struct marcel_vp vps[VPS];
+static struct marcel_vp *victims[VPS][VPS];
+static struct marcel_levelq machine;
+static struct marcel_thread threads[THREADS];
+static int ran[THREADS];
+
+static struct {
+	struct marcel_deque_array array;
+	ATOMIC(void *) slot[SLOTS];
+} arrays[2 * VPS];
+static int narrays;
+
+/* --- what surrounds the scheduler --- */
+
+void *explore_tls_word(void)
+{
+	return marcel_tls.vp;
+}
+
+struct marcel_deque_array *marcel_deque_array_new(int64_t size)
+{
+	arrays[narrays].array.size = SLOTS;
+	return &arrays[narrays++].array;
+}
+
+void marcel_deque_array_free(struct marcel_deque_array *a)
+{
+}
+
+uint64_t os_now_ns(void)
+{
+	return 0;
+}
+
+void os_stack_bounds(char **low, size_t *bytes)
+{
+}
+
+int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg)
+{
+	return 0;
+}
+
+int pthread_join(pthread_t t, void **out)
+{
+	return 0;
+}
+
+int os_cpu_bind(int cpu)
+{
+	return 0;
+}
+
+void *marcel_overflow_lwp_init(void)
+{
+	return NULL;
+}
+
+void marcel_overflow_lwp_exit(void *stack)
+{
+}
+
+/* Who yields lets others go on. */
+int sched_yield(void)
+{
+	explore_relax();
+	return 0;
+}
+
+int marcel_nvp(void)
+{
+	return marcel_sched.nvp;
+}
+
+int marcel_is_running(void)
+{
+	return 1;
+}
+
+bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	return true;
+}
+
+void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
+			void *vp)
+{
+	return vp;
+}
+
+void marcel_thread_name(struct marcel_thread *t, const char *name)
+{
+}
+
+/* --- the machine --- */
+
+static void set_up(int nvp)
+{
+	marcel_sched.vps = vps;
+	marcel_sched.nvp = nvp;
+	marcel_sched.levelqs = &machine;
+	marcel_sched.topo.nlevels = 1;
+	marcel_levelq_init(&machine);
+	explore_name(&marcel_sched.idle, sizeof(marcel_sched.idle), "idle");
+	explore_name(&machine, sizeof(machine), "machine queue");
+	for (int i = 0; i < nvp; i++) {
+		struct marcel_vp *vp = &vps[i];
+
+		vp->id = i;
+		vp->fair_countdown = MARCEL_PICKS_FAIR;
+		base_list_init(&vp->bound);
+		base_mpsc_init(&vp->remote);
+		marcel_deque_init(&vp->fifo, SLOTS);
+		marcel_deque_init(&vp->seeds, SLOTS);
+		vp->above[vp->nabove++] = &machine;
+		vp->victims = victims[i];
+		for (int k = 0; k < nvp - 1; k++)
+			victims[i][k] = &vps[(i + k + 1) % nvp];
+		explore_name(&vp->seeds, sizeof(vp->seeds), "seeds %d", i);
+		explore_name(&vp->fifo, sizeof(vp->fifo), "fifo %d", i);
+		explore_name(&vp->remote, sizeof(vp->remote), "remote %d", i);
+		explore_name(&vp->sleeper, sizeof(vp->sleeper), "sleeper %d",
+			     i);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		store_relaxed(&threads[i].state, MARCEL_T_NEW);
+		threads[i].home = -1;
+		explore_name(&threads[i], sizeof(threads[i]), "thread %d", i);
+	}
+}
+
+/* A VP with nothing to do: it runs one thread, which then keeps it busy. */
+static void take_one(struct marcel_vp *vp)
+{
+	struct marcel_thread *t;
+
+	marcel_tls.vp = vp;
+	t = marcel_runq_pick(vp);
+	if (t == NULL)
+		t = search(vp);
+	if (t != NULL)
+		ran[t - threads]++;
+}
+
+#endif
