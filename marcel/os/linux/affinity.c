@@ -16,6 +16,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <gnu/lib-names.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -89,7 +90,15 @@ enum real { PTHREAD_CREATE, POSIX_SPAWN, POSIX_SPAWNP, SYSTEM, POPEN, REALS };
 
 static ATOMIC(void *) reals[REALS]; /* a: relaxed; all who write agree */
 
-/* The definition that comes after ours. */
+/* libc may stand before us: in a dlopened library, or linked out of turn. */
+static void *in_libc(const char *name)
+{
+	void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
+
+	return libc != NULL ? dlsym(libc, name) : NULL;
+}
+
+/* The definition that comes after ours, or libc's. */
 static void *real(enum real which)
 {
 	static const char *const names[] = {
@@ -104,6 +113,8 @@ static void *real(enum real which)
 	if (p != NULL)
 		return p;
 	p = dlsym(RTLD_NEXT, names[which]);
+	if (p == NULL)
+		p = in_libc(names[which]);
 	if (p == NULL)
 		base_fatal("marcel", "libc has no %s", names[which]);
 	store_relaxed(&reals[which], p);
