@@ -1,0 +1,568 @@
+/*
+ * The core against one peer that the test plays itself, packet by packet, over
+ * a driver that only records: what leaves for what comes, and what becomes of
+ * requests when the peer lies or dies.
+ */
+#include "../../check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <nmad/nmad.h>
+
+#include "../../../nmad/core/core.h"
+
+enum { PACKETS = 64, BYTES = 2048, SESSION = 5, WINDOW = 1000 };
+
+extern const struct nm_strategy *const nm_strategies[];
+
+struct packet {
+	struct nm_pkt_in in;
+	unsigned char bytes[BYTES];
+	size_t length;
+};
+
+static struct nm_core core;
+static struct nm_session *session;
+static struct nm_gate *peer;
+static struct packet sent[PACKETS], given[PACKETS];
+static int nsent, ngiven, ndelivered, nreleased;
+static bool full, dead;
+static struct nm_xfer *granted, *receiving;
+
+/* --- the driver --- */
+
+static int mock_post_send(struct nm_link *link, struct nm_pkt *pkt)
+{
+	if (full)
+		return -EAGAIN;
+	if (dead)
+		return -EPIPE;
+	CHECK(nsent < PACKETS);
+	sent[nsent].length = nm_pkt_length(pkt);
+	nm_pkt_copy(pkt, sent[nsent].bytes);
+	nsent++;
+	return NM_SENT;
+}
+
+static bool mock_poll(struct nm_rail *rail, int budget)
+{
+	bool moved = ndelivered < ngiven;
+
+	for (; ndelivered < ngiven && budget > 0; ndelivered++, budget--) {
+		struct packet *p = &given[ndelivered];
+
+		p->in.link = &rail->links[1];
+		p->in.data = p->bytes;
+		p->in.length = p->length;
+		nm_rail_recv(rail, &p->in);
+	}
+	if (dead && rail->links[1].error == 0)
+		nm_rail_link_dead(rail, &rail->links[1], -ECONNRESET);
+	return moved;
+}
+
+static void mock_release(struct nm_rail *rail, struct nm_pkt_in *in)
+{
+	(void)rail;
+	(void)in;
+	nreleased++;
+}
+
+static void mock_xfer_offer(struct nm_xfer *x)
+{
+	x->mine.length = 3;
+	memcpy(x->mine.bytes, "abc", 3);
+}
+
+static int mock_xfer_recv(struct nm_xfer *x)
+{
+	receiving = x;
+	mock_xfer_offer(x);
+	nm_rail_xfer_ready(x->link->rail, x);
+	return 0;
+}
+
+static int mock_xfer_send(struct nm_xfer *x)
+{
+	granted = x;
+	return 0;
+}
+
+static const struct nm_driver mock = {
+	.name = "mock",
+	.max_small = BYTES,
+	.rdv_threshold = 500,
+	.post_send = mock_post_send,
+	.poll = mock_poll,
+	.release = mock_release,
+	.xfer_offer = mock_xfer_offer,
+	.xfer_recv = mock_xfer_recv,
+	.xfer_send = mock_xfer_send,
+};
+
+/* --- a core of rank 0 with one rail to rank 1 --- */
+
+static struct nm_link links[2];
+static struct nm_pkt pkts[2];
+
+static void setup(void)
+{
+	static const struct nm_config config = { .window = WINDOW };
+	struct nm_rail *rail;
+
+	CHECK_INT(nm_core_init(&core, 0, 2, &config), 0);
+	core.config.strategy = nm_strategies[0];
+	rail = &core.rails[0];
+	memset(rail, 0, sizeof(*rail));
+	memset(links, 0, sizeof(links));
+	rail->driver = &mock;
+	rail->core = &core;
+	rail->links = links;
+	rail->nlinks = 2;
+	nm_chain_init(&rail->stuck);
+	core.nrails = 1;
+	core.polled[core.npolled++] = rail;
+	for (int i = 0; i < 2; i++) {
+		links[i].gate = &core.gates[i];
+		links[i].rail = rail;
+		links[i].rank = i;
+		links[i].pkt = &pkts[i];
+		base_list_init(&links[i].xfers);
+		pkts[i].link = &links[i];
+		core.gates[i].links[0] = &links[i];
+		core.gates[i].nlinks = 1;
+		core.gates[i].eager_max = 500;
+	}
+	peer = &core.gates[1];
+	nsent = ngiven = ndelivered = nreleased = 0;
+	full = dead = false;
+	granted = receiving = NULL;
+	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);
+}
+
+static void teardown(void)
+{
+	CHECK_INT(nreleased, ngiven);
+	nm_match_check(&core.match);
+	CHECK_INT(nm_core_session_close(session), 0);
+	CHECK_INT(load_relaxed(&core.pending), 0);
+	nm_core_exit(&core);
+}
+
+__attribute__((constructor)) static void fixture(void)
+{
+	check_fixture(setup, teardown);
+}
+
+/* --- what the peer says --- */
+
+static void give(const struct nm_wire_chunk *c, int n, uint32_t credit)
+{
+	struct nm_wire_head h = { (uint16_t)n, credit };
+	struct packet *p = &given[ngiven++];
+
+	p->length = NM_WIRE_HEAD;
+	nm_wire_put_head(p->bytes, &h);
+	for (; n > 0; n--, c++) {
+		nm_wire_put_chunk(p->bytes + p->length, c);
+		p->length += nm_wire_chunk_size(c);
+		if (c->kind != NM_WIRE_KIND_EAGER)
+			continue;
+		memcpy(p->bytes + p->length, c->payload, c->length);
+		p->length += c->length;
+	}
+}
+
+static struct nm_wire_chunk eager(uint32_t tag, uint32_t seq, const char *text)
+{
+	return (struct nm_wire_chunk){ .kind = NM_WIRE_KIND_EAGER,
+				       .tag = tag,
+				       .seq = seq,
+				       .session = SESSION,
+				       .length = strlen(text),
+				       .payload = text };
+}
+
+static void give_eager(uint32_t tag, uint32_t seq, const char *text)
+{
+	struct nm_wire_chunk c = eager(tag, seq, text);
+
+	give(&c, 1, 0);
+}
+
+/* The only chunk of the i-th packet that left. */
+static struct nm_wire_chunk chunk_of(int i)
+{
+	struct nm_wire_chunk c;
+	struct nm_wire_head h;
+	size_t at = NM_WIRE_HEAD;
+
+	CHECK(i < nsent);
+	CHECK_INT(nm_wire_get_head(sent[i].bytes, sent[i].length, &h), 0);
+	CHECK_INT(h.nchunks, 1);
+	CHECK_INT(nm_wire_get_chunk(sent[i].bytes, sent[i].length, &at, &c), 0);
+	CHECK_INT(at, sent[i].length);
+	return c;
+}
+
+static uint32_t credit_of(int i)
+{
+	struct nm_wire_head h;
+
+	CHECK_INT(nm_wire_get_head(sent[i].bytes, sent[i].length, &h), 0);
+	return h.credit;
+}
+
+/* --- what the user says --- */
+
+static char text[16][BYTES];
+static struct nm_sr_request reqs[16];
+
+static void recv_into(int i, struct nm_gate *from, uint32_t tag, uint32_t mask)
+{
+	struct nm_data d = nm_data_flat(text[i], BYTES);
+
+	memset(text[i], 0, BYTES);
+	CHECK_INT(nm_sr_irecv(session, from, tag, mask, &d, &reqs[i]), 0);
+}
+
+static void send_bytes(int i, uint32_t tag, size_t bytes, unsigned flags)
+{
+	struct nm_data d = nm_data_flat(text[i], bytes);
+
+	CHECK_INT(nm_sr_isend(session, peer, tag, &d, flags, &reqs[i]), 0);
+}
+
+static int error_of(int i)
+{
+	struct nm_sr_status s;
+
+	CHECK(nm_sr_is_complete(&reqs[i]));
+	nm_sr_status(&reqs[i], &s);
+	return s.error;
+}
+
+static void progress(void)
+{
+	for (int i = 0; i < 4; i++)
+		nm_core_progress(&core);
+}
+
+/* --- sending --- */
+
+TEST(a_small_message_leaves_at_once_in_the_callers_own_time)
+{
+	strcpy(text[0], "hello");
+	send_bytes(0, 9, 5, 0);
+	CHECK_INT(nsent, 1);
+	CHECK_INT(error_of(0), 0);
+	CHECK_INT(chunk_of(0).kind, NM_WIRE_KIND_EAGER);
+	CHECK_INT(chunk_of(0).tag, 9);
+	CHECK_INT(chunk_of(0).session, SESSION);
+	CHECK_INT(memcmp(chunk_of(0).payload, "hello", 5), 0);
+}
+
+TEST(envelopes_count_from_zero_whatever_their_tag_or_kind)
+{
+	send_bytes(0, 9, 5, 0);
+	send_bytes(1, 8, 1000, 0);
+	send_bytes(2, 7, 0, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK_INT(chunk_of((int)i).seq, i);
+	CHECK_INT(chunk_of(1).kind, NM_WIRE_KIND_RTS);
+	dead = true;
+	progress();
+	CHECK_INT(error_of(1), -ECONNRESET);
+}
+
+TEST(a_full_network_keeps_messages_in_their_order_and_loses_none)
+{
+	full = true;
+	for (int i = 0; i < 10; i++)
+		send_bytes(i, (uint32_t)i, 1, 0);
+	progress();
+	CHECK_INT(nsent, 0);
+	CHECK(!nm_core_is_quiet(&core));
+	full = false;
+	for (int i = 0; i < 12; i++)
+		progress();
+	CHECK_INT(nsent, 10);
+	for (int i = 0; i < 10; i++) {
+		CHECK_INT(chunk_of(i).tag, i);
+		CHECK_INT(error_of(i), 0);
+	}
+	CHECK(nm_core_is_quiet(&core));
+}
+
+TEST(payload_beyond_the_window_waits_and_its_envelope_does_not)
+{
+	for (int i = 0; i < 4; i++)
+		send_bytes(i, (uint32_t)i, 400, 0);
+	send_bytes(4, 4, 64, 0);
+	CHECK_INT(nsent, 5);
+	CHECK_INT(chunk_of(0).kind, NM_WIRE_KIND_EAGER);
+	CHECK_INT(chunk_of(1).kind, NM_WIRE_KIND_EAGER);
+	CHECK_INT(chunk_of(2).kind, NM_WIRE_KIND_RTS);
+	CHECK_INT(chunk_of(3).kind, NM_WIRE_KIND_RTS);
+	CHECK_INT(chunk_of(4).kind, NM_WIRE_KIND_EAGER); /* rides free */
+	give(NULL, 0, 800);
+	progress();
+	send_bytes(5, 5, 400, 0);
+	CHECK_INT(chunk_of(5).kind, NM_WIRE_KIND_EAGER);
+	dead = true;
+	progress();
+}
+
+TEST(credit_goes_back_when_a_quarter_of_the_window_is_matched)
+{
+	static char long_text[241];
+
+	memset(long_text, 'x', 240);
+	give_eager(1, 0, long_text);
+	give_eager(1, 1, long_text);
+	progress();
+	CHECK_INT(nsent, 0);
+	recv_into(0, peer, 1, NM_TAG_EXACT);
+	CHECK_INT(nsent, 0);
+	recv_into(1, peer, 1, NM_TAG_EXACT);
+	CHECK_INT(nsent, 1);
+	CHECK_INT(credit_of(0), 480);
+}
+
+TEST(a_rendezvous_asks_is_granted_and_ends_by_the_drivers_word)
+{
+	struct nm_wire_chunk rtr = { .kind = NM_WIRE_KIND_RTR, .length = 700 };
+
+	send_bytes(0, 1, 900, 0);
+	CHECK_INT(chunk_of(0).kind, NM_WIRE_KIND_RTS);
+	CHECK_INT(chunk_of(0).length, 900);
+	CHECK_INT(chunk_of(0).token_len, 3);
+	rtr.id = chunk_of(0).id;
+	rtr.token = "xy";
+	rtr.token_len = 2;
+	give(&rtr, 1, 0);
+	progress();
+	CHECK(granted != NULL);
+	CHECK_INT(granted->length, 700);
+	CHECK_INT(granted->peers.length, 2);
+	CHECK(!nm_sr_is_complete(&reqs[0]));
+	core.rails[0].news = &(struct nm_news){ 0 };
+	nm_news_init(core.rails[0].news);
+	nm_rail_xfer_done(&core.rails[0], granted, 0);
+	nm_core_run(&core, core.rails[0].news, NULL);
+	CHECK_INT(error_of(0), 0);
+}
+
+TEST(a_receiver_that_wants_nothing_ends_the_rendezvous)
+{
+	struct nm_wire_chunk rtr = { .kind = NM_WIRE_KIND_RTR, .length = 0 };
+
+	send_bytes(0, 1, 900, 0);
+	rtr.id = chunk_of(0).id;
+	give(&rtr, 1, 0);
+	progress();
+	CHECK_PTR(granted, NULL);
+	CHECK_INT(error_of(0), 0);
+}
+
+TEST(a_synchronous_send_waits_for_its_ack)
+{
+	struct nm_wire_chunk ack = { .kind = NM_WIRE_KIND_ACK };
+
+	send_bytes(0, 1, 8, NM_SEND_SYNC);
+	CHECK_INT(chunk_of(0).flags, NM_WIRE_SYNC);
+	progress();
+	CHECK(!nm_sr_is_complete(&reqs[0]));
+	ack.id = chunk_of(0).id;
+	give(&ack, 1, 0);
+	progress();
+	CHECK_INT(error_of(0), 0);
+}
+
+/* --- receiving --- */
+
+TEST(early_envelopes_wait_for_those_before_them)
+{
+	for (int i = 0; i < 4; i++)
+		recv_into(i, peer, 0, NM_TAG_ANY);
+	give_eager(3, 3, "three");
+	give_eager(1, 1, "one");
+	give_eager(2, 2, "two");
+	progress();
+	CHECK(!nm_sr_is_complete(&reqs[0]));
+	give_eager(7, 0, "zero");
+	progress();
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(error_of(i), 0);
+	CHECK_STR(text[0], "zero");
+	CHECK_STR(text[1], "one");
+	CHECK_STR(text[2], "two");
+	CHECK_STR(text[3], "three");
+}
+
+TEST(many_chunks_in_one_packet_are_all_taken)
+{
+	struct nm_wire_chunk c[3] = { eager(1, 0, "a"), eager(2, 1, "b"),
+				      eager(1, 2, "c") };
+
+	recv_into(0, peer, 1, NM_TAG_EXACT);
+	give(c, 3, 0);
+	progress();
+	recv_into(1, peer, 1, NM_TAG_EXACT);
+	recv_into(2, NM_ANY_GATE, 2, NM_TAG_EXACT);
+	CHECK_STR(text[0], "a");
+	CHECK_STR(text[1], "c");
+	CHECK_STR(text[2], "b");
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(error_of(i), 0);
+}
+
+TEST(messages_of_an_unknown_session_wait_until_it_is_opened)
+{
+	struct nm_wire_chunk c = eager(1, 1, "second"),
+			     d = eager(1, 0, "first");
+	struct nm_session *other, *first = session;
+
+	c.session = d.session = 77;
+	give(&c, 1, 0);
+	give(&d, 1, 0);
+	progress();
+	CHECK_INT(nm_core_session_open(&core, 77, &other), 0);
+	session = other;
+	recv_into(0, peer, 0, NM_TAG_ANY);
+	recv_into(1, peer, 0, NM_TAG_ANY);
+	session = first;
+	CHECK_STR(text[0], "first");
+	CHECK_STR(text[1], "second");
+	CHECK_INT(nm_core_session_close(other), 0);
+}
+
+TEST(an_answer_leaves_before_messages_that_came_first)
+{
+	struct nm_wire_chunk rts = { .kind = NM_WIRE_KIND_RTS,
+				     .session = SESSION,
+				     .length = 1000,
+				     .id = 42,
+				     .token = "q",
+				     .token_len = 1 };
+
+	recv_into(0, peer, 0, NM_TAG_EXACT);
+	full = true;
+	send_bytes(1, 1, 1, 0);
+	send_bytes(2, 2, 1, 0);
+	give(&rts, 1, 0);
+	progress();
+	full = false;
+	progress();
+	progress();
+	CHECK_INT(nsent, 3);
+	CHECK_INT(chunk_of(1).kind, NM_WIRE_KIND_RTR);
+	CHECK_INT(chunk_of(1).id, 42);
+	CHECK_INT(chunk_of(1).length, 1000);
+	dead = true;
+	progress();
+	CHECK_INT(error_of(0), -ECONNRESET);
+}
+
+/* --- a peer that lies --- */
+
+static void expect_given_up(void)
+{
+	progress();
+	CHECK(peer->error != 0);
+	CHECK_INT(error_of(0), -ECONNRESET);
+	send_bytes(1, 1, 1, 0);
+	CHECK_INT(error_of(1), -ECONNRESET);
+	recv_into(2, peer, 1, NM_TAG_EXACT);
+	CHECK_INT(error_of(2), -ECONNRESET);
+}
+
+TEST(a_peer_that_sends_garbage_is_given_up)
+{
+	recv_into(0, peer, 1, NM_TAG_EXACT);
+	memset(given[0].bytes, 0x5a, BYTES);
+	given[0].length = 100;
+	ngiven = 1;
+	expect_given_up();
+}
+
+TEST(a_peer_that_repeats_an_envelope_is_given_up)
+{
+	recv_into(0, peer, 1, NM_TAG_EXACT);
+	give_eager(2, 0, "x");
+	give_eager(2, 0, "x");
+	expect_given_up();
+}
+
+TEST(a_peer_that_answers_what_was_not_asked_is_given_up)
+{
+	static const uint8_t kinds[] = { NM_WIRE_KIND_RTR, NM_WIRE_KIND_ACK };
+	struct nm_wire_chunk c = { .kind = kinds[check_random() % 2],
+				   .id = check_random() };
+
+	recv_into(0, peer, 1, NM_TAG_EXACT);
+	give(&c, 1, 0);
+	expect_given_up();
+}
+
+TEST(a_peer_that_gives_credit_it_was_not_owed_is_given_up)
+{
+	recv_into(0, peer, 1, NM_TAG_EXACT);
+	give(NULL, 0, 1);
+	expect_given_up();
+}
+
+TEST(a_peer_that_asks_for_more_than_was_offered_is_given_up)
+{
+	struct nm_wire_chunk rtr = { .kind = NM_WIRE_KIND_RTR, .length = 901 };
+
+	send_bytes(0, 1, 900, 0);
+	rtr.id = chunk_of(0).id;
+	give(&rtr, 1, 0);
+	expect_given_up();
+}
+
+/* --- a peer that dies --- */
+
+TEST(a_death_ends_all_that_waits_for_the_dead_and_names_it)
+{
+	struct nm_wire_chunk rts = { .kind = NM_WIRE_KIND_RTS,
+				     .session = SESSION,
+				     .length = 1000,
+				     .id = 42,
+				     .token = "q",
+				     .token_len = 1 };
+
+	recv_into(0, peer, 0, NM_TAG_EXACT);
+	give(&rts, 1, 0);
+	progress();
+	CHECK(receiving != NULL);
+	recv_into(1, peer, 1, NM_TAG_EXACT);
+	recv_into(2, NM_ANY_GATE, 2, NM_TAG_EXACT);
+	send_bytes(3, 1, 8, NM_SEND_SYNC);
+	send_bytes(4, 1, 900, 0);
+	full = true;
+	send_bytes(5, 1, 8, 0);
+	send_bytes(6, 1, 8, NM_SEND_SYNC);
+	for (int i = 0; i <= 6; i++)
+		CHECK(!nm_sr_is_complete(&reqs[i]));
+	full = false;
+	dead = true;
+	progress();
+	for (int i = 0; i <= 6; i++)
+		CHECK_INT(error_of(i), -ECONNRESET);
+	CHECK_INT(peer->error, -ECONNRESET);
+	CHECK(nm_core_is_quiet(&core));
+}
+
+TEST(messages_that_came_before_the_death_can_be_received)
+{
+	give_eager(1, 0, "last words");
+	progress();
+	dead = true;
+	progress();
+	recv_into(0, peer, 1, NM_TAG_EXACT);
+	CHECK_INT(error_of(0), 0);
+	CHECK_STR(text[0], "last words");
+}
