@@ -38,14 +38,6 @@ enum {
 	UNSENT = 131072, /* bytes that wait in the kernel */
 };
 
-/* The rail's address. Numbers as in sockaddr_in. */
-struct tcp_addr {
-	char host[40];     /* the same text: the same kernel */
-	uint64_t netns[2]; /* device and inode */
-	uint16_t port, naddrs;
-	uint32_t addr[TCP_ADDRS];
-};
-
 uint64_t nm_tcp_now(void)
 {
 	struct timespec ts;
@@ -379,7 +371,7 @@ static int caller_heard(struct tcp *tcp, struct tcp_hand *h,
 
 	if (in->kind != h->state || in->from != h->g.callee ||
 	    in->to != h->g.caller)
-		return -EACCES;
+		return -EPROTO;
 	if (in->kind == TCP_ASK)
 		memcpy(h->g.callee_nonce, in->nonce, TCP_NONCE);
 	if (in->proof != proof(tcp, h, in->kind, in->accept))
@@ -423,7 +415,7 @@ static int callee_heard(struct tcp *tcp, struct tcp_hand *h,
 	if (in->kind != h->state || in->to != me || in->from == me ||
 	    in->from >= (uint32_t)tcp->info->size ||
 	    (in->kind == TCP_PROOF && in->from != h->g.caller))
-		return -EACCES;
+		return -EPROTO;
 	p = tcp->peers[in->from];
 	if (p == NULL)
 		return -EAGAIN; /* ours, and too early: it will call again */
@@ -473,22 +465,25 @@ static int hear(struct tcp_hand *h)
 	return 1;
 }
 
+/* `why`: its message is no message; NULL: `error` says it. */
 static void hand_failed(struct tcp *tcp, struct tcp_hand *h, int error,
 			const char *why)
 {
 	struct tcp_peer *p = h->peer;
 
-	if (p != NULL && error == -EACCES) {
-		base_warn("nmad", "tcp: who answers at rank %d's address %s",
-			  p->link->rank,
-			  why ? why : "does not know this job's key");
-		nm_tcp_dead(tcp, p, -EACCES);
+	if (error == -EACCES)
+		why = "does not know this job's key";
+	else if (error == -EPROTO && why == NULL)
+		why = "says what makes no sense here";
+	if (p != NULL && why != NULL) {
+		base_warn("nmad", "tcp: who answers for rank %d %s",
+			  p->link->rank, why);
+		nm_tcp_dead(tcp, p, error);
 	} else if (p != NULL) {
 		call_failed(tcp, p, error);
 	} else {
-		if (error == -EACCES)
-			complain(tcp,
-				 why ? why : "does not know this job's key");
+		if (why != NULL)
+			complain(tcp, why);
 		else if (h->have > 0 || h->state == TCP_CALL)
 			complain(tcp, "went away in the middle of its hello");
 		nm_tcp_hand_drop(tcp, h);
@@ -522,7 +517,7 @@ void nm_tcp_hand_go_on(struct tcp *tcp, struct tcp_hand *h)
 		if (rc > 0) {
 			why = nm_tcp_hello_get(h->in, &hello);
 			if (why != NULL)
-				rc = -EACCES;
+				rc = -EPROTO;
 			else if (h->peer != NULL)
 				rc = caller_heard(tcp, h, &hello);
 			else

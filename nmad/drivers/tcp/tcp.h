@@ -57,6 +57,14 @@ struct tcp_head {
 	uint8_t kind;
 };
 
+/* The rail's address. Numbers as in sockaddr_in. */
+struct tcp_addr {
+	char host[40];     /* the same text: the same kernel */
+	uint64_t netns[2]; /* device and inode */
+	uint16_t port, naddrs;
+	uint32_t addr[TCP_ADDRS];
+};
+
 /* --- hello.c --- */
 
 enum { TCP_HELLO = 48, TCP_NONCE = 16, TCP_VERSION = 1 };

@@ -285,7 +285,10 @@ static void start_recv(struct job *j, struct job_large *l,
 	l->x.peers = h->token;
 	if (l->x.length > h->length)
 		l->x.length = h->length;
-	JOB_CHECK(j, j->driver->xfer_recv(&l->x) == 0);
+	if (j->deaths[l->peer])
+		nm_rail_xfer_done(&j->rail, &l->x, j->death_error);
+	else
+		JOB_CHECK(j, j->driver->xfer_recv(&l->x) == 0);
 }
 
 void job_large_recv(struct job *j, int from, struct job_large *l,
@@ -332,7 +335,10 @@ static void handshake(struct job *j, int from, const struct job_msg *m)
 		l->started = true;
 		l->x.peers = h.token;
 		l->x.length = h.length;
-		JOB_CHECK(j, j->driver->xfer_send(&l->x) == 0);
+		if (j->deaths[from])
+			nm_rail_xfer_done(&j->rail, &l->x, j->death_error);
+		else
+			JOB_CHECK(j, j->driver->xfer_send(&l->x) == 0);
 	}
 }
 
@@ -379,6 +385,11 @@ void job_meet(struct job *j)
 }
 
 /* --- processes --- */
+
+const void *job_addr(int rank)
+{
+	return shared->addr[rank];
+}
 
 static void open_rail(struct job *j)
 {

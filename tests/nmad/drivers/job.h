@@ -14,12 +14,15 @@
 
 enum { JOB_MAX = 4 };
 
-/* A small packet of a test: `kind`, a number, and bytes made from it. */
+/*
+ * A small packet of a test: `kind`, a number, and bytes made from it. Drivers
+ * align nothing.
+ */
 struct job_msg {
 	uint32_t kind, length;
 	uint64_t number;
 	unsigned char data[];
-};
+} __attribute__((packed));
 
 struct job {
 	struct nm_rail rail;
@@ -56,6 +59,9 @@ bool job_idle(const struct job *j);
 
 /* One round of progress. */
 void job_progress(struct job *j);
+
+/* The address that a rank has given. */
+const void *job_addr(int rank);
 
 /* Wait for all others, with progress. */
 void job_meet(struct job *j);

@@ -1,0 +1,356 @@
+/*
+ * drivers/tcp: only processes of the job get in, and whatever comes from
+ * outside or inside, at most its connection ends. Rank 0 has the driver; rank
+ * 1 is the stranger, with bare sockets.
+ */
+#include "job.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../../nmad/drivers/tcp/tcp.h"
+
+extern const struct nm_driver nm_driver_tcp;
+
+static void ignore(struct job *j, int from, const struct job_msg *m,
+		   struct nm_pkt_in *in)
+{
+}
+
+/* Rank 0 works while rank 1 does its thing; then they talk as friends. */
+static void besiege(void (*attack)(struct job *), struct job *j)
+{
+	j->recv = ignore;
+	if (j->rank == 1)
+		attack(j);
+	job_meet(j);
+	JOB_CHECK(j, j->deaths[1 - j->rank] == 0);
+	job_send(j, 1 - j->rank, 0, 1, 1000);
+	while (j->ngot < 1 || !job_idle(j))
+		job_progress(j);
+}
+
+static int dial(struct job *j)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	struct tcp_addr a;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	memcpy(&a, job_addr(0), sizeof(a));
+	to.sin_port = a.port;
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	JOB_CHECK(j, connect(fd, (void *)&to, sizeof(to)) == 0);
+	return fd;
+}
+
+/* The other side hangs up; what it says before does not matter. */
+static void expect_end(struct job *j, int fd)
+{
+	char waste[256];
+
+	while (recv(fd, waste, sizeof(waste), 0) > 0)
+		;
+	close(fd);
+}
+
+static void say(int fd, const struct tcp_hello *h)
+{
+	unsigned char text[TCP_HELLO];
+
+	nm_tcp_hello_put(text, h);
+	CHECK(send(fd, text, sizeof(text), MSG_NOSIGNAL) == sizeof(text));
+}
+
+static bool hear(int fd, struct tcp_hello *h)
+{
+	unsigned char text[TCP_HELLO];
+
+	return recv(fd, text, sizeof(text), MSG_WAITALL) == sizeof(text) &&
+	       nm_tcp_hello_get(text, h) == NULL;
+}
+
+/* CALL and ASK as rank 1. */
+static void call(struct job *j, int fd, struct tcp_greeting *g,
+		 struct tcp_hello *ask)
+{
+	struct tcp_hello h = { .kind = TCP_CALL, .from = 1, .to = 0 };
+
+	memset(g, 0, sizeof(*g));
+	g->caller = 1;
+	memset(g->caller_nonce, 'x', TCP_NONCE);
+	memcpy(h.nonce, g->caller_nonce, TCP_NONCE);
+	say(fd, &h);
+	JOB_CHECK(j, hear(fd, ask) && ask->kind == TCP_ASK);
+	JOB_CHECK(j, ask->from == 0 && ask->to == 1);
+	memcpy(g->callee_nonce, ask->nonce, TCP_NONCE);
+	JOB_CHECK(j,
+		  ask->proof == nm_tcp_hello_proof(j->info.key, g, TCP_ASK, 0));
+}
+
+/* A connection made by the rules, on which anything can be sent. */
+static int get_in(struct job *j)
+{
+	struct tcp_greeting g;
+	struct tcp_hello h;
+	int fd = dial(j);
+
+	call(j, fd, &g, &h);
+	h.kind = TCP_PROOF;
+	h.from = 1;
+	h.to = 0;
+	h.proof = nm_tcp_hello_proof(j->info.key, &g, TCP_PROOF, 0);
+	say(fd, &h);
+	JOB_CHECK(j, hear(fd, &h) && h.kind == TCP_VERDICT && h.accept == 1);
+	JOB_CHECK(j, h.proof == nm_tcp_hello_proof(j->info.key, &g, TCP_VERDICT,
+						   1));
+	return fd;
+}
+
+/* --- outside --- */
+
+static void garbage(struct job *j)
+{
+	unsigned char text[1000];
+
+	for (int i = 0; i < 20; i++) {
+		int fd = dial(j);
+
+		for (unsigned k = 0; k < sizeof(text); k++)
+			text[k] = (unsigned char)check_random();
+		if (send(fd, text, sizeof(text), MSG_NOSIGNAL) > 0)
+			expect_end(j, fd);
+	}
+}
+
+static void garbage_body(struct job *j)
+{
+	besiege(garbage, j);
+}
+
+TEST(garbage_ends_its_connection_only)
+{
+	job_run(&nm_driver_tcp, 2, garbage_body, NULL);
+}
+
+static void wrong_key(struct job *j)
+{
+	unsigned char key[NM_BOOT_KEY_BYTES] = "another key";
+	struct tcp_greeting g;
+	struct tcp_hello h;
+	int fd = dial(j);
+
+	call(j, fd, &g, &h);
+	h.kind = TCP_PROOF;
+	h.from = 1;
+	h.to = 0;
+	h.proof = nm_tcp_hello_proof(key, &g, TCP_PROOF, 0);
+	say(fd, &h);
+	JOB_CHECK(j, !hear(fd, &h));
+	close(fd);
+}
+
+static void wrong_key_body(struct job *j)
+{
+	besiege(wrong_key, j);
+}
+
+TEST(who_does_not_know_the_key_is_refused)
+{
+	job_run(&nm_driver_tcp, 2, wrong_key_body, NULL);
+}
+
+/* The callee's own proof, an old proof, a proof for another rank. */
+static void borrowed(struct job *j)
+{
+	struct tcp_greeting g;
+	struct tcp_hello h;
+
+	for (int kind = 0; kind < 3; kind++) {
+		int fd = dial(j);
+		uint64_t proof;
+
+		call(j, fd, &g, &h);
+		proof = h.proof;
+		if (kind == 1) {
+			g.callee_nonce[3] ^= 1;
+			proof = nm_tcp_hello_proof(j->info.key, &g, TCP_PROOF,
+						   0);
+		} else if (kind == 2) {
+			g.caller = 2;
+			proof = nm_tcp_hello_proof(j->info.key, &g, TCP_PROOF,
+						   0);
+		}
+		h.kind = TCP_PROOF;
+		h.from = 1;
+		h.to = 0;
+		h.proof = proof;
+		say(fd, &h);
+		JOB_CHECK(j, !hear(fd, &h));
+		close(fd);
+	}
+}
+
+static void borrowed_body(struct job *j)
+{
+	besiege(borrowed, j);
+}
+
+TEST(a_proof_is_good_once_and_for_one_purpose)
+{
+	job_run(&nm_driver_tcp, 2, borrowed_body, NULL);
+}
+
+static void impossible(struct job *j)
+{
+	static const struct tcp_hello calls[] = {
+		{ .kind = TCP_CALL, .from = 7, .to = 0 },
+		{ .kind = TCP_CALL, .from = 0, .to = 0 },
+		{ .kind = TCP_CALL, .from = 1, .to = 1 },
+		{ .kind = TCP_CALL, .from = 0xffffffff, .to = 0 },
+		{ .kind = TCP_PROOF, .from = 1, .to = 0 },
+		{ .kind = TCP_VERDICT, .from = 1, .to = 0, .accept = 1 },
+		{ .kind = 99, .from = 1, .to = 0 },
+	};
+
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		int fd = dial(j);
+
+		say(fd, &calls[i]);
+		expect_end(j, fd);
+	}
+}
+
+static void impossible_body(struct job *j)
+{
+	besiege(impossible, j);
+}
+
+TEST(callers_that_cannot_be_are_refused)
+{
+	job_run(&nm_driver_tcp, 2, impossible_body, NULL);
+}
+
+/* Half a hello, and then nothing: the deadline ends it, not the caller. */
+static void slow(struct job *j)
+{
+	int silent = dial(j), half = dial(j), third = dial(j);
+	struct tcp_greeting g;
+	struct tcp_hello h;
+
+	JOB_CHECK(j, send(half, "nmtc", 4, 0) == 4);
+	call(j, third, &g, &h);
+	expect_end(j, silent);
+	expect_end(j, half);
+	expect_end(j, third);
+	/* Truncated. */
+	half = dial(j);
+	JOB_CHECK(j, send(half, "nmtc\1", 5, 0) == 5);
+	close(half);
+}
+
+static void slow_body(struct job *j)
+{
+	besiege(slow, j);
+}
+
+TEST(a_slow_or_truncated_hello_ends_at_its_deadline)
+{
+	setenv("NMAD_TCP_TIMEOUT_MS", "300", 1);
+	job_run(&nm_driver_tcp, 2, slow_body, NULL);
+	unsetenv("NMAD_TCP_TIMEOUT_MS");
+}
+
+/* More callers than there are entries; all silent, and they stay. */
+static void flood(struct job *j)
+{
+	int *fds = j->arg;
+
+	for (int i = 0; i < 150; i++)
+		fds[i] = dial(j);
+}
+
+static void flood_body(struct job *j)
+{
+	int fds[150];
+
+	j->arg = fds;
+	besiege(flood, j);
+	if (j->rank == 1)
+		for (int i = 0; i < 150; i++)
+			close(fds[i]);
+}
+
+TEST(a_crowd_of_silent_callers_does_not_keep_the_job_out)
+{
+	job_run(&nm_driver_tcp, 2, flood_body, NULL);
+}
+
+/* --- inside: the key is right, the frames are not --- */
+
+struct frame {
+	struct tcp_head head;
+	unsigned bytes; /* of body that are sent */
+};
+
+static const struct frame bad[] = {
+	{ { .length = 0xffffffff, .kind = TCP_PACKET }, 100 },
+	{ { .length = TCP_MAX_SMALL + 1, .kind = TCP_PACKET }, 100 },
+	{ { .length = 10, .kind = 0 }, 10 },
+	{ { .length = 10, .kind = 77 }, 10 },
+	{ { .length = 10, .kind = TCP_PIECES, .window = 0 }, 10 },
+	{ { .length = 10, .kind = TCP_PIECES, .window = 31 }, 10 },
+	{ { .length = 10, .kind = TCP_PIECES, .window = 32 }, 10 },
+	{ { .length = 10, .kind = TCP_PIECES, .window = 0xffffffff }, 10 },
+	{ { .length = 10, .kind = TCP_BYE }, 10 },
+};
+
+static void bad_body(struct job *j)
+{
+	const struct frame *f = j->arg;
+
+	j->recv = ignore;
+	if (j->rank == 1) {
+		unsigned char text[TCP_HEAD + 100] = { 0 };
+		int fd = get_in(j);
+
+		nm_tcp_head_put(text, &f->head);
+		JOB_CHECK(j, send(fd, text, TCP_HEAD + f->bytes, 0) > 0);
+		expect_end(j, fd);
+		return;
+	}
+	while (j->deaths[1] == 0)
+		job_progress(j);
+	JOB_CHECK(j, j->death_error == -EPROTO);
+}
+
+TEST(nonsense_from_a_friend_ends_the_link_and_names_it)
+{
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		job_run(&nm_driver_tcp, 2, bad_body, (void *)&bad[i]);
+}
+
+/* --- two calls at once --- */
+
+static void both_body(struct job *j)
+{
+	j->recv = ignore;
+	job_meet(j);
+	for (int r = 0; r < j->size; r++)
+		if (r != j->rank)
+			for (uint64_t i = 0; i < 10; i++)
+				job_send(j, r, 0, i, 100);
+	while (j->ngot < 10u * (unsigned)(j->size - 1) || !job_idle(j))
+		job_progress(j);
+	for (int r = 0; r < j->size; r++)
+		JOB_CHECK(j, j->deaths[r] == 0);
+}
+
+TEST(when_all_call_each_other_at_once_all_get_through)
+{
+	for (int i = 0; i < 40; i++)
+		job_run(&nm_driver_tcp, 2 + i % 3, both_body, NULL);
+}
