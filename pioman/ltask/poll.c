@@ -32,6 +32,21 @@ static bool goes_on(struct piom_queue *q)
 	return rounds == 0;
 }
 
+/* The next round from this VP runs every queue. */
+static void start_over(int vp)
+{
+	for (struct piom_queue *q = piom_tree_leaf(vp); q->parent != NULL;
+	     q = q->parent)
+		if (load_relaxed(&q->rounds) != 0)
+			store_relaxed(&q->rounds, 0);
+}
+
+/*
+ * Before a VP sleeps it asks every ltask itself, and once more when it has
+ * said that it sleeps: who has left work for a quiet ltask and then saw the VP
+ * awake relies on that. So a queue that is passed over counts as pending, and
+ * after a round that found all quiet the next one runs all.
+ */
 int piom_poll_round(int vp, bool *pending)
 {
 	bool due = true, found = false;
@@ -41,9 +56,12 @@ int piom_poll_round(int vp, bool *pending)
 	     q = q->parent) {
 		if (due)
 			worked += piom_queue_run(q, vp);
-		found |= piom_queue_is_pending(q);
-		due = due && q->parent != NULL && goes_on(q);
+		found |= piom_queue_is_pending(q) ||
+			 (!due && !piom_queue_is_empty(q));
+		due = due && goes_on(q);
 	}
+	if (!found)
+		start_over(vp);
 	*pending = found;
 	return worked;
 }

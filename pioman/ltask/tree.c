@@ -7,16 +7,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <marcel/marcel.h>
 
 #include "../wait/wait.h"
 
-/* Constant between piom_tree_init() and piom_tree_exit(). */
-static struct {
-	struct piom_queue *machine;
-	struct piom_queue *leaves[MARCEL_VP_MAX];
-} tree;
+struct piom_tree piom_tree;
 
 static struct piom_queue *queue_of(const struct marcel_level *level)
 {
@@ -53,7 +50,7 @@ static int make(struct marcel_level *level, struct piom_queue *parent,
 	}
 	level->slot[PIOM_LEVEL_SLOT] = q;
 	if (level->vp >= 0)
-		tree.leaves[level->vp] = q;
+		piom_tree.first[1 + level->vp] = q;
 	for (unsigned i = 0; i < level->nchildren && err == 0; i++)
 		err = make(level->children[i], q, flat);
 	return err;
@@ -67,26 +64,14 @@ int piom_tree_init(bool flat)
 	if (err < 0)
 		forget(machine);
 	else
-		tree.machine = queue_of(machine);
+		piom_tree.first[0] = queue_of(machine);
 	return err;
 }
 
 void piom_tree_exit(void)
 {
 	forget(marcel_topo_machine());
-	tree.machine = NULL;
-	for (int vp = 0; vp < MARCEL_VP_MAX; vp++)
-		tree.leaves[vp] = NULL;
-}
-
-struct piom_queue *piom_tree_machine(void)
-{
-	return tree.machine;
-}
-
-struct piom_queue *piom_tree_leaf(int vp)
-{
-	return vp < 0 ? tree.machine : tree.leaves[vp];
+	memset(&piom_tree, 0, sizeof(piom_tree));
 }
 
 struct piom_queue *piom_tree_cover(const marcel_vpset_t *set)
@@ -107,8 +92,8 @@ static void walk(struct marcel_level *level,
 
 void piom_tree_walk(void (*fn)(struct piom_queue *q, void *arg), void *arg)
 {
-	if (tree.machine != NULL)
-		walk(tree.machine->level, fn, arg);
+	if (piom_tree_machine() != NULL)
+		walk(piom_tree_machine()->level, fn, arg);
 }
 
 /* What the last pass left is known when its holder has let go. */

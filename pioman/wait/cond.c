@@ -124,18 +124,33 @@ static void poll_on(struct waiting *w)
 			piom_wait_relax();
 }
 
+/*
+ * Others will have to poll for us, and all that could may sleep over quiet
+ * ltasks. One load if nobody sleeps: who goes to sleep later asks every ltask
+ * once more before.
+ */
+static void park_and_tell(struct waiting *w)
+{
+	marcel_kick(marcel_topo_machine());
+	park(w);
+}
+
 static void wait_user(struct waiting *w)
 {
 	if (piom.engine == PIOM_ENGINE_NONE || piom.wait == PIOM_WAIT_ACTIVE)
 		poll_on(w);
-	else if (piom.wait == PIOM_WAIT_PASSIVE ||
-		 !poll_for(w, piom.spin_ns, piom.wait == PIOM_WAIT_AUTO))
-		park(w);
+	else if (piom.wait != PIOM_WAIT_PASSIVE &&
+		 poll_for(w, piom.spin_ns, piom.wait == PIOM_WAIT_AUTO))
+		return;
+	else if (marcel_others_ready())
+		park_and_tell(w);
+	else
+		park(w); /* our VP polls */
 }
 
 /*
  * A foreign thread may sleep if idle VPs have polled since `polls` was read,
- * or if there is nothing to poll: who submits an ltask wakes an idle VP.
+ * or if no ltask wants to be asked: who submits one wakes an idle VP.
  */
 static bool others_poll(uint64_t polls)
 {
@@ -151,13 +166,15 @@ static void wait_foreign(struct waiting *w)
 
 	if (piom.wait != PIOM_WAIT_PASSIVE && poll_for(w, piom.spin_ns, false))
 		return;
-	while (!others_poll(polls)) {
+	for (;;) {
 		piom_poll();
 		if (is_over(w))
 			return;
+		if (others_poll(polls))
+			break;
 		sched_yield();
 	}
-	park(w);
+	park_and_tell(w);
 }
 
 static void wait_for(struct waiting *w)

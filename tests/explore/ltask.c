@@ -44,10 +44,7 @@ void piom_cond_wait(piom_cond_t *c)
 		explore_relax();
 }
 
-struct piom_queue *piom_tree_machine(void)
-{
-	return &q;
-}
+struct piom_tree piom_tree = { .first = { &q } };
 
 struct piom_queue *piom_tree_cover(const marcel_vpset_t *set)
 {
