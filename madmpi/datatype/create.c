@@ -37,7 +37,7 @@ static int check_block(const char *fn, MPI_Count block)
 {
 	if (block >= 0)
 		return MPI_SUCCESS;
-	return madmpi_error(NULL, MPI_ERR_ARG, fn,
+	return madmpi_error(NULL, MPI_ERR_COUNT, fn,
 			    "a block length is negative (%lld)",
 			    (long long)block);
 }

@@ -1,0 +1,230 @@
+/*
+ * Wrong arguments give the right class, through the right error handler, and
+ * the library goes on. Also: time, versions, names, the standard's odds and
+ * ends of the environment.
+ */
+#include "../program.h"
+
+static int class_of(int code)
+{
+	int class = -1;
+
+	MPI_Error_class(code, &class);
+	return class;
+}
+
+#define FAILS(call, wanted) EXPECT_INT(class_of(call), wanted)
+
+/* A class of its own since MPI 4.1. */
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION > 0)
+#define NO_HANDLER MPI_ERR_ERRHANDLER
+#else
+#define NO_HANDLER MPI_ERR_ARG
+#endif
+
+static int x[4];
+
+static void point_to_point(void)
+{
+	MPI_Comm w = MPI_COMM_WORLD;
+	MPI_Request r = MPI_REQUEST_NULL;
+	MPI_Datatype fresh;
+	MPI_Status st;
+	int flag;
+
+	FAILS(MPI_Send(x, 1, MPI_INT, 0, 0, MPI_COMM_NULL), MPI_ERR_COMM);
+	FAILS(MPI_Send(x, -1, MPI_INT, 0, 0, w), MPI_ERR_COUNT);
+	FAILS(MPI_Send(x, 1, MPI_INT, size, 0, w), MPI_ERR_RANK);
+	FAILS(MPI_Send(x, 1, MPI_INT, -7, 0, w), MPI_ERR_RANK);
+	FAILS(MPI_Send(x, 1, MPI_INT, MPI_ANY_SOURCE, 0, w), MPI_ERR_RANK);
+	FAILS(MPI_Send(x, 1, MPI_INT, 0, -5, w), MPI_ERR_TAG);
+	FAILS(MPI_Send(x, 1, MPI_INT, 0, MPI_ANY_TAG, w), MPI_ERR_TAG);
+	FAILS(MPI_Send(x, 1, MPI_DATATYPE_NULL, 0, 0, w), MPI_ERR_TYPE);
+	FAILS(MPI_Send(NULL, 1, MPI_INT, 0, 0, w), MPI_ERR_BUFFER);
+	FAILS(MPI_Recv(x, 1, MPI_INT, size, 0, w, &st), MPI_ERR_RANK);
+	FAILS(MPI_Recv(x, 1, MPI_INT, 0, -9, w, &st), MPI_ERR_TAG);
+	FAILS(MPI_Recv(NULL, 1, MPI_INT, 0, 0, w, &st), MPI_ERR_BUFFER);
+	FAILS(MPI_Irecv(x, -3, MPI_INT, 0, 0, w, &r), MPI_ERR_COUNT);
+	FAILS(MPI_Isend(x, 1, MPI_INT, 99, 0, w, &r), MPI_ERR_RANK);
+	FAILS(MPI_Probe(size, 0, w, &st), MPI_ERR_RANK);
+	FAILS(MPI_Iprobe(0, -4, w, &flag, &st), MPI_ERR_TAG);
+	FAILS(MPI_Sendrecv(x, 1, MPI_INT, 0, 0, x + 1, -1, MPI_INT, 0, 0, w,
+			   &st),
+	      MPI_ERR_COUNT);
+	EXPECT(r == MPI_REQUEST_NULL);
+	MPI_Type_contiguous(2, MPI_INT, &fresh);
+	FAILS(MPI_Send(x, 1, fresh, 0, 0, w), MPI_ERR_TYPE);
+	MPI_Type_free(&fresh);
+	/* A null buffer is none where nothing is sent. */
+	FAILS(MPI_Send(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, w), MPI_SUCCESS);
+}
+
+static void truncation(void)
+{
+	int next = (rank + 1) % size, previous = (rank - 1 + size) % size;
+	int out[4] = { 1, 2, 3, 4 }, in[4] = { 0, 0, 77, 77 };
+	MPI_Request r;
+
+	MPI_Isend(out, 4, MPI_INT, next, 0, MPI_COMM_WORLD, &r);
+	FAILS(MPI_Recv(in, 2, MPI_INT, previous, 0, MPI_COMM_WORLD,
+		       MPI_STATUS_IGNORE),
+	      MPI_ERR_TRUNCATE);
+	EXPECT_INT(in[2], 77);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+
+static void objects(void)
+{
+	MPI_Comm comm = MPI_COMM_WORLD;
+	MPI_Datatype type = MPI_INT, made;
+	MPI_Op op = MPI_SUM;
+	int blocks[2] = { 1, -1 }, displs[2] = { 0, 4 }, n;
+
+	FAILS(MPI_Comm_free(&comm), MPI_ERR_COMM);
+	FAILS(MPI_Comm_size(MPI_COMM_NULL, &n), MPI_ERR_COMM);
+	FAILS(MPI_Comm_rank(MPI_COMM_WORLD, NULL), MPI_ERR_ARG);
+	FAILS(MPI_Type_free(&type), MPI_ERR_TYPE);
+	FAILS(MPI_Op_free(&op), MPI_ERR_OP);
+	FAILS(MPI_Type_contiguous(-1, MPI_INT, &made), MPI_ERR_COUNT);
+	FAILS(MPI_Type_contiguous(1, MPI_DATATYPE_NULL, &made), MPI_ERR_TYPE);
+	FAILS(MPI_Type_indexed(2, blocks, displs, MPI_INT, &made),
+	      MPI_ERR_COUNT);
+	FAILS(MPI_Type_size(MPI_DATATYPE_NULL, &n), MPI_ERR_TYPE);
+	FAILS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRHANDLER_NULL),
+	      NO_HANDLER);
+}
+
+static void collectives(void)
+{
+	MPI_Comm w = MPI_COMM_WORLD;
+	int y[4], n[64] = { 0 };
+
+	FAILS(MPI_Barrier(MPI_COMM_NULL), MPI_ERR_COMM);
+	FAILS(MPI_Bcast(x, 1, MPI_INT, size, w), MPI_ERR_ROOT);
+	FAILS(MPI_Bcast(x, 1, MPI_INT, -1, w), MPI_ERR_ROOT);
+	FAILS(MPI_Bcast(x, -1, MPI_INT, 0, w), MPI_ERR_COUNT);
+	FAILS(MPI_Bcast(NULL, 1, MPI_INT, 0, w), MPI_ERR_BUFFER);
+	FAILS(MPI_Allreduce(x, y, 1, MPI_DATATYPE_NULL, MPI_SUM, w),
+	      MPI_ERR_TYPE);
+	FAILS(MPI_Allreduce(x, y, 1, MPI_INT, MPI_OP_NULL, w), MPI_ERR_OP);
+	FAILS(MPI_Allreduce(x, y, 1, MPI_INT, MPI_MINLOC, w), MPI_ERR_OP);
+	FAILS(MPI_Allreduce(x, y, 1, MPI_DOUBLE, MPI_BAND, w), MPI_ERR_OP);
+	FAILS(MPI_Allreduce(x, x, 1, MPI_INT, MPI_SUM, w), MPI_ERR_BUFFER);
+	FAILS(MPI_Reduce(x, y, 1, MPI_INT, MPI_SUM, 99, w), MPI_ERR_ROOT);
+	FAILS(MPI_Gather(x, -1, MPI_INT, y, 1, MPI_INT, 0, w), MPI_ERR_COUNT);
+	n[0] = -1;
+	FAILS(MPI_Allgatherv(x, 0, MPI_INT, y, n, n + 1, MPI_INT, w),
+	      MPI_ERR_COUNT);
+}
+
+/* What this library finds out and others may crash on. */
+static void freed_and_foreign_handles(void)
+{
+	MPI_Request r, copy;
+	MPI_Comm comm, old;
+	MPI_Datatype type, dead;
+	int in, flag, n;
+
+	MPI_Irecv(&in, 1, MPI_INT, rank, 3, MPI_COMM_WORLD, &r);
+	copy = r;
+	MPI_Cancel(&r);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+#ifdef MPI_ABI_VERSION
+	FAILS(MPI_Wait(&copy, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+	FAILS(MPI_Test(&copy, &flag, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	old = comm;
+	MPI_Comm_free(&comm);
+	FAILS(MPI_Comm_size(old, &n), MPI_ERR_COMM);
+	MPI_Type_dup(MPI_INT, &type);
+	dead = type;
+	MPI_Type_free(&type);
+	FAILS(MPI_Type_size(dead, &n), MPI_ERR_TYPE);
+	FAILS(MPI_Comm_size((MPI_Comm)0, &n), MPI_ERR_COMM);
+	FAILS(MPI_Type_size((MPI_Datatype)0, &n), MPI_ERR_TYPE);
+	FAILS(MPI_Comm_size((MPI_Comm)MPI_INT, &n), MPI_ERR_COMM);
+	FAILS(MPI_Comm_split(MPI_COMM_WORLD, -5, 0, &comm), MPI_ERR_ARG);
+	copy = (MPI_Request)0;
+	FAILS(MPI_Wait(&copy, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+	MPI_Type_dup(MPI_INT, &type);
+	FAILS(MPI_Comm_size((MPI_Comm)type, &n), MPI_ERR_COMM);
+	MPI_Type_free(&type);
+#else
+	(void)copy, (void)comm, (void)old, (void)type, (void)dead, (void)flag;
+	(void)n;
+#endif
+}
+
+static int handled;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+	int n;
+
+	MPI_Comm_size(*comm, &n);
+	handled = 100 * n + class_of(*code);
+}
+
+static void handlers_of_the_program_are_called(void)
+{
+	MPI_Errhandler e, got;
+	MPI_Comm dup;
+
+	MPI_Comm_create_errhandler(handler, &e);
+	MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+	MPI_Comm_set_errhandler(dup, e);
+	MPI_Errhandler_free(&e);
+	EXPECT(e == MPI_ERRHANDLER_NULL);
+	FAILS(MPI_Send(x, 1, MPI_INT, size + 3, 0, dup), MPI_ERR_RANK);
+	EXPECT_INT(handled, 100 * size + MPI_ERR_RANK);
+	MPI_Comm_get_errhandler(dup, &got);
+	MPI_Comm_call_errhandler(dup, MPI_ERR_OTHER);
+	EXPECT_INT(handled, 100 * size + MPI_ERR_OTHER);
+	MPI_Errhandler_free(&got);
+	MPI_Comm_free(&dup);
+}
+
+static void environment(void)
+{
+	char text[MPI_MAX_LIBRARY_VERSION_STRING];
+	int a = 0, b = -1, flag = 0;
+	double t = MPI_Wtime();
+	void *memory;
+
+	EXPECT(MPI_Wtime() >= t);
+	EXPECT(MPI_Wtick() > 0 && MPI_Wtick() < 1e-3);
+	MPI_Get_version(&a, &b);
+	EXPECT(a == MPI_VERSION && b == MPI_SUBVERSION);
+	MPI_Get_library_version(text, &a);
+	EXPECT_INT(strlen(text), a);
+	MPI_Get_processor_name(text, &a);
+	EXPECT_INT(strlen(text), a);
+	EXPECT(a > 0);
+	MPI_Initialized(&flag);
+	EXPECT_INT(flag, 1);
+	MPI_Finalized(&flag);
+	EXPECT_INT(flag, 0);
+	MPI_Is_thread_main(&flag);
+	EXPECT_INT(flag, 1);
+	MPI_Error_string(MPI_ERR_TRUNCATE, text, &a);
+	EXPECT_INT(strlen(text), a);
+	MPI_Alloc_mem(1000, MPI_INFO_NULL, &memory);
+	memset(memory, 1, 1000);
+	MPI_Free_mem(memory);
+}
+
+int main(int argc, char **argv)
+{
+	program_begin(&argc, &argv);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	environment();
+	point_to_point();
+	truncation();
+	objects();
+	collectives();
+	freed_and_foreign_handles();
+	handlers_of_the_program_are_called();
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	return program_end("errors");
+}

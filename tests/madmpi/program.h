@@ -1,0 +1,54 @@
+/*
+ * For test programs that use nothing but MPI and run on any number of
+ * processes, on this library or another one. A condition that does not hold
+ * is said, and the job ends with exit code 1.
+ */
+#ifndef TESTS_MADMPI_PROGRAM_H
+#define TESTS_MADMPI_PROGRAM_H
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size; /* in MPI_COMM_WORLD */
+
+#define EXPECT(x)                                                              \
+	do {                                                                   \
+		if (!(x)) {                                                    \
+			fprintf(stderr, "%s:%d: rank %d of %d: %s\n",          \
+				__FILE__, __LINE__, rank, size, #x);           \
+			MPI_Abort(MPI_COMM_WORLD, 1);                          \
+		}                                                              \
+	} while (0)
+
+#define EXPECT_INT(got, want)                                                  \
+	do {                                                                   \
+		long long g_ = (long long)(got), w_ = (long long)(want);       \
+		if (g_ != w_) {                                                \
+			fprintf(stderr,                                        \
+				"%s:%d: rank %d of %d: %s is %lld, not "       \
+				"%lld\n",                                      \
+				__FILE__, __LINE__, rank, size, #got, g_, w_); \
+			MPI_Abort(MPI_COMM_WORLD, 1);                          \
+		}                                                              \
+	} while (0)
+
+static inline void program_begin(int *argc, char ***argv)
+{
+	MPI_Init(argc, argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+}
+
+/* All processes have come here; the first one says so. */
+static inline int program_end(const char *name)
+{
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 0)
+		printf("%s: ok on %d\n", name, size);
+	fflush(stdout);
+	return MPI_Finalize();
+}
+
+#endif
