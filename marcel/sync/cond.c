@@ -50,7 +50,7 @@ BASE_PUBLIC int marcel_cond_wait(marcel_cond_t *cond, marcel_mutex_t *mutex)
 	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
 	struct marcel_thread *self = marcel_thread_self();
 	struct marcel_waiter me = { .thread = self, .mutex = m };
-	uint32_t count;
+	uint32_t count = 0;
 
 	if (marcel_mutex_check_held(m, self) != 0)
 		return EPERM;

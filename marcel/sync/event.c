@@ -117,9 +117,9 @@ static int detach(marcel_event_t *const events[], size_t n, uintptr_t who,
 	for (size_t i = n; i-- > 0;) {
 		uintptr_t seen = who;
 
-		/* order(event): what was done before the set */
+		/* Who set it orders through `left`. */
 		if (events[i] == NULL ||
-		    cas_acquire(&((struct event *)events[i])->word, &seen, 0))
+		    cas_relaxed(&((struct event *)events[i])->word, &seen, 0))
 			continue;
 		base_check(seen == SET);
 		*first = i;

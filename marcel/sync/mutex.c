@@ -52,12 +52,13 @@ enum {
 /* Whether it makes sense to wait for the unlock without a switch. */
 static bool holder_runs(struct marcel_mutex *m)
 {
-	struct marcel_thread *h = load_relaxed(&m->owner);
 	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_thread *h;
 	int at;
 
 	if (marcel_sched.oversubscribed)
 		return false;
+	h = load_relaxed(&m->owner);
 	if (vp != NULL && vp->sole &&
 	    (h == NULL || !marcel_thread_has(h, MARCEL_F_FOREIGN)))
 		return false;

@@ -1,24 +1,10 @@
 /*
- * The slow halves of the guard and of the wait queue.
+ * What need not be inline of the wait queue.
  */
 #include "waitq.h"
 
-#include <sched.h>
-
 #include <base/diag.h>
 #include <marcel/wait.h>
-#include "../arch/cpu.h"
-#include "guard.h"
-
-enum { SPINS = 100 }; /* some microseconds: far longer than it is held */
-
-void marcel_guard_pause(unsigned *turn)
-{
-	if ((*turn)++ < SPINS)
-		cpu_relax();
-	else
-		sched_yield();
-}
 
 void marcel_waitq_wake(struct marcel_waiter *chain)
 {
