@@ -1,0 +1,118 @@
+/*
+ * marcel/sync/rwlock.c: a writer is alone, readers see what writers did, all
+ * who wait get their turn, the last user may free it.
+ *
+ * covers: rwlock guard
+ */
+#include "sync_world.h"
+
+#include "../../marcel/sync/waitq.c"
+#include "../../marcel/sync/rwlock.c"
+
+static marcel_rwlock_t rwlock;
+static int data, writers, users;
+
+static void write(void *arg)
+{
+	marcel_rwlock_wrlock(&rwlock);
+	data++;
+	marcel_rwlock_unlock(&rwlock);
+}
+
+static void read(void *arg)
+{
+	marcel_rwlock_rdlock(&rwlock);
+	explore_check(data >= 0 && data <= writers);
+	marcel_rwlock_unlock(&rwlock);
+}
+
+static void try_write(void *arg)
+{
+	if (marcel_rwlock_trywrlock(&rwlock) != 0)
+		return;
+	data++;
+	marcel_rwlock_unlock(&rwlock);
+}
+
+/* The last of the users frees it. */
+static void drop(void *arg)
+{
+	bool last;
+
+	read(arg);
+	marcel_rwlock_wrlock(&rwlock);
+	last = --users == 0;
+	marcel_rwlock_unlock(&rwlock);
+	if (last)
+		explore_gone(&rwlock, sizeof(rwlock));
+}
+
+static void all_have_written(void)
+{
+	explore_check(data == writers);
+	explore_check(marcel_rwlock_destroy(&rwlock) == 0);
+}
+
+static void names(int n)
+{
+	world_init();
+	writers = n;
+	explore_name(&rwlock, sizeof(rwlock), "rwlock");
+	explore_name(&data, sizeof(data), "data");
+	explore_finish(all_have_written);
+}
+
+/* It was locked before the others came. */
+static void leave(void *arg)
+{
+	explore_check(data == 0);
+	marcel_rwlock_unlock(&rwlock);
+}
+
+static void leave_written(void *arg)
+{
+	data++;
+	marcel_rwlock_unlock(&rwlock);
+}
+
+EXPLORE(writers_are_alone)
+{
+	names(2);
+	explore_spawn("writer 1", write, NULL);
+	explore_spawn("writer 2", write, NULL);
+}
+
+EXPLORE(a_reader_and_a_writer_get_their_turn_after_a_reader)
+{
+	names(1);
+	marcel_rwlock_rdlock(&rwlock);
+	explore_spawn("holder", leave, NULL);
+	explore_spawn("reader", read, NULL);
+	explore_spawn("writer", write, NULL);
+}
+
+EXPLORE(a_reader_and_a_writer_get_their_turn_after_a_writer)
+{
+	names(2);
+	marcel_rwlock_wrlock(&rwlock);
+	store_relaxed(&((struct rwlock *)&rwlock)->owner, &world_threads[1]);
+	explore_spawn("holder", leave_written, NULL);
+	explore_spawn("reader", read, NULL);
+	explore_spawn("writer", write, NULL);
+}
+
+EXPLORE(a_try_sees_what_was_done_before)
+{
+	world_init();
+	writers = 2;
+	explore_spawn("writer", write, NULL);
+	explore_spawn("tries", try_write, NULL);
+}
+
+EXPLORE(the_last_user_may_free_it)
+{
+	world_init();
+	users = 2;
+	explore_spawn("one", drop, NULL);
+	explore_spawn("two", drop, NULL);
+}

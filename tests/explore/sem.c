@@ -1,0 +1,127 @@
+/*
+ * marcel/sync/sem.c: a unit goes to one waiter, who sees what was done before
+ * the post; no waiter is forgotten; the semaphore may go away once all that
+ * was posted has been waited for.
+ *
+ * covers: sem guard
+ */
+#include "sync_world.h"
+
+#include "../../marcel/sync/waitq.c"
+#include "../../marcel/sync/sem.c"
+
+static marcel_sem_t sem;
+static int data, posted[2], users;
+static ATOMIC(int) got;
+
+/* As a mutex: one unit, who has it is alone. */
+static void alone(void *arg)
+{
+	marcel_sem_wait(&sem);
+	data++;
+	marcel_sem_post(&sem);
+}
+
+static void alone_twice(void *arg)
+{
+	alone(arg);
+	alone(arg);
+}
+
+static void alone_if_free(void *arg)
+{
+	if (marcel_sem_trywait(&sem) != 0)
+		return;
+	data++;
+	marcel_sem_post(&sem);
+}
+
+static void post(void *arg)
+{
+	posted[(intptr_t)arg] = 1;
+	marcel_sem_post(&sem);
+}
+
+static void wait(void *arg)
+{
+	marcel_sem_wait(&sem);
+	fetch_add_relaxed(&got, 1);
+}
+
+static void wait_for_both(void *arg)
+{
+	marcel_sem_wait(&sem);
+	marcel_sem_wait(&sem);
+	explore_check(posted[0] && posted[1]);
+	explore_gone(&sem, sizeof(sem));
+}
+
+static void wait_for_first(void *arg)
+{
+	marcel_sem_wait(&sem);
+	explore_check(posted[0]);
+	explore_gone(&sem, sizeof(sem));
+}
+
+static void all_alone(void)
+{
+	explore_check(data == users);
+}
+
+static void both_got_one(void)
+{
+	int v;
+
+	explore_check(load_relaxed(&got) == 2);
+	marcel_sem_getvalue(&sem, &v);
+	explore_check(v == 0);
+	explore_check(marcel_sem_destroy(&sem) == 0);
+}
+
+static void names(unsigned value)
+{
+	world_init();
+	marcel_sem_init(&sem, 0, value);
+	explore_name(&sem, sizeof(sem), "sem");
+	explore_name(&data, sizeof(data), "data");
+}
+
+EXPLORE(one_unit_is_had_by_one)
+{
+	names(1);
+	users = 3;
+	explore_spawn("once", alone, NULL);
+	explore_spawn("twice", alone_twice, NULL);
+	explore_finish(all_alone);
+}
+
+EXPLORE(a_try_sees_what_was_done_before_the_post)
+{
+	names(1);
+	explore_spawn("one", alone, NULL);
+	explore_spawn("tries", alone_if_free, NULL);
+}
+
+EXPLORE(a_unit_and_a_post_free_two_waiters)
+{
+	names(1);
+	explore_spawn("waiter 1", wait, NULL);
+	explore_spawn("waiter 2", wait, NULL);
+	explore_spawn("posts", post, (void *)0);
+	explore_finish(both_got_one);
+}
+
+EXPLORE(it_may_be_freed_when_all_posts_were_waited_for)
+{
+	names(0);
+	explore_spawn("waiter", wait_for_both, NULL);
+	explore_spawn("post 0", post, (void *)0);
+	explore_spawn("post 1", post, (void *)1);
+}
+
+EXPLORE(it_may_be_freed_after_one_post)
+{
+	names(0);
+	explore_spawn("waiter", wait_for_first, NULL);
+	explore_spawn("post", post, (void *)0);
+}

@@ -1,0 +1,95 @@
+/*
+ * What marcel/sync stands on, as a scenario gives it: threads that are numbers,
+ * and a park and wake that order as the real ones promise. Included before the
+ * sources, it takes the place of the scheduler's headers.
+ */
+#ifndef TESTS_EXPLORE_SYNC_WORLD_H
+#define TESTS_EXPLORE_SYNC_WORLD_H
+
+#include "explore.h"
+
+#include <base/compiler.h>
+#include <marcel/sync.h>
+#include <marcel/wait.h>
+#include "../../marcel/sync/guard.h"
+
+#define MARCEL_SCHED_VP_H
+#define MARCEL_THREAD_THREAD_H
+
+enum { MARCEL_F_FOREIGN = 1, WORLD_THREADS = 8 };
+
+struct marcel_thread {
+	int number;
+} BASE_ALIGNED(BASE_CACHE_LINE);
+
+struct marcel_vp {
+	int id;
+	bool sole;
+	ATOMIC(struct marcel_thread *) current;
+};
+
+static struct marcel_thread world_threads[WORLD_THREADS];
+
+/* Every thread has a VP of its own and always runs. */
+static struct marcel_vp world_vps[WORLD_THREADS];
+
+static struct {
+	bool oversubscribed;
+	int nvp;
+	struct marcel_vp *vps;
+} marcel_sched;
+
+static inline struct marcel_thread *marcel_thread_self(void)
+{
+	return &world_threads[explore_self()];
+}
+
+static inline struct marcel_vp *marcel_vp_self(void)
+{
+	return &world_vps[explore_self()];
+}
+
+static inline bool marcel_thread_has(struct marcel_thread *t, unsigned flags)
+{
+	return false;
+}
+
+static inline void marcel_thread_waits(struct marcel_thread *t,
+				       const char *what)
+{
+}
+
+BASE_UNUSED void marcel_park(marcel_after_fn after, void *arg)
+{
+	if (after != NULL)
+		after(arg);
+	explore_park();
+}
+
+BASE_UNUSED void marcel_wake(marcel_t t)
+{
+	explore_unpark(t->number, true);
+}
+
+/* guard.c's, without an end: who holds a guard always goes on. */
+BASE_UNUSED void marcel_guard_pause(unsigned *turn)
+{
+	explore_relax();
+}
+
+/*
+ * In the body of each scenario. Nobody spins for a holder that runs elsewhere,
+ * and a weak compare-and-swap that fails for no reason is only tried again.
+ */
+BASE_UNUSED static void world_init(void)
+{
+	for (int i = 0; i < WORLD_THREADS; i++)
+		world_threads[i].number = i;
+	marcel_sched.vps = world_vps;
+	marcel_sched.nvp = WORLD_THREADS;
+	marcel_sched.oversubscribed = true;
+	explore_spurious(0, 0);
+	explore_name(world_threads, sizeof(world_threads), "threads");
+}
+
+#endif
