@@ -18,6 +18,7 @@ enum {
 	ROOM_LOW = 128,   /* calls of the match tables: ask for memory */
 	ROOM_MORE = 4096, /* what they get then, at least */
 	LOCK_SPINS = 64,
+	POLL_EVERY = 16, /* passes: polled though nothing came */
 };
 
 static void pass_init(struct nm_pass *pass, struct nm_core *core)
@@ -162,6 +163,27 @@ void nm_core_submit(struct nm_core *core, struct nm_req *req)
 		piom_ltask_kick(&core->ltask);
 }
 
+/*
+ * Whether the rail must be owned and polled. Most often nothing has come, and
+ * then two loads say so; every now and then it is polled all the same, for
+ * what a driver does besides.
+ */
+static bool is_due(struct nm_rail *rail)
+{
+	const struct nm_driver *driver = rail->driver;
+	uint32_t skipped;
+
+	if (!nm_rail_is_quiet(rail))
+		return true;
+	if (driver->caps & NM_CAP_SELF)
+		return false;
+	if (driver->peek == NULL || driver->peek(rail))
+		return true;
+	skipped = load_relaxed(&rail->skipped) + 1;
+	store_relaxed(&rail->skipped, skipped % POLL_EVERY);
+	return skipped == POLL_EVERY;
+}
+
 bool nm_core_progress(struct nm_core *core)
 {
 	struct nm_news news;
@@ -171,7 +193,7 @@ bool nm_core_progress(struct nm_core *core)
 	for (int i = 0; i < core->npolled; i++) {
 		struct nm_rail *rail = core->polled[i];
 
-		if (rail->driver->caps & NM_CAP_SELF && nm_rail_is_quiet(rail))
+		if (!is_due(rail))
 			continue;
 		moved |= nm_rail_run(rail, NULL, true, &news);
 	}

@@ -102,9 +102,9 @@ struct nm_rail {
 	struct nm_rail_lock lock; /* a: order(rail) */
 	struct nm_news *news;     /* o: of this owner's time */
 	struct nm_chain stuck;    /* o: packets that found no room */
-	ATOMIC(uint32_t)
-	backlog; /* a: written by the owner: packets and
-		  *    transfers that are not over */
+	/* a: written by the owner: packets and transfers not over */
+	ATOMIC(uint32_t) backlog;
+	ATOMIC(uint32_t) skipped; /* a: polls left out, a hint */
 };
 
 /*

@@ -164,6 +164,13 @@ struct nm_driver {
 	 */
 	bool (*poll)(struct nm_rail *rail, int budget);
 
+	/*
+	 * Anyone, any thread: might poll() bring something? A hint of a load or
+	 * two, asked only while nothing is in the driver's hands; poll() is
+	 * called now and then whatever the answer. May be NULL: yes.
+	 */
+	bool (*peek)(const struct nm_rail *rail);
+
 	/* Anyone, any thread, any order: the core has done with the packet. */
 	void (*release)(struct nm_rail *rail, struct nm_pkt_in *in);
 

@@ -68,6 +68,7 @@ struct shm_ring {
 struct shm_ring_rx {
 	struct shm_ring ring;
 	uint64_t head, published;
+	ATOMIC(uint64_t) hint; /* a: head, for those who do not own the end */
 };
 
 /* One peer's sending end: the owner of the rail. */
@@ -86,6 +87,7 @@ static inline void shm_ring_rx_init(struct shm_ring_rx *rx,
 {
 	rx->ring = ring;
 	rx->head = rx->published = ring.nslots;
+	store_relaxed(&rx->hint, rx->head);
 	store_relaxed(ring.head, rx->head); /* before anyone else maps it */
 	store_relaxed(ring.tail, rx->head);
 }
@@ -191,10 +193,21 @@ static inline unsigned shm_ring_length(unsigned word)
 	return word & 0xfff;
 }
 
+/* Anyone: is there perhaps a packet? */
+static inline bool shm_ring_has(struct shm_ring_rx *rx)
+{
+	uint64_t head = load_relaxed(&rx->hint);
+	struct shm_slot *s =
+		&rx->ring.slot[(uint32_t)head & (rx->ring.nslots - 1)];
+
+	return load_relaxed(&s->full) >> 16 == head;
+}
+
 /* What peek() gave has been read. */
 static inline void shm_ring_pop(struct shm_ring_rx *rx)
 {
 	rx->head++;
+	store_relaxed(&rx->hint, rx->head);
 	if (rx->head - rx->published < rx->ring.nslots / 8)
 		return;
 	rx->published = rx->head;

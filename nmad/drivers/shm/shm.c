@@ -206,6 +206,13 @@ static bool take(struct shm *shm)
 	return true;
 }
 
+static bool shm_peek(const struct nm_rail *rail)
+{
+	struct shm *shm = rail->drv;
+
+	return shm_ring_has(&shm->rx);
+}
+
 static bool shm_poll(struct nm_rail *rail, int budget)
 {
 	struct shm *shm = rail->drv;
@@ -411,6 +418,7 @@ const struct nm_driver nm_driver_shm = {
 	.give_up = shm_give_up,
 	.post_send = shm_post_send,
 	.poll = shm_poll,
+	.peek = shm_peek,
 	.release = shm_release,
 	.xfer_offer = nm_shm_large_offer,
 	.xfer_recv = nm_shm_large_recv,
