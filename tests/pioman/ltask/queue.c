@@ -1,209 +1,5 @@
-/* pioman/ltask: the rules of ltasks and their queues, on a machine of paper. */
-#include "../../check.h"
-
-#include <errno.h>
-#include <malloc.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdlib.h>
-
-#include <base/atomic.h>
-#include <base/compiler.h>
-
-#include <pioman/pioman.h>
-
-#include "../../../pioman/ltask/poll.h"
-#include "../../../pioman/ltask/tree.h"
-#include "../fake.h"
-
-/* Two packages of two VPs: machine > package > VP. */
-static const unsigned two_by_two[] = { 2, 2, 0 };
-
-static void setup(void)
-{
-	setenv("PIOM_ENGINE", "none", 1);
-	unsetenv("PIOM_QUEUES");
-	fake_machine(two_by_two);
-	CHECK_INT(piom_init(), 0);
-}
-
-static void teardown(void)
-{
-	CHECK_INT(piom_exit(), 0);
-	fake_machine_free();
-}
-
-__attribute__((constructor)) static void fixture(void)
-{
-	check_fixture(setup, teardown);
-}
-
-/* What an ltask of these tests is: it counts, and notes where it ran. */
-struct probe {
-	struct piom_ltask task;
-	ATOMIC(int) runs;
-	int vp;    /* of the last run */
-	int until; /* DONE at this run; 0: never */
-	enum piom_ltask_result answer;
-	char *trail; /* its letter is appended */
-	char letter;
-};
-
-static enum piom_ltask_result probe_run(void *arg)
-{
-	struct probe *p = arg;
-	int runs = fetch_add_relaxed(&p->runs, 1) + 1;
-
-	p->vp = marcel_current_vp();
-	if (p->trail != NULL) {
-		size_t n = strlen(p->trail);
-
-		p->trail[n] = p->letter;
-		p->trail[n + 1] = 0;
-	}
-	return runs == p->until ? PIOM_LTASK_DONE : p->answer;
-}
-
-static void submit(struct probe *p, unsigned options, unsigned long vps)
-{
-	marcel_vpset_t set = { { vps } };
-
-	piom_ltask_init(&p->task, probe_run, p, options, vps ? &set : NULL);
-	piom_ltask_submit(&p->task);
-}
-
-static void poll_as(int vp)
-{
-	fake_be_vp(vp);
-	piom_poll();
-}
-
-static int runs(struct probe *p)
-{
-	return load_relaxed(&p->runs);
-}
-
-static bool pending(int vp)
-{
-	bool found;
-
-	fake_be_vp(vp);
-	piom_poll_round(vp, &found);
-	return found;
-}
-
-/* As an idle VP does: asks for a while, then says so and looks once more. */
-static bool may_sleep(int vp)
-{
-	for (int i = 0; i < 40; i++)
-		if (!pending(vp))
-			return !pending(vp);
-	return false;
-}
-
-/* --- rows 1, 2: what a task is --- */
-
-TEST(a_one_shot_task_runs_once)
-{
-	struct probe p = { .answer = PIOM_LTASK_AGAIN };
-
-	submit(&p, PIOM_LTASK_ONESHOT, 0);
-	CHECK_INT(piom_ltask_test(&p.task), 0);
-	CHECK_INT(piom_poll(), 1);
-	CHECK_INT(piom_poll(), 0);
-	CHECK_INT(runs(&p), 1);
-	CHECK(piom_ltask_test(&p.task));
-	piom_ltask_wait(&p.task);
-}
-
-TEST(a_repeat_task_runs_until_it_says_done)
-{
-	struct probe p = { .answer = PIOM_LTASK_AGAIN, .until = 4 };
-
-	submit(&p, PIOM_LTASK_REPEAT, 0);
-	for (int i = 0; i < 3; i++) {
-		CHECK_INT(piom_poll(), 0);
-		CHECK(!piom_ltask_test(&p.task));
-	}
-	CHECK_INT(piom_poll(), 1);
-	CHECK(piom_ltask_test(&p.task));
-	CHECK_INT(piom_poll(), 0);
-	CHECK_INT(runs(&p), 4);
-}
-
-TEST(a_task_can_be_submitted_again_when_it_is_done)
-{
-	struct probe p = { .answer = PIOM_LTASK_DONE };
-
-	submit(&p, PIOM_LTASK_ONESHOT, 0);
-	for (int i = 1; i <= 5; i++) {
-		piom_ltask_wait(&p.task);
-		CHECK_INT(runs(&p), i);
-		piom_ltask_submit(&p.task);
-		CHECK(!piom_ltask_test(&p.task));
-	}
-	piom_ltask_wait(&p.task);
-}
-
-TEST(submitting_and_running_allocates_nothing)
-{
-	struct mallinfo2 before, after;
-	static struct probe p[100];
-
-	before = mallinfo2();
-	for (int i = 0; i < 100; i++)
-		submit(&p[i], PIOM_LTASK_ONESHOT, i % 2 ? 0 : 1);
-	CHECK_INT(piom_poll(), 100);
-	after = mallinfo2();
-	CHECK_INT(after.uordblks, before.uordblks);
-	CHECK_INT(after.ordblks, before.ordblks);
-}
-
-/* The memory of a NOWAIT task is its function's own. */
-static enum piom_ltask_result free_owner(void *arg)
-{
-	struct probe *p = arg;
-
-	memset(p, 0xa5, sizeof(*p));
-	free(p);
-	return PIOM_LTASK_DONE;
-}
-
-TEST(a_nowait_task_may_free_itself)
-{
-	static const unsigned options[] = {
-		PIOM_LTASK_NOWAIT,
-		PIOM_LTASK_NOWAIT | PIOM_LTASK_REPEAT,
-	};
-
-	for (int i = 0; i < 2; i++) {
-		struct probe *p = calloc(1, sizeof(*p));
-
-		piom_ltask_init(&p->task, free_owner, p, options[i], NULL);
-		piom_ltask_submit(&p->task);
-		CHECK_INT(piom_poll(), 1);
-	}
-}
-
-static enum piom_ltask_result submit_again(void *arg)
-{
-	struct probe *p = arg;
-
-	if (fetch_add_relaxed(&p->runs, 1) < 2)
-		piom_ltask_submit(&p->task);
-	return PIOM_LTASK_DONE;
-}
-
-TEST(a_nowait_task_may_submit_itself_again)
-{
-	struct probe p = { 0 };
-
-	piom_ltask_init(&p.task, submit_again, &p, PIOM_LTASK_NOWAIT, NULL);
-	piom_ltask_submit(&p.task);
-	for (int i = 0; i < 3; i++)
-		piom_poll();
-	CHECK_INT(runs(&p), 3);
-}
+/* pioman/ltask: queues, rounds and who may sleep, on a machine of paper. */
+#include "../probe.h"
 
 /* --- rows 3, 4, 14: queues and CPU sets --- */
 
@@ -328,6 +124,35 @@ TEST(a_parent_is_run_in_one_of_as_many_rounds_as_it_has_children)
 	setup();
 }
 
+/* Row 11: each of four gets a quarter, in whatever order they come. */
+TEST(siblings_share_their_parents_queue_equally)
+{
+	static const unsigned arity[] = { 4, 0 };
+	struct probe p = { .answer = PIOM_LTASK_AGAIN };
+	int share[4] = { 0 };
+	bool found;
+
+	teardown();
+	fake_machine(arity);
+	CHECK_INT(piom_init(), 0);
+	submit(&p, PIOM_LTASK_REPEAT, 0);
+	for (int i = 0; i < 1000; i++) {
+		int first = (int)(check_random() % 4);
+
+		for (int vp = 0; vp < 4; vp++) {
+			int before = runs(&p);
+
+			piom_poll_round((first + vp) % 4, &found);
+			share[(first + vp) % 4] += runs(&p) - before;
+		}
+	}
+	for (int vp = 0; vp < 4; vp++)
+		CHECK_INT(share[vp], 250);
+	CHECK_INT(piom_ltask_cancel(&p.task), 0);
+	teardown();
+	setup();
+}
+
 TEST(an_explicit_poll_runs_every_level)
 {
 	struct probe p = { .answer = PIOM_LTASK_AGAIN };
@@ -363,42 +188,6 @@ TEST(a_kick_of_a_task_that_is_done_keeps_nobody_awake)
 	piom_ltask_kick(&p.task);
 	piom_poll();
 	CHECK(may_sleep(0));
-}
-
-/* A task that stays inside its run until it is let out. */
-struct gate {
-	struct piom_ltask task;
-	ATOMIC(int) inside;
-	ATOMIC(int) open;
-};
-
-static enum piom_ltask_result gate_run(void *arg)
-{
-	struct gate *g = arg;
-
-	store_release(&g->inside, 1);
-	while (!load_acquire(&g->open))
-		sched_yield();
-	return PIOM_LTASK_DONE;
-}
-
-static void *poll_once(void *arg)
-{
-	fake_be_vp(*(int *)arg);
-	piom_poll();
-	return NULL;
-}
-
-static pthread_t gate_enter(struct gate *g, int *vp)
-{
-	pthread_t t;
-
-	piom_ltask_init(&g->task, gate_run, g, PIOM_LTASK_ONESHOT, NULL);
-	piom_ltask_submit(&g->task);
-	CHECK_INT(pthread_create(&t, NULL, poll_once, vp), 0);
-	while (!load_acquire(&g->inside))
-		sched_yield();
-	return t;
 }
 
 TEST(who_finds_a_queue_held_goes_on)
@@ -571,226 +360,4 @@ TEST(a_kick_during_a_run_makes_it_run_once_more)
 	piom_poll();
 	CHECK(!piom_queue_is_pending(piom_tree_machine()));
 	CHECK_INT(piom_ltask_cancel(&k.task), 0);
-}
-
-/* --- cancel, and the ends of life --- */
-
-TEST(a_cancelled_task_does_not_run_and_its_memory_is_free)
-{
-	for (int integrated = 0; integrated < 2; integrated++) {
-		struct probe *p = calloc(1, sizeof(*p));
-		int before;
-
-		p->answer = PIOM_LTASK_AGAIN;
-		submit(p, PIOM_LTASK_REPEAT, 0);
-		if (integrated)
-			piom_poll();
-		before = runs(p);
-		CHECK_INT(piom_ltask_cancel(&p->task), 0);
-		CHECK(piom_ltask_test(&p->task));
-		CHECK_INT(piom_ltask_cancel(&p->task), -EALREADY);
-		CHECK_INT(piom_poll(), 0);
-		CHECK_INT(runs(p), before);
-		memset(p, 0xa5, sizeof(*p));
-		free(p);
-		CHECK_INT(piom_poll(), 0);
-	}
-}
-
-TEST(cancel_of_a_task_that_is_done_or_was_never_submitted_says_so)
-{
-	struct probe p = { .answer = PIOM_LTASK_DONE };
-
-	piom_ltask_init(&p.task, probe_run, &p, PIOM_LTASK_ONESHOT, NULL);
-	CHECK_INT(piom_ltask_cancel(&p.task), -EALREADY);
-	piom_ltask_submit(&p.task);
-	piom_poll();
-	CHECK_INT(piom_ltask_cancel(&p.task), -EALREADY);
-}
-
-static void *cancel_it(void *arg)
-{
-	fake_be_vp(3);
-	return (void *)(intptr_t)piom_ltask_cancel(arg);
-}
-
-TEST(cancel_waits_for_a_run_in_progress)
-{
-	struct gate g = { 0 };
-	int vp = 1;
-	pthread_t runner = gate_enter(&g, &vp), canceller;
-	void *result;
-
-	CHECK_INT(pthread_create(&canceller, NULL, cancel_it, &g.task), 0);
-	for (int i = 0; i < 1000; i++)
-		sched_yield();
-	CHECK(!piom_ltask_test(&g.task));
-	store_release(&g.open, 1);
-	pthread_join(canceller, &result);
-	CHECK(piom_ltask_test(&g.task));
-	CHECK_INT((int)(intptr_t)result, -EALREADY);
-	pthread_join(runner, NULL);
-}
-
-TEST(pioman_does_not_stop_while_tasks_are_submitted)
-{
-	struct probe p = { .answer = PIOM_LTASK_AGAIN };
-
-	submit(&p, PIOM_LTASK_REPEAT, 0);
-	CHECK_INT(piom_exit(), -EBUSY);
-	piom_poll();
-	CHECK_INT(piom_exit(), -EBUSY);
-	CHECK_INT(piom_ltask_cancel(&p.task), 0);
-	CHECK_INT(piom_init(), 0);
-	CHECK_INT(piom_exit(), 0);
-}
-
-TEST(a_task_survives_a_restart_of_pioman)
-{
-	struct probe p = { .answer = PIOM_LTASK_DONE };
-
-	submit(&p, PIOM_LTASK_ONESHOT, 4);
-	poll_as(2);
-	teardown();
-	setup();
-	piom_ltask_submit(&p.task);
-	poll_as(2);
-	CHECK_INT(runs(&p), 2);
-}
-
-TEST(nonsense_in_an_option_stops_the_start)
-{
-	static const char *const bad[][2] = {
-		{ "PIOM_ENGINE", "pthreads" }, { "PIOM_WAIT", "none" },
-		{ "PIOM_SPIN_US", "-1" },      { "PIOM_QUEUES", "Tree" },
-		{ "PIOM_VERBOSE", "yes" },
-	};
-
-	CHECK_INT(piom_exit(), 0);
-	CHECK_INT(piom_exit(), -EINVAL);
-	for (size_t i = 0; i < BASE_ARRAY_LEN(bad); i++) {
-		setenv(bad[i][0], bad[i][1], 1);
-		CHECK_INT(piom_init(), -EINVAL);
-		unsetenv(bad[i][0]);
-	}
-	setenv("PIOM_ENGINE", "none", 1);
-	CHECK_INT(piom_init(), 0);
-}
-
-/* --- rows 66, 74: many at once --- */
-
-enum { THREADS = 4, EACH = 3000 };
-
-struct storm {
-	struct piom_ltask task;
-	ATOMIC(int) inside, runs;
-	int plain; /* no atomic: the rule of exclusion protects it */
-};
-
-static struct storm storm[THREADS][EACH], repeat;
-static ATOMIC(int) storm_over;
-
-static enum piom_ltask_result storm_run(void *arg)
-{
-	struct storm *s = arg;
-
-	CHECK_INT(fetch_add_relaxed(&s->inside, 1), 0);
-	s->plain++;
-	CHECK_INT(fetch_sub_relaxed(&s->inside, 1), 1);
-	fetch_add_relaxed(&s->runs, 1);
-	return PIOM_LTASK_AGAIN;
-}
-
-static void *storm_thread(void *arg)
-{
-	struct storm *mine = arg;
-	int n = (int)((mine - storm[0]) / EACH);
-
-	fake_be_vp(n);
-	for (int i = 0; i < EACH; i++) {
-		marcel_vpset_t set = { { (unsigned long)i % 15 + 1 } };
-		bool found;
-
-		piom_ltask_init(&mine[i].task, storm_run, &mine[i], 0,
-				i % 3 ? &set : NULL);
-		piom_ltask_submit(&mine[i].task);
-		if (i % 7 == 0)
-			piom_poll();
-		else if (i % 2)
-			piom_poll_round(n, &found);
-	}
-	for (int i = 0; i < EACH; i++)
-		piom_ltask_wait(&mine[i].task);
-	fetch_add_acq_rel(&storm_over, 1); /* order(test) */
-	/* Others need us: their tasks may be for our VP only. */
-	while (load_acquire(&storm_over) < THREADS) {
-		piom_poll();
-		sched_yield();
-	}
-	return NULL;
-}
-
-TEST(no_task_is_lost_or_run_twice_or_on_two_cores_at_once)
-{
-	pthread_t t[THREADS];
-
-	memset(storm, 0, sizeof(storm));
-	memset(&repeat, 0, sizeof(repeat));
-	store_relaxed(&storm_over, 0);
-	piom_ltask_init(&repeat.task, storm_run, &repeat, PIOM_LTASK_REPEAT,
-			NULL);
-	piom_ltask_submit(&repeat.task);
-	for (int i = 0; i < THREADS; i++)
-		CHECK_INT(pthread_create(&t[i], NULL, storm_thread, storm[i]),
-			  0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
-	CHECK_INT(piom_ltask_cancel(&repeat.task), 0);
-	CHECK_INT(repeat.plain, load_relaxed(&repeat.runs));
-	for (int i = 0; i < THREADS; i++)
-		for (int j = 0; j < EACH; j++)
-			CHECK_INT(storm[i][j].plain, 1);
-}
-
-/* --- cancel against runs --- */
-
-static ATOMIC(int) cancel_stop;
-
-static void *keep_polling(void *arg)
-{
-	fake_be_vp(*(int *)arg);
-	while (!load_acquire(&cancel_stop))
-		piom_poll();
-	return NULL;
-}
-
-TEST(cancel_races_with_runs_and_the_memory_is_the_callers_afterwards)
-{
-	pthread_t t[2];
-	int vps[2] = { 1, 2 }, cancelled_count = 0;
-
-	store_relaxed(&cancel_stop, 0);
-	for (int i = 0; i < 2; i++)
-		CHECK_INT(pthread_create(&t[i], NULL, keep_polling, &vps[i]),
-			  0);
-	for (int i = 0; i < 5000; i++) {
-		struct storm *s = calloc(1, sizeof(*s));
-		int err;
-
-		piom_ltask_init(&s->task, storm_run, s,
-				i % 2 ? PIOM_LTASK_REPEAT : 0, NULL);
-		piom_ltask_submit(&s->task);
-		for (int j = i % 50; j > 0; j--)
-			piom_ltask_test(&s->task);
-		err = piom_ltask_cancel(&s->task);
-		CHECK(err == 0 || (err == -EALREADY && i % 2 == 0));
-		CHECK(piom_ltask_test(&s->task));
-		cancelled_count += err == 0;
-		memset(s, 0xa5, sizeof(*s));
-		free(s);
-	}
-	store_release(&cancel_stop, 1);
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
-	CHECK(cancelled_count >= 2500);
 }

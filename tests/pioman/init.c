@@ -1,0 +1,74 @@
+/* pioman/init.c: start, stop, options and the dump. */
+#include "probe.h"
+
+#include <base/diag.h>
+
+TEST(pioman_does_not_stop_while_tasks_are_submitted)
+{
+	struct probe p = { .answer = PIOM_LTASK_AGAIN };
+
+	submit(&p, PIOM_LTASK_REPEAT, 0);
+	CHECK_INT(piom_exit(), -EBUSY);
+	piom_poll();
+	CHECK_INT(piom_exit(), -EBUSY);
+	CHECK_INT(piom_ltask_cancel(&p.task), 0);
+	CHECK_INT(piom_init(), 0);
+	CHECK_INT(piom_exit(), 0);
+}
+
+TEST(a_task_survives_a_restart_of_pioman)
+{
+	struct probe p = { .answer = PIOM_LTASK_DONE };
+
+	submit(&p, PIOM_LTASK_ONESHOT, 4);
+	poll_as(2);
+	teardown();
+	setup();
+	piom_ltask_submit(&p.task);
+	poll_as(2);
+	CHECK_INT(runs(&p), 2);
+}
+
+TEST(the_dump_shows_every_queue)
+{
+	struct probe p = { .answer = PIOM_LTASK_AGAIN };
+	FILE *text = tmpfile();
+	char line[256];
+	int stderr_fd = dup(STDERR_FILENO), queues = 0, full = 0;
+
+	submit(&p, PIOM_LTASK_REPEAT, 12);
+	poll_as(2);
+	fflush(stderr);
+	dup2(fileno(text), STDERR_FILENO);
+	base_dump_all();
+	dup2(stderr_fd, STDERR_FILENO);
+	close(stderr_fd);
+	rewind(text);
+	while (fgets(line, sizeof(line), text)) {
+		queues += strstr(line, "queue of") != NULL;
+		full += strstr(line, "1 ltasks, asked for, 1 runs") != NULL;
+	}
+	fclose(text);
+	CHECK_INT(queues, 7);
+	CHECK_INT(full, 1);
+	CHECK_INT(piom_ltask_cancel(&p.task), 0);
+}
+
+TEST(nonsense_in_an_option_stops_the_start)
+{
+	static const char *const bad[][2] = {
+		{ "PIOM_ENGINE", "pthreads" }, { "PIOM_WAIT", "none" },
+		{ "PIOM_SPIN_US", "-1" },      { "PIOM_QUEUES", "Tree" },
+		{ "PIOM_VERBOSE", "yes" },
+	};
+
+	CHECK_INT(piom_exit(), 0);
+	CHECK_INT(piom_exit(), -EINVAL);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(bad); i++) {
+		setenv(bad[i][0], bad[i][1], 1);
+		CHECK_INT(piom_init(), -EINVAL);
+		unsetenv(bad[i][0]);
+	}
+	setenv("PIOM_ENGINE", "none", 1);
+	CHECK_INT(piom_init(), 0);
+}
