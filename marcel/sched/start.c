@@ -36,7 +36,7 @@ static struct base_option options[] = {
 	[O_NVP] = { "MARCEL_NVP", BASE_OPTION_INT, "0", 0, MARCEL_VP_MAX, NULL,
 		    "virtual processors; 0: one per allowed CPU" },
 	[O_STACKSIZE] = { "MARCEL_STACKSIZE", BASE_OPTION_SIZE, "64k",
-			  MARCEL_STACK_MIN, 1L << 40, NULL,
+			  MARCEL_STACK_MIN, MARCEL_STACK_MAX, NULL,
 			  "bytes of a thread's stack" },
 	[O_BIND] = { "MARCEL_BIND", BASE_OPTION_BOOL, "1", 0, 0, NULL,
 		     "bind each kernel thread to a CPU" },
@@ -71,9 +71,10 @@ static int check_config(const struct marcel_config *c)
 			  MARCEL_VP_MAX);
 		return -EINVAL;
 	}
-	if (c->stacksize != 0 && c->stacksize < marcel_stack_min()) {
-		base_warn("marcel", "stack size %zu: less than %zu",
-			  c->stacksize, marcel_stack_min());
+	if (c->stacksize != 0 && (c->stacksize < marcel_stack_min() ||
+				  c->stacksize > MARCEL_STACK_MAX)) {
+		base_warn("marcel", "stack size %zu: not from %zu to %zu",
+			  c->stacksize, marcel_stack_min(), MARCEL_STACK_MAX);
 		return -EINVAL;
 	}
 	if (c->local_ranks < 0 || c->local_rank < 0 ||

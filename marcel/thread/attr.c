@@ -51,7 +51,7 @@ BASE_PUBLIC int marcel_attr_setstacksize(marcel_attr_t *attr, size_t bytes)
 {
 	struct marcel_attr *a = write_to(attr);
 
-	if (a == NULL || bytes < marcel_stack_min() || bytes > PTRDIFF_MAX / 4)
+	if (a == NULL || bytes < marcel_stack_min() || bytes > MARCEL_STACK_MAX)
 		return EINVAL;
 	a->stacksize = bytes;
 	return 0;

@@ -19,6 +19,9 @@
 
 struct marcel_vp;
 
+/* More is a mistake: nobody has such an address space to spare. */
+#define MARCEL_STACK_MAX ((size_t)1 << 40)
+
 /* q: whoever holds it: a thread, a VP's cache, or a class under its lock. */
 struct marcel_stack {
 	struct marcel_stack *next;
