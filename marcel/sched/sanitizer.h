@@ -26,6 +26,8 @@ void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);
 void AnnotateIgnoreWritesBegin(const char *file, int line);
 void AnnotateIgnoreWritesEnd(const char *file, int line);
+void AnnotateBenignRaceSized(const char *file, int line, const volatile void *p,
+			     size_t bytes, const char *why);
 
 static inline void marcel_san_enter(void)
 {
@@ -47,6 +49,12 @@ static inline void marcel_san_release(void *p)
 static inline void marcel_san_acquire(void *p)
 {
 	__tsan_acquire(p);
+}
+
+/* A word of the kernel thread's that each user thread on it uses in turn. */
+static inline void marcel_san_shared(void *p, size_t bytes)
+{
+	AnnotateBenignRaceSized(__FILE__, __LINE__, p, bytes, "errno");
 }
 
 /* For the thread that runs on this kernel thread already. */
@@ -83,6 +91,12 @@ static inline void marcel_san_release(void *p)
 static inline void marcel_san_acquire(void *p)
 {
 	(void)p;
+}
+
+static inline void marcel_san_shared(void *p, size_t bytes)
+{
+	(void)p;
+	(void)bytes;
 }
 
 static inline void marcel_san_adopt(struct marcel_thread *t)

@@ -24,8 +24,10 @@ extern int *marcel_os_errno(void) __asm__("__errno_location");
 BASE_NOINLINE void marcel_vp_attach(struct marcel_vp *vp)
 {
 	marcel_tls.vp = vp;
-	if (vp != NULL)
-		vp->errno_addr = marcel_os_errno();
+	if (vp == NULL)
+		return;
+	vp->errno_addr = marcel_os_errno();
+	marcel_san_shared(vp->errno_addr, sizeof(int));
 }
 
 BASE_PUBLIC BASE_NOINLINE int *marcel_errno_location(void)

@@ -93,6 +93,7 @@ static void handle(int sig)
 
 int marcel_dump_signal(const char *text, int *out)
 {
+	const char *name, *word = strncmp(text, "SIG", 3) ? text : text + 3;
 	long n;
 
 	*out = 0;
@@ -102,19 +103,16 @@ int marcel_dump_signal(const char *text, int *out)
 		*out = (int)n;
 		return 0;
 	}
-	if (strncmp(text, "SIG", 3) == 0)
-		text += 3;
 	for (int i = 1; i < NSIG; i++) {
-		const char *name = sigabbrev_np(i);
-
-		if (name != NULL && strcmp(name, text) == 0) {
+		name = sigabbrev_np(i);
+		if (name != NULL && strcmp(name, word) == 0) {
 			*out = i;
 			return 0;
 		}
 	}
 	base_warn("marcel",
-		  "MARCEL_DUMP_SIGNAL=%s: not the number or name of "
-		  "a signal, such as SIGUSR2",
+		  "MARCEL_DUMP_SIGNAL=%s: not the number or name of a signal, "
+		  "such as SIGUSR2",
 		  text);
 	return -EINVAL;
 }

@@ -91,7 +91,7 @@ static void forked(void)
 	struct marcel_vp *vp = marcel_tls.vp;
 	struct marcel_thread *t;
 
-	marcel_thread_forked();
+	marcel_thread_fork_end();
 	if (load_relaxed(&marcel_sched.running) == 0)
 		return;
 	is_forked = true;
@@ -109,5 +109,6 @@ static void forked(void)
 
 int marcel_foreign_init(void)
 {
-	return -pthread_atfork(NULL, NULL, forked);
+	return -pthread_atfork(marcel_thread_fork_begin, marcel_thread_fork_end,
+			       forked);
 }

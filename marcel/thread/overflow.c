@@ -30,42 +30,58 @@ static size_t altstack_bytes(void)
 	return HANDLER_BYTES + getauxval(AT_MINSIGSTKSZ);
 }
 
-/* The thread whose guard was hit, or NULL. */
+/* The kernel found no room for the frame of another signal. */
+static bool is_refused_frame(const struct marcel_stack *s,
+			     const siginfo_t *info, const char *sp)
+{
+	return info->si_code == SI_KERNEL && sp >= s->low &&
+	       sp < s->low + getauxval(AT_MINSIGSTKSZ);
+}
+
+/* The thread that ran off its stack, or NULL. */
 static struct marcel_thread *victim(const siginfo_t *info, const void *context)
 {
 	struct marcel_vp *vp = marcel_vp_self();
+	const char *sp = cpu_context_sp(context);
 	struct marcel_thread *t;
 
 	if (vp == NULL)
 		return NULL;
 	t = load_relaxed(&vp->current);
-	if (t->stack == NULL ||
-	    (!marcel_stack_is_guard(t->stack, info->si_addr) &&
-	     !marcel_stack_is_guard(t->stack, cpu_context_sp(context))))
+	if (t->stack == NULL)
 		return NULL;
-	return t;
+	if (marcel_stack_is_guard(t->stack, info->si_addr) ||
+	    marcel_stack_is_guard(t->stack, sp) ||
+	    is_refused_frame(t->stack, info, sp))
+		return t;
+	return NULL;
+}
+
+/* Die of this signal as if nobody had taken it. */
+static void die(int sig, const siginfo_t *info)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+
+	sigaction(sig, &dfl, NULL);
+	/* A fault comes again on return; what was sent, or refused, not. */
+	if (info->si_code <= 0 || info->si_code == SI_KERNEL)
+		raise(sig);
 }
 
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
-
 	if (before.sa_flags & SA_SIGINFO) {
 		before.sa_sigaction(sig, info, context);
 	} else if (before.sa_handler != SIG_DFL &&
 		   before.sa_handler != SIG_IGN) {
 		before.sa_handler(sig);
 	} else {
-		/* On return the fault comes again and has its usual end. */
-		sigaction(sig, &dfl, NULL);
-		if (info->si_code <= 0) /* sent by somebody: comes not again */
-			raise(sig);
+		die(sig, info);
 	}
 }
 
 static void handle(int sig, siginfo_t *info, void *context)
 {
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
 	struct marcel_thread *t = victim(info, context);
 	char name[MARCEL_NAME_MAX];
 	int saved = errno;
@@ -80,7 +96,7 @@ static void handle(int sig, siginfo_t *info, void *context)
 		  "has %lu bytes; raise MARCEL_STACKSIZE or its attribute",
 		  (int)getpid(), (void *)t, name,
 		  (unsigned long)t->stack_bytes);
-	sigaction(sig, &dfl, NULL);
+	die(sig, info);
 	errno = saved;
 }
 

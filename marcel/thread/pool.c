@@ -120,10 +120,14 @@ void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
 	base_pool_walk(&all.pool, walk_one, &w);
 }
 
-void marcel_thread_forked(void)
+void marcel_thread_fork_begin(void)
 {
-	base_spin_init(&all.lock, BASE_RANK_POOL);
-	all.is_ready = false; /* what the parent was changing is given up */
+	base_spin_lock(&all.lock);
+}
+
+void marcel_thread_fork_end(void)
+{
+	base_spin_unlock(&all.lock);
 }
 
 /* --- names --- */

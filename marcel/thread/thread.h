@@ -127,8 +127,9 @@ void marcel_thread_flush(struct marcel_vp *vp);
 void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
 			void *arg);
 
-/* In a forked child: nobody else holds anything. */
-void marcel_thread_forked(void);
+/* Around a fork, so that the child finds the pool whole and unlocked. */
+void marcel_thread_fork_begin(void);
+void marcel_thread_fork_end(void);
 
 /* Set a name that fits. */
 void marcel_thread_name(struct marcel_thread *t, const char *name);

@@ -4,8 +4,12 @@
 #ifndef TESTS_MARCEL_WITH_H
 #define TESTS_MARCEL_WITH_H
 
+#include <base/compiler.h>
 #include <marcel/marcel.h>
 #include "../check.h"
+
+/* TSan takes a millisecond to make a thread: fewer of them there. */
+enum { FEWER = BASE_TSAN ? 20 : 1 };
 
 static inline void with_vps(int nvp, void (*body)(void))
 {

@@ -8,7 +8,7 @@
 #include <base/compiler.h>
 #include "../with.h"
 
-enum { MANY = 3000 };
+enum { MANY = 3000 / FEWER, DEPTH = BASE_TSAN ? 5 : 10 };
 
 static ATOMIC(int) count;
 
@@ -38,7 +38,7 @@ TEST_VPS(a_thread_can_be_joined_at_once)
 	marcel_t t;
 	void *value;
 
-	for (long i = 0; i < 20000; i++) {
+	for (long i = 0; i < 20000 / FEWER; i++) {
 		CHECK_INT(marcel_create(&t, NULL, add_one, (void *)i), 0);
 		CHECK_INT(marcel_join(t, &value), 0);
 		CHECK_INT((long)value, i + 1);
@@ -64,7 +64,7 @@ static void *tree(void *arg)
 TEST_VPS(threads_make_threads)
 {
 	for (int i = 0; i < 10; i++)
-		CHECK_INT((long)tree((void *)10), (1 << 11) - 1);
+		CHECK_INT((long)tree((void *)DEPTH), (2 << DEPTH) - 1);
 }
 
 static void *yield_often(void *arg)

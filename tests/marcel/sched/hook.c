@@ -1,0 +1,200 @@
+/* marcel/sched/hook.c: when hooks run, and that removal is final. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <base/atomic.h>
+#include "../with.h"
+
+static ATOMIC(int) calls, answer, vps_seen;
+
+static enum marcel_hook_answer count(void *arg, int vp)
+{
+	(void)arg;
+	CHECK_INT(vp, marcel_current_vp());
+	fetch_add_relaxed(&calls, 1);
+	fetch_or_relaxed(&vps_seen, 1 << vp);
+	return (enum marcel_hook_answer)load_relaxed(&answer);
+}
+
+static struct marcel_hook hook = { .fn = count };
+
+static void reset(enum marcel_hook_answer a)
+{
+	store_relaxed(&calls, 0);
+	store_relaxed(&vps_seen, 0);
+	store_relaxed(&answer, (int)a);
+}
+
+TEST_VPS(nonsense_is_refused)
+{
+	struct marcel_hook empty = { 0 };
+
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_POINTS, &hook), -EINVAL);
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_IDLE, NULL), -EINVAL);
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_IDLE, &empty), -EINVAL);
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_POINTS, &hook), -EINVAL);
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &hook), -ENOENT);
+}
+
+static void wake_self(void *arg)
+{
+	marcel_wake(arg);
+}
+
+TEST_VPS(the_switch_hook_runs_before_each_yield_and_park)
+{
+	reset(MARCEL_HOOK_NOTHING);
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_SWITCH, &hook), 0);
+	for (int i = 0; i < 10; i++)
+		marcel_yield();
+	CHECK_INT(load_relaxed(&calls), 10);
+	for (int i = 0; i < 10; i++)
+		marcel_park(wake_self, marcel_self());
+	CHECK_INT(load_relaxed(&calls), 20);
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_SWITCH, &hook), 0);
+	marcel_yield();
+	CHECK_INT(load_relaxed(&calls), 20);
+}
+
+/* --- idle --- */
+
+static ATOMIC(marcel_t) waiter;
+
+static void show_waiter(void *arg)
+{
+	store_release(&waiter, arg);
+}
+
+/* Wakes whoever waits, after some calls that found nothing yet. */
+static enum marcel_hook_answer wake_later(void *arg, int vp)
+{
+	marcel_t t;
+
+	(void)arg;
+	(void)vp;
+	if (fetch_add_relaxed(&calls, 1) % 1000 != 999)
+		return MARCEL_HOOK_PENDING;
+	t = xchg_acq_rel(&waiter, NULL);
+	if (t == NULL)
+		return MARCEL_HOOK_PENDING;
+	marcel_wake(t);
+	return MARCEL_HOOK_WORKED;
+}
+
+TEST_VPS(an_idle_vp_polls_as_long_as_something_is_pending)
+{
+	struct marcel_hook later = { .fn = wake_later };
+
+	reset(MARCEL_HOOK_PENDING);
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_IDLE, &later), 0);
+	for (int i = 0; i < 20; i++)
+		marcel_park(show_waiter, marcel_self());
+	CHECK(load_relaxed(&calls) >= 20);
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &later), 0);
+}
+
+/* --- kick --- */
+
+static ATOMIC(int) work;
+
+static enum marcel_hook_answer take_work(void *arg, int vp)
+{
+	int given = 1;
+	marcel_t t;
+
+	(void)arg;
+	(void)vp;
+	if (load_seq(&work) != 1 || !cas_seq(&work, &given, 2))
+		return MARCEL_HOOK_NOTHING;
+	t = xchg_acq_rel(&waiter, NULL);
+	store_release(&work, 0);
+	marcel_wake(t);
+	return MARCEL_HOOK_WORKED;
+}
+
+/* From outside: each piece of work must be seen though all VPs may sleep. */
+static void *give_work(void *arg)
+{
+	for (int i = 0; i < 300; i++) {
+		while (load_acquire(&work) != 0 ||
+		       load_acquire(&waiter) == NULL)
+			sched_yield();
+		store_seq(&work, 1);
+		marcel_kick(marcel_topo_machine());
+	}
+	return arg;
+}
+
+TEST_VPS(a_kick_wakes_a_vp_that_runs_the_idle_hooks)
+{
+	struct marcel_hook taker = { .fn = take_work };
+	pthread_t p;
+
+	store_relaxed(&work, 0);
+	store_relaxed(&waiter, NULL);
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_IDLE, &taker), 0);
+	CHECK_INT(pthread_create(&p, NULL, give_work, NULL), 0);
+	for (int i = 0; i < 300; i++)
+		marcel_park(show_waiter, marcel_self());
+	CHECK_INT(pthread_join(p, NULL), 0);
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &taker), 0);
+}
+
+/* --- removal --- */
+
+static ATOMIC(int) removed, late;
+
+static enum marcel_hook_answer must_not_be_removed(void *arg, int vp)
+{
+	(void)arg;
+	(void)vp;
+	fetch_add_relaxed(&calls, 1);
+	for (int i = 0; i < 100; i++)
+		if (load_relaxed(&removed))
+			fetch_add_relaxed(&late, 1);
+	return MARCEL_HOOK_PENDING;
+}
+
+TEST_VPS(after_removal_no_vp_runs_the_hook)
+{
+	struct marcel_hook h = { .fn = must_not_be_removed };
+
+	reset(MARCEL_HOOK_PENDING);
+	store_relaxed(&late, 0);
+	for (int i = 0; i < 100; i++) {
+		store_relaxed(&removed, 0);
+		CHECK_INT(marcel_hook_add(MARCEL_HOOK_IDLE, &h), 0);
+		CHECK_INT(marcel_hook_add(MARCEL_HOOK_SWITCH, &h), 0);
+		for (int j = 0; j < 20; j++)
+			marcel_yield();
+		CHECK_INT(marcel_hook_remove(MARCEL_HOOK_SWITCH, &h), 0);
+		CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &h), 0);
+		store_seq(&removed, 1);
+		sched_yield();
+	}
+	CHECK_INT(load_relaxed(&late), 0);
+	CHECK(load_relaxed(&calls) >= 2000);
+}
+
+/* --- what the scheduler tells --- */
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+TEST(others_ready_tells_of_queued_threads)
+{
+	struct marcel_config config = { .nvp = 1 };
+	marcel_t t;
+
+	CHECK(!marcel_others_ready());
+	CHECK_INT(marcel_init(&config), 0);
+	CHECK(!marcel_others_ready());
+	CHECK_INT(marcel_create(&t, NULL, nothing, NULL), 0);
+	CHECK(marcel_others_ready());
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK(!marcel_others_ready());
+	CHECK_INT(marcel_end(), 0);
+}

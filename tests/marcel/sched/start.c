@@ -1,0 +1,121 @@
+/* marcel/sched/start.c: how the runtime starts, and refuses to. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "../with.h"
+
+static int init_with(const char *name, const char *value)
+{
+	int rc;
+
+	setenv(name, value, 1);
+	rc = marcel_init(NULL);
+	unsetenv(name);
+	return rc;
+}
+
+TEST(nonsense_in_the_environment_stops_the_start)
+{
+	CHECK_INT(init_with("MARCEL_NVP", "many"), -EINVAL);
+	CHECK_INT(init_with("MARCEL_NVP", "-1"), -EINVAL);
+	CHECK_INT(init_with("MARCEL_NVP", "100000"), -EINVAL);
+	CHECK_INT(init_with("MARCEL_STACKSIZE", "1"), -EINVAL);
+	CHECK_INT(init_with("MARCEL_STACKSIZE", "64kk"), -EINVAL);
+	CHECK_INT(init_with("MARCEL_BIND", "2"), -EINVAL);
+	CHECK_INT(init_with("MARCEL_VERBOSE", "yes"), -EINVAL);
+	CHECK(!marcel_is_running());
+}
+
+TEST(nonsense_in_the_configuration_stops_the_start)
+{
+	static const struct marcel_config configs[] = {
+		{ .nvp = -1 },
+		{ .nvp = MARCEL_VP_MAX + 1 },
+		{ .stacksize = 100 },
+		{ .stacksize = (size_t)1 << 50 },
+		{ .local_rank = 2, .local_ranks = 2 },
+		{ .local_rank = 1 },
+		{ .local_rank = -1, .local_ranks = 2 },
+		{ .local_ranks = -2 },
+	};
+
+	for (unsigned i = 0; i < sizeof(configs) / sizeof(configs[0]); i++)
+		CHECK_INT(marcel_init(&configs[i]), -EINVAL);
+	CHECK(!marcel_is_running());
+}
+
+TEST(the_environment_sets_what_the_configuration_leaves)
+{
+	struct marcel_config config = { .nvp = 2 };
+	marcel_attr_t attr;
+	size_t bytes;
+
+	CHECK_INT(init_with("MARCEL_NVP", "3"), 0);
+	CHECK_INT(marcel_nvp(), 3);
+	CHECK_INT(marcel_end(), 0);
+
+	setenv("MARCEL_NVP", "3", 1);
+	CHECK_INT(marcel_init(&config), 0);
+	unsetenv("MARCEL_NVP");
+	CHECK_INT(marcel_nvp(), 2);
+	CHECK_INT(marcel_end(), 0);
+
+	CHECK_INT(init_with("MARCEL_STACKSIZE", "128k"), 0);
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_getstacksize(&attr, &bytes), 0);
+	CHECK_INT(bytes, 131072);
+	CHECK_INT(marcel_end(), 0);
+}
+
+TEST(by_default_there_is_a_vp_for_each_allowed_cpu)
+{
+	cpu_set_t all, one;
+	int cpu = 0;
+
+	CHECK_INT(sched_getaffinity(0, sizeof(all), &all), 0);
+	CHECK_INT(marcel_init(NULL), 0);
+	CHECK_INT(marcel_nvp(), CPU_COUNT(&all));
+	CHECK_INT(marcel_end(), 0);
+
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	CHECK_INT(sched_setaffinity(0, sizeof(one), &one), 0);
+	CHECK_INT(marcel_init(NULL), 0);
+	CHECK_INT(marcel_nvp(), 1);
+	CHECK_INT(marcel_end(), 0);
+	CHECK_INT(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
+TEST(ranks_share_the_cpus)
+{
+	struct marcel_config config = { .local_ranks = 1000 };
+
+	config.local_rank = 999;
+	CHECK_INT(marcel_init(&config), 0);
+	CHECK_INT(marcel_nvp(), 1);
+	CHECK(marcel_is_oversubscribed());
+	CHECK_INT(marcel_end(), 0);
+	CHECK(!marcel_is_oversubscribed());
+}
+
+TEST(the_tree_is_there_while_it_runs)
+{
+	struct marcel_config config = { .nvp = 4 };
+	marcel_vpset_t set;
+
+	CHECK_PTR(marcel_topo_machine(), NULL);
+	CHECK_PTR(marcel_topo_vp(0), NULL);
+	CHECK_INT(marcel_init(&config), 0);
+	CHECK_INT(marcel_topo_machine()->kind, MARCEL_LEVEL_MACHINE);
+	CHECK_INT(marcel_topo_vp(3)->vp, 3);
+	CHECK_PTR(marcel_topo_vp(4), NULL);
+	CHECK_PTR(marcel_topo_vp(-1), NULL);
+	marcel_vpset_zero(&set);
+	marcel_vpset_add(&set, 2);
+	CHECK_PTR(marcel_topo_cover(&set), marcel_topo_vp(2));
+	CHECK_INT(marcel_end(), 0);
+	CHECK_PTR(marcel_topo_machine(), NULL);
+}

@@ -1,0 +1,214 @@
+/* marcel/thread/foreign.c: kernel threads that come and go, and forks. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <base/atomic.h>
+#include "../with.h"
+
+static void *self(void *arg)
+{
+	marcel_t me = marcel_self();
+
+	CHECK_PTR(marcel_self(), me);
+	CHECK_INT(marcel_current_vp(), -1);
+	return arg ? me : NULL;
+}
+
+TEST(a_kernel_threads_descriptor_is_used_again)
+{
+	pthread_t p;
+	void *first, *next;
+
+	CHECK_INT(pthread_create(&p, NULL, self, &first), 0);
+	CHECK_INT(pthread_join(p, &first), 0);
+	for (int i = 0; i < 100; i++) {
+		CHECK_INT(pthread_create(&p, NULL, self, &first), 0);
+		CHECK_INT(pthread_join(p, &next), 0);
+		CHECK_PTR(next, first);
+	}
+}
+
+TEST(main_is_the_same_thread_before_and_after)
+{
+	struct marcel_config config = { .nvp = 2 };
+	marcel_t me = marcel_self();
+
+	CHECK_INT(marcel_init(&config), 0);
+	CHECK_PTR(marcel_self(), me);
+	CHECK_INT(marcel_current_vp(), 0);
+	CHECK_INT(marcel_end(), 0);
+	CHECK_PTR(marcel_self(), me);
+	CHECK_INT(marcel_current_vp(), -1);
+}
+
+/* --- fork --- */
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+/* What holds in a child: a number that says which did not, or 0. */
+static int look_in_child(marcel_t parent_self)
+{
+	marcel_mutex_t m = MARCEL_MUTEX_INITIALIZER;
+	marcel_sem_t s;
+	marcel_t t;
+
+	if (marcel_is_running() || marcel_nvp() != 0)
+		return 1;
+	if (marcel_current_vp() != -1 || marcel_self() != parent_self)
+		return 2;
+	if (marcel_create(&t, NULL, nothing, NULL) != EPERM)
+		return 3;
+	if (marcel_init(NULL) != -EPERM)
+		return 4;
+	if (marcel_end() != -EINVAL)
+		return 5;
+	if (marcel_yield() != 0)
+		return 6;
+	if (marcel_mutex_lock(&m) != 0 || marcel_mutex_unlock(&m) != 0)
+		return 7;
+	if (marcel_sem_init(&s, 0, 0) != 0 || marcel_sem_post(&s) != 0 ||
+	    marcel_sem_wait(&s) != 0)
+		return 8;
+	return 0;
+}
+
+static void wait_for(pid_t pid, int code)
+{
+	int status;
+
+	CHECK(pid > 0);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status));
+	CHECK_INT(WEXITSTATUS(status), code);
+}
+
+static void *fork_and_look(void *arg)
+{
+	marcel_t me = marcel_self();
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(look_in_child(me));
+	wait_for(pid, 0);
+	return arg;
+}
+
+TEST_VPS(a_forked_child_has_no_runtime)
+{
+	marcel_t t[8];
+
+	fork_and_look(NULL);
+	for (int i = 0; i < 8; i++)
+		CHECK_INT(marcel_create(&t[i], NULL, fork_and_look, NULL), 0);
+	for (int i = 0; i < 8; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+}
+
+/* The child's only thread ends: then the process has. */
+static void *fork_and_return(void *arg)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		return NULL;
+	wait_for(pid, 0);
+	return arg;
+}
+
+static void *fork_and_exit(void *arg)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		exit(7);
+	wait_for(pid, 7);
+	return arg;
+}
+
+TEST_VPS(a_forked_child_ends_properly)
+{
+	marcel_t t;
+
+	CHECK_INT(marcel_create(&t, NULL, fork_and_return, NULL), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK_INT(marcel_create(&t, NULL, fork_and_exit, NULL), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	fork_and_exit(NULL);
+}
+
+static ATOMIC(int) finished;
+
+static void *fork_outside(void *arg)
+{
+	fork_and_look(NULL);
+	fetch_add_release(&finished, 1);
+	return arg;
+}
+
+TEST_VPS(a_foreign_thread_may_fork)
+{
+	pthread_t p;
+
+	store_relaxed(&finished, 0);
+	CHECK_INT(pthread_create(&p, NULL, fork_outside, NULL), 0);
+	while (!load_acquire(&finished))
+		marcel_yield();
+	CHECK_INT(pthread_join(p, NULL), 0);
+}
+
+/* A child that was forked before the runtime started is a process as any. */
+TEST(a_child_of_before_may_start_the_runtime)
+{
+	struct marcel_config config = { .nvp = 2 };
+	pid_t pid = fork();
+	marcel_t t;
+
+	if (pid == 0)
+		_exit(marcel_init(&config) != 0 ||
+		      marcel_create(&t, NULL, nothing, NULL) != 0 ||
+		      marcel_join(t, NULL) != 0 || marcel_end() != 0);
+	wait_for(pid, 0);
+}
+
+/* --- the end of main --- */
+
+static void *count_later(void *arg)
+{
+	for (int i = 0; i < 100; i++)
+		marcel_yield();
+	fetch_add_relaxed(&finished, 1);
+	return arg;
+}
+
+TEST(main_may_end_before_the_others)
+{
+	struct marcel_config config = { .nvp = 2 };
+	int fds[2];
+	pid_t pid;
+	char c;
+
+	CHECK_INT(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		marcel_t t;
+
+		close(fds[0]);
+		if (marcel_init(&config) != 0)
+			_exit(1);
+		for (int i = 0; i < 20; i++)
+			if (marcel_create(&t, NULL, count_later, NULL) != 0)
+				_exit(1);
+		marcel_exit(NULL);
+	}
+	close(fds[1]);
+	CHECK_INT(read(fds[0], &c, 1), 0);
+	close(fds[0]);
+	wait_for(pid, 0);
+}
