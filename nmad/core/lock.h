@@ -38,7 +38,7 @@ static inline bool nm_core_enter(struct nm_core_lock *l)
 {
 	uint32_t held = load_seq(&l->held); /* order(core), the pusher's look */
 
-	return held == 0 && cas_seq(&l->held, &held, 1); /* order(core) */
+	return held == 0 && cas_acquire(&l->held, &held, 1); /* order(core) */
 }
 
 /*
@@ -69,7 +69,7 @@ static inline void nm_core_ask(struct nm_core_lock *l)
 /* The holder, before he looks at the turns. */
 static inline void nm_core_heed(struct nm_core_lock *l)
 {
-	if (load_acquire(&l->again) != 0) /* order(core): the turn's end */
+	if (load_relaxed(&l->again) != 0) /* the turn's own order does */
 		store_relaxed(&l->again, 0);
 }
 
@@ -93,7 +93,8 @@ static inline bool nm_rail_enter(struct nm_rail_lock *l)
 {
 	uint32_t owned = load_seq(&l->owned); /* order(rail), pusher's look */
 
-	return owned == 0 && cas_seq(&l->owned, &owned, 1); /* order(rail) */
+	return owned == 0 &&
+	       cas_acquire(&l->owned, &owned, 1); /* order(rail) */
 }
 
 /* True: a post was left meanwhile; the caller must try to enter again. */

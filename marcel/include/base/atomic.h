@@ -91,6 +91,7 @@
 #define fetch_add_seq(a, v)     base_add_(a, v, memory_order_seq_cst)
 
 #define fetch_sub_relaxed(a, v) base_sub_(a, v, memory_order_relaxed)
+#define fetch_sub_acquire(a, v) base_sub_(a, v, memory_order_acquire)
 #define fetch_sub_release(a, v) base_sub_(a, v, memory_order_release)
 #define fetch_sub_acq_rel(a, v) base_sub_(a, v, memory_order_acq_rel)
 #define fetch_sub_seq(a, v)     base_sub_(a, v, memory_order_seq_cst)
