@@ -1,0 +1,199 @@
+/*
+ * nmad's core: who finds the core, a rail or a link's turn taken leaves his
+ * request there and goes; it is carried out all the same. Two threads submit
+ * at once; the network takes packets at once, or later when it is polled.
+ *
+ * covers: core, rail, hungry, mpsc
+ */
+#include "explore.h"
+
+#include "../../nmad/core/progress.c"
+#include "../../nmad/core/rail.c"
+#include "../../nmad/core/out.c"
+
+enum { REQS = 3 };
+
+static struct nm_core core;
+static struct nm_gate gate;
+static struct nm_rail rail;
+static struct nm_link link;
+static struct nm_pkt pkt;
+static struct nm_req reqs[REQS];
+static int nsent;    /* the rail's owner's */
+static bool posting; /* the network keeps packets until it is polled */
+
+/* --- what surrounds the real sources --- */
+
+void nm_submit_take(struct nm_pass *pass, struct nm_req *req)
+{
+	nm_out_send(pass, req);
+}
+
+/* The request is the user's again: who still touches it errs. */
+void piom_cond_signal(piom_cond_t *c)
+{
+	struct nm_req *req = container_of(c, struct nm_req, done);
+
+	explore_gone(req, sizeof(*req));
+}
+
+static int pack(struct nm_link *l, struct nm_pkt *p)
+{
+	struct base_link *n = base_list_take_front(&l->gate->out);
+
+	if (n == NULL)
+		return 0;
+	nm_chain_append(&p->reqs,
+			&container_of(n, struct nm_req, send.on)->node);
+	return 1;
+}
+
+static int post_send(struct nm_link *l, struct nm_pkt *p)
+{
+	nsent++;
+	return posting ? NM_POSTED : NM_SENT;
+}
+
+static bool poll_driver(struct nm_rail *r, int budget)
+{
+	if (!pkt.with_driver)
+		return false;
+	nm_rail_sent(r, &pkt);
+	return true;
+}
+
+bool nm_req_part(struct nm_req *req)
+{
+	return true;
+}
+
+void nm_pkt_seal(struct nm_pkt *p, uint32_t credit)
+{
+}
+
+bool nm_pkt_fits(const struct nm_pkt *p, size_t header, size_t payload)
+{
+	return true;
+}
+
+void nm_pkt_put(struct nm_pkt *p, const struct nm_wire_chunk *c,
+		const struct nm_data *data)
+{
+}
+
+#define UNREACHED(type, name, ...)                                             \
+	type name(__VA_ARGS__)                                                 \
+	{                                                                      \
+		explore_fail("%s is not part of this scenario", #name);        \
+	}
+
+UNREACHED(void, marcel_event_set, marcel_event_t *e)
+UNREACHED(void, nm_data_copy_in, const struct nm_data *d, size_t offset,
+	  const void *from, size_t bytes)
+UNREACHED(void, nm_in_event, struct nm_pass *pass, struct nm_event *e)
+UNREACHED(void, nm_in_resume, struct nm_pass *pass)
+UNREACHED(int, nm_match_reserve, struct nm_match *m, size_t n)
+UNREACHED(void, nm_msg_free, struct nm_core *c, struct nm_msg *msg)
+UNREACHED(void, nm_submit_resume, struct nm_pass *pass)
+UNREACHED(void, piom_ltask_kick, struct piom_ltask *t)
+
+static const struct nm_driver driver = {
+	.name = "paper",
+	.max_small = 1024,
+	.post_send = post_send,
+	.poll = poll_driver,
+};
+static const struct nm_strategy strategy = { .name = "paper", .pack = pack };
+
+/* --- one process, one peer, one rail --- */
+
+static void set_up(void)
+{
+	nm_core_lock_init(&core.lock);
+	base_mpsc_init(&core.freed);
+	core.config.strategy = &strategy;
+	core.match.entries.nfree = 1 << 20; /* memory enough */
+	base_list_init(&core.active);
+	core.polled[0] = &rail;
+	core.npolled = 1;
+	gate.core = &core;
+	gate.links[0] = &link;
+	gate.nlinks = 1;
+	base_list_init(&gate.answers);
+	base_list_init(&gate.out);
+	base_link_init(&gate.active);
+	core.config.window = 1 << 20;
+	rail.driver = &driver;
+	rail.core = &core;
+	nm_rail_lock_init(&rail.lock);
+	nm_chain_init(&rail.stuck);
+	link.gate = &gate;
+	link.rail = &rail;
+	link.pkt = &pkt;
+	base_list_init(&link.xfers);
+	pkt.link = &link;
+	for (int i = 0; i < REQS; i++) {
+		reqs[i].gate = &gate;
+		explore_name(&reqs[i], sizeof(reqs[i]), "request %d", i);
+	}
+	explore_name(&core.lock.held, 4, "core held");
+	explore_name(&core.lock.submit, 8, "submissions");
+	explore_name(&core.lock.again, 4, "core again");
+	explore_name(&core.hunger, sizeof(core.hunger), "hungry");
+	explore_name(&rail.lock.owned, 4, "rail owned");
+	explore_name(&rail.lock.posts, 8, "rail posts");
+	explore_name(&link.turn, sizeof(link.turn), "turn");
+	explore_name(&pkt, sizeof(pkt), "packet");
+	explore_name(&gate, sizeof(gate), "gate");
+}
+
+static void submit(void *arg)
+{
+	nm_core_submit(&core, &reqs[(int)(intptr_t)arg]);
+}
+
+static void poll_once(void *arg)
+{
+	nm_core_progress(&core);
+}
+
+/* Nothing is left anywhere, and nobody is inside. */
+static void nothing_left(int sent)
+{
+	explore_check(nsent == sent);
+	explore_check(base_list_is_empty(&gate.out));
+	explore_check(load_relaxed(&core.lock.held) == 0);
+	explore_check(load_relaxed(&rail.lock.owned) == 0);
+	explore_check(base_mpsc_is_empty(&core.lock.submit));
+	explore_check(base_mpsc_is_empty(&rail.lock.posts));
+}
+
+static void two_sent(void)
+{
+	nothing_left(2);
+	explore_check(load_relaxed(&link.turn.busy) == 0);
+}
+
+static void two_posted(void)
+{
+	nothing_left(2);
+	explore_check(pkt.with_driver);
+}
+
+EXPLORE(who_finds_it_busy_may_go_away)
+{
+	set_up();
+	explore_spawn("one", submit, (void *)0);
+	explore_spawn("two", submit, (void *)1);
+	explore_finish(two_sent);
+}
+
+EXPLORE(the_end_of_a_turn_is_heard_of)
+{
+	set_up();
+	posting = true;
+	nm_core_submit(&core, &reqs[0]);
+	explore_spawn("sender", submit, (void *)1);
+	explore_spawn("poller", poll_once, NULL);
+	explore_finish(two_posted);
+}
