@@ -34,7 +34,7 @@ enum nm_send_flags {
 
 /* Opaque; the caller's, and must stay where it is until it is complete. */
 struct nm_sr_request {
-	uint64_t nm_words[40];
+	uint64_t nm_words[22];
 };
 
 /* What became of a completed receive, or of a probed message. */
