@@ -67,14 +67,16 @@ static bool doze(struct marcel_vp *vp)
 	return marcel_idle_sleep(&vp->sleeper);
 }
 
-/* Between two looks; `tries` since there was last something to do. */
-static void pause_search(unsigned tries)
+/* Between two looks. While hooks poll, each look may bring a message. */
+static void pause_search(enum marcel_hook_answer answer)
 {
+	int spins = answer == MARCEL_HOOK_PENDING ? 1 : SPINS_PER_LOOK;
+
 	if (marcel_sched.oversubscribed) {
 		sched_yield();
 		return;
 	}
-	for (int i = 0; i < SPINS_PER_LOOK; i++)
+	for (int i = 0; i < spins; i++)
 		cpu_relax();
 }
 
@@ -104,7 +106,7 @@ static struct marcel_thread *search_on(struct marcel_vp *vp)
 		if (marcel_sched.oversubscribed
 			    ? tries <= OVERSUBSCRIBED_YIELDS
 			    : os_now_ns() - since < marcel_sched.spin_ns) {
-			pause_search(tries);
+			pause_search(answer);
 		} else if (answer == MARCEL_HOOK_PENDING) {
 			sched_yield();
 		} else {
