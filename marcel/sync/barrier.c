@@ -71,30 +71,59 @@ BASE_PUBLIC int marcel_barrier_destroy(marcel_barrier_t *barrier)
 	return load_relaxed(&b->word) != 0 ? EBUSY : 0;
 }
 
+/* The caller is the last: take all who wait, and let them go. */
+static void complete(struct barrier *b)
+{
+	/* order(barrier): the records, what all of them did */
+	marcel_waitq_wake(top(xchg_acquire(&b->word, 0)));
+}
+
+/* One that comes: in the frame of who waits. */
+struct arrival {
+	struct marcel_waiter waiter;
+	struct barrier *b;
+	uint64_t count;
+};
+
+/*
+ * The context is saved: publish. If all others have come meanwhile, this one
+ * is the last after all, and goes on at once.
+ */
+static void arrive_after(void *arg)
+{
+	struct arrival *a = arg;
+	uint64_t w = load_relaxed(&a->b->word);
+
+	while ((w & COUNT_MASK) + 1 < a->count) {
+		a->waiter.next = top(w);
+		/* order(barrier): the record; what was done before */
+		if (cas_weak_release(&a->b->word, &w,
+				     pack(&a->waiter, (w & COUNT_MASK) + 1)))
+			return;
+	}
+	complete(a->b);
+	a->waiter.granted = true;
+	marcel_wake(a->waiter.thread);
+}
+
 BASE_PUBLIC int marcel_barrier_wait(marcel_barrier_t *barrier)
 {
 	struct barrier *b = (struct barrier *)barrier;
-	uint64_t w = load_relaxed(&b->word), count = b->count;
-	struct marcel_waiter me;
+	struct arrival a;
 
-	if (unlikely(count == 0))
+	if (unlikely(b->count == 0))
 		return EINVAL;
-	me.thread = marcel_thread_self();
-	while ((w & COUNT_MASK) + 1 < count) {
-		me.next = top(w);
-		/* order(barrier): the record; what was done before */
-		if (cas_weak_release(&b->word, &w,
-				     pack(&me, (w & COUNT_MASK) + 1))) {
-			marcel_thread_waits(me.thread, "barrier");
-			marcel_park(NULL, NULL);
-			return 0;
-		}
+	/* No one can come between the last and the next round: all are here. */
+	if ((load_relaxed(&b->word) & COUNT_MASK) + 1 == b->count) {
+		if (b->count > 1)
+			complete(b);
+		return MARCEL_BARRIER_SERIAL_THREAD;
 	}
-	/*
-	 * No one can come before the word is 0 again: count are here.
-	 * order(barrier): the records, what all of them did
-	 */
-	if (count > 1)
-		marcel_waitq_wake(top(xchg_acquire(&b->word, 0)));
-	return MARCEL_BARRIER_SERIAL_THREAD;
+	a.b = b;
+	a.count = b->count;
+	a.waiter.granted = false;
+	a.waiter.thread = marcel_thread_self();
+	marcel_thread_waits(a.waiter.thread, "barrier");
+	marcel_park(arrive_after, &a);
+	return a.waiter.granted ? MARCEL_BARRIER_SERIAL_THREAD : 0;
 }

@@ -91,17 +91,31 @@ static bool attach(struct event *e, uintptr_t who)
 	return false;
 }
 
+/* One who waits for one event: in its frame. */
+struct waiting {
+	struct event *e;
+	struct marcel_thread *thread;
+};
+
+/* The context is saved: publish, or go on at once if it was set meanwhile. */
+static void wait_after(void *arg)
+{
+	struct waiting *w = arg;
+	struct marcel_thread *t = w->thread;
+
+	if (!attach(w->e, (uintptr_t)t))
+		marcel_wake(t);
+}
+
 BASE_PUBLIC void marcel_event_wait(marcel_event_t *e)
 {
-	struct marcel_thread *self;
+	struct waiting w = { .e = (struct event *)e };
 
 	if (marcel_event_test(e))
 		return;
-	self = marcel_thread_self();
-	if (!attach((struct event *)e, (uintptr_t)self))
-		return;
-	marcel_thread_waits(self, "event");
-	marcel_park(NULL, NULL);
+	w.thread = marcel_thread_self();
+	marcel_thread_waits(w.thread, "event");
+	marcel_park(wait_after, &w);
 	base_check(marcel_event_test(e));
 }
 
