@@ -76,7 +76,7 @@ BASE_PUBLIC int marcel_cond_signal(marcel_cond_t *cond)
 	marcel_guard_unlock(&c->guard,
 			    marcel_waitq_is_empty(&c->queue) ? 0 : QUEUED);
 	if (w != NULL)
-		marcel_mutex_requeue(w->mutex, w);
+		marcel_mutex_requeue(w->mutex, w, marcel_thread_self());
 	return 0;
 }
 
@@ -92,7 +92,7 @@ BASE_PUBLIC int marcel_cond_broadcast(marcel_cond_t *cond)
 	marcel_guard_unlock(&c->guard, 0);
 	for (; w != NULL; w = next) {
 		next = w->next;
-		marcel_mutex_requeue(w->mutex, w);
+		marcel_mutex_requeue(w->mutex, w, marcel_thread_self());
 	}
 	return 0;
 }

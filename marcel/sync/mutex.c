@@ -20,6 +20,11 @@
  * was vain several times, it sets FAIR: then unlock hands over until the queue
  * is empty. So nobody starves.
  *
+ * Waiters of a condition that the holder itself signals are its heirs: a queue
+ * of its own, which needs no guard. If it then waits for a condition in turn,
+ * the first heir gets the mutex with no atomic operation at all, unless others
+ * have queued before; else, at the unlock, the heirs join the queue.
+ *
  * Invariant: QUEUED and not LOCKED implies CHOSEN; hence somebody comes who
  * will unlock and see the queue. FAIR implies LOCKED, QUEUED and not CHOSEN.
  *
@@ -216,6 +221,10 @@ static void unlock_queue(struct marcel_mutex *m, bool parks)
 	struct marcel_waiter *first;
 	struct marcel_thread *t;
 
+	if (!marcel_waitq_is_empty(&m->heirs)) {
+		marcel_waitq_append(&m->queue, &m->heirs);
+		w |= QUEUED;
+	}
 	if (!(w & QUEUED) || w & CHOSEN) {
 		marcel_guard_unlock(&m->guard, w & ~LOCKED);
 		return;
@@ -235,12 +244,30 @@ static void unlock_queue(struct marcel_mutex *m, bool parks)
 	marcel_wake(t);
 }
 
+/* The word stays as it is: only the owner changes. */
+static void give_to_heir(struct marcel_mutex *m)
+{
+	struct marcel_waiter *heir = marcel_waitq_take(&m->heirs);
+	struct marcel_thread *t = heir->thread;
+
+	heir->granted = true;
+	note_owner(m, t, NULL);
+	marcel_wake(t);
+}
+
 /* LOCKED is set, and all that the kind asks for has been seen to. */
 static void release(struct marcel_mutex *m, bool parks)
 {
 	uint32_t w = load_relaxed(&m->guard.word);
+	bool heirs = !marcel_waitq_is_empty(&m->heirs);
 
-	while (!(w & MARCEL_GUARDED) && (!(w & QUEUED) || w & CHOSEN))
+	if (heirs && parks && !(w & QUEUED) &&
+	    !marcel_thread_has(marcel_waitq_first(&m->heirs)->thread,
+			       MARCEL_F_FOREIGN)) {
+		give_to_heir(m);
+		return;
+	}
+	while (!heirs && !(w & MARCEL_GUARDED) && (!(w & QUEUED) || w & CHOSEN))
 		/* order(mutex): the section */
 		if (cas_weak_release(&m->guard.word, &w, w & ~LOCKED))
 			return;
@@ -272,8 +299,12 @@ static BASE_NOINLINE int unlock_slow(struct marcel_mutex *m)
 BASE_PUBLIC int marcel_mutex_unlock(marcel_mutex_t *mutex)
 {
 	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
-	uint32_t held = LOCKED;
+	uint32_t held = load_relaxed(&m->guard.word);
 
+	/* Of another kind, or with waiters, the word has more bits. */
+	if (unlikely(held != LOCKED || !marcel_waitq_is_empty(&m->heirs)))
+		return unlock_slow(m);
+	store_relaxed(&m->owner, NULL);
 	/* order(mutex): the section */
 	if (likely(cas_release(&m->guard.word, &held, 0)))
 		return 0;
@@ -304,11 +335,17 @@ void marcel_mutex_relock(struct marcel_mutex *m, struct marcel_waiter *me,
 	m->count = count;
 }
 
-void marcel_mutex_requeue(struct marcel_mutex *m, struct marcel_waiter *w)
+void marcel_mutex_requeue(struct marcel_mutex *m, struct marcel_waiter *w,
+			  struct marcel_thread *self)
 {
 	struct marcel_thread *t = w->thread;
-	uint32_t word = marcel_guard_lock(&m->guard);
+	uint32_t word;
 
+	if (load_relaxed(&m->owner) == self) {
+		marcel_waitq_push(&m->heirs, w);
+		return;
+	}
+	word = marcel_guard_lock(&m->guard);
 	if (word & (LOCKED | CHOSEN)) {
 		marcel_waitq_push(&m->queue, w);
 		marcel_guard_unlock(&m->guard, word | QUEUED);

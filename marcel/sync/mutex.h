@@ -16,11 +16,12 @@ struct marcel_mutex {
 	/* h: the holder    l: guard    a: atomic, pair named */
 	struct marcel_guard guard; /* a: see mutex.c; order(mutex) */
 	uint32_t count;            /* h: locks beyond the first; recursive */
-	/* a: relaxed. Exact for who asks "is it me" of a recursive or
-	 * errorcheck mutex, else a hint, and where it locked: does it run? */
+	/* a: relaxed. Exact for who asks "is it me", else a hint, and where
+	 * it locked: does it run? */
 	ATOMIC(struct marcel_thread *) owner;
 	ATOMIC(int) vp; /* -1: foreign, or given to it while it waits */
 	struct marcel_waitq queue; /* l: */
+	struct marcel_waitq heirs; /* h: signalled while the holder held it */
 } BASE_MAY_ALIAS;
 
 _Static_assert(sizeof(struct marcel_mutex) <= sizeof(marcel_mutex_t),
@@ -40,10 +41,11 @@ void marcel_mutex_relock(struct marcel_mutex *m, struct marcel_waiter *me,
 
 /*
  * Let a condition's waiter go on to the mutex: queue it there if the mutex is
- * held or about to be, else wake it. The last access to the mutex lets the
- * waiter proceed.
+ * held (by self: among its heirs) or about to be, else wake it. The last access
+ * to the mutex lets the waiter proceed.
  */
-void marcel_mutex_requeue(struct marcel_mutex *m, struct marcel_waiter *w);
+void marcel_mutex_requeue(struct marcel_mutex *m, struct marcel_waiter *w,
+			  struct marcel_thread *self);
 
 /* 0, or EPERM: an errorcheck or recursive mutex that self does not hold. */
 int marcel_mutex_check_held(struct marcel_mutex *m, struct marcel_thread *self);

@@ -115,6 +115,25 @@ marcel_waitq_take_all(struct marcel_waitq *q)
 	return first;
 }
 
+/* Move all of `from` behind those in q. */
+static inline void marcel_waitq_append(struct marcel_waitq *q,
+				       struct marcel_waitq *from)
+{
+	struct marcel_waiter *first, *last = from->last;
+
+	if (last == NULL)
+		return;
+	from->last = NULL;
+	if (q->last != NULL) {
+		first = last->next;
+		last->next = q->last->next;
+		last->next->prev = last;
+		q->last->next = first;
+		first->prev = q->last;
+	}
+	q->last = last;
+}
+
 /* Wake the threads of a chain. No guard is held; the records are gone after. */
 void marcel_waitq_wake(struct marcel_waiter *chain);
 

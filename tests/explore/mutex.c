@@ -83,14 +83,22 @@ static void leave(void *arg)
 	marcel_mutex_unlock(&mutex);
 }
 
+/* Finds it locked at first, as an execution of lock() would. */
+static void wait_and_lock(void *arg)
+{
+	lock_slow((struct marcel_mutex *)&mutex, marcel_thread_self());
+	section();
+	marcel_mutex_unlock(&mutex);
+}
+
 EXPLORE(one_at_a_time_and_all_get_it)
 {
 	names();
 	users = 3;
 	marcel_mutex_lock(&mutex);
 	explore_spawn("holder", leave, NULL);
-	explore_spawn("one", lock, NULL);
-	explore_spawn("two", lock, NULL);
+	explore_spawn("one", wait_and_lock, NULL);
+	explore_spawn("two", wait_and_lock, NULL);
 	explore_finish(all_have_entered);
 }
 

@@ -52,6 +52,22 @@ TEST(any_waiter_can_leave)
 	}
 }
 
+TEST(a_queue_joins_behind_another)
+{
+	for (int before = 0; before <= N; before++) {
+		struct marcel_waitq q = { 0 }, from = { 0 };
+		struct marcel_waiter w[N];
+
+		for (int i = 0; i < N; i++)
+			marcel_waitq_push(i < before ? &q : &from, &w[i]);
+		marcel_waitq_append(&q, &from);
+		CHECK(marcel_waitq_is_empty(&from));
+		CHECK_INT(marcel_waitq_check(&q), N);
+		for (int i = 0; i < N; i++)
+			CHECK_PTR(marcel_waitq_take(&q), &w[i]);
+	}
+}
+
 TEST(all_are_taken_in_order_as_a_chain)
 {
 	struct marcel_waitq q = { 0 };
