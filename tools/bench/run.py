@@ -63,8 +63,8 @@ class Mpi:
 
 def find_mpis(build, wanted):
     tools = os.path.join(build, "tools")
-    mpis = [Mpi("ours", os.path.join(tools, "mpicc"),
-                [os.path.join(tools, "mpirun")],
+    mpis = [Mpi("ours", os.path.join(tools, "wrap", "mpicc"),
+                [os.path.join(tools, "launch", "mpirun")],
                 {"shm": ([], {"NMAD_DRIVER": "shm"}),
                  "tcp": ([], {"NMAD_DRIVER": "tcp"})})]
     if shutil.which("mpicc.mpich") and "mpich" in wanted:
@@ -123,7 +123,7 @@ def native(build, what):
 def heat(build, rounds):
     program = os.path.join(build, "examples", "heat")
     picture = os.path.join(ROOT, "examples", "pictures", "island.pgm")
-    mpirun = os.path.join(build, "tools", "mpirun")
+    mpirun = os.path.join(build, "tools", "launch", "mpirun")
     kinds = {"1,024 threads": ["--tiles", "32x32"], "2 threads": ["--single"]}
     print("\nheat on 2 processes, seconds of the whole job", flush=True)
     times = {k: [] for k in kinds}
