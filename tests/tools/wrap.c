@@ -38,10 +38,10 @@ TEST(show_parts)
 	struct run r = run(NULL, "exec '%s' -showme:compile", MPICC);
 
 	CHECK(strncmp(r.out, "-I", 2) == 0);
-	CHECK(strstr(r.out, "-l") == NULL);
+	CHECK(strstr(r.out, " -l") == NULL);
 	r = run(NULL, "exec '%s' --showme:link", MPICC);
 	CHECK(strncmp(r.out, "-L", 2) == 0);
-	CHECK(strstr(r.out, "-I") == NULL);
+	CHECK(strstr(r.out, " -I") == NULL);
 	CHECK(has(r.out, " -lmpi_abi\n"));
 	r = run(NULL, "exec '%s' -showme:libs", MPICC);
 	CHECK_STR(r.out, "mpi_abi\n");
@@ -67,7 +67,7 @@ TEST(libraries_are_named_only_for_a_link)
 		struct run r = run(NULL, ECHO " '%s' %s", MPICC, without[i]);
 
 		CHECK(has(r.out, "-I/"));
-		CHECK(strstr(r.out, "-lmpi") == NULL);
+		CHECK(strstr(r.out, " -lmpi") == NULL);
 		CHECK(strstr(r.out, "-rpath") == NULL);
 	}
 	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
