@@ -6,7 +6,10 @@
 #include "../../check.h"
 
 #include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <nmad/nmad.h>
 
@@ -565,4 +568,59 @@ TEST(messages_that_came_before_the_death_can_be_received)
 	recv_into(0, peer, 1, NM_TAG_EXACT);
 	CHECK_INT(error_of(0), 0);
 	CHECK_STR(text[0], "last words");
+}
+
+/* --- what progress costs, and what a person sees --- */
+
+TEST(progress_takes_nothing_from_malloc)
+{
+	size_t before, after;
+
+	for (int round = 0; round < 2; round++) {
+		nsent = ngiven = ndelivered = nreleased = 0;
+		before = mallinfo2().uordblks;
+		for (uint32_t i = 0; i < 8; i++)
+			give_eager(i, i + 16 * (uint32_t)round, "unexpected");
+		for (uint32_t i = 0; i < 8; i++)
+			give_eager(i, i + 8 + 16 * (uint32_t)round, "expected");
+		for (int i = 0; i < 8; i++)
+			recv_into(i, peer, (uint32_t)i, NM_TAG_EXACT);
+		progress();
+		for (int i = 0; i < 8; i++)
+			CHECK_INT(error_of(i), 0);
+		for (int i = 0; i < 8; i++)
+			recv_into(i, peer, (uint32_t)i, NM_TAG_EXACT);
+		for (int i = 0; i < 8; i++)
+			CHECK_STR(text[i], "expected");
+		send_bytes(8 + 2 * round, 1, 900, 0);
+		send_bytes(9 + 2 * round, 1, 9, NM_SEND_SYNC);
+		after = mallinfo2().uordblks;
+		CHECK_INT(after, before);
+	}
+	dead = true;
+	progress();
+}
+
+TEST(a_dump_shows_gates_and_what_waits_for_them)
+{
+	int saved = dup(STDERR_FILENO), ends[2];
+	static char seen[4096];
+	ssize_t n;
+
+	send_bytes(0, 77, 5, NM_SEND_SYNC);
+	CHECK_INT(pipe(ends), 0);
+	CHECK(dup2(ends[1], STDERR_FILENO) >= 0);
+	nm_core_dump(&core);
+	CHECK(dup2(saved, STDERR_FILENO) >= 0);
+	n = read(ends[0], seen, sizeof(seen) - 1);
+	close(ends[0]);
+	close(ends[1]);
+	close(saved);
+	CHECK(n > 0);
+	CHECK(strstr(seen, "rank 0 of 2") != NULL);
+	CHECK(strstr(seen, "mock") != NULL);
+	CHECK(strstr(seen, "to rank 1, tag 77, 5 bytes: waits to be matched") !=
+	      NULL);
+	dead = true;
+	progress();
 }
