@@ -484,7 +484,7 @@ static void hand_failed(struct tcp *tcp, struct tcp_hand *h, int error,
 	} else {
 		if (why != NULL)
 			complain(tcp, why);
-		else if (h->have > 0 || h->state == TCP_CALL)
+		else if (h->have > 0) /* else: of two calls the one too many */
 			complain(tcp, "went away in the middle of its hello");
 		nm_tcp_hand_drop(tcp, h);
 	}
