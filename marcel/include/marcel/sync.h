@@ -78,7 +78,11 @@ int marcel_mutex_lock(marcel_mutex_t *m);
 int marcel_mutex_trylock(marcel_mutex_t *m);
 int marcel_mutex_unlock(marcel_mutex_t *m);
 
-/* attr must be NULL: no attribute of POSIX is offered (EINVAL otherwise). */
+/*
+ * attr must be NULL: no attribute of POSIX is offered (EINVAL otherwise). wait
+ * without the mutex is EPERM; it frees a recursive mutex however often that was
+ * locked, and locks it as often again. destroy with waiters is EBUSY.
+ */
 int marcel_cond_init(marcel_cond_t *c, const void *attr);
 int marcel_cond_destroy(marcel_cond_t *c);
 int marcel_cond_wait(marcel_cond_t *c, marcel_mutex_t *m);
@@ -96,7 +100,11 @@ int marcel_sem_trywait(marcel_sem_t *s);
 int marcel_sem_post(marcel_sem_t *s);
 int marcel_sem_getvalue(marcel_sem_t *s, int *out);
 
-/* attr must be NULL. A waiting writer keeps new readers out. */
+/*
+ * attr must be NULL. A waiting writer keeps new readers out; threads get their
+ * turn in the order in which they came. EDEADLK: the caller is its writer;
+ * EPERM: unlock of what the caller cannot hold.
+ */
 int marcel_rwlock_init(marcel_rwlock_t *l, const void *attr);
 int marcel_rwlock_destroy(marcel_rwlock_t *l);
 int marcel_rwlock_rdlock(marcel_rwlock_t *l);
@@ -105,7 +113,10 @@ int marcel_rwlock_wrlock(marcel_rwlock_t *l);
 int marcel_rwlock_trywrlock(marcel_rwlock_t *l);
 int marcel_rwlock_unlock(marcel_rwlock_t *l);
 
-/* attr must be NULL; count 0 is EINVAL. One waiter a round gets SERIAL. */
+/*
+ * attr must be NULL; count 0 is EINVAL, more than 1,048,576 EAGAIN. One waiter
+ * a round gets SERIAL, and may destroy it at once.
+ */
 int marcel_barrier_init(marcel_barrier_t *b, const void *attr, unsigned count);
 int marcel_barrier_destroy(marcel_barrier_t *b);
 int marcel_barrier_wait(marcel_barrier_t *b);

@@ -65,7 +65,7 @@ void marcel_event_wait(marcel_event_t *e);
 /*
  * Block until at least one of n events is set and return the lowest index of
  * one that is. Null pointers are passed over; at least one must not be null.
- * The caller is the only waiter of each.
+ * The caller is the only waiter of each, and no event is named twice.
  */
 size_t marcel_event_wait_any(marcel_event_t *const events[], size_t n);
 
