@@ -48,8 +48,8 @@
 #define KIND       (RECURSIVE | ERRORCHECK)
 
 enum {
-	SPINS = 40,     /* looks at a mutex whose holder runs elsewhere */
-	PAUSE_MAX = 32, /* between two looks, in cpu_relax() */
+	SPINS = 20,     /* looks at a mutex whose holder runs elsewhere */
+	PAUSE_MAX = 8,  /* between two looks, in cpu_relax() */
 	TRIES_FAIR = 4, /* vain ones, then FAIR */
 	COUNT_MAX = INT32_MAX
 };
