@@ -1,10 +1,10 @@
 /*
  * The context switch: what a thread is while it does not run.
  *
- * A context is a stack pointer. Everything else (callee-saved registers, the
- * floating-point control words, the address to go on at) lies on the stack it
- * points to, in a frame that each ctx.S draws at its top. Implemented by
- * x86_64/ctx.S, aarch64/ctx.S and, slow but portable, generic/ctx.c.
+ * A context is a pointer to a frame on its stack. Everything else (registers,
+ * the floating-point control words, the address to go on at) lies there, as
+ * each implementation draws it: x86_64/ctx.h and .S, aarch64/ctx.S and, slow
+ * but portable, generic/ctx.c.
  */
 #ifndef MARCEL_ARCH_CTX_H
 #define MARCEL_ARCH_CTX_H
@@ -26,7 +26,11 @@ void marcel_ctx_make(struct marcel_ctx *ctx, void *top, void (*entry)(void *));
  * *from may be entered by another kernel thread as soon as that one knows it,
  * so the caller tells nobody before it has left: see sched/switch.h.
  */
+#if defined __x86_64__ && !defined MARCEL_CTX_UCONTEXT
+#include "x86_64/ctx.h"
+#else
 void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
 			void *value);
+#endif
 
 #endif
