@@ -15,6 +15,27 @@ void marcel_runq_push(struct marcel_thread *t);
 /* The owner: as above, but behind the others that are ready here. */
 void marcel_runq_push_behind(struct marcel_vp *vp, struct marcel_thread *t);
 
+/*
+ * The owner, with one VP: if only the fifo has anything, take its oldest and
+ * put t behind the others, else NULL. Nobody else looks into the fifo, so t
+ * may be there before its context is saved.
+ */
+static inline struct marcel_thread *
+marcel_runq_rotate_sole(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	struct marcel_thread *next;
+
+	if (vp->fair_countdown <= 1 || vp->next != NULL || t->home >= 0 ||
+	    !base_list_is_empty(&vp->bound))
+		return NULL;
+	next = marcel_deque_take_oldest_sole(&vp->fifo);
+	if (next == NULL)
+		return NULL;
+	marcel_deque_push_sole(&vp->fifo, t); /* there is room for one */
+	vp->fair_countdown--;
+	return next;
+}
+
 /* The owner: next thread of its own queues and those above; NULL: none. */
 struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp);
 

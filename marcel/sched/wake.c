@@ -139,12 +139,18 @@ BASE_PUBLIC int marcel_yield(void)
 	t = load_relaxed(&vp->current);
 	marcel_hook_switch(vp);
 	marcel_san_enter();
+	if (likely(vp->sole) &&
+	    likely((next = marcel_runq_rotate_sole(vp, t)) != NULL)) {
+		marcel_switch(vp, t, next);
+		goto yielded;
+	}
 	next = marcel_switch_next(vp);
 	if (next != &vp->idle) {
 		vp->after = yield_after;
 		vp->after_arg = t;
 		marcel_switch(vp, t, next);
 	}
+yielded:
 	marcel_san_leave();
 	return 0;
 }
