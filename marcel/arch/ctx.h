@@ -26,7 +26,7 @@ void marcel_ctx_make(struct marcel_ctx *ctx, void *top, void (*entry)(void *));
  * *from may be entered by another kernel thread as soon as that one knows it,
  * so the caller tells nobody before it has left: see sched/switch.h.
  */
-#if defined __x86_64__ && !defined MARCEL_CTX_UCONTEXT
+#if defined __x86_64__ && !defined MARCEL_CTX_UCONTEXT && !defined BASE_EXPLORE
 #include "x86_64/ctx.h"
 #else
 void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
