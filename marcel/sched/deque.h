@@ -143,8 +143,8 @@ static inline bool marcel_deque_push_sole(struct marcel_deque *d, void *x)
 /* Anyone. The oldest, or NULL: empty, or lost to another taker. */
 static inline void *marcel_deque_steal(struct marcel_deque *d)
 {
-	int64_t t = load_seq(&d->top);    /* order(steal) */
-	int64_t b = load_seq(&d->bottom); /* order(steal), order(deque) */
+	int64_t t = load_acquire(&d->top); /* order(steal): other takers */
+	int64_t b = load_seq(&d->bottom);  /* order(steal), order(deque) */
 	struct marcel_deque_array *a;
 	void *x;
 
@@ -160,14 +160,15 @@ static inline void *marcel_deque_steal(struct marcel_deque *d)
 static inline void *marcel_deque_take_oldest(struct marcel_deque *d)
 {
 	int64_t b = load_relaxed(&d->bottom);
-	int64_t t = load_acquire(&d->top); /* order(deque_reuse) */
+	int64_t t = load_relaxed(&d->top);
 	struct marcel_deque_array *a;
 	void *x;
 
 	while (t < b) {
 		a = load_relaxed(&d->array);
 		x = load_relaxed(&a->slot[t & (a->size - 1)]);
-		if (cas_seq(&d->top, &t, t + 1)) /* order(steal) */
+		/* order(steal): the bottom as we have lowered it before */
+		if (cas_release(&d->top, &t, t + 1))
 			return x;
 	}
 	return NULL;
@@ -212,7 +213,8 @@ static inline void *marcel_deque_take_newest(struct marcel_deque *d)
 	x = NULL;
 	if (t == b) { /* the last: as a thief takes it */
 		x = load_relaxed(&a->slot[b & (a->size - 1)]);
-		if (!cas_seq(&d->top, &t, t + 1)) /* order(steal) */
+		/* order(steal): the bottom as we have lowered it */
+		if (!cas_release(&d->top, &t, t + 1))
 			x = NULL;
 	}
 	store_relaxed(&d->bottom, b + 1);
