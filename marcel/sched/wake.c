@@ -42,8 +42,8 @@ static void park_foreign(struct marcel_thread *t, marcel_after_fn after,
 		after(arg);
 	for (int i = 0; i < FOREIGN_SPINS && !marcel_sched.oversubscribed;
 	     i++) {
-		if (load_acquire(&t->state) == MARCEL_T_WOKEN) /* order(park) */
-			break;
+		if (load_relaxed(&t->state) == MARCEL_T_WOKEN)
+			break; /* the compare-and-swap fails and acquires */
 		cpu_relax();
 	}
 	if (cas_acquire(&t->state, &s, MARCEL_T_PARKED)) /* order(park) */
