@@ -102,6 +102,21 @@ static void push_two_take_oldest(void *arg)
 	took(marcel_deque_take_oldest(&deque));
 }
 
+static void push_two_take_both_ends(void *arg)
+{
+	push_two(arg);
+	took(marcel_deque_take_newest(&deque));
+	took(marcel_deque_take_oldest(&deque));
+}
+
+static void take_newest_of_one_push_and_again(void *arg)
+{
+	push_one_take_newest(arg);
+	push(1);
+	push(2);
+	took(marcel_deque_take_newest(&deque));
+}
+
 /* The array has two slots: the third entry reuses one or makes it grow. */
 static void push_three(void *arg)
 {
@@ -158,6 +173,22 @@ EXPLORE(the_oldest_and_two_thieves)
 	explore_spawn("owner", push_two_take_oldest, NULL);
 	explore_spawn("thief", steal, NULL);
 	explore_spawn("other thief", steal, NULL);
+	explore_finish(all_once);
+}
+
+EXPLORE(the_newest_then_the_oldest_and_a_thief)
+{
+	set_up(SLOTS);
+	explore_spawn("owner", push_two_take_both_ends, NULL);
+	explore_spawn("thief", steal, NULL);
+	explore_finish(all_once);
+}
+
+EXPLORE(what_the_owner_took_last_does_not_come_back)
+{
+	set_up(SLOTS);
+	explore_spawn("owner", take_newest_of_one_push_and_again, NULL);
+	explore_spawn("thief", steal, NULL);
 	explore_finish(all_once);
 }
 

@@ -14,9 +14,8 @@
  * message that it may still read. A load branches over all messages not older
  * than that; an acquire joins the message's view into the thread's. A
  * read-modify-write reads the newest message and continues its view (release
- * sequences). A seq_cst load in addition reads nothing older than the newest
- * seq_cst write of its word, which is what C11 (as corrected by C++20) promises
- * about store-load races, and no more.
+ * sequences). For seq_cst accesses there must be one order that agrees with all
+ * that is seen, as C11 demands (seq.c): that decides store-load races.
  *
  * Not modelled: stores of different threads to one word in another order than
  * they are made ("2+2W"), loads that see later stores (load buffering), and
@@ -62,6 +61,9 @@ void explore_register(struct explore_test *t);
 
 /* A thread; returns its number. At most 6. */
 int explore_spawn(const char *name, void (*fn)(void *arg), void *arg);
+
+/* The thread need not end: it may sleep when all others have. */
+void explore_may_sleep(int thread);
 
 /* Runs when all threads have ended and sees all they did. */
 void explore_finish(void (*fn)(void));

@@ -1,8 +1,9 @@
 /*
  * The explorer's parts, in the order in which an access passes through them:
  * memory.c announces a step, search.c picks whose step is next and which
- * message it reads, thread.c switches there, memory.c makes the step; race.c
- * watches plain accesses, trace.c tells the story.
+ * message it reads, thread.c switches there, memory.c makes the step and seq.c
+ * keeps the order of seq_cst ones; race.c watches plain accesses, trace.c tells
+ * the story.
  *
  * All state is in one block outside the executable's data, which is put back
  * before each execution.
@@ -20,6 +21,7 @@ enum {
 	THREADS_MAX = 7, /* thread 0 runs setup and finish */
 	LOCS_MAX = 64,
 	MSGS_MAX = 100, /* of one word in one execution */
+	SEQ_MAX = 256,  /* seq_cst accesses of one execution, and one */
 	STEPS_MAX = 1000,
 	OPTIONS_MAX = 128,
 	NAMES_MAX = 64,
@@ -28,14 +30,21 @@ enum {
 	SPINS_MAX = 500, /* after so many a loop never gives up */
 };
 
+/* Of seq_cst accesses, numbered from 1. */
+struct seq_set {
+	uint64_t bits[SEQ_MAX / 64];
+};
+
 /* What happened before: of each thread so much, of each word such a message. */
 struct view {
 	uint16_t clock[THREADS_MAX];
 	uint8_t seen[LOCS_MAX];
+	struct seq_set seq;
 };
 
 struct msg {
 	uint64_t value;
+	int seq;          /* the seq_cst access that wrote it, or 0 */
 	struct view view; /* zero unless a release */
 };
 
@@ -45,7 +54,7 @@ struct msg {
  */
 struct known {
 	const void *addr;
-	uint8_t writers, seq_readers;
+	uint8_t writers;
 };
 
 /* An atomic word, known since its first access. */
@@ -55,7 +64,7 @@ struct loc {
 	unsigned size;
 	int n;     /* messages */
 	int first; /* older ones belong to former uses of this memory */
-	int sc;    /* newest one written by a seq_cst access */
+	struct seq_set seq_accesses;
 	struct msg msg[MSGS_MAX];
 };
 
@@ -91,7 +100,7 @@ struct option {
 	uint8_t thread;
 	uint8_t how; /* message read, or one of the above */
 	uint8_t loc;
-	bool writes, sc;
+	bool writes;
 };
 
 /* A point where the execution could go on in several ways. */
@@ -116,6 +125,7 @@ struct thread {
 	void (*fn)(void *arg);
 	void *arg;
 	enum state state;
+	bool may_sleep; /* for ever */
 	struct op op;
 	uint8_t how; /* the option picked */
 	struct view view;
@@ -177,6 +187,8 @@ struct explorer {
 	void (*finish)(void);
 	int spurious_cas, spurious_futex;
 	struct thread thread[THREADS_MAX];
+	int seqs;
+	struct seq_set seq_after[SEQ_MAX]; /* who is later in S */
 	int locs;
 	struct loc loc[LOCS_MAX];
 	int names;
@@ -207,6 +219,13 @@ bool thread_is_tls(const void *p);
 /* memory.c */
 void view_join(struct view *to, const struct view *from);
 void thread_wake_spinners(int loc);
+
+/* seq.c */
+void seq_join(struct seq_set *to, const struct seq_set *from);
+bool seq_may_load(const struct thread *t, int loc, int m);
+/* After the message's view was joined; before the write has a message. */
+void seq_load(struct thread *t, int loc, int m);
+int seq_write(struct thread *t, int loc);
 
 /* race.c */
 enum race { RACE_READ, RACE_WRITE, RACE_ATOMIC, RACE_GONE };

@@ -25,6 +25,7 @@ void view_join(struct view *to, const struct view *from)
 	for (int i = 0; i < LOCS_MAX; i++)
 		if (to->seen[i] < from->seen[i])
 			to->seen[i] = from->seen[i];
+	seq_join(&to->seq, &from->seq);
 }
 
 static uint64_t mask(uint64_t v, size_t size)
@@ -66,7 +67,7 @@ static int loc_new(const void *addr, size_t size)
 	l->size = (unsigned)size;
 	l->n = 1;
 	l->first = 0;
-	l->sc = 0;
+	memset(&l->seq_accesses, 0, sizeof(l->seq_accesses));
 	memset(&l->msg[0], 0, sizeof(l->msg[0]));
 	l->msg[0].value = in_memory(l);
 	return X->locs++;
@@ -120,6 +121,16 @@ static uint64_t read_msg(struct thread *t, int loc, int m, memory_order o)
 	return l->msg[m].value;
 }
 
+/* A load, or a compare-and-swap that fails. */
+static uint64_t load_msg(struct thread *t, int loc, int m, memory_order o)
+{
+	uint64_t v = read_msg(t, loc, m, o);
+
+	if (o == memory_order_seq_cst)
+		seq_load(t, loc, m);
+	return v;
+}
+
 /* `continues`: an RMW, which is part of the release sequence it reads from. */
 static void append_msg(struct thread *t, int loc, uint64_t v, memory_order o,
 		       bool continues)
@@ -133,6 +144,8 @@ static void append_msg(struct thread *t, int loc, uint64_t v, memory_order o,
 	trace_write(v);
 	memset(m, 0, sizeof(*m));
 	m->value = v;
+	if (o == memory_order_seq_cst)
+		m->seq = seq_write(t, loc);
 	t->view.seen[loc] = (uint8_t)l->n;
 	if (releases(o))
 		m->view = t->view;
@@ -140,8 +153,6 @@ static void append_msg(struct thread *t, int loc, uint64_t v, memory_order o,
 		view_join(&m->view, &m[-1].view);
 	if (releases(o))
 		t->view.clock[X->current]++;
-	if (o == memory_order_seq_cst)
-		l->sc = l->n;
 	l->n++;
 	memcpy((void *)l->addr, &v, l->size);
 	thread_wake_spinners(loc);
@@ -255,13 +266,6 @@ static void learn(const struct op *op)
 		k->writers |= me;
 		X->learned = true;
 	}
-	if ((op->kind == OP_LOAD || op->kind == OP_CAS) &&
-	    (op->order == memory_order_seq_cst ||
-	     op->fail == memory_order_seq_cst) &&
-	    (k->seq_readers & me) == 0) {
-		k->seq_readers |= me;
-		X->learned = true;
-	}
 }
 
 /* Wait for our turn. In setup and finish it is always ours. */
@@ -299,7 +303,7 @@ uint64_t explore_load(const void *word, size_t size, memory_order o,
 		 &(struct op){
 			 .kind = OP_LOAD, .loc = loc, .order = o, .site = s });
 	spin_add(t, loc, t->how);
-	return read_msg(t, loc, t->how, o);
+	return load_msg(t, loc, t->how, o);
 }
 
 void explore_store(void *word, size_t size, uint64_t v, memory_order o,
@@ -372,7 +376,7 @@ bool explore_cas(void *word, size_t size, uint64_t *expected, uint64_t v,
 		t->how = (uint8_t)newest(loc);
 	}
 	spin_add(t, loc, t->how);
-	*expected = read_msg(t, loc, t->how, fail);
+	*expected = load_msg(t, loc, t->how, fail);
 	return false;
 }
 

@@ -27,7 +27,7 @@ sys.path.insert(0, os.path.join(ROOT, "tools", "check"))
 from order import ATOMIC, Orders  # noqa: E402
 
 WORKERS = 2
-LIMIT = 60  # seconds for one run of a scenario
+LIMIT = 40  # seconds for one run of a scenario
 MODULES = ["marcel", "pioman", "nmad", "madmpi"]
 
 WEAKER = {

@@ -3,13 +3,13 @@
  * lead to it.
  *
  * An option is "thread T makes its step like that". Two options of different
- * threads commute unless they write the same word, or one is a seq_cst load
- * and the other a seq_cst write of the same word: a load of a certain message
- * does not mind later ones. Of executions that differ only in the order of
- * options that commute one is enough; sleep sets see to that: an option that
- * was tried at a node need not be tried below its siblings until something
- * happens that it does not commute with. And where a step commutes with all
- * that others can do, nobody else is tried first.
+ * threads commute unless they write the same word: a load of a certain message
+ * does not mind later ones, and whether seq_cst accesses are allowed depends on
+ * all of them, not on the order in which we make them. Of executions that
+ * differ only in the order of options that commute one is enough; sleep sets
+ * see to that: an option that was tried at a node need not be tried below its
+ * siblings until something happens that it does not commute with. And where a
+ * step commutes with all that others can do, nobody else is tried first.
  */
 #include "internal.h"
 
@@ -42,11 +42,7 @@ static bool commute(const struct option *a, const struct option *b)
 {
 	if (a->thread == b->thread)
 		return false;
-	if (a->loc != b->loc)
-		return true;
-	if (a->writes && b->writes)
-		return false;
-	return !(a->sc && b->sc && (a->writes || b->writes));
+	return a->loc != b->loc || !a->writes || !b->writes;
 }
 
 static bool sleeps(const struct node *n, const struct option *o)
@@ -58,14 +54,13 @@ static bool sleeps(const struct node *n, const struct option *o)
 	return false;
 }
 
-static void offer(struct node *n, int t, int how, bool writes, bool sc)
+static void offer(struct node *n, int t, int how, bool writes)
 {
 	struct option o = {
 		.thread = (uint8_t)t,
 		.how = (uint8_t)how,
 		.loc = (uint8_t)X->thread[t].op.loc,
 		.writes = writes,
-		.sc = sc,
 	};
 
 	if (sleeps(n, &o))
@@ -80,17 +75,16 @@ static void offer_reads(struct node *n, int t, const struct op *op)
 {
 	const struct thread *th = &X->thread[t];
 	const struct loc *l = &X->loc[op->loc];
-	bool sc = (op->kind == OP_CAS ? op->fail : op->order) ==
-		  memory_order_seq_cst;
+	bool seq = (op->kind == OP_CAS ? op->fail : op->order) ==
+		   memory_order_seq_cst;
 	int from = th->view.seen[op->loc];
 
 	if (from < l->first)
 		from = l->first;
-	if (sc && from < l->sc)
-		from = l->sc;
 	for (int m = l->n - 1; m >= from; m--)
-		if (op->kind == OP_LOAD || l->msg[m].value != op->expected)
-			offer(n, t, m, false, sc);
+		if ((op->kind == OP_LOAD || l->msg[m].value != op->expected) &&
+		    (!seq || seq_may_load(th, op->loc, m)))
+			offer(n, t, m, false);
 }
 
 static void offer_thread(struct node *n, int t)
@@ -98,7 +92,6 @@ static void offer_thread(struct node *n, int t)
 	const struct thread *th = &X->thread[t];
 	const struct op *op = &th->op;
 	const struct loc *l = &X->loc[op->loc];
-	bool sc = op->order == memory_order_seq_cst;
 	int waiting = 0;
 
 	switch (op->kind) {
@@ -107,35 +100,35 @@ static void offer_thread(struct node *n, int t)
 		break;
 	case OP_CAS:
 		if (l->msg[l->n - 1].value == op->expected) {
-			offer(n, t, WRITES, true, sc);
+			offer(n, t, WRITES, true);
 			if (op->weak && th->spurious_cas > 0)
-				offer(n, t, SPURIOUS, true, sc);
+				offer(n, t, SPURIOUS, true);
 		}
 		offer_reads(n, t, op);
 		break;
 	case OP_STORE:
 	case OP_RMW:
-		offer(n, t, WRITES, true, sc);
+		offer(n, t, WRITES, true);
 		break;
 	case OP_WAIT:
-		offer(n, t, WRITES, true, false);
+		offer(n, t, WRITES, true);
 		if (th->spurious_futex > 0)
-			offer(n, t, SPURIOUS, true, false);
+			offer(n, t, SPURIOUS, true);
 		break;
 	case OP_WAKE:
 		for (int i = 1; i <= X->threads; i++)
 			waiting += X->thread[i].state == FUTEX &&
 				   X->thread[i].op.loc == op->loc;
 		for (int i = 0; i == 0 || (op->n < waiting && i < waiting); i++)
-			offer(n, t, i, true, false);
+			offer(n, t, i, true);
 		break;
 	case OP_RELAX:
-		offer(n, t, SPIN_ON, false, false);
-		offer(n, t, SPIN_OUT, false, false);
+		offer(n, t, SPIN_ON, false);
+		offer(n, t, SPIN_OUT, false);
 		break;
 	case OP_CHOOSE:
 		for (int i = 0; i < op->n; i++)
-			offer(n, t, i, false, false);
+			offer(n, t, i, false);
 		break;
 	}
 }
@@ -154,8 +147,6 @@ static bool is_private(int t)
 
 	if (op->kind == OP_RELAX || op->kind == OP_CHOOSE)
 		return true;
-	if (op->kind != OP_LOAD && op->order == memory_order_seq_cst)
-		others |= k->seq_readers;
 	for (int i = 1; i <= X->threads; i++)
 		if (i != t && (others >> i & 1) && X->thread[i].state != DONE)
 			return false;
@@ -251,7 +242,7 @@ static void standstill(void)
 			search_next();
 			return;
 		}
-		done &= t->state == DONE;
+		done &= t->state == DONE || t->may_sleep;
 	}
 	if (done)
 		search_end(COMPLETE);
@@ -308,7 +299,8 @@ static void begin(void)
 	race_reset();
 	X->outcome = RUNNING;
 	X->threads = X->current = X->depth = 0;
-	X->locs = X->names = X->traces = 0;
+	X->locs = X->names = X->traces = X->seqs = 0;
+	memset(X->seq_after, 0, sizeof(X->seq_after));
 	X->running = false;
 	X->finish = NULL;
 	X->learned = false;

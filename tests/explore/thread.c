@@ -69,6 +69,7 @@ void threads_reset(void)
 		t->view.clock[i] = 1;
 		t->state = DONE;
 		t->started = false;
+		t->may_sleep = false;
 		t->token = false;
 		t->nspin = 0;
 		t->spin_out = t->spin_forced = false;
@@ -153,4 +154,9 @@ int explore_spawn(const char *name, void (*fn)(void *arg), void *arg)
 	t->arg = arg;
 	t->state = READY;
 	return X->threads;
+}
+
+void explore_may_sleep(int thread)
+{
+	X->thread[thread].may_sleep = true;
 }

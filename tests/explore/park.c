@@ -1,0 +1,217 @@
+/*
+ * marcel/sched/wake.c: a thread that parks runs again exactly once, not before
+ * its context is saved, and sees what its waker did; a wake that comes before
+ * the sleep is kept. Two VPs; also a foreign kernel thread that waits.
+ *
+ * A user thread is a thread of the explorer that waits until some VP switches
+ * to it; the word `sp` of a context is written when it is saved and read when
+ * it is entered, by plain accesses.
+ *
+ * covers: park
+ */
+#include "explore.h"
+
+#include "../../marcel/sched/wake.c"
+
+enum { PARKER = 1, IDLE, WAKER, THREADS };
+
+struct marcel_sched marcel_sched;
+struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
+__thread struct marcel_tls marcel_tls;
+
+static struct marcel_vp vps[2];
+static struct marcel_thread threads[THREADS];
+static int saved[THREADS];
+static struct marcel_vp *handed[THREADS];
+static ATOMIC(struct marcel_thread *) published;
+static int data, error_number;
+
+/* --- what surrounds it --- */
+
+void *explore_tls_word(void)
+{
+	return marcel_tls.vp;
+}
+
+struct marcel_thread *marcel_foreign_self(void)
+{
+	return &threads[explore_self()];
+}
+
+enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
+					enum marcel_hook_point point)
+{
+	return MARCEL_HOOK_NOTHING;
+}
+
+static int number_of(const struct marcel_thread *t)
+{
+	return t == &vps[0].idle ? IDLE : (int)(t - threads);
+}
+
+static const struct marcel_thread *thread_of(const struct marcel_ctx *c)
+{
+	return container_of(c, struct marcel_thread, ctx);
+}
+
+static void enter(const struct marcel_thread *t, void *vp)
+{
+	int n = number_of(t);
+
+	explore_check(saved[n] == 1);
+	saved[n] = 0;
+	handed[n] = vp;
+	explore_unpark(n, true);
+}
+
+void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
+			void *vp)
+{
+	int me = explore_self();
+
+	explore_check(number_of(thread_of(from)) == me);
+	saved[me] = 1;
+	enter(thread_of(to), vp);
+	explore_park();
+	marcel_tls.vp = handed[me];
+	return handed[me];
+}
+
+void marcel_runq_push(struct marcel_thread *t)
+{
+	struct marcel_vp *vp = marcel_vp_self();
+
+	explore_check(vp->next == NULL);
+	vp->next = t;
+}
+
+struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
+{
+	struct marcel_thread *t = vp->next;
+
+	vp->next = NULL;
+	return t != NULL ? t : &vp->idle;
+}
+
+/* VP 0 has nothing else: what is pushed there it runs. */
+static void idle(void *arg)
+{
+	struct marcel_vp *vp = &vps[0];
+	struct marcel_thread *t;
+
+	explore_park();
+	marcel_tls.vp = handed[IDLE];
+	marcel_switch_after(vp);
+	t = marcel_switch_next(vp);
+	if (t != &vp->idle)
+		marcel_switch(vp, &vp->idle, t);
+}
+
+static void publish(void *arg)
+{
+	store_release(&published, arg);
+}
+
+static void park_published(void *arg)
+{
+	marcel_tls.vp = &vps[0];
+	marcel_park(publish, &threads[PARKER]);
+	explore_check(data == 1);
+	data = 2;
+}
+
+static void park_known(void *arg)
+{
+	marcel_tls.vp = &vps[0];
+	marcel_park(NULL, NULL);
+	explore_check(data == 1);
+	data = 2;
+}
+
+static void park_foreign_known(void *arg)
+{
+	marcel_park(NULL, NULL);
+	explore_check(data == 1);
+	data = 2;
+}
+
+/* VP 1 ends with the waker; what it was given it runs. */
+static void wake(struct marcel_thread *t)
+{
+	struct marcel_vp *vp = marcel_vp_self();
+
+	data++;
+	marcel_wake(t);
+	if (vp != NULL && vp->next != NULL)
+		enter(marcel_switch_next(vp), vp);
+}
+
+static void wake_published(void *arg)
+{
+	struct marcel_thread *t;
+
+	marcel_tls.vp = &vps[1];
+	while ((t = load_acquire(&published)) == NULL)
+		cpu_relax();
+	wake(t);
+}
+
+static void wake_known(void *arg)
+{
+	marcel_tls.vp = &vps[1];
+	wake(&threads[PARKER]);
+}
+
+static void wake_foreign(void *arg)
+{
+	wake(&threads[PARKER]);
+}
+
+static void set_up(void)
+{
+	for (int i = 0; i < 2; i++) {
+		vps[i].id = i;
+		vps[i].errno_addr = &error_number;
+		explore_name(&vps[i], sizeof(vps[i]), "vp %d", i);
+	}
+	store_relaxed(&vps[0].current, &threads[PARKER]);
+	store_relaxed(&vps[1].current, &threads[WAKER]);
+	saved[IDLE] = 1;
+	for (int i = 0; i < THREADS; i++)
+		store_relaxed(&threads[i].state, MARCEL_T_RUNNING);
+	explore_name(&threads[PARKER], sizeof(threads[0]), "parker");
+	explore_name(&threads[PARKER].state, 4, "state");
+	explore_name(&published, sizeof(published), "published");
+	explore_name(saved, sizeof(saved), "saved contexts");
+	explore_name(&data, sizeof(data), "data");
+}
+
+static void it_went_on(void)
+{
+	explore_check(data == 2);
+}
+
+static void spawn(void (*parker)(void *), void (*waker)(void *))
+{
+	set_up();
+	explore_spawn("parker", parker, NULL);
+	explore_may_sleep(explore_spawn("idle", idle, NULL));
+	explore_spawn("waker", waker, NULL);
+	explore_finish(it_went_on);
+}
+
+EXPLORE(who_publishes_itself_is_entered_when_it_is_saved)
+{
+	spawn(park_published, wake_published);
+}
+
+EXPLORE(a_wake_may_come_before_the_park)
+{
+	spawn(park_known, wake_known);
+}
+
+EXPLORE(a_foreign_thread_sleeps_and_is_woken)
+{
+	store_relaxed(&threads[PARKER].flags, MARCEL_F_FOREIGN);
+	spawn(park_foreign_known, wake_foreign);
+}
