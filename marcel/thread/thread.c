@@ -138,9 +138,9 @@ static uint64_t count_live(void)
 	/* Ends first: whoever is counted there was created before. */
 	for (int i = 0; i < s->nvp; i++)
 		ended += load_seq(&s->vps[i].ended); /* order(end) */
-	created = load_seq(&s->created);             /* order(end) */
+	created = load_relaxed(&s->created);
 	for (int i = 0; i < s->nvp; i++)
-		created += load_seq(&s->vps[i].created); /* order(end) */
+		created += load_relaxed(&s->vps[i].created);
 	return created - ended;
 }
 
@@ -157,7 +157,7 @@ static void count_ended(struct marcel_vp *vp)
 	if (likely(load_seq(&marcel_sched.ender) == NULL) || /* order(end) */
 	    count_live() != 0)
 		return;
-	ender = xchg_acq_rel(&marcel_sched.ender, NULL); /* order(end) */
+	ender = xchg_acquire(&marcel_sched.ender, NULL); /* order(end) */
 	if (ender != NULL)
 		marcel_wake(ender);
 }
@@ -192,7 +192,7 @@ static void end_joined_after(void *arg)
 
 	bury(marcel_vp_self(), t);
 	store_relaxed(&t->state, MARCEL_T_ENDED);
-	store_release(&t->ended, MARCEL_END_DONE); /* order(join): result */
+	store_relaxed(&t->ended, MARCEL_END_DONE); /* the joiner runs here */
 }
 
 /* The thread that joins t, if it can go on here at once. */
@@ -402,7 +402,7 @@ static void wait_after(void *arg)
 	store_seq(&marcel_sched.ender, arg); /* order(end) */
 	if (count_live() != 0)
 		return;
-	ender = xchg_acq_rel(&marcel_sched.ender, NULL); /* order(end) */
+	ender = xchg_relaxed(&marcel_sched.ender, NULL);
 	if (ender != NULL)
 		marcel_wake(ender);
 }
