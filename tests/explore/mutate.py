@@ -210,7 +210,7 @@ def run_all(mutants, compiler, library):
 
 
 def read_exempt():
-    """{(name, path): reason}: "name path: reason" a line."""
+    """{(name, path:function): reason}: "name path:function: reason" a line."""
     found = {}
     with open(os.path.join(HERE, "mutate.exempt"), encoding="utf-8") as f:
         for line in f:
@@ -224,7 +224,8 @@ def read_exempt():
 
 def let_off(site, exempt, used):
     for key in exempt:
-        if key[0] in site.names and key[1] == site.path:
+        where = f"{site.path}:{site.function}"
+        if key[0] in site.names and key[1] in (site.path, where):
             used.add(key)
             return True
     return False

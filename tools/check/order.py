@@ -39,6 +39,7 @@ class Site:
         self.accessor = accessor
         self.order = order
         self.names = names
+        self.function = ""
 
     def releases(self):
         reads_only = self.accessor == "load"
@@ -133,7 +134,8 @@ class Orders:
 
     def _read(self, source):
         for site, offset in sites(source):
-            if enclosing(source, offset).endswith("_seq"):
+            site.function = enclosing(source, offset)
+            if site.function.endswith("_seq"):
                 site.order = "inner_seq"
             self.sites.append(site)
         for match in BARE.finditer(source.code):
