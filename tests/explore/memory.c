@@ -207,16 +207,19 @@ void thread_wake_spinners(int loc)
 	}
 }
 
-/* Of a single word, the next look sees something new. */
+/* If there is news, the next look sees at least one piece of it. */
 static bool spin_has_news(struct thread *t)
 {
-	bool news = false;
+	int news[SPIN_MAX], n = 0, k;
 
-	for (int k = 0; k < t->nspin; k++)
-		news |= X->loc[t->spin[k].loc].n > t->spin[k].msg + 1;
-	if (news && t->nspin == 1)
-		t->view.seen[t->spin[0].loc] = (uint8_t)(t->spin[0].msg + 1);
-	return news;
+	for (int i = 0; i < t->nspin; i++)
+		if (X->loc[t->spin[i].loc].n > t->spin[i].msg + 1)
+			news[n++] = i;
+	if (n == 0)
+		return false;
+	k = news[explore_choose(n)];
+	t->view.seen[t->spin[k].loc] = (uint8_t)(t->spin[k].msg + 1);
+	return true;
 }
 
 void explore_relax(void)

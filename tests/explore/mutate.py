@@ -42,7 +42,7 @@ WEAKER = {
 }
 
 FLAGS = """-std=gnu11 -g -O1 -w -D_GNU_SOURCE -DBASE_EXPLORE
--DMARCEL_ARCH_CPU_H -ffunction-sections -fsanitize=thread""".split()
+-DMARCEL_ARCH_CPU_H -ffunction-sections -fdata-sections -fsanitize=thread""".split()
 INCLUDES = ["tests/explore"] + [m + "/include" for m in MODULES]
 
 COVERS = re.compile(r"\bcovers:([a-z0-9_, *\n\t-]*)")

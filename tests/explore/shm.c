@@ -1,0 +1,208 @@
+/*
+ * nmad/drivers/shm: the words by which two processes share a large transfer
+ * and a lent buffer, and say goodbye. Both "processes" are threads here; the
+ * segment is the same memory for both.
+ *
+ * covers: shm-buf, shm-head, shm-left, shm-pulled, shm-pushed, shm-tail
+ */
+#include "explore.h"
+
+#include <stdlib.h>
+
+#include "../../nmad/drivers/shm/large.c"
+#include "../../nmad/drivers/shm/shm.c"
+
+enum { SENDER, RECEIVER, SIDES, BLOCKS = 2, CHUNKS = SHM_DEPTH + 2 };
+
+static struct shm_seg *seg; /* the receiver's; not among what is put back */
+static struct shm shms[SIDES];
+static struct shm_peer peer;
+static struct nm_link channel;
+static struct nm_xfer xfers[SIDES];
+static bool over[SIDES];
+static int source[CHUNKS], target[CHUNKS];
+
+__attribute__((constructor)) static void make_segment(void)
+{
+	seg = calloc(1, sizeof(*seg) + 64);
+	if (seg == NULL)
+		abort();
+}
+
+/* --- what surrounds it --- */
+
+static int side_of(const struct nm_xfer *x)
+{
+	return (int)(x - xfers);
+}
+
+/* The user's memory is his again. */
+void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status)
+{
+	over[side_of(x)] = true;
+	for (int i = 0; i < CHUNKS; i++) {
+		if (side_of(x) == SENDER)
+			source[i] = -1;
+		else if (i < (int)x->length)
+			explore_check(target[i] == 100 + i);
+	}
+}
+
+static void copy(int i)
+{
+	target[i] = source[i];
+}
+
+int nm_shm_cma_copy(const struct nm_xfer *x, size_t offset, size_t length,
+		    uint64_t remote, bool push)
+{
+	copy((int)offset);
+	return 0;
+}
+
+/* A chunk holds the number of what was put there. */
+void nm_data_copy_out(const struct nm_data *data, size_t offset, void *to,
+		      size_t bytes)
+{
+	*(int *)to = source[offset / SHM_CHUNK];
+}
+
+void nm_data_copy_in(const struct nm_data *data, size_t offset,
+		     const void *from, size_t bytes)
+{
+	target[offset / SHM_CHUNK] = *(const int *)from;
+}
+
+static struct shm_x *sx_of(int side)
+{
+	return (struct shm_x *)xfers[side].drv;
+}
+
+static void set_up(uint32_t nblocks, bool pipe)
+{
+	struct shm_ctl *ctl = &seg->ctl[0];
+
+	store_relaxed(&ctl->claim, 0);
+	store_relaxed(&ctl->error, 0);
+	store_relaxed(&ctl->pulled, 0);
+	store_relaxed(&ctl->pushed, 0);
+	store_relaxed(&ctl->head, 0);
+	store_relaxed(&ctl->tail, 0);
+	store_relaxed(&ctl->left, 0);
+	explore_name(&ctl->claim, 8, "claim");
+	explore_name(&ctl->pulled, 4, "pulled");
+	explore_name(&ctl->pushed, 4, "pushed");
+	explore_name(&ctl->head, 4, "head");
+	explore_name(&ctl->tail, 4, "tail");
+	explore_name(&ctl->left, 4, "left");
+	explore_name(seg->chunk, sizeof(seg->chunk), "chunks");
+	explore_name(source, sizeof(source), "source");
+	explore_name(target, sizeof(target), "target");
+	peer.seg = seg;
+	channel.conn = &peer;
+	shms[RECEIVER].seg = seg;
+	shms[RECEIVER].ctls.sender[0] = &peer;
+	for (int i = 0; i < CHUNKS; i++)
+		source[i] = 100 + i;
+	for (int side = 0; side < SIDES; side++) {
+		struct shm_x *sx = sx_of(side);
+
+		base_list_init(&shms[side].active);
+		xfers[side].link = &channel;
+		xfers[side].length = nblocks;
+		sx->sender = side == SENDER;
+		sx->pipe = pipe;
+		sx->block = 1;
+		sx->nblocks = nblocks;
+		sx->length = pipe ? (uint64_t)nblocks * SHM_CHUNK : nblocks;
+		sx->ctl = ctl;
+		sx->remote = 1;
+		base_list_push_back(&shms[side].active, &sx->link);
+	}
+}
+
+static void run(void *arg)
+{
+	int side = (int)(intptr_t)arg;
+
+	while (!over[side])
+		if (!step(&shms[side], sx_of(side)))
+			cpu_relax();
+	if (side == SENDER)
+		return;
+	/* The block serves another transfer when its sender has left. */
+	ctl_reap(&shms[side]);
+	if (shms[side].ctls.nlinger == 0)
+		explore_gone(&seg->ctl[0], sizeof(seg->ctl[0]));
+}
+
+static void both(void)
+{
+	explore_spawn("sender", run, (void *)SENDER);
+	explore_spawn("receiver", run, (void *)RECEIVER);
+}
+
+EXPLORE(blocks_are_copied_once_by_either_side)
+{
+	set_up(BLOCKS, false);
+	both();
+}
+
+EXPLORE(chunks_are_seen_whole)
+{
+	set_up(2, true);
+	both();
+}
+
+EXPLORE(chunks_are_emptied_before_they_are_filled_again)
+{
+	set_up(CHUNKS, true);
+	/* One is through; the ring is full of the next; one is to follow. */
+	for (int i = 0; i < CHUNKS - 1; i++)
+		*(int *)seg->chunk[0][i % SHM_DEPTH] = source[i];
+	sx_of(SENDER)->mine = CHUNKS - 1;
+	store_relaxed(&seg->ctl[0].tail, CHUNKS - 1);
+	sx_of(RECEIVER)->mine = 1;
+	store_relaxed(&seg->ctl[0].head, 1);
+	target[0] = source[0];
+	both();
+}
+
+/* --- a lent buffer comes back --- */
+
+static struct nm_rail rails[SIDES];
+static struct shm_pkt packet;
+
+static void reads_and_gives_back(void *arg)
+{
+	struct shm_buf *buf = &seg->buf[0];
+
+	packet.in.drv = buf;
+	explore_check(buf->data[0] == 1);
+	shm_release(&rails[SENDER], &packet.in);
+}
+
+static void takes_again(void *arg)
+{
+	if (buf_is_back(&shms[RECEIVER], 0))
+		seg->buf[0].data[0] = 2;
+}
+
+EXPLORE(a_buffer_is_reused_when_it_has_been_read)
+{
+	static struct nm_link links[1];
+
+	set_up(BLOCKS, false);
+	rails[SENDER].drv = &shms[SENDER];
+	links[0].conn = &peer;
+	rails[RECEIVER].links = links;
+	shms[RECEIVER].rail = &rails[RECEIVER];
+	shms[RECEIVER].nranks = 1;
+	shms[RECEIVER].lending.lent = 1;
+	peer.nbufs = 1;
+	store_relaxed(&seg->buf[0].busy, 1);
+	seg->buf[0].data[0] = 1;
+	explore_name(&seg->buf[0], sizeof(seg->buf[0]), "buffer");
+	explore_spawn("receiver", reads_and_gives_back, NULL);
+	explore_spawn("owner", takes_again, NULL);
+}
