@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../nmad/boot/boot.h"
@@ -92,6 +93,7 @@ static void forked(void)
 		nm_boot_abort(NULL, 0, NULL);
 	}
 	exchange();
+	waitpid(pid, NULL, 0);
 }
 
 static void misbehave(const char *what, int number)
