@@ -135,8 +135,8 @@ int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg)
 	return create(out, NULL, fn, arg);
 }
 
-BASE_PUBLIC int pthread_create(pthread_t *out, const pthread_attr_t *attr,
-			       void *(*fn)(void *), void *arg)
+static int create_unbound(pthread_t *out, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg)
 {
 	create_fn *create = real(PTHREAD_CREATE);
 	int bound = leave_cpu(), rc = create(out, attr, fn, arg);
@@ -144,6 +144,14 @@ BASE_PUBLIC int pthread_create(pthread_t *out, const pthread_attr_t *attr,
 	return_to_cpu(bound);
 	return rc;
 }
+
+/*
+ * By its own name our definition can be told from libc's: `pthread_create`
+ * means whichever the dynamic linker finds first, here as everywhere.
+ */
+BASE_PUBLIC int pthread_create(pthread_t *out, const pthread_attr_t *attr,
+			       void *(*fn)(void *), void *arg)
+	__attribute__((alias("create_unbound")));
 
 BASE_PUBLIC int posix_spawn(pid_t *out, const char *path,
 			    const posix_spawn_file_actions_t *actions,
@@ -205,5 +213,5 @@ bool os_affinity_save(void)
 
 	original.bytes = n > 0 ? (size_t)n : 0;
 	return n > 0 &&
-	       dlsym(RTLD_DEFAULT, "pthread_create") == (void *)pthread_create;
+	       dlsym(RTLD_DEFAULT, "pthread_create") == (void *)create_unbound;
 }
