@@ -12,10 +12,9 @@
 enum { ENTRIES = 4, SLOTS = 4, ARRAYS = 3 };
 
 static struct marcel_deque deque;
-static struct {
-	struct marcel_deque_array array;
-	ATOMIC(void *) slot[SLOTS];
-} arrays[ARRAYS];
+/* Room for arrays with their slots. */
+static char arrays[ARRAYS][sizeof(struct marcel_deque_array) +
+			   SLOTS * sizeof(void *)] BASE_ALIGNED(8);
 static int narrays;
 static bool no_memory;
 
@@ -29,7 +28,7 @@ struct marcel_deque_array *marcel_deque_array_new(int64_t size)
 
 	if (no_memory || size > SLOTS)
 		return NULL;
-	a = &arrays[narrays++].array;
+	a = (void *)arrays[narrays++];
 	a->size = size;
 	a->older = NULL;
 	return a;
@@ -45,7 +44,7 @@ static void set_up(int64_t size)
 	explore_name(&deque.bottom, 8, "bottom");
 	explore_name(&deque.array, 8, "array");
 	for (int i = 0; i < ARRAYS; i++)
-		explore_name(&arrays[i], sizeof(arrays[i]), "array %d", i);
+		explore_name(arrays[i], sizeof(arrays[i]), "array %d", i);
 	for (int i = 0; i < ENTRIES; i++)
 		explore_name(&entries[i], sizeof(entries[i]), "entry %d", i);
 	marcel_deque_init(&deque, size);

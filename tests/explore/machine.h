@@ -24,10 +24,9 @@ static struct marcel_levelq machine;
 static struct marcel_thread threads[THREADS];
 static int ran[THREADS];
 
-static struct {
-	struct marcel_deque_array array;
-	ATOMIC(void *) slot[SLOTS];
-} arrays[2 * VPS];
+/* Room for arrays with their slots. */
+static char arrays[2 * VPS][sizeof(struct marcel_deque_array) +
+			    SLOTS * sizeof(void *)] BASE_ALIGNED(8);
 static int narrays;
 
 /* --- what surrounds the scheduler --- */
@@ -39,8 +38,10 @@ void *explore_tls_word(void)
 
 struct marcel_deque_array *marcel_deque_array_new(int64_t size)
 {
-	arrays[narrays].array.size = SLOTS;
-	return &arrays[narrays++].array;
+	struct marcel_deque_array *a = (void *)arrays[narrays++];
+
+	a->size = SLOTS;
+	return a;
 }
 
 void marcel_deque_array_free(struct marcel_deque_array *a)
