@@ -10,6 +10,7 @@
 #include "../../check.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -666,6 +667,38 @@ RULE(threads_that_talk_at_once_each_get_their_own)
 		     0);
 	for (int i = 0; i < THREADS; i++)
 		MUST(marcel_join(threads[i], NULL) == 0);
+}
+
+static marcel_sem_t foreign_ended;
+
+static void *talk_and_tell(void *arg)
+{
+	talk(arg);
+	MUST(marcel_sem_post(&foreign_ended) == 0);
+	return NULL;
+}
+
+/* Main waits in marcel's way, so that its VP polls while they sleep. */
+RULE(kernel_threads_of_the_program_may_send_and_receive_too)
+{
+	enum { FOREIGN = 3 };
+	pthread_t foreign[FOREIGN];
+	marcel_t threads[FOREIGN];
+
+	MUST(marcel_sem_init(&foreign_ended, 0, 0) == 0);
+	for (uintptr_t i = 0; i < FOREIGN; i++) {
+		MUST(pthread_create(&foreign[i], NULL, talk_and_tell,
+				    (void *)(i + 1)) == 0);
+		MUST(marcel_create(&threads[i], NULL, talk,
+				   (void *)(i + 100)) == 0);
+	}
+	for (int i = 0; i < FOREIGN; i++) {
+		MUST(marcel_join(threads[i], NULL) == 0);
+		MUST(marcel_sem_wait(&foreign_ended) == 0);
+	}
+	for (int i = 0; i < FOREIGN; i++)
+		MUST(pthread_join(foreign[i], NULL) == 0);
+	MUST(marcel_sem_destroy(&foreign_ended) == 0);
 }
 
 RULE(wait_any_returns_one_that_is_complete)
