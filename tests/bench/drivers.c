@@ -3,7 +3,7 @@
  * processes on two CPUs, and the cost of polling when nothing comes. The
  * difference to bench/nmad.c is what the core costs.
  *
- *   drivers shm|tcp [largest size]
+ *   drivers shm|tcp [largest size [smallest size: transfers only]]
  *
  * First a bare flag in shared memory, which is the limit; then small packets
  * up to the driver's largest, then transfers with their handshake. Best, tenth
@@ -279,9 +279,9 @@ static void start(const struct nm_driver *driver)
 		_exit(1);
 }
 
-static void run(size_t largest)
+static void run(size_t largest, size_t smallest)
 {
-	size_t small = rail.driver->max_small, length;
+	size_t small = smallest ? 0 : rail.driver->max_small, length;
 
 	out = malloc(LARGEST);
 	in = malloc(LARGEST);
@@ -291,12 +291,13 @@ static void run(size_t largest)
 	go(HEAD, false, rank == 1);
 	flags();
 	idle();
-	latency(HEAD + 8, false);
-	latency(HEAD + 64, false);
+	for (length = 8; length <= 64 && small > 0; length *= 8)
+		latency(HEAD + length, false);
 	for (length = 256; length + HEAD <= small && length <= largest;
 	     length *= 4)
 		latency(length + HEAD, false);
-	for (length = 8192; length <= largest; length *= 2)
+	for (length = smallest ? smallest : 8192; length <= largest;
+	     length *= 2)
 		latency(length, true);
 	go(HEAD, false, rank == 0);
 	go(HEAD, false, rank == 1);
@@ -306,6 +307,7 @@ int main(int argc, char **argv)
 {
 	bool tcp = argc > 1 && strcmp(argv[1], "tcp") == 0;
 	size_t largest = argc > 2 ? strtoul(argv[2], NULL, 0) : LARGEST;
+	size_t smallest = argc > 3 ? strtoul(argv[3], NULL, 0) : 0;
 	pid_t child;
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -315,7 +317,7 @@ int main(int argc, char **argv)
 		return 1;
 	rank = child == 0;
 	start(tcp ? &nm_driver_tcp : &nm_driver_shm);
-	run(largest > LARGEST ? LARGEST : largest);
+	run(largest > LARGEST ? LARGEST : largest, smallest);
 	rail.driver->disconnect(&links[1 - rank]);
 	if (rank == 1)
 		_exit(0);

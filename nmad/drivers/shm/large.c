@@ -29,7 +29,7 @@
 #include <base/diag.h>
 
 enum {
-	BLOCK_MIN = 32768,
+	BLOCK_MIN = 32768, /* half of it for less than two of them */
 	BLOCK_MAX = 131072,
 	PIECE_MIN = 256, /* mean bytes below which two copies are faster */
 	PROBE = 32,      /* pieces looked at for that */
@@ -273,8 +273,9 @@ static void cut(struct shm_x *sx)
 
 	if (!sx->pipe) {
 		block = (sx->length / 8 + 4095) & ~(size_t)4095;
-		if (block < BLOCK_MIN)
-			block = BLOCK_MIN;
+		if (block < BLOCK_MIN) /* both sides can copy at once */
+			block = sx->length / 2 < BLOCK_MIN ? BLOCK_MIN / 2
+							   : BLOCK_MIN;
 		if (block > BLOCK_MAX)
 			block = BLOCK_MAX;
 	}

@@ -19,8 +19,8 @@
 #include "../../boot/boot.h"
 
 enum {
-	RDV_THRESHOLD = 16384 - NM_CTL_MAX,
-	POLLS_A_LOOK = 64, /* a power of two */
+	RDV_THRESHOLD = 8192, /* where one copy becomes faster than two */
+	POLLS_A_LOOK = 64,    /* a power of two */
 };
 
 static const char *const segments[] = { "memfd", "file", NULL };
