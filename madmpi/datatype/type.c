@@ -80,6 +80,29 @@ MPI_Count madmpi_type_elements(const struct madmpi_type *t, MPI_Count bytes)
 	return n;
 }
 
+int madmpi_type_bytes_of_elements(const struct madmpi_type *t, MPI_Count n,
+				  MPI_Count *out)
+{
+	MPI_Count bytes, here, part, in_run;
+
+	if (t->elements == 0)
+		return n == 0 ? (*out = 0) : -EOVERFLOW;
+	if (__builtin_mul_overflow(n / t->elements, t->size, &bytes))
+		return -EOVERFLOW;
+	n %= t->elements;
+	for (uint32_t i = 0; i < t->nruns && n > 0; i++) {
+		in_run = t->runs[i].count * t->runs[i].type->elements;
+		here = n < in_run ? n : in_run;
+		if (madmpi_type_bytes_of_elements(t->runs[i].type, here,
+						  &part) < 0 ||
+		    __builtin_add_overflow(bytes, part, &bytes))
+			return -EOVERFLOW;
+		n -= here;
+	}
+	*out = bytes;
+	return 0;
+}
+
 static int bad_type(const char *function, MPI_Datatype handle)
 {
 	return madmpi_error(NULL, MPI_ERR_TYPE, function,

@@ -141,6 +141,10 @@ static inline bool madmpi_type_is_flat(const struct madmpi_type *t,
 /* Basic elements in the first `bytes` bytes of many t; -1: ends within one. */
 MPI_Count madmpi_type_elements(const struct madmpi_type *t, MPI_Count bytes);
 
+/* The other way round: bytes of the first n basic elements. 0; -EOVERFLOW. */
+int madmpi_type_bytes_of_elements(const struct madmpi_type *t, MPI_Count n,
+				  MPI_Count *out);
+
 /*
  * count elements of a type at base: what a request walks over. It must live as
  * long as the request, and holds no reference to the type.

@@ -135,7 +135,8 @@ int madmpi_status_set_elements(MPI_Status *status, MPI_Datatype datatype,
 		return null_arg(fn, "status");
 	if (t == NULL)
 		return bad_type(fn, datatype);
-	if (count < 0 || madmpi_type_bytes(t, count, &bytes) < 0)
+	/* Basic elements are meant, as MPI_Get_elements counts them. */
+	if (count < 0 || madmpi_type_bytes_of_elements(t, count, &bytes) < 0)
 		return madmpi_error(NULL, MPI_ERR_COUNT, fn, "count is %lld",
 				    (long long)count);
 	madmpi_status_set_bytes(status, bytes);

@@ -389,10 +389,14 @@ TEST(elements_of_a_part_end_where_basic_elements_end)
 	for (int round = 0; round < ROUNDS; round++) {
 		MPI_Datatype handle = random_type((int)number(5), &m);
 		struct madmpi_type *t = madmpi_type_of(handle);
+		MPI_Count back;
 		long bytes = 0;
 
 		for (int k = 0; k < m.n; k++) {
 			CHECK_INT(madmpi_type_elements(t, bytes), k);
+			CHECK_INT(madmpi_type_bytes_of_elements(t, k, &back),
+				  0);
+			CHECK_INT(back, bytes);
 			if (m.e[k].size > 1)
 				CHECK_INT(madmpi_type_elements(t, bytes + 1),
 					  -1);

@@ -172,6 +172,9 @@ static void nobody_is_a_partner_too(void)
 	MPI_Irecv(&x, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &r);
 	MPI_Wait(&r, &st);
 	EXPECT_INT(st.MPI_SOURCE, MPI_PROC_NULL);
+	MPI_Recv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 1, MPI_COMM_WORLD,
+		 &st);
+	EXPECT_INT(st.MPI_SOURCE, MPI_PROC_NULL);
 	MPI_Iprobe(MPI_PROC_NULL, 3, MPI_COMM_WORLD, &flag, &st);
 	EXPECT_INT(flag, 1);
 	EXPECT_INT(st.MPI_SOURCE, MPI_PROC_NULL);
