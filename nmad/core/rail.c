@@ -205,10 +205,12 @@ void nm_rail_sent(struct nm_rail *rail, struct nm_pkt *pkt)
 
 void nm_rail_xfer_ready(struct nm_rail *rail, struct nm_xfer *x)
 {
-	if (unlikely(rail->up != NULL))
+	if (unlikely(rail->up != NULL)) {
 		rail->up->xfer_ready(rail, x);
-	else
-		tell(rail, &x->ready, NM_EVENT_XFER_READY);
+		return;
+	}
+	x->is_ready = true;
+	tell(rail, &x->ready, NM_EVENT_XFER_READY);
 }
 
 void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status)

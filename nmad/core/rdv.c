@@ -23,14 +23,16 @@
 struct nm_trans {
 	/* l: core lock, while no driver has it  -: const */
 	struct nm_xfer x;
-	struct nm_answer rtr;  /* l: receiver */
-	struct nm_req *req;    /* -: */
-	struct nm_gate *gate;  /* -: */
-	struct base_link on;   /* l: sender: gate->offers */
-	int error;             /* l: receiver: -EMSGSIZE if cut */
-	bool is_send;          /* -: */
-	bool granted;          /* l: sender: the RTR has come */
-	bool rtr_queued, over; /* l: receiver */
+	struct nm_answer rtr; /* l: receiver */
+	struct nm_req *req;   /* -: */
+	struct nm_gate *gate; /* -: */
+	struct base_link on;  /* l: sender: gate->offers */
+	int error;            /* l: receiver: -EMSGSIZE if cut */
+	bool is_send;         /* -: */
+	bool granted;         /* l: sender: the RTR has come */
+	bool rtr_queued;      /* l: receiver */
+	bool heard_ready;     /* l: receiver: nm_rdv_ready() was here */
+	bool over;            /* l: the driver has done with it */
 };
 
 static struct nm_trans *trans_new(struct nm_gate *gate, struct nm_req *req,
@@ -59,6 +61,17 @@ static void trans_free(struct nm_core *core, struct nm_trans *t)
 {
 	nm_ids_put(&core->offers, t->x.id);
 	nm_mem_put(&core->mem, nm_mem_class(sizeof(*t)), t);
+}
+
+/*
+ * Free it when nothing will come for it any more. Two owners of a rail may
+ * enter the core in the other order than they had the rail in, so the end of a
+ * transfer may be heard of before that it is ready.
+ */
+static void trans_end(struct nm_core *core, struct nm_trans *t)
+{
+	if (t->over && !t->rtr_queued && t->heard_ready == t->x.is_ready)
+		trans_free(core, t);
 }
 
 static void post(struct nm_pass *pass, struct nm_trans *t, unsigned kind)
@@ -147,9 +160,11 @@ void nm_rdv_ready(struct nm_pass *pass, struct nm_xfer *x)
 {
 	struct nm_trans *t = container_of(x, struct nm_trans, x);
 
-	(void)pass;
-	if (t->gate->error != 0)
+	t->heard_ready = true;
+	if (t->gate->error != 0) {
+		trans_end(pass->core, t);
 		return;
+	}
 	t->rtr_queued = true;
 	nm_out_answer(t->gate, &t->rtr);
 }
@@ -170,8 +185,7 @@ void nm_rdv_rtr_over(struct nm_core *core, struct nm_answer *a)
 	struct nm_trans *t = a->trans;
 
 	t->rtr_queued = false;
-	if (t->over)
-		trans_free(core, t);
+	trans_end(core, t);
 }
 
 int nm_rdv_rtr(struct nm_pass *pass, struct nm_gate *gate,
@@ -210,8 +224,7 @@ void nm_rdv_done(struct nm_pass *pass, struct nm_xfer *x)
 		nm_req_finish(pass, req, t->error);
 	}
 	t->over = true;
-	if (!t->rtr_queued)
-		trans_free(pass->core, t);
+	trans_end(pass->core, t);
 }
 
 void nm_rdv_fail(struct nm_pass *pass, struct nm_gate *gate)

@@ -84,6 +84,7 @@ struct nm_xfer {
 	uint64_t id;           /* unique in this process: names x in tokens */
 	struct nm_token mine;  /* ours, for the peer */
 	struct nm_token peers; /* the peer's, for us */
+	bool is_ready;         /* set by nm_rail_xfer_ready() */
 	int status;            /* set by nm_rail_xfer_done() */
 	struct nm_event ready; /* core's */
 	struct nm_event done;  /* core's */

@@ -30,7 +30,7 @@ static struct nm_session *session;
 static struct nm_gate *peer;
 static struct packet sent[PACKETS], given[PACKETS];
 static int nsent, ngiven, ndelivered, nreleased;
-static bool full, dead;
+static bool full, dead, withhold;
 static struct nm_xfer *granted, *receiving;
 
 /* --- the driver --- */
@@ -82,7 +82,8 @@ static int mock_xfer_recv(struct nm_xfer *x)
 {
 	receiving = x;
 	mock_xfer_offer(x);
-	nm_rail_xfer_ready(x->link->rail, x);
+	if (!withhold)
+		nm_rail_xfer_ready(x->link->rail, x);
 	return 0;
 }
 
@@ -139,7 +140,7 @@ static void setup(void)
 	}
 	peer = &core.gates[1];
 	nsent = ngiven = ndelivered = nreleased = 0;
-	full = dead = false;
+	full = dead = withhold = false;
 	granted = receiving = NULL;
 	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);
 }
@@ -524,6 +525,54 @@ TEST(a_peer_that_asks_for_more_than_was_offered_is_given_up)
 	rtr.id = chunk_of(0).id;
 	give(&rtr, 1, 0);
 	expect_given_up();
+}
+
+/*
+ * Whoever owned the rail first may be late: who had it after him sees the end
+ * of the transfer and enters the core before him.
+ */
+TEST(a_transfer_may_be_over_before_anybody_hears_that_it_is_ready)
+{
+	struct nm_wire_chunk rts = { .kind = NM_WIRE_KIND_RTS,
+				     .session = SESSION,
+				     .length = 1000,
+				     .id = 42,
+				     .token = "q",
+				     .token_len = 1 };
+	struct nm_rail *rail = &core.rails[0];
+	struct nm_news first, second;
+	size_t taken;
+
+	nm_ids_put(&core.offers,
+		   nm_ids_get(&core.offers, &rts)); /* its chunk */
+	taken = core.mem.taken;
+	for (uint32_t i = 0; i < 2; i++) {
+		withhold = true;
+		recv_into(0, peer, 0, NM_TAG_EXACT);
+		rts.seq = i;
+		give(&rts, 1, 0);
+		progress();
+		CHECK(receiving != NULL);
+		CHECK_INT(nsent, i);
+		nm_news_init(&first);
+		rail->news = &first;
+		nm_rail_xfer_ready(rail, receiving);
+		nm_news_init(&second);
+		rail->news = &second;
+		nm_rail_xfer_done(rail, receiving, 0);
+		nm_core_run(&core, &second, NULL);
+		CHECK_INT(error_of(0), 0);
+		if (i == 1) {
+			dead = true;
+			progress();
+		}
+		nm_core_run(&core, &first, NULL);
+		CHECK_INT(core.mem.taken, taken);
+	}
+	CHECK_INT(nsent, 1);
+	CHECK_INT(chunk_of(0).kind, NM_WIRE_KIND_RTR);
+	CHECK_INT(chunk_of(0).id, 42);
+	CHECK_INT(chunk_of(0).length, 1000);
 }
 
 /* --- a peer that dies --- */
