@@ -69,19 +69,20 @@ void nm_core_exit(struct nm_core *core)
 
 /*
  * The thread that allocates for the match tables when progress finds that
- * their reserve is low, because progress itself may not.
+ * their reserve is low, because progress itself may not. `ending` is looked at
+ * after the refill: who ends the core asks for one, unless one has been asked
+ * for and is still to take the lock, which then comes after `ending` was set.
  */
 static void *refiller(void *arg)
 {
 	struct nm_core *core = arg;
 
-	for (;;) {
+	do {
 		marcel_event_wait(&core->refill);
-		if (load_acquire(&core->ending)) /* order(ending) */
-			return NULL;
 		marcel_event_init(&core->refill);
 		nm_core_refill(core, true);
-	}
+	} while (!load_acquire(&core->ending)); /* order(ending) */
+	return NULL;
 }
 
 static enum piom_ltask_result progress(void *arg)
