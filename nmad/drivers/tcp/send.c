@@ -185,7 +185,6 @@ int nm_tcp_post(struct tcp *tcp, struct tcp_peer *p, struct nm_pkt *pkt)
 		leave(tcp, p, false);
 		return NM_SENT;
 	}
-	p->blocked = true;
 	nm_tcp_want_send(tcp, p);
 	return NM_POSTED;
 }

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { KIND_RTS = 1000, KIND_RTR };
+enum { KIND_RTS = 1000, KIND_RTR, PARTS = 100 };
 
 struct nm_pkt {
 	struct nm_pkt *next;
@@ -94,20 +94,19 @@ void nm_pkt_copy(const struct nm_pkt *pkt, void *to)
 	memcpy(to, pkt->bytes, pkt->length);
 }
 
-/* Always in pieces, so that gathering is tested: 7 bytes, then halves. */
+/* Always in pieces, so that gathering is tested: 7 bytes, then equal parts. */
 int nm_pkt_iov(const struct nm_pkt *pkt, size_t offset, struct iovec *iov,
 	       int n)
 {
-	size_t cut[4] = { 0, 7, 7 + (pkt->length - 7) / 2, pkt->length };
+	size_t part = (pkt->length - 7) / PARTS + 1, from = offset, to;
 	int used = 0;
 
-	for (int k = 0; k < 3 && used < n; k++) {
-		size_t from = cut[k] > offset ? cut[k] : offset;
-
-		if (from >= cut[k + 1])
-			continue;
+	for (; from < pkt->length && used < n; from = to) {
+		to = from < 7 ? 7 : from - (from - 7) % part + part;
+		if (to > pkt->length)
+			to = pkt->length;
 		iov[used].iov_base = (void *)(pkt->bytes + from);
-		iov[used++].iov_len = cut[k + 1] - from;
+		iov[used++].iov_len = to - from;
 	}
 	return used;
 }

@@ -109,6 +109,30 @@ TEST(many_packets_from_several_peers_arrive_once)
 	job_run(&DRIVER, 3, many_body, NULL);
 }
 
+/*
+ * A packet of more pieces than a system call takes, to one who says nothing
+ * that could wake the sender's end.
+ */
+static void silence_body(struct job *j)
+{
+	struct counts c = { { 0 } };
+
+	all_to_all(j, 1, size_eight);
+	j->ngot = 0;
+	j->arg = &c;
+	if (j->rank == 0)
+		for (int r = 1; r < j->size; r++)
+			job_send(j, r, (uint32_t)r, 1, largest());
+	while (j->ngot < (j->rank == 0 ? 0 : 1) || !job_idle(j))
+		job_progress(j);
+	job_meet(j);
+}
+
+TEST(a_packet_of_many_pieces_leaves_though_nobody_answers)
+{
+	job_run(&DRIVER, 3, silence_body, NULL);
+}
+
 TEST(packets_of_the_largest_size_arrive_from_all)
 {
 	job_run(&DRIVER, 4, full_body, NULL);
