@@ -66,6 +66,16 @@ static inline void nm_core_ask(struct nm_core_lock *l)
 	store_seq(&l->again, 1); /* order(core) */
 }
 
+/*
+ * Anyone, a hint: nothing is left for the holder. It may stay there while the
+ * holder is a thread that was preempted, or a signal handler that dumps.
+ */
+static inline bool nm_core_is_heeded(struct nm_core_lock *l)
+{
+	return base_mpsc_is_empty(&l->submit) &&
+	       base_mpsc_is_empty(&l->events) && load_relaxed(&l->again) == 0;
+}
+
 /* The holder, before he looks at the turns. */
 static inline void nm_core_heed(struct nm_core_lock *l)
 {

@@ -199,8 +199,7 @@ bool nm_core_progress(struct nm_core *core)
 	}
 	complete_sent(core, &news);
 	if (news.events.first != NULL || news.hungry ||
-	    !base_mpsc_is_empty(&core->lock.submit) ||
-	    !base_mpsc_is_empty(&core->lock.events)) {
+	    !nm_core_is_heeded(&core->lock)) {
 		nm_core_run(core, &news, NULL);
 		moved = true;
 	}
@@ -209,7 +208,8 @@ bool nm_core_progress(struct nm_core *core)
 
 bool nm_core_is_quiet(struct nm_core *core)
 {
-	if (load_relaxed(&core->pending) != 0)
+	if (load_relaxed(&core->pending) != 0 ||
+	    !nm_core_is_heeded(&core->lock))
 		return false;
 	for (int i = 0; i < core->npolled; i++)
 		if (!nm_rail_is_quiet(core->polled[i]))
