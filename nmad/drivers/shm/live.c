@@ -45,8 +45,11 @@ int nm_shm_live_add(struct shm *shm, struct shm_peer *p)
 
 void nm_shm_live_remove(struct shm *shm, struct shm_peer *p)
 {
-	if (p->pidfd >= 0)
-		close(p->pidfd);
+	if (p->pidfd < 0)
+		return;
+	/* A forked child may hold a copy: closing alone does not end it. */
+	epoll_ctl(shm->epoll, EPOLL_CTL_DEL, p->pidfd, NULL);
+	close(p->pidfd);
 	p->pidfd = -1;
 }
 
