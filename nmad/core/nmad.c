@@ -180,34 +180,43 @@ err_boot:
 
 /* --- leaving --- */
 
-/* One message to the process `ahead` of us, one from as far behind. */
-static int barrier_step(int ahead)
+/*
+ * One message to the process `ahead` of us, one from as far behind: whether
+ * its sender has met an error, or heard of one. Returns our own state then.
+ */
+static int barrier_step(int ahead, int error)
 {
 	struct nm_gate *to = &core->gates[(core->rank + ahead) % core->size];
 	struct nm_gate *from =
 		&core->gates[(core->rank - ahead + core->size) % core->size];
-	struct nm_data nothing = nm_data_flat(NULL, 0);
+	unsigned char mine = error != 0, theirs = 0;
+	struct nm_data said = nm_data_flat(&mine, sizeof(mine));
+	struct nm_data heard = nm_data_flat(&theirs, sizeof(theirs));
 	struct nm_sr_request out, in;
 	struct nm_sr_status status;
 
-	nm_sr_irecv(ours, from, (nm_tag_t)ahead, NM_TAG_EXACT, &nothing, &in);
-	nm_sr_isend(ours, to, (nm_tag_t)ahead, &nothing, 0, &out);
+	nm_sr_irecv(ours, from, (nm_tag_t)ahead, NM_TAG_EXACT, &heard, &in);
+	nm_sr_isend(ours, to, (nm_tag_t)ahead, &said, 0, &out);
 	nm_sr_wait(&out);
 	nm_sr_wait(&in);
 	nm_sr_status(&in, &status);
-	return status.error;
+	if (error == 0)
+		error = status.error;
+	return error == 0 && theirs ? -ECONNRESET : error;
 }
 
 /*
  * All have come to their end, and while we wait for them we take what they
- * still send, so that nobody is stuck with a full network.
+ * still send, so that nobody is stuck with a full network. An error ends no
+ * step: the others wait for our messages, and learn from them that somebody is
+ * dead, who will not come to the fence.
  */
 static int barrier(void)
 {
 	int rc = 0;
 
-	for (int ahead = 1; ahead < core->size && rc == 0; ahead *= 2)
-		rc = barrier_step(ahead);
+	for (int ahead = 1; ahead < core->size; ahead *= 2)
+		rc = barrier_step(ahead, rc);
 	return rc;
 }
 
