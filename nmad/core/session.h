@@ -15,7 +15,12 @@
 
 struct nm_core;
 
-enum { NM_PARKED_MAX = 1 << 16 }; /* envelopes ahead of their turn */
+/*
+ * Envelopes ahead of their turn; beyond, and behind, a number is nonsense. What
+ * holds up the one before them may last (a preempted thread, a slow rail), and
+ * they cost no more than unexpected ones, which nothing bounds either.
+ */
+enum { NM_PARKED_MAX = 1 << 30 };
 
 /* What a session knows of one peer. l: all, core lock */
 struct nm_peer {
