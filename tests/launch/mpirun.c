@@ -161,6 +161,21 @@ TEST(stdin_goes_to_rank_0_only)
 	CHECK_STR(r.out, "one\n");
 }
 
+TEST(closed_standard_descriptors_hurt_no_rank)
+{
+	struct run r =
+		run(NULL, "exec '%s' -n 2 '%s' exchange <&-", MPIRUN, RANK);
+
+	CHECK_STR(r.err, "");
+	CHECK_INT(r.code, 0);
+	r = run(NULL, "exec '%s' -n 2 '%s' exchange >&-", MPIRUN, RANK);
+	CHECK_STR(r.err, "");
+	CHECK_INT(r.code, 0);
+	r = run(NULL, "exec '%s' -n 2 '%s' exchange <&- >&- 2>&-", MPIRUN,
+		RANK);
+	CHECK_INT(r.code, 0);
+}
+
 TEST(ranks_end_when_nobody_reads_them)
 {
 	struct run r =
@@ -248,6 +263,29 @@ TEST(an_abort_ends_the_job_with_its_code)
 	CHECK_INT(r.code, 42);
 	CHECK(has(r.err, "the test wants an abort"));
 	CHECK(has(r.err, "has aborted the job with code 42"));
+}
+
+TEST(an_abort_never_looks_like_success)
+{
+	struct run r = run(NULL,
+			   "exec '%s' -n 2 bash -c "
+			   "'echo cmd=abort exitcode=256 >&$PMI_FD; "
+			   "sleep 1000'",
+			   MPIRUN);
+
+	CHECK_INT(r.code, 1);
+}
+
+TEST(a_request_that_is_too_long_is_none)
+{
+	struct run r = run(NULL,
+			   "exec '%s' -n 2 bash -c "
+			   "'printf \"cmd=put key=k value=%%05000d\\n\" 0 "
+			   ">&$PMI_FD; sleep 1000'",
+			   MPIRUN);
+
+	CHECK_INT(r.code, 1);
+	CHECK(has(r.err, "sent \"cmd=put key=k value=000"));
 }
 
 TEST(a_request_that_is_none_ends_the_job)

@@ -277,8 +277,6 @@ static int stdin_of_first(struct job *j)
 {
 	int ends[2];
 
-	if (fcntl(STDIN_FILENO, F_GETFD) < 0)
-		return open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (!isatty(STDIN_FILENO))
 		return STDIN_FILENO;
 	must_not_fail(pipe2(ends, O_CLOEXEC), "a pipe for input");

@@ -366,6 +366,17 @@ static void run(struct job *j, int signals)
 
 /* --- start --- */
 
+/*
+ * Who started us may have closed 0, 1 or 2. Nothing of ours may come to lie
+ * there: the ranks get pipes in these places, over whatever is in them.
+ */
+static void fill_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+			exit(1); /* there is nowhere to say it */
+}
+
 /* A key that only the processes of this job know. */
 static int make_key(void)
 {
@@ -431,6 +442,7 @@ int main(int argc, char **argv)
 	struct job *j = must(calloc(1, sizeof(*j)));
 	int signals, code;
 
+	fill_standard();
 	options_parse(&j->opt, argc, argv);
 	raise_limit(j);
 	init(j);

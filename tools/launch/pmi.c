@@ -253,8 +253,9 @@ static void do_abort(struct job *j, struct rank *r, const char *line)
 
 	if (field(line, "exitcode", text, sizeof(text)) != NULL)
 		code = atoi(text);
-	job_fail(j, code, "rank %d (pid %d) has aborted the job with code %d",
-		 r->number, r->pid, code);
+	job_fail(j, (code & 255) != 0 ? code & 255 : 1,
+		 "rank %d (pid %d) has aborted the job with code %d", r->number,
+		 r->pid, code);
 }
 
 static void do_publish(struct job *j, struct rank *r, const char *line)
@@ -287,6 +288,15 @@ static const struct {
 	{ "unpublish_name", do_publish },
 };
 
+static void unknown(struct job *j, struct rank *r, const char *line)
+{
+	job_fail(j, 1,
+		 "rank %d (pid %d) sent \"%.80s\", which is no request that "
+		 "mpirun knows",
+		 r->number, r->pid, line);
+	disconnect(r);
+}
+
 static void request(struct job *j, struct rank *r, const char *line)
 {
 	char name[32];
@@ -300,11 +310,7 @@ static void request(struct job *j, struct rank *r, const char *line)
 			return;
 		}
 	}
-	job_fail(j, 1,
-		 "rank %d (pid %d) sent \"%.80s\", which is no request that "
-		 "mpirun knows",
-		 r->number, r->pid, line);
-	disconnect(r);
+	unknown(j, r, line);
 }
 
 static void lost(struct rank *r)
@@ -330,7 +336,7 @@ static void take_lines(struct job *j, struct rank *r)
 	memmove(r->in, r->in + at, r->len);
 	if (r->pmi >= 0 && r->len == sizeof(r->in)) {
 		r->in[80] = '\0';
-		request(j, r, r->in);
+		unknown(j, r, r->in);
 	}
 }
 
