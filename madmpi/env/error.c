@@ -122,6 +122,8 @@ int madmpi_error_class_of_errno(int err)
 	case -ECONNRESET:
 	case -EPIPE:
 		return MPI_ERR_PROC_ABORTED;
+	case -EBADF:
+		return MPI_ERR_REQUEST;
 	case -EOVERFLOW:
 		return MPI_ERR_COUNT;
 	case -EINVAL:

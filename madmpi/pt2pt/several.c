@@ -42,6 +42,21 @@ struct several {
 	int failures;
 };
 
+/* The array holds a request twice, and its first place has ended it. */
+static void end_again(struct several *s, MPI_Status *status)
+{
+	struct madmpi_outcome o = madmpi_outcome_empty();
+
+	o.error = -EBADF;
+	madmpi_status_fill(status, &o);
+	if (status != MPI_STATUS_IGNORE)
+		status->MPI_ERROR = madmpi_error_class_of_errno(o.error);
+	if (s->failures++ == 0) {
+		s->comm = madmpi_self;
+		s->first = o;
+	}
+}
+
 static void end_one(struct several *s, MPI_Request *request, MPI_Status *status)
 {
 	struct madmpi_request *r = (struct madmpi_request *)*request;
@@ -51,8 +66,12 @@ static void end_one(struct several *s, MPI_Request *request, MPI_Status *status)
 		madmpi_status_fill_empty(status);
 		return;
 	}
-	o = madmpi_request_outcome(r);
 	*request = MPI_REQUEST_NULL;
+	if (unlikely(r->object.kind != MADMPI_REQUEST)) {
+		end_again(s, status);
+		return;
+	}
+	o = madmpi_request_outcome(r);
 	madmpi_status_fill(status, &o);
 	if (status != MPI_STATUS_IGNORE)
 		status->MPI_ERROR = madmpi_error_class_of_errno(o.error);

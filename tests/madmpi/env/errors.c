@@ -155,6 +155,23 @@ static void freed_and_foreign_handles(void)
 #endif
 }
 
+/* Only this library notices it. */
+static void a_request_given_twice_is_ended_once(void)
+{
+#ifdef MPI_ABI_VERSION
+	MPI_Request r[2];
+	MPI_Status st[2];
+
+	MPI_Irecv(x, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &r[0]);
+	r[1] = r[0];
+	MPI_Send(x + 1, 1, MPI_INT, 0, 0, MPI_COMM_SELF);
+	FAILS(MPI_Waitall(2, r, st), MPI_ERR_IN_STATUS);
+	EXPECT_INT(st[0].MPI_ERROR, MPI_SUCCESS);
+	EXPECT_INT(st[1].MPI_ERROR, MPI_ERR_REQUEST);
+	EXPECT(r[0] == MPI_REQUEST_NULL && r[1] == MPI_REQUEST_NULL);
+#endif
+}
+
 static int handled;
 
 static void handler(MPI_Comm *comm, int *code, ...)
@@ -224,6 +241,7 @@ int main(int argc, char **argv)
 	objects();
 	collectives();
 	freed_and_foreign_handles();
+	a_request_given_twice_is_ended_once();
 	handlers_of_the_program_are_called();
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 	return program_end("errors");
