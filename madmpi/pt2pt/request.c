@@ -9,10 +9,15 @@
 
 static struct madmpi_pool pool;
 
+/* A queue: who passes by looks at a few and puts those that wait behind. */
 static struct {
 	struct base_spin lock;
 	struct madmpi_request *first; /* l: */
-} orphans = { .lock = BASE_SPIN_INIT(BASE_RANK_LEAF) };
+	struct madmpi_request **end;  /* l: where the next one goes */
+} orphans = { .lock = BASE_SPIN_INIT(BASE_RANK_LEAF), .end = &orphans.first };
+
+/* Faster than they come, and a short time under the lock. */
+enum { ORPHANS_A_TIME = 8 };
 
 struct madmpi_request *madmpi_request_new(const char *function,
 					  enum madmpi_request_what what,
@@ -42,32 +47,46 @@ void madmpi_request_put(struct madmpi_request *r)
 	madmpi_pool_put(&pool, r);
 }
 
-/* Take back orphans that are complete; wait for the others if `all`. */
-static void orphans_reap(bool all)
+static void orphans_push_locked(struct madmpi_request *r)
 {
-	struct madmpi_request *r, *next, *done = NULL, **at;
+	r->next = NULL;
+	*orphans.end = r;
+	orphans.end = &r->next;
+}
+
+static struct madmpi_request *orphans_take_locked(void)
+{
+	struct madmpi_request *r = orphans.first;
+
+	if (r != NULL)
+		orphans.first = r->next;
+	if (orphans.first == NULL)
+		orphans.end = &orphans.first;
+	return r;
+}
+
+/* Take back orphans that are complete, among the next few. */
+static void orphans_reap(void)
+{
+	struct madmpi_request *r, *done = NULL;
 
 	base_spin_lock(&orphans.lock);
-	for (at = &orphans.first; (r = *at) != NULL;) {
-		if (all || madmpi_request_is_complete(r)) {
-			*at = r->next;
+	for (int i = 0; i < ORPHANS_A_TIME; i++) {
+		r = orphans_take_locked();
+		if (r == NULL)
+			break;
+		if (madmpi_request_is_complete(r)) {
 			r->next = done;
 			done = r;
 		} else {
-			at = &r->next;
+			orphans_push_locked(r);
 		}
 	}
 	base_spin_unlock(&orphans.lock);
-	for (r = done; r != NULL; r = next) {
-		next = r->next;
-		madmpi_request_wait(r);
+	while ((r = done) != NULL) {
+		done = r->next;
 		madmpi_request_put(r);
 	}
-}
-
-static void pool_refilled(void)
-{
-	orphans_reap(false);
 }
 
 struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r)
@@ -211,10 +230,9 @@ int madmpi_request_free(MPI_Request *request)
 		return MPI_SUCCESS;
 	}
 	base_spin_lock(&orphans.lock);
-	r->next = orphans.first;
-	orphans.first = r;
+	orphans_push_locked(r);
 	base_spin_unlock(&orphans.lock);
-	orphans_reap(false);
+	orphans_reap();
 	return MPI_SUCCESS;
 }
 
@@ -238,12 +256,22 @@ int madmpi_cancel(MPI_Request *request)
 void madmpi_request_init(void)
 {
 	madmpi_pool_init(&pool, MADMPI_REQUEST, sizeof(struct madmpi_request));
-	pool.refilled = pool_refilled;
+	pool.refilled = orphans_reap;
 }
 
 void madmpi_request_reap(void)
 {
-	orphans_reap(true);
+	struct madmpi_request *r;
+
+	for (;;) {
+		base_spin_lock(&orphans.lock);
+		r = orphans_take_locked();
+		base_spin_unlock(&orphans.lock);
+		if (r == NULL)
+			return;
+		madmpi_request_wait(r);
+		madmpi_request_put(r);
+	}
 }
 
 void madmpi_request_exit(void)
