@@ -105,6 +105,16 @@ static int add_bounds(struct madmpi_type *t, const struct madmpi_part *p,
 	return 0;
 }
 
+/* 0 or -ELOOP. */
+static int add_depth(struct madmpi_type *t, const struct madmpi_type *part)
+{
+	if (part->depth >= MADMPI_TYPE_DEEPEST)
+		return -ELOOP;
+	if (part->depth >= t->depth)
+		t->depth = part->depth + 1;
+	return 0;
+}
+
 static void add_true_bounds(struct madmpi_type *t, const struct madmpi_part *p,
 			    bool first)
 {
@@ -134,6 +144,7 @@ int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 	struct madmpi_type *t;
 	bool bounds = false;
 	MPI_Count over;
+	int rc = -ENOMEM;
 
 	if (n >= UINT32_MAX)
 		return -EOVERFLOW;
@@ -143,12 +154,15 @@ int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 	t->steps = calloc((size_t)n + 1, sizeof(*t->steps));
 	t->runs = calloc((size_t)n + 1, sizeof(*t->runs));
 	if (t->steps == NULL || t->runs == NULL)
-		goto err_memory;
+		goto err;
 	for (MPI_Count i = 0; i < n; i++) {
 		if (parts[i].count == 0)
 			continue;
-		if (add_bounds(t, &parts[i], !bounds) < 0)
-			goto err_overflow;
+		rc = add_bounds(t, &parts[i], !bounds);
+		if (rc == 0)
+			rc = add_depth(t, parts[i].type);
+		if (rc < 0)
+			goto err;
 		bounds = true;
 		if (parts[i].type->size == 0)
 			continue;
@@ -161,12 +175,9 @@ int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 		t->ub += t->align - over;
 	*out = t;
 	return 0;
-err_overflow:
+err:
 	madmpi_type_put(t);
-	return -EOVERFLOW;
-err_memory:
-	madmpi_type_put(t);
-	return -ENOMEM;
+	return rc;
 }
 
 /* Repeat the one step of a block: in place if that keeps it a block. */

@@ -21,7 +21,7 @@ void madmpi_type_fill_predefined(void);
 /*
  * The type of these parts, which lie in this order in messages. `pad`: round
  * the extent up to the alignment of the elements, as a struct of C does.
- * 0; -ENOMEM; -EOVERFLOW: sizes do not fit in 63 bits.
+ * 0; -ENOMEM; -EOVERFLOW: sizes do not fit in 63 bits; -ELOOP: too deep.
  */
 int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 		      struct madmpi_type **out);

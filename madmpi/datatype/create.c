@@ -48,6 +48,10 @@ static int finish(const char *fn, int rc, struct madmpi_type *t,
 	if (rc == -EOVERFLOW)
 		return madmpi_error(NULL, MPI_ERR_COUNT, fn,
 				    "the datatype would be too large");
+	if (rc == -ELOOP)
+		return madmpi_error(NULL, MPI_ERR_TYPE, fn,
+				    "the datatype would nest more than %d deep",
+				    MADMPI_TYPE_DEEPEST);
 	if (rc < 0)
 		return madmpi_error_errno(NULL, rc, fn, "new datatype");
 	*newtype = madmpi_type_handle(t);

@@ -51,6 +51,7 @@ struct madmpi_type *madmpi_type_new(void)
 	t->name = NULL;
 	t->size = t->lb = t->ub = t->true_lb = t->true_ub = t->elements = 0;
 	t->align = 1;
+	t->depth = 0;
 	t->nsteps = t->nruns = 0;
 	t->steps = NULL;
 	t->runs = NULL;

@@ -13,8 +13,9 @@
  *                ^disp                 ^disp + stride        count blocks
  *   body b[n]:   the n steps of b, count times, stride apart
  *
- * Every step moves at least one byte and every list but the outermost has two
- * entries or a loop, so walks nest at most 63 deep.
+ * Every step moves at least one byte. Walks, and the end of a type, call
+ * themselves for every type inside a type, on the stack of any thread: types
+ * that nest deeper than MADMPI_TYPE_DEEPEST are refused.
  */
 #ifndef MADMPI_DATATYPE_TYPE_H
 #define MADMPI_DATATYPE_TYPE_H
@@ -73,6 +74,8 @@ struct madmpi_step {
 	uint32_t nbody;
 };
 
+#define MADMPI_TYPE_DEEPEST 128
+
 struct madmpi_type;
 
 /* A run of elements of the signature: so many of that type. */
@@ -93,6 +96,7 @@ struct madmpi_type {
 	MPI_Count true_lb, true_ub; /* -: */
 	MPI_Count elements;         /* -: basic elements in one */
 	int align;                  /* -: of the most demanding element */
+	int depth;                  /* -: types within types; predefined: 0 */
 	uint32_t nsteps;            /* -: */
 	struct madmpi_step *steps;  /* -: owned */
 	uint32_t nruns;             /* -: */

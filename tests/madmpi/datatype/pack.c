@@ -2,10 +2,12 @@
  * Datatypes against a plain reference: a random type is built by the library's
  * constructors and, beside it, as the list of its basic elements.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bodies.h"
+#include "datatype/build.h"
 #include "datatype/type.h"
 
 #include "../../check.h"
@@ -459,6 +461,31 @@ TEST(a_type_too_large_for_63_bits_is_refused)
 	CHECK(madmpi_type_bytes(t, (MPI_Count)1 << 61, &bytes) < 0);
 	CHECK_INT(madmpi_type_bytes(t, 1 << 20, &bytes), 0);
 	CHECK_INT(bytes, 8 << 20);
+	madmpi_type_exit();
+}
+
+TEST(a_type_that_nests_too_deep_is_refused)
+{
+	struct madmpi_type *t[MADMPI_TYPE_DEEPEST + 1], *more;
+	struct madmpi_part parts[2] = { { .count = 1 },
+					{ .disp = 1000, .count = 1 } };
+	char from[2000] = { 0 }, to[2000];
+
+	madmpi_type_init();
+	t[0] = parts[1].type = madmpi_type_of(MPI_CHAR);
+	for (int i = 1; i <= MADMPI_TYPE_DEEPEST; i++) {
+		parts[0].type = t[i - 1];
+		parts[1].disp = 2 * i;
+		from[2 * i] = (char)i;
+		CHECK_INT(madmpi_type_build(parts, 2, false, &t[i]), 0);
+	}
+	parts[0].type = t[MADMPI_TYPE_DEEPEST];
+	CHECK_INT(madmpi_type_build(parts, 2, false, &more), -ELOOP);
+	madmpi_pack_bytes(from, 1, t[MADMPI_TYPE_DEEPEST], to);
+	for (int i = 0; i <= MADMPI_TYPE_DEEPEST; i++)
+		CHECK_INT(to[i], (char)i);
+	for (int i = 1; i <= MADMPI_TYPE_DEEPEST; i++)
+		madmpi_type_put(t[i]);
 	madmpi_type_exit();
 }
 
