@@ -151,6 +151,8 @@ int madmpi_group_translate_ranks(MPI_Group group1, int n, const int ranks1[],
 	if (n < 0)
 		return madmpi_error(NULL, MPI_ERR_ARG, fn, "n is negative (%d)",
 				    n);
+	if (n > 0 && (ranks1 == NULL || ranks2 == NULL))
+		return null_arg(fn, ranks1 ? "ranks2" : "ranks1");
 	for (int i = 0; i < n; i++) {
 		if (ranks1[i] == MPI_PROC_NULL) {
 			ranks2[i] = MPI_PROC_NULL;
