@@ -51,6 +51,8 @@ static const char *set(struct options *o, const char *name, const char *value)
 		o->steps = number(value, '\0', STEPS_MAX, &rest);
 		if (o->steps == 0)
 			return "a number from 1 to 100000000";
+	} else if (*value == '\0') {
+		return "the beginning of a file name";
 	} else {
 		o->out = value;
 	}

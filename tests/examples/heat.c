@@ -115,6 +115,7 @@ TEST(bad_arguments_are_refused)
 	refused("--tiles 4x4x no.pgm", 2, "--tiles \"4x4x\": expected rows");
 	refused("--steps many no.pgm", 2, "--steps \"many\": expected a");
 	refused("--steps", 2, "--steps \"\": expected a number");
+	refused("no.pgm --out", 2, "--out \"\": expected the beginning");
 	refused("--fast no.pgm", 2, "unexpected \"--fast\"");
 	refused("a b", 2, "unexpected \"b\"");
 }
