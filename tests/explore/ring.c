@@ -22,7 +22,7 @@ static void set_up(int used)
 	struct shm_ring ring = { (void *)&head, (void *)&tail, (void *)claim,
 				 slot, SLOTS };
 	unsigned word;
-	uint64_t t;
+	uint64_t t = 0;
 
 	explore_name(&head, sizeof(head), "head");
 	explore_name(&tail, sizeof(tail), "tail");
