@@ -6,7 +6,7 @@
  *                               nobody ready  -> poll in place, a bounded time,
  *                                                then park: the idle VP polls
  *   foreign thread, engine marcel:               poll a bounded time, then
- *                               idle VPs poll -> sleep
+ *                               idle VPs poll -> poll between naps
  *                               else          -> go on polling, with yields
  *   engine none:                                 poll, with yields, for ever
  */
@@ -26,7 +26,13 @@
 #include "../state.h"
 #include "wait.h"
 
-enum { CLOCK_EVERY = 8 }; /* polls between two looks at the clock */
+enum {
+	CLOCK_EVERY = 8, /* polls between two looks at the clock */
+	/* A foreign thread's nap while VPs poll: grows to what a VP that left
+	 * without a word may cost. */
+	NAP_MIN_NS = 20000,
+	NAP_MAX_NS = 1280000,
+};
 
 /* What a thread waits for: the first of n that is signalled. */
 struct waiting {
@@ -149,20 +155,26 @@ static void wait_user(struct waiting *w)
 }
 
 /*
- * A foreign thread may sleep if idle VPs have polled since `polls` was read,
- * or if no ltask wants to be asked: who submits one wakes an idle VP.
+ * Whether idle VPs have polled since *polls was read, or no ltask wants to be
+ * asked. That says nothing about what they do next: a VP whose thread then
+ * blocks in the kernel or computes polls no more, and nobody would notice.
  */
-static bool others_poll(uint64_t polls)
+static bool others_poll(uint64_t *polls)
 {
+	uint64_t before = *polls;
+
+	*polls = piom_point_marcel_polls();
 	return piom.engine == PIOM_ENGINE_MARCEL &&
 	       piom.wait != PIOM_WAIT_ACTIVE &&
-	       (piom_point_marcel_polls() != polls ||
+	       (*polls != before ||
 		!piom_queue_is_pending(piom_tree_machine()));
 }
 
+/* So a foreign thread never sleeps for good while polling is all there is. */
 static void wait_foreign(struct waiting *w)
 {
 	uint64_t polls = piom_point_marcel_polls();
+	struct timespec nap = { 0, NAP_MIN_NS };
 
 	if (piom.wait != PIOM_WAIT_PASSIVE && poll_for(w, piom.spin_ns, false))
 		return;
@@ -170,11 +182,15 @@ static void wait_foreign(struct waiting *w)
 		piom_poll();
 		if (is_over(w))
 			return;
-		if (others_poll(polls))
-			break;
-		sched_yield();
+		if (!others_poll(&polls)) {
+			nap.tv_nsec = NAP_MIN_NS;
+			sched_yield();
+			continue;
+		}
+		nanosleep(&nap, NULL);
+		if (nap.tv_nsec < NAP_MAX_NS)
+			nap.tv_nsec *= 2;
 	}
-	park_and_tell(w);
 }
 
 static void wait_for(struct waiting *w)

@@ -4,7 +4,7 @@
  * A user thread that waits gives its VP to other ready threads at once; if
  * there is none it polls in place, so that an early completion costs no switch,
  * and then parks; idle VPs poll for it. A foreign thread polls for a bounded
- * time and then sleeps. PIOM_WAIT=auto|active|passive|spin chooses.
+ * time and then between naps. PIOM_WAIT=auto|active|passive|spin chooses.
  */
 #ifndef PIOMAN_COND_H
 #define PIOMAN_COND_H

@@ -315,6 +315,63 @@ static void *producer(void *arg)
 	return NULL;
 }
 
+/* --- the only VP leaves for the kernel --- */
+
+/* Complete once it was polled while main sat in the kernel. */
+struct deserted {
+	struct piom_ltask task;
+	piom_cond_t done;
+	marcel_event_t left_alone; /* main may leave: idle VPs have polled */
+	ATOMIC(int) gone;          /* a: order(test) */
+	int before, after;         /* polls so far, before and since */
+};
+
+static enum piom_ltask_result deserted_poll(void *arg)
+{
+	struct deserted *d = arg;
+
+	if (load_acquire(&d->gone) == 0) {
+		if (++d->before == 1000)
+			marcel_event_set(&d->left_alone);
+		return PIOM_LTASK_AGAIN;
+	}
+	if (++d->after < 10)
+		return PIOM_LTASK_AGAIN;
+	piom_cond_signal(&d->done);
+	return PIOM_LTASK_DONE;
+}
+
+static void *wait_deserted(void *arg)
+{
+	struct deserted *d = arg;
+
+	piom_cond_wait(&d->done);
+	return NULL;
+}
+
+/*
+ * A foreign thread waits while the VP polls; then main, who owns the only VP,
+ * blocks in the kernel unannounced. Somebody has to go on polling.
+ */
+static void desert(void)
+{
+	struct deserted d = { .before = 0 };
+	pthread_t alien;
+
+	piom_ltask_init(&d.task, deserted_poll, &d, PIOM_LTASK_REPEAT, NULL);
+	CHECK_INT(pthread_create(&alien, NULL, wait_deserted, &d), 0);
+	piom_ltask_submit(&d.task);
+	marcel_event_wait(&d.left_alone);
+	store_release(&d.gone, 1); /* order(test) */
+	CHECK_INT(pthread_join(alien, NULL), 0);
+	piom_ltask_wait(&d.task);
+}
+
+TEST(a_foreign_waiter_does_not_depend_on_a_vp_that_polled_once)
+{
+	WITH_ALL(every_mode, desert);
+}
+
 /* Half of the producers and half of the consumers are foreign threads. */
 static void exchange(void)
 {
