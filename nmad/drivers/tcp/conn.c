@@ -569,6 +569,25 @@ void nm_tcp_accept(struct tcp *tcp)
 	}
 }
 
+/*
+ * The call has not succeeded in time. Where somebody has taken it and holds the
+ * connection, he may be stopped, or compute without a look at the network: his
+ * death would end the connection. Where nobody has, the peer is lost.
+ */
+static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
+{
+	if (p->state == TCP_CALLING && p->hand.state != TCP_CALL) {
+		base_warn("nmad",
+			  "tcp: rank %d has taken our call and says nothing "
+			  "yet; waiting for it",
+			  p->link->rank);
+		p->give_up = deadline();
+		return;
+	}
+	base_warn("nmad", "tcp: rank %d does not answer", p->link->rank);
+	nm_tcp_dead(tcp, p, -ETIMEDOUT);
+}
+
 void nm_tcp_deadlines(struct tcp *tcp)
 {
 	uint64_t now = nm_tcp_now();
@@ -590,9 +609,7 @@ void nm_tcp_deadlines(struct tcp *tcp)
 
 		base_list_push_back(&tcp->calling, n);
 		if (now >= p->give_up) {
-			base_warn("nmad", "tcp: rank %d does not answer",
-				  p->link->rank);
-			nm_tcp_dead(tcp, p, -ETIMEDOUT);
+			call_is_late(tcp, p);
 		} else if (p->retry != 0 && now >= p->retry) {
 			p->next_addr = 0;
 			call_on(tcp, p, 0);

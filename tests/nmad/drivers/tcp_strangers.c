@@ -333,6 +333,44 @@ TEST(nonsense_from_a_friend_ends_the_link_and_names_it)
 		job_run(&nm_driver_tcp, 2, bad_body, (void *)&bad[i]);
 }
 
+/* --- a friend who is busy --- */
+
+/* Rank 1 makes no progress until rank 0 has waited too long three times. */
+static void busy_body(struct job *j)
+{
+	int *wake = j->arg;
+	uint64_t end = nm_tcp_now() + 300;
+	char c = 0;
+
+	j->recv = ignore;
+	job_meet(j);
+	if (j->rank == 1) {
+		JOB_CHECK(j, read(wake[0], &c, 1) == 1);
+	} else {
+		job_send(j, 1, 0, 1, 100);
+		while (nm_tcp_now() < end)
+			job_progress(j);
+		JOB_CHECK(j, j->deaths[1] == 0);
+		JOB_CHECK(j, write(wake[1], &c, 1) == 1);
+	}
+	while (j->ngot < (unsigned)j->rank || !job_idle(j))
+		job_progress(j);
+	job_meet(j);
+	JOB_CHECK(j, j->deaths[1 - j->rank] == 0);
+}
+
+TEST(who_has_taken_a_call_may_take_his_time)
+{
+	int wake[2];
+
+	CHECK_INT(pipe(wake), 0);
+	setenv("NMAD_TCP_TIMEOUT_MS", "100", 1);
+	job_run(&nm_driver_tcp, 2, busy_body, wake);
+	unsetenv("NMAD_TCP_TIMEOUT_MS");
+	close(wake[0]);
+	close(wake[1]);
+}
+
 /* --- two calls at once --- */
 
 static void both_body(struct job *j)
