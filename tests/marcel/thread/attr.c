@@ -105,14 +105,17 @@ TEST_VPS(a_name_lives_as_long_as_its_thread)
 
 /* --- stacks --- */
 
+/* The compiler must believe that each frame is needed to the end. */
 static BASE_NOINLINE int use_stack(char *below, long bytes)
 {
 	char frame[4096];
+	int rest = 1;
 
 	memset(frame, 1, sizeof(frame));
-	if (below - frame >= bytes)
-		return frame[bytes % 4096];
-	return use_stack(below, bytes) + frame[100] - 1;
+	if (below - frame < bytes)
+		rest = use_stack(below, bytes);
+	__asm__ volatile("" : : "r"(frame) : "memory");
+	return rest + frame[100] - 1;
 }
 
 static void *use_bytes(void *arg)
