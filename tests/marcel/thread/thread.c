@@ -7,6 +7,7 @@
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include "../with.h"
+#include "../../../marcel/thread/thread.h"
 
 enum { MANY = 3000 / FEWER, DEPTH = BASE_TSAN ? 5 : 10 };
 
@@ -201,10 +202,12 @@ static void *join_it(void *arg)
 	return (void *)(long)marcel_join(arg, NULL);
 }
 
-/* Let the other joiner be first: it joins, this one yields for long. */
+/* Let the other joiner be first. */
 static void *join_refused(void *arg)
 {
-	for (int i = 0; i < 5000; i++)
+	const struct marcel_thread *t = arg;
+
+	while (load_acquire(&t->ended) == MARCEL_END_NONE) /* order(join) */
 		marcel_yield();
 	return join_it(arg);
 }

@@ -450,11 +450,12 @@ static void forget(void)
 		out_last[r] = &out[r];
 }
 
+pid_t job_pids[JOB_MAX];
+
 void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
 	     void *arg)
 {
 	struct job *j = calloc(1, sizeof(*j));
-	pid_t pids[JOB_MAX];
 	bool ok = true;
 	int status;
 
@@ -466,10 +467,11 @@ void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
 	j->size = n;
 	j->arg = arg;
 	fflush(stdout);
+	job_pids[0] = getpid();
 	for (int r = 1; r < n; r++) {
-		pids[r] = fork();
-		CHECK(pids[r] >= 0);
-		if (pids[r] == 0) {
+		job_pids[r] = fork();
+		CHECK(job_pids[r] >= 0);
+		if (job_pids[r] == 0) {
 			j->rank = r;
 			run_one(j, body);
 			_exit(0);
@@ -477,7 +479,7 @@ void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
 	}
 	run_one(j, body);
 	for (int r = 1; r < n; r++) {
-		CHECK_INT(waitpid(pids[r], &status, 0), pids[r]);
+		CHECK_INT(waitpid(job_pids[r], &status, 0), job_pids[r]);
 		if (!(WIFEXITED(status) && WEXITSTATUS(status) == 0) &&
 		    !(j->deaths[r] && WIFSIGNALED(status)))
 			ok = false;

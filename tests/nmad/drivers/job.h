@@ -50,6 +50,9 @@ struct job {
 void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
 	     void *arg);
 
+/* The processes of the last job_run(); [0] is the caller's. */
+extern pid_t job_pids[JOB_MAX];
+
 /* Queue a message of `length` bytes of data (pattern of `number`). */
 void job_send(struct job *j, int to, uint32_t kind, uint64_t number,
 	      size_t length);
