@@ -27,6 +27,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <base/clock.h>
 #include <base/diag.h>
 #include <base/option.h>
 
@@ -80,14 +81,6 @@ static struct base_option options[] = {
 	{ "NMAD_SIM_REORDER", BASE_OPTION_INT, "0", 0, 1L << 62, NULL,
 	  "sim: seed of an order of arrival; 0: as they come" },
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* splitmix64 */
 static uint64_t next_random(uint64_t *state)
@@ -173,7 +166,7 @@ static void came(struct nm_rail *inner, struct nm_pkt_in *in)
 	struct held *h = held_new(sim);
 
 	base_check(h != NULL); /* poll asks for no more than there are */
-	sim->last_came = now_ns();
+	sim->last_came = base_now_ns();
 	l->ncome++;
 	h->due = due_at(sim, sim->last_came, in->length);
 	h->rank = l->ncome + next_random(&l->random) % AHEAD;
@@ -215,7 +208,7 @@ static void inner_done(struct nm_rail *inner, struct nm_xfer *x, int status)
 		return;
 	}
 	h->xfer = x;
-	h->due = due_at(sim, now_ns(), x->length);
+	h->due = due_at(sim, base_now_ns(), x->length);
 	base_list_push_back(&sim->ends, &h->on);
 }
 
@@ -488,7 +481,7 @@ static bool sim_poll(struct nm_rail *rail, int budget)
 {
 	struct sim *sim = rail->drv;
 	bool moved = sim->inner.driver->poll(&sim->inner, room(sim, budget));
-	uint64_t now = now_ns();
+	uint64_t now = base_now_ns();
 	struct base_link *n;
 	struct held *h;
 

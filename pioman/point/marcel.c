@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include <base/atomic.h>
+#include <base/clock.h>
 #include <base/compiler.h>
 
 #include <marcel/marcel.h>
@@ -44,14 +45,6 @@ struct vp_point {
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
 static struct vp_point points[MARCEL_VP_MAX];
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static enum marcel_hook_answer answer(int worked, bool pending)
 {
@@ -85,7 +78,8 @@ static uint32_t step_for(uint32_t step, uint64_t passed)
 
 static BASE_NOINLINE enum marcel_hook_answer look(struct vp_point *p, int vp)
 {
-	uint64_t start = now_ns(), took, rest, cost = load_relaxed(&p->cost);
+	uint64_t start = base_now_ns(), took, rest,
+		 cost = load_relaxed(&p->cost);
 	uint32_t step = step_for(load_relaxed(&p->step),
 				 start - load_relaxed(&p->looked));
 	bool pending;
@@ -97,7 +91,7 @@ static BASE_NOINLINE enum marcel_hook_answer look(struct vp_point *p, int vp)
 	if (start < load_relaxed(&p->due))
 		return MARCEL_HOOK_PENDING;
 	worked = piom_poll_round(vp, &pending);
-	took = now_ns() - start;
+	took = base_now_ns() - start;
 	cost = (cost * 7 + (took < COST_MAX ? took : COST_MAX)) / 8;
 	rest = cost * SHARE > PERIOD_NS ? cost * SHARE : PERIOD_NS;
 	store_relaxed(&p->cost, cost);

@@ -10,10 +10,11 @@
  *                               else          -> go on polling, with yields
  *   engine none:                                 poll, with yields, for ever
  */
-#include <time.h>
 
 #include <sched.h>
+#include <time.h>
 
+#include <base/clock.h>
 #include <base/compiler.h>
 #include <base/diag.h>
 
@@ -64,14 +65,6 @@ void piom_wait_relax(void)
 		sched_yield();
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static bool is_over(struct waiting *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
@@ -115,8 +108,8 @@ static bool poll_for(struct waiting *w, uint64_t ns, bool give_way)
 		if (n % CLOCK_EVERY != 0)
 			continue;
 		if (n == 0)
-			deadline = now_ns() + ns;
-		else if (now_ns() >= deadline)
+			deadline = base_now_ns() + ns;
+		else if (base_now_ns() >= deadline)
 			return false;
 	}
 	return false;
