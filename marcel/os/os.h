@@ -45,10 +45,7 @@ void os_stack_bounds(char **low, size_t *bytes);
 
 /* --- kernel threads and CPUs --- */
 
-/*
- * As pthread_create(), for threads of our own: not noticed by what follows.
- * Positive error numbers.
- */
+/* As pthread_create(), for threads of our own. Positive error numbers. */
 int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg);
 
 /* Let the calling kernel thread run on this CPU only. 0 or -errno. */

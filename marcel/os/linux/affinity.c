@@ -3,32 +3,26 @@
  *
  * A kernel thread inherits its maker's mask, and our LWPs are bound to one CPU
  * each: an OpenMP runtime that starts in a user thread would have all its
- * threads on that CPU. So the functions of libc that make kernel threads and
- * processes are defined here as well: they give the calling LWP the original
- * mask for the time of the real call, two system calls. fork() is left alone,
+ * threads on that CPU. So front.c stands before the functions of libc that make
+ * kernel threads and processes, and here the calling LWP gets the original mask
+ * for the time of the real call, two system calls. fork() is left alone,
  * because its child can mend itself (thread/foreign.c).
  *
- * This needs our definitions to come before libc's in the order in which the
- * dynamic linker looks, which is not so in a library that was dlopened without
- * RTLD_GLOBAL. os_affinity_save() finds out, and then no LWP is bound.
+ * Nobody comes by front.c where libc's definitions are found first, as in a
+ * program that dlopens us without RTLD_GLOBAL. os_affinity_save() finds out,
+ * and then no LWP is bound.
  */
 #include "../os.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <gnu/lib-names.h>
 #include <sched.h>
-#include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <base/atomic.h>
 #include <base/compiler.h>
-#include <base/diag.h>
 #include "../tls.h"
+#include "front.h"
 
 enum { CPUS_MAX = 16384 };
 
@@ -86,122 +80,58 @@ static void return_to_cpu(int bound)
 
 /* --- libc's functions --- */
 
-enum real { PTHREAD_CREATE, POSIX_SPAWN, POSIX_SPAWNP, SYSTEM, POPEN, REALS };
+static bool came_by; /* written while the runtime starts */
 
-static ATOMIC(void *) reals[REALS]; /* a: relaxed; all who write agree */
-
-/* libc may stand before us: in a dlopened library, or linked out of turn. */
-static void *in_libc(const char *name)
+/* What os_affinity_save() asks for, as the application would. */
+static void *probe(void *arg)
 {
-	void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
-
-	return libc != NULL ? dlsym(libc, name) : NULL;
+	return arg;
 }
 
-/* The definition that comes after ours, or libc's. */
-static void *real(enum real which)
+int marcel_front_pthread_create(front_pthread_create_fn *next, pthread_t *out,
+				const pthread_attr_t *attr, void *(*fn)(void *),
+				void *arg)
 {
-	static const char *const names[] = {
-		[PTHREAD_CREATE] = "pthread_create",
-		[POSIX_SPAWN] = "posix_spawn",
-		[POSIX_SPAWNP] = "posix_spawnp",
-		[SYSTEM] = "system",
-		[POPEN] = "popen",
-	};
-	void *p = load_relaxed(&reals[which]);
+	int bound, rc;
 
-	if (p != NULL)
-		return p;
-	p = dlsym(RTLD_NEXT, names[which]);
-	if (p == NULL)
-		p = in_libc(names[which]);
-	if (p == NULL)
-		base_fatal("marcel", "libc has no %s", names[which]);
-	store_relaxed(&reals[which], p);
-	return p;
-}
-
-typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *),
-		      void *);
-typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *,
-		     const posix_spawnattr_t *, char *const *, char *const *);
-typedef int system_fn(const char *);
-typedef FILE *popen_fn(const char *, const char *);
-
-int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg)
-{
-	create_fn *create = real(PTHREAD_CREATE);
-
-	return create(out, NULL, fn, arg);
-}
-
-static int create_unbound(pthread_t *out, const pthread_attr_t *attr,
-			  void *(*fn)(void *), void *arg)
-{
-	create_fn *create = real(PTHREAD_CREATE);
-	int bound = leave_cpu(), rc = create(out, attr, fn, arg);
-
+	if (fn == probe) {
+		came_by = true;
+		return EAGAIN;
+	}
+	bound = leave_cpu();
+	rc = next(out, attr, fn, arg);
 	return_to_cpu(bound);
 	return rc;
 }
 
-/*
- * By its own name our definition can be told from libc's: `pthread_create`
- * means whichever the dynamic linker finds first, here as everywhere.
- */
-BASE_PUBLIC int pthread_create(pthread_t *out, const pthread_attr_t *attr,
-			       void *(*fn)(void *), void *arg)
-	__attribute__((alias("create_unbound")));
-
-BASE_PUBLIC int posix_spawn(pid_t *out, const char *path,
-			    const posix_spawn_file_actions_t *actions,
-			    const posix_spawnattr_t *attr, char *const argv[],
-			    char *const env[])
+int marcel_front_spawn(front_spawn_fn *next, pid_t *out, const char *path,
+		       const posix_spawn_file_actions_t *actions,
+		       const posix_spawnattr_t *attr, char *const argv[],
+		       char *const env[])
 {
-	spawn_fn *spawn = real(POSIX_SPAWN);
 	int bound = leave_cpu();
-	int rc = spawn(out, path, actions, attr, argv, env);
+	int rc = next(out, path, actions, attr, argv, env);
 
 	return_to_cpu(bound);
 	return rc;
 }
 
-BASE_PUBLIC int posix_spawnp(pid_t *out, const char *file,
-			     const posix_spawn_file_actions_t *actions,
-			     const posix_spawnattr_t *attr, char *const argv[],
-			     char *const env[])
+int marcel_front_system(front_system_fn *next, const char *command)
 {
-	spawn_fn *spawn = real(POSIX_SPAWNP);
+	int bound = leave_cpu(), rc = next(command);
+
+	return_to_cpu(bound);
+	return rc;
+}
+
+FILE *marcel_front_popen(front_popen_fn *next, const char *command,
+			 const char *mode)
+{
 	int bound = leave_cpu();
-	int rc = spawn(out, file, actions, attr, argv, env);
-
-	return_to_cpu(bound);
-	return rc;
-}
-
-BASE_PUBLIC int system(const char *command)
-{
-	system_fn *run = real(SYSTEM);
-	int bound = leave_cpu(), rc = run(command);
-
-	return_to_cpu(bound);
-	return rc;
-}
-
-BASE_PUBLIC FILE *popen(const char *command, const char *mode)
-{
-	popen_fn *open = real(POPEN);
-	int bound = leave_cpu();
-	FILE *f = open(command, mode);
+	FILE *f = next(command, mode);
 
 	return_to_cpu(bound);
 	return f;
-}
-
-/* A child that shares our memory could not mend its affinity. */
-BASE_PUBLIC pid_t vfork(void)
-{
-	return fork();
 }
 
 /* --- save --- */
@@ -210,8 +140,11 @@ bool os_affinity_save(void)
 {
 	long n = syscall(SYS_sched_getaffinity, 0, sizeof(original.bits),
 			 original.bits);
+	pthread_t t;
 
 	original.bytes = n > 0 ? (size_t)n : 0;
-	return n > 0 &&
-	       dlsym(RTLD_DEFAULT, "pthread_create") == (void *)create_unbound;
+	came_by = false;
+	if (pthread_create(&t, NULL, probe, NULL) == 0)
+		pthread_join(t, NULL);
+	return n > 0 && came_by;
 }

@@ -6,11 +6,6 @@
 
 #include <errno.h>
 
-int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg)
-{
-	return pthread_create(out, NULL, fn, arg);
-}
-
 bool os_affinity_save(void)
 {
 	return false;

@@ -20,3 +20,8 @@ int os_cpu_set(int cpu)
 	CPU_FREE(set);
 	return rc;
 }
+
+int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg)
+{
+	return pthread_create(out, NULL, fn, arg);
+}

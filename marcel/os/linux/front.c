@@ -1,0 +1,96 @@
+/*
+ * The functions of libc that we stand before.
+ *
+ * Whom a program finds first is a matter of the libraries that the executable
+ * itself names. One that names libmpi_abi alone finds libc before libmarcel,
+ * so this file is part of libmpi_abi too. Where both stand in a row, what runs
+ * instead runs twice.
+ */
+#include "front.h"
+
+#include <dlfcn.h>
+#include <gnu/lib-names.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <base/atomic.h>
+#include <base/diag.h>
+
+/* Of a function here: the definition that comes after it. */
+struct next {
+	const char *name;
+	ATOMIC(void *) fn; /* a: relaxed; all who write agree */
+};
+
+/* libc may stand before us: in a dlopened library, or linked out of turn. */
+static void *in_libc(const char *name)
+{
+	void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
+
+	return libc != NULL ? dlsym(libc, name) : NULL;
+}
+
+static void *find(struct next *n)
+{
+	void *p = load_relaxed(&n->fn);
+
+	if (p != NULL)
+		return p;
+	p = dlsym(RTLD_NEXT, n->name);
+	if (p == NULL)
+		p = in_libc(n->name);
+	if (p == NULL)
+		base_fatal("marcel", "libc has no %s", n->name);
+	store_relaxed(&n->fn, p);
+	return p;
+}
+
+BASE_PUBLIC int pthread_create(pthread_t *out, const pthread_attr_t *attr,
+			       void *(*fn)(void *), void *arg)
+{
+	static struct next next = { .name = "pthread_create" };
+
+	return marcel_front_pthread_create(find(&next), out, attr, fn, arg);
+}
+
+BASE_PUBLIC int posix_spawn(pid_t *out, const char *path,
+			    const posix_spawn_file_actions_t *actions,
+			    const posix_spawnattr_t *attr, char *const argv[],
+			    char *const env[])
+{
+	static struct next next = { .name = "posix_spawn" };
+
+	return marcel_front_spawn(find(&next), out, path, actions, attr, argv,
+				  env);
+}
+
+BASE_PUBLIC int posix_spawnp(pid_t *out, const char *file,
+			     const posix_spawn_file_actions_t *actions,
+			     const posix_spawnattr_t *attr, char *const argv[],
+			     char *const env[])
+{
+	static struct next next = { .name = "posix_spawnp" };
+
+	return marcel_front_spawn(find(&next), out, file, actions, attr, argv,
+				  env);
+}
+
+BASE_PUBLIC int system(const char *command)
+{
+	static struct next next = { .name = "system" };
+
+	return marcel_front_system(find(&next), command);
+}
+
+BASE_PUBLIC FILE *popen(const char *command, const char *mode)
+{
+	static struct next next = { .name = "popen" };
+
+	return marcel_front_popen(find(&next), command, mode);
+}
+
+/* A child that shares our memory could not mend its affinity. */
+BASE_PUBLIC pid_t vfork(void)
+{
+	return fork();
+}

@@ -1,0 +1,37 @@
+/*
+ * What runs instead of the functions of libc that front.c stands before. Each
+ * has the result and the errors of that function, `next`, which it calls.
+ */
+#ifndef MARCEL_OS_LINUX_FRONT_H
+#define MARCEL_OS_LINUX_FRONT_H
+
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include <base/compiler.h>
+
+typedef int front_pthread_create_fn(pthread_t *, const pthread_attr_t *,
+				    void *(*)(void *), void *);
+typedef int front_spawn_fn(pid_t *, const char *,
+			   const posix_spawn_file_actions_t *,
+			   const posix_spawnattr_t *, char *const *,
+			   char *const *);
+typedef int front_system_fn(const char *);
+typedef FILE *front_popen_fn(const char *, const char *);
+
+BASE_PUBLIC int marcel_front_pthread_create(front_pthread_create_fn *next,
+					    pthread_t *out,
+					    const pthread_attr_t *attr,
+					    void *(*fn)(void *), void *arg);
+BASE_PUBLIC int marcel_front_spawn(front_spawn_fn *next, pid_t *out,
+				   const char *path,
+				   const posix_spawn_file_actions_t *actions,
+				   const posix_spawnattr_t *attr,
+				   char *const argv[], char *const env[]);
+BASE_PUBLIC int marcel_front_system(front_system_fn *next, const char *command);
+BASE_PUBLIC FILE *marcel_front_popen(front_popen_fn *next, const char *command,
+				     const char *mode);
+
+#endif
