@@ -22,16 +22,20 @@ static bool has(const char *text, const char *part)
 	return false;
 }
 
-/* A run in a folder of its own, which also shows what it has left there. */
+/* The beginning of a command that is run in a folder of its own. */
+#define IN_A_FOLDER                                                            \
+	"d=$(mktemp -d) && trap 'rm -r \"$d\"' EXIT && cd \"$d\" && "
+
+/* What it has left there is shown, too. */
 static void verified(const char *driver, int ranks, const char *options,
 		     const char *picture)
 {
-	struct run r =
-		run(NULL,
-		    "d=$(mktemp -d) && cd $d && NMAD_DRIVER=%s "
-		    "'%s' -n %d --timeout 50 '%s' --verify %s '%s/%s' "
-		    "&& head -c 2 heat-out.pgm && rm -r $d",
-		    driver, MPIRUN, ranks, HEAT, options, PICTURES, picture);
+	struct run r = run(
+		NULL,
+		IN_A_FOLDER "NMAD_DRIVER=%s "
+			    "'%s' -n %d --timeout 50 '%s' --verify %s '%s/%s' "
+			    "&& head -c 2 heat-out.pgm",
+		driver, MPIRUN, ranks, HEAT, options, PICTURES, picture);
 
 	CHECK(has(r.out, "those of a sequential run, bit for bit"));
 	CHECK(has(r.out, "P5"));
@@ -70,11 +74,11 @@ TEST(more_ranks_than_tiles)
 TEST(tiles_of_one_cell)
 {
 	struct run r = run(NULL,
-			   "d=$(mktemp -d) && cd $d && "
+			   IN_A_FOLDER
 			   "echo P2 5 4 9  1 2 3 4 5  9 8 7 6 5  0 0 0 0 0 "
 			   "9 9 9 9 9 > p.pgm && "
 			   "'%s' -n 2 '%s' --tiles 4x5 --steps 7 --verify "
-			   "p.pgm && rm -r $d",
+			   "p.pgm",
 			   MPIRUN, HEAT);
 
 	CHECK(has(r.out, "verify: all 20 cells"));
@@ -90,9 +94,9 @@ TEST(without_threads_the_result_is_the_same)
 static void refused(const char *arguments, int code, const char *message)
 {
 	struct run r = run(NULL,
-			   "cd \"$(mktemp -d)\" && printf 'P5 8 8 255\\nabc' > "
-			   "short.pgm && echo hello > no.pgm && "
-			   "'%s' -n 2 --timeout 50 '%s' %s",
+			   IN_A_FOLDER "printf 'P5 8 8 255\\nabc' > "
+				       "short.pgm && echo hello > no.pgm && "
+				       "'%s' -n 2 --timeout 50 '%s' %s",
 			   MPIRUN, HEAT, arguments);
 
 	CHECK(has(r.err, message));

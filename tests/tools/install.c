@@ -118,7 +118,8 @@ TEST(pkg_config_knows_all_four)
 	struct run r;
 
 	/* A prefix with blanks is beyond pkg-config: a link to it has none. */
-	two_ranks_meet("l=$(mktemp -d); ln -s \"$top\" $l/p; pc=$(dirname "
+	two_ranks_meet("l=$(mktemp -d); trap 'rm -r $l' EXIT; ln -s \"$top\" "
+		       "$l/p; pc=$(dirname "
 		       "\"$(find \"$top\" -name madmpi.pc)\"); "
 		       "export PKG_CONFIG_PATH=\"$pc\"; "
 		       "for m in marcel pioman nmad madmpi; do "
@@ -127,7 +128,7 @@ TEST(pkg_config_knows_all_four)
 		       "--cflags --libs madmpi); "
 		       "eval \"cc '$src/hello.c' -o hello $flags\"; "
 		       "LD_LIBRARY_PATH=\"$(dirname \"$pc\")\" "
-		       "mpirun -n 2 ./hello; rm -r $l");
+		       "mpirun -n 2 ./hello");
 	r = run(NULL,
 		"%s PKG_CONFIG_PATH=\"$(dirname \"$(find \"$top\" -name "
 		"nmad.pc)\")\" pkg-config --libs madmpi",
