@@ -58,6 +58,8 @@ static void place(const struct marcel_config *config, const int *allowed,
 
 	if (n == 0)
 		n = nallowed / ranks > 0 ? nallowed / ranks : 1;
+	if (n > MARCEL_VP_MAX)
+		n = MARCEL_VP_MAX;
 	s->nvp = n;
 	s->oversubscribed = (long)n * ranks > nallowed;
 	for (int i = 0; i < n; i++)

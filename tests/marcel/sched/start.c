@@ -89,6 +89,15 @@ TEST(by_default_there_is_a_vp_for_each_allowed_cpu)
 	CHECK_INT(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
+TEST(a_machine_of_more_cpus_gets_as_many_vps_as_there_can_be)
+{
+	setenv("HWLOC_SYNTHETIC", "pack:2 core:200 pu:1", 1);
+	CHECK_INT(marcel_init(NULL), 0);
+	unsetenv("HWLOC_SYNTHETIC");
+	CHECK_INT(marcel_nvp(), MARCEL_VP_MAX);
+	CHECK_INT(marcel_end(), 0);
+}
+
 TEST(ranks_share_the_cpus)
 {
 	struct marcel_config config = { .local_ranks = 1000 };
