@@ -9,7 +9,8 @@
  * compare-and-swap: the barrier is ready for the next round and, as nobody
  * touches it after that for this round, may be destroyed at once. Nobody reads
  * a record but who took the stack, so it does not matter that one may come back
- * in a later round at the same address.
+ * in a later round at the same address. More threads than the number may use
+ * it: those of the next round may come while the last of this one does.
  */
 #include <marcel/sync.h>
 
@@ -71,11 +72,19 @@ BASE_PUBLIC int marcel_barrier_destroy(marcel_barrier_t *barrier)
 	return load_relaxed(&b->word) != 0 ? EBUSY : 0;
 }
 
-/* The caller is the last: take all who wait, and let them go. */
-static void complete(struct barrier *b)
+/*
+ * While only the last of the round is missing, be it: take all who wait, and
+ * let them go. False: somebody else was; *w is what the word is now.
+ */
+static bool complete(struct barrier *b, uint64_t count, uint64_t *w)
 {
-	/* order(barrier): the records, what all of them did */
-	marcel_waitq_wake(top(xchg_acquire(&b->word, 0)));
+	while ((*w & COUNT_MASK) + 1 == count)
+		/* order(barrier): the records, what all of them did */
+		if (cas_weak_acquire(&b->word, w, 0)) {
+			marcel_waitq_wake(top(*w));
+			return true;
+		}
+	return false;
 }
 
 /* One that comes: in the frame of who waits. */
@@ -94,14 +103,13 @@ static void arrive_after(void *arg)
 	struct arrival *a = arg;
 	uint64_t w = load_relaxed(&a->b->word);
 
-	while ((w & COUNT_MASK) + 1 < a->count) {
+	while (!complete(a->b, a->count, &w)) {
 		a->waiter.next = top(w);
 		/* order(barrier): the record; what was done before */
 		if (cas_weak_release(&a->b->word, &w,
 				     pack(&a->waiter, (w & COUNT_MASK) + 1)))
 			return;
 	}
-	complete(a->b);
 	a->waiter.granted = true;
 	marcel_wake(a->waiter.thread);
 }
@@ -109,16 +117,13 @@ static void arrive_after(void *arg)
 BASE_PUBLIC int marcel_barrier_wait(marcel_barrier_t *barrier)
 {
 	struct barrier *b = (struct barrier *)barrier;
+	uint64_t w = load_relaxed(&b->word);
 	struct arrival a;
 
 	if (unlikely(b->count == 0))
 		return EINVAL;
-	/* No one can come between the last and the next round: all are here. */
-	if ((load_relaxed(&b->word) & COUNT_MASK) + 1 == b->count) {
-		if (b->count > 1)
-			complete(b);
+	if (complete(b, b->count, &w))
 		return MARCEL_BARRIER_SERIAL_THREAD;
-	}
 	a.b = b;
 	a.count = b->count;
 	a.waiter.granted = false;

@@ -9,7 +9,7 @@
 #include "../../marcel/sync/waitq.c"
 #include "../../marcel/sync/barrier.c"
 
-enum { MANY = 3 };
+enum { MANY = 4 };
 
 static marcel_barrier_t barrier;
 static int came[2][MANY], size;
@@ -55,7 +55,7 @@ static void two_serials(void)
 
 static void spawn(int n, void (*fn)(void *arg))
 {
-	static const char *const name[] = { "one", "two", "three" };
+	static const char *const name[] = { "one", "two", "three", "four" };
 
 	world_init();
 	size = n;
@@ -75,6 +75,19 @@ EXPLORE(nobody_passes_before_all_have_come)
 EXPLORE(it_is_ready_for_the_next_round_at_once)
 {
 	spawn(2, twice);
+	explore_finish(two_serials);
+}
+
+static void anyhow(void *arg)
+{
+	if (marcel_barrier_wait(&barrier) == MARCEL_BARRIER_SERIAL_THREAD)
+		fetch_add_relaxed(&serials, 1);
+}
+
+EXPLORE(more_threads_than_its_number_pass_in_pairs)
+{
+	spawn(4, anyhow);
+	marcel_barrier_init(&barrier, NULL, 2);
 	explore_finish(two_serials);
 }
 

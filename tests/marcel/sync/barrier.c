@@ -74,6 +74,33 @@ TEST(the_serial_thread_may_unmap_it_at_once)
 	}
 }
 
+/* Who comes has drawn a ticket; nobody is left alone, as they are even. */
+struct pairs {
+	marcel_barrier_t b;
+	ATOMIC(int) tickets, serials;
+};
+
+static void pair_up(void *arg, int i)
+{
+	struct pairs *p = arg;
+
+	while (fetch_add_relaxed(&p->tickets, 1) < 4 * ROUNDS)
+		if (marcel_barrier_wait(&p->b) == MARCEL_BARRIER_SERIAL_THREAD)
+			fetch_add_relaxed(&p->serials, 1);
+}
+
+TEST(more_threads_than_its_number_pass_in_rounds_of_that_number)
+{
+	for (size_t c = 0; c < BASE_ARRAY_LEN(crowds); c++) {
+		struct pairs p = { .tickets = ATOMIC_INIT(0) };
+
+		CHECK_INT(marcel_barrier_init(&p.b, NULL, 2), 0);
+		crowd_run(&crowds[c], pair_up, &p);
+		CHECK_INT(load_relaxed(&p.serials), 2 * ROUNDS);
+		CHECK_INT(marcel_barrier_destroy(&p.b), 0);
+	}
+}
+
 TEST(a_barrier_of_one_never_waits)
 {
 	marcel_barrier_t b;
