@@ -8,6 +8,8 @@
  */
 #include "runq.h"
 
+#include <sched.h>
+
 #include <base/diag.h>
 
 /* --- levels --- */
@@ -140,16 +142,35 @@ void marcel_runq_push_behind(struct marcel_vp *vp, struct marcel_thread *t)
 	}
 }
 
+/*
+ * A kernel thread that drives no VP. What it pushes may run and be the last to
+ * end while it still looks for a VP to wake, so it is counted meanwhile.
+ */
+static void push_as_guest(struct marcel_thread *t)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	fetch_add_relaxed(&s->guests, 1);
+	if (t->home >= 0)
+		push_remote(&s->vps[t->home], t);
+	else
+		push_level(NULL, t);
+	fetch_sub_release(&s->guests, 1); /* order(guest): we read the VPs */
+}
+
+void marcel_runq_wait_guests(void)
+{
+	while (load_acquire(&marcel_sched.guests) != 0) /* order(guest) */
+		sched_yield();
+}
+
 void marcel_runq_push(struct marcel_thread *t)
 {
 	struct marcel_vp *vp = marcel_vp_self();
 	struct marcel_thread *old;
 
 	if (unlikely(vp == NULL)) {
-		if (t->home >= 0)
-			push_remote(&marcel_sched.vps[t->home], t);
-		else
-			push_level(NULL, t);
+		push_as_guest(t);
 		return;
 	}
 	if (load_relaxed(&t->state) == MARCEL_T_NEW ||

@@ -12,6 +12,12 @@
  */
 void marcel_runq_push(struct marcel_thread *t);
 
+/*
+ * Before the VPs go away, when no thread is left: until the foreign threads
+ * that pushed the last ones have done with the VPs.
+ */
+void marcel_runq_wait_guests(void);
+
 /* The owner: as above, but behind the others that are ready here. */
 void marcel_runq_push_behind(struct marcel_vp *vp, struct marcel_thread *t);
 

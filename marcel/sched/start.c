@@ -297,6 +297,7 @@ static void stop(void)
 	store_relaxed(&s->running, 0);
 	marcel_dump_exit();
 	stop_lwps();
+	marcel_runq_wait_guests();
 	marcel_overflow_exit();
 	marcel_overflow_lwp_exit(main_altstack);
 	os_cpu_unbind();

@@ -112,6 +112,8 @@ struct marcel_sched {
 	ATOMIC(int) running;                  /* a: order(running) */
 	/* Threads made by foreign threads. a: order(end) */
 	ATOMIC(uint64_t) created BASE_ALIGNED(BASE_CACHE_PAIR);
+	/* Foreign threads that push. a: order(guest) */
+	ATOMIC(uint32_t) guests;
 };
 
 extern struct marcel_sched marcel_sched;

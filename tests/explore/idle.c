@@ -3,7 +3,7 @@
  * queues, search and sleep: wherever the work comes from and however the steps
  * fall, a VP that may run it does not sleep over it.
  *
- * covers: idle, sleeper, mpsc
+ * covers: idle, sleeper, mpsc, guest
  */
 #include "machine.h"
 
@@ -110,6 +110,35 @@ EXPLORE(the_end_is_seen)
 	set_up(2);
 	explore_spawn("stopper", stop, NULL);
 	explore_spawn("vp 1", one, &vps[1]);
+}
+
+/* What a foreign thread pushed was the last to run. */
+static void run_and_end(void *arg)
+{
+	take_one(&vps[1]);
+	marcel_runq_wait_guests();
+	explore_gone(vps, sizeof(vps));
+	explore_gone(&machine, sizeof(machine));
+}
+
+static void push_foreign_bound(void *arg)
+{
+	threads[1].home = 1;
+	marcel_runq_push(&threads[1]);
+}
+
+EXPLORE(a_foreign_pusher_is_gone_before_the_vps_are)
+{
+	set_up(2);
+	explore_spawn("foreign", push_foreign, NULL);
+	explore_spawn("vp 1", run_and_end, NULL);
+}
+
+EXPLORE(a_foreign_pusher_to_a_bound_vp_is_gone_before_it_is)
+{
+	set_up(2);
+	explore_spawn("foreign", push_foreign_bound, NULL);
+	explore_spawn("vp 1", run_and_end, NULL);
 }
 
 /* VP 1 is the only searcher, VP 2 sleeps. */
