@@ -70,22 +70,20 @@ static void dump_queue(struct piom_queue *q, void *arg)
 	piom_ltask_fn running = load_relaxed(&q->running);
 
 	(void)arg;
-	base_dump("  queue of %s %u: %u ltasks%s%s%s, %lu runs",
+	base_dump("  queue of %s %u: %u ltasks%s%s%s, %lu runs, in %p",
 		  marcel_level_name(q->level->kind), q->level->index,
 		  load_relaxed(&q->length),
 		  base_mpsc_is_empty(&q->submitted) ? "" : " and submissions",
 		  word & PIOM_QUEUE_PENDING ? ", asked for" : "",
 		  word & PIOM_QUEUE_HELD ? ", held" : "",
-		  (unsigned long)load_relaxed(&q->runs));
-	if (running != NULL)
-		base_dump(", running %p", (void *)(uintptr_t)running);
-	base_dump("\n");
+		  (unsigned long)load_relaxed(&q->runs),
+		  (void *)(uintptr_t)running);
 }
 
 static void dump(void *arg)
 {
 	(void)arg;
-	base_dump("  engine %s, wait %s\n", engines[piom.engine],
+	base_dump("  engine %s, wait %s", engines[piom.engine],
 		  waits[piom.wait]);
 	piom_tree_walk(dump_queue, NULL);
 }

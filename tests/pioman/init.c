@@ -34,7 +34,7 @@ TEST(the_dump_shows_every_queue)
 	struct probe p = { .answer = PIOM_LTASK_AGAIN };
 	FILE *text = tmpfile();
 	char line[256];
-	int stderr_fd = dup(STDERR_FILENO), queues = 0, full = 0;
+	int stderr_fd = dup(STDERR_FILENO), queues = 0, full = 0, empty = 0;
 
 	submit(&p, PIOM_LTASK_REPEAT, 12);
 	poll_as(2);
@@ -47,10 +47,12 @@ TEST(the_dump_shows_every_queue)
 	while (fgets(line, sizeof(line), text)) {
 		queues += strstr(line, "queue of") != NULL;
 		full += strstr(line, "1 ltasks, asked for, 1 runs") != NULL;
+		empty += line[0] == '\n';
 	}
 	fclose(text);
 	CHECK_INT(queues, 7);
 	CHECK_INT(full, 1);
+	CHECK_INT(empty, 0);
 	CHECK_INT(piom_ltask_cancel(&p.task), 0);
 }
 
