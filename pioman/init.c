@@ -5,7 +5,6 @@
 
 #include <base/diag.h>
 #include <base/option.h>
-#include <base/spin.h>
 
 #include <marcel/marcel.h>
 
@@ -17,12 +16,15 @@
 
 struct piom piom;
 
-/* l: lock */
+/*
+ * l: lock, under which a pass in progress is waited for: so not one that would
+ * hold up the VP.
+ */
 static struct {
-	struct base_spin lock;
-	unsigned depth;  /* calls of piom_init() not yet undone */
-	uint16_t starts; /* so far */
-} life;
+	marcel_mutex_t lock;
+	unsigned depth;  /* l: calls of piom_init() not yet undone */
+	uint16_t starts; /* l: so far */
+} life = { .lock = MARCEL_MUTEX_INITIALIZER };
 
 static const char *const engines[] = { "marcel", "none", NULL };
 static const char *const waits[] = { "auto", "active", "passive", "spin",
@@ -142,12 +144,12 @@ BASE_PUBLIC int piom_init(void)
 {
 	int err = 0;
 
-	base_spin_lock(&life.lock);
+	marcel_mutex_lock(&life.lock);
 	if (life.depth == 0)
 		err = start();
 	if (err == 0)
 		life.depth++;
-	base_spin_unlock(&life.lock);
+	marcel_mutex_unlock(&life.lock);
 	return err;
 }
 
@@ -155,13 +157,13 @@ BASE_PUBLIC int piom_exit(void)
 {
 	int err = 0;
 
-	base_spin_lock(&life.lock);
+	marcel_mutex_lock(&life.lock);
 	if (life.depth == 0)
 		err = -EINVAL;
 	else if (life.depth == 1)
 		err = stop();
 	if (err == 0)
 		life.depth--;
-	base_spin_unlock(&life.lock);
+	marcel_mutex_unlock(&life.lock);
 	return err;
 }

@@ -244,6 +244,76 @@ TEST(calls_of_init_nest)
 	WITH_ALL(engine_marcel, nested);
 }
 
+/* While one thread stops pioman another wants to start it again. */
+struct restart {
+	struct piom_ltask task;
+	ATOMIC(int) inside, open, wanted; /* a: order(test) */
+};
+
+static enum piom_ltask_result stay(void *arg)
+{
+	struct restart *r = arg;
+
+	store_release(&r->inside, 1);   /* order(test) */
+	while (!load_acquire(&r->open)) /* order(test) */
+		sched_yield();
+	return PIOM_LTASK_DONE;
+}
+
+static void *poll_outside(void *arg)
+{
+	(void)arg;
+	piom_poll();
+	return NULL;
+}
+
+static void *start_again(void *arg)
+{
+	struct restart *r = arg;
+
+	store_release(&r->wanted, 1); /* order(test) */
+	CHECK_INT(piom_init(), 0);
+	return NULL;
+}
+
+static void *let_out(void *arg)
+{
+	struct restart *r = arg;
+
+	while (!load_acquire(&r->wanted)) /* order(test) */
+		marcel_yield();
+	for (int i = 0; i < 100; i++)
+		marcel_yield();
+	store_release(&r->open, 1); /* order(test) */
+	return NULL;
+}
+
+static void stop_and_start(void)
+{
+	struct restart r = { .inside = ATOMIC_INIT(0) };
+	marcel_t t[2];
+	pthread_t p;
+
+	piom_ltask_init(&r.task, stay, &r, PIOM_LTASK_ONESHOT, NULL);
+	piom_ltask_submit(&r.task);
+	CHECK_INT(pthread_create(&p, NULL, poll_outside, NULL), 0);
+	while (!load_acquire(&r.inside)) /* order(test) */
+		sched_yield();
+	CHECK_INT(marcel_create(&t[0], NULL, start_again, &r), 0);
+	CHECK_INT(marcel_create(&t[1], NULL, let_out, &r), 0);
+	CHECK_INT(piom_exit(), 0); /* waits for the pass; others run */
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+	pthread_join(p, NULL);
+}
+
+TEST(stopping_does_not_hold_up_the_vp)
+{
+	static const struct mode one[] = { { 1, "none", "auto", "0" } };
+
+	WITH_ALL(one, stop_and_start);
+}
+
 TEST(pioman_needs_marcel)
 {
 	CHECK(piom_init() < 0);
