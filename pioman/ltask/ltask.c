@@ -56,7 +56,7 @@ static BASE_COLD void place(struct piom_task *t)
 	if (q == NULL)
 		base_fatal("pioman", "an ltask was submitted before "
 				     "piom_init() or after piom_exit()");
-	t->picky = 0;
+	t->picky = false;
 	if (t->options & HAS_SET) {
 		q = piom_tree_cover(&t->set);
 		if (q == NULL)
@@ -87,7 +87,7 @@ static void wake_vps(const struct piom_queue *q, const marcel_vpset_t *set)
 BASE_PUBLIC void piom_ltask_submit(struct piom_ltask *ltask)
 {
 	struct piom_task *t = task_of(ltask);
-	uint32_t state = load_relaxed(&t->state);
+	uint16_t state = load_relaxed(&t->state);
 	struct piom_queue *q;
 	marcel_vpset_t set;
 	bool picky;
@@ -100,8 +100,10 @@ BASE_PUBLIC void piom_ltask_submit(struct piom_ltask *ltask)
 		place(t);
 	q = t->queue;
 	picky = t->picky;
-	if (unlikely(picky))
+	if (unlikely(picky)) {
 		set = t->set;
+		t->wanted = true;
+	}
 	piom_cond_init(&t->done);
 	store_relaxed(&t->state, PIOM_STATE_SUBMITTED);
 	/* --- committed: it may run, and be gone, after the push --- */
@@ -138,7 +140,7 @@ static int cancelled(struct piom_task *t)
 BASE_PUBLIC int piom_ltask_cancel(struct piom_ltask *ltask)
 {
 	struct piom_task *t = task_of(ltask);
-	uint32_t state = PIOM_STATE_SUBMITTED;
+	uint16_t state = PIOM_STATE_SUBMITTED;
 
 	if (!cas_relaxed(&t->state, &state, PIOM_STATE_CANCELLING)) {
 		/* Who made it DONE may be about to signal; then it is over. */

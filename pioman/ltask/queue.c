@@ -14,7 +14,7 @@ struct pass {
 	int worked;
 	uint32_t runs;
 	bool pending; /* somebody wants to be asked again */
-	bool passed;  /* a task was not asked: left to other VPs */
+	bool kicked;  /* since all were last asked */
 };
 
 void piom_queue_init(struct piom_queue *q, struct piom_queue *parent,
@@ -23,6 +23,7 @@ void piom_queue_init(struct piom_queue *q, struct piom_queue *parent,
 	base_mpsc_init(&q->submitted);
 	store_relaxed(&q->word, 0);
 	store_relaxed(&q->length, 0);
+	q->kicks = 0;
 	base_list_init(&q->list);
 	q->parent = parent;
 	q->level = level;
@@ -135,7 +136,21 @@ static bool run_held(struct piom_queue *q, struct piom_task *t,
 	}
 	pass->worked += result == PIOM_LTASK_WORKED;
 	pass->pending |= result != PIOM_LTASK_QUIET;
+	if (unlikely(t->picky))
+		t->wanted = result != PIOM_LTASK_QUIET;
 	return true;
+}
+
+/* A task that is left to other VPs: its last answer stands, until a kick. */
+static void pass_over(struct piom_task *t, struct pass *pass)
+{
+	t->wanted |= pass->kicked;
+	pass->pending |= t->wanted;
+}
+
+static bool may_run(const struct piom_task *t, int vp)
+{
+	return likely(!t->picky) || (vp >= 0 && marcel_vpset_has(&t->set, vp));
 }
 
 /* Ask every task of `todo` once; how many have gone back to the main list. */
@@ -148,18 +163,17 @@ static uint32_t pass_held(struct piom_queue *q, int vp, struct base_list *todo,
 	while ((link = base_list_take_front(todo)) != NULL) {
 		struct piom_task *t =
 			container_of(link, struct piom_task, link);
-		bool stays;
 
 		if (unlikely(is_being_cancelled(t))) {
 			finish(t, PIOM_STATE_CANCELLED);
 			continue;
 		}
-		stays = t->picky && (vp < 0 || !marcel_vpset_has(&t->set, vp));
-		pass->passed |= stays;
-		if (stays || run_held(q, t, pass)) {
-			base_list_push_back(&q->list, link);
-			stayed++;
-		}
+		if (unlikely(!may_run(t, vp)))
+			pass_over(t, pass);
+		else if (!run_held(q, t, pass))
+			continue;
+		base_list_push_back(&q->list, link);
+		stayed++;
 	}
 	return stayed;
 }
@@ -168,27 +182,27 @@ static uint32_t pass_held(struct piom_queue *q, int vp, struct base_list *todo,
 static bool run_once(struct piom_queue *q, int vp, bool all, struct pass *pass)
 {
 	struct base_list todo;
-	uint32_t w, length, fresh;
+	uint32_t w, length;
 
 	if (!hold(q, &w))
 		return false;
 	base_list_init(&todo);
 	length = load_relaxed(&q->length);
 	if (all) {
+		pass->kicked = w / PIOM_QUEUE_KICK != q->kicks;
+		q->kicks = w / PIOM_QUEUE_KICK;
 		base_list_splice_back(&todo, &q->list);
+		length = 0;
 	} else {
-		pass->passed |= length > 0;
+		/* They were asked, but perhaps kicked since. */
+		pass->pending |= length > 0 && (w & PIOM_QUEUE_PENDING);
 	}
-	fresh = integrate_held(q, &todo);
-	length = pass_held(q, vp, &todo, pass) + (all ? 0 : length);
+	integrate_held(q, &todo);
+	length += pass_held(q, vp, &todo, pass);
 	store_relaxed(&q->length, length);
 	store_relaxed(&q->runs, load_relaxed(&q->runs) + pass->runs);
 	pass->runs = 0;
-	/* For a task that was not asked the old answer stands; at first, yes.
-	 */
-	let_go(q, w,
-	       pass->pending || (pass->passed &&
-				 (fresh > 0 || (w & PIOM_QUEUE_PENDING))));
+	let_go(q, w, pass->pending);
 	return true;
 }
 

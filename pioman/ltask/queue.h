@@ -13,9 +13,10 @@
  *   word:  | kicks ... | PENDING | HELD |
  *
  * PENDING says that some ltask of the main list wants to be asked again soon:
- * no VP that may run it sleeps then. The holder sets it as he lets go, from
- * what the ltasks answered; a kick sets it and changes the word, so that a
- * holder who ran the ltask before the kick cannot clear it: order(ltask).
+ * no VP of the level sleeps then. The holder sets it as he lets go, from what
+ * the ltasks answered, now or, if this VP may not run them, when they were last
+ * asked; a kick sets it and changes the word, so that a holder who ran the
+ * ltask before the kick cannot clear it: order(ltask).
  */
 #ifndef PIOMAN_LTASK_QUEUE_H
 #define PIOMAN_LTASK_QUEUE_H
@@ -55,15 +56,15 @@ struct piom_task {
 	piom_ltask_fn fn;           /* -: */
 	void *arg;                  /* -: */
 	struct piom_queue *queue;   /* -: NULL before the first submission */
-	ATOMIC(uint32_t)
+	ATOMIC(uint16_t)
 	state;              /* a: the submitter, then the queue's holder;
-			     *    a canceller from SUBMITTED to CANCELLING;
-			     *    order(cancel) */
+			     *    a canceller from SUBMITTED to CANCELLING */
 	uint16_t start;     /* -: in which run of pioman `queue` was found */
 	uint8_t options;    /* -: */
-	uint8_t picky;      /* -: not every VP of the level may run it */
+	bool picky;         /* -: not every VP of the level may run it */
+	bool wanted;        /* q: if picky, it wants to be asked again */
 	piom_cond_t done;   /* a: signalled as the last access to the task */
-	marcel_vpset_t set; /* -: who may run it; empty: anybody */
+	marcel_vpset_t set; /* -: who may run it, if HAS_SET */
 } BASE_MAY_ALIAS;
 
 struct piom_queue {
@@ -71,7 +72,8 @@ struct piom_queue {
 	struct base_mpsc submitted; /* a: order(mpsc), order(queue) */
 	ATOMIC(uint32_t) word;      /* a: order(hold), order(ltask) */
 	ATOMIC(uint32_t) length;    /* q: of the main list; read by anybody */
-	struct base_list list;      /* q: the main list */
+	uint32_t kicks;        /* q: of the word, when all were last asked */
+	struct base_list list; /* q: the main list */
 	struct piom_queue *parent;  /* -: NULL for the machine's */
 	struct marcel_level *level; /* -: */
 	unsigned siblings;          /* -: children of the parent */

@@ -328,6 +328,43 @@ TEST(a_task_that_was_passed_over_keeps_those_awake_that_may_run_it)
 	CHECK_INT(piom_ltask_cancel(&p.task), 0);
 }
 
+/* No VP may run them all, so none alone knows that all are quiet. */
+TEST(quiet_tasks_of_different_vps_in_one_queue_keep_nobody_awake)
+{
+	static const unsigned long sets[2] = { 1 | 4, 2 | 8 };
+	struct probe p[2] = { { .answer = PIOM_LTASK_QUIET },
+			      { .answer = PIOM_LTASK_QUIET } };
+
+	for (int i = 0; i < 2; i++)
+		submit(&p[i], PIOM_LTASK_REPEAT, sets[i]);
+	poll_as(0);
+	CHECK(pending(0)); /* the second was never asked */
+	poll_as(1);
+	for (int vp = 0; vp < 4; vp++)
+		CHECK(may_sleep(vp));
+
+	/* A kick of one is not forgotten by who may run the other only. */
+	piom_ltask_kick(&p[0].task);
+	for (int i = 0; i < 10; i++)
+		poll_as(1);
+	CHECK(piom_queue_is_pending(piom_tree_machine()));
+	poll_as(2);
+	for (int vp = 0; vp < 4; vp++)
+		CHECK(may_sleep(vp));
+
+	/* Nor what one of them has answered. */
+	p[1].answer = PIOM_LTASK_AGAIN;
+	poll_as(3);
+	p[1].answer = PIOM_LTASK_QUIET;
+	for (int i = 0; i < 10; i++)
+		poll_as(2);
+	CHECK(piom_queue_is_pending(piom_tree_machine()));
+	poll_as(3);
+	CHECK(!piom_queue_is_pending(piom_tree_machine()));
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(piom_ltask_cancel(&p[i].task), 0);
+}
+
 /* The kick comes after the function has looked and before it lets go. */
 struct kicked {
 	struct piom_ltask task;
