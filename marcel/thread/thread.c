@@ -294,12 +294,14 @@ static bool set_joiner(struct marcel_vp *vp, struct marcel_thread *t,
 
 /*
  * t is our newest seed: run it in our place. Nobody else can reach it, so it
- * may know its joiner before that one's context is saved: it runs later.
+ * may know its joiner before that one's context is saved: it runs later. If
+ * there is no stack for it, it is in a queue again, where others reach it.
  */
 static bool join_seed(struct marcel_vp *vp, struct marcel_thread *self,
 		      struct marcel_thread *t)
 {
-	if (vp->handovers >= MARCEL_HANDOVERS_MAX || !marcel_runq_claim(vp, t))
+	if (vp->handovers >= MARCEL_HANDOVERS_MAX ||
+	    !marcel_runq_claim(vp, t) || unlikely(!marcel_switch_equip(vp, t)))
 		return false;
 	if (unlikely(!set_joiner(vp, t, self))) {
 		marcel_runq_push_behind(vp, t);
@@ -307,10 +309,7 @@ static bool join_seed(struct marcel_vp *vp, struct marcel_thread *self,
 	}
 	vp->handovers++;
 	store_relaxed(&self->state, MARCEL_T_PARKED);
-	if (unlikely(!marcel_switch_equip(vp, t)))
-		marcel_switch(vp, self, marcel_switch_next(vp));
-	else
-		marcel_switch(vp, self, t);
+	marcel_switch(vp, self, t);
 	return true;
 }
 

@@ -69,8 +69,19 @@ void marcel_runq_push(struct marcel_thread *t)
 	vp->next = t;
 }
 
+/* Whether the target is a seed of VP 0 for which there is no stack. */
+static bool is_seed;
+static ATOMIC(int) queued; /* a: VP 1 can reach it: order(test) */
+
 bool marcel_runq_claim(struct marcel_vp *vp, struct marcel_thread *t)
 {
+	return is_seed;
+}
+
+bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	explore_check(t == &threads[TARGET]);
+	store_release(&queued, 1); /* order(test) */
 	return false;
 }
 
@@ -109,8 +120,6 @@ UNREACHED(struct marcel_thread *, marcel_foreign_self, void)
 UNREACHED(bool, marcel_foreign_is_forked, void)
 UNREACHED(void, marcel_key_exit, struct marcel_thread *t)
 UNREACHED(int, marcel_end, void)
-UNREACHED(bool, marcel_switch_equip, struct marcel_vp *vp,
-	  struct marcel_thread *t)
 UNREACHED(void, marcel_runq_push_behind, struct marcel_vp *vp,
 	  struct marcel_thread *t)
 
@@ -134,6 +143,8 @@ static void idle(void *arg)
 
 static void exits(void *arg)
 {
+	while (is_seed && load_acquire(&queued) == 0) /* order(test) */
+		explore_relax();
 	marcel_tls.vp = &vps[1];
 	marcel_exit(&result);
 }
@@ -202,6 +213,14 @@ static void set_up(void (*self)(void *))
 
 EXPLORE(who_joins_gets_the_result_and_frees_the_thread)
 {
+	set_up(joins);
+	explore_finish(joined_once);
+}
+
+/* VP 1 steals it and has a stack. */
+EXPLORE(a_seed_without_a_stack_does_not_wake_a_joiner_that_still_runs)
+{
+	is_seed = true;
 	set_up(joins);
 	explore_finish(joined_once);
 }
