@@ -242,6 +242,7 @@ BASE_PUBLIC void marcel_exit(void *value)
 			exit_main();
 		vp = marcel_vp_self(); /* a destructor may have parked */
 	}
+	marcel_hook_switch(vp);
 	marcel_san_enter();
 	t->arg = value;
 	marcel_san_release(&t->ended);

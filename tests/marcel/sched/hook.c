@@ -57,6 +57,37 @@ TEST_VPS(the_switch_hook_runs_before_each_yield_and_park)
 	CHECK_INT(load_relaxed(&calls), 20);
 }
 
+enum { CHAIN = 100 };
+
+static marcel_event_t chain_over;
+
+/* Makes the next one and ends: its VP is never idle, and nobody yields. */
+static void *link_of_chain(void *arg)
+{
+	marcel_attr_t attr;
+	marcel_t t;
+
+	if (arg == NULL) {
+		marcel_event_set(&chain_over);
+		return NULL;
+	}
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setdetachstate(&attr, MARCEL_CREATE_DETACHED), 0);
+	CHECK_INT(marcel_create(&t, &attr, link_of_chain, (char *)arg - 1), 0);
+	return NULL;
+}
+
+TEST_VPS(the_switch_hook_runs_before_each_end)
+{
+	marcel_event_init(&chain_over);
+	reset(MARCEL_HOOK_NOTHING);
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_SWITCH, &hook), 0);
+	link_of_chain((void *)(intptr_t)CHAIN);
+	marcel_event_wait(&chain_over);
+	CHECK(load_relaxed(&calls) >= CHAIN);
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_SWITCH, &hook), 0);
+}
+
 /* --- idle --- */
 
 static ATOMIC(marcel_t) waiter;
