@@ -91,30 +91,47 @@ static void handle(int sig)
 	errno = saved;
 }
 
-int marcel_dump_signal(const char *text, int *out)
+/* The signal of this number or name, or 0. */
+static int signal_of(const char *text)
 {
 	const char *name, *word = strncmp(text, "SIG", 3) ? text : text + 3;
 	long n;
 
-	*out = 0;
-	if (*text == 0)
-		return 0;
-	if (base_parse_long(text, false, &n) == 0 && n > 0 && n < NSIG) {
-		*out = (int)n;
-		return 0;
-	}
+	if (base_parse_long(text, false, &n) == 0)
+		return n > 0 && n < NSIG ? (int)n : 0;
 	for (int i = 1; i < NSIG; i++) {
 		name = sigabbrev_np(i);
-		if (name != NULL && strcmp(name, word) == 0) {
-			*out = i;
-			return 0;
-		}
+		if (name != NULL && strcmp(name, word) == 0)
+			return i;
 	}
-	base_warn("marcel",
-		  "MARCEL_DUMP_SIGNAL=%s: not the number or name of a signal, "
-		  "such as SIGUSR2",
-		  text);
-	return -EINVAL;
+	return 0;
+}
+
+/* A program can go on after it; not so a fault, which would come again. */
+static bool can_be_asked_for(int sig)
+{
+	static const int not [] = { SIGSEGV, SIGBUS, SIGFPE,  SIGILL,
+				    SIGTRAP, SIGSYS, SIGKILL, SIGSTOP };
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(not ); i++)
+		if (sig == not [i])
+			return false;
+	return sigaction(sig, NULL, NULL) == 0; /* libc keeps some */
+}
+
+int marcel_dump_signal(const char *text, int *out)
+{
+	int sig = signal_of(text);
+
+	if (*text != 0 && !can_be_asked_for(sig)) {
+		base_warn("marcel",
+			  "MARCEL_DUMP_SIGNAL=%s: not the number or name of a "
+			  "signal to be handled, such as SIGUSR2",
+			  text);
+		return -EINVAL;
+	}
+	*out = sig;
+	return 0;
 }
 
 void marcel_dump_init(int signal)
@@ -130,7 +147,11 @@ void marcel_dump_init(int signal)
 
 void marcel_dump_exit(void)
 {
-	if (dump_signal != 0)
+	struct sigaction now;
+
+	/* Who took the signal after us keeps it. */
+	if (dump_signal != 0 && sigaction(dump_signal, NULL, &now) == 0 &&
+	    now.sa_handler == handle)
 		sigaction(dump_signal, &before, NULL);
 	dump_signal = 0;
 	base_dumper_remove(&dumper);

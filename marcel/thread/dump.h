@@ -6,7 +6,8 @@
 
 /*
  * The number of a signal from "", a number or a name such as SIGUSR2; *out is
- * 0 for none. 0, or -EINVAL after a line on stderr.
+ * 0 for none. 0; -EINVAL after a line on stderr: it is none that a handler can
+ * return from.
  */
 int marcel_dump_signal(const char *text, int *out);
 

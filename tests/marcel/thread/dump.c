@@ -82,10 +82,37 @@ TEST(the_signal_is_given_by_name_or_number)
 	with_signal(number, SIGHUP);
 }
 
+static void other_handler(int signal)
+{
+	(void)signal;
+}
+
+TEST(the_signal_is_given_back_at_the_end_unless_somebody_took_it)
+{
+	struct marcel_config config = { .nvp = 1 };
+	struct sigaction now;
+
+	for (int taken = 0; taken < 2; taken++) {
+		signal(SIGUSR2, SIG_IGN);
+		setenv("MARCEL_DUMP_SIGNAL", "SIGUSR2", 1);
+		CHECK_INT(marcel_init(&config), 0);
+		unsetenv("MARCEL_DUMP_SIGNAL");
+		if (taken)
+			signal(SIGUSR2, other_handler);
+		CHECK_INT(marcel_end(), 0);
+		CHECK_INT(sigaction(SIGUSR2, NULL, &now), 0);
+		CHECK(now.sa_handler == (taken ? other_handler : SIG_IGN));
+	}
+	signal(SIGUSR2, SIG_DFL);
+}
+
 TEST(nonsense_stops_the_start_and_is_named)
 {
-	static const char *const values[] = { "SIGNONSENSE", "-1", "1000",
-					      "USR" };
+	static const char *const values[] = {
+		"SIGNONSENSE", "-1",   "0",     "1000", "USR", /* none */
+		"KILL",        "STOP", "32",    /* cannot be handled */
+		"SIGSEGV",     "BUS",  "SIGFPE" /* come again on return */
+	};
 
 	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		setenv("MARCEL_DUMP_SIGNAL", values[i], 1);
