@@ -23,12 +23,20 @@ BASE_PUBLIC int nm_sr_test(struct nm_sr_request *request)
 	return piom_cond_test(&req->done) ? 0 : -EAGAIN;
 }
 
+/* What completes requests most often while their owner waits in place. */
+static void look(void *unused)
+{
+	(void)unused;
+	if (likely(nm_core_self != NULL))
+		nm_core_progress(nm_core_self);
+}
+
 BASE_PUBLIC void nm_sr_wait(struct nm_sr_request *request)
 {
 	struct nm_req *req = nm_req_of(request);
 
 	if (!piom_cond_test(&req->done))
-		piom_cond_wait(&req->done);
+		piom_cond_wait_on(&req->done, look, NULL);
 }
 
 /* A request begins with its condition, so this is a list of conditions. */

@@ -28,7 +28,8 @@
 #include "wait.h"
 
 enum {
-	CLOCK_EVERY = 8, /* polls between two looks at the clock */
+	CLOCK_EVERY = 8,  /* polls between two looks at the clock */
+	ROUND_EVERY = 32, /* the waiter's own looks, and a round for all */
 	/* A foreign thread's nap while VPs poll: grows to what a VP that left
 	 * without a word may cost. */
 	NAP_MIN_NS = 20000,
@@ -40,6 +41,9 @@ struct waiting {
 	piom_cond_t *const *conds;
 	size_t n;
 	size_t found;
+	piom_look_fn
+		look; /* or NULL: it knows of nothing better than a round */
+	void *arg;
 };
 
 BASE_PUBLIC void piom_cond_init(piom_cond_t *c)
@@ -91,21 +95,37 @@ static void park(struct waiting *w)
 		(marcel_event_t *const *)(const void *)w->conds, w->n);
 }
 
+/* The waiter's own looks between two rounds: over (true), or give way. */
+static bool look_for(struct waiting *w, bool give_way)
+{
+	for (unsigned n = 0; w->look != NULL && n < ROUND_EVERY; n++) {
+		if (give_way && marcel_others_ready())
+			return false;
+		w->look(w->arg);
+		if (is_over(w))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Poll until it is over (true), or for `ns` nanoseconds, or until another user
  * thread is ready if that is a reason to park.
  */
 static bool poll_for(struct waiting *w, uint64_t ns, bool give_way)
 {
+	unsigned clock_every = w->look != NULL ? 1 : CLOCK_EVERY;
 	uint64_t deadline = 0;
 
 	for (unsigned n = 0; ns > 0; n++) {
+		if (look_for(w, give_way))
+			return true;
 		if (give_way && marcel_others_ready())
 			return false;
 		piom_poll();
 		if (is_over(w))
 			return true;
-		if (n % CLOCK_EVERY != 0)
+		if (n % clock_every != 0)
 			continue;
 		if (n == 0)
 			deadline = base_now_ns() + ns;
@@ -198,7 +218,12 @@ static void wait_for(struct waiting *w)
 
 BASE_PUBLIC void piom_cond_wait(piom_cond_t *c)
 {
-	struct waiting w = { .conds = &c, .n = 1 };
+	piom_cond_wait_on(c, NULL, NULL);
+}
+
+BASE_PUBLIC void piom_cond_wait_on(piom_cond_t *c, piom_look_fn look, void *arg)
+{
+	struct waiting w = { .conds = &c, .n = 1, .look = look, .arg = arg };
 
 	if (!piom_cond_test(c))
 		wait_for(&w);

@@ -34,6 +34,15 @@ void piom_cond_signal(piom_cond_t *c);
 /* Block, and poll while waiting. Not from an ltask. */
 void piom_cond_wait(piom_cond_t *c);
 
+/*
+ * The same for one who knows where the signal will come from: while it waits in
+ * place it looks there, look(arg), and only now and then at all ltasks. A short
+ * cut: ltasks must bring the signal too, for who is parked does not look. The
+ * look must not block.
+ */
+typedef void (*piom_look_fn)(void *arg);
+void piom_cond_wait_on(piom_cond_t *c, piom_look_fn look, void *arg);
+
 /* Lowest index of a signalled one; null pointers are passed over. */
 size_t piom_cond_wait_any(piom_cond_t *const conds[], size_t n);
 

@@ -57,6 +57,61 @@ TEST(a_waiter_sees_what_came_before_the_signal)
 	WITH_ALL(every_mode, one_after_the_other);
 }
 
+/* --- looking at what one knows of --- */
+
+static void look_at(void *arg)
+{
+	struct op *op = arg;
+
+	if (--op->polls > 0)
+		return;
+	if (op->polls == 0) {
+		op->data++;
+		piom_cond_signal(&op->done);
+	}
+}
+
+static void looks(void)
+{
+	for (int i = 0; i < ROUNDS / 10; i++) {
+		struct op op = { .polls = 1 + i % 70, .data = i };
+
+		piom_cond_init(&op.done);
+		piom_cond_wait_on(&op.done, look_at, &op);
+		CHECK_INT(op.data, i + 1);
+	}
+}
+
+TEST(a_waiter_is_through_when_its_own_look_signals)
+{
+	static const struct mode patient = { 1, "marcel", "auto", "1000000" };
+
+	with_mode(&patient, looks);
+}
+
+static void look_at_nothing(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void others_signal(void)
+{
+	int n = 0;
+
+	for (int i = 0; i < ROUNDS / 10; i++) {
+		struct op op;
+
+		op_start(&op, i % 7);
+		piom_cond_wait_on(&op.done, look_at_nothing, &n);
+		CHECK_INT(op.data, i % 7 + 1);
+	}
+}
+
+TEST(a_waiter_who_looks_for_himself_polls_the_ltasks_too)
+{
+	WITH_ALL(every_mode, others_signal);
+}
+
 static void any_and_all(void)
 {
 	struct op op[8];
