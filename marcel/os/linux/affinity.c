@@ -104,6 +104,15 @@ int marcel_front_pthread_create(front_pthread_create_fn *next, pthread_t *out,
 	return rc;
 }
 
+int marcel_front_thrd_create(front_thrd_create_fn *next, thrd_t *out,
+			     thrd_start_t fn, void *arg)
+{
+	int bound = leave_cpu(), rc = next(out, fn, arg);
+
+	return_to_cpu(bound);
+	return rc;
+}
+
 int marcel_front_spawn(front_spawn_fn *next, pid_t *out, const char *path,
 		       const posix_spawn_file_actions_t *actions,
 		       const posix_spawnattr_t *attr, char *const argv[],

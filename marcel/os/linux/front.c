@@ -53,6 +53,14 @@ BASE_PUBLIC int pthread_create(pthread_t *out, const pthread_attr_t *attr,
 	return marcel_front_pthread_create(find(&next), out, attr, fn, arg);
 }
 
+/* libc's makes its thread without a call that we could see. */
+BASE_PUBLIC int thrd_create(thrd_t *out, thrd_start_t fn, void *arg)
+{
+	static struct next next = { .name = "thrd_create" };
+
+	return marcel_front_thrd_create(find(&next), out, fn, arg);
+}
+
 BASE_PUBLIC int posix_spawn(pid_t *out, const char *path,
 			    const posix_spawn_file_actions_t *actions,
 			    const posix_spawnattr_t *attr, char *const argv[],

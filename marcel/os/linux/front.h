@@ -9,11 +9,13 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/types.h>
+#include <threads.h>
 
 #include <base/compiler.h>
 
 typedef int front_pthread_create_fn(pthread_t *, const pthread_attr_t *,
 				    void *(*)(void *), void *);
+typedef int front_thrd_create_fn(thrd_t *, thrd_start_t, void *);
 typedef int front_spawn_fn(pid_t *, const char *,
 			   const posix_spawn_file_actions_t *,
 			   const posix_spawnattr_t *, char *const *,
@@ -25,6 +27,9 @@ BASE_PUBLIC int marcel_front_pthread_create(front_pthread_create_fn *next,
 					    pthread_t *out,
 					    const pthread_attr_t *attr,
 					    void *(*fn)(void *), void *arg);
+BASE_PUBLIC int marcel_front_thrd_create(front_thrd_create_fn *next,
+					 thrd_t *out, thrd_start_t fn,
+					 void *arg);
 BASE_PUBLIC int marcel_front_spawn(front_spawn_fn *next, pid_t *out,
 				   const char *path,
 				   const posix_spawn_file_actions_t *actions,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include "../with.h"
@@ -99,12 +100,22 @@ static void *kernel_thread(void *arg)
 	return arg;
 }
 
+static int c_thread(void *arg)
+{
+	kernel_thread(arg);
+	return 0;
+}
+
 static void *make_kernel_thread(void *arg)
 {
 	pthread_t p;
+	thrd_t c;
 
 	CHECK_INT(pthread_create(&p, NULL, kernel_thread, NULL), 0);
 	CHECK_INT(pthread_join(p, NULL), 0);
+	check_bound();
+	CHECK_INT(thrd_create(&c, c_thread, NULL), thrd_success);
+	CHECK_INT(thrd_join(c, NULL), thrd_success);
 	check_bound();
 	return arg;
 }
