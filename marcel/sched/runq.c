@@ -144,12 +144,16 @@ void marcel_runq_push_behind(struct marcel_vp *vp, struct marcel_thread *t)
 
 /*
  * A kernel thread that drives no VP. What it pushes may run and be the last to
- * end while it still looks for a VP to wake, so it is counted meanwhile.
+ * end while it still looks for a VP to wake, so it is counted meanwhile. In a
+ * forked child nothing will ever run, and the queues' locks may be held by who
+ * was left behind.
  */
 static void push_as_guest(struct marcel_thread *t)
 {
 	struct marcel_sched *s = &marcel_sched;
 
+	if (marcel_foreign_is_forked())
+		return;
 	fetch_add_relaxed(&s->guests, 1);
 	if (t->home >= 0)
 		push_remote(&s->vps[t->home], t);

@@ -98,6 +98,11 @@ int marcel_is_running(void)
 	return 1;
 }
 
+bool marcel_foreign_is_forked(void)
+{
+	return false;
+}
+
 bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	return true;

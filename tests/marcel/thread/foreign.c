@@ -8,6 +8,7 @@
 
 #include <base/atomic.h>
 #include "../with.h"
+#include "../../../marcel/sched/vp.h"
 
 static void *self(void *arg)
 {
@@ -109,6 +110,47 @@ TEST_VPS(a_forked_child_has_no_runtime)
 		CHECK_INT(marcel_create(&t[i], NULL, fork_and_look, NULL), 0);
 	for (int i = 0; i < 8; i++)
 		CHECK_INT(marcel_join(t[i], NULL), 0);
+}
+
+static marcel_mutex_t held = MARCEL_MUTEX_INITIALIZER;
+static ATOMIC(int) came;
+
+static void *lock_held(void *arg)
+{
+	fetch_add_relaxed(&came, 1);
+	CHECK_INT(marcel_mutex_lock(&held), 0);
+	CHECK_INT(marcel_mutex_unlock(&held), 0);
+	return arg;
+}
+
+/* As if another kernel thread had been in the scheduler at the fork. */
+TEST(a_forked_child_unlocks_what_threads_of_the_parent_wait_for)
+{
+	struct marcel_config config = { .nvp = 1 };
+	struct base_spin *lock;
+	marcel_t t;
+	pid_t pid;
+
+	CHECK_INT(marcel_init(&config), 0);
+	store_relaxed(&came, 0);
+	CHECK_INT(marcel_mutex_lock(&held), 0);
+	CHECK_INT(marcel_create(&t, NULL, lock_held, NULL), 0);
+	while (load_relaxed(&came) == 0)
+		marcel_yield();
+	lock = &marcel_sched.levelqs[0].lock;
+	base_spin_lock(lock);
+	pid = fork();
+	if (pid == 0) {
+		alarm(10);
+		_exit(marcel_mutex_unlock(&held) != 0 ||
+		      marcel_mutex_lock(&held) != 0 ||
+		      marcel_mutex_unlock(&held) != 0);
+	}
+	base_spin_unlock(lock);
+	wait_for(pid, 0);
+	CHECK_INT(marcel_mutex_unlock(&held), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK_INT(marcel_end(), 0);
 }
 
 /* The child's only thread ends: then the process has. */
