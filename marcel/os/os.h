@@ -18,9 +18,6 @@ void os_futex_wait(void *word, uint32_t value);
 /* Wake up to n sleepers. The word may be gone: then nobody is woken. */
 void os_futex_wake(void *word, int n);
 
-/* Nanoseconds of a clock that never goes back; no system call. */
-uint64_t os_now_ns(void);
-
 /* --- memory --- */
 
 size_t os_page_size(void);

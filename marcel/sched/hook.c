@@ -53,11 +53,12 @@ static bool is_point(enum marcel_hook_point point)
 BASE_PUBLIC int marcel_hook_add(enum marcel_hook_point point,
 				struct marcel_hook *hook)
 {
-	struct marcel_hook_table *table = &marcel_hooks[point];
+	struct marcel_hook_table *table;
 	unsigned i = 0;
 
 	if (!is_point(point) || hook == NULL || hook->fn == NULL)
 		return -EINVAL;
+	table = &marcel_hooks[point];
 	base_spin_lock(&lock);
 	while (i < MARCEL_HOOKS_MAX && load_relaxed(&table->slot[i]) != NULL)
 		i++;
@@ -89,11 +90,12 @@ static void wait_for(struct marcel_vp *vp)
 BASE_PUBLIC int marcel_hook_remove(enum marcel_hook_point point,
 				   struct marcel_hook *hook)
 {
-	struct marcel_hook_table *table = &marcel_hooks[point];
+	struct marcel_hook_table *table;
 	unsigned i = 0, used;
 
 	if (!is_point(point) || hook == NULL)
 		return -EINVAL;
+	table = &marcel_hooks[point];
 	base_spin_lock(&lock);
 	used = load_relaxed(&table->used);
 	while (i < used && load_relaxed(&table->slot[i]) != hook)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <base/clock.h>
 #include <base/diag.h>
 #include "../os/os.h"
 #include "../thread/overflow.h"
@@ -102,10 +103,10 @@ static struct marcel_thread *search_on(struct marcel_vp *vp)
 			continue;
 		}
 		if (tries++ == 0)
-			since = os_now_ns();
+			since = base_now_ns();
 		if (marcel_sched.oversubscribed
 			    ? tries <= OVERSUBSCRIBED_YIELDS
-			    : os_now_ns() - since < marcel_sched.spin_ns) {
+			    : base_now_ns() - since < marcel_sched.spin_ns) {
 			pause_search(answer);
 		} else if (answer == MARCEL_HOOK_PENDING) {
 			sched_yield();

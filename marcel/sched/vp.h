@@ -62,7 +62,6 @@ struct marcel_vp {
 	int *errno_addr;            /* o: of the LWP that drives it */
 	int id;                     /* -: */
 	bool sole;                  /* -: there is no other VP */
-	bool in_hook;               /* o: hooks do not nest */
 	bool fifo_turn;             /* o: bound and fifo alternate */
 	uint8_t fair_turn;          /* o: which queue is first next time */
 	int fair_countdown;         /* o: picks until then */

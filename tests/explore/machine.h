@@ -48,8 +48,10 @@ void marcel_deque_array_free(struct marcel_deque_array *a)
 {
 }
 
-uint64_t os_now_ns(void)
+/* Time stands still. */
+int clock_gettime(clockid_t clock, struct timespec *out)
 {
+	*out = (struct timespec){ 0 };
 	return 0;
 }
 

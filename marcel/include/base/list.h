@@ -20,13 +20,6 @@ struct base_list {
 	struct base_link head;
 };
 
-#define BASE_LIST_INIT(l)                                                      \
-	{                                                                      \
-		{                                                              \
-			&(l).head, &(l).head                                   \
-		}                                                              \
-	}
-
 static inline void base_link_init(struct base_link *n)
 {
 	n->next = n;

@@ -27,11 +27,6 @@ struct base_mpsc {
 	ATOMIC(struct base_mpsc_node *) top; /* a: order(mpsc) */
 };
 
-#define BASE_MPSC_INIT                                                         \
-	{                                                                      \
-		ATOMIC_INIT(NULL)                                              \
-	}
-
 static inline void base_mpsc_init(struct base_mpsc *q)
 {
 	store_relaxed(&q->top, NULL);

@@ -15,13 +15,11 @@
 #include <base/compiler.h>
 
 enum base_spin_rank {
-	BASE_RANK_NONE,  /* not checked */
-	BASE_RANK_CORE,  /* nmad's core */
-	BASE_RANK_QUEUE, /* an ltask queue's list */
-	BASE_RANK_SYNC,  /* the guard of a mutex, condition, ... */
-	BASE_RANK_RUNQ,  /* a level's run queue */
-	BASE_RANK_POOL,  /* descriptors, stacks */
-	BASE_RANK_LEAF,  /* nothing is taken inside */
+	BASE_RANK_NONE, /* not checked */
+	BASE_RANK_SYNC, /* pioman's semaphores */
+	BASE_RANK_RUNQ, /* a level's run queue */
+	BASE_RANK_POOL, /* descriptors, stacks */
+	BASE_RANK_LEAF, /* nothing is taken inside */
 };
 
 struct base_spin {

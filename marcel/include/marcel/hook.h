@@ -31,10 +31,9 @@ enum marcel_hook_answer {
 struct marcel_hook {
 	enum marcel_hook_answer (*fn)(void *arg, int vp);
 	void *arg;
-	struct marcel_hook *next; /* marcel's */
 };
 
-/* Between marcel_init() and marcel_end(). 0; -EINVAL: point or fn. */
+/* 0; -EINVAL: point or fn; -ENOSPC: the point has 16 hooks already. */
 int marcel_hook_add(enum marcel_hook_point point, struct marcel_hook *hook);
 
 /* After it returns no VP runs the hook. Not from a hook. -ENOENT: unknown. */
@@ -42,8 +41,8 @@ int marcel_hook_remove(enum marcel_hook_point point, struct marcel_hook *hook);
 
 /*
  * Work for idle hooks has come that a VP below `level` should see: wakes one
- * that sleeps if none of them is awake and looking. Never blocks; costs one
- * load when nobody sleeps.
+ * that sleeps; for the whole machine only if no VP is awake and looking. Never
+ * blocks; costs one load when nobody sleeps.
  */
 void marcel_kick(struct marcel_level *level);
 

@@ -35,14 +35,16 @@ struct marcel_config {
  * outermost does anything.
  *
  * 0; -EINVAL: a nonsense value, named on stderr with what is allowed; -EAGAIN,
- * -ENOMEM: no LWP or no memory could be had; -EPERM: in a forked child, or from
- * another thread than the one that started the runtime.
+ * -ENOMEM: no LWP or no memory could be had; -ENODEV: no CPU to run on; -EPERM:
+ * in a forked child, or from another thread than the one that started the
+ * runtime.
  */
 int marcel_init(const struct marcel_config *config);
 
 /*
  * Stop the runtime. Waits for all other user threads to end. Only the thread
- * that called marcel_init(). 0; -EINVAL: not started; -EPERM: another thread.
+ * that called marcel_init(). 0; -EINVAL: not started, or in a forked child;
+ * -EPERM: another thread.
  */
 int marcel_end(void);
 

@@ -69,7 +69,8 @@ int marcel_mutexattr_gettype(const marcel_mutexattr_t *attr, int *out);
 
 /*
  * lock may block; trylock and unlock never do. An uncontended lock or unlock is
- * one atomic operation. EDEADLK, EPERM: errorcheck only; EAGAIN: recursion too
+ * one atomic operation. EDEADLK: errorcheck only; EPERM: unlock of what is not
+ * locked or, errorcheck and recursive, not by the caller; EAGAIN: recursion too
  * deep; EBUSY: trylock, or destroy of a locked mutex.
  */
 int marcel_mutex_init(marcel_mutex_t *m, const marcel_mutexattr_t *attr);
