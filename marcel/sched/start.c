@@ -135,6 +135,16 @@ out_free:
 	return rc;
 }
 
+static void exit_topo(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	marcel_topo_free(&s->topo);
+	s->nvp = 0;
+	s->oversubscribed = false;
+	s->bind = false;
+}
+
 static int init_vps(const int *cpu)
 {
 	struct marcel_sched *s = &marcel_sched;
@@ -177,7 +187,6 @@ static void exit_vps(void)
 	free(s->vps);
 	free(s->levelqs);
 	s->vps = NULL;
-	s->nvp = 0;
 }
 
 /* VP 0's idle loop begins, on its own stack, when main first leaves. */
@@ -261,7 +270,7 @@ static int start(const struct marcel_config *config)
 		return rc;
 	once = true;
 	if ((rc = init_topo(config, cpu)) < 0)
-		return rc;
+		goto err_topo;
 	if ((rc = marcel_stack_init(s->stacksize)) < 0)
 		goto err_topo;
 	if ((rc = init_vps(cpu)) < 0)
@@ -284,8 +293,7 @@ err_vps:
 err_stack:
 	marcel_stack_exit();
 err_topo:
-	marcel_topo_free(&s->topo);
-	s->nvp = 0;
+	exit_topo();
 	return rc;
 }
 
@@ -305,10 +313,8 @@ static void stop(void)
 	cease_main();
 	exit_vps();
 	marcel_stack_exit();
-	marcel_topo_free(&s->topo);
+	exit_topo();
 	marcel_san_leave();
-	s->oversubscribed = false;
-	s->bind = false;
 	store_relaxed(&s->created, 0);
 }
 

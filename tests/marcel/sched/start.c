@@ -2,6 +2,9 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../with.h"
 
@@ -108,6 +111,38 @@ TEST(ranks_share_the_cpus)
 	CHECK(marcel_is_oversubscribed());
 	CHECK_INT(marcel_end(), 0);
 	CHECK(!marcel_is_oversubscribed());
+}
+
+/* Too many VPs, and no room for the stacks of even one. */
+static int start_without_memory(void)
+{
+	struct marcel_config config = { .stacksize = (size_t)1 << 38,
+					.local_ranks = 1000 };
+	struct rlimit limit = { .rlim_cur = (rlim_t)1 << 36,
+				.rlim_max = (rlim_t)1 << 36 };
+
+	if (setrlimit(RLIMIT_AS, &limit) != 0)
+		return 1;
+	if (marcel_init(&config) != -ENOMEM)
+		return 2;
+	if (marcel_is_running() || marcel_is_oversubscribed())
+		return 3;
+	config.stacksize = 0;
+	return marcel_init(&config) != 0 || marcel_end() != 0 ? 4 : 0;
+}
+
+TEST(a_start_that_failed_leaves_nothing)
+{
+	int status;
+	pid_t pid;
+
+	if (BASE_ASAN || BASE_TSAN)
+		check_skip("sanitizers need more memory than there is");
+	pid = fork();
+	if (pid == 0)
+		_exit(start_without_memory());
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(status, 0);
 }
 
 TEST(the_tree_is_there_while_it_runs)
