@@ -122,7 +122,7 @@ static void any_and_all(void)
 		size_t found;
 
 		for (int k = 0; k < 8; k++) {
-			op_start(&op[k], k == slow ? 0 : 1000);
+			op_start(&op[k], k == slow ? 0 : 100);
 			conds[k + 1] = &op[k].done;
 		}
 		found = piom_cond_wait_any(conds, 10);
