@@ -110,11 +110,11 @@ static int signal_of(const char *text)
 /* A program can go on after it; not so a fault, which would come again. */
 static bool can_be_asked_for(int sig)
 {
-	static const int not [] = { SIGSEGV, SIGBUS, SIGFPE,  SIGILL,
-				    SIGTRAP, SIGSYS, SIGKILL, SIGSTOP };
+	static const int never[] = { SIGSEGV, SIGBUS, SIGFPE,  SIGILL,
+				     SIGTRAP, SIGSYS, SIGKILL, SIGSTOP };
 
-	for (size_t i = 0; i < BASE_ARRAY_LEN(not ); i++)
-		if (sig == not [i])
+	for (size_t i = 0; i < BASE_ARRAY_LEN(never); i++)
+		if (sig == never[i])
 			return false;
 	return sigaction(sig, NULL, NULL) == 0; /* libc keeps some */
 }

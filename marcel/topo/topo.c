@@ -135,11 +135,12 @@ static struct marcel_level *new_level(struct build *b,
 /* Give a level of several VPs its children. Depth: at most one per kind. */
 static void cut(struct build *b, struct marcel_level *l)
 {
-	int k = coarsest_kind(b, &l->vps);
 	marcel_vpset_t seen, part;
+	int k;
 
 	if (l->vp >= 0)
 		return;
+	k = coarsest_kind(b, &l->vps);
 	marcel_vpset_zero(&seen);
 	l->children = b->next_children;
 	for (int i = 0; i < b->out->nvp; i++) {
@@ -260,16 +261,14 @@ struct marcel_level *marcel_topo_find(const struct marcel_topo *t,
 				      const marcel_vpset_t *set)
 {
 	struct marcel_level *l = NULL;
-	bool covers = false;
 
-	for (int i = 0; i < t->nvp && l == NULL; i++)
-		if (marcel_vpset_has(set, i))
+	for (int i = 0; i < t->nvp; i++) {
+		if (!marcel_vpset_has(set, i))
+			continue;
+		if (l == NULL)
 			l = t->leaf[i];
-	for (; l != NULL && !covers; l = covers ? l : l->parent) {
-		covers = true;
-		for (int i = 0; i < t->nvp; i++)
-			covers &= !marcel_vpset_has(set, i) ||
-				  marcel_vpset_has(&l->vps, i);
+		while (!marcel_vpset_has(&l->vps, i))
+			l = l->parent;
 	}
 	return l;
 }

@@ -56,22 +56,22 @@ static int make(struct marcel_level *level, struct piom_queue *parent,
 	return err;
 }
 
+void piom_tree_exit(void)
+{
+	forget(marcel_topo_machine());
+	memset(&piom_tree, 0, sizeof(piom_tree));
+}
+
 int piom_tree_init(bool flat)
 {
 	struct marcel_level *machine = marcel_topo_machine();
 	int err = make(machine, NULL, flat);
 
 	if (err < 0)
-		forget(machine);
+		piom_tree_exit();
 	else
 		piom_tree.first[0] = queue_of(machine);
 	return err;
-}
-
-void piom_tree_exit(void)
-{
-	forget(marcel_topo_machine());
-	memset(&piom_tree, 0, sizeof(piom_tree));
 }
 
 struct piom_queue *piom_tree_cover(const marcel_vpset_t *set)
