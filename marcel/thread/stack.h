@@ -46,7 +46,7 @@ size_t marcel_stack_min(void);
 struct marcel_stack *marcel_stack_get(struct marcel_vp *vp, size_t bytes);
 void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s);
 
-/* Whether the address is in the stack's guard, or just below it. */
+/* Whether the address is in the stack's guard. */
 bool marcel_stack_is_guard(const struct marcel_stack *s, const char *address);
 
 #endif

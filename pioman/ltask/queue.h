@@ -13,9 +13,9 @@
  *   word:  | kicks ... | PENDING | HELD |
  *
  * PENDING says that some ltask of the main list wants to be asked again soon:
- * no VP of the level sleeps then. The holder sets it as he lets go, from what
- * the ltasks answered, now or, if this VP may not run them, when they were last
- * asked; a kick sets it and changes the word, so that a holder who ran the
+ * no VP of the level falls asleep then. The holder sets it as he lets go, from
+ * what the ltasks answered, now or, if this VP may not run them, when they were
+ * last asked; a kick sets it and changes the word, so that a holder who ran the
  * ltask before the kick cannot clear it: order(ltask).
  */
 #ifndef PIOMAN_LTASK_QUEUE_H

@@ -48,7 +48,7 @@ struct marcel_level *marcel_topo_cover(const marcel_vpset_t *set);
 /* "machine", "l3", ... for messages. */
 const char *marcel_level_name(enum marcel_level_kind kind);
 
-/* Sets of VPs. */
+/* Sets of VPs; vp is 0 to MARCEL_VP_MAX - 1. */
 static inline void marcel_vpset_zero(marcel_vpset_t *s)
 {
 	for (int i = 0; i < MARCEL_VPSET_WORDS; i++)

@@ -43,7 +43,10 @@ void piom_cond_wait(piom_cond_t *c);
 typedef void (*piom_look_fn)(void *arg);
 void piom_cond_wait_on(piom_cond_t *c, piom_look_fn look, void *arg);
 
-/* Lowest index of a signalled one; null pointers are passed over. */
+/*
+ * Lowest index of a signalled one; null pointers are passed over, at least one
+ * must not be null, and none may be named twice.
+ */
 size_t piom_cond_wait_any(piom_cond_t *const conds[], size_t n);
 
 /* All of them; null pointers are passed over. */

@@ -28,7 +28,8 @@ extern "C" {
 
 enum piom_ltask_result {
 	PIOM_LTASK_DONE,   /* finished; a repeating task is not run again */
-	PIOM_LTASK_AGAIN,  /* nothing came: ask again (repeat only) */
+	PIOM_LTASK_AGAIN,  /* nothing came: ask again (repeat only); VPs that
+			    * sleep already are not woken for that */
 	PIOM_LTASK_WORKED, /* something was done: ask again (repeat only) */
 	PIOM_LTASK_QUIET, /* nothing came and nothing is awaited: ask again, but
 			   * a VP may sleep meanwhile (repeat only) */
@@ -49,7 +50,10 @@ struct piom_ltask {
 	uint64_t piom_words[12];
 };
 
-/* Prepare; set NULL: any VP. The lowest level that covers the set is used. */
+/*
+ * Prepare; set NULL: any VP, else at least one that exists when it is
+ * submitted. The lowest level that covers the set is used.
+ */
 void piom_ltask_init(struct piom_ltask *t, piom_ltask_fn fn, void *arg,
 		     unsigned options, const marcel_vpset_t *set);
 
@@ -68,7 +72,8 @@ void piom_ltask_wait(struct piom_ltask *t);
 
 /*
  * Take it out; afterwards it does not run and is in no queue, and its memory
- * is the caller's. Waits for a run in progress, so not from an ltask.
+ * is the caller's. Waits for a run in progress, so not from an ltask; a NOWAIT
+ * one, which may be gone after its run, only while it cannot be running.
  * 0: cancelled; -EALREADY: it was done already or never submitted.
  */
 int piom_ltask_cancel(struct piom_ltask *t);
@@ -76,8 +81,8 @@ int piom_ltask_cancel(struct piom_ltask *t);
 /*
  * Work for a submitted repeat task has come: no VP that may run it sleeps
  * before it has been run once more; if all do, one is woken. What the caller
- * did before, that run sees. One compare-and-swap, and one load if nobody
- * sleeps.
+ * did before, that run sees. The ltask may not end before this returns. One
+ * compare-and-swap, and one load if nobody sleeps.
  */
 void piom_ltask_kick(struct piom_ltask *t);
 

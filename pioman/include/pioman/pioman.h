@@ -23,7 +23,10 @@ extern "C" {
  */
 int piom_init(void);
 
-/* Stop. -EBUSY if ltasks are still submitted; -EINVAL: not started. */
+/*
+ * Stop, before marcel does. -EBUSY if ltasks are still submitted; -EINVAL: not
+ * started. Not from an ltask, nor in a forked child.
+ */
 int piom_exit(void);
 
 /*
