@@ -5,6 +5,7 @@
 #include <base/diag.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,9 +177,11 @@ BASE_PUBLIC void base_dump(const char *fmt, ...)
 /*
  * The dumpers, in order. Added and removed while a layer starts or stops, by
  * one thread at a time; a handler that runs meanwhile sees a whole chain,
- * because each link is one word.
+ * because each link is one word. Who removes one waits for the dumps that may
+ * have seen it: a store-load race, order(dumping).
  */
 static ATOMIC(struct base_dumper *) dumpers; /* a: order(dump) */
+static ATOMIC(int) dumping; /* a: dumps under way; order(dumping) */
 
 BASE_PUBLIC void base_dumper_add(struct base_dumper *d)
 {
@@ -196,27 +199,29 @@ BASE_PUBLIC void base_dumper_add(struct base_dumper *d)
 BASE_PUBLIC void base_dumper_remove(struct base_dumper *d)
 {
 	struct base_dumper *p = load_relaxed(&dumpers);
+	struct base_dumper *next = load_relaxed(&d->next);
 
-	if (p == d) {
-		store_relaxed(&dumpers, load_relaxed(&d->next));
-		return;
-	}
-	for (; p != NULL; p = load_relaxed(&p->next)) {
-		if (load_relaxed(&p->next) != d)
-			continue;
-		store_relaxed(&p->next, load_relaxed(&d->next));
-		return;
-	}
+	if (p == d)
+		store_seq(&dumpers, next); /* order(dumping) */
+	for (; p != NULL; p = load_relaxed(&p->next))
+		if (load_relaxed(&p->next) == d)
+			store_seq(&p->next, next); /* order(dumping) */
+	while (load_seq(&dumping) != 0)            /* order(dumping) */
+		sched_yield();
 }
 
 BASE_PUBLIC void base_dump_all(void)
 {
-	struct base_dumper *d = load_acquire(&dumpers); /* order(dump) */
+	struct base_dumper *d;
 
 	base_dump("==== state of process %d", getpid());
-	for (; d != NULL; d = load_acquire(&d->next)) { /* order(dump) */
+	fetch_add_seq(&dumping, 1); /* order(dumping) */
+	d = load_seq(&dumpers);     /* order(dump), order(dumping) */
+	while (d != NULL) {
 		base_dump("-- %s", d->name);
 		d->fn(d->arg);
+		d = load_seq(&d->next); /* order(dump), order(dumping) */
 	}
+	fetch_sub_release(&dumping, 1); /* order(dumping): all of it */
 	base_dump("==== end of state of process %d", getpid());
 }

@@ -40,7 +40,7 @@ BASE_PUBLIC void base_pool_exit(struct base_pool *p)
 {
 	struct base_pool_slab *s, *next;
 
-	for (s = p->slabs; s != NULL; s = next) {
+	for (s = load_relaxed(&p->slabs); s != NULL; s = next) {
 		next = s->next;
 		free(s->objects);
 		free(s);
@@ -60,8 +60,8 @@ static int grow(struct base_pool *p)
 		return -ENOMEM;
 	}
 	memset(s->objects, 0, p->per_slab * p->size);
-	s->next = p->slabs;
-	p->slabs = s;
+	s->next = load_relaxed(&p->slabs);
+	store_release(&p->slabs, s); /* order(dump): *s, its objects */
 	p->ntotal += p->per_slab;
 	/* Backwards, so that objects are handed out in address order. */
 	for (unsigned i = p->per_slab; i-- > 0;)
@@ -105,7 +105,9 @@ BASE_PUBLIC int base_pool_reserve(struct base_pool *p, size_t n)
 BASE_PUBLIC void base_pool_walk(const struct base_pool *p,
 				void (*fn)(void *object, void *arg), void *arg)
 {
-	for (struct base_pool_slab *s = p->slabs; s != NULL; s = s->next)
+	struct base_pool_slab *s = load_acquire(&p->slabs); /* order(dump) */
+
+	for (; s != NULL; s = s->next)
 		for (unsigned i = 0; i < p->per_slab; i++)
 			fn(s->objects + i * p->size, arg);
 }

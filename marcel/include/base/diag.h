@@ -46,10 +46,12 @@ struct base_dumper {
 	const char *name;
 	void (*fn)(void *arg);
 	void *arg;
-	ATOMIC(struct base_dumper *) next; /* a: diag's, order(dump) */
+	ATOMIC(struct base_dumper *) next; /* a: diag's, see there */
 };
 
 void base_dumper_add(struct base_dumper *d);
+
+/* Waits for dumps under way on other threads: what fn reads may be freed. */
 void base_dumper_remove(struct base_dumper *d);
 
 /* Run all dumpers in the order in which they were added. Signal-safe. */

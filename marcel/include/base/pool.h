@@ -1,7 +1,8 @@
 /*
  * Fixed-size objects from slabs that are never given back to libc before the
  * pool ends, so that a word inside an object stays a word of such an object
- * (type-stable memory). Not synchronised: whoever owns the pool calls it.
+ * (type-stable memory). Not synchronised: whoever owns the pool calls it, but
+ * anybody may walk.
  * A freed object keeps its content but for its first word.
  */
 #ifndef BASE_POOL_H
@@ -9,6 +10,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include <base/atomic.h>
 
 struct base_pool_slab;
 
@@ -18,8 +21,8 @@ struct base_pool {
 	unsigned per_slab;
 	void *free; /* first free object; its first word
 		     * links to the next */
-	struct base_pool_slab *slabs;
-	size_t nfree, ntotal; /* counts of objects */
+	ATOMIC(struct base_pool_slab *) slabs; /* a: for walks; order(dump) */
+	size_t nfree, ntotal;                  /* counts of objects */
 };
 
 /* align is a power of two; slabs hold at least 16 objects and 16 KiB. */
