@@ -69,22 +69,16 @@ static int grow(struct base_pool *p)
 	return 0;
 }
 
-BASE_PUBLIC void *base_pool_get_reserved(struct base_pool *p)
-{
-	void *object = p->free;
-
-	if (object != NULL) {
-		p->free = next_of(object);
-		p->nfree--;
-	}
-	return object;
-}
-
 BASE_PUBLIC void *base_pool_get(struct base_pool *p)
 {
+	void *object;
+
 	if (unlikely(p->free == NULL) && grow(p) < 0)
 		return NULL;
-	return base_pool_get_reserved(p);
+	object = p->free;
+	p->free = next_of(object);
+	p->nfree--;
+	return object;
 }
 
 BASE_PUBLIC void base_pool_put(struct base_pool *p, void *object)
@@ -92,14 +86,6 @@ BASE_PUBLIC void base_pool_put(struct base_pool *p, void *object)
 	memcpy(object, &p->free, sizeof(void *));
 	p->free = object;
 	p->nfree++;
-}
-
-BASE_PUBLIC int base_pool_reserve(struct base_pool *p, size_t n)
-{
-	while (p->nfree < n)
-		if (grow(p) < 0)
-			return -ENOMEM;
-	return 0;
 }
 
 BASE_PUBLIC void base_pool_walk(const struct base_pool *p,

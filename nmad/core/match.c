@@ -8,133 +8,137 @@
 
 #include <base/diag.h>
 
-/* What the list of an entry holds. */
-enum holds { RECVS, MSGS, PROBES };
-
-/*
- * What is in the tables for one key; exists while its list is not empty.
- * Receives and messages share the entry of a key, because they are never
- * there together; probes have their own. l: all, core lock
- */
-struct entry {
-	struct base_hash_node node;
-	struct base_list list; /* of `link` or of `links[kind]` */
-	struct nm_match_session *session;
-	struct nm_gate *gate; /* NULL in table TAG */
-	uint32_t tag;         /* 0 in table SOURCE */
-	uint8_t holds;        /* enum holds */
-};
-
-_Static_assert(sizeof(struct entry) <= BASE_CACHE_LINE, "one miss an entry");
-
+/* What a list of the tables is found by. */
 struct key {
+	enum nm_match_kind kind;
 	struct nm_match_session *session;
-	struct nm_gate *gate;
-	uint32_t tag;
-	bool probe;
+	struct nm_gate *gate; /* but in TAG */
+	uint32_t tag;         /* but in SOURCE */
+	bool probe;           /* probes have lists of their own */
 	uint64_t hash;
 };
 
-/* --- entries --- */
+enum { BLOCK = 64 }; /* tags */
 
-static struct key key_make(enum nm_match_kind kind, struct nm_match_session *s,
-			   struct nm_gate *gate, uint32_t tag, bool probe)
+#define GATE_FACTOR 0xd6e8feb86659fd93u /* odd: keeps gates apart */
+
+/* --- lists --- */
+
+/*
+ * Neighbouring tags are neighbours in the index, too, in blocks that lie
+ * anywhere: most programs count their tags, and the index is larger than any
+ * cache.
+ */
+BASE_INLINE struct key key_make(enum nm_match_kind kind,
+				struct nm_match_session *s,
+				struct nm_gate *gate, uint32_t tag, bool probe)
 {
-	struct key k = {
-		.session = s,
-		.gate = kind == NM_MATCH_TAG ? NULL : gate,
-		.tag = kind == NM_MATCH_SOURCE ? 0 : tag,
-		.probe = probe,
-	};
+	struct key k = { kind, s, gate, tag, probe, 0 };
 
-	k.hash = base_hash_mix((uintptr_t)k.session, (uintptr_t)k.gate);
-	k.hash = base_hash_mix(k.hash, (uint64_t)k.tag << 1 | k.probe);
+	if (kind == NM_MATCH_TAG)
+		gate = NULL;
+	if (kind == NM_MATCH_SOURCE)
+		tag = 0;
+	k.hash = base_hash_mix((uintptr_t)s + (uintptr_t)gate * GATE_FACTOR,
+			       (uint64_t)(tag / BLOCK) << 1 | probe);
+	k.hash += (uint64_t)(tag % BLOCK) << 32;
 	return k;
 }
 
-static bool entry_is(const struct base_hash_node *node, const void *key)
+static struct nm_match_recv *recv_of(const struct base_link *link)
 {
-	const struct entry *e = container_of(node, struct entry, node);
-	const struct key *k = key;
-
-	return e->tag == k->tag && e->gate == k->gate &&
-	       e->session == k->session && (e->holds == PROBES) == k->probe;
+	return container_of((struct base_link *)link, struct nm_match_recv,
+			    link);
 }
 
-static struct entry *entry_find(const struct nm_match *m,
-				enum nm_match_kind kind, const struct key *k)
-{
-	struct base_hash_node *n =
-		base_hash_find(&m->tables[kind], k->hash, entry_is, k);
-
-	return n != NULL ? container_of(n, struct entry, node) : NULL;
-}
-
-static struct entry *entry_add(struct nm_match *m, enum nm_match_kind kind,
-			       const struct key *k, enum holds holds)
-{
-	struct entry *e = base_pool_get_reserved(&m->entries);
-
-	if (unlikely(e == NULL))
-		return NULL;
-	e->node.hash = k->hash;
-	base_list_init(&e->list);
-	e->session = k->session;
-	e->gate = k->gate;
-	e->tag = k->tag;
-	e->holds = (uint8_t)holds;
-	base_hash_insert(&m->tables[kind], &e->node);
-	return e;
-}
-
-static void entry_remove(struct nm_match *m, enum nm_match_kind kind,
-			 struct entry *e)
-{
-	base_hash_remove(&m->tables[kind], &e->node);
-	base_pool_put(&m->entries, e);
-}
-
-/*
- * Take a link off its list; the entry goes if that was the last. A last link
- * has the head on both sides, which is how the entry is found.
- */
-static void list_leave(struct nm_match *m, enum nm_match_kind kind,
-		       struct base_link *link)
-{
-	struct base_link *head = link->next == link->prev ? link->next : NULL;
-
-	base_list_remove(link);
-	if (head != NULL && kind != NM_MATCH_WILD)
-		entry_remove(m, kind,
-			     container_of(head, struct entry, list.head));
-}
-
-static struct nm_match_recv *recv_of(struct base_link *link)
-{
-	return container_of(link, struct nm_match_recv, link);
-}
-
-static struct nm_match_msg *msg_of(struct base_link *link,
+static struct nm_match_msg *msg_of(const struct base_link *link,
 				   enum nm_match_kind kind)
 {
-	return container_of(link - kind, struct nm_match_msg, links[0]);
+	return container_of((struct base_link *)link - kind,
+			    struct nm_match_msg, links[0]);
+}
+
+static struct key key_of_recv(enum nm_match_kind kind,
+			      const struct nm_match_recv *r)
+{
+	return key_make(kind, r->session, r->gate, r->tag, r->is_probe);
+}
+
+static struct key key_of_msg(enum nm_match_kind kind,
+			     const struct nm_match_msg *msg)
+{
+	return key_make(kind, msg->session, msg->gate, msg->tag, false);
+}
+
+/* A list that is marked holds messages. */
+static uint64_t hash_of(const struct base_link *first, bool msgs, unsigned kind)
+{
+	return msgs ? key_of_msg(kind, msg_of(first, kind)).hash
+		    : key_of_recv(kind, recv_of(first)).hash;
+}
+
+static bool is_same(const struct key *k, const struct nm_match_session *s,
+		    const struct nm_gate *gate, uint32_t tag)
+{
+	return s == k->session &&
+	       (gate == k->gate || k->kind == NM_MATCH_TAG) &&
+	       (tag == k->tag || k->kind == NM_MATCH_SOURCE);
+}
+
+static bool list_is(const struct base_link *first, bool msgs, const void *key)
+{
+	const struct key *k = key;
+	const struct nm_match_msg *msg;
+	const struct nm_match_recv *r;
+
+	if (msgs) {
+		msg = msg_of(first, k->kind);
+		return !k->probe &&
+		       is_same(k, msg->session, msg->gate, msg->tag);
+	}
+	r = recv_of(first);
+	return r->is_probe == k->probe &&
+	       is_same(k, r->session, r->gate, r->tag);
+}
+
+BASE_INLINE struct base_hash_place list_find(const struct nm_match *m,
+					     const struct key *k)
+{
+	return base_hash_find(&m->tables[k->kind], k->hash, list_is, k);
+}
+
+static bool holds_msgs(struct base_hash_place place)
+{
+	return place.at != NULL && base_hash_mark(place);
+}
+
+/* Append to the list that was found here, or begin one. */
+BASE_INLINE int list_push(struct nm_match *m, const struct key *k,
+			  struct base_hash_place place, struct base_link *link,
+			  bool msgs)
+{
+	struct base_hash *table = &m->tables[k->kind];
+
+	if (place.at != NULL) {
+		base_assert(base_hash_mark(place) == msgs);
+		base_hash_append(place, link);
+		return 0;
+	}
+	if (unlikely(base_hash_room(table) == 0))
+		return -ENOMEM;
+	base_hash_insert(table, place, k->hash, link, msgs);
+	return 0;
+}
+
+static void list_leave(struct nm_match *m, const struct key *k,
+		       struct base_link *link)
+{
+	struct base_hash *table = &m->tables[k->kind];
+
+	base_hash_remove(table, base_hash_find_end(table, k->hash, link), link);
 }
 
 /* --- a message comes --- */
-
-/* The earliest posted receive of this place, or NULL. */
-static struct nm_match_recv *head_recv(const struct nm_match *m,
-				       enum nm_match_kind kind,
-				       struct nm_match_session *s,
-				       struct nm_gate *gate, uint32_t tag)
-{
-	struct key k = key_make(kind, s, gate, tag, false);
-	struct entry *e = entry_find(m, kind, &k);
-
-	if (e == NULL || e->holds != RECVS)
-		return NULL;
-	return recv_of(e->list.head.next);
-}
 
 static struct nm_match_recv *earlier(struct nm_match_recv *a,
 				     struct nm_match_recv *b)
@@ -148,17 +152,30 @@ struct nm_match_recv *nm_match_arrival(struct nm_match *m,
 				       struct nm_match_session *s,
 				       struct nm_gate *gate, uint32_t tag)
 {
-	struct nm_match_recv *r = NULL, *wild;
+	struct base_hash_place places[NM_MATCH_TABLES];
+	struct nm_match_recv *r = NULL;
+	enum nm_match_kind kind;
 
-	for (int kind = 0; kind < NM_MATCH_TABLES; kind++)
-		if (s->nrecvs[kind] != 0)
-			r = earlier(r, head_recv(m, kind, s, gate, tag));
-	if (s->nrecvs[NM_MATCH_WILD] != 0) {
-		wild = recv_of(s->recvs.head.next);
-		r = earlier(r, wild);
+	for (kind = 0; kind < NM_MATCH_TABLES; kind++) {
+		struct key k;
+
+		if (s->nrecvs[kind] == 0)
+			continue;
+		k = key_make(kind, s, gate, tag, false);
+		places[kind] = list_find(m, &k);
+		if (places[kind].at != NULL && !base_hash_mark(places[kind]))
+			r = earlier(r, recv_of(base_hash_first(places[kind])));
 	}
-	if (r != NULL)
-		nm_match_cancel(m, r);
+	if (s->nrecvs[NM_MATCH_WILD] != 0)
+		r = earlier(r, recv_of(s->recvs.head.next));
+	if (r == NULL)
+		return NULL;
+	kind = nm_match_kind(r->gate, r->any_tag);
+	s->nrecvs[kind]--;
+	if (kind == NM_MATCH_WILD)
+		base_list_remove(&r->link);
+	else
+		base_hash_remove(&m->tables[kind], places[kind], &r->link);
 	return r;
 }
 
@@ -167,22 +184,21 @@ static void wake_probes(struct nm_match *m, enum nm_match_kind kind,
 			const struct nm_match_msg *msg, struct base_list *out)
 {
 	struct nm_match_session *s = msg->session;
-	struct base_list *list = &s->probes;
-	struct entry *e = NULL;
+	struct base_list woken;
 
+	base_list_init(&woken);
 	if (kind != NM_MATCH_WILD) {
 		struct key k = key_make(kind, s, msg->gate, msg->tag, true);
+		struct base_hash_place place = list_find(m, &k);
 
-		e = entry_find(m, kind, &k);
-		if (e == NULL)
-			return;
-		list = &e->list;
+		if (place.at != NULL)
+			base_hash_take_list(&m->tables[kind], place, &woken);
+	} else {
+		base_list_splice_back(&woken, &s->probes);
 	}
-	base_list_for_each (link, list)
+	base_list_for_each (link, &woken)
 		s->nprobes[kind]--;
-	base_list_splice_back(out, list);
-	if (e != NULL)
-		entry_remove(m, kind, e);
+	base_list_splice_back(out, &woken);
 }
 
 int nm_match_keep(struct nm_match *m, struct nm_match_msg *msg,
@@ -194,13 +210,9 @@ int nm_match_keep(struct nm_match *m, struct nm_match_msg *msg,
 		return -ENOMEM;
 	msg->number = ++m->narrived;
 	for (int kind = 0; kind < NM_MATCH_TABLES; kind++) {
-		struct key k = key_make(kind, s, msg->gate, msg->tag, false);
-		struct entry *e = entry_find(m, kind, &k);
+		struct key k = key_of_msg(kind, msg);
 
-		if (e == NULL)
-			e = entry_add(m, kind, &k, MSGS);
-		base_assert(e->holds == MSGS);
-		base_list_push_back(&e->list, &msg->links[kind]);
+		list_push(m, &k, list_find(m, &k), &msg->links[kind], true);
 	}
 	base_list_push_back(&s->msgs, &msg->links[NM_MATCH_WILD]);
 	s->nmsgs++;
@@ -229,7 +241,7 @@ int nm_match_post(struct nm_match *m, struct nm_match_recv *r,
 		  struct nm_match_msg **out)
 {
 	enum nm_match_kind kind = nm_match_kind(r->gate, r->any_tag);
-	struct entry *e;
+	struct base_hash_place place;
 	struct key k;
 
 	r->is_probe = false;
@@ -237,20 +249,17 @@ int nm_match_post(struct nm_match *m, struct nm_match_recv *r,
 		r->number = ++m->nposted;
 		return post_wild(m, r, out);
 	}
-	k = key_make(kind, r->session, r->gate, r->tag, false);
-	e = entry_find(m, kind, &k);
-	if (e != NULL && e->holds == MSGS) {
+	k = key_of_recv(kind, r);
+	place = list_find(m, &k);
+	if (holds_msgs(place)) {
 		r->number = ++m->nposted;
-		*out = msg_of(e->list.head.next, kind);
+		*out = msg_of(base_hash_first(place), kind);
 		nm_match_take(m, *out);
 		return 0;
 	}
-	if (e == NULL)
-		e = entry_add(m, kind, &k, RECVS);
-	if (unlikely(e == NULL))
+	if (unlikely(list_push(m, &k, place, &r->link, false) < 0))
 		return -ENOMEM;
 	r->number = ++m->nposted;
-	base_list_push_back(&e->list, &r->link);
 	r->session->nrecvs[kind]++;
 	*out = NULL;
 	return 0;
@@ -260,21 +269,18 @@ int nm_match_post_probe(struct nm_match *m, struct nm_match_recv *probe)
 {
 	enum nm_match_kind kind = nm_match_kind(probe->gate, probe->any_tag);
 	struct nm_match_session *s = probe->session;
-	struct base_list *list = &s->probes;
 
-	if (kind != NM_MATCH_WILD) {
-		struct key k = key_make(kind, s, probe->gate, probe->tag, true);
-		struct entry *e = entry_find(m, kind, &k);
-
-		if (e == NULL)
-			e = entry_add(m, kind, &k, PROBES);
-		if (unlikely(e == NULL))
-			return -ENOMEM;
-		list = &e->list;
-	}
 	probe->is_probe = true;
+	if (kind != NM_MATCH_WILD) {
+		struct key k = key_of_recv(kind, probe);
+
+		if (unlikely(list_push(m, &k, list_find(m, &k), &probe->link,
+				       false) < 0))
+			return -ENOMEM;
+	} else {
+		base_list_push_back(&s->probes, &probe->link);
+	}
 	probe->number = ++m->nposted;
-	base_list_push_back(list, &probe->link);
 	s->nprobes[kind]++;
 	return 0;
 }
@@ -285,27 +291,31 @@ struct nm_match_msg *nm_match_probe(struct nm_match *m,
 				    bool any_tag)
 {
 	enum nm_match_kind kind = nm_match_kind(gate, any_tag);
-	struct base_list *list = &s->msgs;
+	struct base_hash_place place;
+	struct key k;
 
 	if (s->nmsgs == 0)
 		return NULL;
-	if (kind != NM_MATCH_WILD) {
-		struct key k = key_make(kind, s, gate, tag, false);
-		struct entry *e = entry_find(m, kind, &k);
-
-		if (e == NULL || e->holds != MSGS)
-			return NULL;
-		list = &e->list;
-	}
-	return msg_of(list->head.next, kind);
+	if (kind == NM_MATCH_WILD)
+		return msg_of(s->msgs.head.next, kind);
+	k = key_make(kind, s, gate, tag, false);
+	place = list_find(m, &k);
+	return holds_msgs(place) ? msg_of(base_hash_first(place), kind) : NULL;
 }
 
 /* --- leaving --- */
 
 void nm_match_take(struct nm_match *m, struct nm_match_msg *msg)
 {
-	for (int kind = 0; kind < NM_MATCH_KINDS; kind++)
-		list_leave(m, kind, &msg->links[kind]);
+	for (int kind = 0; kind < NM_MATCH_TABLES; kind++) {
+		struct key k;
+
+		if (base_hash_remove_inner(&msg->links[kind]))
+			continue;
+		k = key_of_msg(kind, msg);
+		list_leave(m, &k, &msg->links[kind]);
+	}
+	base_list_remove(&msg->links[NM_MATCH_WILD]);
 	msg->session->nmsgs--;
 }
 
@@ -315,7 +325,13 @@ int nm_match_cancel(struct nm_match *m, struct nm_match_recv *r)
 
 	if (!nm_match_is_posted(r))
 		return -ENOENT;
-	list_leave(m, kind, &r->link);
+	if (kind == NM_MATCH_WILD) {
+		base_list_remove(&r->link);
+	} else if (!base_hash_remove_inner(&r->link)) {
+		struct key k = key_of_recv(kind, r);
+
+		list_leave(m, &k, &r->link);
+	}
 	if (r->is_probe)
 		r->session->nprobes[kind]--;
 	else
@@ -355,15 +371,17 @@ static void take_list(struct take_gate *t, struct base_list *list)
 	base_list_splice_back(t->out, list);
 }
 
-static void take_entry(struct base_hash_node *node, void *arg)
+static void take_place(struct base_hash_place place, void *arg)
 {
-	struct entry *e = container_of(node, struct entry, node);
+	const struct nm_match_recv *r = recv_of(base_hash_first(place));
 	struct take_gate *t = arg;
+	struct base_list list;
 
-	if (e->session != t->session || e->gate != t->gate || e->holds == MSGS)
+	if (holds_msgs(place) || r->session != t->session || r->gate != t->gate)
 		return;
-	take_list(t, &e->list);
-	entry_remove(t->m, t->kind, e);
+	base_list_init(&list);
+	base_hash_take_list(&t->m->tables[t->kind], place, &list);
+	take_list(t, &list);
 }
 
 void nm_match_take_gate(struct nm_match *m, struct nm_match_session *s,
@@ -372,7 +390,7 @@ void nm_match_take_gate(struct nm_match *m, struct nm_match_session *s,
 	struct take_gate t = { m, s, gate, NM_MATCH_FULL, out };
 
 	for (; t.kind < NM_MATCH_TABLES; t.kind++)
-		base_hash_walk(&m->tables[t.kind], take_entry, &t);
+		base_hash_walk(&m->tables[t.kind], take_place, &t);
 	if (gate == NULL) {
 		take_list(&t, &s->recvs);
 		take_list(&t, &s->probes);
@@ -387,16 +405,13 @@ int nm_match_reserve(struct nm_match *m, size_t n)
 
 	for (int kind = 0; kind < NM_MATCH_TABLES && err == 0; kind++)
 		err = base_hash_reserve(&m->tables[kind], n);
-	if (err == 0 && unlikely(nm_match_room(m) < n))
-		err = base_pool_reserve(&m->entries, n * NM_MATCH_TABLES);
 	return err;
 }
 
 void nm_match_init(struct nm_match *m)
 {
-	for (int kind = 0; kind < NM_MATCH_TABLES; kind++)
-		base_hash_init(&m->tables[kind]);
-	base_pool_init(&m->entries, sizeof(struct entry), BASE_CACHE_LINE);
+	for (unsigned kind = 0; kind < NM_MATCH_TABLES; kind++)
+		base_hash_init(&m->tables[kind], hash_of, kind);
 	base_list_init(&m->sessions);
 	m->nposted = 0;
 	m->narrived = 0;
@@ -409,7 +424,6 @@ void nm_match_exit(struct nm_match *m)
 		base_check(m->tables[kind].count == 0);
 		base_hash_exit(&m->tables[kind]);
 	}
-	base_pool_exit(&m->entries);
 }
 
 void nm_match_session_init(struct nm_match *m, struct nm_match_session *s)
@@ -434,7 +448,7 @@ void nm_match_session_exit(struct nm_match *m, struct nm_match_session *s)
 struct census {
 	struct nm_match *m;
 	enum nm_match_kind kind;
-	uint64_t entries, recvs, probes, msgs;
+	uint64_t recvs, probes, msgs;
 };
 
 /* A receive or probe is where it belongs, after `last`. */
@@ -447,41 +461,41 @@ static uint64_t check_recv(const struct nm_match_recv *r,
 	return r->number;
 }
 
-static void check_entry(struct base_hash_node *node, void *arg)
+static void check_msgs(struct census *c, const struct base_link *first)
 {
-	struct entry *e = container_of(node, struct entry, node);
+	struct key k = key_of_msg(c->kind, msg_of(first, c->kind));
+	const struct nm_match_msg *before = NULL;
+
+	base_check(base_hash_first(list_find(c->m, &k)) == first);
+	for (; first != NULL; first = base_hash_next(first)) {
+		const struct nm_match_msg *msg = msg_of(first, c->kind);
+
+		base_check(list_is(first, true, &k));
+		base_check(before == NULL ||
+			   (int32_t)(msg->number - before->number) > 0);
+		before = msg;
+		c->msgs++;
+	}
+}
+
+static void check_place(struct base_hash_place place, void *arg)
+{
+	const struct base_link *link = base_hash_first(place);
 	struct census *c = arg;
-	struct key k = key_make(c->kind, e->session, e->gate, e->tag,
-				e->holds == PROBES);
-	struct nm_match_msg *before = NULL;
 	uint64_t last = 0;
+	struct key k;
 
-	c->entries++;
-	base_check(!base_list_is_empty(&e->list));
-	base_check(k.hash == node->hash && k.gate == e->gate &&
-		   k.tag == e->tag);
-	base_check(entry_find(c->m, c->kind, &k) == e); /* the only one */
-	base_list_for_each (link, &e->list) {
-		if (e->holds == MSGS) {
-			struct nm_match_msg *msg = msg_of(link, c->kind);
-			struct key of = key_make(c->kind, msg->session,
-						 msg->gate, msg->tag, false);
-
-			base_check(entry_is(node, &of));
-			base_check(before == NULL ||
-				   (int32_t)(msg->number - before->number) > 0);
-			before = msg;
-			c->msgs++;
-		} else {
-			struct nm_match_recv *r = recv_of(link);
-			struct key of = key_make(c->kind, r->session, r->gate,
-						 r->tag, r->is_probe);
-
-			base_check(entry_is(node, &of));
-			last = check_recv(r, c->kind, e->holds == PROBES, last);
-			c->recvs += e->holds == RECVS;
-			c->probes += e->holds == PROBES;
-		}
+	if (holds_msgs(place)) {
+		check_msgs(c, link);
+		return;
+	}
+	k = key_of_recv(c->kind, recv_of(link));
+	base_check(base_hash_first(list_find(c->m, &k)) == link);
+	for (; link != NULL; link = base_hash_next(link)) {
+		base_check(list_is(link, false, &k));
+		last = check_recv(recv_of(link), c->kind, k.probe, last);
+		c->recvs += !k.probe;
+		c->probes += k.probe;
 	}
 }
 
@@ -493,12 +507,11 @@ static void check_msg(struct nm_match *m, const struct nm_match_msg *msg)
 	base_check(base_list_is_empty(&s->recvs));
 	base_check(base_list_is_empty(&s->probes));
 	for (int kind = 0; kind < NM_MATCH_TABLES; kind++) {
-		struct key k = key_make(kind, s, msg->gate, msg->tag, false);
-		struct entry *e = entry_find(m, kind, &k);
+		struct key k = key_of_msg(kind, msg);
 
-		base_check(e != NULL && e->holds == MSGS);
+		base_check(holds_msgs(list_find(m, &k)));
 		k = key_make(kind, s, msg->gate, msg->tag, true);
-		base_check(entry_find(m, kind, &k) == NULL);
+		base_check(list_find(m, &k).at == NULL);
 	}
 	for (int kind = 0; kind < NM_MATCH_KINDS; kind++)
 		base_check(base_link_is_on(&msg->links[kind]));
@@ -536,14 +549,12 @@ static void check_session(struct nm_match *m, struct nm_match_session *s)
 
 void nm_match_check(struct nm_match *m)
 {
-	uint64_t entries = 0;
-
 	for (int kind = 0; kind < NM_MATCH_TABLES; kind++) {
 		struct census c = { .m = m, .kind = kind };
 		uint64_t recvs = 0, probes = 0, msgs = 0;
 
 		base_hash_check(&m->tables[kind]);
-		base_hash_walk(&m->tables[kind], check_entry, &c);
+		base_hash_walk(&m->tables[kind], check_place, &c);
 		base_list_for_each (link, &m->sessions) {
 			struct nm_match_session *s = container_of(
 				link, struct nm_match_session, link);
@@ -554,10 +565,7 @@ void nm_match_check(struct nm_match *m)
 		}
 		base_check(c.recvs == recvs && c.probes == probes);
 		base_check(c.msgs == msgs);
-		base_check(c.entries == m->tables[kind].count);
-		entries += c.entries;
 	}
-	base_check(entries + m->entries.nfree == m->entries.ntotal);
 	base_list_for_each (link, &m->sessions)
 		check_session(
 			m, container_of(link, struct nm_match_session, link));

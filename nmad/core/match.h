@@ -21,11 +21,13 @@
  *    the order of arrival.
  *
  * Hence a receive and a message that match are never both in the tables: one
- * entry of a table holds receives or messages, never both.
+ * list of a table holds receives or messages, never both. What is first on a
+ * list is also what the list is found by: a key costs no memory, and a
+ * look-up reads a slot of the index and the request or message itself.
  *
  * All functions are called with the core lock held. Requests and messages
- * carry their links; the tables allocate entries (one for each key in use) and
- * indexes, and only in nm_match_reserve(). What they give back goes to a pool.
+ * carry their links; the tables allocate indexes, and only in
+ * nm_match_reserve().
  */
 #ifndef NMAD_CORE_MATCH_H
 #define NMAD_CORE_MATCH_H
@@ -35,7 +37,6 @@
 
 #include <base/hash.h>
 #include <base/list.h>
-#include <base/pool.h>
 
 struct nm_gate; /* never looked into, a key only */
 
@@ -85,7 +86,6 @@ struct nm_match_msg {
 
 struct nm_match {
 	struct base_hash tables[NM_MATCH_TABLES];
-	struct base_pool entries;
 	struct base_list sessions;
 	uint64_t nposted;  /* receives and probes ever posted */
 	uint32_t narrived; /* messages ever kept */
@@ -109,10 +109,15 @@ void nm_match_session_exit(struct nm_match *m, struct nm_match_session *s);
  */
 int nm_match_reserve(struct nm_match *m, size_t n);
 
-/* How many such calls are sure to find memory. One division. */
+/* How many such calls are sure to find memory. */
 static inline size_t nm_match_room(const struct nm_match *m)
 {
-	return m->entries.nfree / NM_MATCH_TABLES;
+	size_t room = SIZE_MAX;
+
+	for (int kind = 0; kind < NM_MATCH_TABLES; kind++)
+		if (base_hash_room(&m->tables[kind]) < room)
+			room = base_hash_room(&m->tables[kind]);
+	return room;
 }
 
 /* Where a receive goes. */
@@ -185,7 +190,7 @@ struct nm_match_msg *nm_match_probe(struct nm_match *m,
  */
 int nm_match_post_probe(struct nm_match *m, struct nm_match_recv *probe);
 
-/* Take a kept message out: for mprobe. */
+/* Take a kept message out. */
 void nm_match_take(struct nm_match *m, struct nm_match_msg *msg);
 
 /* Take a posted receive or probe out. 0; -ENOENT: it is not in the tables. */

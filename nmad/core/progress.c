@@ -16,7 +16,7 @@
 
 enum {
 	ROOM_LOW = 128,   /* calls of the match tables: ask for memory */
-	ROOM_MORE = 4096, /* what they get then, at least */
+	ROOM_MORE = 4096, /* what they get then; they double, at least */
 	LOCK_SPINS = 64,
 	POLL_EVERY = 16, /* passes: polled though nothing came */
 };
@@ -252,16 +252,12 @@ void nm_core_unlock(struct nm_core *core, struct nm_pass *pass)
 void nm_core_refill(struct nm_core *core, bool answered)
 {
 	struct nm_pass pass;
-	size_t more = ROOM_MORE;
 
 	nm_core_lock(core);
 	nm_core_settle(core, &pass);
 	if (answered)
 		core->refill_asked = false;
-	/* In step with what is in use, so that refills become rare. */
-	if (more < core->match.entries.ntotal / NM_MATCH_TABLES / 2)
-		more = core->match.entries.ntotal / NM_MATCH_TABLES / 2;
-	if (nm_match_reserve(&core->match, more) == 0)
+	if (nm_match_reserve(&core->match, ROOM_MORE) == 0)
 		store_relaxed(&core->low, 0);
 	nm_submit_resume(&pass);
 	nm_in_resume(&pass);

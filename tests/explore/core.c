@@ -112,7 +112,8 @@ static void set_up(void)
 	nm_core_lock_init(&core.lock);
 	base_mpsc_init(&core.freed);
 	core.config.strategy = &strategy;
-	core.match.entries.nfree = 1 << 20; /* memory enough */
+	for (int kind = 0; kind < NM_MATCH_TABLES; kind++)
+		core.match.tables[kind].now.size = 1 << 20; /* room enough */
 	base_list_init(&core.active);
 	core.polled[0] = &rail;
 	core.npolled = 1;

@@ -1,9 +1,21 @@
 /*
- * Growing hash table of nodes that lie in their owners' structures: nothing is
- * allocated but the index, and that only in base_hash_reserve().
+ * Growing hash table of lists that are used from the front: look-ups find the
+ * first of a list. A list is there while it is not empty. Links lie in their
+ * owners' structures; nothing is allocated but the index, and that only in
+ * base_hash_reserve().
  *
- * Separate chaining; a slot of the index holds the hash of its first node, so
- * that a look-up which finds nothing reads one cache line. Sizes are primes
+ * Separate chaining, and the chain of a slot is threaded through the links of
+ * its lists, so that a list costs no memory of its own and a look-up reads the
+ * slot and then what it looks for:
+ *
+ *   slot -> a1 == a2 == a3 -> b1 -> c1 == c2 -> NULL
+ *
+ *   ==  successor and predecessor in a list, marked WITHIN
+ *   ->  the last's `next`: the first of the next list in the chain
+ *       the first's `prev`: the last of its list, perhaps itself
+ *
+ * A slot holds the hash of its first list and whether there are more, so that
+ * a look-up which finds nothing mostly reads one cache line. Sizes are primes
  * that roughly double, the load stays at or below 75 % as long as the user
  * reserves, and is simply higher while he does not. The index never shrinks.
  *
@@ -25,15 +37,19 @@
 #include <stdint.h>
 
 #include <base/compiler.h>
+#include <base/list.h>
 
-struct base_hash_node {
-	struct base_hash_node *next; /* in the chain of its slot */
-	uint64_t hash;               /* the user's, constant while inserted */
+/* In the low bits of pointers to links. */
+enum base_hash_bits {
+	BASE_HASH_MARK = 1,   /* of a list: the user's */
+	BASE_HASH_MORE = 2,   /* of a slot: more lists follow the first */
+	BASE_HASH_WITHIN = 4, /* next, prev: of the same list */
+	BASE_HASH_BITS = 7,
 };
 
 struct base_hash_slot {
-	struct base_hash_node *first;
-	uint64_t hash; /* of the first node; of no meaning if there is none */
+	struct base_link *first; /* with MARK and MORE */
+	uint64_t hash; /* of the first list; of no meaning if there is none */
 };
 
 struct base_hash_index {
@@ -42,36 +58,54 @@ struct base_hash_index {
 	uint32_t size;                /* a prime */
 };
 
+/* The hash of the list that begins with this link; `arg` is the table's. */
+typedef uint64_t (*base_hash_fn)(const struct base_link *first, bool mark,
+				 unsigned arg);
+
 struct base_hash {
 	struct base_hash_index now;
 	struct base_hash_index old; /* while growing */
 	uint32_t cursor;            /* slots of old below it are moved */
-	size_t count;               /* nodes inserted */
-	void *retired; /* an old index, freed by the next reserve */
+	unsigned arg;
+	size_t count; /* lists */
+	base_hash_fn hash_of;
+	struct base_hash_index retired; /* freed by the next reserve */
+};
+
+/* Where a list hangs; good until the table changes. */
+struct base_hash_place {
+	struct base_hash_slot *slot;
+	struct base_link **at; /* NULL: there is none, it belongs to the slot */
 };
 
 /* An empty table without an index; the first reserve makes one. */
-void base_hash_init(struct base_hash *h);
+void base_hash_init(struct base_hash *h, base_hash_fn hash_of, unsigned arg);
 
-/* Gives the index back; nodes that are still inserted are forgotten. */
+/* Gives the index back; lists that are still there are forgotten. */
 void base_hash_exit(struct base_hash *h);
 
 /*
- * Make room for n more nodes at a load of 75 %. The only function that
+ * Make room for n more lists at a load of 75 %. The only function that
  * allocates; must be called once before the first insertion. 0 or -ENOMEM:
  * then the table works on with the index it has.
  */
 int base_hash_reserve(struct base_hash *h, size_t n);
 
-/* node->hash is set by the caller; an equal key may be inserted twice. */
-void base_hash_insert(struct base_hash *h, struct base_hash_node *node);
+/* How many more lists that load leaves room for. */
+static inline size_t base_hash_room(const struct base_hash *h)
+{
+	size_t most = (size_t)h->now.size / 4 * 3;
 
-/* The node must be inserted. */
-void base_hash_remove(struct base_hash *h, struct base_hash_node *node);
+	return most > h->count ? most - h->count : 0;
+}
 
-/* Calls fn for every node; fn may remove the node it is given, no other. */
+/* Append all of the list that hangs here to `out`. */
+void base_hash_take_list(struct base_hash *h, struct base_hash_place place,
+			 struct base_list *out);
+
+/* Calls fn for every list; fn may take from the list it is given, no other. */
 void base_hash_walk(struct base_hash *h,
-		    void (*fn)(struct base_hash_node *node, void *arg),
+		    void (*fn)(struct base_hash_place place, void *arg),
 		    void *arg);
 
 /* Aborts if the table contradicts itself. */
@@ -89,6 +123,53 @@ static inline uint64_t base_hash_mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/* --- pointers with bits --- */
+
+static inline struct base_link *base_hash_plain(const struct base_link *p)
+{
+	return (struct base_link *)((uintptr_t)p & ~(uintptr_t)BASE_HASH_BITS);
+}
+
+static inline bool base_hash_has(const struct base_link *p,
+				 enum base_hash_bits bit)
+{
+	return ((uintptr_t)p & bit) != 0;
+}
+
+static inline struct base_link *base_hash_with(const struct base_link *p,
+					       uintptr_t bits)
+{
+	return (struct base_link *)((uintptr_t)p | bits);
+}
+
+static inline struct base_link *
+base_hash_without_more(const struct base_link *p)
+{
+	return (struct base_link *)((uintptr_t)p & ~(uintptr_t)BASE_HASH_MORE);
+}
+
+/* --- a list --- */
+
+static inline struct base_link *base_hash_first(struct base_hash_place place)
+{
+	return base_hash_plain(*place.at);
+}
+
+static inline bool base_hash_mark(struct base_hash_place place)
+{
+	return base_hash_has(*place.at, BASE_HASH_MARK);
+}
+
+/* The next of the same list, or NULL. */
+static inline struct base_link *base_hash_next(const struct base_link *n)
+{
+	return base_hash_has(n->next, BASE_HASH_WITHIN)
+		       ? base_hash_plain(n->next)
+		       : NULL;
+}
+
+/* --- looking up --- */
+
 /* Remainder by the prime size without a division (Lemire's fastmod). */
 static inline uint32_t base_hash_slot_of(const struct base_hash_index *x,
 					 uint64_t hash)
@@ -98,7 +179,7 @@ static inline uint32_t base_hash_slot_of(const struct base_hash_index *x,
 	return (uint32_t)(((__uint128_t)fraction * x->size) >> 64);
 }
 
-/* The one slot where a node of this hash is. */
+/* The one slot where the list of this hash is. */
 static inline struct base_hash_slot *base_hash_slot(const struct base_hash *h,
 						    uint64_t hash)
 {
@@ -111,21 +192,106 @@ static inline struct base_hash_slot *base_hash_slot(const struct base_hash *h,
 	return &h->now.slots[base_hash_slot_of(&h->now, hash)];
 }
 
-/* The first node of this hash for which is_it() holds, or NULL. */
-BASE_INLINE struct base_hash_node *base_hash_find(
-	const struct base_hash *h, uint64_t hash,
-	bool (*is_it)(const struct base_hash_node *node, const void *key),
-	const void *key)
+/* The first list of this hash for whose first link is_it() holds. */
+BASE_INLINE struct base_hash_place
+base_hash_find(const struct base_hash *h, uint64_t hash,
+	       bool (*is_it)(const struct base_link *first, bool mark,
+			     const void *key),
+	       const void *key)
 {
-	const struct base_hash_slot *slot = base_hash_slot(h, hash);
-	struct base_hash_node *n = slot->first;
+	struct base_hash_place p = { base_hash_slot(h, hash), NULL };
+	struct base_link **at = &p.slot->first;
 
-	if (n == NULL || (slot->hash != hash && n->next == NULL))
-		return NULL;
-	for (; n != NULL; n = n->next)
-		if (n->hash == hash && is_it(n, key))
-			return n;
-	return NULL;
+	if (*at == NULL ||
+	    (p.slot->hash != hash && !base_hash_has(*at, BASE_HASH_MORE)))
+		return p;
+	for (; *at != NULL; at = &base_hash_plain(*at)->prev->next) {
+		if (is_it(base_hash_plain(*at),
+			  base_hash_has(*at, BASE_HASH_MARK), key)) {
+			p.at = at;
+			return p;
+		}
+	}
+	return p;
+}
+
+/* The list that begins or ends with this link, which is in the table. */
+static inline struct base_hash_place
+base_hash_find_end(const struct base_hash *h, uint64_t hash,
+		   const struct base_link *n)
+{
+	struct base_hash_place p = { base_hash_slot(h, hash), NULL };
+
+	p.at = &p.slot->first;
+	while (base_hash_first(p) != n && base_hash_first(p)->prev != n)
+		p.at = &base_hash_first(p)->prev->next;
+	return p;
+}
+
+/* --- changing --- */
+
+/* Move a few slots; only while there is an old index. */
+void base_hash_step(struct base_hash *h);
+
+/* A new list of this one, where base_hash_find() found none. */
+static inline void base_hash_insert(struct base_hash *h,
+				    struct base_hash_place place, uint64_t hash,
+				    struct base_link *n, bool mark)
+{
+	struct base_link *first = place.slot->first;
+	uintptr_t bits = (mark ? BASE_HASH_MARK : 0) |
+			 (first != NULL ? BASE_HASH_MORE : 0);
+
+	n->next = base_hash_without_more(first);
+	n->prev = n;
+	place.slot->first = base_hash_with(n, bits);
+	place.slot->hash = hash;
+	h->count++;
+	if (unlikely(h->old.slots != NULL))
+		base_hash_step(h);
+}
+
+static inline void base_hash_append(struct base_hash_place place,
+				    struct base_link *n)
+{
+	struct base_link *first = base_hash_first(place), *last = first->prev;
+
+	n->next = last->next;
+	n->prev = base_hash_with(last, BASE_HASH_WITHIN);
+	last->next = base_hash_with(n, BASE_HASH_WITHIN);
+	first->prev = n;
+}
+
+/* Take a link off its list unless it is the first or last; true: done. */
+static inline bool base_hash_remove_inner(struct base_link *n)
+{
+	if (!base_hash_has(n->next, BASE_HASH_WITHIN) ||
+	    !base_hash_has(n->prev, BASE_HASH_WITHIN))
+		return false;
+	base_hash_plain(n->prev)->next = n->next;
+	base_hash_plain(n->next)->prev = n->prev;
+	base_link_init(n);
+	return true;
+}
+
+void base_hash_remove_any(struct base_hash *h, struct base_hash_place place,
+			  struct base_link *n);
+
+/* Take a link off the list that hangs here; the last one ends the list. */
+static inline void base_hash_remove(struct base_hash *h,
+				    struct base_hash_place place,
+				    struct base_link *n)
+{
+	bool alone = place.at == &place.slot->first &&
+		     base_hash_first(place) == n && n->next == NULL;
+
+	if (unlikely(!alone)) {
+		base_hash_remove_any(h, place, n);
+		return;
+	}
+	place.slot->first = NULL;
+	h->count--;
+	base_link_init(n);
 }
 
 #endif

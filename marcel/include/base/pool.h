@@ -34,13 +34,7 @@ void base_pool_exit(struct base_pool *p);
 /* An object of any content, or NULL: no memory. Allocates if none is free. */
 void *base_pool_get(struct base_pool *p);
 
-/* As above, but never allocates. */
-void *base_pool_get_reserved(struct base_pool *p);
-
 void base_pool_put(struct base_pool *p, void *object);
-
-/* Have at least n free objects. 0 or -ENOMEM. */
-int base_pool_reserve(struct base_pool *p, size_t n);
 
 /* Calls fn for every object ever made, free ones too. Signal-safe. */
 void base_pool_walk(const struct base_pool *p,

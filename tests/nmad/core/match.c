@@ -186,7 +186,8 @@ TEST(a_taken_message_leaves_all_four_places)
 		CHECK_PTR(nm_match_probe(&m, &s, ANY, 7, false), NULL);
 		CHECK_PTR(nm_match_probe(&m, &s, GATE(1), 0, true), NULL);
 		CHECK_PTR(nm_match_probe(&m, &s, ANY, 0, true), NULL);
-		CHECK_INT(m.entries.nfree, m.entries.ntotal);
+		for (int table = 0; table < NM_MATCH_TABLES; table++)
+			CHECK_INT(m.tables[table].count, 0);
 	}
 }
 
@@ -357,10 +358,10 @@ TEST(without_reserve_a_call_fails_and_changes_nothing)
 }
 
 /* A task runtime uses fresh tags for ever. */
-TEST(entries_of_keys_no_longer_in_use_are_used_again)
+TEST(keys_that_are_no_longer_in_use_cost_nothing)
 {
 	static struct nm_match_recv r;
-	size_t total = m.entries.ntotal;
+	size_t room = nm_match_room(&m);
 
 	for (int tag = 0; tag < 100000; tag++) {
 		struct nm_match_msg msg = { .session = &s,
@@ -368,12 +369,49 @@ TEST(entries_of_keys_no_longer_in_use_are_used_again)
 					    .tag = (uint32_t)tag };
 		struct nm_match_msg *out;
 
-		CHECK_INT(nm_match_reserve(&m, 1), 0);
 		CHECK_INT(nm_match_keep(&m, &msg, &woken), 0);
 		nm_match_recv_init(&r, &s, ANY, (uint32_t)tag, false);
 		CHECK_INT(nm_match_post(&m, &r, &out), 0);
 		CHECK_PTR(out, &msg);
 	}
-	CHECK_INT(m.entries.ntotal, total);
-	CHECK_INT(m.entries.nfree, total);
+	CHECK_INT(nm_match_room(&m), room);
+}
+
+static unsigned longest_chain(const struct base_hash *table)
+{
+	unsigned longest = 0;
+
+	for (uint32_t i = 0; i < table->now.size; i++) {
+		const struct base_link *list = table->now.slots[i].first;
+		unsigned length = 0;
+
+		for (; list != NULL; list = base_hash_plain(list)->prev->next)
+			length++;
+		longest = length > longest ? length : longest;
+	}
+	return longest;
+}
+
+/* Random places in the index would give chains of 7 or 8. */
+TEST(whatever_the_step_of_the_tags_no_chain_is_long)
+{
+	enum { N = 20000 };
+	static const uint32_t steps[] = {
+		1, 2, 3, 4, 16, 64, 1000, 4096, 24593, 49157, 65536, 98317
+	};
+	struct nm_match_recv *r = calloc(N, sizeof(*r));
+	struct nm_match_msg *out;
+
+	CHECK_INT(nm_match_reserve(&m, N), 0);
+	for (size_t k = 0; k < BASE_ARRAY_LEN(steps); k++) {
+		for (uint32_t i = 0; i < N; i++) {
+			nm_match_recv_init(&r[i], &s, GATE(i % 4),
+					   i / 4 * steps[k], false);
+			CHECK_INT(nm_match_post(&m, &r[i], &out), 0);
+		}
+		CHECK(longest_chain(&m.tables[NM_MATCH_FULL]) <= 12);
+		for (uint32_t i = 0; i < N; i++)
+			CHECK_INT(nm_match_cancel(&m, &r[i]), 0);
+	}
+	free(r);
 }
