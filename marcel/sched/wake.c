@@ -26,6 +26,7 @@
 
 #include <sched.h>
 
+#include <base/diag.h>
 #include "../os/os.h"
 #include "hook.h"
 #include "runq.h"
@@ -115,6 +116,8 @@ BASE_PUBLIC void marcel_wake(marcel_t t)
 	if (unlikely(s == MARCEL_T_RUNNING) &&
 	    cas_acq_rel(&t->state, &s, MARCEL_T_WOKEN)) /* order(park) */
 		return;
+	/* Else a second wake for one park. */
+	base_assert(s == MARCEL_T_PARKED || s == MARCEL_T_NEW);
 	marcel_san_enter();
 	if (s == MARCEL_T_PARKED)
 		store_relaxed(&t->state, MARCEL_T_RUNNING);
