@@ -3,7 +3,8 @@
  * and a lent buffer, and say goodbye. Both "processes" are threads here; the
  * segment is the same memory for both.
  *
- * covers: shm-buf, shm-head, shm-left, shm-pulled, shm-pushed, shm-tail
+ * covers: shm-buf, shm-head, shm-left, shm-pkt, shm-pulled, shm-pushed,
+ * shm-tail
  */
 #include "explore.h"
 
@@ -205,4 +206,30 @@ EXPLORE(a_buffer_is_reused_when_it_has_been_read)
 	explore_name(&seg->buf[0], sizeof(seg->buf[0]), "buffer");
 	explore_spawn("receiver", reads_and_gives_back, NULL);
 	explore_spawn("owner", takes_again, NULL);
+}
+
+/* --- a received packet comes back --- */
+
+static struct shm_pkt packets[2];
+
+static void reads_and_releases(void *arg)
+{
+	explore_check(packets[0].data[0] == 1);
+	shm_release(&rails[RECEIVER], &packets[0].in);
+}
+
+static void receives_again(void *arg)
+{
+	packet_find(&shms[RECEIVER])->data[0] = 2;
+}
+
+EXPLORE(a_packet_is_reused_when_it_has_been_read)
+{
+	set_up(BLOCKS, false);
+	shms[RECEIVER].packets = packets;
+	packets[0].data[0] = 1;
+	store_relaxed(&packets[0].busy, 1);
+	explore_name(packets, sizeof(packets), "packets");
+	explore_spawn("reader", reads_and_releases, NULL);
+	explore_spawn("rail's owner", receives_again, NULL);
 }

@@ -112,26 +112,19 @@ static int shm_post_send(struct nm_link *link, struct nm_pkt *pkt)
 
 /* --- receiving --- */
 
-static struct shm_pkt *packet_get(struct shm *shm)
+/*
+ * A packet that nobody holds, or NULL. Each poll begins with the first again:
+ * it is the warmest, and most often back.
+ */
+static struct shm_pkt *packet_find(struct shm *shm)
 {
-	struct base_mpsc_node *n = shm->stack;
+	for (; shm->next < SHM_PACKETS; shm->next++) {
+		struct shm_pkt *pkt = &shm->packets[shm->next];
 
-	if (unlikely(n == NULL)) {
-		base_mpsc_for_each (back, base_mpsc_take(&shm->released)) {
-			back->next = n;
-			n = back;
-		}
-		if (n == NULL)
-			return NULL;
+		if (likely(!load_acquire(&pkt->busy))) /* order(shm-pkt) */
+			return pkt;
 	}
-	shm->stack = n->next;
-	return container_of(n, struct shm_pkt, free);
-}
-
-static void packet_put(struct shm *shm, struct shm_pkt *pkt)
-{
-	pkt->free.next = shm->stack;
-	shm->stack = &pkt->free;
+	return NULL;
 }
 
 /* Read the slot into the packet. False: nonsense. */
@@ -167,11 +160,11 @@ static void shm_release(struct nm_rail *rail, struct nm_pkt_in *in)
 {
 	struct shm_pkt *pkt = container_of(in, struct shm_pkt, in);
 	struct shm_buf *buf = in->drv;
-	struct shm *shm = rail->drv;
 
+	(void)rail;
 	if (buf != NULL)
 		store_release(&buf->busy, 0); /* order(shm-buf): our reads */
-	base_mpsc_push(&shm->released, &pkt->free);
+	store_release(&pkt->busy, 0);         /* order(shm-pkt): our reads */
 }
 
 /* Take the next packet out of the ring. False: none, or no room for it. */
@@ -187,16 +180,16 @@ static bool take(struct shm *shm)
 	p = peer_of(shm, slot->rank);
 	if (unlikely(p == NULL) && slot->rank < shm->nranks)
 		return false; /* it was faster; we connect soon */
-	pkt = packet_get(shm);
+	pkt = packet_find(shm);
 	if (unlikely(pkt == NULL))
 		return false;
 	if (unlikely(p == NULL) || unlikely(!unpack(pkt, p, slot, word))) {
 		base_warn("nmad", "shm: rank %u has sent nonsense, dropped",
 			  slot->rank);
-		packet_put(shm, pkt);
 		shm_ring_pop(&shm->rx);
 		return true;
 	}
+	store_relaxed(&pkt->busy, 1); /* nobody else knows it yet */
 	pkt->in.link = p->link;
 	shm_ring_pop(&shm->rx);
 	if (unlikely(p->left))
@@ -218,6 +211,7 @@ static bool shm_poll(struct nm_rail *rail, int budget)
 	struct shm *shm = rail->drv;
 	bool moved = false;
 
+	shm->next = 0;
 	while (budget-- > 0 && take(shm))
 		moved = true;
 	if (!base_list_is_empty(&shm->active) ||
@@ -306,16 +300,6 @@ static void shm_disconnect(struct nm_link *link)
 
 /* --- opening --- */
 
-static int make_packets(struct shm *shm)
-{
-	shm->packets = calloc(SHM_PACKETS, sizeof(*shm->packets));
-	if (shm->packets == NULL)
-		return -ENOMEM;
-	for (unsigned i = SHM_PACKETS; i-- > 0;)
-		packet_put(shm, &shm->packets[i]);
-	return 0;
-}
-
 static void drop(struct shm *shm)
 {
 	struct base_link *n;
@@ -356,12 +340,12 @@ static int shm_open_rail(struct nm_rail *rail, const struct nm_boot_info *info,
 	shm->nlocal = (uint32_t)info->local_size;
 	shm->fd = -1;
 	base_list_init(&shm->peers);
-	base_mpsc_init(&shm->released);
 	nm_shm_large_init(shm);
+	shm->packets = calloc(SHM_PACKETS, sizeof(*shm->packets));
 	shm->secret = malloc(SHM_NONCE);
 	shm->epoll = epoll_create1(EPOLL_CLOEXEC);
-	rc = shm->epoll < 0 ? -errno : make_packets(shm);
-	if (rc == 0 && shm->secret == NULL)
+	rc = shm->epoll < 0 ? -errno : 0;
+	if (shm->packets == NULL || shm->secret == NULL)
 		rc = -ENOMEM;
 	if (rc == 0)
 		rc = nm_shm_seg_make(shm, &addr);

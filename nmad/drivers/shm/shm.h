@@ -23,7 +23,6 @@
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include <base/list.h>
-#include <base/mpsc.h>
 #include <base/option.h>
 
 #include "../../core/rail.h"
@@ -146,8 +145,10 @@ struct shm_peer {
 
 /* A received packet. */
 struct shm_pkt {
-	struct nm_pkt_in in;        /* in.drv: buffer of a medium one or NULL */
-	struct base_mpsc_node free; /* order(mpsc) */
+	struct nm_pkt_in in; /* in.drv: buffer of a medium one or NULL */
+	ATOMIC(uint32_t)
+	busy; /* a: set by the rail's owner, cleared by who has done with it;
+	       * order(shm-pkt) */
 	unsigned char data[SHM_INLINE];
 };
 
@@ -170,13 +171,12 @@ struct shm_ctls {
 /* An instance: rail->drv. */
 struct shm {
 	/* -: const once open  o: the rail's owner's  a: atomic */
-	struct shm_ring_rx rx;        /* o: */
-	struct base_mpsc released;    /* a: free packets; order(mpsc) */
-	struct base_mpsc_node *stack; /* o: free packets, the warmest first */
-	struct base_list active;      /* o: transfers that poll() moves */
-	struct base_list waiting[2];  /* o: for a block: plain, with chunks */
-	unsigned npolls;              /* o: */
-	unsigned nexited;             /* o: peers exited and not yet gone */
+	struct shm_ring_rx rx;       /* o: */
+	unsigned next;               /* o: the packets below are busy */
+	struct base_list active;     /* o: transfers that poll() moves */
+	struct base_list waiting[2]; /* o: for a block: plain, with chunks */
+	unsigned npolls;             /* o: */
+	unsigned nexited;            /* o: peers exited and not yet gone */
 
 	struct nm_rail *rail;       /* -: */
 	struct shm_seg *seg;        /* -: mine */
