@@ -54,9 +54,9 @@ static void dump_vp(struct marcel_vp *vp)
 
 	base_dump("vp %d: cpu %d, %s, thread %p, fifo %ld, seeds %ld%s%s",
 		  vp->id, marcel_sched.bind ? vp->cpu : -1,
-		  load_relaxed(&vp->sleeper.asleep) != MARCEL_AWAKE ? "asleep"
-		  : t == &vp->idle                                  ? "idle"
-								    : "busy",
+		  load_relaxed(&vp->sleeper.asleep) == MARCEL_ASLEEP ? "asleep"
+		  : t == &vp->idle                                   ? "idle"
+								     : "busy",
 		  t == &vp->idle ? NULL : (void *)t,
 		  (long)marcel_deque_length(&vp->fifo),
 		  (long)marcel_deque_length(&vp->seeds),

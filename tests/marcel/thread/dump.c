@@ -1,5 +1,6 @@
 /* marcel/thread/dump.c: a signal prints what all threads do. */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "../with.h"
+#include "../../../marcel/sched/vp.h"
 
 static char said[65536];
 static int fds[2], saved_stderr;
@@ -80,6 +82,35 @@ TEST(the_signal_is_given_by_name_or_number)
 	with_signal("USR1", SIGUSR1);
 	snprintf(number, sizeof(number), "%d", SIGHUP);
 	with_signal(number, SIGHUP);
+}
+
+static void *ask(void *arg)
+{
+	catch_stderr();
+	raise(SIGUSR2);
+	release_stderr();
+	return arg;
+}
+
+TEST(a_vp_that_was_woken_for_its_own_work_is_busy)
+{
+	struct marcel_config config = { .nvp = 2 };
+	marcel_attr_t attr;
+	marcel_t t;
+
+	setenv("MARCEL_DUMP_SIGNAL", "SIGUSR2", 1);
+	CHECK_INT(marcel_init(&config), 0);
+	unsetenv("MARCEL_DUMP_SIGNAL");
+	while (load_relaxed(&marcel_sched.vps[1].sleeper.asleep) !=
+	       MARCEL_ASLEEP)
+		sched_yield();
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setvp(&attr, 1), 0);
+	CHECK_INT(marcel_create(&t, &attr, ask, NULL), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK(strstr(said, "vp 1: ") != NULL);
+	CHECK(strstr(strstr(said, "vp 1: "), "busy") != NULL);
+	CHECK_INT(marcel_end(), 0);
 }
 
 static void other_handler(int signal)
