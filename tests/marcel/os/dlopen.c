@@ -1,6 +1,6 @@
 /*
  * marcel in a library that is dlopened: it runs, and because what the
- * application calls is libc then, no LWP is bound.
+ * application calls is libc then, no LWP is bound; and it may be closed.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -42,20 +42,26 @@ static void *in_a_thread(void *arg)
 	return arg;
 }
 
-TEST(a_dlopened_runtime_leaves_affinity_alone)
+static void open_lib(void)
 {
 	const char *path = getenv("LIBMARCEL");
+
+	CHECK(path != NULL);
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (lib == NULL)
+		check_fail(__FILE__, __LINE__, "%s", dlerror());
+}
+
+TEST(a_dlopened_runtime_leaves_affinity_alone)
+{
 	__typeof__(&marcel_init) init;
 	__typeof__(&marcel_end) end;
 	__typeof__(&marcel_create) create;
 	__typeof__(&marcel_join) join;
 	marcel_t t;
 
-	CHECK(path != NULL);
 	CHECK_INT(sched_getaffinity(0, sizeof(process), &process), 0);
-	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (lib == NULL)
-		check_fail(__FILE__, __LINE__, "%s", dlerror());
+	open_lib();
 	init = (__typeof__(init))symbol("marcel_init");
 	end = (__typeof__(end))symbol("marcel_end");
 	create = (__typeof__(create))symbol("marcel_create");
@@ -69,4 +75,31 @@ TEST(a_dlopened_runtime_leaves_affinity_alone)
 	}
 	CHECK_INT(end(), 0);
 	CHECK_INT(sched_getaffinity(0, sizeof(process), &process), 0);
+	CHECK_INT(dlclose(lib), 0);
+}
+
+static pthread_barrier_t meet;
+
+static void *outlive(void *arg)
+{
+	__typeof__(&marcel_self) self = (__typeof__(self))symbol("marcel_self");
+
+	CHECK(self() != NULL);
+	pthread_barrier_wait(&meet);
+	pthread_barrier_wait(&meet);
+	return arg;
+}
+
+/* It gives its descriptor back as it ends, by code that must still be there. */
+TEST(a_kernel_thread_may_end_after_the_library_was_closed)
+{
+	pthread_t p;
+
+	CHECK_INT(pthread_barrier_init(&meet, NULL, 2), 0);
+	open_lib();
+	CHECK_INT(pthread_create(&p, NULL, outlive, NULL), 0);
+	pthread_barrier_wait(&meet);
+	CHECK_INT(dlclose(lib), 0);
+	pthread_barrier_wait(&meet);
+	CHECK_INT(pthread_join(p, NULL), 0);
 }
