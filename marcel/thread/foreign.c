@@ -23,6 +23,10 @@ static void give_back(void *arg)
 {
 	struct marcel_thread *t = arg;
 
+	if (marcel_thread_has(t, MARCEL_F_MAIN))
+		base_fatal("marcel", "the kernel thread that called "
+				     "marcel_init() ends without marcel_end() "
+				     "or marcel_exit()");
 	if (marcel_thread_has(t, MARCEL_F_KEYS))
 		marcel_key_exit(t);
 	marcel_tls.self = NULL;

@@ -31,8 +31,8 @@ struct marcel_config {
 /*
  * Start the runtime; config NULL: all from the environment. The caller becomes
  * the first user thread: it stays on its kernel thread, which from now on also
- * drives VP 0. Calls nest: each is undone by one marcel_end(), and only the
- * outermost does anything.
+ * drives VP 0 and must not end before marcel_end(). Calls nest: each is undone
+ * by one marcel_end(), and only the outermost does anything.
  *
  * 0; -EINVAL: a nonsense value, named on stderr with what is allowed; -EAGAIN,
  * -ENOMEM: no LWP or no memory could be had; -ENODEV: no CPU to run on; -EPERM:

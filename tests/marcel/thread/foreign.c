@@ -2,7 +2,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -220,6 +223,43 @@ TEST(a_child_of_before_may_start_the_runtime)
 }
 
 /* --- the end of main --- */
+
+static void *start_and_leave(void *arg)
+{
+	struct marcel_config config = { .nvp = 2 };
+
+	if (marcel_init(&config) != 0)
+		_exit(1);
+	return arg;
+}
+
+/* Its VP would have nobody to drive it, and the process would hang some day. */
+TEST(main_may_not_leave_its_vp)
+{
+	char said[256] = "";
+	int fds[2], status;
+	pthread_t p;
+	pid_t pid;
+
+	CHECK_INT(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct rlimit none = { 0, 0 };
+
+		setrlimit(RLIMIT_CORE, &none);
+		dup2(fds[1], STDERR_FILENO);
+		if (pthread_create(&p, NULL, start_and_leave, NULL) == 0)
+			pthread_join(p, NULL);
+		_exit(0);
+	}
+	close(fds[1]);
+	CHECK(read(fds[0], said, sizeof(said) - 1) > 0);
+	close(fds[0]);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK(WIFSIGNALED(status));
+	CHECK_INT(WTERMSIG(status), SIGABRT);
+	CHECK(strstr(said, "ends without marcel_end()") != NULL);
+}
 
 static void *count_later(void *arg)
 {
