@@ -25,7 +25,8 @@ int piom_init(void);
 
 /*
  * Stop, before marcel does. -EBUSY if ltasks are still submitted; -EINVAL: not
- * started. Not from an ltask, nor in a forked child.
+ * started. Not from an ltask, nor in a forked child, nor while another thread
+ * polls or waits.
  */
 int piom_exit(void);
 
