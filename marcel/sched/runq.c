@@ -102,8 +102,9 @@ static void push_level(struct marcel_vp *vp, struct marcel_thread *t)
 			marcel_runq_wake_one(vp);
 		return;
 	}
-	set = t->set; /* t may run, and end, as soon as it is pushed */
-	levelq_push(&s->levelqs[marcel_topo_number(&s->topo, t->level)], t);
+	set = t->rest->set; /* t may run, and end, as soon as it is pushed */
+	levelq_push(&s->levelqs[marcel_topo_number(&s->topo, t->rest->level)],
+		    t);
 	for (int i = 0; i < s->nvp; i++)
 		if (marcel_vpset_has(&set, i) &&
 		    marcel_idle_wake(&s->idle, &s->vps[i].sleeper, true))

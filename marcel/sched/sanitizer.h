@@ -60,19 +60,19 @@ static inline void marcel_san_shared(void *p, size_t bytes)
 /* For the thread that runs on this kernel thread already. */
 static inline void marcel_san_adopt(struct marcel_thread *t)
 {
-	t->fiber = __tsan_get_current_fiber();
+	t->rest->fiber = __tsan_get_current_fiber();
 }
 
 static inline void marcel_san_new(struct marcel_thread *t)
 {
-	t->fiber = __tsan_create_fiber(0);
+	t->rest->fiber = __tsan_create_fiber(0);
 }
 
 /* Not on the thread's own stack. */
 static inline void marcel_san_free(struct marcel_thread *t)
 {
-	__tsan_destroy_fiber(t->fiber);
-	t->fiber = NULL;
+	__tsan_destroy_fiber(t->rest->fiber);
+	t->rest->fiber = NULL;
 }
 #else
 static inline void marcel_san_enter(void)
@@ -118,12 +118,18 @@ static inline void marcel_san_free(struct marcel_thread *t)
 #if BASE_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#include "../thread/stack.h"
 
 /* fake NULL: the leaving thread never comes back. */
 static inline void marcel_san_start(void **fake, struct marcel_thread *next)
 {
-	__sanitizer_start_switch_fiber(fake, next->stack_low,
-				       next->stack_bytes);
+	struct marcel_stack *s = next->stack;
+
+	if (s != NULL)
+		__sanitizer_start_switch_fiber(fake, s->low, s->bytes);
+	else
+		__sanitizer_start_switch_fiber(fake, next->rest->stack_low,
+					       next->rest->stack_bytes);
 }
 
 static inline void marcel_san_finish(void *fake)
@@ -140,7 +146,7 @@ static inline void marcel_san_clean(void *low, size_t bytes)
 /* A thread that may be destroyed must not be inside the scheduler for TSan. */
 static inline void marcel_san_start(void **fake, struct marcel_thread *next)
 {
-	void *fiber = next->fiber;
+	void *fiber = next->rest->fiber;
 
 	marcel_san_leave();
 	__tsan_switch_to_fiber(fiber, __tsan_switch_to_fiber_no_sync);

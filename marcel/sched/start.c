@@ -210,11 +210,9 @@ static int become_main(void)
 	if (stack == NULL)
 		return -ENOMEM;
 	vp->idle.stack = stack;
-	vp->idle.stack_low = stack->low;
-	vp->idle.stack_bytes = stack->bytes;
 	marcel_san_new(&vp->idle);
 	marcel_ctx_make(&vp->idle.ctx, stack, idle_first);
-	os_stack_bounds(&t->stack_low, &t->stack_bytes);
+	os_stack_bounds(&t->rest->stack_low, &t->rest->stack_bytes);
 	marcel_san_adopt(t);
 	marcel_foreign_to_main(t);
 	s->main = t;

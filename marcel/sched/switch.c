@@ -11,7 +11,7 @@ bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	struct marcel_stack *s = marcel_stack_get(
 		vp, unlikely(marcel_thread_has(t, MARCEL_F_STACK))
-			    ? t->stacksize
+			    ? t->rest->stacksize
 			    : marcel_sched.stacksize);
 
 	if (unlikely(s == NULL)) {
@@ -19,8 +19,7 @@ bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
 		return false;
 	}
 	t->stack = s;
-	t->stack_low = s->low;
-	t->stack_bytes = s->bytes;
+	s->fn = t->fn; /* the context takes its place */
 	marcel_san_new(t);
 	marcel_ctx_make(&t->ctx, s, marcel_thread_first);
 	store_relaxed(&t->state, MARCEL_T_RUNNING);

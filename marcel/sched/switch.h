@@ -42,14 +42,14 @@ static inline struct marcel_vp *marcel_switch(struct marcel_vp *vp,
 					      struct marcel_thread *self,
 					      struct marcel_thread *next)
 {
+	int err = *vp->errno_addr; /* errno, kept on our stack */
 	void *fake;
 
-	self->err = *vp->errno_addr;
 	marcel_switch_leave(vp, self, next);
 	marcel_san_start(&fake, next);
 	vp = marcel_ctx_switch(&self->ctx, &next->ctx, vp);
 	marcel_san_finish(fake);
-	*vp->errno_addr = self->err;
+	*vp->errno_addr = err;
 	marcel_switch_after(vp);
 	return vp;
 }

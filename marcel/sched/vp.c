@@ -152,7 +152,7 @@ static void *lwp_main(void *arg)
 
 	if (marcel_sched.bind)
 		os_cpu_bind(vp->cpu);
-	os_stack_bounds(&vp->idle.stack_low, &vp->idle.stack_bytes);
+	os_stack_bounds(&vp->idle_rest.stack_low, &vp->idle_rest.stack_bytes);
 	marcel_san_adopt(&vp->idle);
 	marcel_vp_attach(vp);
 	marcel_san_enter();
@@ -203,6 +203,7 @@ int marcel_vp_init(struct marcel_vp *vp, int id)
 	base_list_init(&vp->bound);
 	base_mpsc_init(&vp->remote);
 	vp->idle.home = (int16_t)id;
+	vp->idle.rest = &vp->idle_rest;
 	store_relaxed(&vp->current, &vp->idle);
 	store_relaxed(&vp->idle.state, MARCEL_T_RUNNING);
 	marcel_thread_name(&vp->idle, "idle");

@@ -69,6 +69,7 @@ struct marcel_vp {
 
 	struct marcel_stack *stacks; /* o: cached, of the default size */
 	struct marcel_thread *free;  /* o: cached descriptors */
+	struct marcel_thread *spare; /* o: a full chain more, or NULL */
 	unsigned nstacks, nfree;     /* o: */
 	ATOMIC(uint64_t) created;    /* a: owner; order(end) */
 	ATOMIC(uint64_t) ended;      /* a: owner; order(end) */
@@ -87,10 +88,11 @@ struct marcel_vp {
 	/* Seldom used. */
 	struct marcel_levelq *above[MARCEL_ABOVE_MAX]; /* -: nearest first */
 	unsigned nabove;                               /* -: */
-	struct marcel_vp **victims; /* -: other VPs, nearest first */
-	int cpu;                    /* -: */
-	pthread_t lwp;              /* -: not of VP 0 */
-	struct marcel_thread idle;  /* o: the idle loop */
+	struct marcel_vp **victims;          /* -: other VPs, nearest first */
+	int cpu;                             /* -: */
+	pthread_t lwp;                       /* -: not of VP 0 */
+	struct marcel_thread idle;           /* o: the idle loop */
+	struct marcel_thread_rest idle_rest; /* o: */
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
 /* All of the runtime that is not per VP. */

@@ -32,7 +32,7 @@ static const char *state_name(uint32_t state)
 static void dump_thread(struct marcel_thread *t, void *arg)
 {
 	uint32_t state = load_relaxed(&t->state);
-	const char *waits = load_relaxed(&t->waits);
+	const char *waits = load_relaxed(&t->rest->waits);
 	char name[MARCEL_NAME_MAX];
 
 	(void)arg;

@@ -51,7 +51,7 @@ static BASE_COLD struct marcel_thread *adopt(void)
 	store_relaxed(&t->flags, MARCEL_F_FOREIGN);
 	t->home = -1;
 	t->stack = NULL;
-	t->keys = NULL;
+	t->rest->keys = NULL;
 	store_relaxed(&t->ended, MARCEL_END_DETACHED); /* not to be joined */
 	store_relaxed(&t->state, MARCEL_T_RUNNING);
 	marcel_tls.self = t;

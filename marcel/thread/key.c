@@ -75,7 +75,7 @@ BASE_PUBLIC int marcel_key_delete(marcel_key_t key)
 /* The array of t, with room for `key`; NULL: no memory. */
 static struct values *grow(struct marcel_thread *t, marcel_key_t key)
 {
-	struct values *old = t->keys, *vs;
+	struct values *old = t->rest->keys, *vs;
 	unsigned n = (key / STEP + 1) * STEP, i = old ? old->n : 0;
 
 	vs = realloc(old, sizeof(*vs) + n * sizeof(vs->v[0]));
@@ -84,7 +84,7 @@ static struct values *grow(struct marcel_thread *t, marcel_key_t key)
 	for (; i < n; i++)
 		vs->v[i] = (struct value){ 0 };
 	vs->n = n;
-	t->keys = vs;
+	t->rest->keys = vs;
 	fetch_or_relaxed(&t->flags, MARCEL_F_KEYS);
 	return vs;
 }
@@ -92,7 +92,7 @@ static struct values *grow(struct marcel_thread *t, marcel_key_t key)
 BASE_PUBLIC int marcel_setspecific(marcel_key_t key, const void *value)
 {
 	struct marcel_thread *t = marcel_thread_self();
-	struct values *vs = t->keys;
+	struct values *vs = t->rest->keys;
 	uint64_t g;
 
 	if (key >= MARCEL_KEYS_MAX)
@@ -113,7 +113,7 @@ BASE_PUBLIC int marcel_setspecific(marcel_key_t key, const void *value)
 
 BASE_PUBLIC void *marcel_getspecific(marcel_key_t key)
 {
-	struct values *vs = marcel_thread_self()->keys;
+	struct values *vs = marcel_thread_self()->rest->keys;
 
 	if (vs == NULL || key >= vs->n ||
 	    vs->v[key].generation != load_relaxed(&keys[key].generation))
@@ -124,12 +124,12 @@ BASE_PUBLIC void *marcel_getspecific(marcel_key_t key)
 /* One round over all values; whether a destructor ran. */
 static bool destroy_all(struct marcel_thread *t)
 {
-	struct values *vs = t->keys;
+	struct values *vs = t->rest->keys;
 	void (*destructor)(void *);
 	bool ran = false;
 
 	/* A destructor may set values: then the array may move and grow. */
-	for (marcel_key_t k = 0; k < vs->n; k++, vs = t->keys) {
+	for (marcel_key_t k = 0; k < vs->n; k++, vs = t->rest->keys) {
 		struct value v = vs->v[k];
 
 		vs->v[k].value = NULL;
@@ -148,12 +148,12 @@ static bool destroy_all(struct marcel_thread *t)
 
 void marcel_key_exit(struct marcel_thread *t)
 {
-	if (t->keys == NULL)
+	if (t->rest->keys == NULL)
 		return;
 	for (int i = 0; i < MARCEL_DESTRUCTOR_ITERATIONS; i++)
 		if (!destroy_all(t))
 			break;
-	free(t->keys);
-	t->keys = NULL;
+	free(t->rest->keys);
+	t->rest->keys = NULL;
 	fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_KEYS);
 }

@@ -95,7 +95,7 @@ static void handle(int sig, siginfo_t *info, void *context)
 	base_dump("marcel[%d]: stack overflow in thread %p \"%s\": its stack "
 		  "has %lu bytes; raise MARCEL_STACKSIZE or its attribute",
 		  (int)getpid(), (void *)t, name,
-		  (unsigned long)t->stack_bytes);
+		  (unsigned long)t->stack->bytes);
 	die(sig, info);
 	errno = saved;
 }

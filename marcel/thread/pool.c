@@ -1,123 +1,219 @@
 /*
- * Descriptors: a pool for the life of the process, a cache per VP.
+ * Descriptors: slabs for the life of the process, a cache per VP.
+ *
+ *	slab:  | head | descriptors, a line each ... | their rests ... |
  *
  * A free descriptor has no name and no keys, so that making a thread touches
- * its first cache line only.
+ * one line, and those lines lie side by side. Free descriptors move between
+ * VPs in chains, so that nobody touches them on the way: a VP has one that it
+ * takes from and adds to, and at most one full one beside it.
  */
 #include "thread.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include <base/pool.h>
 #include <base/spin.h>
 #include "../sched/vp.h"
 
 enum {
-	CACHED_MAX = 256, /* free descriptors that a VP keeps */
-	CACHED_MOVE = 64, /* how many move to or from the pool at once */
+	CHAIN = 64,  /* descriptors in a full chain */
+	SLAB = 1024, /* descriptors allocated at once */
 };
 
-/* l: lock. Never ends: late wakes and foreign threads may use descriptors. */
+struct slab {
+	/* -: const once in the list */
+	struct slab *next;               /* -: */
+	struct marcel_thread_rest *rest; /* -: SLAB of them */
+	struct marcel_thread thread[];   /* SLAB of them */
+};
+
+/*
+ * l: lock. Never ends: late wakes and foreign threads may use descriptors. A
+ * chain is linked by `free`, a list of chains by `chain` of their first.
+ */
 static struct {
 	struct base_spin lock;
-	struct base_pool pool; /* l: */
-	bool is_ready;         /* l: */
-} all = { .lock = BASE_SPIN_INIT(BASE_RANK_POOL) };
+	ATOMIC(struct slab *) slabs;  /* l: written; walks read it */
+	unsigned used;                /* l: descriptors of the newest slab */
+	struct marcel_thread *chains; /* l: full ones, or nearly */
+	struct marcel_thread *loose;  /* l: the one of foreign threads */
+	unsigned nloose;              /* l: */
+} all = { .lock = BASE_SPIN_INIT(BASE_RANK_POOL), .used = SLAB };
 
-static struct marcel_thread *get_locked(void)
+/* From libc, so that leak checkers see what only a descriptor points to. */
+static bool grow_locked(void)
 {
-	if (!all.is_ready) {
-		base_pool_init(&all.pool, sizeof(struct marcel_thread),
-			       BASE_CACHE_LINE);
-		all.is_ready = true;
-	}
-	return base_pool_get(&all.pool);
+	size_t head = sizeof(struct slab) + SLAB * sizeof(struct marcel_thread);
+	char *base =
+		calloc(1, BASE_CACHE_LINE + head +
+				  SLAB * sizeof(struct marcel_thread_rest));
+	struct slab *s;
+
+	if (base == NULL)
+		return false;
+	base += -(uintptr_t)base % BASE_CACHE_LINE;
+	s = (struct slab *)base;
+	s->rest = (struct marcel_thread_rest *)(base + head);
+	s->next = load_relaxed(&all.slabs);
+	store_relaxed(&all.slabs, s);
+	all.used = 0;
+	return true;
 }
 
-static BASE_COLD struct marcel_thread *refill(struct marcel_vp *vp)
+/* A chain of up to n that were never used. NULL: no memory. */
+static struct marcel_thread *cut_locked(unsigned n)
 {
-	struct marcel_thread *t = NULL, *last;
+	struct marcel_thread *t, *chain = NULL;
+	struct slab *s;
+
+	if (all.used == SLAB && !grow_locked())
+		return NULL;
+	s = load_relaxed(&all.slabs);
+	if (n > SLAB - all.used)
+		n = SLAB - all.used;
+	for (unsigned i = all.used + n; i-- > all.used; chain = t) {
+		t = &s->thread[i];
+		t->rest = &s->rest[i];
+		t->free = chain;
+	}
+	all.used += n;
+	return chain;
+}
+
+/* A full chain, or a shorter one if there is none. NULL: no memory. */
+static struct marcel_thread *take_locked(void)
+{
+	struct marcel_thread *t = all.chains;
+
+	if (t != NULL) {
+		all.chains = t->chain;
+	} else if (all.loose != NULL) {
+		t = all.loose;
+		all.loose = NULL;
+		all.nloose = 0;
+	} else {
+		t = cut_locked(CHAIN);
+	}
+	return t;
+}
+
+static void give_locked(struct marcel_thread *chain)
+{
+	chain->chain = all.chains;
+	all.chains = chain;
+}
+
+static BASE_COLD struct marcel_thread *get_foreign(void)
+{
+	struct marcel_thread *t;
 
 	base_spin_lock(&all.lock);
-	for (int i = 0; vp != NULL && i < CACHED_MOVE - 1; i++) {
-		last = get_locked();
-		if (last == NULL)
-			break;
-		last->free = vp->free;
-		vp->free = last;
-		vp->nfree++;
+	if (all.loose == NULL) {
+		all.loose = take_locked();
+		all.nloose = all.loose != NULL ? CHAIN : 0; /* at most */
 	}
-	t = get_locked();
+	t = all.loose;
+	if (t != NULL) {
+		all.loose = t->free;
+		all.nloose--;
+	}
 	base_spin_unlock(&all.lock);
 	return t;
+}
+
+static BASE_COLD void put_foreign(struct marcel_thread *t)
+{
+	base_spin_lock(&all.lock);
+	if (all.nloose >= CHAIN) {
+		give_locked(all.loose);
+		all.loose = NULL;
+		all.nloose = 0;
+	}
+	t->free = all.loose;
+	all.loose = t;
+	all.nloose++;
+	base_spin_unlock(&all.lock);
+}
+
+static bool refill(struct marcel_vp *vp)
+{
+	vp->free = vp->spare;
+	vp->spare = NULL;
+	if (vp->free == NULL) {
+		base_spin_lock(&all.lock);
+		vp->free = take_locked();
+		base_spin_unlock(&all.lock);
+	}
+	vp->nfree = vp->free != NULL ? CHAIN : 0; /* at most */
+	return vp->free != NULL;
 }
 
 struct marcel_thread *marcel_thread_get(struct marcel_vp *vp)
 {
 	struct marcel_thread *t;
 
-	if (unlikely(vp == NULL || vp->free == NULL))
-		return refill(vp);
+	if (unlikely(vp == NULL))
+		return get_foreign();
+	if (unlikely(vp->free == NULL) && !refill(vp))
+		return NULL;
 	t = vp->free;
 	vp->free = t->free;
 	vp->nfree--;
+	__builtin_prefetch(vp->free, 1);
 	return t;
 }
 
-static BASE_COLD void spill(struct marcel_vp *vp, unsigned n)
+/* The chain is full: begin another one. */
+static void spill(struct marcel_vp *vp)
 {
-	struct marcel_thread *t;
-
-	base_spin_lock(&all.lock);
-	vp->nfree -= n;
-	for (; n > 0; n--) {
-		t = vp->free;
-		vp->free = t->free;
-		base_pool_put(&all.pool, t);
+	if (vp->spare != NULL) {
+		base_spin_lock(&all.lock);
+		give_locked(vp->spare);
+		base_spin_unlock(&all.lock);
 	}
-	base_spin_unlock(&all.lock);
+	vp->spare = vp->free;
+	vp->free = NULL;
+	vp->nfree = 0;
 }
 
 void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	store_relaxed(&t->state, MARCEL_T_FREE);
 	if (unlikely(marcel_thread_has(t, MARCEL_F_NAMED)))
-		store_relaxed(&t->name[0], 0);
+		store_relaxed(&t->rest->name[0], 0);
 	if (unlikely(vp == NULL)) {
-		base_spin_lock(&all.lock);
-		base_pool_put(&all.pool, t);
-		base_spin_unlock(&all.lock);
+		put_foreign(t);
 		return;
 	}
+	if (unlikely(vp->nfree >= CHAIN))
+		spill(vp);
 	t->free = vp->free;
 	vp->free = t;
-	if (unlikely(++vp->nfree >= CACHED_MAX))
-		spill(vp, CACHED_MOVE);
+	vp->nfree++;
 }
 
 void marcel_thread_flush(struct marcel_vp *vp)
 {
-	spill(vp, vp->nfree);
-}
-
-struct walk {
-	void (*fn)(struct marcel_thread *t, void *arg);
-	void *arg;
-};
-
-static void walk_one(void *object, void *arg)
-{
-	struct walk *w = arg;
-
-	w->fn(object, w->arg);
+	base_spin_lock(&all.lock);
+	if (vp->free != NULL)
+		give_locked(vp->free);
+	if (vp->spare != NULL)
+		give_locked(vp->spare);
+	base_spin_unlock(&all.lock);
+	vp->free = vp->spare = NULL;
+	vp->nfree = 0;
 }
 
 void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
 			void *arg)
 {
-	struct walk w = { fn, arg };
+	struct slab *s = load_relaxed(&all.slabs);
 
-	base_pool_walk(&all.pool, walk_one, &w);
+	for (; s != NULL; s = s->next)
+		for (unsigned i = 0; i < SLAB; i++)
+			if (s->thread[i].rest != NULL) /* was ever used */
+				fn(&s->thread[i], arg);
 }
 
 void marcel_thread_fork_begin(void)
@@ -134,20 +230,20 @@ void marcel_thread_fork_end(void)
 
 void marcel_thread_name(struct marcel_thread *t, const char *name)
 {
-	uint64_t words[BASE_ARRAY_LEN(t->name)] = { 0 };
+	uint64_t words[BASE_ARRAY_LEN(t->rest->name)] = { 0 };
 
 	strncpy((char *)words, name, sizeof(words) - 1);
 	fetch_or_relaxed(&t->flags, MARCEL_F_NAMED);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(words); i++)
-		store_relaxed(&t->name[i], words[i]);
+		store_relaxed(&t->rest->name[i], words[i]);
 }
 
 void marcel_thread_get_name(struct marcel_thread *t, char *out)
 {
-	uint64_t words[BASE_ARRAY_LEN(t->name)];
+	uint64_t words[BASE_ARRAY_LEN(t->rest->name)];
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(words); i++)
-		words[i] = load_relaxed(&t->name[i]);
+		words[i] = load_relaxed(&t->rest->name[i]);
 	memcpy(out, words, sizeof(words));
 	out[sizeof(words) - 1] = 0;
 }

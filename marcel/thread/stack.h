@@ -29,6 +29,7 @@ struct marcel_stack {
 	size_t bytes;   /* from low to this struct */
 	unsigned class; /* its size class */
 	bool is_guarded;
+	void *(*fn)(void *); /* what its thread runs first */
 } BASE_ALIGNED(BASE_CACHE_LINE);
 
 /* Read the machine's facts; `bytes` is the default size. 0 or -ENOMEM. */

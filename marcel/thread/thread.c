@@ -45,8 +45,8 @@ static int set_vps(struct marcel_thread *t, const marcel_vpset_t *set)
 	if (n == 1 && marcel_sched.nvp > 1) {
 		t->home = (int16_t)last;
 	} else if (n < marcel_sched.nvp) {
-		t->set = *set;
-		t->level = marcel_topo_cover(set);
+		t->rest->set = *set;
+		t->rest->level = marcel_topo_cover(set);
 		fetch_or_relaxed(&t->flags, MARCEL_F_SUBSET);
 	}
 	return 0;
@@ -58,7 +58,7 @@ static BASE_COLD int set_attr(struct marcel_thread *t,
 	if (a->detach == MARCEL_CREATE_DETACHED)
 		store_relaxed(&t->ended, MARCEL_END_DETACHED);
 	if (a->stacksize != 0) {
-		t->stacksize = a->stacksize;
+		t->rest->stacksize = a->stacksize;
 		fetch_or_relaxed(&t->flags, MARCEL_F_STACK);
 	}
 	if (a->name[0] != 0)
@@ -124,7 +124,7 @@ void marcel_thread_first(void *value)
 	*vp->errno_addr = 0;
 	marcel_san_acquire(t);
 	marcel_san_acquire(t->stack);
-	fn = t->fn;
+	fn = t->stack->fn;
 	marcel_san_leave();
 	marcel_exit(fn(t->arg));
 }

@@ -57,42 +57,50 @@ enum marcel_thread_flags {
 /* Values of `ended` that are no thread: see thread.c. */
 enum { MARCEL_END_NONE, MARCEL_END_DONE, MARCEL_END_DETACHED };
 
-struct marcel_thread {
-	/* -: const once created    o: owner only: the thread while it runs,
-	 *                             the switch while it leaves or comes
-	 * q: whoever holds it      a: atomic, pair named
-	 *    queued or cached
-	 * The first line is all that an ordinary life of a thread touches. */
-	struct marcel_ctx ctx; /* o: handed over by order(park), order(wake) */
-	union {
-		struct base_link link;      /* q: in a list */
-		struct base_mpsc_node node; /* q: in a remote list */
-		struct marcel_thread *free; /* q: in a cache */
-	};
-	ATOMIC(uint32_t) state;     /* a: order(park) */
-	ATOMIC(uint16_t) flags;     /* a: hints of what else is set */
-	int16_t home;               /* -: the only VP it may run on, or -1 */
-	struct marcel_stack *stack; /* o: NULL until it first runs */
-	union {
-		void *(*fn)(void *); /* -: until it first runs */
-		int err;             /* o: errno, while it does not run */
-	};
-	void *arg;               /* o: argument, then result; order(join) */
-	ATOMIC(uintptr_t) ended; /* a: order(join) */
-
+/*
+ * What an ordinary life of a thread does not touch. It lies apart, so that
+ * descriptors of threads that only run and end are dense: pool.c.
+ */
+struct marcel_thread_rest {
+	/* The marks of struct marcel_thread. */
 	ATOMIC(uint64_t) name[MARCEL_NAME_MAX / 8]; /* a: whoever sets it */
 	void *keys;                                 /* o: key.c's */
 	ATOMIC(const char *) waits; /* a: for what, for dumps; or NULL */
 	void *fiber;                /* o: TSan's */
 	struct marcel_level *level; /* -: lowest that covers `set` */
-
-	marcel_vpset_t set; /* -: if SUBSET */
-	char *stack_low;    /* o: for ASan; of a kernel thread's stack, too */
+	marcel_vpset_t set;         /* -: if SUBSET */
+	size_t stacksize;           /* -: asked for, if STACK */
+	char *stack_low;    /* o: of a kernel thread's stack, for ASan */
 	size_t stack_bytes; /* o: */
-	size_t stacksize;   /* -: asked for, if STACK */
+};
+
+struct marcel_thread {
+	/* -: const once created    o: owner only: the thread while it runs,
+	 *                             the switch while it leaves or comes
+	 * q: whoever holds it      a: atomic, pair named
+	 *    queued or cached */
+	union {
+		struct marcel_ctx ctx; /* o: order(park), order(wake) */
+		void *(*fn)(void *);   /* -: until it has a stack */
+	};
+	union {
+		struct base_link link;      /* q: in a list */
+		struct base_mpsc_node node; /* q: in a remote list */
+		struct {
+			struct marcel_thread *free;  /* q: in a chain */
+			struct marcel_thread *chain; /* q: of its first */
+		};
+	};
+	ATOMIC(uint32_t) state;     /* a: order(park) */
+	ATOMIC(uint16_t) flags;     /* a: hints of what else is set */
+	int16_t home;               /* -: the only VP it may run on, or -1 */
+	struct marcel_stack *stack; /* o: NULL until it first runs */
+	void *arg;                  /* o: argument, then result; order(join) */
+	ATOMIC(uintptr_t) ended;    /* a: order(join) */
+	struct marcel_thread_rest *rest; /* -: for the life of the process */
 } BASE_ALIGNED(BASE_CACHE_LINE);
 
-_Static_assert(offsetof(struct marcel_thread, ended) == 56,
+_Static_assert(sizeof(struct marcel_thread) == BASE_CACHE_LINE,
 	       "an ordinary thread lives in one cache line");
 
 static inline bool marcel_thread_has(struct marcel_thread *t, unsigned flags)
@@ -104,7 +112,7 @@ static inline bool marcel_thread_has(struct marcel_thread *t, unsigned flags)
 static inline void marcel_thread_waits(struct marcel_thread *t,
 				       const char *what)
 {
-	store_relaxed(&t->waits, what);
+	store_relaxed(&t->rest->waits, what);
 }
 
 /* Whether a thread that is ready may run on this VP. */
@@ -113,7 +121,7 @@ static inline bool marcel_thread_may_run(struct marcel_thread *t, int vp)
 	if (t->home >= 0)
 		return t->home == vp;
 	return likely(!marcel_thread_has(t, MARCEL_F_SUBSET)) ||
-	       marcel_vpset_has(&t->set, vp);
+	       marcel_vpset_has(&t->rest->set, vp);
 }
 
 /* Anyone. A descriptor with no attribute set, or NULL. vp NULL: none. */

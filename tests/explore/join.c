@@ -20,6 +20,7 @@ __thread struct marcel_tls marcel_tls;
 
 static struct marcel_vp vps[2];
 static struct marcel_thread threads[THREADS];
+static struct marcel_thread_rest rests[THREADS];
 static int saved[THREADS];
 static struct marcel_vp *handed[THREADS];
 static int error_number, joined, freed;
@@ -198,6 +199,7 @@ static void set_up(void (*self)(void *))
 	saved[IDLE0] = saved[IDLE1] = 1;
 	for (int i = 0; i < THREADS; i++) {
 		threads[i].home = -1;
+		threads[i].rest = &rests[i];
 		store_relaxed(&threads[i].state, MARCEL_T_RUNNING);
 	}
 	explore_name(&threads[SELF], sizeof(threads[0]), "self");
