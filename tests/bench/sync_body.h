@@ -146,8 +146,3 @@ static double P(bench_barrier)(long ops)
 
 	return P(bench_threads)(&s, P(barriers), THREADS, ops) * THREADS;
 }
-
-static const bench_fn P(benches)[] = {
-	P(bench_uncontended), P(bench_ping_pong), P(bench_short),
-	P(bench_yielding),    P(bench_barrier),
-};

@@ -112,8 +112,3 @@ static double P(bench_sem)(long ops)
 	must(P(join)(t, NULL));
 	return (s.to - start) / (double)(s.each * 2);
 }
-
-static double (*const P(benches)[])(long) = {
-	P(bench_create_join), P(bench_fork_join), P(bench_yield_2),
-	P(bench_yield_1000),  P(bench_sem),
-};
