@@ -33,6 +33,7 @@
 #define NMAD_DRIVERS_SHM_RING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <base/atomic.h>
@@ -193,14 +194,23 @@ static inline unsigned shm_ring_length(unsigned word)
 	return word & 0xfff;
 }
 
-/* Anyone: is there perhaps a packet? */
+/*
+ * Anyone: is there perhaps a packet? Then its other lines are sent for, so that
+ * they travel together, while the caller is on his way to read them.
+ */
 static inline bool shm_ring_has(struct shm_ring_rx *rx)
 {
 	uint64_t head = load_relaxed(&rx->hint);
 	struct shm_slot *s =
 		&rx->ring.slot[(uint32_t)head & (rx->ring.nslots - 1)];
+	uint64_t full = load_relaxed(&s->full);
+	size_t length = shm_ring_length((unsigned)full), at = SHM_FIRST_LINE;
 
-	return load_relaxed(&s->full) >> 16 == head;
+	if (full >> 16 != head)
+		return false;
+	for (; at < length && at < SHM_INLINE; at += BASE_CACHE_LINE)
+		__builtin_prefetch(&s->data[at]);
+	return true;
 }
 
 /* What peek() gave has been read. */

@@ -92,6 +92,26 @@ static int post_medium(struct shm *shm, struct shm_peer *p, struct nm_pkt *pkt,
 	return NM_SENT;
 }
 
+/*
+ * The receiver may be looking at the first line without a pause: all of it is
+ * written at the end, together with `full`, so that it is taken away from us
+ * once and not half written.
+ */
+static void write_slot(struct shm_slot *slot, const struct nm_pkt *pkt,
+		       size_t length)
+{
+	unsigned char bytes[SHM_INLINE];
+
+	if (length <= SHM_FIRST_LINE) {
+		nm_pkt_copy(pkt, slot->data);
+		return;
+	}
+	nm_pkt_copy(pkt, bytes);
+	memcpy(slot->data + SHM_FIRST_LINE, bytes + SHM_FIRST_LINE,
+	       length - SHM_FIRST_LINE);
+	memcpy(slot->data, bytes, SHM_FIRST_LINE);
+}
+
 static int shm_post_send(struct nm_link *link, struct nm_pkt *pkt)
 {
 	struct shm_peer *p = link->conn;
@@ -105,7 +125,7 @@ static int shm_post_send(struct nm_link *link, struct nm_pkt *pkt)
 		return post_medium(link->rail->drv, p, pkt, length);
 	if (!shm_ring_claim(&p->tx, &t))
 		return -EAGAIN;
-	nm_pkt_copy(pkt, shm_ring_slot(&p->tx, t)->data);
+	write_slot(shm_ring_slot(&p->tx, t), pkt, length);
 	shm_ring_fill(&p->tx, t, SHM_SMALL, (unsigned)length);
 	return NM_SENT;
 }
