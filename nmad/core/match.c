@@ -254,6 +254,7 @@ int nm_match_post(struct nm_match *m, struct nm_match_recv *r,
 	if (holds_msgs(place)) {
 		r->number = ++m->nposted;
 		*out = msg_of(base_hash_first(place), kind);
+		base_hash_remove(&m->tables[kind], place, &(*out)->links[kind]);
 		nm_match_take(m, *out);
 		return 0;
 	}
@@ -308,12 +309,14 @@ struct nm_match_msg *nm_match_probe(struct nm_match *m,
 void nm_match_take(struct nm_match *m, struct nm_match_msg *msg)
 {
 	for (int kind = 0; kind < NM_MATCH_TABLES; kind++) {
+		struct base_link *link = &msg->links[kind];
 		struct key k;
 
-		if (base_hash_remove_inner(&msg->links[kind]))
+		/* Off already, if a receive found it there. */
+		if (!base_link_is_on(link) || base_hash_remove_inner(link))
 			continue;
 		k = key_of_msg(kind, msg);
-		list_leave(m, &k, &msg->links[kind]);
+		list_leave(m, &k, link);
 	}
 	base_list_remove(&msg->links[NM_MATCH_WILD]);
 	msg->session->nmsgs--;
