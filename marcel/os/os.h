@@ -45,6 +45,9 @@ void os_stack_bounds(char **low, size_t *bytes);
 /* As pthread_create(), for threads of our own. Positive error numbers. */
 int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg);
 
+/* The calling kernel thread runs when no other wants to, for ever. */
+void os_thread_lowest(void);
+
 /* Let the calling kernel thread run on this CPU only. 0 or -errno. */
 int os_cpu_set(int cpu);
 

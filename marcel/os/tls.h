@@ -2,24 +2,27 @@
  * All that the libraries keep in a kernel thread's own storage: one block of
  * the initial-exec model, small enough for a library that is dlopened.
  *
- * `vp` is first, because cpu_tls_word() reads it. Nothing here may be touched
+ * `lwp` is first, because cpu_tls_word() reads it. Nothing here may be touched
  * through an address that was taken before a context switch; so code that can
  * migrate uses cpu_tls_word(), and the rest functions that are not inlined.
  */
 #ifndef MARCEL_OS_TLS_H
 #define MARCEL_OS_TLS_H
 
+struct marcel_lwp;
 struct marcel_thread;
-struct marcel_vp;
 
 struct marcel_tls {
-	struct marcel_vp *vp;       /* the VP that this kernel thread drives */
+	struct marcel_lwp *lwp;     /* this kernel thread, if it is ours */
 	struct marcel_thread *self; /* a foreign thread's descriptor */
 	int bound;                  /* 1 + the CPU that it is bound to; or 0 */
 };
 
 _Static_assert(sizeof(struct marcel_tls) <= 128,
 	       "a dlopened library gets little thread-local storage");
+
+/* errno's place, by a declaration that does not promise a constant. */
+extern int *marcel_os_errno(void) __asm__("__errno_location");
 
 extern __thread struct marcel_tls marcel_tls
 	__attribute__((visibility("hidden")));

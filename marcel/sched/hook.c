@@ -128,7 +128,7 @@ BASE_PUBLIC void marcel_kick(struct marcel_level *level)
 		return;
 	for (int i = 0; i < s->nvp; i++)
 		if (marcel_vpset_has(&level->vps, i) &&
-		    marcel_idle_wake(&s->idle, &s->vps[i].sleeper, false))
+		    marcel_vp_wake(&s->vps[i], false))
 			return;
 }
 

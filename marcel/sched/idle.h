@@ -91,6 +91,15 @@ static inline void marcel_idle_doze(struct marcel_idle *i,
 	fetch_add_seq(&i->word, MARCEL_IDLE_SLEEPER - MARCEL_IDLE_SEARCHER);
 }
 
+/* The VP, no searcher, counts as asleep from now on; it must look once more. */
+static inline void marcel_idle_absent(struct marcel_idle *i,
+				      struct marcel_sleeper *s)
+{
+	store_seq(&s->asleep, MARCEL_ASLEEP); /* order(idle) */
+	/* order(idle): the caller looks at the queues next. */
+	fetch_add_seq(&i->word, MARCEL_IDLE_SLEEPER);
+}
+
 /* Sleep until woken. True: we are a searcher again; false: own work. */
 static inline bool marcel_idle_sleep(struct marcel_sleeper *s)
 {
@@ -117,8 +126,9 @@ static inline bool marcel_idle_undoze(struct marcel_idle *i,
 }
 
 /*
- * Wake this VP if it sleeps; true if it did. `own`: for work that only it may
- * take (bound to it, or its end); it does not count as a searcher then.
+ * Wake this VP if it sleeps; true if it did, then the caller has to rouse who
+ * waits for that. `own`: for work that only it may take (bound to it, or its
+ * end); it does not count as a searcher then.
  */
 static inline bool marcel_idle_wake(struct marcel_idle *i,
 				    struct marcel_sleeper *s, bool own)
@@ -130,9 +140,8 @@ static inline bool marcel_idle_wake(struct marcel_idle *i,
 	fetch_sub_relaxed(&i->word,
 			  own ? MARCEL_IDLE_SLEEPER
 			      : MARCEL_IDLE_SLEEPER - MARCEL_IDLE_SEARCHER);
-	/* order(sleeper): the count */
-	store_release(&s->asleep, own ? MARCEL_AWAKE_OWN : MARCEL_AWAKE);
-	os_futex_wake(&s->asleep, 1);
+	/* order(sleeper): the count; order(section): the caller looks next */
+	store_seq(&s->asleep, own ? MARCEL_AWAKE_OWN : MARCEL_AWAKE);
 	return true;
 }
 

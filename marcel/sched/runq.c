@@ -74,20 +74,19 @@ void marcel_runq_wake_one(struct marcel_vp *vp)
 
 	if (vp == NULL) {
 		for (int i = 0; i < s->nvp; i++)
-			if (marcel_idle_wake(&s->idle, &s->vps[i].sleeper,
-					     false))
+			if (marcel_vp_wake(&s->vps[i], false))
 				return;
 		return;
 	}
 	for (int i = 0; i < s->nvp - 1; i++)
-		if (marcel_idle_wake(&s->idle, &vp->victims[i]->sleeper, false))
+		if (marcel_vp_wake(vp->victims[i], false))
 			return;
 }
 
 static void push_remote(struct marcel_vp *home, struct marcel_thread *t)
 {
 	base_mpsc_push_seq(&home->remote, &t->node); /* order(idle) */
-	marcel_idle_wake(&marcel_sched.idle, &home->sleeper, true);
+	marcel_vp_wake(home, true);
 }
 
 /* Of the machine for threads without a set; vp: the caller's, or NULL. */
@@ -107,7 +106,7 @@ static void push_level(struct marcel_vp *vp, struct marcel_thread *t)
 		    t);
 	for (int i = 0; i < s->nvp; i++)
 		if (marcel_vpset_has(&set, i) &&
-		    marcel_idle_wake(&s->idle, &s->vps[i].sleeper, true))
+		    marcel_vp_wake(&s->vps[i], true))
 			return;
 }
 
@@ -169,9 +168,8 @@ void marcel_runq_wait_guests(void)
 		sched_yield();
 }
 
-void marcel_runq_push(struct marcel_thread *t)
+void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	struct marcel_vp *vp = marcel_vp_self();
 	struct marcel_thread *old;
 
 	if (unlikely(vp == NULL)) {

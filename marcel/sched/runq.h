@@ -7,10 +7,10 @@
 #include "vp.h"
 
 /*
- * Make t, which is NEW or READY and on no queue, be run by some VP. Anyone;
- * never blocks. Wakes a sleeping VP if one is needed.
+ * Make t, which is NEW or ready and on no queue, be run by some VP. Anyone;
+ * never blocks. vp: the caller's, or NULL. Wakes a VP if one is needed.
  */
-void marcel_runq_push(struct marcel_thread *t);
+void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t);
 
 /*
  * Before the VPs go away, when no thread is left: until the foreign threads

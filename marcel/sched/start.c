@@ -17,6 +17,7 @@
 #include "../thread/dump.h"
 #include "../thread/overflow.h"
 #include "../thread/stack.h"
+#include "enter.h"
 #include "runq.h"
 #include "switch.h"
 #include "vp.h"
@@ -30,6 +31,8 @@ enum {
 	O_SPIN_US,
 	O_VERBOSE,
 	O_DUMP_SIGNAL,
+	O_LWP_MAX,
+	O_TIMESLICE_US,
 };
 
 static struct base_option options[] = {
@@ -46,6 +49,11 @@ static struct base_option options[] = {
 			"print the settings and the VPs" },
 	[O_DUMP_SIGNAL] = { "MARCEL_DUMP_SIGNAL", BASE_OPTION_STRING, "", 0, 0,
 			    NULL, "signal that prints all threads; none" },
+	[O_LWP_MAX] = { "MARCEL_LWP_MAX", BASE_OPTION_INT, "64", 1, 4096, NULL,
+			"kernel threads for each virtual processor" },
+	[O_TIMESLICE_US] = { "MARCEL_TIMESLICE_US", BASE_OPTION_INT, "10000",
+			     100, 1000000, NULL,
+			     "how long a spare kernel thread drives a VP" },
 };
 
 /* Which CPU each VP runs on, and whether that is too many VPs. */
@@ -105,6 +113,8 @@ static int read_options(const struct marcel_config *config, int *dump_signal)
 	if (s->stacksize < marcel_stack_min())
 		s->stacksize = marcel_stack_min();
 	s->spin_ns = (uint64_t)options[O_SPIN_US].value * 1000;
+	s->slice_ns = (uint64_t)options[O_TIMESLICE_US].value * 1000;
+	s->lwp_max = (unsigned)options[O_LWP_MAX].value;
 	if (options[O_VERBOSE].value)
 		base_option_print("marcel", options, BASE_ARRAY_LEN(options));
 	return 0;
@@ -189,14 +199,14 @@ static void exit_vps(void)
 	s->vps = NULL;
 }
 
-/* VP 0's idle loop begins, on its own stack, when main first leaves. */
+/* LWP 0's loop begins, on its own stack, when main first leaves. */
 static void idle_first(void *value)
 {
 	struct marcel_vp *vp = value;
 
 	marcel_san_finish(NULL);
 	marcel_switch_after(vp);
-	marcel_vp_idle(vp);
+	marcel_vp_idle(&marcel_lwps.first);
 	base_check(!"VP 0 stops");
 }
 
@@ -204,20 +214,19 @@ static int become_main(void)
 {
 	struct marcel_sched *s = &marcel_sched;
 	struct marcel_thread *t = marcel_foreign_self();
-	struct marcel_vp *vp = &s->vps[0];
+	struct marcel_thread *idle = &marcel_lwps.first.idle;
 	struct marcel_stack *stack = marcel_stack_get(NULL, s->stacksize);
 
 	if (stack == NULL)
 		return -ENOMEM;
-	vp->idle.stack = stack;
-	marcel_san_new(&vp->idle);
-	marcel_ctx_make(&vp->idle.ctx, stack, idle_first);
 	os_stack_bounds(&t->rest->stack_low, &t->rest->stack_bytes);
 	marcel_san_adopt(t);
 	marcel_foreign_to_main(t);
 	s->main = t;
-	store_relaxed(&vp->current, t);
-	marcel_vp_attach(vp);
+	marcel_lwp_init((unsigned)s->nvp * s->lwp_max, &s->vps[0], t);
+	idle->stack = stack;
+	marcel_san_new(idle);
+	marcel_ctx_make(&idle->ctx, stack, idle_first);
 	return 0;
 }
 
@@ -225,10 +234,10 @@ static void cease_main(void)
 {
 	struct marcel_sched *s = &marcel_sched;
 
-	marcel_vp_attach(NULL);
+	marcel_lwp_exit();
 	marcel_foreign_from_main(s->main);
 	s->main = NULL;
-	marcel_san_free(&s->vps[0].idle);
+	marcel_san_free(&marcel_lwps.first.idle);
 }
 
 static int start_lwps(void)
@@ -243,6 +252,7 @@ static int start_lwps(void)
 	base_warn("marcel", "cannot start kernel thread %d of %d", i, s->nvp);
 	for (i--; i-- > 1;)
 		marcel_vp_stop(&s->vps[i]);
+	marcel_lwp_stop();
 	return -EAGAIN;
 }
 
@@ -252,6 +262,7 @@ static void stop_lwps(void)
 
 	for (int i = 1; i < s->nvp; i++)
 		marcel_vp_stop(&s->vps[i]);
+	marcel_lwp_stop();
 }
 
 static void *main_altstack;
@@ -279,12 +290,11 @@ static int start(const struct marcel_config *config)
 		goto err_main;
 	main_altstack = marcel_overflow_lwp_init();
 	marcel_overflow_init();
-	if (s->bind)
-		os_cpu_bind(s->vps[0].cpu);
 	marcel_dump_init(dump_signal);
 	store_release(&s->running, 1); /* order(running) */
 	return 0;
 err_main:
+	os_cpu_unbind();
 	cease_main();
 err_vps:
 	exit_vps();
@@ -300,6 +310,7 @@ static void stop(void)
 	struct marcel_sched *s = &marcel_sched;
 
 	marcel_thread_wait_all();
+	marcel_enter(); /* a blocking section may have left main without VP */
 	store_relaxed(&s->running, 0);
 	marcel_dump_exit();
 	stop_lwps();

@@ -3,6 +3,7 @@
  */
 #include "switch.h"
 
+#include <base/clock.h>
 #include <base/diag.h>
 #include "../thread/stack.h"
 #include "runq.h"
@@ -26,14 +27,35 @@ bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
 	return true;
 }
 
+/*
+ * An LWP of lowest priority has driven the VP long enough: another process on
+ * its CPU would starve it. One of ordinary priority goes on.
+ */
+static BASE_COLD bool passes(struct marcel_vp *vp)
+{
+	struct marcel_lwp *first = &marcel_lwps.first;
+
+	if (base_now_ns() - vp->taken_ns < marcel_sched.slice_ns)
+		return false;
+	if (load_relaxed(&first->vp) == vp &&
+	    load_relaxed(&first->self) == &first->idle)
+		vp->give = first;
+	else
+		vp->give = marcel_lwp_get(false);
+	return vp->give != NULL;
+}
+
 struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
 {
-	struct marcel_thread *t = marcel_runq_pick(vp);
+	struct marcel_thread *t;
 
+	if (unlikely(vp->is_low) && passes(vp))
+		return vp->idle;
+	t = marcel_runq_pick(vp);
 	if (t == NULL)
-		return &vp->idle;
+		return vp->idle;
 	if (load_relaxed(&t->state) != MARCEL_T_NEW)
-		return t;
+		return marcel_vp_enters(vp, t) ? t : vp->idle;
 	/* Without memory for a stack the others go on; it stays queued. */
-	return likely(marcel_switch_equip(vp, t)) ? t : &vp->idle;
+	return likely(marcel_switch_equip(vp, t)) ? t : vp->idle;
 }

@@ -29,7 +29,7 @@ static inline void marcel_switch_leave(struct marcel_vp *vp,
 				       struct marcel_thread *self,
 				       struct marcel_thread *next)
 {
-	store_relaxed(&vp->current, next);
+	store_relaxed(&marcel_vp_lwp(vp)->self, next);
 	vp->left = self;
 	marcel_san_release(self);
 }

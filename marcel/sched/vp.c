@@ -1,5 +1,5 @@
 /*
- * The life of a virtual processor: its kernel thread, its idle loop.
+ * The life of a virtual processor: its idle loop, its start and stop.
  */
 #include "vp.h"
 
@@ -17,23 +17,28 @@
 #include "runq.h"
 #include "switch.h"
 
-__thread struct marcel_tls marcel_tls;
-
-/* errno's place, by a declaration that does not promise a constant. */
-extern int *marcel_os_errno(void) __asm__("__errno_location");
-
-BASE_NOINLINE void marcel_vp_attach(struct marcel_vp *vp)
+void marcel_vp_attach(struct marcel_vp *vp, struct marcel_lwp *l)
 {
-	marcel_tls.vp = vp;
-	if (vp == NULL)
-		return;
-	vp->errno_addr = marcel_os_errno();
-	marcel_san_shared(vp->errno_addr, sizeof(int));
+	vp->idle = &l->idle;
+	vp->errno_addr = l->errno_addr;
+	vp->is_low = l->is_low;
+	if (marcel_sched.bind && l->cpu != vp->cpu && os_cpu_bind(vp->cpu) == 0)
+		l->cpu = vp->cpu;
 }
 
-BASE_PUBLIC BASE_NOINLINE int *marcel_errno_location(void)
+bool marcel_vp_wake(struct marcel_vp *vp, bool own)
 {
-	return marcel_os_errno();
+	struct marcel_lwp *spare;
+
+	if (!marcel_idle_wake(&marcel_sched.idle, &vp->sleeper, own))
+		return false;
+	/* Whoever ends a section sleeps there, too, until the claim is over. */
+	os_futex_wake(&vp->sleeper.asleep, 1);
+	/* order(section): it says that it is in one, or looks at the sleeper */
+	if (unlikely(load_seq(&vp->owner) & MARCEL_SECTION) &&
+	    (spare = load_relaxed(&vp->stand_in)) != NULL)
+		marcel_lwp_tell(spare);
+	return true;
 }
 
 /* --- idle --- */
@@ -59,6 +64,12 @@ static void found(struct marcel_vp *vp)
  * Nothing was found for long enough. Publish that, look at everything once
  * more, and sleep. True: we still are, or again, a searcher.
  */
+void marcel_vp_settle(struct marcel_vp *vp)
+{
+	if (marcel_idle_undoze(&marcel_sched.idle, &vp->sleeper))
+		found(vp);
+}
+
 static bool doze(struct marcel_vp *vp)
 {
 	marcel_idle_doze(&marcel_sched.idle, &vp->sleeper);
@@ -124,55 +135,59 @@ static struct marcel_thread *search(struct marcel_vp *vp)
 	return search_on(vp);
 }
 
-void marcel_vp_idle(struct marcel_vp *vp)
+/* What came with the VP, or is ready, or turns up. NULL: stop. */
+static struct marcel_thread *next_thread(struct marcel_vp *vp)
 {
+	struct marcel_thread *t = vp->handed;
+
+	if (t != NULL) {
+		vp->handed = NULL;
+		return t;
+	}
+	t = marcel_runq_pick(vp);
+	return t != NULL ? t : search(vp);
+}
+
+void marcel_vp_idle(struct marcel_lwp *l)
+{
+	struct marcel_vp *vp = load_relaxed(&l->vp);
 	struct marcel_thread *t;
 
 	for (;;) {
-		t = marcel_runq_pick(vp);
-		if (t == NULL)
-			t = search(vp);
+		if (unlikely(vp->give != NULL)) {
+			vp = marcel_lwp_give(vp);
+			if (vp == NULL)
+				return;
+		}
+		t = next_thread(vp);
 		if (t == NULL)
 			return;
 		if (load_relaxed(&t->state) == MARCEL_T_NEW &&
-		    unlikely(!marcel_switch_equip(vp, t))) {
+		    unlikely(!marcel_switch_equip(vp, t)))
 			sched_yield();
-			continue;
-		}
-		marcel_switch(vp, &vp->idle, t);
+		else if (likely(marcel_vp_enters(vp, t)))
+			vp = marcel_switch(vp, &l->idle, t);
 	}
 }
 
-/* --- its kernel thread --- */
-
-static void *lwp_main(void *arg)
-{
-	struct marcel_vp *vp = arg;
-	void *altstack = marcel_overflow_lwp_init();
-
-	if (marcel_sched.bind)
-		os_cpu_bind(vp->cpu);
-	os_stack_bounds(&vp->idle_rest.stack_low, &vp->idle_rest.stack_bytes);
-	marcel_san_adopt(&vp->idle);
-	marcel_vp_attach(vp);
-	marcel_san_enter();
-	marcel_vp_idle(vp);
-	marcel_san_leave();
-	marcel_vp_attach(NULL);
-	marcel_overflow_lwp_exit(altstack);
-	return NULL;
-}
+/* --- start, stop --- */
 
 int marcel_vp_start(struct marcel_vp *vp)
 {
-	return -os_thread_create(&vp->lwp, lwp_main, vp);
+	struct marcel_lwp *l = marcel_lwp_get(false);
+
+	if (l == NULL)
+		return -EAGAIN;
+	store_relaxed(&l->vp, vp);
+	store_release(&vp->owner, (uintptr_t)l); /* order(section) */
+	marcel_lwp_tell(l);
+	return 0;
 }
 
 void marcel_vp_stop(struct marcel_vp *vp)
 {
 	store_seq(&vp->stop, 1); /* order(idle) */
-	marcel_idle_wake(&marcel_sched.idle, &vp->sleeper, true);
-	pthread_join(vp->lwp, NULL);
+	marcel_vp_wake(vp, true);
 }
 
 /* --- init, exit --- */
@@ -202,11 +217,6 @@ int marcel_vp_init(struct marcel_vp *vp, int id)
 	vp->fair_countdown = MARCEL_PICKS_FAIR;
 	base_list_init(&vp->bound);
 	base_mpsc_init(&vp->remote);
-	vp->idle.home = (int16_t)id;
-	vp->idle.rest = &vp->idle_rest;
-	store_relaxed(&vp->current, &vp->idle);
-	store_relaxed(&vp->idle.state, MARCEL_T_RUNNING);
-	marcel_thread_name(&vp->idle, "idle");
 	init_above(vp);
 	vp->victims = calloc((size_t)marcel_sched.nvp, sizeof(*vp->victims));
 	if (vp->victims == NULL ||

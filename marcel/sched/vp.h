@@ -1,5 +1,6 @@
 /*
- * A virtual processor: what schedules. One kernel thread (LWP) drives it.
+ * A virtual processor: what schedules. One kernel thread (LWP) at a time
+ * drives it: see lwp.h.
  *
  * Its queues, in the order in which they are looked at:
  *
@@ -16,7 +17,6 @@
 #ifndef MARCEL_SCHED_VP_H
 #define MARCEL_SCHED_VP_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,6 +33,7 @@
 #include "../topo/topo.h"
 #include "deque.h"
 #include "idle.h"
+#include "lwp.h"
 
 enum {
 	MARCEL_ABOVE_MAX = MARCEL_LEVEL_VP, /* levels above a leaf, or itself */
@@ -53,15 +54,16 @@ struct marcel_levelq {
 struct marcel_vp {
 	/* -: const while it runs    o: who drives the VP
 	 * a: atomic, pair named */
-	/* a: relaxed; owner, others to guess who runs; the idle thread too */
-	ATOMIC(struct marcel_thread *) current;
+	ATOMIC(uintptr_t) owner;    /* a: lwp.h; order(section) */
 	struct marcel_thread *next; /* o: */
 	marcel_after_fn after;      /* o: runs after the present switch */
 	void *after_arg;            /* o: */
 	struct marcel_thread *left; /* o: whose `after` that is */
-	int *errno_addr;            /* o: of the LWP that drives it */
+	struct marcel_thread *idle; /* o: of the LWP that drives it */
+	int *errno_addr;            /* o: that one's, too */
 	int id;                     /* -: */
 	bool sole;                  /* -: there is no other VP */
+	bool is_low;                /* o: its LWP has the lowest priority */
 	bool fifo_turn;             /* o: bound and fifo alternate */
 	uint8_t fair_turn;          /* o: which queue is first next time */
 	int fair_countdown;         /* o: picks until then */
@@ -74,6 +76,11 @@ struct marcel_vp {
 	ATOMIC(uint64_t) created;    /* a: owner; order(end) */
 	ATOMIC(uint64_t) ended;      /* a: owner; order(end) */
 	struct base_list bound;      /* o: */
+
+	struct marcel_lwp *give;              /* o: who shall drive it next */
+	struct marcel_thread *handed;         /* o: what runs first there */
+	uint64_t taken_ns;                    /* o: when, if is_low */
+	ATOMIC(struct marcel_lwp *) stand_in; /* a: its spare LWP: lwp.h */
 
 	struct marcel_deque fifo;
 	struct marcel_deque seeds;
@@ -88,11 +95,8 @@ struct marcel_vp {
 	/* Seldom used. */
 	struct marcel_levelq *above[MARCEL_ABOVE_MAX]; /* -: nearest first */
 	unsigned nabove;                               /* -: */
-	struct marcel_vp **victims;          /* -: other VPs, nearest first */
-	int cpu;                             /* -: */
-	pthread_t lwp;                       /* -: not of VP 0 */
-	struct marcel_thread idle;           /* o: the idle loop */
-	struct marcel_thread_rest idle_rest; /* o: */
+	struct marcel_vp **victims; /* -: other VPs, nearest first */
+	int cpu;                    /* -: */
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
 /* All of the runtime that is not per VP. */
@@ -109,6 +113,8 @@ struct marcel_sched {
 	bool bind;                            /* -: */
 	size_t stacksize;                     /* -: */
 	uint64_t spin_ns;                     /* -: */
+	uint64_t slice_ns;                    /* -: */
+	unsigned lwp_max;                     /* -: kernel threads per VP */
 	int nested;                           /* main's: inits not yet ended */
 	ATOMIC(int) running;                  /* a: order(running) */
 	/* Threads made by foreign threads. a: order(end) */
@@ -119,35 +125,84 @@ struct marcel_sched {
 
 extern struct marcel_sched marcel_sched;
 
-/* The VP that the caller runs on now, or NULL: read anew after a switch. */
+/* The LWP that drives it; for code on that LWP, or to guess. */
+static inline struct marcel_lwp *marcel_vp_lwp(struct marcel_vp *vp)
+{
+	return (struct marcel_lwp *)(load_relaxed(&vp->owner) &
+				     ~MARCEL_SECTION);
+}
+
+/* The thread that runs on it, its idle thread too; or a guess. */
+static inline struct marcel_thread *marcel_vp_current(struct marcel_vp *vp)
+{
+	return load_relaxed(&marcel_vp_lwp(vp)->self);
+}
+
+/* Inside the runtime: the VP that the caller drives; NULL: it is foreign. */
 static inline struct marcel_vp *marcel_vp_self(void)
 {
-	return cpu_tls_word();
+	struct marcel_lwp *l = cpu_tls_word();
+
+	return likely(l != NULL) ? load_relaxed(&l->vp) : NULL;
 }
 
 /* The calling thread: user, main or foreign. */
 static inline struct marcel_thread *marcel_thread_self(void)
 {
-	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_lwp *l = cpu_tls_word();
 
-	return likely(vp != NULL) ? load_relaxed(&vp->current)
-				  : marcel_foreign_self();
+	return likely(l != NULL) ? load_relaxed(&l->self)
+				 : marcel_foreign_self();
 }
 
-/* Drive `vp` on the calling kernel thread, or none: out of line, for TLS. */
-void marcel_vp_attach(struct marcel_vp *vp);
+/* The calling LWP, which owns the VP, drives it from now on. */
+void marcel_vp_attach(struct marcel_vp *vp, struct marcel_lwp *l);
 
 /*
- * The idle loop, first function of a VP's idle thread: run what is ready,
- * search, sleep. Returns when the VP is to stop (never on VP 0).
+ * The loop of an LWP that drives a VP, on its idle thread: run what is ready,
+ * search, sleep; give the VP away and wait for another. Returns when the VP is
+ * to stop (never VP 0), or the LWP.
  */
-void marcel_vp_idle(struct marcel_vp *vp);
+void marcel_vp_idle(struct marcel_lwp *l);
+
+/* Whether t can go on only on another LWP than that of the VP. */
+static inline bool marcel_vp_is_kept(struct marcel_vp *vp,
+				     struct marcel_thread *t)
+{
+	return unlikely(marcel_thread_has(t, MARCEL_F_KEPT)) &&
+	       t->rest->lwp != marcel_vp_lwp(vp);
+}
+
+/*
+ * Whether its LWP may switch to t at once. If not, t waits in the VP, which
+ * goes to t's LWP: switch to the idle thread.
+ */
+static inline bool marcel_vp_enters(struct marcel_vp *vp,
+				    struct marcel_thread *t)
+{
+	if (likely(!marcel_vp_is_kept(vp, t)))
+		return true;
+	vp->give = t->rest->lwp;
+	/* It goes on by itself, or that LWP's idle thread switches to it. */
+	if (load_relaxed(&t->rest->lwp->self) != t)
+		vp->handed = t;
+	return false;
+}
+
+/*
+ * A VP whose driver called itself asleep, in a section, is driven again. The
+ * caller owns it.
+ */
+void marcel_vp_settle(struct marcel_vp *vp);
+
+/* Wake it if it sleeps, or is in a section; true if it did. As idle_wake(). */
+bool marcel_vp_wake(struct marcel_vp *vp, bool own);
 
 /* Set up one VP; the topology is known. 0 or -ENOMEM. */
 int marcel_vp_init(struct marcel_vp *vp, int id);
 void marcel_vp_exit(struct marcel_vp *vp);
 
-/* Start and stop the LWP of a VP other than 0. */
+/* Start and stop a VP other than 0. start(): 0 or -EAGAIN. */
 int marcel_vp_start(struct marcel_vp *vp);
 void marcel_vp_stop(struct marcel_vp *vp);
 

@@ -28,6 +28,7 @@
 
 #include <base/diag.h>
 #include "../os/os.h"
+#include "enter.h"
 #include "hook.h"
 #include "runq.h"
 #include "switch.h"
@@ -62,12 +63,12 @@ static void parked_after(void *arg)
 	if (cas_acq_rel(&t->state, &s, MARCEL_T_PARKED)) /* order(park): ctx */
 		return;
 	store_relaxed(&t->state, MARCEL_T_RUNNING);
-	marcel_runq_push(t);
+	marcel_runq_push(marcel_vp_self(), t);
 }
 
 BASE_PUBLIC void marcel_park(marcel_after_fn after, void *arg)
 {
-	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_vp *vp = marcel_enter();
 	struct marcel_thread *t;
 
 	if (unlikely(vp == NULL)) {
@@ -76,7 +77,7 @@ BASE_PUBLIC void marcel_park(marcel_after_fn after, void *arg)
 		marcel_san_acquire(t);
 		return;
 	}
-	t = load_relaxed(&vp->current);
+	t = marcel_vp_current(vp);
 	marcel_hook_switch(vp);
 	marcel_san_enter();
 	if (after != NULL) {
@@ -121,7 +122,7 @@ BASE_PUBLIC void marcel_wake(marcel_t t)
 	marcel_san_enter();
 	if (s == MARCEL_T_PARKED)
 		store_relaxed(&t->state, MARCEL_T_RUNNING);
-	marcel_runq_push(t);
+	marcel_runq_push(marcel_try_enter(), t);
 	marcel_san_leave();
 }
 
@@ -132,14 +133,14 @@ static void yield_after(void *arg)
 
 BASE_PUBLIC int marcel_yield(void)
 {
-	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_vp *vp = marcel_enter();
 	struct marcel_thread *t, *next;
 
 	if (unlikely(vp == NULL)) {
 		sched_yield();
 		return 0;
 	}
-	t = load_relaxed(&vp->current);
+	t = marcel_vp_current(vp);
 	marcel_hook_switch(vp);
 	marcel_san_enter();
 	if (likely(vp->sole) &&
@@ -148,7 +149,7 @@ BASE_PUBLIC int marcel_yield(void)
 		goto yielded;
 	}
 	next = marcel_switch_next(vp);
-	if (next != &vp->idle) {
+	if (next != vp->idle || vp->give != NULL) {
 		vp->after = yield_after;
 		vp->after_arg = t;
 		marcel_switch(vp, t, next);
@@ -160,7 +161,7 @@ yielded:
 
 BASE_PUBLIC int marcel_others_ready(void)
 {
-	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_vp *vp = marcel_enter();
 
 	return vp != NULL && marcel_runq_has(vp);
 }

@@ -73,7 +73,7 @@ static bool holder_runs(struct marcel_mutex *m)
 	at = load_relaxed(&m->vp);
 	if (at < 0 || at >= marcel_sched.nvp || at == vp->id)
 		return false;
-	return load_relaxed(&marcel_sched.vps[at].current) == h;
+	return marcel_vp_current(&marcel_sched.vps[at]) == h;
 }
 
 static void note_owner(struct marcel_mutex *m, struct marcel_thread *t,

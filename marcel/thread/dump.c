@@ -50,14 +50,15 @@ static void dump_thread(struct marcel_thread *t, void *arg)
 
 static void dump_vp(struct marcel_vp *vp)
 {
-	struct marcel_thread *t = load_relaxed(&vp->current);
+	struct marcel_lwp *l = marcel_vp_lwp(vp);
+	struct marcel_thread *t = load_relaxed(&l->self);
 
 	base_dump("vp %d: cpu %d, %s, thread %p, fifo %ld, seeds %ld%s%s",
 		  vp->id, marcel_sched.bind ? vp->cpu : -1,
 		  load_relaxed(&vp->sleeper.asleep) == MARCEL_ASLEEP ? "asleep"
-		  : t == &vp->idle                                   ? "idle"
+		  : t == &l->idle                                    ? "idle"
 								     : "busy",
-		  t == &vp->idle ? NULL : (void *)t,
+		  t == &l->idle ? NULL : (void *)t,
 		  (long)marcel_deque_length(&vp->fifo),
 		  (long)marcel_deque_length(&vp->seeds),
 		  vp->next ? ", one handed over" : "",

@@ -92,7 +92,7 @@ bool marcel_foreign_is_forked(void)
  */
 static void forked(void)
 {
-	struct marcel_vp *vp = marcel_tls.vp;
+	struct marcel_lwp *l = marcel_tls.lwp;
 	struct marcel_thread *t;
 
 	marcel_thread_fork_end();
@@ -101,13 +101,14 @@ static void forked(void)
 	is_forked = true;
 	store_relaxed(&marcel_sched.running, 0);
 	os_cpu_unbind();
-	if (vp == NULL)
+	if (l == NULL)
 		return;
-	t = load_relaxed(&vp->current);
-	fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_MAIN);
+	t = load_relaxed(&l->self);
+	fetch_and_relaxed(&t->flags,
+			  (uint16_t) ~(MARCEL_F_MAIN | MARCEL_F_KEPT));
 	fetch_or_relaxed(&t->flags, MARCEL_F_FOREIGN);
 	store_relaxed(&t->state, MARCEL_T_RUNNING);
-	marcel_tls.vp = NULL;
+	marcel_tls.lwp = NULL;
 	marcel_tls.self = t;
 }
 

@@ -41,13 +41,13 @@ static bool is_refused_frame(const struct marcel_stack *s,
 /* The thread that ran off its stack, or NULL. */
 static struct marcel_thread *victim(const siginfo_t *info, const void *context)
 {
-	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_lwp *l = cpu_tls_word();
 	const char *sp = cpu_context_sp(context);
 	struct marcel_thread *t;
 
-	if (vp == NULL)
+	if (l == NULL)
 		return NULL;
-	t = load_relaxed(&vp->current);
+	t = load_relaxed(&l->self);
 	if (t->stack == NULL)
 		return NULL;
 	if (marcel_stack_is_guard(t->stack, info->si_addr) ||

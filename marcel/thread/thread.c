@@ -21,6 +21,7 @@
 
 #include <base/diag.h>
 #include <marcel/marcel.h>
+#include "../sched/enter.h"
 #include "../sched/hook.h"
 #include "../sched/runq.h"
 #include "../sched/switch.h"
@@ -77,7 +78,7 @@ static void count_created(struct marcel_vp *vp)
 BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 			      void *(*fn)(void *), void *arg)
 {
-	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_vp *vp = marcel_try_enter();
 	const struct marcel_attr *a = NULL;
 	struct marcel_thread *t;
 	int rc = 0;
@@ -116,7 +117,7 @@ out_leave:
 void marcel_thread_first(void *value)
 {
 	struct marcel_vp *vp = value;
-	struct marcel_thread *t = load_relaxed(&vp->current);
+	struct marcel_thread *t = marcel_vp_current(vp);
 	void *(*fn)(void *);
 
 	marcel_san_finish(NULL);
@@ -204,7 +205,8 @@ static struct marcel_thread *joiner_here(struct marcel_vp *vp,
 
 	if (w <= MARCEL_END_DETACHED ||
 	    marcel_thread_has(joiner, MARCEL_F_FOREIGN) ||
-	    !marcel_thread_may_run(joiner, vp->id))
+	    !marcel_thread_may_run(joiner, vp->id) ||
+	    marcel_vp_is_kept(vp, joiner))
 		return NULL;
 	store_relaxed(&joiner->state, MARCEL_T_RUNNING);
 	return joiner;
@@ -227,18 +229,18 @@ static BASE_COLD BASE_NORETURN void exit_foreign(void *value)
 
 BASE_PUBLIC void marcel_exit(void *value)
 {
-	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_vp *vp = marcel_enter();
 	struct marcel_thread *t, *next;
 
 	if (unlikely(vp == NULL))
 		exit_foreign(value);
-	t = load_relaxed(&vp->current);
+	t = marcel_vp_current(vp);
 	if (unlikely(marcel_thread_has(t, MARCEL_F_CLEANUP | MARCEL_F_MAIN))) {
 		if (marcel_thread_has(t, MARCEL_F_KEYS))
 			marcel_key_exit(t);
 		if (marcel_thread_has(t, MARCEL_F_MAIN))
 			exit_main();
-		vp = marcel_vp_self(); /* a destructor may have parked */
+		vp = marcel_enter(); /* a destructor may have parked */
 	}
 	marcel_hook_switch(vp);
 	marcel_san_enter();
@@ -315,7 +317,7 @@ static bool join_seed(struct marcel_vp *vp, struct marcel_thread *self,
 
 BASE_PUBLIC int marcel_join(marcel_t t, void **out)
 {
-	struct marcel_vp *vp = marcel_vp_self();
+	struct marcel_vp *vp = marcel_enter();
 	struct marcel_thread *self = marcel_thread_self();
 	struct join j = { self, t, 0 };
 	uintptr_t w;
@@ -345,7 +347,7 @@ ended:
 	marcel_san_enter();
 	if (out != NULL)
 		*out = t->arg;
-	marcel_thread_put(marcel_vp_self(), t);
+	marcel_thread_put(marcel_try_enter(), t);
 	marcel_san_leave();
 	return 0;
 }
@@ -359,7 +361,7 @@ BASE_PUBLIC int marcel_detach(marcel_t t)
 	if (w != MARCEL_END_DONE)
 		return EINVAL;
 	marcel_san_enter();
-	marcel_thread_put(marcel_vp_self(), t);
+	marcel_thread_put(marcel_try_enter(), t);
 	marcel_san_leave();
 	return 0;
 }

@@ -30,6 +30,7 @@
 #include <marcel/topo.h>
 #include "../arch/ctx.h"
 
+struct marcel_lwp;
 struct marcel_stack;
 struct marcel_vp;
 
@@ -49,6 +50,7 @@ enum marcel_thread_flags {
 	MARCEL_F_STACK = 8,   /* `stacksize` is not the default */
 	MARCEL_F_NAMED = 16,  /* `name` is not empty */
 	MARCEL_F_KEYS = 32,   /* key.c has values to destroy at the end */
+	MARCEL_F_KEPT = 64,   /* it can go on only on its `lwp` */
 };
 
 /* Flags that make the end of a thread take the long way. */
@@ -68,6 +70,7 @@ struct marcel_thread_rest {
 	ATOMIC(const char *) waits; /* a: for what, for dumps; or NULL */
 	void *fiber;                /* o: TSan's */
 	struct marcel_level *level; /* -: lowest that covers `set` */
+	struct marcel_lwp *lwp;     /* q: if KEPT */
 	marcel_vpset_t set;         /* -: if SUBSET */
 	size_t stacksize;           /* -: asked for, if STACK */
 	char *stack_low;    /* o: of a kernel thread's stack, for ASan */

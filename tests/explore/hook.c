@@ -26,7 +26,7 @@ static enum marcel_hook_answer look_for_work(void *arg, int vp)
 	if (load_seq(&work) == 0)
 		return MARCEL_HOOK_NOTHING;
 	store_relaxed(&work, 0);
-	marcel_runq_push(&threads[0]);
+	marcel_runq_push(marcel_vp_self(), &threads[0]);
 	return MARCEL_HOOK_WORKED;
 }
 

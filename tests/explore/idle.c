@@ -24,7 +24,7 @@ static void wakes(void *arg)
 	struct marcel_vp *vp = arg;
 	struct marcel_thread *t;
 
-	marcel_tls.vp = vp;
+	be(vp);
 	if (!marcel_idle_sleep(&vp->sleeper))
 		marcel_idle_search(&marcel_sched.idle);
 	t = search_on(vp);
@@ -35,26 +35,26 @@ static void wakes(void *arg)
 /* A busy VP that makes threads. */
 static void push_one(void *arg)
 {
-	marcel_tls.vp = &vps[0];
-	marcel_runq_push(&threads[0]);
+	be(&vps[0]);
+	marcel_runq_push(marcel_vp_self(), &threads[0]);
 }
 
 static void push_two(void *arg)
 {
 	push_one(arg);
-	marcel_runq_push(&threads[1]);
+	marcel_runq_push(marcel_vp_self(), &threads[1]);
 }
 
 static void push_foreign(void *arg)
 {
-	marcel_runq_push(&threads[1]);
+	marcel_runq_push(marcel_vp_self(), &threads[1]);
 }
 
 static void push_bound(void *arg)
 {
 	threads[0].home = 1;
-	marcel_tls.vp = &vps[0];
-	marcel_runq_push(&threads[0]);
+	be(&vps[0]);
+	marcel_runq_push(marcel_vp_self(), &threads[0]);
 }
 
 static void stop(void *arg)
@@ -124,7 +124,7 @@ static void run_and_end(void *arg)
 static void push_foreign_bound(void *arg)
 {
 	threads[1].home = 1;
-	marcel_runq_push(&threads[1]);
+	marcel_runq_push(NULL, &threads[1]);
 }
 
 EXPLORE(a_foreign_pusher_is_gone_before_the_vps_are)
@@ -144,7 +144,7 @@ EXPLORE(a_foreign_pusher_to_a_bound_vp_is_gone_before_it_is)
 /* VP 1 is the only searcher, VP 2 sleeps. */
 static void finds(void *arg)
 {
-	marcel_tls.vp = &vps[1];
+	be(&vps[1]);
 	found(&vps[1]);
 }
 

@@ -19,6 +19,7 @@ struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
 __thread struct marcel_tls marcel_tls;
 
 static struct marcel_vp vps[2];
+static struct marcel_lwp lwps[2];
 static struct marcel_thread threads[THREADS];
 static struct marcel_thread_rest rests[THREADS];
 static int saved[THREADS];
@@ -26,18 +27,24 @@ static struct marcel_vp *handed[THREADS];
 static int error_number, joined, freed;
 static void *result;
 
+/* The caller drives this VP. */
+static void be(struct marcel_vp *vp)
+{
+	marcel_tls.lwp = &lwps[vp->id];
+}
+
 /* --- what surrounds it --- */
 
 void *explore_tls_word(void)
 {
-	return marcel_tls.vp;
+	return marcel_tls.lwp;
 }
 
 static int number_of(const struct marcel_thread *t)
 {
-	return t == &vps[0].idle   ? IDLE0
-	       : t == &vps[1].idle ? IDLE1
-				   : (int)(t - threads);
+	return t == &lwps[0].idle   ? IDLE0
+	       : t == &lwps[1].idle ? IDLE1
+				    : (int)(t - threads);
 }
 
 static const struct marcel_thread *thread_of(const struct marcel_ctx *c)
@@ -58,14 +65,12 @@ void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
 	handed[next] = vp;
 	explore_unpark(next, true);
 	explore_park();
-	marcel_tls.vp = handed[me];
+	be(handed[me]);
 	return handed[me];
 }
 
-void marcel_runq_push(struct marcel_thread *t)
+void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	struct marcel_vp *vp = marcel_vp_self();
-
 	explore_check(vp->next == NULL);
 	vp->next = t;
 }
@@ -91,7 +96,7 @@ struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
 	struct marcel_thread *t = vp->next;
 
 	vp->next = NULL;
-	return t != NULL ? t : &vp->idle;
+	return t != NULL ? t : vp->idle;
 }
 
 enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
@@ -118,6 +123,7 @@ void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t)
 	}
 
 UNREACHED(struct marcel_thread *, marcel_foreign_self, void)
+UNREACHED(struct marcel_vp *, marcel_lwp_regain, struct marcel_lwp *l)
 UNREACHED(bool, marcel_foreign_is_forked, void)
 UNREACHED(void, marcel_key_exit, struct marcel_thread *t)
 UNREACHED(int, marcel_end, void)
@@ -130,13 +136,13 @@ static void idle(void *arg)
 	struct marcel_thread *t;
 
 	explore_park();
-	marcel_tls.vp = vp;
+	be(vp);
 	marcel_switch_after(vp);
 	for (;;) {
 		t = marcel_switch_next(vp);
-		if (t == &vp->idle)
+		if (t == vp->idle)
 			break;
-		marcel_switch(vp, &vp->idle, t);
+		marcel_switch(vp, vp->idle, t);
 	}
 }
 
@@ -146,7 +152,7 @@ static void exits(void *arg)
 {
 	while (is_seed && load_acquire(&queued) == 0) /* order(test) */
 		explore_relax();
-	marcel_tls.vp = &vps[1];
+	be(&vps[1]);
 	marcel_exit(&result);
 }
 
@@ -154,7 +160,7 @@ static void joins(void *arg)
 {
 	void *out = NULL;
 
-	marcel_tls.vp = &vps[0];
+	be(&vps[0]);
 	explore_check(marcel_join(&threads[TARGET], &out) == 0);
 	explore_check(out == &result);
 	joined++;
@@ -162,13 +168,13 @@ static void joins(void *arg)
 
 static void detaches(void *arg)
 {
-	marcel_tls.vp = &vps[0];
+	be(&vps[0]);
 	explore_check(marcel_detach(&threads[TARGET]) == 0);
 }
 
 static void waits_for_all(void *arg)
 {
-	marcel_tls.vp = &vps[0];
+	be(&vps[0]);
 	marcel_thread_wait_all();
 	joined++;
 }
@@ -190,12 +196,16 @@ static void set_up(void (*self)(void *))
 	for (int i = 0; i < 2; i++) {
 		vps[i].id = i;
 		vps[i].errno_addr = &error_number;
-		vps[i].idle.home = (int16_t)i;
+		vps[i].idle = &lwps[i].idle;
+		store_relaxed(&lwps[i].vp, &vps[i]);
+		store_relaxed(&vps[i].owner, (uintptr_t)&lwps[i]);
+		lwps[i].idle.home = (int16_t)i;
 		explore_name(&vps[i], sizeof(vps[i]), "vp %d", i);
+		explore_name(&lwps[i], sizeof(lwps[i]), "lwp %d", i);
 	}
 	store_relaxed(&vps[1].created, 1);
-	store_relaxed(&vps[0].current, &threads[SELF]);
-	store_relaxed(&vps[1].current, &threads[TARGET]);
+	store_relaxed(&lwps[0].self, &threads[SELF]);
+	store_relaxed(&lwps[1].self, &threads[TARGET]);
 	saved[IDLE0] = saved[IDLE1] = 1;
 	for (int i = 0; i < THREADS; i++) {
 		threads[i].home = -1;

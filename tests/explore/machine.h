@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../../marcel/sched/vp.c"
+#include "../../marcel/sched/lwp.c"
 #include "../../marcel/sched/runq.c"
 #include "../../marcel/sched/hook.c"
 #include "../../marcel/base/spin.c"
@@ -19,6 +20,7 @@ enum { VPS = 3, THREADS = 3, SLOTS = 4 };
 struct marcel_sched marcel_sched;
 
 static struct marcel_vp vps[VPS];
+static struct marcel_lwp lwps[VPS];
 static struct marcel_vp *victims[VPS][VPS];
 static struct marcel_levelq machine;
 static struct marcel_thread threads[THREADS];
@@ -33,7 +35,7 @@ static int narrays;
 
 void *explore_tls_word(void)
 {
-	return marcel_tls.vp;
+	return marcel_tls.lwp;
 }
 
 struct marcel_deque_array *marcel_deque_array_new(int64_t size)
@@ -55,32 +57,9 @@ int clock_gettime(clockid_t clock, struct timespec *out)
 	return 0;
 }
 
-void os_stack_bounds(char **low, size_t *bytes)
-{
-}
-
-int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg)
-{
-	return 0;
-}
-
-int pthread_join(pthread_t t, void **out)
-{
-	return 0;
-}
-
 int os_cpu_bind(int cpu)
 {
 	return 0;
-}
-
-void *marcel_overflow_lwp_init(void)
-{
-	return NULL;
-}
-
-void marcel_overflow_lwp_exit(void *stack)
-{
 }
 
 /* Who yields lets others go on. */
@@ -116,9 +95,32 @@ void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
 	return vp;
 }
 
+void os_stack_bounds(char **low, size_t *bytes)
+{
+}
+
 void marcel_thread_name(struct marcel_thread *t, const char *name)
 {
 }
+
+int *marcel_os_errno(void)
+{
+	static int number;
+
+	return &number;
+}
+
+#define UNREACHED(type, name, ...)                                             \
+	type name(__VA_ARGS__)                                                 \
+	{                                                                      \
+		explore_fail("%s is not part of this scenario", #name);        \
+	}
+
+UNREACHED(int, os_thread_create, pthread_t *out, void *(*fn)(void *), void *arg)
+UNREACHED(int, pthread_join, pthread_t t, void **out)
+UNREACHED(void, os_thread_lowest, void)
+UNREACHED(void *, marcel_overflow_lwp_init, void)
+UNREACHED(void, marcel_overflow_lwp_exit, void *stack)
 
 /* --- the machine --- */
 
@@ -129,12 +131,18 @@ static void set_up(int nvp)
 	marcel_sched.levelqs = &machine;
 	marcel_sched.topo.nlevels = 1;
 	marcel_levelq_init(&machine);
+	base_spin_init(&marcel_lwps.lock, BASE_RANK_POOL);
 	explore_name(&marcel_sched.idle, sizeof(marcel_sched.idle), "idle");
 	explore_name(&machine, sizeof(machine), "machine queue");
 	for (int i = 0; i < nvp; i++) {
 		struct marcel_vp *vp = &vps[i];
 
 		vp->id = i;
+		store_relaxed(&lwps[i].vp, vp);
+		store_relaxed(&lwps[i].self, &lwps[i].idle);
+		store_relaxed(&vp->owner, (uintptr_t)&lwps[i]);
+		lwps[i].errno_addr = marcel_os_errno();
+		marcel_vp_attach(vp, &lwps[i]);
 		vp->fair_countdown = MARCEL_PICKS_FAIR;
 		base_list_init(&vp->bound);
 		base_mpsc_init(&vp->remote);
@@ -157,17 +165,27 @@ static void set_up(int nvp)
 	}
 }
 
-/* A VP with nothing to do: it runs one thread, which then keeps it busy. */
-static void take_one(struct marcel_vp *vp)
+/* The caller drives this VP. */
+static void be(struct marcel_vp *vp)
 {
-	struct marcel_thread *t;
+	marcel_tls.lwp = &lwps[vp->id];
+}
 
-	marcel_tls.vp = vp;
-	t = marcel_runq_pick(vp);
+/* A VP with nothing to do: it runs one thread, which then keeps it busy. */
+static void take_one_of(struct marcel_vp *vp)
+{
+	struct marcel_thread *t = marcel_runq_pick(vp);
+
 	if (t == NULL)
 		t = search(vp);
 	if (t != NULL)
 		ran[t - threads]++;
+}
+
+static BASE_UNUSED void take_one(struct marcel_vp *vp)
+{
+	be(vp);
+	take_one_of(vp);
 }
 
 #endif

@@ -20,17 +20,24 @@ struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
 __thread struct marcel_tls marcel_tls;
 
 static struct marcel_vp vps[2];
+static struct marcel_lwp lwps[2];
 static struct marcel_thread threads[THREADS];
 static int saved[THREADS];
 static struct marcel_vp *handed[THREADS];
 static ATOMIC(struct marcel_thread *) published;
 static int data, error_number;
 
+/* The caller drives this VP. */
+static void be(struct marcel_vp *vp)
+{
+	marcel_tls.lwp = &lwps[vp->id];
+}
+
 /* --- what surrounds it --- */
 
 void *explore_tls_word(void)
 {
-	return marcel_tls.vp;
+	return marcel_tls.lwp;
 }
 
 struct marcel_thread *marcel_foreign_self(void)
@@ -44,9 +51,14 @@ enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 	return MARCEL_HOOK_NOTHING;
 }
 
+struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l)
+{
+	explore_fail("the VP goes away");
+}
+
 static int number_of(const struct marcel_thread *t)
 {
-	return t == &vps[0].idle ? IDLE : (int)(t - threads);
+	return t == &lwps[0].idle ? IDLE : (int)(t - threads);
 }
 
 static const struct marcel_thread *thread_of(const struct marcel_ctx *c)
@@ -73,14 +85,12 @@ void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
 	saved[me] = 1;
 	enter(thread_of(to), vp);
 	explore_park();
-	marcel_tls.vp = handed[me];
+	be(handed[me]);
 	return handed[me];
 }
 
-void marcel_runq_push(struct marcel_thread *t)
+void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	struct marcel_vp *vp = marcel_vp_self();
-
 	explore_check(vp->next == NULL);
 	vp->next = t;
 }
@@ -90,7 +100,7 @@ struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
 	struct marcel_thread *t = vp->next;
 
 	vp->next = NULL;
-	return t != NULL ? t : &vp->idle;
+	return t != NULL ? t : vp->idle;
 }
 
 /* VP 0 has nothing else: what is pushed there it runs. */
@@ -100,11 +110,11 @@ static void idle(void *arg)
 	struct marcel_thread *t;
 
 	explore_park();
-	marcel_tls.vp = handed[IDLE];
+	be(handed[IDLE]);
 	marcel_switch_after(vp);
 	t = marcel_switch_next(vp);
-	if (t != &vp->idle)
-		marcel_switch(vp, &vp->idle, t);
+	if (t != vp->idle)
+		marcel_switch(vp, vp->idle, t);
 }
 
 static void publish(void *arg)
@@ -114,7 +124,7 @@ static void publish(void *arg)
 
 static void park_published(void *arg)
 {
-	marcel_tls.vp = &vps[0];
+	be(&vps[0]);
 	marcel_park(publish, &threads[PARKER]);
 	explore_check(data == 1);
 	data = 2;
@@ -122,7 +132,7 @@ static void park_published(void *arg)
 
 static void park_known(void *arg)
 {
-	marcel_tls.vp = &vps[0];
+	be(&vps[0]);
 	marcel_park(NULL, NULL);
 	explore_check(data == 1);
 	data = 2;
@@ -150,7 +160,7 @@ static void wake_published(void *arg)
 {
 	struct marcel_thread *t;
 
-	marcel_tls.vp = &vps[1];
+	be(&vps[1]);
 	while ((t = load_acquire(&published)) == NULL)
 		cpu_relax();
 	wake(t);
@@ -158,7 +168,7 @@ static void wake_published(void *arg)
 
 static void wake_known(void *arg)
 {
-	marcel_tls.vp = &vps[1];
+	be(&vps[1]);
 	wake(&threads[PARKER]);
 }
 
@@ -172,10 +182,14 @@ static void set_up(void)
 	for (int i = 0; i < 2; i++) {
 		vps[i].id = i;
 		vps[i].errno_addr = &error_number;
+		vps[i].idle = &lwps[i].idle;
+		store_relaxed(&lwps[i].vp, &vps[i]);
+		store_relaxed(&vps[i].owner, (uintptr_t)&lwps[i]);
 		explore_name(&vps[i], sizeof(vps[i]), "vp %d", i);
+		explore_name(&lwps[i], sizeof(lwps[i]), "lwp %d", i);
 	}
-	store_relaxed(&vps[0].current, &threads[PARKER]);
-	store_relaxed(&vps[1].current, &threads[WAKER]);
+	store_relaxed(&lwps[0].self, &threads[PARKER]);
+	store_relaxed(&lwps[1].self, &threads[WAKER]);
 	saved[IDLE] = 1;
 	for (int i = 0; i < THREADS; i++)
 		store_relaxed(&threads[i].state, MARCEL_T_RUNNING);

@@ -25,7 +25,6 @@ struct marcel_thread {
 struct marcel_vp {
 	int id;
 	bool sole;
-	ATOMIC(struct marcel_thread *) current;
 };
 
 static struct marcel_thread world_threads[WORLD_THREADS];
@@ -47,6 +46,11 @@ static inline struct marcel_thread *marcel_thread_self(void)
 static inline struct marcel_vp *marcel_vp_self(void)
 {
 	return &world_vps[explore_self()];
+}
+
+static inline struct marcel_thread *marcel_vp_current(struct marcel_vp *vp)
+{
+	return &world_threads[vp->id];
 }
 
 static inline bool marcel_thread_has(struct marcel_thread *t, unsigned flags)

@@ -9,5 +9,5 @@
 
 BASE_NOINLINE void *cpu_tls_word(void)
 {
-	return marcel_tls.vp;
+	return marcel_tls.lwp;
 }

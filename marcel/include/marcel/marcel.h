@@ -14,6 +14,7 @@
 #include <marcel/sync.h>
 #include <marcel/wait.h>
 #include <marcel/topo.h>
+#include <marcel/blocking.h>
 #include <marcel/hook.h>
 
 #ifdef __cplusplus

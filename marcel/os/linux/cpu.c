@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 int os_cpu_set(int cpu)
 {
@@ -24,4 +25,12 @@ int os_cpu_set(int cpu)
 int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg)
 {
 	return pthread_create(out, NULL, fn, arg);
+}
+
+void os_thread_lowest(void)
+{
+	struct sched_param none = { 0 };
+
+	if (sched_setscheduler(0, SCHED_IDLE, &none) < 0)
+		setpriority(PRIO_PROCESS, 0, 19);
 }

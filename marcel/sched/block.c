@@ -1,0 +1,99 @@
+/*
+ * Announced blocking sections: <marcel/blocking.h>.
+ *
+ * In a section the VP counts as asleep: order(idle) sees to it that work which
+ * comes meanwhile wakes it, and to wake it means to tell its spare, who takes
+ * the VP if the section has not ended.
+ *
+ *	begin				waker
+ *	asleep = 1; look at the queues	push; asleep: 1 -> 0
+ *	owner = L | SECTION		owner has SECTION: tell the spare
+ *	asleep != 1, or work was found?
+ *	tell the spare
+ *
+ * Both store, then look at what the other stores: order(section). Whoever has
+ * the VP afterwards, the one that ends the section or the spare, by one
+ * compare-and-swap of the owner, puts the sleeper in order.
+ *
+ * Main's LWP must not sleep for another thread, and a spare has the lowest
+ * priority, which is not to delay a thread that comes back; so a thread on one
+ * of these first moves to an LWP of the pool.
+ */
+#include <marcel/blocking.h>
+
+#include "enter.h"
+#include "hook.h"
+#include "runq.h"
+#include "switch.h"
+
+/* On an LWP where the thread may sleep; NULL: there is none. */
+static struct marcel_vp *settle_down(struct marcel_vp *vp)
+{
+	struct marcel_thread *t = marcel_vp_current(vp);
+	struct marcel_lwp *to;
+
+	if (!vp->is_low && (marcel_vp_lwp(vp) != &marcel_lwps.first ||
+			    marcel_thread_has(t, MARCEL_F_MAIN)))
+		return vp;
+	to = marcel_lwp_get(false);
+	if (to == NULL)
+		return NULL;
+	vp->give = to;
+	vp->handed = t;
+	return marcel_switch(vp, t, vp->idle);
+}
+
+static struct marcel_lwp *spare_of(struct marcel_vp *vp)
+{
+	struct marcel_lwp *l = load_relaxed(&vp->stand_in);
+
+	if (likely(l != NULL))
+		return l;
+	l = marcel_lwp_get(true);
+	if (l != NULL) {
+		store_relaxed(&l->vp, vp);
+		store_relaxed(&vp->stand_in, l); /* seen by order(section) */
+	}
+	return l;
+}
+
+static void begin(struct marcel_vp *vp)
+{
+	struct marcel_lwp *l, *spare;
+	bool busy;
+
+	vp = settle_down(vp);
+	if (vp == NULL || (spare = spare_of(vp)) == NULL)
+		return;
+	l = marcel_vp_lwp(vp);
+	marcel_idle_absent(&marcel_sched.idle, &vp->sleeper);
+	busy = marcel_runq_look(vp) ||
+	       marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING;
+	/* order(section): the VP, for who takes it */
+	store_seq(&vp->owner, (uintptr_t)l | MARCEL_SECTION);
+	/* order(section): a waker may have looked at the owner before */
+	if (busy || load_seq(&vp->sleeper.asleep) != MARCEL_ASLEEP)
+		marcel_lwp_tell(spare);
+}
+
+BASE_PUBLIC void marcel_blocking_begin(void)
+{
+	struct marcel_vp *vp = marcel_enter();
+	int saved;
+
+	if (vp == NULL)
+		return;
+	marcel_san_enter();
+	saved = *vp->errno_addr;
+	begin(vp);
+	*marcel_os_errno() = saved;
+	marcel_san_leave();
+}
+
+BASE_PUBLIC void marcel_blocking_end(void)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+
+	if (l != NULL)
+		marcel_lwp_end_section(l);
+}

@@ -1,0 +1,271 @@
+/*
+ * Kernel threads: made, waiting for a VP, giving it away, ended.
+ *
+ * To give a VP, its driver makes itself free (as the VP's spare, or in the
+ * pool), writes the VP into the other LWP, then the other into `owner`, then
+ * tells it, order(give). From the first of these on somebody may give the
+ * driver another VP; it finds that when it comes to wait.
+ */
+#include "lwp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <base/clock.h>
+#include "../os/os.h"
+#include "../thread/overflow.h"
+#include "runq.h"
+#include "switch.h"
+#include "vp.h"
+
+__thread struct marcel_tls marcel_tls;
+
+struct marcel_lwps marcel_lwps = { .lock = BASE_SPIN_INIT(BASE_RANK_POOL) };
+
+static BASE_NOINLINE void attach(struct marcel_lwp *l)
+{
+	marcel_tls.lwp = l;
+	if (l == NULL)
+		return;
+	l->errno_addr = marcel_os_errno();
+	marcel_san_shared(l->errno_addr, sizeof(int));
+}
+
+static void init_lwp(struct marcel_lwp *l, struct marcel_vp *vp)
+{
+	memset(l, 0, sizeof(*l));
+	store_relaxed(&l->vp, vp);
+	l->cpu = -1;
+	l->idle.home = (int16_t)-1;
+	l->idle.rest = &l->idle_rest;
+	store_relaxed(&l->self, &l->idle);
+	store_relaxed(&l->idle.state, MARCEL_T_RUNNING);
+	marcel_thread_name(&l->idle, "idle");
+}
+
+BASE_PUBLIC BASE_NOINLINE int *marcel_errno_location(void)
+{
+	return marcel_os_errno();
+}
+
+/* --- wait and tell --- */
+
+void marcel_lwp_tell(struct marcel_lwp *l)
+{
+	store_release(&l->told, 1); /* order(give): its VP */
+	os_futex_wake(&l->told, 1);
+}
+
+/* Whether l drives its VP now, because it was given or may be taken. */
+static bool takes(struct marcel_lwp *l)
+{
+	struct marcel_vp *vp = load_relaxed(&l->vp);
+	uintptr_t o = load_acquire(&vp->owner); /* order(section) */
+
+	if (o == (uintptr_t)l) {
+		marcel_vp_attach(vp, l);
+		return true;
+	}
+	/* order(section): the VP, as its driver left it */
+	if (!(o & MARCEL_SECTION) || load_relaxed(&vp->stand_in) != l ||
+	    !cas_acquire(&vp->owner, &o, (uintptr_t)l))
+		return false;
+	store_relaxed(&vp->stand_in, NULL);
+	vp->taken_ns = base_now_ns();
+	marcel_vp_attach(vp, l);
+	marcel_vp_settle(vp);
+	return true;
+}
+
+struct marcel_vp *marcel_lwp_wait(struct marcel_lwp *l)
+{
+	do {
+		/* order(give): l->vp */
+		while (xchg_acquire(&l->told, 0) == 0)
+			os_futex_wait(&l->told, 0);
+		if (l->stop)
+			return NULL;
+	} while (!takes(l));
+	return load_relaxed(&l->vp);
+}
+
+/* --- the pool --- */
+
+static void put(struct marcel_lwp *l)
+{
+	struct marcel_lwp **list =
+		l->is_low ? &marcel_lwps.low : &marcel_lwps.normal;
+
+	base_spin_lock(&marcel_lwps.lock);
+	l->next = *list;
+	*list = l;
+	base_spin_unlock(&marcel_lwps.lock);
+}
+
+static void *lwp_main(void *arg)
+{
+	struct marcel_lwp *l = arg;
+	void *altstack = marcel_overflow_lwp_init();
+
+	if (l->is_low)
+		os_thread_lowest();
+	os_stack_bounds(&l->idle_rest.stack_low, &l->idle_rest.stack_bytes);
+	marcel_san_adopt(&l->idle);
+	attach(l);
+	marcel_san_enter();
+	if (marcel_lwp_wait(l) != NULL)
+		marcel_vp_idle(l);
+	marcel_san_leave();
+	attach(NULL);
+	marcel_overflow_lwp_exit(altstack);
+	return NULL;
+}
+
+static BASE_COLD struct marcel_lwp *make(bool low)
+{
+	struct marcel_lwp *l = aligned_alloc(BASE_CACHE_LINE, sizeof(*l));
+
+	if (l == NULL)
+		return NULL;
+	init_lwp(l, NULL);
+	l->is_low = low;
+	if (os_thread_create(&l->kernel_thread, lwp_main, l) != 0) {
+		free(l);
+		return NULL;
+	}
+	base_spin_lock(&marcel_lwps.lock);
+	l->all = marcel_lwps.all;
+	marcel_lwps.all = l;
+	base_spin_unlock(&marcel_lwps.lock);
+	return l;
+}
+
+struct marcel_lwp *marcel_lwp_get(bool low)
+{
+	struct marcel_lwp **list = low ? &marcel_lwps.low : &marcel_lwps.normal;
+	struct marcel_lwp *l;
+	bool may_make;
+
+	base_spin_lock(&marcel_lwps.lock);
+	l = *list;
+	may_make = l == NULL && marcel_lwps.left > 0;
+	if (l != NULL)
+		*list = l->next;
+	else if (may_make)
+		marcel_lwps.left--;
+	base_spin_unlock(&marcel_lwps.lock);
+	if (!may_make)
+		return l;
+	l = make(low);
+	if (l == NULL) {
+		base_spin_lock(&marcel_lwps.lock);
+		marcel_lwps.left++;
+		base_spin_unlock(&marcel_lwps.lock);
+	}
+	return l;
+}
+
+/* --- give and regain --- */
+
+/* The driver of vp is free from now on: anyone may give it a VP. */
+static void retire(struct marcel_vp *vp, struct marcel_lwp *l)
+{
+	if (l == &marcel_lwps.first)
+		return; /* only who drives VP 0 gives it that one */
+	if (l->is_low && load_relaxed(&vp->stand_in) == NULL)
+		store_relaxed(&vp->stand_in, l);
+	else
+		put(l);
+}
+
+struct marcel_vp *marcel_lwp_give(struct marcel_vp *vp)
+{
+	struct marcel_lwp *l = marcel_vp_lwp(vp), *to = vp->give;
+
+	vp->give = NULL;
+	retire(vp, l);
+	store_relaxed(&to->vp, vp);
+	store_release(&vp->owner, (uintptr_t)to); /* order(section) */
+	marcel_lwp_tell(to);
+	return marcel_lwp_wait(l);
+}
+
+bool marcel_lwp_end_section(struct marcel_lwp *l)
+{
+	struct marcel_vp *vp = load_relaxed(&l->vp);
+	uintptr_t mine = (uintptr_t)l | MARCEL_SECTION;
+	int saved;
+
+	/* order(section): nobody has taken it, so it is as we left it */
+	if (load_relaxed(&vp->owner) != mine ||
+	    !cas_relaxed(&vp->owner, &mine, (uintptr_t)l))
+		return false;
+	marcel_san_enter();
+	saved = *l->errno_addr;
+	marcel_vp_settle(vp);
+	*l->errno_addr = saved;
+	marcel_san_leave();
+	return true;
+}
+
+BASE_NOINLINE struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l)
+{
+	struct marcel_thread *t = load_relaxed(&l->self);
+	struct marcel_vp *vp;
+	int saved;
+
+	if (marcel_lwp_end_section(l))
+		return load_relaxed(&l->vp);
+	marcel_san_enter();
+	saved = *l->errno_addr;
+	t->rest->lwp = l;
+	fetch_or_relaxed(&t->flags, MARCEL_F_KEPT);
+	marcel_runq_push(NULL, t);
+	vp = marcel_lwp_wait(l);
+	if (!marcel_thread_has(t, MARCEL_F_MAIN))
+		fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_KEPT);
+	*l->errno_addr = saved;
+	marcel_san_leave();
+	return vp;
+}
+
+/* --- init, exit --- */
+
+void marcel_lwp_init(unsigned max, struct marcel_vp *vp,
+		     struct marcel_thread *main)
+{
+	struct marcel_lwp *l = &marcel_lwps.first;
+
+	init_lwp(l, vp);
+	store_relaxed(&l->self, main);
+	main->rest->lwp = l;
+	fetch_or_relaxed(&main->flags, MARCEL_F_KEPT);
+	attach(l);
+	store_relaxed(&vp->owner, (uintptr_t)l);
+	marcel_vp_attach(vp, l);
+	marcel_lwps.left = max;
+	marcel_lwps.normal = marcel_lwps.low = marcel_lwps.all = NULL;
+}
+
+void marcel_lwp_stop(void)
+{
+	struct marcel_lwp *l, *next;
+
+	for (l = marcel_lwps.all; l != NULL; l = next) {
+		next = l->all;
+		l->stop = true;
+		marcel_lwp_tell(l);
+		pthread_join(l->kernel_thread, NULL);
+		free(l);
+	}
+	marcel_lwps.all = NULL;
+}
+
+void marcel_lwp_exit(void)
+{
+	struct marcel_thread *main = load_relaxed(&marcel_lwps.first.self);
+
+	fetch_and_relaxed(&main->flags, (uint16_t)~MARCEL_F_KEPT);
+	attach(NULL);
+}

@@ -1,0 +1,94 @@
+/*
+ * A kernel thread of ours (LWP), and how a VP goes from one to another.
+ *
+ *	owner, a word of the VP		who drives it
+ *	L		LWP L does; only code on L touches the VP's own fields
+ *	L | SECTION	L is in an announced blocking section; any LWP may
+ *			take the VP by compare-and-swap
+ *
+ * A thread whose VP was taken runs on, on its LWP, until it enters the runtime
+ * (enter.h). Then it is *kept* by that LWP: it is ready like any other, and to
+ * pick it means to give the VP to its LWP, on which it goes on. The thread that
+ * called marcel_init() is kept by LWP 0 for ever.
+ *
+ * An LWP that drives nothing waits on `told`: for a VP that is given to it, or,
+ * if it is the spare of a VP, for a hint that the VP can be taken.
+ */
+#ifndef MARCEL_SCHED_LWP_H
+#define MARCEL_SCHED_LWP_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <base/atomic.h>
+#include <base/compiler.h>
+#include <base/spin.h>
+#include "../thread/thread.h"
+
+struct marcel_vp;
+
+#define MARCEL_SECTION ((uintptr_t)1)
+
+struct marcel_lwp {
+	/* -: const    o: code that runs on it    a: atomic, pair named
+	 * g: itself, or who has taken it out of the pool and not told it yet
+	 * l: lock of the pool */
+	ATOMIC(uint32_t) told;               /* a: a futex; order(give) */
+	ATOMIC(struct marcel_thread *) self; /* a: relaxed; who runs on it */
+	ATOMIC(struct marcel_vp *) vp;       /* g: drives it, or did last */
+	int *errno_addr;                     /* -: */
+	int cpu;                             /* o: bound to, or -1 */
+	bool is_low;                         /* -: of lowest priority */
+	bool stop;                           /* g: end when told */
+	pthread_t kernel_thread;             /* -: not of LWP 0 */
+	struct marcel_lwp *next;             /* l: in the pool */
+	struct marcel_lwp *all;              /* l: every one but LWP 0 */
+	struct marcel_thread idle;           /* o: its loop */
+	struct marcel_thread_rest idle_rest; /* o: */
+} BASE_ALIGNED(BASE_CACHE_LINE);
+
+/* What is not per LWP: free ones, and how many there are. */
+struct marcel_lwps {
+	struct base_spin lock;
+	struct marcel_lwp *normal, *low; /* l: that drive nothing */
+	struct marcel_lwp *all;          /* l: every one but LWP 0 */
+	unsigned left;                   /* l: that may still be made */
+	struct marcel_lwp first;         /* LWP 0 */
+};
+
+extern struct marcel_lwps marcel_lwps;
+
+/*
+ * The calling kernel thread is, or ceases to be, LWP 0, on which main runs.
+ * init() says how many others there may be.
+ */
+void marcel_lwp_init(unsigned max, struct marcel_vp *vp,
+		     struct marcel_thread *main);
+void marcel_lwp_exit(void);
+
+/* An LWP that drives nothing, made if there is none; NULL: it cannot be had. */
+struct marcel_lwp *marcel_lwp_get(bool low);
+
+/* Nobody but main is left, and no VP but the first runs: end the others. */
+void marcel_lwp_stop(void);
+
+/* Tell an LWP to look at its VP: it was given that, or may take it. */
+void marcel_lwp_tell(struct marcel_lwp *l);
+
+/*
+ * On the idle thread of the LWP that drives vp: give it to vp->give, and wait
+ * for another. The VP that the caller drives then; NULL: it should end.
+ */
+struct marcel_vp *marcel_lwp_give(struct marcel_vp *vp);
+
+/* Until the calling LWP, which drives nothing, drives a VP; NULL: end. */
+struct marcel_vp *marcel_lwp_wait(struct marcel_lwp *l);
+
+/* The calling thread's section ends; false: there is none, or the VP went. */
+bool marcel_lwp_end_section(struct marcel_lwp *l);
+
+/* The slow half of marcel_enter(): the calling thread has lost its VP. */
+struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l);
+
+#endif

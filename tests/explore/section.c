@@ -1,0 +1,131 @@
+/*
+ * marcel/sched/block.c and lwp.c: a VP whose driver is in a blocking section is
+ * driven by one LWP at a time, and work that comes meanwhile is run once, by
+ * whoever has the VP; a thread that lost its VP gets one again. One VP, LWP 0
+ * in a section, LWP 1 its spare, and somebody who pushes.
+ *
+ * What a VP's driver alone may touch is plain, so that two drivers are a race.
+ *
+ * covers: section, give
+ */
+#include "machine.h"
+
+#include "../../marcel/sched/block.c"
+
+static int back;
+
+/* The VP that LWP 1 took has a thread, sooner or later. */
+static void spare(void *arg)
+{
+	struct marcel_vp *vp;
+
+	marcel_tls.lwp = &lwps[1];
+	vp = marcel_lwp_wait(&lwps[1]);
+	take_one_of(vp);
+}
+
+static void comes_back(void *arg)
+{
+	struct marcel_lwp *l = &lwps[0];
+
+	be(&vps[0]);
+	begin(&vps[0]);
+	if (marcel_lwp_end_section(l))
+		take_one_of(&vps[0]);
+}
+
+static void push_here(void *arg)
+{
+	threads[0].home = 0;
+	marcel_runq_push(NULL, &threads[0]);
+}
+
+static void push_anywhere(void *arg)
+{
+	marcel_runq_push(NULL, &threads[0]);
+}
+
+static void one_ran(void)
+{
+	explore_check(ran[0] == 1);
+}
+
+static void set_up_section(void)
+{
+	set_up(1);
+	init_lwp(&lwps[1], &vps[0]);
+	lwps[1].errno_addr = marcel_os_errno();
+	lwps[1].is_low = true;
+	store_relaxed(&vps[0].stand_in, &lwps[1]);
+	explore_name(lwps, sizeof(lwps), "lwps");
+	explore_name(&vps[0].owner, sizeof(vps[0].owner), "owner");
+}
+
+EXPLORE(work_that_comes_in_a_section_is_run_once)
+{
+	set_up_section();
+	explore_spawn("caller", comes_back, NULL);
+	explore_may_sleep(explore_spawn("spare", spare, NULL));
+	explore_spawn("pusher", push_here, NULL);
+	explore_finish(one_ran);
+}
+
+EXPLORE(work_for_any_vp_is_run_once)
+{
+	set_up_section();
+	explore_spawn("caller", comes_back, NULL);
+	explore_may_sleep(explore_spawn("spare", spare, NULL));
+	explore_spawn("pusher", push_anywhere, NULL);
+	explore_finish(one_ran);
+}
+
+/* --- regain --- */
+
+/* As marcel_vp_idle() does with a thread that an LWP keeps. */
+static void spare_gives(void *arg)
+{
+	struct marcel_lwp *l = &lwps[1];
+	struct marcel_vp *vp;
+	struct marcel_thread *t;
+
+	marcel_tls.lwp = l;
+	while ((vp = marcel_lwp_wait(l)) != NULL) {
+		t = next_thread(vp);
+		if (marcel_vp_enters(vp, t)) {
+			ran[t - threads]++;
+			t = next_thread(vp);
+			explore_check(!marcel_vp_enters(vp, t));
+		}
+		marcel_lwp_give(vp);
+	}
+}
+
+static void regains(void *arg)
+{
+	struct marcel_lwp *l = &lwps[0];
+
+	be(&vps[0]);
+	store_relaxed(&l->self, &threads[1]);
+	store_relaxed(&threads[1].state, MARCEL_T_RUNNING);
+	begin(&vps[0]);
+	explore_check(marcel_enter() == &vps[0]);
+	explore_check(marcel_vp_lwp(&vps[0]) == l);
+	back++;
+	if (ran[0] == 0) /* the spare came too late */
+		ran[marcel_runq_pick(&vps[0]) - threads]++;
+}
+
+static void both_went_on(void)
+{
+	explore_check(ran[0] == 1 && back == 1);
+}
+
+EXPLORE(who_lost_its_vp_gets_one_again)
+{
+	set_up_section();
+	threads[0].home = 0;
+	base_list_push_back(&vps[0].bound, &threads[0].link);
+	explore_spawn("caller", regains, NULL);
+	explore_may_sleep(explore_spawn("spare", spare_gives, NULL));
+	explore_finish(both_went_on);
+}
