@@ -185,32 +185,6 @@ static inline void *marcel_deque_take_oldest_sole(struct marcel_deque *d)
 	return load_relaxed(&a->slot[t & (a->size - 1)]);
 }
 
-/* Owner. Take x if it is the oldest. */
-static inline bool marcel_deque_claim_oldest(struct marcel_deque *d, void *x)
-{
-	int64_t b = load_relaxed(&d->bottom);
-	int64_t t = load_relaxed(&d->top);
-	struct marcel_deque_array *a = load_relaxed(&d->array);
-
-	if (t >= b || load_relaxed(&a->slot[t & (a->size - 1)]) != x)
-		return false;
-	/* order(steal): the bottom as we have lowered it before */
-	return cas_release(&d->top, &t, t + 1);
-}
-
-static inline bool marcel_deque_claim_oldest_sole(struct marcel_deque *d,
-						  void *x)
-{
-	int64_t t = load_relaxed(&d->top);
-	struct marcel_deque_array *a = load_relaxed(&d->array);
-
-	if (t >= load_relaxed(&d->bottom) ||
-	    load_relaxed(&a->slot[t & (a->size - 1)]) != x)
-		return false;
-	store_relaxed(&d->top, t + 1);
-	return true;
-}
-
 /* Owner. The newest without taking it, or NULL. */
 static inline void *marcel_deque_newest(struct marcel_deque *d)
 {

@@ -265,10 +265,8 @@ struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp)
 
 	if (unlikely(--vp->fair_countdown <= 0)) {
 		t = pick_fair(vp);
-		if (t != NULL) {
-			vp->handovers = 0;
+		if (t != NULL)
 			return t;
-		}
 	}
 	if (vp->next != NULL) {
 		if (likely(vp->handovers++ < MARCEL_HANDOVERS_MAX))
@@ -291,42 +289,11 @@ struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp)
 	return t;
 }
 
-/* Whether anything is ready here that is no seed. */
-static bool has_older(struct marcel_vp *vp)
-{
-	if (vp->next != NULL || !base_list_is_empty(&vp->bound) ||
-	    !base_mpsc_is_empty(&vp->remote) ||
-	    marcel_deque_length(&vp->fifo) > 0)
-		return true;
-	for (unsigned i = 0; i < vp->nabove; i++)
-		if (load_relaxed(&vp->above[i]->length) > 0)
-			return true;
-	return false;
-}
-
-/*
- * Hand-overs go on beyond their limit while only seeds wait. Those get their
- * turn by the countdown, as if we had gone through the queues.
- */
-static bool may_claim(struct marcel_vp *vp)
-{
-	if (likely(vp->handovers < MARCEL_HANDOVERS_MAX))
-		return true;
-	if (vp->fair_countdown <= 1 || has_older(vp))
-		return false;
-	vp->fair_countdown--;
-	vp->handovers = 0;
-	return true;
-}
-
 bool marcel_runq_claim(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	if (!may_claim(vp))
+	if (marcel_deque_newest(&vp->seeds) != t)
 		return false;
-	if (marcel_deque_newest(&vp->seeds) == t)
-		return take_seed(vp) == t;
-	return vp->sole ? marcel_deque_claim_oldest_sole(&vp->seeds, t)
-			: marcel_deque_claim_oldest(&vp->seeds, t);
+	return take_seed(vp) == t;
 }
 
 struct marcel_thread *marcel_runq_steal(struct marcel_vp *vp)
@@ -372,5 +339,13 @@ bool marcel_runq_look(struct marcel_vp *vp)
 
 bool marcel_runq_has(struct marcel_vp *vp)
 {
-	return marcel_deque_length(&vp->seeds) > 0 || has_older(vp);
+	if (vp->next != NULL || !base_list_is_empty(&vp->bound) ||
+	    !base_mpsc_is_empty(&vp->remote) ||
+	    marcel_deque_length(&vp->fifo) > 0 ||
+	    marcel_deque_length(&vp->seeds) > 0)
+		return true;
+	for (unsigned i = 0; i < vp->nabove; i++)
+		if (load_relaxed(&vp->above[i]->length) > 0)
+			return true;
+	return false;
 }

@@ -45,10 +45,7 @@ marcel_runq_rotate_sole(struct marcel_vp *vp, struct marcel_thread *t)
 /* The owner: next thread of its own queues and those above; NULL: none. */
 struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp);
 
-/*
- * The owner: take t out, for a hand-over, if it is the newest or the oldest of
- * its seeds and it is not the turn of others.
- */
+/* The owner: take t out if it is its newest seed. */
 bool marcel_runq_claim(struct marcel_vp *vp, struct marcel_thread *t);
 
 /* The owner: a thread from another VP, nearest first; NULL: none. */

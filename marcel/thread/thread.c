@@ -206,8 +206,10 @@ static struct marcel_thread *joiner_here(struct marcel_vp *vp,
 	if (w <= MARCEL_END_DETACHED ||
 	    marcel_thread_has(joiner, MARCEL_F_FOREIGN) ||
 	    !marcel_thread_may_run(joiner, vp->id) ||
-	    marcel_vp_is_kept(vp, joiner))
+	    marcel_vp_is_kept(vp, joiner) ||
+	    vp->handovers >= MARCEL_HANDOVERS_MAX)
 		return NULL;
+	vp->handovers++;
 	store_relaxed(&joiner->state, MARCEL_T_RUNNING);
 	return joiner;
 }
@@ -294,22 +296,21 @@ static bool set_joiner(struct marcel_vp *vp, struct marcel_thread *t,
 }
 
 /*
- * t is our newest seed, or our oldest: run it in our place. Nobody else can
- * reach it, so it may know its joiner before that one's context is saved: it
- * runs later. If there is no stack for it, it is in a queue again, where others
- * reach it. Whoever makes many and joins them in that order takes each as it
- * is due, instead of waiting while all others run.
+ * t is our newest seed: run it in our place. Nobody else can reach it, so it
+ * may know its joiner before that one's context is saved: it runs later. If
+ * there is no stack for it, it is in a queue again, where others reach it.
  */
 static bool join_seed(struct marcel_vp *vp, struct marcel_thread *self,
 		      struct marcel_thread *t)
 {
-	if (!marcel_runq_claim(vp, t) || unlikely(!marcel_switch_equip(vp, t)))
+	if (vp->handovers >= MARCEL_HANDOVERS_MAX ||
+	    !marcel_runq_claim(vp, t) || unlikely(!marcel_switch_equip(vp, t)))
 		return false;
 	if (unlikely(!set_joiner(vp, t, self))) {
 		marcel_runq_push_behind(vp, t);
 		return false;
 	}
-	vp->handovers += 2; /* and back */
+	vp->handovers++;
 	store_relaxed(&self->state, MARCEL_T_PARKED);
 	marcel_switch(vp, self, t);
 	return true;

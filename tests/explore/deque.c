@@ -101,22 +101,6 @@ static void push_two_take_oldest(void *arg)
 	took(marcel_deque_take_oldest(&deque));
 }
 
-static void push_two_claim_each(void *arg)
-{
-	push_two(arg);
-	for (int i = 0; i < 2; i++)
-		if (marcel_deque_claim_oldest(&deque, &entries[i]))
-			took(&entries[i]);
-}
-
-static void push_two_take_newest_claim_oldest(void *arg)
-{
-	push_two(arg);
-	took(marcel_deque_take_newest(&deque));
-	if (marcel_deque_claim_oldest(&deque, &entries[0]))
-		took(&entries[0]);
-}
-
 static void push_two_take_both_ends(void *arg)
 {
 	push_two(arg);
@@ -188,23 +172,6 @@ EXPLORE(the_oldest_and_two_thieves)
 	explore_spawn("owner", push_two_take_oldest, NULL);
 	explore_spawn("thief", steal, NULL);
 	explore_spawn("other thief", steal, NULL);
-	explore_finish(all_once);
-}
-
-EXPLORE(the_oldest_by_name_and_two_thieves)
-{
-	set_up(SLOTS);
-	explore_spawn("owner", push_two_claim_each, NULL);
-	explore_spawn("thief", steal, NULL);
-	explore_spawn("other thief", steal, NULL);
-	explore_finish(all_once);
-}
-
-EXPLORE(the_newest_then_the_oldest_by_name_and_a_thief)
-{
-	set_up(SLOTS);
-	explore_spawn("owner", push_two_take_newest_claim_oldest, NULL);
-	explore_spawn("thief", steal, NULL);
 	explore_finish(all_once);
 }
 

@@ -46,33 +46,6 @@ TEST_VPS(a_thread_can_be_joined_at_once)
 	}
 }
 
-static long turn;
-
-static void *take_turn(void *arg)
-{
-	return (void *)turn++;
-}
-
-/* Each takes its joiner's place; the others wait until they are joined. */
-static void join_in_order(void)
-{
-	marcel_t t[500];
-	void *value;
-
-	turn = 0;
-	for (int i = 0; i < 500; i++)
-		CHECK_INT(marcel_create(&t[i], NULL, take_turn, NULL), 0);
-	for (long i = 0; i < 500; i++) {
-		CHECK_INT(marcel_join(t[i], &value), 0);
-		CHECK_INT((long)value, i);
-	}
-}
-
-TEST(threads_joined_in_the_order_of_creation_run_in_it)
-{
-	with_vps(1, join_in_order);
-}
-
 static void *tree(void *arg)
 {
 	long depth = (long)arg, sum = 1;
