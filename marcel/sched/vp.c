@@ -60,16 +60,16 @@ static void found(struct marcel_vp *vp)
 		marcel_runq_wake_one(vp);
 }
 
-/*
- * Nothing was found for long enough. Publish that, look at everything once
- * more, and sleep. True: we still are, or again, a searcher.
- */
 void marcel_vp_settle(struct marcel_vp *vp)
 {
 	if (marcel_idle_undoze(&marcel_sched.idle, &vp->sleeper))
 		found(vp);
 }
 
+/*
+ * Nothing was found for long enough. Publish that, look at everything once
+ * more, and sleep. True: we still are, or again, a searcher.
+ */
 static bool doze(struct marcel_vp *vp)
 {
 	marcel_idle_doze(&marcel_sched.idle, &vp->sleeper);

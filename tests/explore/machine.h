@@ -24,6 +24,7 @@ static struct marcel_lwp lwps[VPS];
 static struct marcel_vp *victims[VPS][VPS];
 static struct marcel_levelq machine;
 static struct marcel_thread threads[THREADS];
+static struct marcel_thread_rest rests[THREADS];
 static int ran[THREADS];
 
 /* Room for arrays with their slots. */
@@ -161,6 +162,7 @@ static void set_up(int nvp)
 	for (int i = 0; i < THREADS; i++) {
 		store_relaxed(&threads[i].state, MARCEL_T_NEW);
 		threads[i].home = -1;
+		threads[i].rest = &rests[i];
 		explore_name(&threads[i], sizeof(threads[i]), "thread %d", i);
 	}
 }
