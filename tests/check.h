@@ -14,6 +14,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct check_test {
 	const char *name;
 	void (*fn)(void);
@@ -29,6 +33,10 @@ void check_skip(const char *reason) __attribute__((noreturn));
 uint64_t check_random(void);
 /* Set up and tear down around every test; optional, before main() runs. */
 void check_fixture(void (*setup)(void), void (*teardown)(void));
+
+#ifdef __cplusplus
+}
+#endif
 
 /* clang-format off */
 #define TEST(name)                                                             \

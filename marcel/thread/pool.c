@@ -3,10 +3,10 @@
  *
  *	slab:  | head | descriptors, a line each ... | their rests ... |
  *
- * A free descriptor has no name and no keys, so that making a thread touches
- * one line, and those lines lie side by side. Free descriptors move between
- * VPs in chains, so that nobody touches them on the way: a VP has one that it
- * takes from and adds to, and at most one full one beside it.
+ * A free descriptor has nothing set in its rest, so that making a thread
+ *touches one line, and those lines lie side by side. Free descriptors move
+ *between VPs in chains, so that nobody touches them on the way: a VP has one
+ *that it takes from and adds to, and at most one full one beside it.
  */
 #include "thread.h"
 
@@ -177,11 +177,17 @@ static void spill(struct marcel_vp *vp)
 	vp->nfree = 0;
 }
 
+static BASE_COLD void clear_rest(struct marcel_thread_rest *rest)
+{
+	store_relaxed(&rest->name[0], 0);
+	rest->cleanup = NULL;
+}
+
 void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	store_relaxed(&t->state, MARCEL_T_FREE);
-	if (unlikely(marcel_thread_has(t, MARCEL_F_NAMED)))
-		store_relaxed(&t->rest->name[0], 0);
+	if (unlikely(marcel_thread_has(t, MARCEL_F_NAMED | MARCEL_F_USED)))
+		clear_rest(t->rest);
 	if (unlikely(vp == NULL)) {
 		put_foreign(t);
 		return;

@@ -15,7 +15,6 @@
 #include "thread.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,7 +126,7 @@ void marcel_thread_first(void *value)
 	marcel_san_acquire(t->stack);
 	fn = t->stack->fn;
 	marcel_san_leave();
-	marcel_exit(fn(t->arg));
+	marcel_thread_end(fn(t->arg));
 }
 
 /* Threads that were made and have not ended. Racy while some are made. */
@@ -214,34 +213,16 @@ static struct marcel_thread *joiner_here(struct marcel_vp *vp,
 	return joiner;
 }
 
-static BASE_COLD BASE_NORETURN void exit_main(void)
-{
-	while (marcel_end() == 0)
-		;
-	exit(0);
-}
-
-/* Not a user thread, or a process that was forked off by one. */
-static BASE_COLD BASE_NORETURN void exit_foreign(void *value)
-{
-	if (marcel_foreign_is_forked())
-		exit(0);
-	pthread_exit(value);
-}
-
-BASE_PUBLIC void marcel_exit(void *value)
+void marcel_thread_end(void *value)
 {
 	struct marcel_vp *vp = marcel_enter();
 	struct marcel_thread *t, *next;
 
 	if (unlikely(vp == NULL))
-		exit_foreign(value);
+		exit(0); /* it was the only thread of a forked child */
 	t = marcel_vp_current(vp);
-	if (unlikely(marcel_thread_has(t, MARCEL_F_CLEANUP | MARCEL_F_MAIN))) {
-		if (marcel_thread_has(t, MARCEL_F_KEYS))
-			marcel_key_exit(t);
-		if (marcel_thread_has(t, MARCEL_F_MAIN))
-			exit_main();
+	if (unlikely(marcel_thread_has(t, MARCEL_F_KEYS))) {
+		marcel_key_exit(t);
 		vp = marcel_enter(); /* a destructor may have parked */
 	}
 	marcel_hook_switch(vp);

@@ -30,6 +30,7 @@
 #include <marcel/topo.h>
 #include "../arch/ctx.h"
 
+struct marcel_cleanup;
 struct marcel_lwp;
 struct marcel_stack;
 struct marcel_vp;
@@ -51,10 +52,8 @@ enum marcel_thread_flags {
 	MARCEL_F_NAMED = 16,  /* `name` is not empty */
 	MARCEL_F_KEYS = 32,   /* key.c has values to destroy at the end */
 	MARCEL_F_KEPT = 64,   /* it can go on only on its `lwp` */
+	MARCEL_F_USED = 128,  /* of `rest` more is set than other flags say */
 };
-
-/* Flags that make the end of a thread take the long way. */
-#define MARCEL_F_CLEANUP (MARCEL_F_NAMED | MARCEL_F_KEYS)
 
 /* Values of `ended` that are no thread: see thread.c. */
 enum { MARCEL_END_NONE, MARCEL_END_DONE, MARCEL_END_DETACHED };
@@ -75,6 +74,9 @@ struct marcel_thread_rest {
 	size_t stacksize;           /* -: asked for, if STACK */
 	char *stack_low;    /* o: of a kernel thread's stack, for ASan */
 	size_t stack_bytes; /* o: */
+	struct marcel_cleanup *cleanup; /* o: exit.c's; innermost first */
+	/* o: exit.c's, for the unwinder */
+	uint64_t unwinding[4] BASE_ALIGNED(16);
 };
 
 struct marcel_thread {
@@ -109,6 +111,13 @@ _Static_assert(sizeof(struct marcel_thread) == BASE_CACHE_LINE,
 static inline bool marcel_thread_has(struct marcel_thread *t, unsigned flags)
 {
 	return load_relaxed(&t->flags) & flags;
+}
+
+/* The caller will set something in `rest`: for who frees the descriptor. */
+static inline void marcel_thread_use_rest(struct marcel_thread *t)
+{
+	if (!marcel_thread_has(t, MARCEL_F_USED))
+		fetch_or_relaxed(&t->flags, MARCEL_F_USED);
 }
 
 /* What the thread is about to wait for: a word for dumps. */
@@ -148,6 +157,9 @@ void marcel_thread_get_name(struct marcel_thread *t, char *out);
 
 /* The first function of a thread; value is its VP. marcel_ctx_make()'s. */
 void marcel_thread_first(void *value);
+
+/* The last that a user thread does; nothing of its stack is needed. */
+void marcel_thread_end(void *value) BASE_NORETURN;
 
 /* foreign.c: the descriptor of a calling kernel thread. Never NULL. */
 struct marcel_thread *marcel_foreign_self(void);

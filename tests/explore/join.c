@@ -124,9 +124,7 @@ void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t)
 
 UNREACHED(struct marcel_thread *, marcel_foreign_self, void)
 UNREACHED(struct marcel_vp *, marcel_lwp_regain, struct marcel_lwp *l)
-UNREACHED(bool, marcel_foreign_is_forked, void)
 UNREACHED(void, marcel_key_exit, struct marcel_thread *t)
-UNREACHED(int, marcel_end, void)
 UNREACHED(void, marcel_runq_push_behind, struct marcel_vp *vp,
 	  struct marcel_thread *t)
 
@@ -153,7 +151,7 @@ static void exits(void *arg)
 	while (is_seed && load_acquire(&queued) == 0) /* order(test) */
 		explore_relax();
 	be(&vps[1]);
-	marcel_exit(&result);
+	marcel_thread_end(&result);
 }
 
 static void joins(void *arg)

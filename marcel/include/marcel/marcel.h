@@ -11,6 +11,7 @@
 #define MARCEL_MARCEL_H
 
 #include <marcel/thread.h>
+#include <marcel/cancel.h>
 #include <marcel/sync.h>
 #include <marcel/wait.h>
 #include <marcel/topo.h>

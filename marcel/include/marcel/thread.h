@@ -67,7 +67,6 @@ int marcel_create(marcel_t *out, const marcel_attr_t *attr, void *(*fn)(void *),
  */
 int marcel_join(marcel_t t, void **out);
 int marcel_detach(marcel_t t);
-void marcel_exit(void *value) __attribute__((noreturn));
 
 /* Let another ready thread run first. Never blocks; 0. */
 int marcel_yield(void);

@@ -1,0 +1,110 @@
+/*
+ * How a thread ends before its function returns: exit and cleanup handlers.
+ *
+ * The thread's stack is unwound first, as by an exception that nobody may
+ * keep: destructors of C++ objects and cleanup handlers run, innermost first,
+ * then the destructors of keys. catch (...) sees it and must end in throw; a
+ * process that swallows it is ended with a message, as is one that lets it
+ * leave a noexcept function. Frames without unwind tables end the unwinding;
+ * handlers behind them still run.
+ */
+#ifndef MARCEL_CANCEL_H
+#define MARCEL_CANCEL_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * End the calling thread; who joins it gets the value. In main: run its
+ * handlers, wait for all other user threads, end the process with status 0.
+ * In a foreign thread: handlers pushed by C code that was compiled without
+ * -fexceptions run, then pthread_exit() does all else. Not from hooks or
+ * `after` functions.
+ */
+void marcel_exit(void *value) __attribute__((noreturn));
+
+/* A handler that C code has pushed; in the frame that pushed it. */
+struct marcel_cleanup {
+	void (*marcel_fn)(void *);
+	void *marcel_arg;
+	struct marcel_cleanup *marcel_below;
+};
+
+/* What the macros below are made of. */
+void marcel_cleanup_enter(struct marcel_cleanup *c);
+void marcel_cleanup_leave(struct marcel_cleanup *c, int execute);
+
+#ifdef __cplusplus
+}
+#endif
+
+/*
+ * As pthread_cleanup_push() and _pop(): a pair in one block, as they open and
+ * close one. fn(arg) runs if the thread ends in between, in C++ and in C with
+ * -fexceptions also when an exception passes, or at the pop if `execute` is
+ * not 0. Leave the block in between by the thread's end only.
+ */
+#if defined __cplusplus
+class marcel_cleanup_scope
+{
+	void (*fn)(void *);
+	void *arg;
+
+      public:
+	int marcel_execute;
+
+	marcel_cleanup_scope(void (*fn_)(void *), void *arg_)
+	    : fn(fn_), arg(arg_), marcel_execute(1)
+	{
+	}
+	~marcel_cleanup_scope()
+#if __cplusplus >= 201103L
+		noexcept(false)
+#endif
+	{
+		if (marcel_execute)
+			fn(arg);
+	}
+};
+
+#define marcel_cleanup_push(fn, arg)                                           \
+	do {                                                                   \
+	marcel_cleanup_scope marcel_scope(fn, arg)
+#define marcel_cleanup_pop(execute)                                            \
+	marcel_scope.marcel_execute = (execute);                               \
+	}                                                                      \
+	while (0)
+#elif defined __EXCEPTIONS
+struct marcel_cleanup_scope {
+	void (*marcel_fn)(void *);
+	void *marcel_arg;
+	int marcel_execute;
+};
+
+static inline void marcel_cleanup_run(struct marcel_cleanup_scope *s)
+{
+	if (s->marcel_execute)
+		s->marcel_fn(s->marcel_arg);
+}
+
+#define marcel_cleanup_push(fn, arg)                                           \
+	do {                                                                   \
+	struct marcel_cleanup_scope marcel_scope                               \
+		__attribute__((cleanup(marcel_cleanup_run))) = { fn, arg, 1 }
+#define marcel_cleanup_pop(execute)                                            \
+	marcel_scope.marcel_execute = (execute);                               \
+	}                                                                      \
+	while (0)
+#else
+#define marcel_cleanup_push(fn, arg)                                           \
+	do {                                                                   \
+		struct marcel_cleanup marcel_scope = { fn, arg, 0 };           \
+	marcel_cleanup_enter(&marcel_scope)
+#define marcel_cleanup_pop(execute)                                            \
+	marcel_cleanup_leave(&marcel_scope, execute);                          \
+	}                                                                      \
+	while (0)
+#endif
+
+#endif
