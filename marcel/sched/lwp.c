@@ -14,6 +14,7 @@
 
 #include <base/clock.h>
 #include "../os/os.h"
+#include "../thread/exception.h"
 #include "../thread/overflow.h"
 #include "runq.h"
 #include "switch.h"
@@ -29,6 +30,7 @@ static BASE_NOINLINE void attach(struct marcel_lwp *l)
 	if (l == NULL)
 		return;
 	l->errno_addr = marcel_os_errno();
+	l->exceptions = marcel_exceptions_find();
 	marcel_san_shared(l->errno_addr, sizeof(int));
 }
 

@@ -26,6 +26,7 @@
 #include <base/spin.h>
 #include "../thread/thread.h"
 
+struct marcel_exceptions;
 struct marcel_vp;
 
 #define MARCEL_SECTION ((uintptr_t)1)
@@ -34,18 +35,19 @@ struct marcel_lwp {
 	/* -: const    o: code that runs on it    a: atomic, pair named
 	 * g: itself, or who has taken it out of the pool and not told it yet
 	 * l: lock of the pool */
-	ATOMIC(uint32_t) told;               /* a: a futex; order(give) */
-	ATOMIC(struct marcel_thread *) self; /* a: relaxed; who runs on it */
-	ATOMIC(struct marcel_vp *) vp;       /* g: drives it, or did last */
-	int *errno_addr;                     /* -: */
-	int cpu;                             /* o: bound to, or -1 */
-	bool is_low;                         /* -: of lowest priority */
-	bool stop;                           /* g: end when told */
-	pthread_t kernel_thread;             /* -: not of LWP 0 */
-	struct marcel_lwp *next;             /* l: in the pool */
-	struct marcel_lwp *all;              /* l: every one but LWP 0 */
-	struct marcel_thread idle;           /* o: its loop */
-	struct marcel_thread_rest idle_rest; /* o: */
+	ATOMIC(uint32_t) told;                /* a: a futex; order(give) */
+	ATOMIC(struct marcel_thread *) self;  /* a: relaxed; who runs on it */
+	ATOMIC(struct marcel_vp *) vp;        /* g: drives it, or did last */
+	int *errno_addr;                      /* -: */
+	struct marcel_exceptions *exceptions; /* -: */
+	int cpu;                              /* o: bound to, or -1 */
+	bool is_low;                          /* -: of lowest priority */
+	bool stop;                            /* g: end when told */
+	pthread_t kernel_thread;              /* -: not of LWP 0 */
+	struct marcel_lwp *next;              /* l: in the pool */
+	struct marcel_lwp *all;               /* l: every one but LWP 0 */
+	struct marcel_thread idle;            /* o: its loop */
+	struct marcel_thread_rest idle_rest;  /* o: */
 } BASE_ALIGNED(BASE_CACHE_LINE);
 
 /* What is not per LWP: free ones, and how many there are. */

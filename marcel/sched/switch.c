@@ -27,6 +27,18 @@ bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
 	return true;
 }
 
+BASE_NOINLINE struct marcel_vp *
+marcel_switch_exceptions(struct marcel_vp *vp, struct marcel_thread *self,
+			 struct marcel_thread *next)
+{
+	struct marcel_exceptions mine = *vp->exceptions;
+
+	*vp->exceptions = (struct marcel_exceptions){ 0 };
+	vp = marcel_switch_bare(vp, self, next);
+	*vp->exceptions = mine;
+	return vp;
+}
+
 /*
  * An LWP of lowest priority has driven the VP long enough: another process on
  * its CPU would starve it. One of ordinary priority goes on.

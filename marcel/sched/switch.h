@@ -9,6 +9,7 @@
 #ifndef MARCEL_SCHED_SWITCH_H
 #define MARCEL_SCHED_SWITCH_H
 
+#include "../thread/exception.h"
 #include "sanitizer.h"
 #include "vp.h"
 
@@ -29,18 +30,19 @@ static inline void marcel_switch_leave(struct marcel_vp *vp,
 				       struct marcel_thread *self,
 				       struct marcel_thread *next)
 {
-	store_relaxed(&marcel_vp_lwp(vp)->self, next);
-	vp->left = self;
+	/* Nobody who switches is in a section. */
+	struct marcel_lwp *l = (struct marcel_lwp *)load_relaxed(&vp->owner);
+
+	store_relaxed(&l->self, next);
+	if (BASE_TSAN)
+		vp->left = self;
 	marcel_san_release(self);
 }
 
-/*
- * From `self`, which runs on vp, to `next`, which has a stack. Returns when
- * somebody switches back to self; the result is the VP on which it then runs.
- */
-static inline struct marcel_vp *marcel_switch(struct marcel_vp *vp,
-					      struct marcel_thread *self,
-					      struct marcel_thread *next)
+/* marcel_switch() of a thread that has no exceptions, or has put them by. */
+static inline struct marcel_vp *marcel_switch_bare(struct marcel_vp *vp,
+						   struct marcel_thread *self,
+						   struct marcel_thread *next)
 {
 	int err = *vp->errno_addr; /* errno, kept on our stack */
 	void *fake;
@@ -52,6 +54,24 @@ static inline struct marcel_vp *marcel_switch(struct marcel_vp *vp,
 	*vp->errno_addr = err;
 	marcel_switch_after(vp);
 	return vp;
+}
+
+/* marcel_switch() of one that has: they stay on its stack. switch.c. */
+struct marcel_vp *marcel_switch_exceptions(struct marcel_vp *vp,
+					   struct marcel_thread *self,
+					   struct marcel_thread *next);
+
+/*
+ * From `self`, which runs on vp, to `next`, which has a stack. Returns when
+ * somebody switches back to self; the result is the VP on which it then runs.
+ */
+static inline struct marcel_vp *marcel_switch(struct marcel_vp *vp,
+					      struct marcel_thread *self,
+					      struct marcel_thread *next)
+{
+	if (unlikely(marcel_exceptions_any(vp->exceptions)))
+		return marcel_switch_exceptions(vp, self, next);
+	return marcel_switch_bare(vp, self, next);
 }
 
 /* The same for good: nobody will ever switch back. */

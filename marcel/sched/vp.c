@@ -21,6 +21,7 @@ void marcel_vp_attach(struct marcel_vp *vp, struct marcel_lwp *l)
 {
 	vp->idle = &l->idle;
 	vp->errno_addr = l->errno_addr;
+	vp->exceptions = l->exceptions;
 	vp->is_low = l->is_low;
 	if (marcel_sched.bind && l->cpu != vp->cpu && os_cpu_bind(vp->cpu) == 0)
 		l->cpu = vp->cpu;

@@ -58,16 +58,17 @@ struct marcel_vp {
 	struct marcel_thread *next; /* o: */
 	marcel_after_fn after;      /* o: runs after the present switch */
 	void *after_arg;            /* o: */
-	struct marcel_thread *left; /* o: whose `after` that is */
+	struct marcel_thread *left; /* o: whose `after` that is; for TSan */
 	struct marcel_thread *idle; /* o: of the LWP that drives it */
 	int *errno_addr;            /* o: that one's, too */
-	int id;                     /* -: */
-	bool sole;                  /* -: there is no other VP */
-	bool is_low;                /* o: its LWP has the lowest priority */
-	bool fifo_turn;             /* o: bound and fifo alternate */
-	uint8_t fair_turn;          /* o: which queue is first next time */
-	int fair_countdown;         /* o: picks until then */
-	int handovers;              /* o: in a row */
+	struct marcel_exceptions *exceptions; /* o: likewise */
+	int id;                               /* -: */
+	bool sole;                            /* -: there is no other VP */
+	bool is_low;        /* o: its LWP has the lowest priority */
+	bool fifo_turn;     /* o: bound and fifo alternate */
+	uint8_t fair_turn;  /* o: which queue is first next time */
+	int fair_countdown; /* o: picks until then */
+	int handovers;      /* o: in a row */
 
 	struct marcel_stack *stacks; /* o: cached, of the default size */
 	struct marcel_thread *free;  /* o: cached descriptors */

@@ -22,6 +22,7 @@
 #include <base/diag.h>
 #include <marcel/marcel.h>
 #include "../sched/enter.h"
+#include "exception.h"
 
 #pragma weak _Unwind_ForcedUnwind
 #pragma weak _Unwind_GetCFA
@@ -110,9 +111,13 @@ static BASE_COLD BASE_NORETURN void exit_foreign(struct marcel_thread *t,
 /* Nothing of the stack is needed any more. */
 static BASE_NORETURN void unwound(struct marcel_thread *t)
 {
+	struct marcel_vp *vp;
+
 	run_handlers(t, UINTPTR_MAX);
 	if (marcel_thread_has(t, MARCEL_F_MAIN))
 		exit_main(t);
+	vp = marcel_enter();
+	*vp->exceptions = (struct marcel_exceptions){ 0 };
 	marcel_thread_end(t->arg);
 }
 

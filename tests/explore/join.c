@@ -25,6 +25,7 @@ static struct marcel_thread_rest rests[THREADS];
 static int saved[THREADS];
 static struct marcel_vp *handed[THREADS];
 static int error_number, joined, freed;
+static struct marcel_exceptions no_exceptions;
 static void *result;
 
 /* The caller drives this VP. */
@@ -124,6 +125,8 @@ void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t)
 
 UNREACHED(struct marcel_thread *, marcel_foreign_self, void)
 UNREACHED(struct marcel_vp *, marcel_lwp_regain, struct marcel_lwp *l)
+UNREACHED(struct marcel_vp *, marcel_switch_exceptions, struct marcel_vp *vp,
+	  struct marcel_thread *self, struct marcel_thread *next)
 UNREACHED(void, marcel_key_exit, struct marcel_thread *t)
 UNREACHED(void, marcel_runq_push_behind, struct marcel_vp *vp,
 	  struct marcel_thread *t)
@@ -194,6 +197,7 @@ static void set_up(void (*self)(void *))
 	for (int i = 0; i < 2; i++) {
 		vps[i].id = i;
 		vps[i].errno_addr = &error_number;
+		vps[i].exceptions = &no_exceptions;
 		vps[i].idle = &lwps[i].idle;
 		store_relaxed(&lwps[i].vp, &vps[i]);
 		store_relaxed(&vps[i].owner, (uintptr_t)&lwps[i]);

@@ -120,10 +120,14 @@ int *marcel_os_errno(void)
 UNREACHED(int, os_thread_create, pthread_t *out, void *(*fn)(void *), void *arg)
 UNREACHED(int, pthread_join, pthread_t t, void **out)
 UNREACHED(void, os_thread_lowest, void)
+UNREACHED(struct marcel_vp *, marcel_switch_exceptions, struct marcel_vp *vp,
+	  struct marcel_thread *self, struct marcel_thread *next)
 UNREACHED(void *, marcel_overflow_lwp_init, void)
 UNREACHED(void, marcel_overflow_lwp_exit, void *stack)
 
 /* --- the machine --- */
+
+static struct marcel_exceptions no_exceptions;
 
 static void set_up(int nvp)
 {
@@ -143,6 +147,7 @@ static void set_up(int nvp)
 		store_relaxed(&lwps[i].self, &lwps[i].idle);
 		store_relaxed(&vp->owner, (uintptr_t)&lwps[i]);
 		lwps[i].errno_addr = marcel_os_errno();
+		lwps[i].exceptions = &no_exceptions;
 		marcel_vp_attach(vp, &lwps[i]);
 		vp->fair_countdown = MARCEL_PICKS_FAIR;
 		base_list_init(&vp->bound);

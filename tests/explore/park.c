@@ -26,6 +26,7 @@ static int saved[THREADS];
 static struct marcel_vp *handed[THREADS];
 static ATOMIC(struct marcel_thread *) published;
 static int data, error_number;
+static struct marcel_exceptions no_exceptions;
 
 /* The caller drives this VP. */
 static void be(struct marcel_vp *vp)
@@ -43,6 +44,13 @@ void *explore_tls_word(void)
 struct marcel_thread *marcel_foreign_self(void)
 {
 	return &threads[explore_self()];
+}
+
+struct marcel_vp *marcel_switch_exceptions(struct marcel_vp *vp,
+					   struct marcel_thread *self,
+					   struct marcel_thread *next)
+{
+	explore_fail("nobody has exceptions here");
 }
 
 enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
@@ -182,6 +190,7 @@ static void set_up(void)
 	for (int i = 0; i < 2; i++) {
 		vps[i].id = i;
 		vps[i].errno_addr = &error_number;
+		vps[i].exceptions = &no_exceptions;
 		vps[i].idle = &lwps[i].idle;
 		store_relaxed(&lwps[i].vp, &vps[i]);
 		store_relaxed(&vps[i].owner, (uintptr_t)&lwps[i]);

@@ -55,6 +55,7 @@ static void set_up_section(void)
 	set_up(1);
 	init_lwp(&lwps[1], &vps[0]);
 	lwps[1].errno_addr = marcel_os_errno();
+	lwps[1].exceptions = &no_exceptions;
 	lwps[1].is_low = true;
 	store_relaxed(&vps[0].stand_in, &lwps[1]);
 	explore_name(lwps, sizeof(lwps), "lwps");
