@@ -28,6 +28,9 @@ void *os_map(size_t bytes);
 void *os_map_stacks(size_t bytes);
 void os_unmap(void *base, size_t bytes);
 
+/* Their memory goes back; they read as zeros. Guards in them stay. */
+void os_release(void *base, size_t bytes);
+
 /*
  * Guards: pages that fault. install costs no mapping but needs a kernel that
  * has it, which the probe finds out by trying; protect splits a mapping. Both

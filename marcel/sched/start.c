@@ -33,7 +33,12 @@ enum {
 	O_DUMP_SIGNAL,
 	O_LWP_MAX,
 	O_TIMESLICE_US,
+	O_GUARDS,
 };
+
+/* As enum marcel_guards has them. */
+static const char *const guards[] = { "auto", "advice", "mprotect", "canary",
+				      NULL };
 
 static struct base_option options[] = {
 	[O_NVP] = { "MARCEL_NVP", BASE_OPTION_INT, "0", 0, MARCEL_VP_MAX, NULL,
@@ -54,6 +59,8 @@ static struct base_option options[] = {
 	[O_TIMESLICE_US] = { "MARCEL_TIMESLICE_US", BASE_OPTION_INT, "10000",
 			     100, 1000000, NULL,
 			     "how long a spare kernel thread drives a VP" },
+	[O_GUARDS] = { "MARCEL_GUARDS", BASE_OPTION_CHOICE, "auto", 0, 0,
+		       guards, "what ends a stack; auto: what the kernel has" },
 };
 
 /* Which CPU each VP runs on, and whether that is too many VPs. */
@@ -153,6 +160,17 @@ static void exit_topo(void)
 	s->nvp = 0;
 	s->oversubscribed = false;
 	s->bind = false;
+}
+
+static int init_stacks(void)
+{
+	enum marcel_guards g = (enum marcel_guards)options[O_GUARDS].value;
+	int rc = marcel_stack_init(marcel_sched.stacksize, g);
+
+	if (rc < 0)
+		base_warn("marcel", "MARCEL_GUARDS=%s: this kernel cannot",
+			  guards[g]);
+	return rc == -ENOTSUP ? -EINVAL : rc;
 }
 
 static int init_vps(const int *cpu)
@@ -280,7 +298,7 @@ static int start(const struct marcel_config *config)
 	once = true;
 	if ((rc = init_topo(config, cpu)) < 0)
 		goto err_topo;
-	if ((rc = marcel_stack_init(s->stacksize)) < 0)
+	if ((rc = init_stacks()) < 0)
 		goto err_topo;
 	if ((rc = init_vps(cpu)) < 0)
 		goto err_stack;

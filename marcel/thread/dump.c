@@ -29,10 +29,22 @@ static const char *state_name(uint32_t state)
 	return state < BASE_ARRAY_LEN(names) ? names[state] : "?";
 }
 
+/* A stack that went back is still memory; so the thread may run meanwhile. */
+static BASE_NO_TSAN const char *waits_for(struct marcel_thread *t,
+					  uint32_t state)
+{
+	struct marcel_stack *s = t->stack;
+
+	if (state != MARCEL_T_PARKED)
+		return NULL;
+	return s != NULL ? load_relaxed(&s->waits)
+			 : load_relaxed(&t->rest->waits);
+}
+
 static void dump_thread(struct marcel_thread *t, void *arg)
 {
 	uint32_t state = load_relaxed(&t->state);
-	const char *waits = load_relaxed(&t->rest->waits);
+	const char *waits = waits_for(t, state);
 	char name[MARCEL_NAME_MAX];
 
 	(void)arg;
@@ -43,9 +55,8 @@ static void dump_thread(struct marcel_thread *t, void *arg)
 		  marcel_thread_has(t, MARCEL_F_MAIN)      ? "main, "
 		  : marcel_thread_has(t, MARCEL_F_FOREIGN) ? "foreign, "
 							   : "",
-		  state_name(state),
-		  state == MARCEL_T_PARKED && waits ? ", for " : "",
-		  state == MARCEL_T_PARKED && waits ? waits : "");
+		  state_name(state), waits != NULL ? ", for " : "",
+		  waits != NULL ? waits : "");
 }
 
 static void dump_vp(struct marcel_vp *vp)
@@ -70,6 +81,7 @@ static void dump(void *arg)
 	struct marcel_sched *s = &marcel_sched;
 
 	(void)arg;
+	marcel_stack_dump();
 	for (int i = 0; i < s->nvp; i++)
 		dump_vp(&s->vps[i]);
 	for (unsigned i = 0; i < s->topo.nlevels; i++)

@@ -52,6 +52,7 @@ static struct marcel_thread *victim(const siginfo_t *info, const void *context)
 		return NULL;
 	if (marcel_stack_is_guard(t->stack, info->si_addr) ||
 	    marcel_stack_is_guard(t->stack, sp) ||
+	    marcel_stack_is_smashed(t->stack, sp) ||
 	    is_refused_frame(t->stack, info, sp))
 		return t;
 	return NULL;
@@ -80,10 +81,33 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 	}
 }
 
+static void report(struct marcel_thread *t)
+{
+	char name[MARCEL_NAME_MAX];
+
+	marcel_thread_get_name(t, name);
+	base_dump("marcel[%d]: stack overflow in thread %p \"%s\": its stack "
+		  "has %lu bytes; raise MARCEL_STACKSIZE or its attribute",
+		  (int)getpid(), (void *)t, name,
+		  (unsigned long)t->stack->bytes);
+}
+
+void marcel_overflow_found(struct marcel_thread *t)
+{
+	sigset_t set;
+
+	report(t);
+	signal(SIGSEGV, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGSEGV);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	raise(SIGSEGV);
+	abort();
+}
+
 static void handle(int sig, siginfo_t *info, void *context)
 {
 	struct marcel_thread *t = victim(info, context);
-	char name[MARCEL_NAME_MAX];
 	int saved = errno;
 
 	if (t == NULL) {
@@ -91,11 +115,7 @@ static void handle(int sig, siginfo_t *info, void *context)
 		pass_on(sig, info, context);
 		return;
 	}
-	marcel_thread_get_name(t, name);
-	base_dump("marcel[%d]: stack overflow in thread %p \"%s\": its stack "
-		  "has %lu bytes; raise MARCEL_STACKSIZE or its attribute",
-		  (int)getpid(), (void *)t, name,
-		  (unsigned long)t->stack->bytes);
+	report(t);
 	die(sig, info);
 	errno = saved;
 }

@@ -1,267 +1,102 @@
 /*
- * Stacks: a cache per VP for the default size, locked lists for the rest.
+ * Stacks as threads get them: a cache per VP for the default size, last in,
+ * first out, in front of the arenas.
  */
 #include "stack.h"
 
-#include <errno.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <sys/auxv.h>
 
 #include <base/diag.h>
-#include <base/spin.h>
 #include <marcel/thread.h>
-#include "../os/os.h"
 #include "../sched/sanitizer.h"
 #include "../sched/vp.h"
+#include "arena.h"
+#include "watch.h"
 
 enum {
-	COLOURS = 16,
-	COLOUR_BYTES = 192,
-	/* What lies above a stack in its slot, at most. */
-	ABOVE = COLOURS * COLOUR_BYTES + sizeof(struct marcel_stack),
-	FINE = 16384,  /* classes are multiples of this ... */
-	FINE_MAX = 16, /* ... up to this many, then powers of two */
-	CLASSES = FINE_MAX + 1 + 48,
-	ARENA = 1 << 22,  /* bytes mapped at once, or one slot if larger */
 	CACHED_MAX = 64,  /* free stacks that a VP keeps */
-	CACHED_MOVE = 32, /* how many move to or from the class at once */
-	MIN_SANITIZED = 131072, /* frames are larger there */
+	CACHED_MOVE = 32, /* how many move to or from the arenas at once */
 };
 
-/* A mapping that stacks were cut from; to give it back. */
-struct arena {
-	struct arena *next;
-	void *base;
-	size_t bytes;
-};
-
-/* l: lock    -: const between init and exit */
-static struct {
-	struct base_spin lock;
-	struct arena *arenas; /* l: */
-	struct {
-		struct marcel_stack *free; /* l: */
-		char *fresh, *end;         /* l: of the last arena */
-		unsigned colour;           /* l: of the next fresh one */
-	} class[CLASSES];
-	size_t page;            /* -: */
-	unsigned normal;        /* -: class of the default size */
-	unsigned guards_budget; /* l: mappings that mprotect may cost */
-	bool guard_by_madvise;  /* -: */
-} stacks = { .lock = BASE_SPIN_INIT(BASE_RANK_POOL) };
-
-static size_t round_up(size_t n, size_t to)
-{
-	return (n + to - 1) / to * to;
-}
-
-static unsigned class_of(size_t bytes)
-{
-	unsigned c = FINE_MAX;
-	size_t n;
-
-	if ((BASE_ASAN || BASE_TSAN) && bytes < MIN_SANITIZED)
-		bytes = MIN_SANITIZED;
-	n = bytes / FINE + (bytes % FINE != 0);
-	if (n <= FINE_MAX)
-		return (unsigned)n;
-	for (size_t top = FINE_MAX; top < n; top *= 2)
-		c++;
-	return c < CLASSES ? c : 0;
-}
-
-/* What a stack of this class promises, and the slot that it takes. */
-static size_t class_bytes(unsigned c)
-{
-	if (c <= FINE_MAX)
-		return (size_t)c * FINE;
-	return (size_t)FINE * FINE_MAX << (c - FINE_MAX);
-}
-
-static size_t slot_bytes(unsigned c)
-{
-	return class_bytes(c) + round_up(ABOVE, stacks.page) + stacks.page;
-}
+static unsigned normal; /* class of the default size */
 
 size_t marcel_stack_min(void)
 {
-	size_t frame = getauxval(AT_MINSIGSTKSZ);
-	size_t least = round_up(frame + 8192, 4096);
+	size_t least = getauxval(AT_MINSIGSTKSZ) + 8192;
 
+	least = (least + 4095) / 4096 * 4096;
 	return least > MARCEL_STACK_MIN ? least : MARCEL_STACK_MIN;
 }
 
-/* The mappings of stacks that mprotect may split: the limit is 65,530. */
-enum { GUARDS_BY_MPROTECT = 20000 };
-
-int marcel_stack_init(size_t bytes)
+int marcel_stack_init(size_t bytes, enum marcel_guards guards)
 {
-	stacks.page = os_page_size();
-	stacks.guard_by_madvise = os_guard_probe();
-	stacks.guards_budget = GUARDS_BY_MPROTECT;
-	stacks.normal = class_of(bytes);
-	return stacks.normal ? 0 : -ENOMEM;
+	normal = marcel_arena_class(bytes);
+	base_check(normal != 0);
+	return marcel_arena_init(guards);
 }
 
 void marcel_stack_exit(void)
 {
-	struct arena *a, *next;
-
-	for (a = stacks.arenas; a != NULL; a = next) {
-		next = a->next;
-		marcel_san_clean(a->base, a->bytes);
-		os_unmap(a->base, a->bytes);
-		free(a);
-	}
-	stacks.arenas = NULL;
-	for (unsigned c = 0; c < CLASSES; c++) {
-		stacks.class[c].free = NULL;
-		stacks.class[c].fresh = stacks.class[c].end = NULL;
-	}
+	marcel_arena_exit();
 }
 
-/* --- cutting --- */
-
-static bool more_locked(unsigned c)
-{
-	size_t slot = slot_bytes(c);
-	size_t bytes = slot > ARENA ? slot : ARENA / slot * slot;
-	struct arena *a = malloc(sizeof(*a));
-
-	if (a == NULL)
-		return false;
-	a->base = os_map_stacks(bytes);
-	if (a->base == NULL) {
-		free(a);
-		return false;
-	}
-	a->bytes = bytes;
-	a->next = stacks.arenas;
-	stacks.arenas = a;
-	stacks.class[c].fresh = a->base;
-	stacks.class[c].end = stacks.class[c].fresh + bytes;
-	return true;
-}
-
-static bool guard_locked(char *slot)
-{
-	if (stacks.guard_by_madvise)
-		return os_guard_install(slot, stacks.page) == 0;
-	if (stacks.guards_budget == 0)
-		return false;
-	stacks.guards_budget--;
-	return os_guard_protect(slot, stacks.page) == 0;
-}
-
-static struct marcel_stack *cut_locked(unsigned c)
-{
-	size_t slot = slot_bytes(c);
-	struct marcel_stack *s;
-	char *base, *top;
-
-	if (stacks.class[c].fresh == stacks.class[c].end && !more_locked(c))
-		return NULL;
-	base = stacks.class[c].fresh;
-	stacks.class[c].fresh += slot;
-	top = base + slot - stacks.class[c].colour++ % COLOURS * COLOUR_BYTES;
-	s = (struct marcel_stack *)(top - sizeof(*s));
-	s->low = base + stacks.page;
-	s->bytes = (size_t)((char *)s - s->low);
-	s->class = c;
-	s->is_guarded = guard_locked(base);
-	return s;
-}
-
-static struct marcel_stack *get_locked(unsigned c)
-{
-	struct marcel_stack *s = stacks.class[c].free;
-
-	if (s == NULL)
-		return cut_locked(c);
-	stacks.class[c].free = s->next;
-	return s;
-}
-
-static void put_locked(struct marcel_stack *s)
-{
-	s->next = stacks.class[s->class].free;
-	stacks.class[s->class].free = s;
-}
-
-/* --- get and put --- */
+/* --- get --- */
 
 static BASE_COLD struct marcel_stack *refill(struct marcel_vp *vp)
 {
-	struct marcel_stack *s;
-
-	base_spin_lock(&stacks.lock);
-	/* Those that lie free; a fresh one only for the caller. */
-	while (vp->nstacks < CACHED_MOVE &&
-	       (s = stacks.class[stacks.normal].free) != NULL) {
-		stacks.class[stacks.normal].free = s->next;
-		s->next = vp->stacks;
-		vp->stacks = s;
-		vp->nstacks++;
-	}
-	s = vp->stacks;
-	if (s != NULL) {
-		vp->stacks = s->next;
-		vp->nstacks--;
-	} else {
-		s = cut_locked(stacks.normal);
-	}
-	base_spin_unlock(&stacks.lock);
-	return s;
+	/* Warm ones; a cold one only for the caller. */
+	return marcel_arena_get_more(normal, CACHED_MOVE - 1, &vp->stacks,
+				     &vp->nstacks);
 }
 
 static BASE_COLD struct marcel_stack *get_class(unsigned c)
 {
-	struct marcel_stack *s;
+	return c != 0 ? marcel_arena_get(c) : NULL;
+}
 
-	if (c == 0)
-		return NULL;
-	base_spin_lock(&stacks.lock);
-	s = get_locked(c);
-	base_spin_unlock(&stacks.lock);
-	return s;
+static BASE_COLD struct marcel_stack *get_slow(struct marcel_vp *vp,
+					       size_t bytes)
+{
+	if (bytes != marcel_sched.stacksize || vp == NULL)
+		return get_class(marcel_arena_class(bytes));
+	return refill(vp);
 }
 
 struct marcel_stack *marcel_stack_get(struct marcel_vp *vp, size_t bytes)
 {
 	struct marcel_stack *s;
 
-	if (bytes != marcel_sched.stacksize || vp == NULL)
-		return get_class(class_of(bytes));
+	if (unlikely(bytes != marcel_sched.stacksize || vp == NULL ||
+		     vp->stacks == NULL))
+		return get_slow(vp, bytes);
 	s = vp->stacks;
-	if (unlikely(s == NULL))
-		return refill(vp);
 	vp->stacks = s->next;
 	vp->nstacks--;
 	return s;
 }
 
+/* --- put --- */
+
+/* The newest stay. */
 static BASE_COLD void spill(struct marcel_vp *vp)
 {
-	struct marcel_stack *s;
+	struct marcel_stack *s = vp->stacks, *old;
 
-	base_spin_lock(&stacks.lock);
-	for (int i = 0; i < CACHED_MOVE; i++) {
-		s = vp->stacks;
-		vp->stacks = s->next;
-		put_locked(s);
-	}
+	for (unsigned i = 1; i < CACHED_MAX - CACHED_MOVE; i++)
+		s = s->next;
+	old = s->next;
+	s->next = NULL;
 	vp->nstacks -= CACHED_MOVE;
-	base_spin_unlock(&stacks.lock);
+	marcel_arena_put(old);
 }
 
 void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s)
 {
 	marcel_san_clean(s->low, s->bytes);
-	if (unlikely(s->class != stacks.normal || vp == NULL)) {
-		base_spin_lock(&stacks.lock);
-		put_locked(s);
-		base_spin_unlock(&stacks.lock);
+	if (unlikely(vp == NULL || s->class != normal)) {
+		s->next = NULL;
+		marcel_arena_put(s);
 		return;
 	}
 	s->next = vp->stacks;
@@ -270,7 +105,45 @@ void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s)
 		spill(vp);
 }
 
+/* --- guards --- */
+
 bool marcel_stack_is_guard(const struct marcel_stack *s, const char *address)
 {
-	return address < s->low && address >= s->low - stacks.page;
+	return address < s->low &&
+	       address >= s->low - marcel_arena_guard_bytes();
+}
+
+/*
+ * The page below an unguarded stack, or as much of a large one: all of it, as
+ * a signal's frame is zeros for long stretches.
+ */
+enum { CANARY_WORDS = 4096 / sizeof(uint64_t) };
+
+bool marcel_stack_is_smashed(const struct marcel_stack *s, const char *sp)
+{
+	const uint64_t *word = (const uint64_t *)s->low - CANARY_WORDS;
+	uint64_t sum = 0;
+
+	if (s->is_guarded)
+		return false;
+	for (unsigned i = 0; i < CANARY_WORDS; i++)
+		sum |= word[i];
+	return sum != 0 || (sp < s->low && sp >= s->low - s->bytes);
+}
+
+void marcel_stack_dump(void)
+{
+	static const char *const names[] = {
+		[MARCEL_GUARDS_ADVICE] = "MADV_GUARD_INSTALL",
+		[MARCEL_GUARDS_MPROTECT] = "mprotect",
+		[MARCEL_GUARDS_CANARY] = "looks at each switch",
+	};
+	struct marcel_arena_counts n;
+
+	marcel_arena_count(&n);
+	base_dump("stacks: %lu bytes, guarded by %s, %lu without a guard page, "
+		  "%lu used or cached, %lu free",
+		  (unsigned long)marcel_sched.stacksize,
+		  names[marcel_arena_guards()], (unsigned long)n.unguarded,
+		  (unsigned long)n.used, (unsigned long)n.warm);
 }

@@ -7,33 +7,51 @@
  * The struct lies above the stack it describes, on the page that is touched
  * anyway, so a stack that nobody uses needs no memory beside it. The colour is
  * a small multiple of 192 bytes, so that the hot tops of many stacks fall into
- * different sets of the caches.
+ * different sets of the caches; it leaves half of the page to the first frames,
+ * so that a thread that blocks in one of them has touched no other.
  */
 #ifndef MARCEL_THREAD_STACK_H
 #define MARCEL_THREAD_STACK_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include <base/atomic.h>
 #include <base/compiler.h>
 
+struct marcel_arena;
 struct marcel_vp;
 
 /* More is a mistake: nobody has such an address space to spare. */
 #define MARCEL_STACK_MAX ((size_t)1 << 40)
 
-/* q: whoever holds it: a thread, a VP's cache, or a class under its lock. */
+/* How a stack's end is guarded. */
+enum marcel_guards {
+	MARCEL_GUARDS_AUTO,     /* the best that the kernel has */
+	MARCEL_GUARDS_ADVICE,   /* MADV_GUARD_INSTALL: no mapping each */
+	MARCEL_GUARDS_MPROTECT, /* as long as there are mappings, then: */
+	MARCEL_GUARDS_CANARY,   /* the guard page is looked at: watch.c */
+};
+
+/* q: whoever holds it: a thread, a VP's cache, or its arena. */
 struct marcel_stack {
 	struct marcel_stack *next;
-	char *low;      /* lowest usable byte, above the guard */
-	size_t bytes;   /* from low to this struct */
-	unsigned class; /* its size class */
+	char *low;                  /* lowest usable byte, above the guard */
+	size_t bytes;               /* from low to this struct */
+	struct marcel_arena *arena; /* that it was cut from */
+	void *(*fn)(void *);        /* what its thread runs first */
+	ATOMIC(const char *) waits; /* a: marcel_thread_waits() */
+	uint8_t slot;               /* its number in the arena */
+	uint8_t class;              /* and that one's size class */
 	bool is_guarded;
-	void *(*fn)(void *); /* what its thread runs first */
 } BASE_ALIGNED(BASE_CACHE_LINE);
 
-/* Read the machine's facts; `bytes` is the default size. 0 or -ENOMEM. */
-int marcel_stack_init(size_t bytes);
+/*
+ * Read the machine's facts; `bytes` is the default size. 0; -ENOMEM;
+ * -ENOTSUP: the kernel does not have these guards.
+ */
+int marcel_stack_init(size_t bytes, enum marcel_guards guards);
 /* Give all memory back. No thread lives. */
 void marcel_stack_exit(void);
 
@@ -49,5 +67,14 @@ void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s);
 
 /* Whether the address is in the stack's guard. */
 bool marcel_stack_is_guard(const struct marcel_stack *s, const char *address);
+
+/*
+ * Whether the thread whose stack pointer is sp has run off a stack without a
+ * guard, now or before.
+ */
+bool marcel_stack_is_smashed(const struct marcel_stack *s, const char *sp);
+
+/* One line about all stacks, for dumps. Signal-safe. */
+void marcel_stack_dump(void);
 
 #endif

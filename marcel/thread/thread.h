@@ -29,10 +29,10 @@
 #include <marcel/thread.h>
 #include <marcel/topo.h>
 #include "../arch/ctx.h"
+#include "stack.h"
 
 struct marcel_cleanup;
 struct marcel_lwp;
-struct marcel_stack;
 struct marcel_vp;
 
 enum marcel_thread_state {
@@ -66,7 +66,7 @@ struct marcel_thread_rest {
 	/* The marks of struct marcel_thread. */
 	ATOMIC(uint64_t) name[MARCEL_NAME_MAX / 8]; /* a: whoever sets it */
 	void *keys;                                 /* o: key.c's */
-	ATOMIC(const char *) waits; /* a: for what, for dumps; or NULL */
+	ATOMIC(const char *) waits; /* a: if it has no stack of ours */
 	void *fiber;                /* o: TSan's */
 	struct marcel_level *level; /* -: lowest that covers `set` */
 	struct marcel_lwp *lwp;     /* q: if KEPT */
@@ -120,11 +120,17 @@ static inline void marcel_thread_use_rest(struct marcel_thread *t)
 		fetch_or_relaxed(&t->flags, MARCEL_F_USED);
 }
 
-/* What the thread is about to wait for: a word for dumps. */
+/*
+ * What the thread is about to wait for: a word for dumps, which read it if the
+ * state is PARKED. It lies on the page of the stack that is touched anyway.
+ */
 static inline void marcel_thread_waits(struct marcel_thread *t,
 				       const char *what)
 {
-	store_relaxed(&t->rest->waits, what);
+	if (likely(t->stack != NULL))
+		store_relaxed(&t->stack->waits, what);
+	else
+		store_relaxed(&t->rest->waits, what);
 }
 
 /* Whether a thread that is ready may run on this VP. */

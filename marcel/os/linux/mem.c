@@ -49,6 +49,14 @@ void os_unmap(void *base, size_t bytes)
 	errno = saved;
 }
 
+void os_release(void *base, size_t bytes)
+{
+	int saved = errno;
+
+	madvise(base, bytes, MADV_DONTNEED); /* else it stays: no harm */
+	errno = saved;
+}
+
 int os_guard_install(void *base, size_t bytes)
 {
 	return madvise(base, bytes, MADV_GUARD_INSTALL) < 0 ? -errno : 0;

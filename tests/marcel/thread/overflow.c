@@ -6,6 +6,8 @@
 #include <base/compiler.h>
 #include "../child.h"
 #include "../with.h"
+#include "../../../marcel/thread/stack.h"
+#include "../../../marcel/thread/thread.h"
 
 /* The compiler must believe that the frame is still needed here. */
 static void keep(void *frame)
@@ -92,6 +94,28 @@ static BASE_NOINLINE void descend_and_raise(char *top)
 	keep(frame);
 }
 
+static BASE_NOINLINE void descend_to_and_raise(char *limit)
+{
+	char frame[256];
+
+	keep(frame);
+	if (frame > limit)
+		descend_to_and_raise(limit);
+	else
+		raise(SIGUSR1);
+	keep(frame);
+}
+
+/* The handler runs, below the stack, and comes back. */
+static void *signal_at_the_end(void *arg)
+{
+	struct marcel_stack *s = marcel_self()->stack;
+
+	descend_to_and_raise(s->low + 700);
+	marcel_yield();
+	return arg;
+}
+
 static void *signal_near_the_end(void *arg)
 {
 	char top;
@@ -118,6 +142,83 @@ static void overflow_by_signal(void)
 TEST(a_signal_that_finds_no_room_is_an_overflow)
 {
 	check_overflow(overflow_by_signal);
+}
+
+/* --- without guard pages --- */
+
+/* The frames end this far below the stack, and come back. */
+static BASE_NOINLINE void fall_to(const char *limit)
+{
+	char frame[256];
+
+	memset(frame, 1, sizeof(frame));
+	keep(frame);
+	if (frame > limit)
+		fall_to(limit);
+	keep(frame);
+}
+
+static void *fall_near_the_end(void *arg)
+{
+	fall_to(marcel_self()->stack->low + (long)arg);
+	marcel_yield();
+	return NULL;
+}
+
+static void run_unguarded(void *(*fn)(void *), void *arg)
+{
+	struct marcel_config config = { .nvp = 1 };
+	marcel_attr_t attr;
+	marcel_t t;
+
+	setenv("MARCEL_GUARDS", "canary", 1);
+	if (marcel_init(&config) != 0 || marcel_attr_init(&attr) != 0 ||
+	    marcel_attr_setname(&attr, "deep thought") != 0 ||
+	    marcel_create(&t, &attr, fn, arg) != 0)
+		_exit(1);
+	marcel_join(t, NULL);
+	marcel_end();
+}
+
+static void overflow_unguarded(void)
+{
+	run_unguarded(fall_near_the_end, (void *)-100);
+}
+
+static void signal_unguarded(void)
+{
+	struct sigaction act = { .sa_handler = handler };
+
+	sigaction(SIGUSR1, &act, NULL);
+	run_unguarded(signal_at_the_end, NULL);
+}
+
+TEST(without_guard_pages_a_switch_finds_the_overflow)
+{
+	check_overflow(overflow_unguarded);
+	check_overflow(signal_unguarded);
+}
+
+static void no_overflow(void)
+{
+	run_unguarded(fall_near_the_end, (void *)1000);
+}
+
+TEST(without_guard_pages_a_full_stack_is_no_overflow)
+{
+	CHECK_INT(in_child(no_overflow), 0);
+	CHECK_STR(said, "");
+}
+
+static void overflow_protected(void)
+{
+	setenv("MARCEL_GUARDS", "mprotect", 1);
+	overflow_here();
+}
+
+TEST(guards_by_mprotect_do_as_well)
+{
+	check_overflow(overflow_protected);
 }
 
 /* --- other faults --- */
