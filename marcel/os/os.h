@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * Sleep while the 32-bit word is `value`; may return early. Process-private.
@@ -47,6 +48,22 @@ void os_stack_bounds(char **low, size_t *bytes);
 
 /* As pthread_create(), for threads of our own. Positive error numbers. */
 int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg);
+
+/* The kernel's number of the calling kernel thread. */
+pid_t os_tid(void);
+void os_thread_kill(pid_t tid, int signal);
+/* Whether a kernel thread of ours sleeps in the kernel; false: or is gone. */
+bool os_thread_sleeps(pid_t tid);
+/* The calling kernel thread takes no signals. */
+void os_thread_no_signals(void);
+void os_sleep_ns(uint64_t ns);
+
+/*
+ * Every CPU that runs a kernel thread of ours has passed a full barrier when
+ * this returns. init() answers whether the kernel offers that.
+ */
+bool os_barrier_init(void);
+void os_barrier_all(void);
 
 /* The calling kernel thread runs when no other wants to, for ever. */
 void os_thread_lowest(void);

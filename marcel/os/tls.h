@@ -15,6 +15,7 @@ struct marcel_thread;
 struct marcel_tls {
 	struct marcel_lwp *lwp;     /* this kernel thread, if it is ours */
 	struct marcel_thread *self; /* a foreign thread's descriptor */
+	volatile int pins;          /* base/pin.h; read by the tick's handler */
 	int bound;                  /* 1 + the CPU that it is bound to; or 0 */
 };
 

@@ -25,6 +25,7 @@
 #include "hook.h"
 #include "runq.h"
 #include "switch.h"
+#include "tick.h"
 
 /* On an LWP where the thread may sleep; NULL: there is none. */
 static struct marcel_vp *settle_down(struct marcel_vp *vp)
@@ -69,6 +70,7 @@ static void begin(struct marcel_vp *vp)
 	marcel_idle_absent(&marcel_sched.idle, &vp->sleeper);
 	busy = marcel_runq_look(vp) ||
 	       marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING;
+	marcel_monitor_vp_sleeps(vp);
 	/* order(section): the VP, for who takes it */
 	store_seq(&vp->owner, (uintptr_t)l | MARCEL_SECTION);
 	/* order(section): a waker may have looked at the owner before */
@@ -79,6 +81,7 @@ static void begin(struct marcel_vp *vp)
 BASE_PUBLIC void marcel_blocking_begin(void)
 {
 	struct marcel_vp *vp = marcel_enter();
+	struct marcel_lwp *l;
 	int saved;
 
 	if (vp == NULL)
@@ -88,6 +91,9 @@ BASE_PUBLIC void marcel_blocking_begin(void)
 	begin(vp);
 	*marcel_os_errno() = saved;
 	marcel_san_leave();
+	/* The VP may be another's by now; the LWP is ours. */
+	l = cpu_tls_word();
+	marcel_lwp_leaves(l, 0);
 }
 
 BASE_PUBLIC void marcel_blocking_end(void)

@@ -2,30 +2,18 @@
  * Into the runtime: what a public function does that touches a VP's own fields
  * (an uncontended mutex, or an event that is set, touches none).
  *
- * A thread comes back from a blocking section to user code, whether or not the
- * VP went on without it meanwhile; here it learns that.
+ * A thread that was in a blocking section, or in the kernel, or interrupted by
+ * the tick, runs on in user code whether or not the VP went on without it; here
+ * it learns that.
  */
 #ifndef MARCEL_SCHED_ENTER_H
 #define MARCEL_SCHED_ENTER_H
 
 #include "vp.h"
 
-/* The VP if the calling LWP drives it; NULL: it does not, or is not ours. */
-static inline struct marcel_vp *marcel_try_enter(void)
-{
-	struct marcel_lwp *l = cpu_tls_word();
-	struct marcel_vp *vp;
-
-	if (unlikely(l == NULL))
-		return NULL;
-	vp = load_relaxed(&l->vp);
-	return likely(load_relaxed(&vp->owner) == (uintptr_t)l) ? vp : NULL;
-}
-
 /*
- * The VP, driven by the calling LWP until the next switch; NULL: the caller is
- * foreign. A thread whose VP went away waits for one: not from hooks or
- * `after` actions, which have theirs.
+ * The VP, driven by the calling LWP until marcel_leave(); NULL: the caller is
+ * foreign. A thread whose VP went away waits for one. Not from within.
  */
 static inline struct marcel_vp *marcel_enter(void)
 {
@@ -34,11 +22,43 @@ static inline struct marcel_vp *marcel_enter(void)
 
 	if (unlikely(l == NULL))
 		return NULL;
+	store_light(&l->inside, 1); /* order(revoke) */
 	vp = load_relaxed(&l->vp);
-	/* What another LWP writes there once it has taken the VP is not us. */
-	if (likely(load_relaxed(&vp->owner) == (uintptr_t)l))
+	if (likely(load_light(&vp->owner) == (uintptr_t)l)) /* order(revoke) */
 		return vp;
 	return marcel_lwp_regain(l);
+}
+
+/* The thread may be on another LWP than the one on which it entered. */
+static inline void marcel_leave(struct marcel_vp *vp)
+{
+	marcel_lwp_leaves(marcel_vp_lwp(vp), 0);
+}
+
+/*
+ * The same without waiting, and from within as well; the caller does not
+ * switch. NULL: it drives none. *was is for marcel_unnest().
+ */
+static inline struct marcel_vp *marcel_nest(uint32_t *was)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+	struct marcel_vp *vp;
+
+	if (unlikely(l == NULL))
+		return NULL;
+	*was = load_relaxed(&l->inside);
+	store_light(&l->inside, 1); /* order(revoke) */
+	vp = load_relaxed(&l->vp);
+	if (likely(load_light(&vp->owner) == (uintptr_t)l)) /* order(revoke) */
+		return vp;
+	store_light(&l->inside, *was);
+	return NULL;
+}
+
+static inline void marcel_unnest(struct marcel_vp *vp, uint32_t was)
+{
+	if (likely(vp != NULL))
+		marcel_lwp_leaves(marcel_vp_lwp(vp), was);
 }
 
 #endif

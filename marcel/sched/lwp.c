@@ -18,6 +18,7 @@
 #include "../thread/overflow.h"
 #include "runq.h"
 #include "switch.h"
+#include "tick.h"
 #include "vp.h"
 
 __thread struct marcel_tls marcel_tls;
@@ -82,6 +83,7 @@ static bool takes(struct marcel_lwp *l)
 
 struct marcel_vp *marcel_lwp_wait(struct marcel_lwp *l)
 {
+	store_relaxed(&l->waits, 1);
 	do {
 		/* order(give): l->vp */
 		while (xchg_acquire(&l->told, 0) == 0)
@@ -89,12 +91,13 @@ struct marcel_vp *marcel_lwp_wait(struct marcel_lwp *l)
 		if (l->stop)
 			return NULL;
 	} while (!takes(l));
+	store_relaxed(&l->waits, 0);
 	return load_relaxed(&l->vp);
 }
 
 /* --- the pool --- */
 
-static void put(struct marcel_lwp *l)
+void marcel_lwp_put(struct marcel_lwp *l)
 {
 	struct marcel_lwp **list =
 		l->is_low ? &marcel_lwps.low : &marcel_lwps.normal;
@@ -110,12 +113,15 @@ static void *lwp_main(void *arg)
 	struct marcel_lwp *l = arg;
 	void *altstack = marcel_overflow_lwp_init();
 
+	store_relaxed(&l->tid, os_tid());
+	marcel_tick_unblock();
 	if (l->is_low)
 		os_thread_lowest();
 	os_stack_bounds(&l->idle_rest.stack_low, &l->idle_rest.stack_bytes);
 	marcel_san_adopt(&l->idle);
 	attach(l);
 	marcel_san_enter();
+	store_relaxed(&l->inside, 1);
 	if (marcel_lwp_wait(l) != NULL)
 		marcel_vp_idle(l);
 	marcel_san_leave();
@@ -124,48 +130,71 @@ static void *lwp_main(void *arg)
 	return NULL;
 }
 
+/* One more, or one less, may be made. */
+static bool change_left(int by)
+{
+	bool may;
+
+	base_spin_lock(&marcel_lwps.lock);
+	may = by > 0 || marcel_lwps.left > 0;
+	if (may)
+		marcel_lwps.left += (unsigned)by;
+	base_spin_unlock(&marcel_lwps.lock);
+	return may;
+}
+
 static BASE_COLD struct marcel_lwp *make(bool low)
 {
-	struct marcel_lwp *l = aligned_alloc(BASE_CACHE_LINE, sizeof(*l));
+	struct marcel_lwp *l;
 
-	if (l == NULL)
+	if (!change_left(-1))
 		return NULL;
+	l = aligned_alloc(BASE_CACHE_LINE, sizeof(*l));
+	if (l == NULL)
+		goto err_left;
 	init_lwp(l, NULL);
 	l->is_low = low;
-	if (os_thread_create(&l->kernel_thread, lwp_main, l) != 0) {
-		free(l);
-		return NULL;
-	}
+	if (os_thread_create(&l->kernel_thread, lwp_main, l) != 0)
+		goto err_free;
 	base_spin_lock(&marcel_lwps.lock);
 	l->all = marcel_lwps.all;
 	marcel_lwps.all = l;
+	base_spin_unlock(&marcel_lwps.lock);
+	return l;
+err_free:
+	free(l);
+err_left:
+	change_left(1);
+	return NULL;
+}
+
+struct marcel_lwp *marcel_lwp_take(bool low)
+{
+	struct marcel_lwp **list = low ? &marcel_lwps.low : &marcel_lwps.normal;
+	struct marcel_lwp *l;
+
+	base_spin_lock(&marcel_lwps.lock);
+	l = *list;
+	if (l != NULL)
+		*list = l->next;
 	base_spin_unlock(&marcel_lwps.lock);
 	return l;
 }
 
 struct marcel_lwp *marcel_lwp_get(bool low)
 {
-	struct marcel_lwp **list = low ? &marcel_lwps.low : &marcel_lwps.normal;
-	struct marcel_lwp *l;
-	bool may_make;
+	struct marcel_lwp *l = marcel_lwp_take(low);
 
-	base_spin_lock(&marcel_lwps.lock);
-	l = *list;
-	may_make = l == NULL && marcel_lwps.left > 0;
+	return l != NULL ? l : make(low);
+}
+
+bool marcel_lwp_provide(void)
+{
+	struct marcel_lwp *l = marcel_lwp_get(false);
+
 	if (l != NULL)
-		*list = l->next;
-	else if (may_make)
-		marcel_lwps.left--;
-	base_spin_unlock(&marcel_lwps.lock);
-	if (!may_make)
-		return l;
-	l = make(low);
-	if (l == NULL) {
-		base_spin_lock(&marcel_lwps.lock);
-		marcel_lwps.left++;
-		base_spin_unlock(&marcel_lwps.lock);
-	}
-	return l;
+		marcel_lwp_put(l);
+	return l != NULL;
 }
 
 /* --- give and regain --- */
@@ -178,7 +207,14 @@ static void retire(struct marcel_vp *vp, struct marcel_lwp *l)
 	if (l->is_low && load_relaxed(&vp->stand_in) == NULL)
 		store_relaxed(&vp->stand_in, l);
 	else
-		put(l);
+		marcel_lwp_put(l);
+}
+
+void marcel_lwp_hand(struct marcel_vp *vp, struct marcel_lwp *to)
+{
+	store_relaxed(&to->vp, vp);
+	store_release(&vp->owner, (uintptr_t)to); /* order(section) */
+	marcel_lwp_tell(to);
 }
 
 struct marcel_vp *marcel_lwp_give(struct marcel_vp *vp)
@@ -187,28 +223,64 @@ struct marcel_vp *marcel_lwp_give(struct marcel_vp *vp)
 
 	vp->give = NULL;
 	retire(vp, l);
-	store_relaxed(&to->vp, vp);
-	store_release(&vp->owner, (uintptr_t)to); /* order(section) */
-	marcel_lwp_tell(to);
+	marcel_lwp_hand(vp, to);
 	return marcel_lwp_wait(l);
+}
+
+/* While the monitor tries: it is done in no time. */
+static bool is_restored(struct marcel_lwp *l)
+{
+	struct marcel_vp *vp = load_relaxed(&l->vp);
+	uintptr_t o;
+
+	while ((o = load_relaxed(&vp->owner)) ==
+	       ((uintptr_t)l | MARCEL_REVOKING))
+		sched_yield();
+	return o == (uintptr_t)l;
 }
 
 bool marcel_lwp_end_section(struct marcel_lwp *l)
 {
 	struct marcel_vp *vp = load_relaxed(&l->vp);
 	uintptr_t mine = (uintptr_t)l | MARCEL_SECTION;
+	uint32_t was;
 	int saved;
 
 	/* order(section): nobody has taken it, so it is as we left it */
-	if (load_relaxed(&vp->owner) != mine ||
-	    !cas_relaxed(&vp->owner, &mine, (uintptr_t)l))
+	if (load_relaxed(&vp->owner) != mine)
 		return false;
+	was = load_relaxed(&l->inside);
+	store_light(&l->inside, 1); /* order(revoke) */
+	if (!cas_relaxed(&vp->owner, &mine, (uintptr_t)l)) {
+		store_light(&l->inside, was);
+		return false;
+	}
 	marcel_san_enter();
 	saved = *l->errno_addr;
 	marcel_vp_settle(vp);
 	*l->errno_addr = saved;
 	marcel_san_leave();
+	marcel_lwp_leaves(l, was);
 	return true;
+}
+
+/*
+ * Main is to run, and t, which was interrupted, keeps its LWP: switch to main
+ * here, in the handler. t is in a queue of VP 0 still, and will be entered.
+ * If t was interrupted in libc, it might hold a lock that libc knows by the
+ * kernel thread; then it goes on first, until the next tick.
+ */
+static struct marcel_vp *let_main_run(struct marcel_vp *vp,
+				      struct marcel_thread *t)
+{
+	struct marcel_thread *main = vp->handed;
+
+	vp->handed = NULL;
+	if (!marcel_vp_lwp(vp)->in_libc)
+		return marcel_switch(vp, t, main);
+	marcel_runq_push_behind(vp, main);
+	marcel_runq_withdraw(vp, t);
+	return vp;
 }
 
 BASE_NOINLINE struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l)
@@ -217,14 +289,19 @@ BASE_NOINLINE struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l)
 	struct marcel_vp *vp;
 	int saved;
 
-	if (marcel_lwp_end_section(l))
+	if (marcel_lwp_end_section(l) || is_restored(l))
 		return load_relaxed(&l->vp);
 	marcel_san_enter();
 	saved = *l->errno_addr;
 	t->rest->lwp = l;
 	fetch_or_relaxed(&t->flags, MARCEL_F_KEPT);
-	marcel_runq_push(NULL, t);
+	if (l == &marcel_lwps.first)
+		marcel_runq_push_to(&marcel_sched.vps[0], t);
+	else
+		marcel_runq_push(NULL, t);
 	vp = marcel_lwp_wait(l);
+	while (unlikely(vp->handed != NULL))
+		vp = let_main_run(vp, t);
 	if (!marcel_thread_has(t, MARCEL_F_MAIN))
 		fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_KEPT);
 	*l->errno_addr = saved;
@@ -246,6 +323,7 @@ void marcel_lwp_init(unsigned max, struct marcel_vp *vp,
 	attach(l);
 	store_relaxed(&vp->owner, (uintptr_t)l);
 	marcel_vp_attach(vp, l);
+	store_relaxed(&l->tid, os_tid());
 	marcel_lwps.left = max;
 	marcel_lwps.normal = marcel_lwps.low = marcel_lwps.all = NULL;
 }

@@ -5,6 +5,14 @@
  *	L		LWP L does; only code on L touches the VP's own fields
  *	L | SECTION	L is in an announced blocking section; any LWP may
  *			take the VP by compare-and-swap
+ *	L | REVOKING	the monitor tries to take it from L: monitor.c
+ *
+ *	inside, a word of the LWP	not 0 while it is in the runtime
+ *
+ * Who enters the runtime stores `inside` and then looks at the owner; only if
+ * that is its own LWP may it go on (enter.h), and nobody takes a VP whose LWP
+ * is inside: the handler of the tick, which runs on that LWP, looks at it, and
+ * the monitor after a barrier on every CPU, order(revoke).
  *
  * A thread whose VP was taken runs on, on its LWP, until it enters the runtime
  * (enter.h). Then it is *kept* by that LWP: it is ready like any other, and to
@@ -29,13 +37,16 @@
 struct marcel_exceptions;
 struct marcel_vp;
 
-#define MARCEL_SECTION ((uintptr_t)1)
+#define MARCEL_SECTION  ((uintptr_t)1)
+#define MARCEL_REVOKING ((uintptr_t)2)
 
 struct marcel_lwp {
 	/* -: const    o: code that runs on it    a: atomic, pair named
 	 * g: itself, or who has taken it out of the pool and not told it yet
 	 * l: lock of the pool */
+	ATOMIC(uint32_t) inside;              /* a: order(revoke) */
 	ATOMIC(uint32_t) told;                /* a: a futex; order(give) */
+	ATOMIC(uint32_t) waits;               /* a: relaxed; on told */
 	ATOMIC(struct marcel_thread *) self;  /* a: relaxed; who runs on it */
 	ATOMIC(struct marcel_vp *) vp;        /* g: drives it, or did last */
 	int *errno_addr;                      /* -: */
@@ -43,12 +54,20 @@ struct marcel_lwp {
 	int cpu;                              /* o: bound to, or -1 */
 	bool is_low;                          /* -: of lowest priority */
 	bool stop;                            /* g: end when told */
-	pthread_t kernel_thread;              /* -: not of LWP 0 */
-	struct marcel_lwp *next;              /* l: in the pool */
-	struct marcel_lwp *all;               /* l: every one but LWP 0 */
-	struct marcel_thread idle;            /* o: its loop */
-	struct marcel_thread_rest idle_rest;  /* o: */
+	bool in_libc;                         /* o: where the tick found it */
+	ATOMIC(pid_t) tid;         /* a: relaxed; the kernel's number */
+	pthread_t kernel_thread;   /* -: not of LWP 0 */
+	struct marcel_lwp *next;   /* l: in the pool */
+	struct marcel_lwp *all;    /* l: every one but LWP 0 */
+	struct marcel_thread idle; /* o: its loop */
+	struct marcel_thread_rest idle_rest; /* o: */
 } BASE_ALIGNED(BASE_CACHE_LINE);
+
+/* The LWP, on which the caller runs, is as far inside as it was before. */
+static inline void marcel_lwp_leaves(struct marcel_lwp *l, uint32_t was)
+{
+	store_release(&l->inside, was); /* order(revoke): what was done */
+}
 
 /* What is not per LWP: free ones, and how many there are. */
 struct marcel_lwps {
@@ -72,6 +91,15 @@ void marcel_lwp_exit(void);
 /* An LWP that drives nothing, made if there is none; NULL: it cannot be had. */
 struct marcel_lwp *marcel_lwp_get(bool low);
 
+/* It drives nothing, and was not told anything since it was taken. */
+void marcel_lwp_put(struct marcel_lwp *l);
+
+/* Without making one; also from a signal handler that is not inside. */
+struct marcel_lwp *marcel_lwp_take(bool low);
+
+/* Whether take(false) would find one; else one is made, if it can be had. */
+bool marcel_lwp_provide(void);
+
 /* Nobody but main is left, and no VP but the first runs: end the others. */
 void marcel_lwp_stop(void);
 
@@ -83,6 +111,9 @@ void marcel_lwp_tell(struct marcel_lwp *l);
  * for another. The VP that the caller drives then; NULL: it should end.
  */
 struct marcel_vp *marcel_lwp_give(struct marcel_vp *vp);
+
+/* The caller, who may dispose of vp, has `to` drive it. */
+void marcel_lwp_hand(struct marcel_vp *vp, struct marcel_lwp *to);
 
 /* Until the calling LWP, which drives nothing, drives a VP; NULL: end. */
 struct marcel_vp *marcel_lwp_wait(struct marcel_lwp *l);

@@ -126,11 +126,17 @@ static void push_deque(struct marcel_vp *vp, struct marcel_deque *d,
 		marcel_runq_wake_one(vp);
 }
 
+static void add_bound(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	base_list_push_back(&vp->bound, &t->link);
+	store_relaxed(&vp->nbound, load_relaxed(&vp->nbound) + 1);
+}
+
 void marcel_runq_push_behind(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	if (unlikely(t->home >= 0)) {
 		if (t->home == vp->id)
-			base_list_push_back(&vp->bound, &t->link);
+			add_bound(vp, t);
 		else
 			push_remote(&marcel_sched.vps[t->home], t);
 	} else if (unlikely(marcel_thread_has(t, MARCEL_F_SUBSET))) {
@@ -162,6 +168,13 @@ static void push_as_guest(struct marcel_thread *t)
 	fetch_sub_release(&s->guests, 1); /* order(guest): we read the VPs */
 }
 
+void marcel_runq_push_to(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	fetch_add_relaxed(&marcel_sched.guests, 1);
+	push_remote(vp, t);
+	fetch_sub_release(&marcel_sched.guests, 1); /* order(guest) */
+}
+
 void marcel_runq_wait_guests(void)
 {
 	while (load_acquire(&marcel_sched.guests) != 0) /* order(guest) */
@@ -181,30 +194,47 @@ void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 		marcel_runq_push_behind(vp, t);
 		return;
 	}
-	old = vp->next;
-	vp->next = t;
+	old = load_relaxed(&vp->next);
+	store_relaxed(&vp->next, t);
 	if (old != NULL)
 		marcel_runq_push_behind(vp, old);
 }
 
 /* --- pick --- */
 
+static void remove_bound(struct marcel_vp *vp, struct base_link *n)
+{
+	base_list_remove(n);
+	store_relaxed(&vp->nbound, load_relaxed(&vp->nbound) - 1);
+}
+
+static void receive_remote(struct marcel_vp *vp)
+{
+	struct base_mpsc_node *chain;
+
+	if (likely(base_mpsc_is_empty(&vp->remote)))
+		return;
+	chain = base_mpsc_take(&vp->remote);
+	base_mpsc_for_each (m, chain)
+		add_bound(vp, container_of(m, struct marcel_thread, node));
+}
+
 static struct marcel_thread *take_bound(struct marcel_vp *vp)
 {
 	struct base_link *n;
 
-	if (unlikely(!base_mpsc_is_empty(&vp->remote))) {
-		struct base_mpsc_node *chain = base_mpsc_take(&vp->remote);
+	receive_remote(vp);
+	if (base_list_is_empty(&vp->bound))
+		return NULL;
+	n = vp->bound.head.next;
+	remove_bound(vp, n);
+	return container_of(n, struct marcel_thread, link);
+}
 
-		base_mpsc_for_each (m, chain) {
-			struct marcel_thread *t =
-				container_of(m, struct marcel_thread, node);
-
-			base_list_push_back(&vp->bound, &t->link);
-		}
-	}
-	n = base_list_take_front(&vp->bound);
-	return n ? container_of(n, struct marcel_thread, link) : NULL;
+void marcel_runq_withdraw(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	receive_remote(vp);
+	remove_bound(vp, &t->link);
 }
 
 static struct marcel_thread *take_fifo(struct marcel_vp *vp)
@@ -224,9 +254,9 @@ static struct marcel_thread *take_above(struct marcel_vp *vp)
 
 static struct marcel_thread *take_next(struct marcel_vp *vp)
 {
-	struct marcel_thread *t = vp->next;
+	struct marcel_thread *t = load_relaxed(&vp->next);
 
-	vp->next = NULL;
+	store_relaxed(&vp->next, NULL);
 	return t;
 }
 
@@ -252,7 +282,7 @@ static BASE_COLD struct marcel_thread *pick_fair(struct marcel_vp *vp)
 	struct marcel_thread *t = NULL;
 	unsigned n = BASE_ARRAY_LEN(take);
 
-	vp->fair_countdown = MARCEL_PICKS_FAIR;
+	vp->fair_at = load_relaxed(&vp->picks) + MARCEL_PICKS_FAIR;
 	for (unsigned i = 0; i < n && t == NULL; i++)
 		t = take[(vp->fair_turn + i) % n](vp);
 	vp->fair_turn++;
@@ -263,12 +293,12 @@ struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp)
 {
 	struct marcel_thread *t;
 
-	if (unlikely(--vp->fair_countdown <= 0)) {
+	if (unlikely(marcel_runq_count(vp))) {
 		t = pick_fair(vp);
 		if (t != NULL)
 			return t;
 	}
-	if (vp->next != NULL) {
+	if (load_relaxed(&vp->next) != NULL) {
 		if (likely(vp->handovers++ < MARCEL_HANDOVERS_MAX))
 			return take_next(vp);
 		marcel_runq_push_behind(vp, take_next(vp));
@@ -326,7 +356,8 @@ bool marcel_runq_look_shared(void)
 
 bool marcel_runq_look(struct marcel_vp *vp)
 {
-	bool found = vp->next != NULL || !base_list_is_empty(&vp->bound) ||
+	bool found = load_relaxed(&vp->next) != NULL ||
+		     !base_list_is_empty(&vp->bound) ||
 		     load_seq(&vp->remote.top) != NULL; /* order(idle) */
 
 	for (unsigned i = 0; i < vp->nabove && !found; i++)
@@ -337,9 +368,9 @@ bool marcel_runq_look(struct marcel_vp *vp)
 	return found;
 }
 
-bool marcel_runq_has(struct marcel_vp *vp)
+bool marcel_runq_seems_ready(struct marcel_vp *vp)
 {
-	if (vp->next != NULL || !base_list_is_empty(&vp->bound) ||
+	if (load_relaxed(&vp->next) != NULL || load_relaxed(&vp->nbound) != 0 ||
 	    !base_mpsc_is_empty(&vp->remote) ||
 	    marcel_deque_length(&vp->fifo) > 0 ||
 	    marcel_deque_length(&vp->seeds) > 0)

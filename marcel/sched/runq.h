@@ -18,8 +18,26 @@ void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t);
  */
 void marcel_runq_wait_guests(void);
 
+/* The same for a thread that vp has to run, whatever its set. Anyone. */
+void marcel_runq_push_to(struct marcel_vp *vp, struct marcel_thread *t);
+
+/* The owner: t, which was pushed to vp, is no longer to be picked. */
+void marcel_runq_withdraw(struct marcel_vp *vp, struct marcel_thread *t);
+
+/* Anyone: whether threads seem to wait for this VP. */
+bool marcel_runq_seems_ready(struct marcel_vp *vp);
+
 /* The owner: as above, but behind the others that are ready here. */
 void marcel_runq_push_behind(struct marcel_vp *vp, struct marcel_thread *t);
+
+/* The owner: another pick; whether it is the turn of another queue. */
+static inline bool marcel_runq_count(struct marcel_vp *vp)
+{
+	uint32_t n = load_relaxed(&vp->picks) + 1;
+
+	store_relaxed(&vp->picks, n);
+	return n == vp->fair_at;
+}
 
 /*
  * The owner, with one VP: if only the fifo has anything, take its oldest and
@@ -31,14 +49,15 @@ marcel_runq_rotate_sole(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	struct marcel_thread *next;
 
-	if (vp->fair_countdown <= 1 || vp->next != NULL || t->home >= 0 ||
+	if (load_relaxed(&vp->picks) + 1 == vp->fair_at ||
+	    load_relaxed(&vp->next) != NULL || t->home >= 0 ||
 	    !base_list_is_empty(&vp->bound))
 		return NULL;
 	next = marcel_deque_take_oldest_sole(&vp->fifo);
 	if (next == NULL)
 		return NULL;
 	marcel_deque_push_sole(&vp->fifo, t); /* there is room for one */
-	vp->fair_countdown--;
+	marcel_runq_count(vp);
 	return next;
 }
 
@@ -59,9 +78,6 @@ bool marcel_runq_look_shared(void);
 
 /* Wake a sleeper to search, the one nearest to the VP (or any: NULL). */
 void marcel_runq_wake_one(struct marcel_vp *vp);
-
-/* The owner: racy, for marcel_others_ready(). */
-bool marcel_runq_has(struct marcel_vp *vp);
 
 void marcel_levelq_init(struct marcel_levelq *q);
 

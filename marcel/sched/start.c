@@ -8,6 +8,7 @@
 #include <marcel/marcel.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@
 #include "enter.h"
 #include "runq.h"
 #include "switch.h"
+#include "tick.h"
 #include "vp.h"
 
 struct marcel_sched marcel_sched;
@@ -34,6 +36,7 @@ enum {
 	O_LWP_MAX,
 	O_TIMESLICE_US,
 	O_GUARDS,
+	O_SIGNAL,
 };
 
 /* As enum marcel_guards has them. */
@@ -56,9 +59,12 @@ static struct base_option options[] = {
 			    NULL, "signal that prints all threads; none" },
 	[O_LWP_MAX] = { "MARCEL_LWP_MAX", BASE_OPTION_INT, "64", 1, 4096, NULL,
 			"kernel threads for each virtual processor" },
-	[O_TIMESLICE_US] = { "MARCEL_TIMESLICE_US", BASE_OPTION_INT, "10000",
-			     100, 1000000, NULL,
-			     "how long a spare kernel thread drives a VP" },
+	[O_TIMESLICE_US] = { "MARCEL_TIMESLICE_US", BASE_OPTION_INT, "10000", 0,
+			     1000000, NULL,
+			     "how long a thread may run while others wait; "
+			     "0: as long as it likes" },
+	[O_SIGNAL] = { "MARCEL_SIGNAL", BASE_OPTION_INT, "0", 0, 64, NULL,
+		       "the signal of preemption; 0: SIGRTMAX - 2" },
 	[O_GUARDS] = { "MARCEL_GUARDS", BASE_OPTION_CHOICE, "auto", 0, 0,
 		       guards, "what ends a stack; auto: what the kernel has" },
 };
@@ -121,6 +127,8 @@ static int read_options(const struct marcel_config *config, int *dump_signal)
 		s->stacksize = marcel_stack_min();
 	s->spin_ns = (uint64_t)options[O_SPIN_US].value * 1000;
 	s->slice_ns = (uint64_t)options[O_TIMESLICE_US].value * 1000;
+	s->signal = options[O_SIGNAL].value != 0 ? (int)options[O_SIGNAL].value
+						 : SIGRTMAX - 2;
 	s->lwp_max = (unsigned)options[O_LWP_MAX].value;
 	if (options[O_VERBOSE].value)
 		base_option_print("marcel", options, BASE_ARRAY_LEN(options));
@@ -285,6 +293,19 @@ static void stop_lwps(void)
 
 static void *main_altstack;
 
+/* TSan does not know a switch in a signal handler. */
+static int start_ticks(void)
+{
+	int rc;
+
+	if (marcel_sched.slice_ns == 0 || BASE_TSAN)
+		return 0;
+	rc = marcel_tick_init(marcel_sched.signal);
+	if (rc == 0 && (rc = marcel_monitor_init()) < 0)
+		marcel_tick_exit();
+	return rc;
+}
+
 static int start(const struct marcel_config *config)
 {
 	struct marcel_sched *s = &marcel_sched;
@@ -308,9 +329,15 @@ static int start(const struct marcel_config *config)
 		goto err_main;
 	main_altstack = marcel_overflow_lwp_init();
 	marcel_overflow_init();
+	if ((rc = start_ticks()) < 0)
+		goto err_lwps;
 	marcel_dump_init(dump_signal);
 	store_release(&s->running, 1); /* order(running) */
 	return 0;
+err_lwps:
+	marcel_overflow_exit();
+	marcel_overflow_lwp_exit(main_altstack);
+	stop_lwps();
 err_main:
 	os_cpu_unbind();
 	cease_main();
@@ -331,7 +358,9 @@ static void stop(void)
 	marcel_enter(); /* a blocking section may have left main without VP */
 	store_relaxed(&s->running, 0);
 	marcel_dump_exit();
+	marcel_monitor_exit();
 	stop_lwps();
+	marcel_tick_exit();
 	marcel_runq_wait_guests();
 	marcel_overflow_exit();
 	marcel_overflow_lwp_exit(main_altstack);

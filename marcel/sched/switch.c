@@ -39,6 +39,8 @@ marcel_switch_exceptions(struct marcel_vp *vp, struct marcel_thread *self,
 	return vp;
 }
 
+enum { SLICE_NS = 10000000 }; /* where there is no tick */
+
 /*
  * An LWP of lowest priority has driven the VP long enough: another process on
  * its CPU would starve it. One of ordinary priority goes on.
@@ -47,7 +49,10 @@ static BASE_COLD bool passes(struct marcel_vp *vp)
 {
 	struct marcel_lwp *first = &marcel_lwps.first;
 
-	if (base_now_ns() - vp->taken_ns < marcel_sched.slice_ns)
+	uint64_t slice =
+		marcel_sched.slice_ns ? marcel_sched.slice_ns : SLICE_NS;
+
+	if (base_now_ns() - vp->taken_ns < slice)
 		return false;
 	if (load_relaxed(&first->vp) == vp &&
 	    load_relaxed(&first->self) == &first->idle)

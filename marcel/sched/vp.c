@@ -16,9 +16,22 @@
 #include "hook.h"
 #include "runq.h"
 #include "switch.h"
+#include "tick.h"
+
+/* LWP 0 drives VP 0: whoever waited for it is ready. */
+static BASE_COLD struct marcel_thread *take_stuck(struct marcel_vp *vp)
+{
+	struct base_link *n = base_list_take_front(&vp->stuck);
+
+	store_relaxed(&vp->nstuck, load_relaxed(&vp->nstuck) - 1);
+	return container_of(n, struct marcel_thread, link);
+}
 
 void marcel_vp_attach(struct marcel_vp *vp, struct marcel_lwp *l)
 {
+	if (unlikely(load_relaxed(&vp->nstuck) != 0) && l == &marcel_lwps.first)
+		while (load_relaxed(&vp->nstuck) != 0)
+			marcel_runq_push_to(vp, take_stuck(vp));
 	vp->idle = &l->idle;
 	vp->errno_addr = l->errno_addr;
 	vp->exceptions = l->exceptions;
@@ -63,6 +76,7 @@ static void found(struct marcel_vp *vp)
 
 void marcel_vp_settle(struct marcel_vp *vp)
 {
+	marcel_monitor_vp_wakes(vp);
 	if (marcel_idle_undoze(&marcel_sched.idle, &vp->sleeper))
 		found(vp);
 }
@@ -73,11 +87,16 @@ void marcel_vp_settle(struct marcel_vp *vp)
  */
 static bool doze(struct marcel_vp *vp)
 {
+	bool searches;
+
 	marcel_idle_doze(&marcel_sched.idle, &vp->sleeper);
 	if (marcel_runq_look(vp) || load_seq(&vp->stop) || /* order(idle) */
 	    marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING)
 		return marcel_idle_undoze(&marcel_sched.idle, &vp->sleeper);
-	return marcel_idle_sleep(&vp->sleeper);
+	marcel_monitor_vp_sleeps(vp);
+	searches = marcel_idle_sleep(&vp->sleeper);
+	marcel_monitor_vp_wakes(vp);
+	return searches;
 }
 
 /* Between two looks. While hooks poll, each look may bring a message. */
@@ -136,6 +155,34 @@ static struct marcel_thread *search(struct marcel_vp *vp)
 	return search_on(vp);
 }
 
+/*
+ * t is kept by an LWP that waits: for t itself, which then goes on by itself;
+ * or, as LWP 0 may, in its idle thread or another thread that it keeps, which
+ * then switches to t. If LWP 0 is busy with a thread that has lost its VP, t
+ * has to wait until that one comes back, and then is first.
+ */
+bool marcel_vp_enters_slow(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	struct marcel_lwp *l = t->rest->lwp;
+	struct marcel_thread *self = load_relaxed(&l->self);
+
+	if (self == t) {
+		vp->give = l;
+		if (unlikely(load_relaxed(&vp->nstuck) != 0) &&
+		    !marcel_thread_has(t, MARCEL_F_MAIN)) {
+			vp->handed = take_stuck(vp);
+			marcel_runq_push_to(vp, t);
+		}
+	} else if (self == &l->idle || load_relaxed(&l->waits) != 0) {
+		vp->give = l;
+		vp->handed = t;
+	} else {
+		base_list_push_back(&vp->stuck, &t->link);
+		store_relaxed(&vp->nstuck, load_relaxed(&vp->nstuck) + 1);
+	}
+	return false;
+}
+
 /* What came with the VP, or is ready, or turns up. NULL: stop. */
 static struct marcel_thread *next_thread(struct marcel_vp *vp)
 {
@@ -179,9 +226,7 @@ int marcel_vp_start(struct marcel_vp *vp)
 
 	if (l == NULL)
 		return -EAGAIN;
-	store_relaxed(&l->vp, vp);
-	store_release(&vp->owner, (uintptr_t)l); /* order(section) */
-	marcel_lwp_tell(l);
+	marcel_lwp_hand(vp, l);
 	return 0;
 }
 
@@ -215,8 +260,10 @@ int marcel_vp_init(struct marcel_vp *vp, int id)
 	memset(vp, 0, sizeof(*vp));
 	vp->id = id;
 	vp->sole = marcel_sched.nvp == 1;
-	vp->fair_countdown = MARCEL_PICKS_FAIR;
+	vp->fair_at = MARCEL_PICKS_FAIR;
 	base_list_init(&vp->bound);
+	base_list_init(&vp->stuck);
+	store_relaxed(&vp->is_watched, 1);
 	base_mpsc_init(&vp->remote);
 	init_above(vp);
 	vp->victims = calloc((size_t)marcel_sched.nvp, sizeof(*vp->victims));

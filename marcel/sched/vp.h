@@ -54,8 +54,9 @@ struct marcel_levelq {
 struct marcel_vp {
 	/* -: const while it runs    o: who drives the VP
 	 * a: atomic, pair named */
-	ATOMIC(uintptr_t) owner;    /* a: lwp.h; order(section) */
-	struct marcel_thread *next; /* o: */
+	ATOMIC(uintptr_t) owner; /* a: lwp.h; order(section) */
+	/* a: relaxed; owner, the monitor to guess */
+	ATOMIC(struct marcel_thread *) next;
 	marcel_after_fn after;      /* o: runs after the present switch */
 	void *after_arg;            /* o: */
 	struct marcel_thread *left; /* o: whose `after` that is; for TSan */
@@ -64,11 +65,12 @@ struct marcel_vp {
 	struct marcel_exceptions *exceptions; /* o: likewise */
 	int id;                               /* -: */
 	bool sole;                            /* -: there is no other VP */
-	bool is_low;        /* o: its LWP has the lowest priority */
-	bool fifo_turn;     /* o: bound and fifo alternate */
-	uint8_t fair_turn;  /* o: which queue is first next time */
-	int fair_countdown; /* o: picks until then */
-	int handovers;      /* o: in a row */
+	bool is_low;            /* o: its LWP has the lowest priority */
+	bool fifo_turn;         /* o: bound and fifo alternate */
+	uint8_t fair_turn;      /* o: which queue is first next time */
+	ATOMIC(uint32_t) picks; /* a: relaxed; owner, the monitor */
+	uint32_t fair_at;       /* o: that many picks, then */
+	int handovers;          /* o: in a row */
 
 	struct marcel_stack *stacks; /* o: cached, of the default size */
 	struct marcel_thread *free;  /* o: cached descriptors */
@@ -77,6 +79,7 @@ struct marcel_vp {
 	ATOMIC(uint64_t) created;    /* a: owner; order(end) */
 	ATOMIC(uint64_t) ended;      /* a: owner; order(end) */
 	struct base_list bound;      /* o: */
+	ATOMIC(uint32_t) nbound;     /* a: relaxed; as next */
 
 	struct marcel_lwp *give;              /* o: who shall drive it next */
 	struct marcel_thread *handed;         /* o: what runs first there */
@@ -92,6 +95,14 @@ struct marcel_vp {
 	ATOMIC(uint32_t) stop; /* a: seq_cst; order(idle) */
 	/* Hooks run: odd while it is in a list. a: order(hook) */
 	ATOMIC(uint32_t) hooking BASE_ALIGNED(BASE_CACHE_PAIR);
+
+	/* The monitor looks at it: it does not sleep. a: order(monitor) */
+	ATOMIC(uint32_t) is_watched;
+	struct base_list stuck;       /* o: kept by LWP 0, which is busy */
+	ATOMIC(uint32_t) nstuck;      /* a: relaxed; as nbound */
+	ATOMIC(uint32_t) preempted;   /* a: relaxed; how often */
+	ATOMIC(uint32_t) unpreempted; /* a: relaxed; for want of an LWP */
+	ATOMIC(uint32_t) revoked;     /* a: relaxed; how often */
 
 	/* Seldom used. */
 	struct marcel_levelq *above[MARCEL_ABOVE_MAX]; /* -: nearest first */
@@ -114,7 +125,8 @@ struct marcel_sched {
 	bool bind;                            /* -: */
 	size_t stacksize;                     /* -: */
 	uint64_t spin_ns;                     /* -: */
-	uint64_t slice_ns;                    /* -: */
+	uint64_t slice_ns;                    /* -: of a thread; 0: no tick */
+	int signal;                           /* -: of the tick */
 	unsigned lwp_max;                     /* -: kernel threads per VP */
 	int nested;                           /* main's: inits not yet ended */
 	ATOMIC(int) running;                  /* a: order(running) */
@@ -130,7 +142,7 @@ extern struct marcel_sched marcel_sched;
 static inline struct marcel_lwp *marcel_vp_lwp(struct marcel_vp *vp)
 {
 	return (struct marcel_lwp *)(load_relaxed(&vp->owner) &
-				     ~MARCEL_SECTION);
+				     ~(MARCEL_SECTION | MARCEL_REVOKING));
 }
 
 /* The thread that runs on it, its idle thread too; or a guess. */
@@ -174,6 +186,9 @@ static inline bool marcel_vp_is_kept(struct marcel_vp *vp,
 	       t->rest->lwp != marcel_vp_lwp(vp);
 }
 
+/* vp.c */
+bool marcel_vp_enters_slow(struct marcel_vp *vp, struct marcel_thread *t);
+
 /*
  * Whether its LWP may switch to t at once. If not, t waits in the VP, which
  * goes to t's LWP: switch to the idle thread.
@@ -181,13 +196,8 @@ static inline bool marcel_vp_is_kept(struct marcel_vp *vp,
 static inline bool marcel_vp_enters(struct marcel_vp *vp,
 				    struct marcel_thread *t)
 {
-	if (likely(!marcel_vp_is_kept(vp, t)))
-		return true;
-	vp->give = t->rest->lwp;
-	/* It goes on by itself, or that LWP's idle thread switches to it. */
-	if (load_relaxed(&t->rest->lwp->self) != t)
-		vp->handed = t;
-	return false;
+	return likely(!marcel_vp_is_kept(vp, t)) ||
+	       marcel_vp_enters_slow(vp, t);
 }
 
 /*

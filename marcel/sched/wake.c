@@ -92,15 +92,17 @@ BASE_PUBLIC void marcel_park(marcel_after_fn after, void *arg)
 		vp->after = parked_after;
 		vp->after_arg = t;
 	}
-	marcel_switch(vp, t, marcel_switch_next(vp));
+	vp = marcel_switch(vp, t, marcel_switch_next(vp));
 woken:
 	marcel_san_leave();
+	marcel_leave(vp);
 	marcel_san_acquire(t);
 }
 
 BASE_PUBLIC void marcel_wake(marcel_t t)
 {
-	uint32_t s;
+	uint32_t s, was = 0;
+	struct marcel_vp *vp;
 
 	marcel_san_release(t);
 	if (unlikely(marcel_thread_has(t, MARCEL_F_FOREIGN))) {
@@ -122,7 +124,9 @@ BASE_PUBLIC void marcel_wake(marcel_t t)
 	marcel_san_enter();
 	if (s == MARCEL_T_PARKED)
 		store_relaxed(&t->state, MARCEL_T_RUNNING);
-	marcel_runq_push(marcel_try_enter(), t);
+	vp = marcel_nest(&was);
+	marcel_runq_push(vp, t);
+	marcel_unnest(vp, was);
 	marcel_san_leave();
 }
 
@@ -145,23 +149,29 @@ BASE_PUBLIC int marcel_yield(void)
 	marcel_san_enter();
 	if (likely(vp->sole) &&
 	    likely((next = marcel_runq_rotate_sole(vp, t)) != NULL)) {
-		marcel_switch(vp, t, next);
+		vp = marcel_switch(vp, t, next);
 		goto yielded;
 	}
 	next = marcel_switch_next(vp);
 	if (next != vp->idle || vp->give != NULL) {
 		vp->after = yield_after;
 		vp->after_arg = t;
-		marcel_switch(vp, t, next);
+		vp = marcel_switch(vp, t, next);
 	}
 yielded:
 	marcel_san_leave();
+	marcel_leave(vp);
 	return 0;
 }
 
 BASE_PUBLIC int marcel_others_ready(void)
 {
 	struct marcel_vp *vp = marcel_enter();
+	int others;
 
-	return vp != NULL && marcel_runq_has(vp);
+	if (vp == NULL)
+		return 0;
+	others = marcel_runq_seems_ready(vp);
+	marcel_leave(vp);
+	return others;
 }

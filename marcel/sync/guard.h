@@ -5,7 +5,8 @@
  * holder's last access to the object: where it also says "unlocked", the next
  * owner may destroy the object at once.
  *
- * It is held for a few instructions, never across a park, a wake or a call.
+ * It is held for a few instructions, never across a park, a wake or a call,
+ * and the tick does not interrupt them.
  * A kernel thread that holds it may lose its CPU; so who waits spins a bounded
  * time and then gives its own CPU away between looks. There is no bit for
  * sleepers: it would turn the store into a second read-modify-write.
@@ -17,6 +18,7 @@
 
 #include <base/atomic.h>
 #include <base/compiler.h>
+#include <base/pin.h>
 
 #define MARCEL_GUARDED ((uint32_t)1)
 
@@ -33,6 +35,7 @@ static inline uint32_t marcel_guard_lock(struct marcel_guard *g)
 	uint32_t w = load_relaxed(&g->word);
 	unsigned turn = 0;
 
+	base_pin();
 	for (;;) {
 		if (unlikely(w & MARCEL_GUARDED)) {
 			marcel_guard_pause(&turn);
@@ -49,6 +52,7 @@ static inline uint32_t marcel_guard_lock(struct marcel_guard *g)
 static inline void marcel_guard_unlock(struct marcel_guard *g, uint32_t w)
 {
 	store_release(&g->word, w); /* order(guard): the queue */
+	base_unpin();
 }
 
 #endif

@@ -72,8 +72,8 @@ static void dump_vp(struct marcel_vp *vp)
 		  t == &l->idle ? NULL : (void *)t,
 		  (long)marcel_deque_length(&vp->fifo),
 		  (long)marcel_deque_length(&vp->seeds),
-		  vp->next ? ", one handed over" : "",
-		  base_list_is_empty(&vp->bound) ? "" : ", some bound");
+		  load_relaxed(&vp->next) ? ", one handed over" : "",
+		  load_relaxed(&vp->nbound) == 0 ? "" : ", some bound");
 }
 
 static void dump(void *arg)

@@ -118,6 +118,7 @@ static BASE_NORETURN void unwound(struct marcel_thread *t)
 		exit_main(t);
 	vp = marcel_enter();
 	*vp->exceptions = (struct marcel_exceptions){ 0 };
+	marcel_leave(vp);
 	marcel_thread_end(t->arg);
 }
 

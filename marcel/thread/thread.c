@@ -77,15 +77,17 @@ static void count_created(struct marcel_vp *vp)
 BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 			      void *(*fn)(void *), void *arg)
 {
-	struct marcel_vp *vp = marcel_try_enter();
 	const struct marcel_attr *a = NULL;
 	struct marcel_thread *t;
+	struct marcel_vp *vp;
+	uint32_t was = 0;
 	int rc = 0;
 
-	if (unlikely(vp == NULL && !marcel_is_running()))
-		return EPERM;
 	if (unlikely(attr != NULL) && (a = marcel_attr_read(attr)) == NULL)
 		return EINVAL;
+	vp = marcel_nest(&was);
+	if (unlikely(vp == NULL && !marcel_is_running()))
+		return EPERM;
 	marcel_san_enter();
 	t = marcel_thread_get(vp);
 	if (unlikely(t == NULL)) {
@@ -108,6 +110,7 @@ BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 	marcel_wake(t);
 out_leave:
 	marcel_san_leave();
+	marcel_unnest(vp, was);
 	return rc;
 }
 
@@ -126,6 +129,7 @@ void marcel_thread_first(void *value)
 	marcel_san_acquire(t->stack);
 	fn = t->stack->fn;
 	marcel_san_leave();
+	marcel_leave(vp);
 	marcel_thread_end(fn(t->arg));
 }
 
@@ -215,16 +219,14 @@ static struct marcel_thread *joiner_here(struct marcel_vp *vp,
 
 void marcel_thread_end(void *value)
 {
-	struct marcel_vp *vp = marcel_enter();
-	struct marcel_thread *t, *next;
+	struct marcel_thread *t = marcel_thread_self(), *next;
+	struct marcel_vp *vp;
 
-	if (unlikely(vp == NULL))
+	if (unlikely(marcel_thread_has(t, MARCEL_F_FOREIGN)))
 		exit(0); /* it was the only thread of a forked child */
-	t = marcel_vp_current(vp);
-	if (unlikely(marcel_thread_has(t, MARCEL_F_KEYS))) {
+	if (unlikely(marcel_thread_has(t, MARCEL_F_KEYS)))
 		marcel_key_exit(t);
-		vp = marcel_enter(); /* a destructor may have parked */
-	}
+	vp = marcel_enter();
 	marcel_hook_switch(vp);
 	marcel_san_enter();
 	t->arg = value;
@@ -242,6 +244,18 @@ void marcel_thread_end(void *value)
 }
 
 /* --- join, detach --- */
+
+/* Nobody will ask for this one again. */
+static void put(struct marcel_thread *t)
+{
+	uint32_t was = 0;
+	struct marcel_vp *vp = marcel_nest(&was);
+
+	marcel_san_enter();
+	marcel_thread_put(vp, t);
+	marcel_san_leave();
+	marcel_unnest(vp, was);
+}
 
 /* A joiner that sleeps; on its own stack. */
 struct join {
@@ -281,9 +295,11 @@ static bool set_joiner(struct marcel_vp *vp, struct marcel_thread *t,
  * may know its joiner before that one's context is saved: it runs later. If
  * there is no stack for it, it is in a queue again, where others reach it.
  */
-static bool join_seed(struct marcel_vp *vp, struct marcel_thread *self,
+static bool join_seed(struct marcel_vp **where, struct marcel_thread *self,
 		      struct marcel_thread *t)
 {
+	struct marcel_vp *vp = *where;
+
 	if (vp->handovers >= MARCEL_HANDOVERS_MAX ||
 	    !marcel_runq_claim(vp, t) || unlikely(!marcel_switch_equip(vp, t)))
 		return false;
@@ -293,13 +309,28 @@ static bool join_seed(struct marcel_vp *vp, struct marcel_thread *self,
 	}
 	vp->handovers++;
 	store_relaxed(&self->state, MARCEL_T_PARKED);
-	marcel_switch(vp, self, t);
+	*where = marcel_switch(vp, self, t);
 	return true;
+}
+
+/* The same, from outside; false if the caller has to park. */
+static bool join_at_once(struct marcel_thread *self, struct marcel_thread *t)
+{
+	struct marcel_vp *vp = marcel_enter();
+	bool joined;
+
+	if (unlikely(vp == NULL))
+		return false;
+	marcel_hook_switch(vp);
+	marcel_san_enter();
+	joined = join_seed(&vp, self, t);
+	marcel_san_leave();
+	marcel_leave(vp);
+	return joined;
 }
 
 BASE_PUBLIC int marcel_join(marcel_t t, void **out)
 {
-	struct marcel_vp *vp = marcel_enter();
 	struct marcel_thread *self = marcel_thread_self();
 	struct join j = { self, t, 0 };
 	uintptr_t w;
@@ -309,28 +340,16 @@ BASE_PUBLIC int marcel_join(marcel_t t, void **out)
 	w = load_acquire(&t->ended); /* order(join) */
 	if (unlikely(w != MARCEL_END_NONE && w != MARCEL_END_DONE))
 		return EINVAL;
-	if (w == MARCEL_END_NONE) {
-		if (likely(vp != NULL)) {
-			marcel_hook_switch(vp);
-			marcel_san_enter();
-			if (join_seed(vp, self, t)) {
-				marcel_san_leave();
-				goto ended;
-			}
-			marcel_san_leave();
-		}
+	if (w == MARCEL_END_NONE && !join_at_once(self, t)) {
 		marcel_thread_waits(self, "join");
 		marcel_park(join_after, &j);
 		if (j.rc != 0)
 			return j.rc;
 	}
-ended:
 	marcel_san_acquire(&t->ended);
-	marcel_san_enter();
 	if (out != NULL)
 		*out = t->arg;
-	marcel_thread_put(marcel_try_enter(), t);
-	marcel_san_leave();
+	put(t);
 	return 0;
 }
 
@@ -342,9 +361,7 @@ BASE_PUBLIC int marcel_detach(marcel_t t)
 		return 0;
 	if (w != MARCEL_END_DONE)
 		return EINVAL;
-	marcel_san_enter();
-	marcel_thread_put(marcel_try_enter(), t);
-	marcel_san_leave();
+	put(t);
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include <base/mpsc.h>
+#include <base/pin.h>
 
 struct nm_core_lock {
 	/* a: atomic */
@@ -38,7 +39,13 @@ static inline bool nm_core_enter(struct nm_core_lock *l)
 {
 	uint32_t held = load_seq(&l->held); /* order(core), the pusher's look */
 
-	return held == 0 && cas_acquire(&l->held, &held, 1); /* order(core) */
+	if (held != 0)
+		return false;
+	base_pin();
+	if (cas_acquire(&l->held, &held, 1)) /* order(core) */
+		return true;
+	base_unpin();
+	return false;
 }
 
 /*
@@ -47,7 +54,8 @@ static inline bool nm_core_enter(struct nm_core_lock *l)
  */
 static inline bool nm_core_leave(struct nm_core_lock *l)
 {
-	store_seq(&l->held, 0);                       /* order(core) */
+	store_seq(&l->held, 0); /* order(core) */
+	base_unpin();
 	return !base_mpsc_is_empty_seq(&l->submit) || /* order(core) */
 	       !base_mpsc_is_empty_seq(&l->events) || /* order(core) */
 	       load_seq(&l->again) != 0;              /* order(core) */
@@ -103,14 +111,20 @@ static inline bool nm_rail_enter(struct nm_rail_lock *l)
 {
 	uint32_t owned = load_seq(&l->owned); /* order(rail), pusher's look */
 
-	return owned == 0 &&
-	       cas_acquire(&l->owned, &owned, 1); /* order(rail) */
+	if (owned != 0)
+		return false;
+	base_pin();
+	if (cas_acquire(&l->owned, &owned, 1)) /* order(rail) */
+		return true;
+	base_unpin();
+	return false;
 }
 
 /* True: a post was left meanwhile; the caller must try to enter again. */
 static inline bool nm_rail_leave(struct nm_rail_lock *l)
 {
-	store_seq(&l->owned, 0);                   /* order(rail) */
+	store_seq(&l->owned, 0); /* order(rail) */
+	base_unpin();
 	return !base_mpsc_is_empty_seq(&l->posts); /* order(rail) */
 }
 

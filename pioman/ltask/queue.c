@@ -5,6 +5,7 @@
 #include "queue.h"
 
 #include <base/diag.h>
+#include <base/pin.h>
 
 /* Submissions that come while we run are served so often before we leave. */
 enum { ROUNDS = 8 };
@@ -47,9 +48,12 @@ static bool hold(struct piom_queue *q, uint32_t *out)
 {
 	uint32_t w = load_seq(&q->word); /* order(queue) */
 
+	base_pin();
 	do
-		if (w & PIOM_QUEUE_HELD)
+		if (w & PIOM_QUEUE_HELD) {
+			base_unpin();
 			return false;
+		}
 	while (!cas_weak_acquire(&q->word, &w, /* order(hold), order(ltask) */
 				 w | PIOM_QUEUE_HELD));
 	*out = w;
@@ -72,6 +76,7 @@ static void let_go(struct piom_queue *q, uint32_t w, bool pending)
 		if (seen != (w | PIOM_QUEUE_HELD))
 			to = (seen & ~(uint32_t)PIOM_QUEUE_HELD) |
 			     PIOM_QUEUE_PENDING;
+	base_unpin();
 }
 
 void piom_queue_kick(struct piom_queue *q)

@@ -72,8 +72,8 @@ void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
 
 void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	explore_check(vp->next == NULL);
-	vp->next = t;
+	explore_check(load_relaxed(&vp->next) == NULL);
+	store_relaxed(&vp->next, t);
 }
 
 /* Whether the target is a seed of VP 0 for which there is no stack. */
@@ -94,9 +94,9 @@ bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
 
 struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
 {
-	struct marcel_thread *t = vp->next;
+	struct marcel_thread *t = load_relaxed(&vp->next);
 
-	vp->next = NULL;
+	store_relaxed(&vp->next, NULL);
 	return t != NULL ? t : vp->idle;
 }
 

@@ -11,8 +11,10 @@
 
 #include "../../marcel/sched/vp.c"
 #include "../../marcel/sched/lwp.c"
+#include "../../marcel/sched/monitor.c"
 #include "../../marcel/sched/runq.c"
 #include "../../marcel/sched/hook.c"
+#include "../../marcel/sched/enter.h"
 #include "../../marcel/base/spin.c"
 
 enum { VPS = 3, THREADS = 3, SLOTS = 4 };
@@ -111,6 +113,11 @@ int *marcel_os_errno(void)
 	return &number;
 }
 
+/* Accesses that are `light` are seq_cst here, as if each passed a barrier. */
+void os_barrier_all(void)
+{
+}
+
 #define UNREACHED(type, name, ...)                                             \
 	type name(__VA_ARGS__)                                                 \
 	{                                                                      \
@@ -122,6 +129,13 @@ UNREACHED(int, pthread_join, pthread_t t, void **out)
 UNREACHED(void, os_thread_lowest, void)
 UNREACHED(struct marcel_vp *, marcel_switch_exceptions, struct marcel_vp *vp,
 	  struct marcel_thread *self, struct marcel_thread *next)
+UNREACHED(pid_t, os_tid, void)
+UNREACHED(void, marcel_tick_unblock, void)
+UNREACHED(void, marcel_tick_send, struct marcel_lwp *l)
+UNREACHED(bool, os_barrier_init, void)
+UNREACHED(bool, os_thread_sleeps, pid_t tid)
+UNREACHED(void, os_thread_no_signals, void)
+UNREACHED(void, os_sleep_ns, uint64_t ns)
 UNREACHED(void *, marcel_overflow_lwp_init, void)
 UNREACHED(void, marcel_overflow_lwp_exit, void *stack)
 
@@ -149,7 +163,7 @@ static void set_up(int nvp)
 		lwps[i].errno_addr = marcel_os_errno();
 		lwps[i].exceptions = &no_exceptions;
 		marcel_vp_attach(vp, &lwps[i]);
-		vp->fair_countdown = MARCEL_PICKS_FAIR;
+		vp->fair_at = MARCEL_PICKS_FAIR;
 		base_list_init(&vp->bound);
 		base_mpsc_init(&vp->remote);
 		marcel_deque_init(&vp->fifo, SLOTS);

@@ -99,15 +99,15 @@ void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
 
 void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	explore_check(vp->next == NULL);
-	vp->next = t;
+	explore_check(load_relaxed(&vp->next) == NULL);
+	store_relaxed(&vp->next, t);
 }
 
 struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
 {
-	struct marcel_thread *t = vp->next;
+	struct marcel_thread *t = load_relaxed(&vp->next);
 
-	vp->next = NULL;
+	store_relaxed(&vp->next, NULL);
 	return t != NULL ? t : vp->idle;
 }
 
@@ -160,7 +160,7 @@ static void wake(struct marcel_thread *t)
 
 	data++;
 	marcel_wake(t);
-	if (vp != NULL && vp->next != NULL)
+	if (vp != NULL && load_relaxed(&vp->next) != NULL)
 		enter(marcel_switch_next(vp), vp);
 }
 

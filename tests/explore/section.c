@@ -6,7 +6,7 @@
  *
  * What a VP's driver alone may touch is plain, so that two drivers are a race.
  *
- * covers: section, give
+ * covers: section, give, idle
  */
 #include "machine.h"
 
@@ -21,6 +21,7 @@ static void spare(void *arg)
 
 	marcel_tls.lwp = &lwps[1];
 	vp = marcel_lwp_wait(&lwps[1]);
+	vp->handovers++;
 	take_one_of(vp);
 }
 
@@ -29,9 +30,19 @@ static void comes_back(void *arg)
 	struct marcel_lwp *l = &lwps[0];
 
 	be(&vps[0]);
+	vps[0].handovers++;
 	begin(&vps[0]);
-	if (marcel_lwp_end_section(l))
-		take_one_of(&vps[0]);
+	if (!marcel_lwp_end_section(l))
+		return;
+	vps[0].handovers++;
+	take_one_of(&vps[0]);
+}
+
+/* Its call never returns. */
+static void stays_away(void *arg)
+{
+	be(&vps[0]);
+	begin(&vps[0]);
 }
 
 static void push_here(void *arg)
@@ -77,6 +88,15 @@ EXPLORE(work_for_any_vp_is_run_once)
 	explore_spawn("caller", comes_back, NULL);
 	explore_may_sleep(explore_spawn("spare", spare, NULL));
 	explore_spawn("pusher", push_anywhere, NULL);
+	explore_finish(one_ran);
+}
+
+EXPLORE(work_that_comes_in_a_section_does_not_wait_for_its_end)
+{
+	set_up_section();
+	explore_spawn("caller", stays_away, NULL);
+	explore_may_sleep(explore_spawn("spare", spare, NULL));
+	explore_spawn("pusher", push_here, NULL);
 	explore_finish(one_ran);
 }
 

@@ -13,6 +13,13 @@ static inline void cpu_relax(void)
 /* Out of line, in arch/generic/tls.c: no caller can keep the address. */
 void *cpu_tls_word(void);
 
+/* Unknown. */
+static inline void *cpu_context_pc(const ucontext_t *uc)
+{
+	(void)uc;
+	return NULL;
+}
+
 /* Unknown: the fault's address alone has to tell. */
 static inline char *cpu_context_sp(const ucontext_t *uc)
 {

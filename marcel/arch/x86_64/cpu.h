@@ -19,6 +19,11 @@ static inline void *cpu_tls_word(void)
 	return w;
 }
 
+static inline void *cpu_context_pc(const ucontext_t *uc)
+{
+	return (void *)uc->uc_mcontext.gregs[REG_RIP];
+}
+
 static inline char *cpu_context_sp(const ucontext_t *uc)
 {
 	return (char *)uc->uc_mcontext.gregs[REG_RSP];

@@ -50,6 +50,24 @@
 #define load_acquire(a) base_load_(a, memory_order_acquire)
 #define load_seq(a)     base_load_(a, memory_order_seq_cst)
 
+/*
+ * seq_cst against code of the same kernel thread (a signal handler), and
+ * against who has the kernel run a barrier on every CPU (os_barrier_all)
+ * between a store and a load of its own: nothing but order for the compiler.
+ */
+#ifdef BASE_EXPLORE
+#define load_light(a)     load_seq(a)
+#define store_light(a, v) store_seq(a, v)
+#else
+#define load_light(a) load_relaxed(a)
+#define store_light(a, v)                                                      \
+	do {                                                                   \
+		__asm__ volatile("" ::: "memory");                             \
+		store_relaxed(a, v);                                           \
+		__asm__ volatile("" ::: "memory");                             \
+	} while (0)
+#endif
+
 #define store_relaxed(a, v) base_store_(a, v, memory_order_relaxed)
 #define store_release(a, v) base_store_(a, v, memory_order_release)
 #define store_seq(a, v)     base_store_(a, v, memory_order_seq_cst)

@@ -1,7 +1,7 @@
 /*
  * A lock for short, bounded stretches: no parking, no driver, no user callback
  * inside. It spins about 1 us and then sleeps on a futex, because the holder
- * may have lost its CPU. Zero is unlocked.
+ * may have lost its CPU; but the tick does not take it. Zero is unlocked.
  *
  * Ranks: a thread may only take locks of rising rank; debug builds check it.
  */
@@ -13,6 +13,7 @@
 
 #include <base/atomic.h>
 #include <base/compiler.h>
+#include <base/pin.h>
 
 enum base_spin_rank {
 	BASE_RANK_NONE, /* not checked */
@@ -63,8 +64,11 @@ static inline bool base_spin_trylock(struct base_spin *s)
 {
 	uint32_t free = 0;
 
-	if (!cas_acquire(&s->word, &free, 1)) /* order(spin), taker's end */
+	base_pin();
+	if (!cas_acquire(&s->word, &free, 1)) { /* order(spin), taker's end */
+		base_unpin();
 		return false;
+	}
 	base_spin_rank_push(s);
 	return true;
 }
@@ -73,6 +77,7 @@ static inline void base_spin_lock(struct base_spin *s)
 {
 	uint32_t free = 0;
 
+	base_pin();
 	if (unlikely(!cas_acquire(&s->word, &free, 1))) /* order(spin) */
 		base_spin_lock_slow(s);
 	base_spin_rank_push(s);
@@ -84,6 +89,7 @@ static inline void base_spin_unlock(struct base_spin *s)
 	base_spin_rank_pop(s);
 	if (unlikely(xchg_release(&s->word, 0) == 2)) /* order(spin): all */
 		base_spin_unlock_slow(s);
+	base_unpin();
 }
 
 #endif

@@ -1,0 +1,18 @@
+/*
+ * Out of line, because the address of a thread-local word must not outlive a
+ * switch of the caller's.
+ */
+#include <base/pin.h>
+
+#include <base/compiler.h>
+#include "../os/tls.h"
+
+BASE_PUBLIC BASE_NOINLINE void base_pin(void)
+{
+	marcel_tls.pins++;
+}
+
+BASE_PUBLIC BASE_NOINLINE void base_unpin(void)
+{
+	marcel_tls.pins--;
+}

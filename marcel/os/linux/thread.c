@@ -1,0 +1,73 @@
+/*
+ * Kernel threads as others see them: signals, whether they sleep, barriers.
+ */
+#include "../os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+pid_t os_tid(void)
+{
+	return (pid_t)syscall(SYS_gettid);
+}
+
+void os_thread_kill(pid_t tid, int signal)
+{
+	int saved = errno;
+
+	syscall(SYS_tgkill, getpid(), tid, signal);
+	errno = saved;
+}
+
+bool os_thread_sleeps(pid_t tid)
+{
+	char path[48], line[128], *state;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	line[n > 0 ? n : 0] = 0;
+	/* "tid (name) S ...": the name may contain anything */
+	state = strrchr(line, ')');
+	return state != NULL && strlen(state) > 2 &&
+	       (state[2] == 'S' || state[2] == 'D');
+}
+
+void os_thread_no_signals(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+}
+
+void os_sleep_ns(uint64_t ns)
+{
+	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u),
+			      .tv_nsec = (long)(ns % 1000000000u) };
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
+bool os_barrier_init(void)
+{
+	return syscall(SYS_membarrier,
+		       MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+void os_barrier_all(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}

@@ -1,0 +1,201 @@
+/*
+ * The monitor: a kernel thread that looks at every VP once a time slice.
+ *
+ * A VP that has run the same thread since the last look, while others wait for
+ * it, is helped in one of two ways. If its LWP runs, the thread is preempted:
+ * tick.c. If the LWP sleeps in the kernel, at both looks, the thread waits for
+ * something of which we were not told (a pthread mutex whose holder has been
+ * preempted, a page of a slow file, read() by syscall()); then the VP is taken
+ * from it, order(revoke):
+ *
+ *	monitor				LWP
+ *	owner: L -> L | REVOKING	inside = 1
+ *	a barrier on every CPU		owner is L? else it waits or has lost it
+ *	inside is 0? owner = another
+ *	else owner: L | REVOKING -> L
+ *
+ * Who sees the VPs asleep, all of them, sleeps too: order(monitor).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <base/diag.h>
+#include "../os/os.h"
+#include "runq.h"
+#include "tick.h"
+
+/* What the monitor remembers of a VP. */
+struct look {
+	struct marcel_lwp *lwp;
+	struct marcel_thread *thread;
+	uint64_t progress;
+	bool was_asleep; /* in the kernel */
+};
+
+static struct {
+	pthread_t thread;
+	bool runs;
+	ATOMIC(uint32_t) stop; /* a: relaxed; after it a wake */
+	bool can_revoke;
+	struct look *looks; /* one for each VP */
+} monitor;
+
+struct marcel_monitor marcel_monitor;
+
+void marcel_monitor_wake(void)
+{
+	if (xchg_relaxed(&marcel_monitor.asleep, 0) != 0)
+		os_futex_wake(&marcel_monitor.asleep, 1);
+}
+
+/* The LWP has slept in the kernel all the time. */
+static void take_from(struct marcel_vp *vp, struct marcel_lwp *l)
+{
+	uintptr_t mine = (uintptr_t)l, marked = mine | MARCEL_REVOKING;
+	struct marcel_lwp *to = marcel_lwp_get(false);
+
+	if (to == NULL)
+		return;
+	if (!cas_seq(&vp->owner, &mine, marked)) { /* order(revoke) */
+		marcel_lwp_put(to);
+		return;
+	}
+	os_barrier_all();
+	if (load_seq(&l->inside) == 0) { /* order(revoke): the VP */
+		fetch_add_relaxed(&vp->revoked, 1);
+		marcel_lwp_hand(vp, to);
+		return;
+	}
+	/* Or the LWP, which is inside, has written another owner by now. */
+	cas_relaxed(&vp->owner, &marked, (uintptr_t)l);
+	marcel_lwp_put(to);
+}
+
+/* Grows whenever a thread comes or goes there. */
+static uint64_t progress_of(struct marcel_vp *vp)
+{
+	return load_relaxed(&vp->created) + load_relaxed(&vp->ended) +
+	       load_relaxed(&vp->picks);
+}
+
+static void tick(struct marcel_lwp *l)
+{
+	store_relaxed(&marcel_monitor.ticks,
+		      load_relaxed(&marcel_monitor.ticks) + 1);
+	marcel_tick_send(l);
+}
+
+static void look_at(struct marcel_vp *vp, struct look *last)
+{
+	uintptr_t owner = load_relaxed(&vp->owner);
+	struct marcel_lwp *l = (struct marcel_lwp *)owner;
+	struct marcel_thread *t;
+	uint64_t progress;
+	bool asleep;
+
+	if (owner & (MARCEL_SECTION | MARCEL_REVOKING))
+		goto other;
+	t = load_relaxed(&l->self);
+	if (t == &l->idle)
+		goto other;
+	progress = progress_of(vp);
+	if (l != last->lwp || t != last->thread || progress != last->progress) {
+		*last = (struct look){ .lwp = l,
+				       .thread = t,
+				       .progress = progress };
+		return;
+	}
+	if (!marcel_runq_seems_ready(vp)) {
+		last->was_asleep = false;
+		return;
+	}
+	asleep = os_thread_sleeps(load_relaxed(&l->tid));
+	if (asleep && last->was_asleep && monitor.can_revoke)
+		take_from(vp, l);
+	else if (!asleep && marcel_lwp_provide())
+		tick(l);
+	last->was_asleep = asleep;
+	return;
+other:
+	*last = (struct look){ 0 };
+}
+
+/* Whether a VP is awake. */
+static bool look_at_all(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+	bool any = false;
+
+	for (int i = 0; i < s->nvp; i++) {
+		if (load_relaxed(&s->vps[i].is_watched) == 0)
+			continue;
+		any = true;
+		look_at(&s->vps[i], &monitor.looks[i]);
+	}
+	if (load_relaxed(&s->vps[0].nstuck) != 0)
+		tick(&marcel_lwps.first);
+	store_relaxed(&marcel_monitor.looks,
+		      load_relaxed(&marcel_monitor.looks) + 1);
+	return any;
+}
+
+static void sleep_with_vps(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	/* order(monitor): we say that we sleep, then look who is up */
+	store_seq(&marcel_monitor.asleep, 1);
+	for (int i = 0; i < s->nvp; i++)
+		if (load_seq(&s->vps[i].is_watched) != 0) { /* order(monitor) */
+			store_relaxed(&marcel_monitor.asleep, 0);
+			return;
+		}
+	while (load_relaxed(&marcel_monitor.asleep) != 0 &&
+	       load_relaxed(&monitor.stop) == 0)
+		os_futex_wait(&marcel_monitor.asleep, 1);
+}
+
+static void *monitor_main(void *arg)
+{
+	(void)arg;
+	os_thread_no_signals();
+	while (load_relaxed(&monitor.stop) == 0) {
+		os_sleep_ns(marcel_sched.slice_ns);
+		if (!look_at_all())
+			sleep_with_vps();
+	}
+	return NULL;
+}
+
+int marcel_monitor_init(void)
+{
+	int rc;
+
+	monitor.looks = calloc((size_t)marcel_sched.nvp, sizeof(struct look));
+	if (monitor.looks == NULL)
+		return -ENOMEM;
+	monitor.can_revoke = os_barrier_init();
+	store_relaxed(&monitor.stop, 0);
+	store_relaxed(&marcel_monitor.looks, 0);
+	store_relaxed(&marcel_monitor.ticks, 0);
+	store_relaxed(&marcel_monitor.asleep, 0);
+	rc = os_thread_create(&monitor.thread, monitor_main, NULL);
+	if (rc != 0) {
+		free(monitor.looks);
+		return -EAGAIN;
+	}
+	monitor.runs = true;
+	return 0;
+}
+
+void marcel_monitor_exit(void)
+{
+	if (!monitor.runs)
+		return;
+	store_relaxed(&monitor.stop, 1);
+	marcel_monitor_wake();
+	pthread_join(monitor.thread, NULL);
+	free(monitor.looks);
+	monitor.runs = false;
+}

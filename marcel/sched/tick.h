@@ -1,0 +1,53 @@
+/*
+ * Preemption: the signal that interrupts a thread, and the monitor, a kernel
+ * thread that looks at the VPs once a time slice and sends it.
+ */
+#ifndef MARCEL_SCHED_TICK_H
+#define MARCEL_SCHED_TICK_H
+
+#include <base/atomic.h>
+#include "vp.h"
+
+/* tick.c: take the signal; 0 or -errno. From then on ticks may come. */
+int marcel_tick_init(int signal);
+void marcel_tick_exit(void);
+
+/* The calling LWP takes the signal, whatever it has inherited. */
+void marcel_tick_unblock(void);
+
+/* The LWP, which should drive its VP, interrupts what it runs. */
+void marcel_tick_send(struct marcel_lwp *l);
+
+/* monitor.c: start and stop it. 0 or -errno. */
+int marcel_monitor_init(void);
+void marcel_monitor_exit(void);
+
+/*
+ * The monitor sleeps while every VP does. A VP that will sleep says so before
+ * it looks for work for the last time, and not after it was woken.
+ */
+struct marcel_monitor {
+	ATOMIC(uint32_t) asleep; /* a: a futex; order(monitor) */
+	ATOMIC(uint64_t) looks;  /* a: relaxed; at all VPs, so far */
+	ATOMIC(uint64_t) ticks;  /* a: relaxed; sent, so far */
+};
+
+extern struct marcel_monitor marcel_monitor;
+
+void marcel_monitor_wake(void);
+
+static inline void marcel_monitor_vp_sleeps(struct marcel_vp *vp)
+{
+	store_relaxed(&vp->is_watched, 0);
+}
+
+static inline void marcel_monitor_vp_wakes(struct marcel_vp *vp)
+{
+	/* order(monitor): we say that we are up, then look whether it sleeps */
+	store_seq(&vp->is_watched, 1);
+	if (unlikely(load_seq(&marcel_monitor.asleep) !=
+		     0)) /* order(monitor) */
+		marcel_monitor_wake();
+}
+
+#endif

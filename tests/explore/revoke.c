@@ -1,0 +1,119 @@
+/*
+ * marcel/sched/monitor.c: a VP is taken from an LWP only while that is outside
+ * the runtime, and who then comes in waits for one; the monitor does not sleep
+ * beside a VP that is awake.
+ *
+ * covers: revoke, give, monitor, section
+ */
+#include "machine.h"
+
+static int back;
+
+/* A thread on LWP 0 calls into the runtime. */
+static void enters(void *arg)
+{
+	struct marcel_vp *vp;
+
+	be(&vps[0]);
+	vp = marcel_enter();
+	explore_check(vp == &vps[0]);
+	vp->handovers++;
+	marcel_leave(vp);
+	back++;
+}
+
+static void takes_vp(void *arg)
+{
+	take_from(&vps[0], &lwps[0]);
+}
+
+/* LWP 1, if it is given the VP, gives it back to whom it meets. */
+static void gives_back(void *arg)
+{
+	struct marcel_lwp *l = &lwps[1];
+	struct marcel_vp *vp;
+
+	marcel_tls.lwp = l;
+	vp = marcel_lwp_wait(l);
+	vp->handovers++;
+	explore_check(!marcel_vp_enters(vp, next_thread(vp)));
+	marcel_lwp_give(vp);
+}
+
+static void it_came_back(void)
+{
+	explore_check(back == 1);
+}
+
+EXPLORE(a_vp_is_taken_from_outside_only)
+{
+	set_up(1);
+	store_relaxed(&lwps[0].self, &threads[1]);
+	store_relaxed(&threads[1].state, MARCEL_T_RUNNING);
+	init_lwp(&lwps[1], NULL);
+	lwps[1].errno_addr = marcel_os_errno();
+	marcel_lwp_put(&lwps[1]);
+	explore_name(lwps, sizeof(lwps), "lwps");
+	explore_name(&vps[0].owner, sizeof(vps[0].owner), "owner");
+	explore_spawn("thread", enters, NULL);
+	explore_spawn("monitor", takes_vp, NULL);
+	explore_may_sleep(explore_spawn("lwp 1", gives_back, NULL));
+	explore_finish(it_came_back);
+}
+
+/* --- an LWP that drove another VP before --- */
+
+static void hands(void *arg)
+{
+	be(&vps[1]);
+	vps[1].handovers++;
+	marcel_lwp_hand(&vps[1], &lwps[2]);
+}
+
+static void is_handed(void *arg)
+{
+	marcel_tls.lwp = &lwps[2];
+	explore_check(marcel_lwp_wait(&lwps[2]) == &vps[1]);
+	vps[1].handovers++;
+}
+
+/* Of an older hint, too, which says nothing. */
+EXPLORE(who_was_told_before_waits_for_the_vp)
+{
+	set_up(2);
+	init_lwp(&lwps[2], &vps[0]);
+	lwps[2].errno_addr = marcel_os_errno();
+	store_relaxed(&lwps[2].told, 1);
+	explore_spawn("giver", hands, NULL);
+	explore_spawn("lwp 2", is_handed, NULL);
+}
+
+EXPLORE(who_is_told_looks_at_the_vp_that_it_was_given)
+{
+	set_up(2);
+	init_lwp(&lwps[2], &vps[0]);
+	lwps[2].errno_addr = marcel_os_errno();
+	explore_spawn("giver", hands, NULL);
+	explore_spawn("lwp 2", is_handed, NULL);
+}
+
+/* --- the monitor's sleep --- */
+
+static void wakes_up(void *arg)
+{
+	marcel_monitor_vp_wakes(&vps[0]);
+}
+
+static void falls_asleep(void *arg)
+{
+	sleep_with_vps();
+}
+
+EXPLORE(the_monitor_does_not_sleep_beside_a_vp_that_is_up)
+{
+	set_up(1);
+	explore_name(&marcel_monitor, sizeof(marcel_monitor), "monitor");
+	explore_name(&vps[0].is_watched, 4, "watched");
+	explore_spawn("vp", wakes_up, NULL);
+	explore_spawn("monitor", falls_asleep, NULL);
+}

@@ -1,0 +1,325 @@
+/*
+ * marcel/sched/tick.c and monitor.c: a thread that computes without a call, or
+ * that sleeps in the kernel unannounced, holds up nobody; wherever it was
+ * interrupted, it goes on as if nothing had been.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <base/atomic.h>
+#include "../../../marcel/sched/tick.h"
+#include "../with.h"
+
+enum { OTHERS = 100, ENOUGH = 1000 };
+
+static ATOMIC(int) stop, ran;
+
+static uint32_t preemptions(void)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < marcel_sched.nvp; i++)
+		n += load_relaxed(&marcel_sched.vps[i].preempted);
+	return n;
+}
+
+static void with_slice(const char *us, int nvp, void (*body)(void))
+{
+	setenv("MARCEL_TIMESLICE_US", us, 1);
+	store_relaxed(&stop, 0);
+	store_relaxed(&ran, 0);
+	with_vps(nvp, body);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
+#define TEST_TICK(name, us)                                                    \
+	static void name##_body(void);                                         \
+	TEST(name##_on_1_vp)                                                   \
+	{                                                                      \
+		with_slice(us, 1, name##_body);                                \
+	}                                                                      \
+	TEST(name##_on_2_vps)                                                  \
+	{                                                                      \
+		with_slice(us, 2, name##_body);                                \
+	}                                                                      \
+	static void name##_body(void)
+
+static marcel_t start(void *(*fn)(void *), void *arg)
+{
+	marcel_t t;
+
+	CHECK_INT(marcel_create(&t, NULL, fn, arg), 0);
+	return t;
+}
+
+/* --- who computes --- */
+
+static void *computes(void *arg)
+{
+	while (load_relaxed(&stop) == 0)
+		;
+	return arg;
+}
+
+static void *runs(void *arg)
+{
+	fetch_add_relaxed(&ran, 1);
+	return arg;
+}
+
+TEST_TICK(others_and_main_run_beside_one_that_computes, "1000")
+{
+	marcel_t busy[2], t[OTHERS];
+	int n = marcel_nvp();
+
+	for (int i = 0; i < n; i++)
+		busy[i] = start(computes, NULL);
+	for (int i = 0; i < OTHERS; i++)
+		t[i] = start(runs, NULL);
+	for (int i = 0; i < OTHERS; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+	CHECK_INT(load_relaxed(&ran), OTHERS);
+	store_relaxed(&stop, 1);
+	for (int i = 0; i < n; i++)
+		CHECK_INT(marcel_join(busy[i], NULL), 0);
+}
+
+static void *stops(void *arg)
+{
+	store_relaxed(&stop, 1);
+	return arg;
+}
+
+TEST_TICK(others_run_while_main_computes, "1000")
+{
+	marcel_t t = start(stops, NULL);
+	pid_t tid = gettid();
+
+	computes(NULL);
+	CHECK_INT(gettid(), tid);
+	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+static void *foreign(void *arg)
+{
+	marcel_t t = start(stops, NULL);
+
+	CHECK_INT(marcel_join(t, NULL), 0);
+	return arg;
+}
+
+/* All VPs compute, and a foreign thread makes one more. */
+TEST_TICK(what_a_foreign_thread_makes_runs_beside_computing_threads, "1000")
+{
+	marcel_t busy[2];
+	pthread_t p;
+
+	for (int i = 0; i < 2; i++)
+		busy[i] = start(computes, NULL);
+	CHECK_INT(pthread_create(&p, NULL, foreign, NULL), 0);
+	computes(NULL);
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(marcel_join(busy[i], NULL), 0);
+	CHECK_INT(pthread_join(p, NULL), 0);
+}
+
+/* Nobody waits: the monitor looks, and sends nothing. */
+TEST(a_thread_alone_sees_no_tick)
+{
+	struct marcel_config one = { .nvp = 1 };
+	uint64_t end;
+
+	setenv("MARCEL_TIMESLICE_US", "100", 1);
+	CHECK_INT(marcel_init(&one), 0);
+	end = load_relaxed(&marcel_monitor.looks) + 200;
+	while (load_relaxed(&marcel_monitor.looks) < end)
+		;
+	CHECK_INT(load_relaxed(&marcel_monitor.ticks), 0);
+	CHECK_INT(marcel_end(), 0);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
+/* --- interrupted anywhere --- */
+
+/* Four threads, and main waits until there were enough preemptions. */
+static void hammer(void *(*fn)(void *))
+{
+	marcel_t t[4];
+
+	for (int i = 0; i < 4; i++)
+		t[i] = start(fn, (void *)(intptr_t)(i + 1));
+	while (preemptions() < ENOUGH)
+		marcel_yield();
+	store_relaxed(&stop, 1);
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+}
+
+static void *allocates(void *arg)
+{
+	unsigned seed = (unsigned)(intptr_t)arg;
+	char *held[64] = { NULL };
+
+	while (load_relaxed(&stop) == 0) {
+		int i = rand_r(&seed) % 64;
+		size_t n = 1 + (size_t)rand_r(&seed) % 5000;
+
+		if (held[i] != NULL)
+			CHECK(held[i][0] == (char)i);
+		free(held[i]);
+		held[i] = malloc(n);
+		memset(held[i], i, n);
+	}
+	for (int i = 0; i < 64; i++)
+		free(held[i]);
+	return arg;
+}
+
+TEST_TICK(inside_malloc, "200")
+{
+	hammer(allocates);
+}
+
+static FILE *file;
+static int in_file; /* the lock of the file */
+
+static void *prints(void *arg)
+{
+	while (load_relaxed(&stop) == 0) {
+		flockfile(file);
+		CHECK_INT(in_file++, 0);
+		for (int i = 0; i < 20; i++)
+			fprintf(file, "%d %s\n", i, "of a line of some length");
+		CHECK_INT(--in_file, 0);
+		funlockfile(file);
+	}
+	return arg;
+}
+
+TEST_TICK(while_a_file_is_locked, "200")
+{
+	file = fopen("/dev/null", "w");
+	CHECK(file != NULL);
+	hammer(prints);
+	fclose(file);
+}
+
+static int compare(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void *sorts(void *arg)
+{
+	enum { N = 2000 };
+	unsigned seed = (unsigned)(intptr_t)arg;
+	int *v = malloc(N * sizeof(*v));
+
+	while (load_relaxed(&stop) == 0) {
+		for (int i = 0; i < N; i++)
+			v[i] = rand_r(&seed);
+		qsort(v, N, sizeof(*v), compare);
+		for (int i = 1; i < N; i++)
+			CHECK(v[i - 1] <= v[i]);
+	}
+	free(v);
+	return arg;
+}
+
+TEST_TICK(inside_a_qsort_comparator, "200")
+{
+	hammer(sorts);
+}
+
+static int one_object(struct dl_phdr_info *info, size_t bytes, void *arg)
+{
+	for (int i = 0; i < 20000 && load_relaxed(&stop) == 0; i++)
+		++*(unsigned *)arg;
+	return 0;
+}
+
+static void *walks(void *arg)
+{
+	unsigned n = 0;
+
+	while (load_relaxed(&stop) == 0)
+		dl_iterate_phdr(one_object, &n);
+	return arg;
+}
+
+TEST_TICK(inside_a_callback_of_dl_iterate_phdr, "200")
+{
+	hammer(walks);
+}
+
+/* --- asleep, unannounced --- */
+
+static pthread_mutex_t kernel_lock = PTHREAD_MUTEX_INITIALIZER;
+static long counted;
+
+static void *locks(void *arg)
+{
+	while (load_relaxed(&stop) == 0) {
+		pthread_mutex_lock(&kernel_lock);
+		for (int i = 0; i < 3000; i++)
+			__asm__ volatile("" ::: "memory");
+		counted++;
+		pthread_mutex_unlock(&kernel_lock);
+	}
+	return arg;
+}
+
+/* Who holds it is preempted, and the next one sleeps in the kernel. */
+TEST_TICK(a_pthread_mutex_of_a_preempted_thread, "500")
+{
+	marcel_t t[4];
+
+	for (int i = 0; i < 4; i++)
+		t[i] = start(locks, NULL);
+	while (preemptions() < 50)
+		marcel_yield();
+	store_relaxed(&stop, 1);
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+}
+
+static int ends[2];
+
+static void *reads(void *arg)
+{
+	char c = 0;
+
+	CHECK_INT(syscall(SYS_read, ends[0], &c, 1), 1);
+	CHECK_INT(c, 'x');
+	return arg;
+}
+
+static void *writes(void *arg)
+{
+	CHECK_INT(write(ends[1], "x", 1), 1);
+	return arg;
+}
+
+TEST_TICK(a_read_that_nobody_announced, "1000")
+{
+	marcel_t r, w;
+
+	CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+	r = start(reads, NULL);
+	marcel_yield();
+	w = start(writes, NULL);
+	CHECK_INT(marcel_join(w, NULL), 0);
+	CHECK_INT(marcel_join(r, NULL), 0);
+	close(ends[0]);
+	close(ends[1]);
+}
