@@ -1,5 +1,5 @@
 /*
- * Mutex, condition, semaphore, read-write lock, barrier, once.
+ * Mutex, condition, semaphore, read-write lock, barrier, spinlock, once.
  *
  * Semantics and error numbers are POSIX's. Objects are memory of the caller;
  * static initialisers exist where POSIX has them, nothing is allocated. User
@@ -50,6 +50,10 @@ typedef struct {
 typedef struct {
 	uint64_t marcel_words[6];
 } marcel_barrier_t;
+
+typedef struct {
+	uint64_t marcel_words[6];
+} marcel_spin_t;
 
 typedef struct {
 	uint64_t marcel_words[4];
@@ -121,6 +125,19 @@ int marcel_rwlock_unlock(marcel_rwlock_t *l);
 int marcel_barrier_init(marcel_barrier_t *b, const void *attr, unsigned count);
 int marcel_barrier_destroy(marcel_barrier_t *b);
 int marcel_barrier_wait(marcel_barrier_t *b);
+
+/*
+ * A mutex for whose holder one spins for a microsecond before one waits as for
+ * a mutex: the holder may have lost its CPU, or be behind the caller on the
+ * same VP. pshared must be 0 (ENOTSUP otherwise). EDEADLK: the caller holds it;
+ * EPERM: unlock of what is not locked; EBUSY: trylock, or destroy of a locked
+ * one.
+ */
+int marcel_spin_init(marcel_spin_t *s, int pshared);
+int marcel_spin_destroy(marcel_spin_t *s);
+int marcel_spin_lock(marcel_spin_t *s);
+int marcel_spin_trylock(marcel_spin_t *s);
+int marcel_spin_unlock(marcel_spin_t *s);
 
 /* fn runs once; callers that come meanwhile wait until it has returned. */
 int marcel_once(marcel_once_t *once, void (*fn)(void));
