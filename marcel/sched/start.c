@@ -8,6 +8,7 @@
 #include <marcel/marcel.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ enum {
 	O_TIMESLICE_US,
 	O_GUARDS,
 	O_SIGNAL,
+	O_MAXTHREADS,
 };
 
 /* As enum marcel_guards has them. */
@@ -65,6 +67,9 @@ static struct base_option options[] = {
 			     "0: as long as it likes" },
 	[O_SIGNAL] = { "MARCEL_SIGNAL", BASE_OPTION_INT, "0", 0, 64, NULL,
 		       "the signal of preemption; 0: SIGRTMAX - 2" },
+	[O_MAXTHREADS] = { "MARCEL_MAXTHREADS", BASE_OPTION_INT, "0", 0,
+			   LONG_MAX, NULL,
+			   "threads that may exist at once; 0: no limit" },
 	[O_GUARDS] = { "MARCEL_GUARDS", BASE_OPTION_CHOICE, "auto", 0, 0,
 		       guards, "what ends a stack; auto: what the kernel has" },
 };
@@ -130,6 +135,10 @@ static int read_options(const struct marcel_config *config, int *dump_signal)
 	s->signal = options[O_SIGNAL].value != 0 ? (int)options[O_SIGNAL].value
 						 : SIGRTMAX - 2;
 	s->lwp_max = (unsigned)options[O_LWP_MAX].value;
+	s->threads_max = options[O_MAXTHREADS].value;
+	store_relaxed(&s->threads, 0);
+	store_relaxed(&s->scarce,
+		      s->threads_max > 0 ? MARCEL_SCARCE_THREADS : 0);
 	if (options[O_VERBOSE].value)
 		base_option_print("marcel", options, BASE_ARRAY_LEN(options));
 	return 0;

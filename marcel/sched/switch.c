@@ -8,12 +8,20 @@
 #include "../thread/stack.h"
 #include "runq.h"
 
+static BASE_COLD struct marcel_stack *stack_asked_for(struct marcel_vp *vp,
+						      struct marcel_thread *t)
+{
+	if (t->stack != NULL)
+		return t->stack; /* since it was made */
+	return marcel_stack_get(vp, t->rest->stacksize);
+}
+
 bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	struct marcel_stack *s = marcel_stack_get(
-		vp, unlikely(marcel_thread_has(t, MARCEL_F_STACK))
-			    ? t->rest->stacksize
-			    : marcel_sched.stacksize);
+	struct marcel_stack *s =
+		unlikely(marcel_thread_has(t, MARCEL_F_STACK))
+			? stack_asked_for(vp, t)
+			: marcel_stack_get(vp, marcel_sched.stacksize);
 
 	if (unlikely(s == NULL)) {
 		marcel_runq_push_behind(vp, t);

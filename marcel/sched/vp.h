@@ -111,6 +111,12 @@ struct marcel_vp {
 	int cpu;                    /* -: */
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
+/* Why a thread may not be made: bits of `scarce`. */
+enum {
+	MARCEL_SCARCE_THREADS = 1, /* there is a limit: `threads_max` */
+	MARCEL_SCARCE_STACKS = 2,  /* one could not be had */
+};
+
 /* All of the runtime that is not per VP. */
 struct marcel_sched {
 	/* -: const between init and end    a: atomic */
@@ -128,12 +134,15 @@ struct marcel_sched {
 	uint64_t slice_ns;                    /* -: of a thread; 0: no tick */
 	int signal;                           /* -: of the tick */
 	unsigned lwp_max;                     /* -: kernel threads per VP */
+	long threads_max;                     /* -: if SCARCE_THREADS */
 	int nested;                           /* main's: inits not yet ended */
 	ATOMIC(int) running;                  /* a: order(running) */
+	ATOMIC(unsigned) scarce;              /* a: relaxed; a hint */
 	/* Threads made by foreign threads. a: order(end) */
 	ATOMIC(uint64_t) created BASE_ALIGNED(BASE_CACHE_PAIR);
 	/* Foreign threads that push. a: order(guest) */
 	ATOMIC(uint32_t) guests;
+	ATOMIC(long) threads; /* a: relaxed; that exist, if SCARCE_THREADS */
 };
 
 extern struct marcel_sched marcel_sched;

@@ -58,9 +58,14 @@ static BASE_COLD struct marcel_stack *get_class(unsigned c)
 static BASE_COLD struct marcel_stack *get_slow(struct marcel_vp *vp,
 					       size_t bytes)
 {
+	struct marcel_stack *s;
+
 	if (bytes != marcel_sched.stacksize || vp == NULL)
 		return get_class(marcel_arena_class(bytes));
-	return refill(vp);
+	s = refill(vp);
+	if (s == NULL)
+		fetch_or_relaxed(&marcel_sched.scarce, MARCEL_SCARCE_STACKS);
+	return s;
 }
 
 struct marcel_stack *marcel_stack_get(struct marcel_vp *vp, size_t bytes)
@@ -74,6 +79,18 @@ struct marcel_stack *marcel_stack_get(struct marcel_vp *vp, size_t bytes)
 	vp->stacks = s->next;
 	vp->nstacks--;
 	return s;
+}
+
+bool marcel_stack_can_be_had(void)
+{
+	struct marcel_stack *s = marcel_arena_get(normal);
+
+	if (s == NULL)
+		return false;
+	s->next = NULL;
+	marcel_arena_put(s);
+	fetch_and_relaxed(&marcel_sched.scarce, ~MARCEL_SCARCE_STACKS);
+	return true;
 }
 
 /* --- put --- */

@@ -58,12 +58,19 @@ void marcel_stack_exit(void);
 /* The smallest size that holds a signal's frame and some calls. */
 size_t marcel_stack_min(void);
 
+/* More than this is had when a thread is made, and not when it first runs. */
+#define MARCEL_STACK_EARLY ((size_t)1 << 22)
+
 /*
  * A stack of at least `bytes`, from the VP's cache if it is the default size.
- * NULL: no memory. The caller is the owner of vp; vp may be NULL.
+ * NULL: no memory; marcel_sched.scarce says so from then on. The caller is the
+ * owner of vp; vp may be NULL.
  */
 struct marcel_stack *marcel_stack_get(struct marcel_vp *vp, size_t bytes);
 void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s);
+
+/* Whether there is memory again for one of the default size. */
+bool marcel_stack_can_be_had(void);
 
 /* Whether the address is in the stack's guard. */
 bool marcel_stack_is_guard(const struct marcel_stack *s, const char *address);

@@ -55,15 +55,58 @@ static int set_vps(struct marcel_thread *t, const marcel_vpset_t *set)
 static BASE_COLD int set_attr(struct marcel_thread *t,
 			      const struct marcel_attr *a)
 {
+	int rc;
+
 	if (a->detach == MARCEL_CREATE_DETACHED)
 		store_relaxed(&t->ended, MARCEL_END_DETACHED);
+	if (a->has_set && (rc = set_vps(t, &a->set)) != 0)
+		return rc;
 	if (a->stacksize != 0) {
 		t->rest->stacksize = a->stacksize;
 		fetch_or_relaxed(&t->flags, MARCEL_F_STACK);
 	}
+	if (a->stacksize > MARCEL_STACK_EARLY &&
+	    (t->stack = marcel_stack_get(NULL, a->stacksize)) == NULL)
+		return EAGAIN;
 	if (a->name[0] != 0)
 		marcel_thread_name(t, a->name);
-	return a->has_set ? set_vps(t, &a->set) : 0;
+	return 0;
+}
+
+/* Whether one more may exist; it is counted if there is a limit. */
+static BASE_COLD bool may_exist(unsigned scarce)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	if ((scarce & MARCEL_SCARCE_STACKS) && !marcel_stack_can_be_had())
+		return false;
+	if (!(scarce & MARCEL_SCARCE_THREADS) ||
+	    fetch_add_relaxed(&s->threads, 1) < s->threads_max)
+		return true;
+	fetch_sub_relaxed(&s->threads, 1);
+	return false;
+}
+
+/* Another descriptor, counted if need be. NULL: there are too many. */
+static struct marcel_thread *get(struct marcel_vp *vp)
+{
+	unsigned scarce = load_relaxed(&marcel_sched.scarce);
+	struct marcel_thread *t;
+
+	if (unlikely(scarce != 0) && !may_exist(scarce))
+		return NULL;
+	t = marcel_thread_get(vp);
+	if (unlikely(t == NULL) && (scarce & MARCEL_SCARCE_THREADS))
+		fetch_sub_relaxed(&marcel_sched.threads, 1);
+	return t;
+}
+
+static void let_go(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	if (unlikely(load_relaxed(&marcel_sched.scarce) &
+		     MARCEL_SCARCE_THREADS))
+		fetch_sub_relaxed(&marcel_sched.threads, 1);
+	marcel_thread_put(vp, t);
 }
 
 static void count_created(struct marcel_vp *vp)
@@ -89,7 +132,7 @@ BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 	if (unlikely(vp == NULL && !marcel_is_running()))
 		return EPERM;
 	marcel_san_enter();
-	t = marcel_thread_get(vp);
+	t = get(vp);
 	if (unlikely(t == NULL)) {
 		rc = EAGAIN;
 		goto out_leave;
@@ -102,7 +145,7 @@ BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 	t->arg = arg;
 	store_relaxed(&t->ended, MARCEL_END_NONE);
 	if (unlikely(a != NULL) && (rc = set_attr(t, a)) != 0) {
-		marcel_thread_put(vp, t);
+		let_go(vp, t);
 		goto out_leave;
 	}
 	count_created(vp);
@@ -184,7 +227,7 @@ static void end_after(void *arg)
 	store_relaxed(&t->state, MARCEL_T_ENDED);
 	joiner = xchg_acq_rel(&t->ended, MARCEL_END_DONE); /* order(join) */
 	if (joiner == MARCEL_END_DETACHED)
-		marcel_thread_put(vp, t);
+		let_go(vp, t);
 	else if (joiner != MARCEL_END_NONE)
 		marcel_wake((struct marcel_thread *)joiner);
 }
@@ -252,7 +295,7 @@ static void put(struct marcel_thread *t)
 	struct marcel_vp *vp = marcel_nest(&was);
 
 	marcel_san_enter();
-	marcel_thread_put(vp, t);
+	let_go(vp, t);
 	marcel_san_leave();
 	marcel_unnest(vp, was);
 }

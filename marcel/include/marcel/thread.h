@@ -55,8 +55,9 @@ int marcel_attr_setvpset(marcel_attr_t *attr, const marcel_vpset_t *set);
  * As pthread_create(), but the control words of the floating-point units are
  * the processor's defaults and not the creator's. attr NULL: joinable, default
  * stack, any VP. From a user thread no lock is taken and, once warm, no system
- * call made. EAGAIN: no descriptor could be had; EINVAL: bad attribute; EPERM:
- * not running.
+ * call made. EAGAIN: as many exist as MARCEL_MAXTHREADS allows, or there is no
+ * memory; EINVAL: bad attribute; EPERM: not running. A thread exists until it
+ * was joined or, detached, has ended.
  */
 int marcel_create(marcel_t *out, const marcel_attr_t *attr, void *(*fn)(void *),
 		  void *arg);

@@ -27,6 +27,7 @@ TEST(nonsense_in_the_environment_stops_the_start)
 	CHECK_INT(init_with("MARCEL_STACKSIZE", "64kk"), -EINVAL);
 	CHECK_INT(init_with("MARCEL_BIND", "2"), -EINVAL);
 	CHECK_INT(init_with("MARCEL_VERBOSE", "yes"), -EINVAL);
+	CHECK_INT(init_with("MARCEL_MAXTHREADS", "-1"), -EINVAL);
 	CHECK_INT(init_with("MARCEL_GUARDS", "dragons"), -EINVAL);
 	CHECK(!marcel_is_running());
 }
