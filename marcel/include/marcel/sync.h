@@ -25,6 +25,14 @@ extern "C" {
 #define MARCEL_MUTEX_ERRORCHECK 2
 #define MARCEL_MUTEX_DEFAULT    MARCEL_MUTEX_NORMAL
 
+#define MARCEL_PROCESS_PRIVATE 0
+#define MARCEL_PROCESS_SHARED  1
+#define MARCEL_PRIO_NONE       0
+#define MARCEL_PRIO_INHERIT    1
+#define MARCEL_PRIO_PROTECT    2
+#define MARCEL_MUTEX_STALLED   0
+#define MARCEL_MUTEX_ROBUST    1
+
 #define MARCEL_BARRIER_SERIAL_THREAD (-1)
 
 typedef struct {
@@ -70,6 +78,14 @@ int marcel_mutexattr_init(marcel_mutexattr_t *attr);
 int marcel_mutexattr_destroy(marcel_mutexattr_t *attr);
 int marcel_mutexattr_settype(marcel_mutexattr_t *attr, int type);
 int marcel_mutexattr_gettype(const marcel_mutexattr_t *attr, int *out);
+
+/* As POSIX's; what is not the default, 0, is ENOTSUP. EINVAL: no such value. */
+int marcel_mutexattr_setpshared(marcel_mutexattr_t *attr, int pshared);
+int marcel_mutexattr_getpshared(const marcel_mutexattr_t *attr, int *out);
+int marcel_mutexattr_setprotocol(marcel_mutexattr_t *attr, int protocol);
+int marcel_mutexattr_getprotocol(const marcel_mutexattr_t *attr, int *out);
+int marcel_mutexattr_setrobust(marcel_mutexattr_t *attr, int robust);
+int marcel_mutexattr_getrobust(const marcel_mutexattr_t *attr, int *out);
 
 /*
  * lock may block; trylock and unlock never do. An uncontended lock or unlock is

@@ -1,0 +1,227 @@
+/*
+ * A program written for POSIX threads, on marcel: include this in place of
+ * <pthread.h>, <semaphore.h> and <sched.h>, and link with -lmarcel. The names
+ * of POSIX then mean marcel's types and functions, whose contracts hold.
+ *
+ * What differs from kernel threads:
+ *
+ *	the first pthread_create() starts the runtime, and its caller becomes
+ *	the main thread, which must not end before the process;
+ *	a thread has 64 KiB of stack if no attribute says otherwise;
+ *	a system call that blocks stops a VP, unless it is announced
+ *	(<marcel/blocking.h>).
+ *
+ * ENOTSUP: what is shared by processes, robust mutexes, priority inheritance
+ * and ceilings. A name of POSIX that is not here is still the kernel threads',
+ * whose types no longer fit: the compiler says so.
+ *
+ * In C++ the standard library's own threads and locks stay kernel threads'.
+ */
+#ifndef MARCEL_PTHREAD_H
+#define MARCEL_PTHREAD_H
+
+/* All that names these in declarations comes first. */
+#ifdef __cplusplus
+#include <condition_variable>
+#include <mutex>
+#include <shared_mutex>
+#include <thread>
+#endif
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+
+#include <marcel/marcel.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * marcel_create(), which starts the runtime if nothing has: its caller is then
+ * the main thread. EAGAIN: it cannot be started; why is on stderr.
+ */
+int marcel_posix_create(marcel_t *out, const marcel_attr_t *attr,
+			void *(*fn)(void *), void *arg);
+
+/* Any room that holds the name; ERANGE else. */
+int marcel_posix_getname(marcel_t t, char *out, size_t bytes);
+
+/* Semaphores as POSIX has them: -1 and errno for an error. */
+int marcel_posix_sem_init(marcel_sem_t *s, int pshared, unsigned value);
+int marcel_posix_sem_destroy(marcel_sem_t *s);
+int marcel_posix_sem_wait(marcel_sem_t *s);
+int marcel_posix_sem_trywait(marcel_sem_t *s);
+int marcel_posix_sem_post(marcel_sem_t *s);
+int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* --- what would otherwise be a macro already --- */
+
+#undef pthread_cleanup_push
+#undef pthread_cleanup_pop
+#undef PTHREAD_BARRIER_SERIAL_THREAD
+#undef PTHREAD_COND_INITIALIZER
+#undef PTHREAD_CREATE_DETACHED
+#undef PTHREAD_CREATE_JOINABLE
+#undef PTHREAD_DESTRUCTOR_ITERATIONS
+#undef PTHREAD_KEYS_MAX
+#undef PTHREAD_MUTEX_DEFAULT
+#undef PTHREAD_MUTEX_ERRORCHECK
+#undef PTHREAD_MUTEX_INITIALIZER
+#undef PTHREAD_MUTEX_NORMAL
+#undef PTHREAD_MUTEX_RECURSIVE
+#undef PTHREAD_MUTEX_ROBUST
+#undef PTHREAD_MUTEX_STALLED
+#undef PTHREAD_ONCE_INIT
+#undef PTHREAD_PRIO_INHERIT
+#undef PTHREAD_PRIO_NONE
+#undef PTHREAD_PRIO_PROTECT
+#undef PTHREAD_PROCESS_PRIVATE
+#undef PTHREAD_PROCESS_SHARED
+#undef PTHREAD_RWLOCK_INITIALIZER
+#undef PTHREAD_STACK_MIN
+
+/* --- threads --- */
+
+#define pthread_t      marcel_t
+#define pthread_attr_t marcel_attr_t
+#define pthread_key_t  marcel_key_t
+
+#define PTHREAD_CREATE_DETACHED       MARCEL_CREATE_DETACHED
+#define PTHREAD_CREATE_JOINABLE       MARCEL_CREATE_JOINABLE
+#define PTHREAD_DESTRUCTOR_ITERATIONS MARCEL_DESTRUCTOR_ITERATIONS
+#define PTHREAD_KEYS_MAX              MARCEL_KEYS_MAX
+#define PTHREAD_STACK_MIN             MARCEL_STACK_MIN
+
+#define pthread_create              marcel_posix_create
+#define pthread_join                marcel_join
+#define pthread_detach              marcel_detach
+#define pthread_exit                marcel_exit
+#define pthread_self                marcel_self
+#define pthread_equal               marcel_equal
+#define pthread_yield               marcel_yield
+#define sched_yield                 marcel_yield
+#define pthread_setname_np          marcel_setname
+#define pthread_getname_np          marcel_posix_getname
+#define pthread_cleanup_push        marcel_cleanup_push
+#define pthread_cleanup_pop         marcel_cleanup_pop
+#define pthread_key_create          marcel_key_create
+#define pthread_key_delete          marcel_key_delete
+#define pthread_setspecific         marcel_setspecific
+#define pthread_getspecific         marcel_getspecific
+#define pthread_attr_init           marcel_attr_init
+#define pthread_attr_destroy        marcel_attr_destroy
+#define pthread_attr_setstacksize   marcel_attr_setstacksize
+#define pthread_attr_getstacksize   marcel_attr_getstacksize
+#define pthread_attr_setdetachstate marcel_attr_setdetachstate
+#define pthread_attr_getdetachstate marcel_attr_getdetachstate
+
+/* --- mutexes and conditions --- */
+
+#define pthread_mutex_t     marcel_mutex_t
+#define pthread_mutexattr_t marcel_mutexattr_t
+#define pthread_cond_t      marcel_cond_t
+#define pthread_once_t      marcel_once_t
+
+#define PTHREAD_COND_INITIALIZER  MARCEL_COND_INITIALIZER
+#define PTHREAD_MUTEX_DEFAULT     MARCEL_MUTEX_DEFAULT
+#define PTHREAD_MUTEX_ERRORCHECK  MARCEL_MUTEX_ERRORCHECK
+#define PTHREAD_MUTEX_INITIALIZER MARCEL_MUTEX_INITIALIZER
+#define PTHREAD_MUTEX_NORMAL      MARCEL_MUTEX_NORMAL
+#define PTHREAD_MUTEX_RECURSIVE   MARCEL_MUTEX_RECURSIVE
+#define PTHREAD_MUTEX_ROBUST      MARCEL_MUTEX_ROBUST
+#define PTHREAD_MUTEX_STALLED     MARCEL_MUTEX_STALLED
+#define PTHREAD_ONCE_INIT         MARCEL_ONCE_INIT
+#define PTHREAD_PRIO_INHERIT      MARCEL_PRIO_INHERIT
+#define PTHREAD_PRIO_NONE         MARCEL_PRIO_NONE
+#define PTHREAD_PRIO_PROTECT      MARCEL_PRIO_PROTECT
+#define PTHREAD_PROCESS_PRIVATE   MARCEL_PROCESS_PRIVATE
+#define PTHREAD_PROCESS_SHARED    MARCEL_PROCESS_SHARED
+
+#define pthread_mutex_init            marcel_mutex_init
+#define pthread_mutex_destroy         marcel_mutex_destroy
+#define pthread_mutex_lock            marcel_mutex_lock
+#define pthread_mutex_trylock         marcel_mutex_trylock
+#define pthread_mutex_unlock          marcel_mutex_unlock
+#define pthread_mutexattr_init        marcel_mutexattr_init
+#define pthread_mutexattr_destroy     marcel_mutexattr_destroy
+#define pthread_mutexattr_settype     marcel_mutexattr_settype
+#define pthread_mutexattr_gettype     marcel_mutexattr_gettype
+#define pthread_mutexattr_setpshared  marcel_mutexattr_setpshared
+#define pthread_mutexattr_getpshared  marcel_mutexattr_getpshared
+#define pthread_mutexattr_setprotocol marcel_mutexattr_setprotocol
+#define pthread_mutexattr_getprotocol marcel_mutexattr_getprotocol
+#define pthread_mutexattr_setrobust   marcel_mutexattr_setrobust
+#define pthread_mutexattr_getrobust   marcel_mutexattr_getrobust
+#define pthread_cond_init             marcel_cond_init
+#define pthread_cond_destroy          marcel_cond_destroy
+#define pthread_cond_wait             marcel_cond_wait
+#define pthread_cond_signal           marcel_cond_signal
+#define pthread_cond_broadcast        marcel_cond_broadcast
+#define pthread_once                  marcel_once
+
+/* --- the other locks --- */
+
+#define pthread_rwlock_t   marcel_rwlock_t
+#define pthread_barrier_t  marcel_barrier_t
+#define pthread_spinlock_t marcel_spin_t
+#define sem_t              marcel_sem_t
+
+#define PTHREAD_BARRIER_SERIAL_THREAD MARCEL_BARRIER_SERIAL_THREAD
+#define PTHREAD_RWLOCK_INITIALIZER    MARCEL_RWLOCK_INITIALIZER
+
+#define pthread_rwlock_init      marcel_rwlock_init
+#define pthread_rwlock_destroy   marcel_rwlock_destroy
+#define pthread_rwlock_rdlock    marcel_rwlock_rdlock
+#define pthread_rwlock_tryrdlock marcel_rwlock_tryrdlock
+#define pthread_rwlock_wrlock    marcel_rwlock_wrlock
+#define pthread_rwlock_trywrlock marcel_rwlock_trywrlock
+#define pthread_rwlock_unlock    marcel_rwlock_unlock
+#define pthread_barrier_init     marcel_barrier_init
+#define pthread_barrier_destroy  marcel_barrier_destroy
+#define pthread_barrier_wait     marcel_barrier_wait
+#define pthread_spin_init        marcel_spin_init
+#define pthread_spin_destroy     marcel_spin_destroy
+#define pthread_spin_lock        marcel_spin_lock
+#define pthread_spin_trylock     marcel_spin_trylock
+#define pthread_spin_unlock      marcel_spin_unlock
+#define sem_init                 marcel_posix_sem_init
+#define sem_destroy              marcel_posix_sem_destroy
+#define sem_wait                 marcel_posix_sem_wait
+#define sem_trywait              marcel_posix_sem_trywait
+#define sem_post                 marcel_posix_sem_post
+#define sem_getvalue             marcel_posix_sem_getvalue
+
+/* --- not offered, or not yet: an error, and not the kernel threads' --- */
+
+#pragma GCC poison pthread_cancel pthread_testcancel
+#pragma GCC poison pthread_setcancelstate pthread_setcanceltype
+#pragma GCC poison pthread_kill pthread_sigqueue pthread_getcpuclockid
+#pragma GCC poison pthread_getattr_np pthread_attr_setstack
+#pragma GCC poison pthread_attr_getstack pthread_attr_setguardsize
+#pragma GCC poison pthread_attr_getguardsize pthread_attr_setscope
+#pragma GCC poison pthread_attr_getscope pthread_attr_setinheritsched
+#pragma GCC poison pthread_attr_getinheritsched pthread_attr_setschedpolicy
+#pragma GCC poison pthread_attr_getschedpolicy pthread_attr_setschedparam
+#pragma GCC poison pthread_attr_getschedparam pthread_attr_setaffinity_np
+#pragma GCC poison pthread_attr_getaffinity_np pthread_setaffinity_np
+#pragma GCC poison pthread_getaffinity_np pthread_setschedparam
+#pragma GCC poison pthread_getschedparam pthread_setschedprio
+#pragma GCC poison pthread_tryjoin_np pthread_timedjoin_np pthread_clockjoin_np
+#pragma GCC poison pthread_mutex_timedlock pthread_mutex_clocklock
+#pragma GCC poison pthread_mutex_consistent pthread_mutex_getprioceiling
+#pragma GCC poison pthread_mutex_setprioceiling
+#pragma GCC poison pthread_mutexattr_getprioceiling
+#pragma GCC poison pthread_mutexattr_setprioceiling
+#pragma GCC poison pthread_cond_timedwait pthread_cond_clockwait
+#pragma GCC poison pthread_condattr_t pthread_rwlockattr_t pthread_barrierattr_t
+#pragma GCC poison pthread_rwlock_timedrdlock pthread_rwlock_clockrdlock
+#pragma GCC poison pthread_rwlock_timedwrlock pthread_rwlock_clockwrlock
+#pragma GCC poison sem_open sem_close sem_unlink sem_timedwait sem_clockwait
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * What <marcel/pthread.h> needs where POSIX and marcel differ.
+ */
+#include <marcel/pthread.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include <base/compiler.h>
+
+static void start(void)
+{
+	marcel_init(NULL);
+}
+
+BASE_PUBLIC int marcel_posix_create(marcel_t *out, const marcel_attr_t *attr,
+				    void *(*fn)(void *), void *arg)
+{
+	static marcel_once_t once = MARCEL_ONCE_INIT;
+	int rc;
+
+	if (unlikely(!marcel_is_running()))
+		marcel_once(&once, start);
+	rc = marcel_create(out, attr, fn, arg);
+	return rc == EPERM ? EAGAIN : rc;
+}
+
+BASE_PUBLIC int marcel_posix_getname(marcel_t t, char *out, size_t bytes)
+{
+	char name[MARCEL_NAME_MAX];
+
+	marcel_getname(t, name, sizeof(name));
+	if (strlen(name) >= bytes)
+		return ERANGE;
+	strcpy(out, name);
+	return 0;
+}
+
+/* --- semaphores --- */
+
+static int put_errno(int rc)
+{
+	if (likely(rc == 0))
+		return 0;
+	*marcel_errno_location() = rc;
+	return -1;
+}
+
+BASE_PUBLIC int marcel_posix_sem_init(marcel_sem_t *s, int pshared,
+				      unsigned value)
+{
+	return put_errno(marcel_sem_init(s, pshared, value));
+}
+
+BASE_PUBLIC int marcel_posix_sem_destroy(marcel_sem_t *s)
+{
+	return put_errno(marcel_sem_destroy(s));
+}
+
+BASE_PUBLIC int marcel_posix_sem_wait(marcel_sem_t *s)
+{
+	return put_errno(marcel_sem_wait(s));
+}
+
+BASE_PUBLIC int marcel_posix_sem_trywait(marcel_sem_t *s)
+{
+	return put_errno(marcel_sem_trywait(s));
+}
+
+BASE_PUBLIC int marcel_posix_sem_post(marcel_sem_t *s)
+{
+	return put_errno(marcel_sem_post(s));
+}
+
+BASE_PUBLIC int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out)
+{
+	return put_errno(marcel_sem_getvalue(s, out));
+}

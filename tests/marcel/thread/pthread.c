@@ -1,0 +1,279 @@
+/*
+ * A program in plain POSIX style, which knows nothing of marcel: compiled with
+ * <pthread.h> on kernel threads, and with <marcel/pthread.h> on marcel. Both
+ * must do the same.
+ */
+#ifdef ON_MARCEL
+#include <marcel/pthread.h>
+#else
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#endif
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../check.h"
+
+enum { THREADS = 20, ROUNDS = 200, SLOTS = 4 };
+
+/* --- producers and consumers: mutex, conditions --- */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t not_empty, not_full;
+	long slot[SLOTS];
+	int first, n;
+} ring = { .lock = PTHREAD_MUTEX_INITIALIZER,
+	   .not_empty = PTHREAD_COND_INITIALIZER,
+	   .not_full = PTHREAD_COND_INITIALIZER };
+
+static void *produce(void *arg)
+{
+	for (long i = 1; i <= ROUNDS; i++) {
+		pthread_mutex_lock(&ring.lock);
+		while (ring.n == SLOTS)
+			pthread_cond_wait(&ring.not_full, &ring.lock);
+		ring.slot[(ring.first + ring.n++) % SLOTS] = i;
+		pthread_cond_signal(&ring.not_empty);
+		pthread_mutex_unlock(&ring.lock);
+	}
+	return arg;
+}
+
+static void *consume(void *arg)
+{
+	long sum = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_mutex_lock(&ring.lock);
+		while (ring.n == 0)
+			pthread_cond_wait(&ring.not_empty, &ring.lock);
+		sum += ring.slot[ring.first];
+		ring.first = (ring.first + 1) % SLOTS;
+		ring.n--;
+		pthread_cond_signal(&ring.not_full);
+		pthread_mutex_unlock(&ring.lock);
+	}
+	(void)arg;
+	return (void *)sum;
+}
+
+TEST(what_is_produced_is_consumed)
+{
+	pthread_t producer[THREADS], consumer[THREADS];
+	long sum = 0;
+	void *value;
+
+	for (int i = 0; i < THREADS; i++) {
+		CHECK_INT(pthread_create(&producer[i], NULL, produce, NULL), 0);
+		CHECK_INT(pthread_create(&consumer[i], NULL, consume, NULL), 0);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		CHECK_INT(pthread_join(producer[i], NULL), 0);
+		CHECK_INT(pthread_join(consumer[i], &value), 0);
+		sum += (long)value;
+	}
+	CHECK_INT(sum, (long)THREADS * ROUNDS * (ROUNDS + 1) / 2);
+	CHECK_INT(pthread_mutex_destroy(&ring.lock), 0);
+	CHECK_INT(pthread_cond_destroy(&ring.not_empty), 0);
+	CHECK_INT(pthread_cond_destroy(&ring.not_full), 0);
+}
+
+/* --- the other locks, all around one counter each --- */
+
+static struct {
+	pthread_rwlock_t rwlock;
+	pthread_spinlock_t spin;
+	pthread_barrier_t barrier;
+	sem_t sem;
+	pthread_once_t once;
+	pthread_key_t key;
+	long written, spun, passed, serial, began, destroyed;
+} all = { .rwlock = PTHREAD_RWLOCK_INITIALIZER, .once = PTHREAD_ONCE_INIT };
+
+static void begin_once(void)
+{
+	all.began++;
+}
+
+static void destroy(void *value)
+{
+	pthread_spin_lock(&all.spin);
+	all.destroyed += *(long *)value;
+	pthread_spin_unlock(&all.spin);
+	free(value);
+}
+
+static void *use_all(void *arg)
+{
+	long *mine = malloc(sizeof(*mine));
+
+	*mine = (long)arg;
+	CHECK_INT(pthread_once(&all.once, begin_once), 0);
+	CHECK_INT(pthread_setspecific(all.key, mine), 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK_INT(pthread_rwlock_wrlock(&all.rwlock), 0);
+		all.written++;
+		CHECK_INT(pthread_rwlock_unlock(&all.rwlock), 0);
+		CHECK_INT(pthread_rwlock_rdlock(&all.rwlock), 0);
+		CHECK(all.written > i);
+		CHECK_INT(pthread_rwlock_unlock(&all.rwlock), 0);
+		CHECK_INT(pthread_spin_lock(&all.spin), 0);
+		all.spun++;
+		CHECK_INT(pthread_spin_unlock(&all.spin), 0);
+		CHECK_INT(sem_wait(&all.sem), 0);
+		all.passed++;
+		CHECK_INT(sem_post(&all.sem), 0);
+		sched_yield();
+	}
+	CHECK_PTR(pthread_getspecific(all.key), mine);
+	if (pthread_barrier_wait(&all.barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
+		all.serial++;
+	return NULL;
+}
+
+TEST(all_kinds_of_locks_do_what_they_are_for)
+{
+	pthread_t t[THREADS];
+	pthread_attr_t attr;
+
+	CHECK_INT(pthread_spin_init(&all.spin, PTHREAD_PROCESS_PRIVATE), 0);
+	CHECK_INT(pthread_barrier_init(&all.barrier, NULL, THREADS), 0);
+	CHECK_INT(sem_init(&all.sem, 0, 1), 0);
+	CHECK_INT(pthread_key_create(&all.key, destroy), 0);
+	CHECK_INT(pthread_attr_init(&attr), 0);
+	CHECK_INT(pthread_attr_setstacksize(&attr, 1 << 18), 0);
+	for (long i = 0; i < THREADS; i++)
+		CHECK_INT(pthread_create(&t[i], &attr, use_all, (void *)i), 0);
+	for (int i = 0; i < THREADS; i++)
+		CHECK_INT(pthread_join(t[i], NULL), 0);
+	CHECK_INT(all.written, THREADS * ROUNDS);
+	CHECK_INT(all.spun, THREADS * ROUNDS);
+	CHECK_INT(all.passed, THREADS * ROUNDS);
+	CHECK_INT(all.serial, 1);
+	CHECK_INT(all.began, 1);
+	CHECK_INT(all.destroyed, THREADS * (THREADS - 1) / 2);
+	CHECK_INT(pthread_attr_destroy(&attr), 0);
+	CHECK_INT(pthread_key_delete(all.key), 0);
+	CHECK_INT(sem_destroy(&all.sem), 0);
+	CHECK_INT(pthread_barrier_destroy(&all.barrier), 0);
+	CHECK_INT(pthread_spin_destroy(&all.spin), 0);
+}
+
+/* --- ends --- */
+
+static void add(void *arg)
+{
+	++*(long *)arg;
+}
+
+static void *exit_with_handler(void *arg)
+{
+	pthread_cleanup_push(add, arg);
+	pthread_cleanup_push(add, arg);
+	pthread_cleanup_pop(1);
+	pthread_exit(arg);
+	pthread_cleanup_pop(0);
+	return NULL;
+}
+
+TEST(exit_runs_handlers_and_gives_a_value)
+{
+	long count = 0;
+	pthread_t t;
+	void *value;
+
+	CHECK_INT(pthread_create(&t, NULL, exit_with_handler, &count), 0);
+	CHECK_INT(pthread_join(t, &value), 0);
+	CHECK_PTR(value, &count);
+	CHECK_INT(count, 2);
+}
+
+/* --- errors --- */
+
+static void *return_it(void *arg)
+{
+	return arg;
+}
+
+TEST(misuse_has_the_error_numbers_of_posix)
+{
+	pthread_mutexattr_t attr;
+	pthread_attr_t threads;
+	pthread_mutex_t m;
+	char name[32];
+	pthread_t t;
+	sem_t sem;
+
+	CHECK_INT(pthread_join(pthread_self(), NULL), EDEADLK);
+	CHECK_INT(pthread_attr_init(&threads), 0);
+	CHECK_INT(pthread_attr_setstacksize(&threads, 1), EINVAL);
+	CHECK_INT(pthread_attr_setdetachstate(&threads, 77), EINVAL);
+	CHECK_INT(pthread_attr_destroy(&threads), 0);
+
+	CHECK_INT(pthread_mutexattr_init(&attr), 0);
+	CHECK_INT(pthread_mutexattr_settype(&attr, 99), EINVAL);
+	CHECK_INT(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK),
+		  0);
+	CHECK_INT(pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_PRIVATE),
+		  0);
+	CHECK_INT(pthread_mutex_init(&m, &attr), 0);
+	CHECK_INT(pthread_mutex_lock(&m), 0);
+	CHECK_INT(pthread_mutex_lock(&m), EDEADLK);
+	CHECK_INT(pthread_mutex_trylock(&m), EBUSY);
+	CHECK_INT(pthread_mutex_unlock(&m), 0);
+	CHECK_INT(pthread_mutex_unlock(&m), EPERM);
+	CHECK_INT(pthread_mutex_destroy(&m), 0);
+	CHECK_INT(pthread_mutexattr_destroy(&attr), 0);
+
+	CHECK_INT(sem_init(&sem, 0, 0), 0);
+	errno = 0;
+	CHECK_INT(sem_trywait(&sem), -1);
+	CHECK_INT(errno, EAGAIN);
+	CHECK_INT(sem_destroy(&sem), 0);
+
+	CHECK_INT(pthread_create(&t, NULL, return_it, NULL), 0);
+	CHECK_INT(pthread_setname_np(t, "short"), 0);
+	CHECK_INT(pthread_getname_np(t, name, sizeof(name)), 0);
+	CHECK_STR(name, "short");
+	CHECK_INT(pthread_getname_np(t, name, 3), ERANGE);
+	CHECK_INT(pthread_join(t, NULL), 0);
+}
+
+#ifdef ON_MARCEL
+TEST(what_is_not_offered_is_refused)
+{
+	pthread_mutexattr_t attr;
+	sem_t sem;
+	int value;
+
+	CHECK_INT(pthread_mutexattr_init(&attr), 0);
+	CHECK_INT(pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED),
+		  ENOTSUP);
+	CHECK_INT(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT),
+		  ENOTSUP);
+	CHECK_INT(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_PROTECT),
+		  ENOTSUP);
+	CHECK_INT(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_NONE), 0);
+	CHECK_INT(pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST),
+		  ENOTSUP);
+	CHECK_INT(pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_STALLED), 0);
+	CHECK_INT(pthread_mutexattr_setrobust(&attr, 5), EINVAL);
+	CHECK_INT(pthread_mutexattr_getpshared(&attr, &value), 0);
+	CHECK_INT(value, PTHREAD_PROCESS_PRIVATE);
+	CHECK_INT(pthread_mutexattr_destroy(&attr), 0);
+	CHECK_INT(pthread_mutexattr_getrobust(&attr, &value), EINVAL);
+	CHECK_INT(sem_init(&sem, 1, 0), -1);
+	CHECK_INT(errno, ENOTSUP);
+}
+
+/* The runtime has begun with the first thread; nothing here has started it. */
+TEST(the_threads_were_user_threads)
+{
+	CHECK(marcel_is_running());
+	CHECK(marcel_current_vp() >= 0);
+}
+#endif
