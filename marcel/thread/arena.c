@@ -11,6 +11,7 @@
 
 #include <base/list.h>
 #include <base/spin.h>
+#include "../os/checker.h"
 #include "../os/os.h"
 #include "../sched/sanitizer.h"
 #include "watch.h"
@@ -198,6 +199,7 @@ static struct marcel_stack *cut(struct marcel_arena *a, unsigned slot)
 	s->class = (uint8_t)a->class;
 	s->is_guarded = a->guard[slot] == GUARDED;
 	store_relaxed(&s->waits, NULL);
+	s->checker = os_checker_stack(s->low, s->bytes);
 	return s;
 }
 
@@ -324,6 +326,9 @@ static void release(struct marcel_arena *a, uint64_t warm, uint64_t cold)
 {
 	unsigned slot = 0, from;
 
+	for (uint64_t w = warm; w != 0; w &= w - 1)
+		os_checker_forget(
+			stack_at(a, (unsigned)__builtin_ctzll(w))->checker);
 	while (slot < SLOTS_MAX && warm >> slot != 0) {
 		slot += (unsigned)__builtin_ctzll(warm >> slot);
 		from = slot;
@@ -412,6 +417,10 @@ void marcel_arena_exit(void)
 	marcel_watch_end();
 	for (a = all.arenas; a != NULL; a = next) {
 		next = a->next;
+		for (uint64_t w = a->all & ~a->cold; w != 0; w &= w - 1)
+			os_checker_forget(
+				stack_at(a, (unsigned)__builtin_ctzll(w))
+					->checker);
 		marcel_san_clean(a->base, a->bytes);
 		os_unmap(a->base, a->bytes);
 		free(a);

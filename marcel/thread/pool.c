@@ -25,7 +25,7 @@ struct slab {
 	/* -: const once in the list */
 	struct slab *next;               /* -: */
 	struct marcel_thread_rest *rest; /* -: SLAB of them */
-	struct marcel_thread thread[];   /* SLAB of them */
+	struct marcel_thread *thread;    /* -: SLAB of them */
 };
 
 /*
@@ -44,17 +44,17 @@ static struct {
 /* From libc, so that leak checkers see what only a descriptor points to. */
 static bool grow_locked(void)
 {
-	size_t head = sizeof(struct slab) + SLAB * sizeof(struct marcel_thread);
-	char *base =
-		calloc(1, BASE_CACHE_LINE + head +
-				  SLAB * sizeof(struct marcel_thread_rest));
-	struct slab *s;
+	struct slab *s =
+		calloc(1, sizeof(*s) + BASE_CACHE_LINE +
+				  SLAB * (sizeof(struct marcel_thread) +
+					  sizeof(struct marcel_thread_rest)));
+	char *first = (char *)(s + 1);
 
-	if (base == NULL)
+	if (s == NULL)
 		return false;
-	base += -(uintptr_t)base % BASE_CACHE_LINE;
-	s = (struct slab *)base;
-	s->rest = (struct marcel_thread_rest *)(base + head);
+	first += -(uintptr_t)first % BASE_CACHE_LINE;
+	s->thread = (struct marcel_thread *)first;
+	s->rest = (struct marcel_thread_rest *)(s->thread + SLAB);
 	s->next = load_relaxed(&all.slabs);
 	store_relaxed(&all.slabs, s);
 	all.used = 0;

@@ -42,6 +42,7 @@ struct marcel_stack {
 	struct marcel_arena *arena; /* that it was cut from */
 	void *(*fn)(void *);        /* what its thread runs first */
 	ATOMIC(const char *) waits; /* a: marcel_thread_waits() */
+	unsigned checker;           /* os_checker_stack()'s number */
 	uint8_t slot;               /* its number in the arena */
 	uint8_t class;              /* and that one's size class */
 	bool is_guarded;
