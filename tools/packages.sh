@@ -16,6 +16,7 @@ build | libpng-dev | pkg-config --exists libpng | heat writes its result as PNG
 test | g++ | command -v c++ | mpicxx, and that the headers are C++ too
 test | mpich | command -v mpiexec.hydra | the same ranks run under Hydra
 test | cmake | command -v cmake | find_package(MPI) finds our wrappers
+test | gdb | command -v gdb | shows user threads
 test | valgrind | have_header valgrind/valgrind.h | is told of stacks
 test | procps | command -v ps | tests look at processes
 ci | git | command -v git | which files are ours
