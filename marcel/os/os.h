@@ -16,6 +16,9 @@
  */
 void os_futex_wait(void *word, uint32_t value);
 
+/* The same for at most so long. */
+void os_futex_wait_for(void *word, uint32_t value, uint64_t ns);
+
 /* Wake up to n sleepers. The word may be gone: then nobody is woken. */
 void os_futex_wake(void *word, int n);
 

@@ -185,6 +185,22 @@ static inline void *marcel_deque_take_oldest_sole(struct marcel_deque *d)
 	return load_relaxed(&a->slot[t & (a->size - 1)]);
 }
 
+/* The oldest, and x becomes the newest; NULL: empty, and x is not in it. */
+static inline void *marcel_deque_rotate_sole(struct marcel_deque *d, void *x)
+{
+	int64_t t = load_relaxed(&d->top), b = load_relaxed(&d->bottom);
+	struct marcel_deque_array *a = load_relaxed(&d->array);
+	void *oldest;
+
+	if (t >= b)
+		return NULL;
+	oldest = load_relaxed(&a->slot[t & (a->size - 1)]);
+	store_relaxed(&a->slot[b & (a->size - 1)], x);
+	store_relaxed(&d->top, t + 1);
+	store_relaxed(&d->bottom, b + 1);
+	return oldest;
+}
+
 /* Owner. The newest without taking it, or NULL. */
 static inline void *marcel_deque_newest(struct marcel_deque *d)
 {

@@ -154,7 +154,7 @@ void marcel_runq_push_behind(struct marcel_vp *vp, struct marcel_thread *t)
  * forked child nothing will ever run, and the queues' locks may be held by who
  * was left behind.
  */
-static void push_as_guest(struct marcel_thread *t)
+static BASE_COLD void push_as_guest(struct marcel_thread *t)
 {
 	struct marcel_sched *s = &marcel_sched;
 
@@ -181,9 +181,41 @@ void marcel_runq_wait_guests(void)
 		sched_yield();
 }
 
+/* There is something for thieves in the slot, and a VP is idle. */
+static BASE_NOINLINE void slot_is_full(struct marcel_vp *vp)
+{
+	uintptr_t x;
+
+	if (marcel_sched.robs)
+		marcel_runq_wake_one(vp);
+	else if ((x = marcel_slot_take(&vp->next)) != 0)
+		marcel_runq_push_behind(vp, marcel_runq_thread(x));
+}
+
+static inline void fill_slot(struct marcel_vp *vp, uintptr_t x)
+{
+	uint64_t idle;
+
+	marcel_slot_put(&vp->next, x);
+	idle = load_light(&marcel_sched.idle.word); /* order(idle) */
+	if (unlikely(idle != 0) && marcel_slot_is_open(x) &&
+	    (marcel_idle_is_unwatched(idle) || !marcel_sched.robs))
+		slot_is_full(vp);
+}
+
+/* What lies in the slot goes behind the others. */
+static BASE_NOINLINE void refill_slot(struct marcel_vp *vp, uintptr_t x)
+{
+	uintptr_t old = marcel_slot_take(&vp->next);
+
+	if (old != 0)
+		marcel_runq_push_behind(vp, marcel_runq_thread(old));
+	fill_slot(vp, x);
+}
+
 void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	struct marcel_thread *old;
+	uintptr_t x;
 
 	if (unlikely(vp == NULL)) {
 		push_as_guest(t);
@@ -194,10 +226,13 @@ void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 		marcel_runq_push_behind(vp, t);
 		return;
 	}
-	old = load_relaxed(&vp->next);
-	store_relaxed(&vp->next, t);
-	if (old != NULL)
-		marcel_runq_push_behind(vp, old);
+	x = (uintptr_t)t;
+	if (t->home >= 0)
+		x |= MARCEL_SLOT_STAYS;
+	if (load_relaxed(&vp->next.entry) == 0)
+		fill_slot(vp, x);
+	else
+		refill_slot(vp, x);
 }
 
 /* --- pick --- */
@@ -252,14 +287,6 @@ static struct marcel_thread *take_above(struct marcel_vp *vp)
 	return t;
 }
 
-static struct marcel_thread *take_next(struct marcel_vp *vp)
-{
-	struct marcel_thread *t = load_relaxed(&vp->next);
-
-	store_relaxed(&vp->next, NULL);
-	return t;
-}
-
 static struct marcel_thread *take_seed(struct marcel_vp *vp)
 {
 	return vp->sole ? marcel_deque_take_newest_sole(&vp->seeds)
@@ -292,16 +319,18 @@ static BASE_COLD struct marcel_thread *pick_fair(struct marcel_vp *vp)
 struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp)
 {
 	struct marcel_thread *t;
+	uintptr_t x;
 
 	if (unlikely(marcel_runq_count(vp))) {
 		t = pick_fair(vp);
 		if (t != NULL)
 			return t;
 	}
-	if (load_relaxed(&vp->next) != NULL) {
+	x = marcel_slot_take(&vp->next);
+	if (x != 0) {
 		if (likely(vp->handovers++ < MARCEL_HANDOVERS_MAX))
-			return take_next(vp);
-		marcel_runq_push_behind(vp, take_next(vp));
+			return marcel_runq_thread(x);
+		marcel_runq_push_behind(vp, marcel_runq_thread(x));
 	}
 	vp->handovers = 0;
 	if (unlikely(!base_list_is_empty(&vp->bound) ||
@@ -341,6 +370,42 @@ struct marcel_thread *marcel_runq_steal(struct marcel_vp *vp)
 	return t;
 }
 
+struct marcel_thread *marcel_runq_rob(struct marcel_vp *vp)
+{
+	struct marcel_thread *t;
+
+	for (int i = 0; marcel_sched.robs && i < marcel_sched.nvp - 1; i++) {
+		struct marcel_vp *victim = vp->victims[i];
+		uint32_t seen = vp->slot_seen[i];
+
+		vp->slot_seen[i] = 0;
+		if (!marcel_slot_is_open(load_relaxed(&victim->next.entry)))
+			continue;
+		vp->slot_seen[i] = load_relaxed(&victim->picks) << 1 | 1;
+		if (vp->slot_seen[i] != seen)
+			continue;
+		t = marcel_runq_thread(marcel_slot_rob(&victim->next));
+		if (t == NULL)
+			continue;
+		if (marcel_thread_may_run(t, vp->id))
+			return t;
+		marcel_runq_push_behind(vp, t);
+	}
+	return NULL;
+}
+
+bool marcel_runq_look_slots(struct marcel_vp *vp)
+{
+	bool found = false;
+
+	if (!marcel_sched.robs)
+		return false;
+	os_barrier_all();
+	for (int i = 0; i < marcel_sched.nvp - 1 && !found; i++)
+		found = marcel_slot_has_seq(&vp->victims[i]->next);
+	return found;
+}
+
 bool marcel_runq_look_shared(void)
 {
 	struct marcel_sched *s = &marcel_sched;
@@ -356,7 +421,7 @@ bool marcel_runq_look_shared(void)
 
 bool marcel_runq_look(struct marcel_vp *vp)
 {
-	bool found = load_relaxed(&vp->next) != NULL ||
+	bool found = load_relaxed(&vp->next.entry) != 0 ||
 		     !base_list_is_empty(&vp->bound) ||
 		     load_seq(&vp->remote.top) != NULL; /* order(idle) */
 
@@ -370,7 +435,8 @@ bool marcel_runq_look(struct marcel_vp *vp)
 
 bool marcel_runq_seems_ready(struct marcel_vp *vp)
 {
-	if (load_relaxed(&vp->next) != NULL || load_relaxed(&vp->nbound) != 0 ||
+	if (load_relaxed(&vp->next.entry) != 0 ||
+	    load_relaxed(&vp->nbound) != 0 ||
 	    !base_mpsc_is_empty(&vp->remote) ||
 	    marcel_deque_length(&vp->fifo) > 0 ||
 	    marcel_deque_length(&vp->seeds) > 0)

@@ -50,13 +50,12 @@ marcel_runq_rotate_sole(struct marcel_vp *vp, struct marcel_thread *t)
 	struct marcel_thread *next;
 
 	if (load_relaxed(&vp->picks) + 1 == vp->fair_at ||
-	    load_relaxed(&vp->next) != NULL || t->home >= 0 ||
+	    load_relaxed(&vp->next.entry) != 0 || t->home >= 0 ||
 	    !base_list_is_empty(&vp->bound))
 		return NULL;
-	next = marcel_deque_take_oldest_sole(&vp->fifo);
+	next = marcel_deque_rotate_sole(&vp->fifo, t);
 	if (next == NULL)
 		return NULL;
-	marcel_deque_push_sole(&vp->fifo, t); /* there is room for one */
 	marcel_runq_count(vp);
 	return next;
 }
@@ -64,11 +63,40 @@ marcel_runq_rotate_sole(struct marcel_vp *vp, struct marcel_thread *t)
 /* The owner: next thread of its own queues and those above; NULL: none. */
 struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp);
 
+static inline struct marcel_thread *marcel_runq_thread(uintptr_t entry)
+{
+	return (struct marcel_thread *)(entry & ~MARCEL_SLOT_STAYS);
+}
+
+/* The owner: what marcel_runq_pick() would find first of all; NULL: ask it. */
+static inline struct marcel_thread *marcel_runq_pick_next(struct marcel_vp *vp)
+{
+	if (load_relaxed(&vp->next.entry) == 0 ||
+	    unlikely(vp->handovers >= MARCEL_HANDOVERS_MAX) ||
+	    unlikely(load_relaxed(&vp->picks) + 1 == vp->fair_at))
+		return NULL;
+	marcel_runq_count(vp);
+	vp->handovers++;
+	return marcel_runq_thread(marcel_slot_take(&vp->next));
+}
+
 /* The owner: take t out if it is its newest seed. */
 bool marcel_runq_claim(struct marcel_vp *vp, struct marcel_thread *t);
 
 /* The owner: a thread from another VP, nearest first; NULL: none. */
 struct marcel_thread *marcel_runq_steal(struct marcel_vp *vp);
+
+/*
+ * The owner, a searcher: the same from the slot of another VP, if it was there
+ * when last looked at and that VP has picked nothing since.
+ */
+struct marcel_thread *marcel_runq_rob(struct marcel_vp *vp);
+
+/*
+ * The owner, after it left the word unwatched: is there a thread in the slot of
+ * another VP? Interrupts all CPUs.
+ */
+bool marcel_runq_look_slots(struct marcel_vp *vp);
 
 /* The owner, after it said that it will sleep: is anything there for it? */
 bool marcel_runq_look(struct marcel_vp *vp);

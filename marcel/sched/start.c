@@ -162,6 +162,7 @@ static int init_topo(const struct marcel_config *config, int *cpu)
 	place(config, allowed, rc, cpu);
 	s->bind = options[O_BIND].value && !s->oversubscribed &&
 		  hwloc_topology_is_thissystem(hw) && os_affinity_save();
+	s->robs = s->nvp > 1 && os_barrier_init();
 	rc = marcel_topo_build(hw, cpu, s->nvp, &s->topo);
 	hwloc_topology_destroy(hw);
 out_free:

@@ -70,17 +70,44 @@ static BASE_COLD bool passes(struct marcel_vp *vp)
 	return vp->give != NULL;
 }
 
-struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
+/* To enter t, or NULL, or what has to come first. */
+static struct marcel_thread *prepare(struct marcel_vp *vp,
+				     struct marcel_thread *t)
 {
-	struct marcel_thread *t;
-
-	if (unlikely(vp->is_low) && passes(vp))
-		return vp->idle;
-	t = marcel_runq_pick(vp);
 	if (t == NULL)
 		return vp->idle;
 	if (load_relaxed(&t->state) != MARCEL_T_NEW)
 		return marcel_vp_enters(vp, t) ? t : vp->idle;
 	/* Without memory for a stack the others go on; it stays queued. */
 	return likely(marcel_switch_equip(vp, t)) ? t : vp->idle;
+}
+
+struct marcel_thread *marcel_switch_other(struct marcel_vp *vp)
+{
+	if (unlikely(vp->is_low) && passes(vp))
+		return vp->idle;
+	return prepare(vp, marcel_runq_pick(vp));
+}
+
+/* t is what was woken last, or NULL. */
+static BASE_NOINLINE struct marcel_thread *next_of(struct marcel_vp *vp,
+						   struct marcel_thread *t)
+{
+	if (t == NULL && unlikely(vp->is_low) && passes(vp))
+		return vp->idle;
+	if (t == NULL)
+		t = marcel_runq_pick(vp);
+	if (t == NULL && !vp->sole)
+		t = marcel_runq_steal(vp);
+	return prepare(vp, t);
+}
+
+struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
+{
+	struct marcel_thread *t = NULL;
+
+	if (likely(!vp->is_low) && (t = marcel_runq_pick_next(vp)) != NULL &&
+	    likely(!marcel_thread_has(t, MARCEL_F_KEPT)))
+		return t;
+	return next_of(vp, t);
 }

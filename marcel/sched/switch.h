@@ -86,10 +86,13 @@ static inline BASE_NORETURN void marcel_switch_last(struct marcel_vp *vp,
 }
 
 /*
- * The thread to enter next, with a stack; the idle thread if none is ready.
- * switch.c.
+ * The thread to enter next, with a stack; the idle thread if none is ready
+ * here or with another VP. switch.c.
  */
 struct marcel_thread *marcel_switch_next(struct marcel_vp *vp);
+
+/* The same for a thread that could go on itself: nothing is stolen. switch.c */
+struct marcel_thread *marcel_switch_other(struct marcel_vp *vp);
 
 /* Give a seed its stack. False: no memory; it is queued again. switch.c. */
 bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t);

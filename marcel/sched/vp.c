@@ -60,7 +60,20 @@ bool marcel_vp_wake(struct marcel_vp *vp, bool own)
 enum {
 	OVERSUBSCRIBED_YIELDS = 3, /* then sleep: others need this CPU */
 	SPINS_PER_LOOK = 20,       /* cpu_relax() between two looks */
+	LOOKS_PER_ROB = 8,         /* others' slots change all the time */
+	WATCH_NS = 1000000,        /* from one look at the slots to the next */
 };
+
+/*
+ * The word w that the caller leaves counts so many other VPs as idle: whether
+ * the slot of one that is not idle holds what nobody would look at.
+ */
+static bool leaves_slots(struct marcel_vp *vp, uint64_t w, unsigned idle)
+{
+	return marcel_idle_is_unwatched(w) &&
+	       idle < (unsigned)marcel_sched.nvp - 1 &&
+	       marcel_runq_look_slots(vp);
+}
 
 /*
  * Found while searching: the last searcher wakes the next for more, which may
@@ -68,8 +81,11 @@ enum {
  */
 static void found(struct marcel_vp *vp)
 {
-	if (marcel_idle_found(&marcel_sched.idle) &&
-	    (marcel_runq_look_shared() ||
+	uint64_t w = marcel_idle_found(&marcel_sched.idle);
+	unsigned sleepers = marcel_idle_sleepers(w);
+
+	if (marcel_idle_searchers(w) == 0 && sleepers != 0 &&
+	    (marcel_runq_look_shared() || leaves_slots(vp, w, sleepers) ||
 	     marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING))
 		marcel_runq_wake_one(vp);
 }
@@ -77,26 +93,62 @@ static void found(struct marcel_vp *vp)
 void marcel_vp_settle(struct marcel_vp *vp)
 {
 	marcel_monitor_vp_wakes(vp);
-	if (marcel_idle_undoze(&marcel_sched.idle, &vp->sleeper))
+	if (marcel_idle_undoze(&marcel_sched.idle, &vp->sleeper, MARCEL_ASLEEP))
 		found(vp);
 }
 
-/*
- * Nothing was found for long enough. Publish that, look at everything once
- * more, and sleep. True: we still are, or again, a searcher.
- */
-static bool doze(struct marcel_vp *vp)
+/* The VP was not asleep, and is no searcher any more. */
+static void called_away(struct marcel_vp *vp)
+{
+	/* order(idle): who took us out of the count; the slots are next */
+	uint64_t w = fetch_add_seq(&marcel_sched.idle.word, 0);
+
+	if (leaves_slots(vp, w, marcel_idle_sleepers(w)))
+		marcel_runq_wake_one(vp);
+}
+
+static bool sleep_long(struct marcel_vp *vp)
 {
 	bool searches;
 
-	marcel_idle_doze(&marcel_sched.idle, &vp->sleeper);
-	if (marcel_runq_look(vp) || load_seq(&vp->stop) || /* order(idle) */
-	    marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING)
-		return marcel_idle_undoze(&marcel_sched.idle, &vp->sleeper);
 	marcel_monitor_vp_sleeps(vp);
 	searches = marcel_idle_sleep(&vp->sleeper);
 	marcel_monitor_vp_wakes(vp);
 	return searches;
+}
+
+/*
+ * Nothing was found for long enough. Publish that, look at everything once
+ * more, and sleep, or watch. True: we still are, or again, a searcher.
+ */
+static bool doze(struct marcel_vp *vp, uint32_t how)
+{
+	struct marcel_idle *idle = &marcel_sched.idle;
+	uint64_t w = marcel_idle_doze(idle, &vp->sleeper, how);
+	bool searches;
+
+	if (marcel_runq_look(vp) || load_seq(&vp->stop) || /* order(idle) */
+	    leaves_slots(vp, w, marcel_idle_sleepers(w) - 1) ||
+	    marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING)
+		searches = marcel_idle_undoze(idle, &vp->sleeper, how);
+	else if (how == MARCEL_WATCHING)
+		searches = marcel_idle_watch(idle, &vp->sleeper, WATCH_NS);
+	else
+		return sleep_long(vp);
+	if (!searches)
+		called_away(vp);
+	return searches;
+}
+
+/* To watch makes sense while somebody may push to a slot. */
+static uint32_t how_to_doze(void)
+{
+	uint64_t w = load_relaxed(&marcel_sched.idle.word);
+
+	return marcel_idle_sleepers(w) + marcel_idle_searchers(w) <
+			       (unsigned)marcel_sched.nvp
+		       ? MARCEL_WATCHING
+		       : MARCEL_ASLEEP;
 }
 
 /* Between two looks. While hooks poll, each look may bring a message. */
@@ -117,13 +169,16 @@ static struct marcel_thread *search_on(struct marcel_vp *vp)
 {
 	enum marcel_hook_answer answer;
 	struct marcel_thread *t;
+	uint32_t how = MARCEL_AWAKE; /* it has dozed */
+	unsigned tries = 0, looks = 0;
 	uint64_t since = 0;
-	unsigned tries = 0;
 
 	for (;;) {
 		t = marcel_runq_pick(vp);
 		if (t == NULL)
 			t = marcel_runq_steal(vp);
+		if (t == NULL && looks++ % LOOKS_PER_ROB == 0)
+			t = marcel_runq_rob(vp);
 		if (t != NULL || load_relaxed(&vp->stop)) {
 			found(vp);
 			return t;
@@ -142,9 +197,13 @@ static struct marcel_thread *search_on(struct marcel_vp *vp)
 		} else if (answer == MARCEL_HOOK_PENDING) {
 			sched_yield();
 		} else {
-			if (!doze(vp))
+			how = how == MARCEL_WATCHING ? MARCEL_ASLEEP
+						     : how_to_doze();
+			if (!doze(vp, how))
 				marcel_idle_search(&marcel_sched.idle);
-			tries = 0;
+			if (how == MARCEL_ASLEEP)
+				tries = 0;
+			looks = 0;
 		}
 	}
 }
@@ -267,7 +326,9 @@ int marcel_vp_init(struct marcel_vp *vp, int id)
 	base_mpsc_init(&vp->remote);
 	init_above(vp);
 	vp->victims = calloc((size_t)marcel_sched.nvp, sizeof(*vp->victims));
-	if (vp->victims == NULL ||
+	vp->slot_seen =
+		calloc((size_t)marcel_sched.nvp, sizeof(*vp->slot_seen));
+	if (vp->victims == NULL || vp->slot_seen == NULL ||
 	    marcel_deque_init(&vp->fifo, DEQUE_SIZE) < 0 ||
 	    marcel_deque_init(&vp->seeds, DEQUE_SIZE) < 0) {
 		marcel_vp_exit(vp);
@@ -285,6 +346,7 @@ void marcel_vp_exit(struct marcel_vp *vp)
 {
 	marcel_deque_exit(&vp->fifo);
 	marcel_deque_exit(&vp->seeds);
+	free(vp->slot_seen);
 	free(vp->victims);
 	vp->victims = NULL;
 }

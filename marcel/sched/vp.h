@@ -4,7 +4,8 @@
  *
  * Its queues, in the order in which they are looked at:
  *
- *	next    one thread that was just woken by the thread that runs here
+ *	next    one thread that was just woken by the thread that runs here; a
+ *		thief takes it if it lies there for long
  *	remote  threads bound to this VP, woken from elsewhere; goes to bound
  *	bound   threads that may run on this VP only
  *	fifo    threads that yielded or were woken here; thieves take from it
@@ -34,6 +35,7 @@
 #include "deque.h"
 #include "idle.h"
 #include "lwp.h"
+#include "slot.h"
 
 enum {
 	MARCEL_ABOVE_MAX = MARCEL_LEVEL_VP, /* levels above a leaf, or itself */
@@ -54,9 +56,8 @@ struct marcel_levelq {
 struct marcel_vp {
 	/* -: const while it runs    o: who drives the VP
 	 * a: atomic, pair named */
-	ATOMIC(uintptr_t) owner; /* a: lwp.h; order(section) */
-	/* a: relaxed; owner, the monitor to guess */
-	ATOMIC(struct marcel_thread *) next;
+	ATOMIC(uintptr_t) owner;    /* a: lwp.h; order(section) */
+	struct marcel_slot next;    /* a: order(slot) */
 	marcel_after_fn after;      /* o: runs after the present switch */
 	void *after_arg;            /* o: */
 	struct marcel_thread *left; /* o: whose `after` that is; for TSan */
@@ -108,7 +109,8 @@ struct marcel_vp {
 	struct marcel_levelq *above[MARCEL_ABOVE_MAX]; /* -: nearest first */
 	unsigned nabove;                               /* -: */
 	struct marcel_vp **victims; /* -: other VPs, nearest first */
-	int cpu;                    /* -: */
+	uint32_t *slot_seen; /* o: of each, its picks when its slot was full */
+	int cpu;             /* -: */
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
 /* Why a thread may not be made: bits of `scarce`. */
@@ -129,6 +131,7 @@ struct marcel_sched {
 	int nvp;                              /* -: */
 	bool oversubscribed;                  /* -: */
 	bool bind;                            /* -: */
+	bool robs;                            /* -: slots can be stolen from */
 	size_t stacksize;                     /* -: */
 	uint64_t spin_ns;                     /* -: */
 	uint64_t slice_ns;                    /* -: of a thread; 0: no tick */

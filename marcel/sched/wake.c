@@ -152,7 +152,7 @@ BASE_PUBLIC int marcel_yield(void)
 		vp = marcel_switch(vp, t, next);
 		goto yielded;
 	}
-	next = marcel_switch_next(vp);
+	next = marcel_switch_other(vp);
 	if (next != vp->idle || vp->give != NULL) {
 		vp->after = yield_after;
 		vp->after_arg = t;

@@ -72,7 +72,7 @@ static void dump_vp(struct marcel_vp *vp)
 		  t == &l->idle ? NULL : (void *)t,
 		  (long)marcel_deque_length(&vp->fifo),
 		  (long)marcel_deque_length(&vp->seeds),
-		  load_relaxed(&vp->next) ? ", one handed over" : "",
+		  load_relaxed(&vp->next.entry) ? ", one handed over" : "",
 		  load_relaxed(&vp->nbound) == 0 ? "" : ", some bound");
 }
 

@@ -150,7 +150,8 @@ BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 	}
 	count_created(vp);
 	*out = t;
-	marcel_wake(t);
+	marcel_san_release(t);
+	marcel_runq_push(vp, t);
 out_leave:
 	marcel_san_leave();
 	marcel_unnest(vp, was);

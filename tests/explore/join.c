@@ -24,6 +24,7 @@ static struct marcel_thread threads[THREADS];
 static struct marcel_thread_rest rests[THREADS];
 static int saved[THREADS];
 static struct marcel_vp *handed[THREADS];
+static struct marcel_thread *woken[2]; /* of each VP, entered next */
 static int error_number, joined, freed;
 static struct marcel_exceptions no_exceptions;
 static void *result;
@@ -72,8 +73,8 @@ void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
 
 void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	explore_check(load_relaxed(&vp->next) == NULL);
-	store_relaxed(&vp->next, t);
+	explore_check(woken[vp->id] == NULL);
+	woken[vp->id] = t;
 }
 
 /* Whether the target is a seed of VP 0 for which there is no stack. */
@@ -94,9 +95,9 @@ bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
 
 struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
 {
-	struct marcel_thread *t = load_relaxed(&vp->next);
+	struct marcel_thread *t = woken[vp->id];
 
-	store_relaxed(&vp->next, NULL);
+	woken[vp->id] = NULL;
 	return t != NULL ? t : vp->idle;
 }
 

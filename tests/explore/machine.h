@@ -24,6 +24,7 @@ struct marcel_sched marcel_sched;
 static struct marcel_vp vps[VPS];
 static struct marcel_lwp lwps[VPS];
 static struct marcel_vp *victims[VPS][VPS];
+static uint32_t slot_seen[VPS][VPS];
 static struct marcel_levelq machine;
 static struct marcel_thread threads[THREADS];
 static struct marcel_thread_rest rests[THREADS];
@@ -63,6 +64,11 @@ int clock_gettime(clockid_t clock, struct timespec *out)
 int os_cpu_bind(int cpu)
 {
 	return 0;
+}
+
+/* Time passes as soon as nobody needs it. */
+void os_futex_wait_for(void *word, uint32_t value, uint64_t ns)
+{
 }
 
 /* Who yields lets others go on. */
@@ -147,6 +153,7 @@ static void set_up(int nvp)
 {
 	marcel_sched.vps = vps;
 	marcel_sched.nvp = nvp;
+	marcel_sched.robs = nvp > 1;
 	marcel_sched.levelqs = &machine;
 	marcel_sched.topo.nlevels = 1;
 	marcel_levelq_init(&machine);
@@ -170,6 +177,7 @@ static void set_up(int nvp)
 		marcel_deque_init(&vp->seeds, SLOTS);
 		vp->above[vp->nabove++] = &machine;
 		vp->victims = victims[i];
+		vp->slot_seen = slot_seen[i];
 		for (int k = 0; k < nvp - 1; k++)
 			victims[i][k] = &vps[(i + k + 1) % nvp];
 		explore_name(&vp->seeds, sizeof(vp->seeds), "seeds %d", i);
@@ -177,6 +185,7 @@ static void set_up(int nvp)
 		explore_name(&vp->remote, sizeof(vp->remote), "remote %d", i);
 		explore_name(&vp->sleeper, sizeof(vp->sleeper), "sleeper %d",
 			     i);
+		explore_name(&vp->next, sizeof(vp->next), "slot %d", i);
 	}
 	for (int i = 0; i < THREADS; i++) {
 		store_relaxed(&threads[i].state, MARCEL_T_NEW);

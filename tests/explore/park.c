@@ -25,6 +25,7 @@ static struct marcel_thread threads[THREADS];
 static int saved[THREADS];
 static struct marcel_vp *handed[THREADS];
 static ATOMIC(struct marcel_thread *) published;
+static struct marcel_thread *woken[2]; /* of each VP, entered next */
 static int data, error_number;
 static struct marcel_exceptions no_exceptions;
 
@@ -99,15 +100,15 @@ void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
 
 void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	explore_check(load_relaxed(&vp->next) == NULL);
-	store_relaxed(&vp->next, t);
+	explore_check(woken[vp->id] == NULL);
+	woken[vp->id] = t;
 }
 
 struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
 {
-	struct marcel_thread *t = load_relaxed(&vp->next);
+	struct marcel_thread *t = woken[vp->id];
 
-	store_relaxed(&vp->next, NULL);
+	woken[vp->id] = NULL;
 	return t != NULL ? t : vp->idle;
 }
 
@@ -160,7 +161,7 @@ static void wake(struct marcel_thread *t)
 
 	data++;
 	marcel_wake(t);
-	if (vp != NULL && load_relaxed(&vp->next) != NULL)
+	if (vp != NULL && woken[vp->id] != NULL)
 		enter(marcel_switch_next(vp), vp);
 }
 

@@ -382,6 +382,15 @@ def list_threads(head):
     return found
 
 
+def slot_threads(slot):
+    """marcel/sched/slot.h; an entry that a thief TOOK has no meaning."""
+    entry, took = int(atomic(slot["entry"])) & ~1, 3
+    if entry == 0 or int(atomic(slot["thief"])) == took:
+        return []
+    kind = gdb.lookup_type("struct marcel_thread").pointer()
+    return [gdb.Value(entry).cast(kind)]
+
+
 def remote_threads(mpsc):
     found = []
     node = atomic(mpsc["top"])
@@ -533,8 +542,7 @@ class Queues(gdb.Command):
         every = lwps()
         for vp in vps():
             name = f"vp {int(vp['id'])}"
-            handed = [t for t in [atomic(vp["next"])] if int(t)]
-            show_queue(f"{name} next", handed, every)
+            show_queue(f"{name} next", slot_threads(vp["next"]), every)
             show_queue(f"{name} remote", remote_threads(vp["remote"]), every)
             show_queue(f"{name} bound", list_threads(vp["bound"]), every)
             show_queue(f"{name} fifo", deque_threads(vp["fifo"]), every)

@@ -53,17 +53,18 @@
 /*
  * seq_cst against code of the same kernel thread (a signal handler), and
  * against who has the kernel run a barrier on every CPU (os_barrier_all)
- * between a store and a load of its own: nothing but order for the compiler.
+ * between a store and a load of its own: here no more than release and acquire,
+ * and order for the compiler.
  */
 #ifdef BASE_EXPLORE
 #define load_light(a)     load_seq(a)
 #define store_light(a, v) store_seq(a, v)
 #else
-#define load_light(a) load_relaxed(a)
+#define load_light(a) load_acquire(a)
 #define store_light(a, v)                                                      \
 	do {                                                                   \
 		__asm__ volatile("" ::: "memory");                             \
-		store_relaxed(a, v);                                           \
+		store_release(a, v);                                           \
 		__asm__ volatile("" ::: "memory");                             \
 	} while (0)
 #endif

@@ -8,6 +8,7 @@
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 void os_futex_wait(void *word, uint32_t value)
@@ -15,6 +16,16 @@ void os_futex_wait(void *word, uint32_t value)
 	int saved = errno;
 
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+	errno = saved;
+}
+
+void os_futex_wait_for(void *word, uint32_t value, uint64_t ns)
+{
+	struct timespec limit = { .tv_sec = (time_t)(ns / 1000000000),
+				  .tv_nsec = (long)(ns % 1000000000) };
+	int saved = errno;
+
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
 	errno = saved;
 }
 

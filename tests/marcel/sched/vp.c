@@ -159,6 +159,47 @@ TEST(work_that_is_bound_wakes_its_own_vp)
 	CHECK_INT(marcel_end(), 0);
 }
 
+/* --- woken by who goes on --- */
+
+static ATOMIC(int) woken;
+
+static void *wait_for_post(void *arg)
+{
+	marcel_sem_wait(arg);
+	store_release(&woken, 1);
+	return NULL;
+}
+
+/* Whether the other VP sleeps at the post, or searches, or watches. */
+static void post_and_compute(bool asleep)
+{
+	marcel_sem_t sem;
+	marcel_t t;
+
+	store_relaxed(&woken, 0);
+	CHECK_INT(marcel_sem_init(&sem, 0, 0), 0);
+	CHECK_INT(marcel_create(&t, NULL, wait_for_post, &sem), 0);
+	while (load_relaxed(&t->state) != MARCEL_T_PARKED)
+		marcel_yield();
+	while (asleep && load_relaxed(&marcel_sched.vps[1].sleeper.asleep) !=
+				 MARCEL_ASLEEP)
+		sched_yield();
+	CHECK_INT(marcel_sem_post(&sem), 0);
+	while (load_acquire(&woken) == 0)
+		sched_yield(); /* keeps its VP */
+	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+TEST(a_thread_does_not_wait_for_who_woke_it)
+{
+	struct marcel_config config = { .nvp = 2 };
+
+	CHECK_INT(marcel_init(&config), 0);
+	for (int round = 0; round < 200 / FEWER; round++)
+		post_and_compute(round % 2 == 0);
+	CHECK_INT(marcel_end(), 0);
+}
+
 /* --- storms --- */
 
 static void *grow(void *arg)
