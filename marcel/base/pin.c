@@ -7,12 +7,12 @@
 #include <base/compiler.h>
 #include "../os/tls.h"
 
-BASE_PUBLIC BASE_NOINLINE void base_pin(void)
+BASE_PUBLIC BASE_NOINLINE BASE_NO_TSAN void base_pin(void)
 {
 	marcel_tls.pins++;
 }
 
-BASE_PUBLIC BASE_NOINLINE void base_unpin(void)
+BASE_PUBLIC BASE_NOINLINE BASE_NO_TSAN void base_unpin(void)
 {
 	marcel_tls.pins--;
 }
