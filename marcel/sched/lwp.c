@@ -114,7 +114,7 @@ static void *lwp_main(void *arg)
 	void *altstack = marcel_overflow_lwp_init();
 
 	store_relaxed(&l->tid, os_tid());
-	marcel_tick_unblock();
+	marcel_tick_block(false);
 	if (l->is_low)
 		os_thread_lowest();
 	os_stack_bounds(&l->idle_rest.stack_low, &l->idle_rest.stack_bytes);
@@ -274,12 +274,22 @@ static struct marcel_vp *let_main_run(struct marcel_vp *vp,
 				      struct marcel_thread *t)
 {
 	struct marcel_thread *main = vp->handed;
+	struct marcel_lwp *l = marcel_vp_lwp(vp);
 
 	vp->handed = NULL;
-	if (!marcel_vp_lwp(vp)->in_libc)
+	if (l->in_libc) {
+		marcel_runq_push_behind(vp, main);
+		marcel_runq_withdraw(vp, t);
+		return vp;
+	}
+	if (!l->in_handler)
 		return marcel_switch(vp, t, main);
-	marcel_runq_push_behind(vp, main);
-	marcel_runq_withdraw(vp, t);
+	/* Main takes ticks; t's handler ends without another. */
+	l->in_handler = false;
+	marcel_tick_block(false);
+	vp = marcel_switch(vp, t, main);
+	marcel_tick_block(true);
+	l->in_handler = true;
 	return vp;
 }
 

@@ -54,7 +54,8 @@ struct marcel_lwp {
 	int cpu;                              /* o: bound to, or -1 */
 	bool is_low;                          /* -: of lowest priority */
 	bool stop;                            /* g: end when told */
-	bool in_libc;                         /* o: where the tick found it */
+	bool in_handler, in_libc;  /* o: of the tick; where that found it */
+	ATOMIC(uint32_t) ticked;   /* a: relaxed; the signal is on its way */
 	ATOMIC(pid_t) tid;         /* a: relaxed; the kernel's number */
 	pthread_t kernel_thread;   /* -: not of LWP 0 */
 	struct marcel_lwp *next;   /* l: in the pool */

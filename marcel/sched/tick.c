@@ -100,23 +100,28 @@ static void handle(int signal, siginfo_t *info, void *context)
 
 	(void)signal;
 	(void)info;
+	if (l != NULL)
+		store_relaxed(&l->ticked, 0);
 	if (l == NULL || load_relaxed(&l->inside) != 0 || marcel_tls.pins != 0)
 		return;
 	store_light(&l->inside, 1); /* order(revoke) */
+	l->in_handler = true;
 	l->in_libc = is_in_libc(context);
 	owner = load_light(&load_relaxed(&l->vp)->owner); /* order(revoke) */
 	if (owner == (uintptr_t)l)
 		hand_over(l, load_relaxed(&l->vp));
 	else if (l == &marcel_lwps.first && !(owner & MARCEL_SECTION))
 		marcel_lwp_regain(l); /* main may wait for this LWP */
-	l->in_libc = false;
+	l->in_handler = l->in_libc = false;
 	marcel_lwp_leaves(l, 0);
 	errno = saved;
 }
 
 void marcel_tick_send(struct marcel_lwp *l)
 {
-	os_thread_kill(load_relaxed(&l->tid), tick.signal);
+	/* Signals of this kind queue; one is enough. */
+	if (xchg_relaxed(&l->ticked, 1) == 0)
+		os_thread_kill(load_relaxed(&l->tid), tick.signal);
 }
 
 int marcel_tick_init(int signal)
@@ -130,17 +135,17 @@ int marcel_tick_init(int signal)
 	sigemptyset(&ours.sa_mask);
 	if (sigaction(signal, &ours, &tick.before) < 0)
 		return -errno;
-	marcel_tick_unblock();
+	marcel_tick_block(false);
 	return 0;
 }
 
-void marcel_tick_unblock(void)
+void marcel_tick_block(bool block)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, marcel_sched.signal);
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	pthread_sigmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
 void marcel_tick_exit(void)

@@ -12,8 +12,8 @@
 int marcel_tick_init(int signal);
 void marcel_tick_exit(void);
 
-/* The calling LWP takes the signal, whatever it has inherited. */
-void marcel_tick_unblock(void);
+/* Whether the calling LWP takes the signal, whatever it has inherited. */
+void marcel_tick_block(bool block);
 
 /* The LWP, which should drive its VP, interrupts what it runs. */
 void marcel_tick_send(struct marcel_lwp *l);
