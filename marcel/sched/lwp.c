@@ -9,6 +9,7 @@
 #include "lwp.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +115,8 @@ static void *lwp_main(void *arg)
 	void *altstack = marcel_overflow_lwp_init();
 
 	store_relaxed(&l->tid, os_tid());
+	/* Who makes it, the monitor too, may have blocked what it likes. */
+	pthread_sigmask(SIG_SETMASK, &marcel_lwps.mask, NULL);
 	marcel_tick_block(false);
 	if (l->is_low)
 		os_thread_lowest();
@@ -334,6 +337,7 @@ void marcel_lwp_init(unsigned max, struct marcel_vp *vp,
 	store_relaxed(&vp->owner, (uintptr_t)l);
 	marcel_vp_attach(vp, l);
 	store_relaxed(&l->tid, os_tid());
+	pthread_sigmask(SIG_SETMASK, NULL, &marcel_lwps.mask);
 	marcel_lwps.left = max;
 	marcel_lwps.normal = marcel_lwps.low = marcel_lwps.all = NULL;
 }

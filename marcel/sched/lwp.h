@@ -26,6 +26,7 @@
 #define MARCEL_SCHED_LWP_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -76,6 +77,7 @@ struct marcel_lwps {
 	struct marcel_lwp *normal, *low; /* l: that drive nothing */
 	struct marcel_lwp *all;          /* l: every one but LWP 0 */
 	unsigned left;                   /* l: that may still be made */
+	sigset_t mask;                   /* -: main's, at the start */
 	struct marcel_lwp first;         /* LWP 0 */
 };
 
