@@ -5,7 +5,7 @@
  */
 #include "core.h"
 
-enum { REQUESTS_MAX = 16 };
+enum { REQUESTS_MAX = 16, SESSIONS_MAX = 16 };
 
 static void dump_req(const struct nm_req *req, const char *state)
 {
@@ -50,6 +50,21 @@ static void dump_rail(const struct nm_rail *rail)
 		rail->driver->dump(rail);
 }
 
+static void dump_sessions(const struct nm_core *core)
+{
+	int n = 0;
+
+	base_list_for_each (link, &core->sessions) {
+		const struct nm_session *s =
+			container_of(link, struct nm_session, on);
+
+		if (n++ == SESSIONS_MAX)
+			break;
+		base_dump("   session %lu", (unsigned long)s->id);
+		nm_match_session_dump(&s->match);
+	}
+}
+
 void nm_core_dump(void *arg)
 {
 	struct nm_core *core = arg;
@@ -66,6 +81,7 @@ void nm_core_dump(void *arg)
 	nm_match_dump(&core->match);
 	if (!inside)
 		return;
+	dump_sessions(core);
 	/* The handler may not do what is left; the next to come will. */
 	nm_core_leave(&core->lock);
 }

@@ -580,17 +580,17 @@ void nm_match_dump(const struct nm_match *m)
 					     "gate+session" };
 
 	for (int kind = 0; kind < NM_MATCH_TABLES; kind++)
-		base_dump("  match by %s: %zu keys, index of %u slots\n",
+		base_dump("  match by %s: %zu keys, index of %u slots",
 			  names[kind], m->tables[kind].count,
 			  m->tables[kind].now.size);
-	base_dump("  match: %lu posted, %u kept so far; room for %zu more\n",
+	base_dump("  match: %lu posted, %u kept so far; room for %zu more",
 		  m->nposted, m->narrived, nm_match_room(m));
 }
 
 void nm_match_session_dump(const struct nm_match_session *s)
 {
 	base_dump("  receives: %lu exact, %lu any gate, %lu any tag, %lu any; "
-		  "%lu unexpected messages\n",
+		  "%lu unexpected messages",
 		  s->nrecvs[NM_MATCH_FULL], s->nrecvs[NM_MATCH_TAG],
 		  s->nrecvs[NM_MATCH_SOURCE], s->nrecvs[NM_MATCH_WILD],
 		  s->nmsgs);

@@ -711,6 +711,8 @@ TEST(a_dump_shows_gates_and_what_waits_for_them)
 	CHECK(strstr(seen, "mock") != NULL);
 	CHECK(strstr(seen, "to rank 1, tag 77, 5 bytes: waits to be matched") !=
 	      NULL);
+	CHECK(strstr(seen, "receives: 0 exact") != NULL);
+	CHECK(strstr(seen, "\n\n") == NULL);
 	dead = true;
 	progress();
 }
