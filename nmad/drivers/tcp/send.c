@@ -3,6 +3,12 @@
  * small packet goes before the next piece of a large transfer, and transfers
  * take turns. A system call may take any part of a frame: `done` says how far
  * it got, and the next call starts there.
+ *
+ * While no packet waits, a system call is offered a train: a piece and those of
+ * its transfer that follow. A call for each piece would end in a segment of its
+ * own with the few bytes by which a piece exceeds the largest one, and such a
+ * segment costs both ends as much as a full one. What the socket does not take
+ * is not begun: a packet that comes then goes before it.
  */
 #include "tcp.h"
 
@@ -12,7 +18,10 @@
 
 #include <base/diag.h>
 
-enum { FLUSH_BYTES = 1 << 20 }; /* a call of flush sends about this much */
+enum {
+	FLUSH_BYTES = 1 << 20, /* a call of flush sends about this much */
+	TRAIN = FLUSH_BYTES / TCP_PIECE, /* pieces of one system call */
+};
 
 int nm_tcp_gather(void *pieces, void *piece, size_t bytes)
 {
@@ -24,24 +33,45 @@ int nm_tcp_gather(void *pieces, void *piece, size_t bytes)
 	return ++g->n == BASE_ARRAY_LEN(g->iov) - 1;
 }
 
-static void begin(struct tcp_out *out, unsigned kind, size_t length,
-		  uint32_t window, uint32_t generation)
+static void put_head(unsigned char *to, unsigned kind, size_t length,
+		     uint32_t window, uint32_t generation)
 {
 	struct tcp_head head = { (uint32_t)length, window, generation,
 				 (uint8_t)kind };
 
-	nm_tcp_head_put(out->head, &head);
+	nm_tcp_head_put(to, &head);
+}
+
+static void begin(struct tcp_out *out, unsigned kind, size_t length,
+		  uint32_t window, uint32_t generation)
+{
+	put_head(out->head, kind, length, window, generation);
 	out->kind = kind;
 	out->done = 0;
 	out->total = TCP_HEAD + length;
+}
+
+static size_t piece_length(const struct tcp_x *tx, size_t at)
+{
+	size_t left = tx->length - at;
+
+	return left < TCP_PIECE ? left : TCP_PIECE;
+}
+
+static void begin_piece(struct tcp_out *out, struct tcp_x *tx)
+{
+	size_t length = piece_length(tx, tx->sent);
+
+	begin(out, TCP_PIECES, length, tx->window, tx->generation);
+	out->x = nm_tcp_xfer(tx);
+	out->at = tx->sent;
+	tx->sent += length;
 }
 
 /* The next frame. False: nothing waits. */
 static bool choose(struct tcp_peer *p)
 {
 	struct base_link *n;
-	struct tcp_x *tx;
-	size_t length;
 
 	if (p->pkt != NULL) {
 		p->pkt_out = p->pkt;
@@ -53,14 +83,7 @@ static bool choose(struct tcp_peer *p)
 	if (n == NULL)
 		return false;
 	base_list_push_back(&p->sending, n);
-	tx = (void *)n;
-	length = tx->length - tx->sent;
-	if (length > TCP_PIECE)
-		length = TCP_PIECE;
-	begin(&p->out, TCP_PIECES, length, tx->window, tx->generation);
-	p->out.x = nm_tcp_xfer(tx);
-	p->out.at = tx->sent;
-	tx->sent += length;
+	begin_piece(&p->out, (void *)n);
 	return true;
 }
 
@@ -86,6 +109,48 @@ static void describe(struct tcp_peer *p, struct tcp_pieces *g)
 		nm_data_walk(&out->x->data, out->x->offset + out->at + body,
 			     length - body, nm_tcp_gather, g);
 	}
+}
+
+/*
+ * Behind a piece, while no packet waits: the next pieces of its transfer. They
+ * are begun only as far as the socket takes them, see advance(). True if the
+ * transfer does not end here.
+ */
+static bool couple(const struct tcp_peer *p, struct tcp_pieces *g,
+		   unsigned char heads[static TRAIN][TCP_HEAD])
+{
+	const struct tcp_out *out = &p->out;
+	size_t whole = out->total - out->done, at;
+	const struct tcp_x *tx;
+
+	if (out->kind != TCP_PIECES || p->pkt != NULL)
+		return false;
+	tx = nm_tcp_x(out->x);
+	at = tx->sent;
+	for (int i = 1; i < TRAIN && at < tx->length; i++) {
+		size_t length = piece_length(tx, at);
+
+		if (g->bytes < whole || g->n > BASE_ARRAY_LEN(g->iov) - 3)
+			return true;
+		put_head(heads[i], TCP_PIECES, length, tx->window,
+			 tx->generation);
+		nm_tcp_gather(g, heads[i], TCP_HEAD);
+		nm_data_walk(&out->x->data, out->x->offset + at, length,
+			     nm_tcp_gather, g);
+		whole += TCP_HEAD + length;
+		at += length;
+	}
+	return at < tx->length || g->bytes < whole;
+}
+
+/* The socket has taken so much: of a train, perhaps several frames. */
+static void advance(struct tcp_out *out, size_t n)
+{
+	while (n > out->total - out->done) {
+		n -= out->total - out->done;
+		begin_piece(out, nm_tcp_x(out->x));
+	}
+	out->done += n;
 }
 
 /* The frame has left: tell whose it was. `posted`: the core waits for it. */
@@ -124,21 +189,28 @@ static ssize_t no_more(struct tcp *tcp, struct tcp_peer *p)
 	return 0;
 }
 
-/* Send of the current frame what the socket takes. The number of bytes. */
+/*
+ * Send of the current frame, and of a train, what the socket takes. The number
+ * of bytes. Where more follows, the kernel may wait for it to fill a segment.
+ */
 static ssize_t push(struct tcp *tcp, struct tcp_peer *p)
 {
+	unsigned char heads[TRAIN][TCP_HEAD];
 	struct tcp_pieces g;
 	struct msghdr msg = { .msg_iov = g.iov };
+	int flags = MSG_NOSIGNAL | MSG_DONTWAIT;
 	ssize_t n;
 
 	describe(p, &g);
+	if (couple(p, &g, heads))
+		flags |= MSG_MORE;
 	msg.msg_iovlen = g.n;
 	do
-		n = sendmsg(p->sock.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = sendmsg(p->sock.fd, &msg, flags);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return no_more(tcp, p);
-	p->out.done += (size_t)n;
+	advance(&p->out, (size_t)n);
 	if ((size_t)n < g.bytes)
 		p->blocked = true;
 	return n;
