@@ -206,11 +206,23 @@ void nm_tcp_dead(struct tcp *tcp, struct tcp_peer *p, int error)
 		nm_rail_link_dead(tcp->rail, p->link, error);
 }
 
-static void tune(int fd)
+/*
+ * Within a host nothing is congested, and an algorithm that paces (BBR) lets
+ * the sender wait for a timer between two segments. Reno does not, and every
+ * kernel has it and grants it to everybody.
+ */
+static void do_not_pace(int fd, const struct sockaddr_in *peer)
+{
+	if (ntohl(peer->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET)
+		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+}
+
+static void tune(int fd, const struct sockaddr_in *peer)
 {
 	int one = 1, unsent = UNSENT;
 	int buffer = (int)nm_tcp_options[TCP_OPT_BUFFER].value;
 
+	do_not_pace(fd, peer);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 	if (buffer > 0) {
@@ -273,7 +285,7 @@ static int try_call(struct tcp *tcp, struct tcp_peer *p)
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	tune(fd);
+	tune(fd, to);
 	if (connect(fd, (const void *)to, sizeof(*to)) < 0 &&
 	    errno != EINPROGRESS) {
 		rc = -errno;
@@ -552,13 +564,15 @@ static struct tcp_hand *free_hand(struct tcp *tcp)
 void nm_tcp_accept(struct tcp *tcp)
 {
 	for (unsigned i = 0; i < TCP_HANDS; i++) {
-		int fd = accept4(tcp->listener.fd, NULL, NULL,
+		struct sockaddr_in from;
+		socklen_t len = sizeof(from);
+		int fd = accept4(tcp->listener.fd, (void *)&from, &len,
 				 SOCK_NONBLOCK | SOCK_CLOEXEC);
 		struct tcp_hand *h;
 
 		if (fd < 0)
 			return;
-		tune(fd);
+		tune(fd, &from);
 		h = free_hand(tcp);
 		h->state = TCP_CALL;
 		h->have = 0;

@@ -5,6 +5,7 @@
 #include "job.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -19,6 +20,7 @@ enum { IOVS = 64, LARGE = 6 << 20 };
 /* The frames of this process, once `on`: there is one connection. */
 static struct {
 	bool on;
+	int fd;         /* a hello is not sent by sendmsg() */
 	size_t at_most; /* a call takes 1 to so many bytes; 0: any number */
 	uint64_t random;
 	unsigned char head[TCP_HEAD];
@@ -64,7 +66,7 @@ ssize_t send(int fd, const void *buf, size_t n, int flags)
 {
 	ssize_t rc = syscall(SYS_sendto, fd, buf, n, flags, NULL, 0);
 
-	if (rc > 0)
+	if (rc > 0 && fd == seen.fd)
 		see(buf, (size_t)rc);
 	return rc;
 }
@@ -94,6 +96,7 @@ ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 		part.msg_iovlen += iov[i].iov_len > 0;
 	}
 	rc = syscall(SYS_sendmsg, fd, &part, flags);
+	seen.fd = fd;
 	left = rc > 0 ? (size_t)rc : 0;
 	for (size_t i = 0; left > 0; i++) {
 		size_t n = iov[i].iov_len < left ? iov[i].iov_len : left;
@@ -160,6 +163,22 @@ static void transfer(struct job *j, size_t bytes, bool overtaken)
 	if (j->rank == 1)
 		JOB_CHECK(j, job_is_pattern(bytes, data, bytes));
 	free(data);
+}
+
+static void pace_body(struct job *j)
+{
+	char name[16] = "";
+	socklen_t length = sizeof(name);
+
+	get_ready(j, 0);
+	JOB_CHECK(j, getsockopt(seen.fd, IPPROTO_TCP, TCP_CONGESTION, name,
+				&length) == 0);
+	JOB_CHECK(j, strcmp(name, "reno") == 0);
+}
+
+TEST(neither_end_of_a_connection_within_the_host_is_paced)
+{
+	job_run(&nm_driver_tcp, 2, pace_body, NULL);
 }
 
 static void train_body(struct job *j)
