@@ -21,7 +21,7 @@
  */
 #include <marcel/blocking.h>
 
-#include "enter.h"
+#include "block.h"
 #include "hook.h"
 #include "runq.h"
 #include "switch.h"
@@ -58,14 +58,14 @@ static struct marcel_lwp *spare_of(struct marcel_vp *vp)
 	return l;
 }
 
-static void begin(struct marcel_vp *vp)
+static bool begin(struct marcel_vp *vp)
 {
 	struct marcel_lwp *l, *spare;
 	bool busy;
 
 	vp = settle_down(vp);
 	if (vp == NULL || (spare = spare_of(vp)) == NULL)
-		return;
+		return false;
 	l = marcel_vp_lwp(vp);
 	marcel_idle_absent(&marcel_sched.idle, &vp->sleeper);
 	busy = marcel_runq_look(vp) ||
@@ -76,24 +76,37 @@ static void begin(struct marcel_vp *vp)
 	/* order(section): a waker may have looked at the owner before */
 	if (busy || load_seq(&vp->sleeper.asleep) != MARCEL_ASLEEP)
 		marcel_lwp_tell(spare);
+	return true;
+}
+
+bool marcel_block_may(struct marcel_lwp *l)
+{
+	return load_relaxed(&l->inside) == 0 && marcel_tls.pins == 0 &&
+	       load_relaxed(&load_relaxed(&l->vp)->owner) == (uintptr_t)l &&
+	       load_relaxed(&l->self) != &l->idle;
+}
+
+bool marcel_block_begin(void)
+{
+	struct marcel_vp *vp = marcel_enter();
+	bool done;
+	int saved;
+
+	if (vp == NULL)
+		return false;
+	marcel_san_enter();
+	saved = *vp->errno_addr;
+	done = begin(vp);
+	*marcel_os_errno() = saved;
+	marcel_san_leave();
+	/* The VP may be another's by now; the LWP is ours. */
+	marcel_lwp_leaves(cpu_tls_word(), 0);
+	return done;
 }
 
 BASE_PUBLIC void marcel_blocking_begin(void)
 {
-	struct marcel_vp *vp = marcel_enter();
-	struct marcel_lwp *l;
-	int saved;
-
-	if (vp == NULL)
-		return;
-	marcel_san_enter();
-	saved = *vp->errno_addr;
-	begin(vp);
-	*marcel_os_errno() = saved;
-	marcel_san_leave();
-	/* The VP may be another's by now; the LWP is ours. */
-	l = cpu_tls_word();
-	marcel_lwp_leaves(l, 0);
+	marcel_block_begin();
 }
 
 BASE_PUBLIC void marcel_blocking_end(void)

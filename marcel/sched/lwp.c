@@ -17,6 +17,7 @@
 #include "../os/os.h"
 #include "../thread/exception.h"
 #include "../thread/overflow.h"
+#include "poller.h"
 #include "runq.h"
 #include "switch.h"
 #include "tick.h"
@@ -346,6 +347,7 @@ void marcel_lwp_stop(void)
 {
 	struct marcel_lwp *l, *next;
 
+	marcel_poller_stop();
 	for (l = marcel_lwps.all; l != NULL; l = next) {
 		next = l->all;
 		l->stop = true;

@@ -131,6 +131,7 @@ void os_barrier_all(void)
 	}
 
 UNREACHED(int, os_thread_create, pthread_t *out, void *(*fn)(void *), void *arg)
+UNREACHED(void, marcel_poller_stop, void)
 UNREACHED(int, pthread_join, pthread_t t, void **out)
 UNREACHED(void, os_thread_lowest, void)
 UNREACHED(struct marcel_vp *, marcel_switch_exceptions, struct marcel_vp *vp,

@@ -13,14 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <base/atomic.h>
 #include <base/diag.h>
-
-/* Of a function here: the definition that comes after it. */
-struct next {
-	const char *name;
-	ATOMIC(void *) fn; /* a: relaxed; all who write agree */
-};
 
 /* libc may stand before us: in a dlopened library, or linked out of turn. */
 static void *in_libc(const char *name)
@@ -30,7 +23,7 @@ static void *in_libc(const char *name)
 	return libc != NULL ? dlsym(libc, name) : NULL;
 }
 
-static void *find(struct next *n)
+void *front_find(struct front_next *n)
 {
 	void *p = load_relaxed(&n->fn);
 
@@ -48,17 +41,18 @@ static void *find(struct next *n)
 BASE_PUBLIC int pthread_create(pthread_t *out, const pthread_attr_t *attr,
 			       void *(*fn)(void *), void *arg)
 {
-	static struct next next = { .name = "pthread_create" };
+	static struct front_next next = { .name = "pthread_create" };
 
-	return marcel_front_pthread_create(find(&next), out, attr, fn, arg);
+	return marcel_front_pthread_create(front_find(&next), out, attr, fn,
+					   arg);
 }
 
 /* libc's makes its thread without a call that we could see. */
 BASE_PUBLIC int thrd_create(thrd_t *out, thrd_start_t fn, void *arg)
 {
-	static struct next next = { .name = "thrd_create" };
+	static struct front_next next = { .name = "thrd_create" };
 
-	return marcel_front_thrd_create(find(&next), out, fn, arg);
+	return marcel_front_thrd_create(front_find(&next), out, fn, arg);
 }
 
 BASE_PUBLIC int posix_spawn(pid_t *out, const char *path,
@@ -66,10 +60,10 @@ BASE_PUBLIC int posix_spawn(pid_t *out, const char *path,
 			    const posix_spawnattr_t *attr, char *const argv[],
 			    char *const env[])
 {
-	static struct next next = { .name = "posix_spawn" };
+	static struct front_next next = { .name = "posix_spawn" };
 
-	return marcel_front_spawn(find(&next), out, path, actions, attr, argv,
-				  env);
+	return marcel_front_spawn(front_find(&next), out, path, actions, attr,
+				  argv, env);
 }
 
 BASE_PUBLIC int posix_spawnp(pid_t *out, const char *file,
@@ -77,24 +71,24 @@ BASE_PUBLIC int posix_spawnp(pid_t *out, const char *file,
 			     const posix_spawnattr_t *attr, char *const argv[],
 			     char *const env[])
 {
-	static struct next next = { .name = "posix_spawnp" };
+	static struct front_next next = { .name = "posix_spawnp" };
 
-	return marcel_front_spawn(find(&next), out, file, actions, attr, argv,
-				  env);
+	return marcel_front_spawn(front_find(&next), out, file, actions, attr,
+				  argv, env);
 }
 
 BASE_PUBLIC int system(const char *command)
 {
-	static struct next next = { .name = "system" };
+	static struct front_next next = { .name = "system" };
 
-	return marcel_front_system(find(&next), command);
+	return marcel_front_system(front_find(&next), command);
 }
 
 BASE_PUBLIC FILE *popen(const char *command, const char *mode)
 {
-	static struct next next = { .name = "popen" };
+	static struct front_next next = { .name = "popen" };
 
-	return marcel_front_popen(find(&next), command, mode);
+	return marcel_front_popen(front_find(&next), command, mode);
 }
 
 /* A child that shares our memory could not mend its affinity. */

@@ -1,6 +1,7 @@
 /*
  * What runs instead of the functions of libc that front.c stands before. Each
- * has the result and the errors of that function, `next`, which it calls.
+ * has the result and the errors of that function, `next`, which it calls. Of
+ * front_io.c see io/next.h.
  */
 #ifndef MARCEL_OS_LINUX_FRONT_H
 #define MARCEL_OS_LINUX_FRONT_H
@@ -11,7 +12,16 @@
 #include <sys/types.h>
 #include <threads.h>
 
+#include <base/atomic.h>
 #include <base/compiler.h>
+
+/* Of a function in front.c or front_io.c: the definition that comes after. */
+struct front_next {
+	const char *name;
+	ATOMIC(void *) fn; /* a: relaxed; all who write agree */
+};
+
+void *front_find(struct front_next *n);
 
 typedef int front_pthread_create_fn(pthread_t *, const pthread_attr_t *,
 				    void *(*)(void *), void *);

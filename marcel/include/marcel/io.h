@@ -1,0 +1,100 @@
+/*
+ * Calls that may sleep in the kernel, for user threads: the functions of libc
+ * in announced blocking sections (<marcel/blocking.h>).
+ *
+ * Each has the arguments, result, errno and EINTR of the function of that name.
+ * While it sleeps, the other threads of the caller's VP run. A call that need
+ * not sleep causes no switch. Where no kernel thread is left (MARCEL_LWP_MAX),
+ * who waits for descriptors, or for time to pass, shares one with all others
+ * that do, and is not interrupted by signals; other calls hold up the VP.
+ *
+ * From foreign threads, hooks, before marcel_init() and after marcel_end() they
+ * are libc's functions. A user thread may go on on another kernel thread than
+ * that on which it called, as after any call that blocks.
+ *
+ * libmarcel stands before libc's own names, too, except in builds with a
+ * sanitizer and where it was dlopened: read() there is marcel_read().
+ */
+#ifndef MARCEL_IO_H
+#define MARCEL_IO_H
+
+#include <poll.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct addrinfo;
+
+/* --- read, write --- */
+
+ssize_t marcel_read(int fd, void *buf, size_t n);
+ssize_t marcel_write(int fd, const void *buf, size_t n);
+ssize_t marcel_readv(int fd, const struct iovec *iov, int count);
+ssize_t marcel_writev(int fd, const struct iovec *iov, int count);
+
+/* --- sockets --- */
+
+ssize_t marcel_recv(int fd, void *buf, size_t n, int flags);
+ssize_t marcel_recvfrom(int fd, void *buf, size_t n, int flags,
+			struct sockaddr *from, socklen_t *len);
+ssize_t marcel_recvmsg(int fd, struct msghdr *msg, int flags);
+ssize_t marcel_send(int fd, const void *buf, size_t n, int flags);
+ssize_t marcel_sendto(int fd, const void *buf, size_t n, int flags,
+		      const struct sockaddr *to, socklen_t len);
+ssize_t marcel_sendmsg(int fd, const struct msghdr *msg, int flags);
+int marcel_accept(int fd, struct sockaddr *addr, socklen_t *len);
+int marcel_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
+int marcel_connect(int fd, const struct sockaddr *addr, socklen_t len);
+int marcel_getaddrinfo(const char *node, const char *service,
+		       const struct addrinfo *hints, struct addrinfo **out);
+
+/* --- several descriptors --- */
+
+int marcel_poll(struct pollfd *fds, nfds_t n, int timeout);
+int marcel_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *mask);
+int marcel_select(int n, fd_set *in, fd_set *out, fd_set *except,
+		  struct timeval *timeout);
+int marcel_pselect(int n, fd_set *in, fd_set *out, fd_set *except,
+		   const struct timespec *timeout, const sigset_t *mask);
+int marcel_epoll_wait(int fd, struct epoll_event *out, int max, int timeout);
+int marcel_epoll_pwait(int fd, struct epoll_event *out, int max, int timeout,
+		       const sigset_t *mask);
+
+/* --- time --- */
+
+int marcel_nanosleep(const struct timespec *time, struct timespec *left);
+int marcel_clock_nanosleep(clockid_t clock, int flags,
+			   const struct timespec *time, struct timespec *left);
+int marcel_usleep(unsigned us);
+unsigned marcel_sleep(unsigned seconds);
+
+/* --- files --- */
+
+int marcel_open(const char *path, int flags, ... /* mode_t mode */);
+int marcel_openat(int dir, const char *path, int flags, ... /* mode_t mode */);
+int marcel_fsync(int fd);
+int marcel_fdatasync(int fd);
+
+/* --- children --- */
+
+pid_t marcel_wait(int *status);
+pid_t marcel_waitpid(pid_t pid, int *status, int options);
+pid_t marcel_wait4(pid_t pid, int *status, int options, struct rusage *usage);
+int marcel_waitid(idtype_t type, id_t id, siginfo_t *out, int options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

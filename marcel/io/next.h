@@ -1,0 +1,99 @@
+/*
+ * What runs instead of the functions of libc that os/linux/front_io.c stands
+ * before, and behind the names of <marcel/io.h>. Each has the result and the
+ * errors of that function, `next`, which it calls.
+ */
+#ifndef MARCEL_IO_NEXT_H
+#define MARCEL_IO_NEXT_H
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <unistd.h>
+
+#include <base/compiler.h>
+#include <marcel/io.h>
+
+typedef int marcel_open_fn(const char *path, int flags, ...);
+typedef int marcel_openat_fn(int dir, const char *path, int flags, ...);
+
+BASE_PUBLIC ssize_t marcel_io_read(__typeof__(read) *next, int fd, void *buf,
+				   size_t n);
+BASE_PUBLIC ssize_t marcel_io_write(__typeof__(write) *next, int fd,
+				    const void *buf, size_t n);
+BASE_PUBLIC ssize_t marcel_io_readv(__typeof__(readv) *next, int fd,
+				    const struct iovec *iov, int count);
+BASE_PUBLIC ssize_t marcel_io_writev(__typeof__(writev) *next, int fd,
+				     const struct iovec *iov, int count);
+
+BASE_PUBLIC ssize_t marcel_io_recv(__typeof__(recv) *next, int fd, void *buf,
+				   size_t n, int flags);
+BASE_PUBLIC ssize_t marcel_io_recvfrom(__typeof__(recvfrom) *next, int fd,
+				       void *buf, size_t n, int flags,
+				       struct sockaddr *from, socklen_t *len);
+BASE_PUBLIC ssize_t marcel_io_recvmsg(__typeof__(recvmsg) *next, int fd,
+				      struct msghdr *msg, int flags);
+BASE_PUBLIC ssize_t marcel_io_send(__typeof__(send) *next, int fd,
+				   const void *buf, size_t n, int flags);
+BASE_PUBLIC ssize_t marcel_io_sendto(__typeof__(sendto) *next, int fd,
+				     const void *buf, size_t n, int flags,
+				     const struct sockaddr *to, socklen_t len);
+BASE_PUBLIC ssize_t marcel_io_sendmsg(__typeof__(sendmsg) *next, int fd,
+				      const struct msghdr *msg, int flags);
+BASE_PUBLIC int marcel_io_accept(__typeof__(accept) *next, int fd,
+				 struct sockaddr *addr, socklen_t *len);
+BASE_PUBLIC int marcel_io_accept4(__typeof__(accept4) *next, int fd,
+				  struct sockaddr *addr, socklen_t *len,
+				  int flags);
+BASE_PUBLIC int marcel_io_connect(__typeof__(connect) *next, int fd,
+				  const struct sockaddr *addr, socklen_t len);
+BASE_PUBLIC int marcel_io_getaddrinfo(__typeof__(getaddrinfo) *next,
+				      const char *node, const char *service,
+				      const struct addrinfo *hints,
+				      struct addrinfo **out);
+
+BASE_PUBLIC int marcel_io_poll(__typeof__(poll) *next, struct pollfd *fds,
+			       nfds_t n, int timeout);
+BASE_PUBLIC int marcel_io_ppoll(__typeof__(ppoll) *next, struct pollfd *fds,
+				nfds_t n, const struct timespec *timeout,
+				const sigset_t *mask);
+BASE_PUBLIC int marcel_io_select(__typeof__(select) *next, int n, fd_set *in,
+				 fd_set *out, fd_set *except,
+				 struct timeval *timeout);
+BASE_PUBLIC int marcel_io_pselect(__typeof__(pselect) *next, int n, fd_set *in,
+				  fd_set *out, fd_set *except,
+				  const struct timespec *timeout,
+				  const sigset_t *mask);
+BASE_PUBLIC int marcel_io_epoll_wait(__typeof__(epoll_wait) *next, int fd,
+				     struct epoll_event *out, int max,
+				     int timeout);
+BASE_PUBLIC int marcel_io_epoll_pwait(__typeof__(epoll_pwait) *next, int fd,
+				      struct epoll_event *out, int max,
+				      int timeout, const sigset_t *mask);
+
+BASE_PUBLIC int marcel_io_nanosleep(__typeof__(nanosleep) *next,
+				    const struct timespec *time,
+				    struct timespec *left);
+BASE_PUBLIC int marcel_io_clock_nanosleep(__typeof__(clock_nanosleep) *next,
+					  clockid_t clock, int flags,
+					  const struct timespec *time,
+					  struct timespec *left);
+BASE_PUBLIC int marcel_io_usleep(__typeof__(usleep) *next, unsigned us);
+BASE_PUBLIC unsigned marcel_io_sleep(__typeof__(sleep) *next, unsigned s);
+
+BASE_PUBLIC int marcel_io_open(marcel_open_fn *next, const char *path,
+			       int flags, mode_t mode);
+BASE_PUBLIC int marcel_io_openat(marcel_openat_fn *next, int dir,
+				 const char *path, int flags, mode_t mode);
+BASE_PUBLIC int marcel_io_fsync(__typeof__(fsync) *next, int fd);
+BASE_PUBLIC int marcel_io_fdatasync(__typeof__(fdatasync) *next, int fd);
+
+BASE_PUBLIC pid_t marcel_io_wait(__typeof__(wait) *next, int *status);
+BASE_PUBLIC pid_t marcel_io_waitpid(__typeof__(waitpid) *next, pid_t pid,
+				    int *status, int options);
+BASE_PUBLIC pid_t marcel_io_wait4(__typeof__(wait4) *next, pid_t pid,
+				  int *status, int options,
+				  struct rusage *usage);
+BASE_PUBLIC int marcel_io_waitid(__typeof__(waitid) *next, idtype_t type,
+				 id_t id, siginfo_t *out, int options);
+
+#endif

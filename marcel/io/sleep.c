@@ -1,0 +1,113 @@
+/*
+ * To let time pass.
+ */
+#include "io.h"
+
+/* Past the bound; false: it cannot be done. */
+static bool sleep_for(const struct timespec *time)
+{
+	uint64_t deadline = io_deadline(time);
+
+	do
+		if (!io_sleep_ns(NULL, 0, deadline))
+			return false;
+	while (base_now_ns() < deadline);
+	return true;
+}
+
+static bool is_zero(const struct timespec *time)
+{
+	return time->tv_sec == 0 && time->tv_nsec == 0;
+}
+
+int marcel_io_nanosleep(__typeof__(nanosleep) *next,
+			const struct timespec *time, struct timespec *left)
+{
+	int rc;
+
+	if (likely(!marcel_block_holds()) || !io_is_time(time) || is_zero(time))
+		return next(time, left);
+	if (!marcel_block_begin() && sleep_for(time))
+		return 0;
+	rc = next(time, left);
+	marcel_blocking_end();
+	return rc;
+}
+
+/* CLOCK_REALTIME may be set meanwhile: then a time is not an interval. */
+int marcel_io_clock_nanosleep(__typeof__(clock_nanosleep) *next,
+			      clockid_t clock, int flags,
+			      const struct timespec *time,
+			      struct timespec *left)
+{
+	bool is_until = (flags & TIMER_ABSTIME) != 0;
+	int rc;
+
+	if (likely(!marcel_block_holds()) || !io_is_time(time) ||
+	    (!is_until && is_zero(time)))
+		return next(clock, flags, time, left);
+	if (!marcel_block_begin()) {
+		if (!is_until && clock != CLOCK_PROCESS_CPUTIME_ID &&
+		    sleep_for(time))
+			return 0;
+		if (is_until && io_sleep_set(NULL, 0, clock, time))
+			return 0;
+	}
+	rc = next(clock, flags, time, left);
+	marcel_blocking_end();
+	return rc;
+}
+
+int marcel_io_usleep(__typeof__(usleep) *next, unsigned us)
+{
+	struct timespec t = { us / 1000000, (long)(us % 1000000) * 1000 };
+	int rc;
+
+	if (us == 0 || likely(!marcel_block_holds()))
+		return next(us);
+	if (!marcel_block_begin() && sleep_for(&t))
+		return 0;
+	rc = next(us);
+	marcel_blocking_end();
+	return rc;
+}
+
+unsigned marcel_io_sleep(__typeof__(sleep) *next, unsigned s)
+{
+	struct timespec t = { .tv_sec = (time_t)s };
+	unsigned rc;
+
+	if (s == 0 || likely(!marcel_block_holds()))
+		return next(s);
+	if (!marcel_block_begin() && sleep_for(&t))
+		return 0;
+	rc = next(s);
+	marcel_blocking_end();
+	return rc;
+}
+
+/* --- the public names --- */
+
+BASE_PUBLIC int marcel_nanosleep(const struct timespec *time,
+				 struct timespec *left)
+{
+	return marcel_io_nanosleep(nanosleep, time, left);
+}
+
+BASE_PUBLIC int marcel_clock_nanosleep(clockid_t clock, int flags,
+				       const struct timespec *time,
+				       struct timespec *left)
+{
+	return marcel_io_clock_nanosleep(clock_nanosleep, clock, flags, time,
+					 left);
+}
+
+BASE_PUBLIC int marcel_usleep(unsigned us)
+{
+	return marcel_io_usleep(usleep, us);
+}
+
+BASE_PUBLIC unsigned marcel_sleep(unsigned seconds)
+{
+	return marcel_io_sleep(sleep, seconds);
+}

@@ -1,0 +1,319 @@
+/*
+ * Sockets: calls that take flags, and those that make connections.
+ */
+#include "io.h"
+
+#include <sys/epoll.h>
+
+/* --- receive --- */
+
+/* Past the bound: what is there, then wait for more. */
+static ssize_t recv_in_turns(int fd, char *to, size_t n, int flags)
+{
+	ssize_t rc;
+
+	do {
+		rc = recv(fd, to, n, flags | MSG_DONTWAIT);
+		if (!io_would_block(rc))
+			return rc;
+	} while (io_sleep(fd, EPOLLIN, IO_BLOCKS) == IO_RETRY);
+	rc = recv(fd, to, n, flags);
+	marcel_blocking_end();
+	return rc;
+}
+
+/* The rest of what MSG_WAITALL asked for; an error is for the next call. */
+static size_t recv_rest(int fd, struct io_rest r, int flags)
+{
+	bool section = marcel_block_begin();
+	size_t all = 0, left;
+	ssize_t n;
+
+	while (r.count > 0) {
+		char *to = (char *)r.iov->iov_base + r.done;
+
+		left = r.iov->iov_len - r.done;
+		n = section ? recv(fd, to, left, flags)
+			    : recv_in_turns(fd, to, left, flags);
+		if (n < 0 || (n == 0 && left > 0))
+			break;
+		all += (size_t)n;
+		if (section && (size_t)n < left)
+			break;
+		r = io_skip(r.iov, r.count, r.done + (size_t)n);
+	}
+	marcel_blocking_end();
+	return all;
+}
+
+static bool is_stream(int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+	       type == SOCK_STREAM;
+}
+
+/* A try gave n: with MSG_WAITALL the rest belongs to it. */
+static ssize_t received(int fd, const struct iovec *iov, size_t count,
+			ssize_t n, int flags)
+{
+	if (likely((flags & (MSG_WAITALL | MSG_PEEK)) != MSG_WAITALL) ||
+	    n <= 0 || (size_t)n >= io_bytes(iov, (int)count) || !is_stream(fd))
+		return n;
+	return n + (ssize_t)recv_rest(fd, io_skip(iov, (int)count, (size_t)n),
+				      flags);
+}
+
+ssize_t marcel_io_recv(__typeof__(recv) *next, int fd, void *buf, size_t n,
+		       int flags)
+{
+	struct iovec iov = { buf, n };
+	ssize_t rc;
+
+	if ((flags & MSG_DONTWAIT) != 0 || likely(!marcel_block_holds()))
+		return next(fd, buf, n, flags);
+	do {
+		rc = next(fd, buf, n, flags | MSG_DONTWAIT);
+		if (!io_would_block(rc))
+			return received(fd, &iov, 1, rc, flags);
+	} while (io_sleep(fd, EPOLLIN, IO_BLOCKS) == IO_RETRY);
+	rc = next(fd, buf, n, flags);
+	marcel_blocking_end();
+	return rc;
+}
+
+ssize_t marcel_io_recvfrom(__typeof__(recvfrom) *next, int fd, void *buf,
+			   size_t n, int flags, struct sockaddr *from,
+			   socklen_t *len)
+{
+	struct iovec iov = { buf, n };
+	ssize_t rc;
+
+	if ((flags & MSG_DONTWAIT) != 0 || likely(!marcel_block_holds()))
+		return next(fd, buf, n, flags, from, len);
+	do {
+		rc = next(fd, buf, n, flags | MSG_DONTWAIT, from, len);
+		if (!io_would_block(rc))
+			return received(fd, &iov, 1, rc, flags);
+	} while (io_sleep(fd, EPOLLIN, IO_BLOCKS) == IO_RETRY);
+	rc = next(fd, buf, n, flags, from, len);
+	marcel_blocking_end();
+	return rc;
+}
+
+ssize_t marcel_io_recvmsg(__typeof__(recvmsg) *next, int fd, struct msghdr *msg,
+			  int flags)
+{
+	ssize_t rc;
+
+	if ((flags & MSG_DONTWAIT) != 0 || likely(!marcel_block_holds()))
+		return next(fd, msg, flags);
+	do {
+		rc = next(fd, msg, flags | MSG_DONTWAIT);
+		if (!io_would_block(rc))
+			return received(fd, msg->msg_iov, msg->msg_iovlen, rc,
+					flags);
+	} while (io_sleep(fd, EPOLLIN, IO_BLOCKS) == IO_RETRY);
+	rc = next(fd, msg, flags);
+	marcel_blocking_end();
+	return rc;
+}
+
+/* --- send --- */
+
+/* A stream may have taken a part. */
+static ssize_t sent(int fd, const struct iovec *iov, size_t count, ssize_t n)
+{
+	size_t all = io_bytes(iov, (int)count);
+
+	if (n > 0 && (size_t)n < all)
+		n += (ssize_t)io_write_rest(
+			fd, io_skip(iov, (int)count, (size_t)n));
+	return n;
+}
+
+ssize_t marcel_io_send(__typeof__(send) *next, int fd, const void *buf,
+		       size_t n, int flags)
+{
+	struct iovec iov = { (void *)buf, n };
+	bool tries = n <= IO_SMALL;
+	ssize_t rc;
+
+	if ((flags & MSG_DONTWAIT) != 0 || likely(!marcel_block_holds()))
+		return next(fd, buf, n, flags);
+	do {
+		if (tries) {
+			rc = next(fd, buf, n, flags | MSG_DONTWAIT);
+			if (!io_would_block(rc))
+				return sent(fd, &iov, 1, rc);
+		}
+		tries = true;
+	} while (io_sleep(fd, EPOLLOUT, IO_BLOCKS) == IO_RETRY);
+	rc = next(fd, buf, n, flags);
+	marcel_blocking_end();
+	return rc;
+}
+
+ssize_t marcel_io_sendto(__typeof__(sendto) *next, int fd, const void *buf,
+			 size_t n, int flags, const struct sockaddr *to,
+			 socklen_t len)
+{
+	struct iovec iov = { (void *)buf, n };
+	bool tries = n <= IO_SMALL;
+	ssize_t rc;
+
+	if ((flags & MSG_DONTWAIT) != 0 || likely(!marcel_block_holds()))
+		return next(fd, buf, n, flags, to, len);
+	do {
+		if (tries) {
+			rc = next(fd, buf, n, flags | MSG_DONTWAIT, to, len);
+			if (!io_would_block(rc))
+				return sent(fd, &iov, 1, rc);
+		}
+		tries = true;
+	} while (io_sleep(fd, EPOLLOUT, IO_BLOCKS) == IO_RETRY);
+	rc = next(fd, buf, n, flags, to, len);
+	marcel_blocking_end();
+	return rc;
+}
+
+ssize_t marcel_io_sendmsg(__typeof__(sendmsg) *next, int fd,
+			  const struct msghdr *msg, int flags)
+{
+	bool tries;
+	ssize_t rc;
+
+	if ((flags & MSG_DONTWAIT) != 0 || likely(!marcel_block_holds()))
+		return next(fd, msg, flags);
+	tries = msg->msg_iovlen <= IOV_MAX &&
+		io_bytes(msg->msg_iov, (int)msg->msg_iovlen) <= IO_SMALL;
+	do {
+		if (tries) {
+			rc = next(fd, msg, flags | MSG_DONTWAIT);
+			if (!io_would_block(rc))
+				return sent(fd, msg->msg_iov, msg->msg_iovlen,
+					    rc);
+		}
+		tries = true;
+	} while (io_sleep(fd, EPOLLOUT, IO_BLOCKS) == IO_RETRY);
+	rc = next(fd, msg, flags);
+	marcel_blocking_end();
+	return rc;
+}
+
+/* --- connections --- */
+
+int marcel_io_accept(__typeof__(accept) *next, int fd, struct sockaddr *addr,
+		     socklen_t *len)
+{
+	int rc;
+
+	if (likely(!marcel_block_holds()))
+		return next(fd, addr, len);
+	io_sleep(fd, EPOLLIN, IO_CANNOT);
+	rc = next(fd, addr, len);
+	marcel_blocking_end();
+	return rc;
+}
+
+int marcel_io_accept4(__typeof__(accept4) *next, int fd, struct sockaddr *addr,
+		      socklen_t *len, int flags)
+{
+	int rc;
+
+	if (likely(!marcel_block_holds()))
+		return next(fd, addr, len, flags);
+	io_sleep(fd, EPOLLIN, IO_CANNOT);
+	rc = next(fd, addr, len, flags);
+	marcel_blocking_end();
+	return rc;
+}
+
+int marcel_io_connect(__typeof__(connect) *next, int fd,
+		      const struct sockaddr *addr, socklen_t len)
+{
+	int flags, rc;
+
+	if (likely(!marcel_block_holds()))
+		return next(fd, addr, len);
+	flags = fcntl(fd, F_GETFL);
+	if (flags >= 0 && (flags & O_NONBLOCK) == 0)
+		marcel_block_begin();
+	rc = next(fd, addr, len);
+	marcel_blocking_end();
+	return rc;
+}
+
+int marcel_io_getaddrinfo(__typeof__(getaddrinfo) *next, const char *node,
+			  const char *service, const struct addrinfo *hints,
+			  struct addrinfo **out)
+{
+	int rc;
+
+	if (likely(!marcel_block_holds()))
+		return next(node, service, hints, out);
+	marcel_block_begin();
+	rc = next(node, service, hints, out);
+	marcel_blocking_end();
+	return rc;
+}
+
+/* --- the public names --- */
+
+BASE_PUBLIC ssize_t marcel_recv(int fd, void *buf, size_t n, int flags)
+{
+	return marcel_io_recv(recv, fd, buf, n, flags);
+}
+
+BASE_PUBLIC ssize_t marcel_recvfrom(int fd, void *buf, size_t n, int flags,
+				    struct sockaddr *from, socklen_t *len)
+{
+	return marcel_io_recvfrom(recvfrom, fd, buf, n, flags, from, len);
+}
+
+BASE_PUBLIC ssize_t marcel_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	return marcel_io_recvmsg(recvmsg, fd, msg, flags);
+}
+
+BASE_PUBLIC ssize_t marcel_send(int fd, const void *buf, size_t n, int flags)
+{
+	return marcel_io_send(send, fd, buf, n, flags);
+}
+
+BASE_PUBLIC ssize_t marcel_sendto(int fd, const void *buf, size_t n, int flags,
+				  const struct sockaddr *to, socklen_t len)
+{
+	return marcel_io_sendto(sendto, fd, buf, n, flags, to, len);
+}
+
+BASE_PUBLIC ssize_t marcel_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return marcel_io_sendmsg(sendmsg, fd, msg, flags);
+}
+
+BASE_PUBLIC int marcel_accept(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return marcel_io_accept(accept, fd, addr, len);
+}
+
+BASE_PUBLIC int marcel_accept4(int fd, struct sockaddr *addr, socklen_t *len,
+			       int flags)
+{
+	return marcel_io_accept4(accept4, fd, addr, len, flags);
+}
+
+BASE_PUBLIC int marcel_connect(int fd, const struct sockaddr *addr,
+			       socklen_t len)
+{
+	return marcel_io_connect(connect, fd, addr, len);
+}
+
+BASE_PUBLIC int marcel_getaddrinfo(const char *node, const char *service,
+				   const struct addrinfo *hints,
+				   struct addrinfo **out)
+{
+	return marcel_io_getaddrinfo(getaddrinfo, node, service, hints, out);
+}

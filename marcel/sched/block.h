@@ -1,0 +1,30 @@
+/*
+ * Sections as the wrappers of marcel/io make them.
+ */
+#ifndef MARCEL_SCHED_BLOCK_H
+#define MARCEL_SCHED_BLOCK_H
+
+#include "enter.h"
+
+/*
+ * Whether a VP waits with the caller while that sleeps in the kernel. Not with
+ * a foreign thread, nor with one in a section or without its VP after one. In
+ * the runtime, in a hook, in a signal handler that came there and with a lock
+ * of ours nobody is to sleep, and there too the answer is no.
+ */
+bool marcel_block_may(struct marcel_lwp *l);
+
+static inline bool marcel_block_holds(void)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+
+	return unlikely(l != NULL) && marcel_block_may(l);
+}
+
+/*
+ * As marcel_blocking_begin(), for a caller of whom marcel_block_holds() is
+ * true. False: no kernel thread can be had, and there is no section.
+ */
+bool marcel_block_begin(void);
+
+#endif

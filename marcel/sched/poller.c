@@ -1,0 +1,187 @@
+/*
+ * The poller: an epoll set in which each entry belongs to one parked thread.
+ *
+ * A thread that waits enters a duplicate of its descriptor: the set would
+ * forget one that another thread closes, and has one entry for each only.
+ * An entry fires once, so that each park has one wake.
+ */
+#include "poller.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <base/diag.h>
+#include <marcel/wait.h>
+#include "../os/os.h"
+#include "enter.h"
+
+enum { EVENTS = 64 };
+
+static struct {
+	/* -: const while it runs    l: lock */
+	pthread_mutex_t lock;
+	pthread_t kernel_thread; /* -: */
+	int epoll;               /* -: */
+	int bell;                /* -: an eventfd in it: look at stop */
+	bool runs;               /* l: */
+	bool stop;               /* l: */
+} poller = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void ring(void)
+{
+	if (eventfd_write(poller.bell, 1) < 0)
+		base_fatal("marcel", "a descriptor of marcel's was closed");
+}
+
+/* --- the poller itself --- */
+
+/* False: the end. */
+static bool answer(void)
+{
+	eventfd_t n;
+	bool stop;
+
+	eventfd_read(poller.bell, &n);
+	pthread_mutex_lock(&poller.lock);
+	stop = poller.stop;
+	pthread_mutex_unlock(&poller.lock);
+	return !stop;
+}
+
+static void *poller_main(void *arg)
+{
+	struct epoll_event ev[EVENTS];
+	bool goes_on = true;
+	int n;
+
+	while (goes_on) {
+		n = epoll_wait(poller.epoll, ev, EVENTS, -1);
+		if (n < 0 && errno != EINTR)
+			base_fatal("marcel",
+				   "a descriptor of marcel's was closed");
+		for (int i = 0; i < n; i++) {
+			if (ev[i].data.ptr == NULL)
+				goes_on = answer();
+			else
+				marcel_wake(ev[i].data.ptr);
+		}
+	}
+	return arg;
+}
+
+/* --- those who ask --- */
+
+/* To duplicate a file and close that would drop the file's locks. */
+static bool is_pollable(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) &&
+	       !S_ISDIR(st.st_mode) && !S_ISBLK(st.st_mode);
+}
+
+bool marcel_poller_wait(int fd, uint32_t events)
+{
+	struct marcel_thread *self = marcel_thread_self();
+	struct epoll_event ev = { .events = events | EPOLLONESHOT,
+				  .data.ptr = self };
+	int own;
+
+	if (marcel_poller_start() < 0 || !is_pollable(fd))
+		return false;
+	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (own < 0)
+		return false;
+	if (epoll_ctl(poller.epoll, EPOLL_CTL_ADD, own, &ev) < 0) {
+		close(own);
+		return false;
+	}
+	marcel_thread_waits(self, "a descriptor");
+	marcel_park(NULL, NULL);
+	marcel_thread_waits(self, NULL);
+	epoll_ctl(poller.epoll, EPOLL_CTL_DEL, own, NULL);
+	close(own);
+	return true;
+}
+
+/* --- start, stop --- */
+
+static int open_set(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int rc;
+
+	poller.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (poller.epoll < 0)
+		return -errno;
+	poller.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (poller.bell < 0) {
+		rc = -errno;
+		goto err_epoll;
+	}
+	if (epoll_ctl(poller.epoll, EPOLL_CTL_ADD, poller.bell, &ev) == 0)
+		return 0;
+	rc = -errno;
+	close(poller.bell);
+err_epoll:
+	close(poller.epoll);
+	return rc;
+}
+
+static void close_set(void)
+{
+	close(poller.bell);
+	close(poller.epoll);
+}
+
+/* Signals are for the application's threads. */
+static int start(void)
+{
+	sigset_t all, before;
+	int rc = open_set();
+
+	if (rc < 0)
+		return rc;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = -os_thread_create(&poller.kernel_thread, poller_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc < 0)
+		close_set();
+	return rc;
+}
+
+int marcel_poller_start(void)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&poller.lock);
+	if (!poller.runs) {
+		poller.stop = false;
+		rc = start();
+		poller.runs = rc == 0;
+	}
+	pthread_mutex_unlock(&poller.lock);
+	return rc;
+}
+
+void marcel_poller_stop(void)
+{
+	bool runs;
+
+	pthread_mutex_lock(&poller.lock);
+	poller.stop = true;
+	runs = poller.runs;
+	pthread_mutex_unlock(&poller.lock);
+	if (!runs)
+		return;
+	ring();
+	pthread_join(poller.kernel_thread, NULL);
+	close_set();
+	poller.runs = false;
+}

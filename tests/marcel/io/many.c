@@ -1,0 +1,104 @@
+/*
+ * marcel/sched/poller.c: any number of threads waits for descriptors, on a
+ * bounded number of kernel threads.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <base/atomic.h>
+#include <marcel/io.h>
+#include "../with.h"
+
+enum {
+	WANTED = 10000 / FEWER,
+	FDS_EACH = 3, /* a pipe, and the poller's duplicate */
+	FDS_ELSE = 100,
+	LWPS = 4,
+};
+
+static int pipes[WANTED][2];
+static marcel_t readers[WANTED];
+static ATOMIC(int) begun;
+
+/* As many as there may be descriptors for. */
+static int readers_max(void)
+{
+	struct rlimit r = { WANTED * FDS_EACH + FDS_ELSE,
+			    WANTED * FDS_EACH + FDS_ELSE };
+
+	if (setrlimit(RLIMIT_NOFILE, &r) < 0) {
+		CHECK_INT(getrlimit(RLIMIT_NOFILE, &r), 0);
+		r.rlim_cur = r.rlim_max;
+		CHECK_INT(setrlimit(RLIMIT_NOFILE, &r), 0);
+	}
+	if (r.rlim_cur >= WANTED * FDS_EACH + FDS_ELSE)
+		return WANTED;
+	return ((int)r.rlim_cur - FDS_ELSE) / FDS_EACH;
+}
+
+static int kernel_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int n = 0;
+
+	CHECK(dir != NULL);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n - 2;
+}
+
+static void *reader(void *arg)
+{
+	int i = (int)(intptr_t)arg;
+	char c = 0;
+
+	fetch_add_relaxed(&begun, 1);
+	CHECK_INT(marcel_read(pipes[i][0], &c, 1), 1);
+	CHECK_INT(c, 'a' + i % 26);
+	return arg;
+}
+
+static void body(int nvp)
+{
+	struct marcel_config config = { .nvp = nvp };
+	int n = readers_max();
+
+	setenv("MARCEL_LWP_MAX", BASE_TSAN || BASE_ASAN ? "4096" : "4", 1);
+	CHECK_INT(marcel_init(&config), 0);
+	unsetenv("MARCEL_LWP_MAX");
+	store_relaxed(&begun, 0);
+	for (int i = 0; i < n; i++) {
+		CHECK_INT(pipe2(pipes[i], O_CLOEXEC), 0);
+		CHECK_INT(marcel_create(&readers[i], NULL, reader,
+					(void *)(intptr_t)i),
+			  0);
+	}
+	while (load_relaxed(&begun) < n)
+		marcel_yield();
+	/* main, the monitor, the poller */
+	if (!BASE_TSAN && !BASE_ASAN)
+		CHECK(kernel_threads() <= nvp * LWPS + 3);
+	for (int i = n; i-- > 0;) {
+		char c = (char)('a' + i % 26);
+
+		CHECK_INT(marcel_write(pipes[i][1], &c, 1), 1);
+		CHECK_INT(marcel_join(readers[i], NULL), 0);
+		close(pipes[i][0]);
+		close(pipes[i][1]);
+	}
+	CHECK_INT(marcel_end(), 0);
+}
+
+TEST(ten_thousand_reads_whose_data_arrive_in_reverse_order_on_1_vp)
+{
+	body(1);
+}
+
+TEST(ten_thousand_reads_whose_data_arrive_in_reverse_order_on_4_vps)
+{
+	body(4);
+}
