@@ -9,6 +9,8 @@
 #ifndef MARCEL_OS_TLS_H
 #define MARCEL_OS_TLS_H
 
+#include <stdbool.h>
+
 struct marcel_lwp;
 struct marcel_thread;
 
@@ -16,6 +18,7 @@ struct marcel_tls {
 	struct marcel_lwp *lwp;     /* this kernel thread, if it is ours */
 	struct marcel_thread *self; /* a foreign thread's descriptor */
 	volatile int pins;          /* base/pin.h; read by the tick's handler */
+	bool makes_own;             /* in os_thread_create() */
 	int bound;                  /* 1 + the CPU that it is bound to; or 0 */
 };
 

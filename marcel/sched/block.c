@@ -23,6 +23,7 @@
 
 #include "block.h"
 #include "hook.h"
+#include "poller.h"
 #include "runq.h"
 #include "switch.h"
 #include "tick.h"
@@ -50,6 +51,8 @@ static struct marcel_lwp *spare_of(struct marcel_vp *vp)
 
 	if (likely(l != NULL))
 		return l;
+	if (marcel_poller_start() < 0)
+		return NULL; /* nobody would make LWPs for it: poller.h */
 	l = marcel_lwp_get(true);
 	if (l != NULL) {
 		store_relaxed(&l->vp, vp);
@@ -115,4 +118,22 @@ BASE_PUBLIC void marcel_blocking_end(void)
 
 	if (l != NULL)
 		marcel_lwp_end_section(l);
+}
+
+void marcel_block_rise(void)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+	struct marcel_vp *vp;
+	int saved;
+
+	if (likely(l == NULL || !l->is_low) || !marcel_block_may(l))
+		return;
+	vp = marcel_enter();
+	marcel_san_enter();
+	saved = *vp->errno_addr;
+	if (vp->is_low)
+		settle_down(vp);
+	*marcel_os_errno() = saved;
+	marcel_san_leave();
+	marcel_lwp_leaves(cpu_tls_word(), 0);
 }

@@ -27,4 +27,11 @@ static inline bool marcel_block_holds(void)
  */
 bool marcel_block_begin(void);
 
+/*
+ * The calling thread is about to make a process or a kernel thread, which will
+ * inherit the policy of this one: off an LWP of lowest priority, if another
+ * can be had.
+ */
+void marcel_block_rise(void);
+
 #endif

@@ -158,7 +158,7 @@ static BASE_COLD struct marcel_lwp *make(bool low)
 		goto err_left;
 	init_lwp(l, NULL);
 	l->is_low = low;
-	if (os_thread_create(&l->kernel_thread, lwp_main, l) != 0)
+	if (marcel_poller_create(&l->kernel_thread, lwp_main, l) != 0)
 		goto err_free;
 	base_spin_lock(&marcel_lwps.lock);
 	l->all = marcel_lwps.all;

@@ -4,6 +4,9 @@
  * A thread that waits enters a duplicate of its descriptor: the set would
  * forget one that another thread closes, and has one entry for each only.
  * An entry fires once, so that each park has one wake.
+ *
+ * Its requests are rare and it is a kernel thread among others: so they go by
+ * libc's mutex and condition.
  */
 #include "poller.h"
 
@@ -22,15 +25,29 @@
 
 enum { EVENTS = 64 };
 
+/* Somebody waits for a kernel thread. On the stack of who does. */
+struct order {
+	struct order *next;
+	pthread_t *out;
+	void *(*fn)(void *);
+	void *arg;
+	sigset_t mask; /* the new thread's */
+	int rc;
+	bool done;
+};
+
 static struct {
 	/* -: const while it runs    l: lock */
 	pthread_mutex_t lock;
+	pthread_cond_t done;
 	pthread_t kernel_thread; /* -: */
 	int epoll;               /* -: */
-	int bell;                /* -: an eventfd in it: look at stop */
+	int bell;                /* -: an eventfd in it: look at the rest */
 	bool runs;               /* l: */
 	bool stop;               /* l: */
-} poller = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct order *orders;    /* l: */
+} poller = { .lock = PTHREAD_MUTEX_INITIALIZER,
+	     .done = PTHREAD_COND_INITIALIZER };
 
 static void ring(void)
 {
@@ -40,14 +57,30 @@ static void ring(void)
 
 /* --- the poller itself --- */
 
+static void serve(struct order *o)
+{
+	sigset_t all;
+
+	pthread_sigmask(SIG_SETMASK, &o->mask, &all);
+	o->rc = os_thread_create(o->out, o->fn, o->arg);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	o->done = true;
+	pthread_cond_broadcast(&poller.done);
+}
+
 /* False: the end. */
 static bool answer(void)
 {
+	struct order *o;
 	eventfd_t n;
 	bool stop;
 
 	eventfd_read(poller.bell, &n);
 	pthread_mutex_lock(&poller.lock);
+	while ((o = poller.orders) != NULL) {
+		poller.orders = o->next;
+		serve(o);
+	}
 	stop = poller.stop;
 	pthread_mutex_unlock(&poller.lock);
 	return !stop;
@@ -75,6 +108,24 @@ static void *poller_main(void *arg)
 }
 
 /* --- those who ask --- */
+
+int marcel_poller_create(pthread_t *out, void *(*fn)(void *), void *arg)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+	struct order o = { .out = out, .fn = fn, .arg = arg };
+
+	if (l == NULL || !l->is_low)
+		return os_thread_create(out, fn, arg);
+	pthread_sigmask(SIG_SETMASK, NULL, &o.mask);
+	pthread_mutex_lock(&poller.lock);
+	o.next = poller.orders;
+	poller.orders = &o;
+	ring();
+	while (!o.done)
+		pthread_cond_wait(&poller.done, &poller.lock);
+	pthread_mutex_unlock(&poller.lock);
+	return o.rc;
+}
 
 /* To duplicate a file and close that would drop the file's locks. */
 static bool is_pollable(int fd)

@@ -130,7 +130,9 @@ void os_barrier_all(void)
 		explore_fail("%s is not part of this scenario", #name);        \
 	}
 
-UNREACHED(int, os_thread_create, pthread_t *out, void *(*fn)(void *), void *arg)
+UNREACHED(int, marcel_poller_create, pthread_t *out, void *(*fn)(void *),
+	  void *arg)
+UNREACHED(int, marcel_poller_start, void)
 UNREACHED(void, marcel_poller_stop, void)
 UNREACHED(int, pthread_join, pthread_t t, void **out)
 UNREACHED(void, os_thread_lowest, void)

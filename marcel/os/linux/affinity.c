@@ -1,12 +1,13 @@
 /*
- * Children of a bound LWP get the affinity that the process had.
+ * Children of an LWP get the affinity and the policy that the process had.
  *
  * A kernel thread inherits its maker's mask, and our LWPs are bound to one CPU
  * each: an OpenMP runtime that starts in a user thread would have all its
  * threads on that CPU. So front.c stands before the functions of libc that make
  * kernel threads and processes, and here the calling LWP gets the original mask
- * for the time of the real call, two system calls. fork() is left alone,
- * because its child can mend itself (thread/foreign.c).
+ * for the time of the real call, two system calls. The child of a fork() mends
+ * that itself (thread/foreign.c). Nobody can mend the policy of an LWP of
+ * lowest priority: a thread that runs on one leaves it first.
  *
  * Nobody comes by front.c where libc's definitions are found first, as in a
  * program that dlopens us without RTLD_GLOBAL. os_affinity_save() finds out,
@@ -21,6 +22,8 @@
 #include <unistd.h>
 
 #include <base/compiler.h>
+#include <marcel/blocking.h>
+#include "../../sched/block.h"
 #include "../tls.h"
 #include "front.h"
 
@@ -59,10 +62,24 @@ BASE_NOINLINE void os_cpu_unbind(void)
 	marcel_tls.bound = 0;
 }
 
-/* Around a real call. The answer goes from the first to the second. */
-static BASE_NOINLINE int leave_cpu(void)
+static BASE_NOINLINE bool is_ours(void)
 {
-	int bound = marcel_tls.bound;
+	return marcel_tls.makes_own;
+}
+
+static BASE_NOINLINE int cpu_bound(void)
+{
+	return marcel_tls.bound;
+}
+
+/* Around a real call. The answer goes from the first to the second. */
+static int leave_cpu(void)
+{
+	int bound;
+
+	if (!is_ours())
+		marcel_block_rise();
+	bound = cpu_bound();
 
 	if (bound != 0)
 		set_original();
@@ -125,11 +142,23 @@ int marcel_front_spawn(front_spawn_fn *next, pid_t *out, const char *path,
 	return rc;
 }
 
+pid_t marcel_front_fork(front_fork_fn *next)
+{
+	marcel_block_rise();
+	return next();
+}
+
+/* It waits for the end of the command. */
 int marcel_front_system(front_system_fn *next, const char *command)
 {
-	int bound = leave_cpu(), rc = next(command);
+	int bound, rc;
 
+	if (marcel_block_holds())
+		marcel_block_begin();
+	bound = leave_cpu();
+	rc = next(command);
 	return_to_cpu(bound);
+	marcel_blocking_end();
 	return rc;
 }
 

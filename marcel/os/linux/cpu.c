@@ -7,6 +7,9 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <base/compiler.h>
+#include "../tls.h"
+
 int os_cpu_set(int cpu)
 {
 	cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
@@ -22,9 +25,16 @@ int os_cpu_set(int cpu)
 	return rc;
 }
 
-int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg)
+/* In the runtime: nobody may switch here for the child's sake. */
+BASE_NOINLINE int os_thread_create(pthread_t *out, void *(*fn)(void *),
+				   void *arg)
 {
-	return pthread_create(out, NULL, fn, arg);
+	int rc;
+
+	marcel_tls.makes_own = true;
+	rc = pthread_create(out, NULL, fn, arg);
+	marcel_tls.makes_own = false;
+	return rc;
 }
 
 void os_thread_lowest(void)

@@ -91,6 +91,13 @@ BASE_PUBLIC FILE *popen(const char *command, const char *mode)
 	return marcel_front_popen(front_find(&next), command, mode);
 }
 
+BASE_PUBLIC pid_t fork(void)
+{
+	static struct front_next next = { .name = "fork" };
+
+	return marcel_front_fork(front_find(&next));
+}
+
 /* A child that shares our memory could not mend its affinity. */
 BASE_PUBLIC pid_t vfork(void)
 {

@@ -23,6 +23,7 @@ struct front_next {
 
 void *front_find(struct front_next *n);
 
+typedef pid_t front_fork_fn(void);
 typedef int front_pthread_create_fn(pthread_t *, const pthread_attr_t *,
 				    void *(*)(void *), void *);
 typedef int front_thrd_create_fn(thrd_t *, thrd_start_t, void *);
@@ -45,6 +46,7 @@ BASE_PUBLIC int marcel_front_spawn(front_spawn_fn *next, pid_t *out,
 				   const posix_spawn_file_actions_t *actions,
 				   const posix_spawnattr_t *attr,
 				   char *const argv[], char *const env[]);
+BASE_PUBLIC pid_t marcel_front_fork(front_fork_fn *next);
 BASE_PUBLIC int marcel_front_system(front_system_fn *next, const char *command);
 BASE_PUBLIC FILE *marcel_front_popen(front_popen_fn *next, const char *command,
 				     const char *mode);

@@ -1,11 +1,20 @@
 /*
- * marcel/os/linux/front_io.c: the names of libc are the wrappers.
+ * marcel/os/linux/front_io.c: the names of libc are the wrappers, and whoever
+ * is made while an LWP of lowest priority drives the VP is as any other.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <base/atomic.h>
@@ -88,4 +97,189 @@ TEST(before_and_after_the_runtime_all_work)
 	CHECK_INT(marcel_end(), 0);
 	uses_all(NULL);
 	from_a_foreign_thread();
+}
+
+/* --- children --- */
+
+static int is_ordinary(void)
+{
+	return sched_getscheduler(0) == SCHED_OTHER &&
+	       getpriority(PRIO_PROCESS, 0) == 0;
+}
+
+static void *kernel_thread(void *arg)
+{
+	return is_ordinary() ? arg : NULL;
+}
+
+static int c_thread(void *arg)
+{
+	return is_ordinary();
+}
+
+static int waits(pid_t pid)
+{
+	int status = -1;
+
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+static int forked(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(!is_ordinary());
+	return waits(pid);
+}
+
+static int vforked(void)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		_exit(!is_ordinary());
+	return waits(pid);
+}
+
+static int made_by_pthreads(void)
+{
+	pthread_t p;
+	void *result = NULL;
+
+	return pthread_create(&p, NULL, kernel_thread, ends) == 0 &&
+	       pthread_join(p, &result) == 0 && result == ends;
+}
+
+static int made_by_c(void)
+{
+	thrd_t c;
+	int result = 0;
+
+	return thrd_create(&c, c_thread, NULL) == thrd_success &&
+	       thrd_join(c, &result) == thrd_success && result == 1;
+}
+
+/* The 19th and the 41st word behind the name are nice value and policy. */
+#define LOOK                                                                   \
+	"read line < /proc/self/stat; set -- ${line##*)}; "                    \
+	"[ ${17} = 0 ] && [ ${39} = 0 ]"
+
+static int spawned(void)
+{
+	char sh[] = "sh", flag[] = "-c", text[] = LOOK;
+	char *argv[] = { sh, flag, text, NULL };
+	pid_t pid;
+
+	return posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ) == 0 &&
+	       waits(pid) &&
+	       posix_spawnp(&pid, "sh", NULL, NULL, argv, environ) == 0 &&
+	       waits(pid);
+}
+
+static int by_system(void)
+{
+	return system(LOOK) == 0;
+}
+
+static int by_popen(void)
+{
+	FILE *f = popen(LOOK, "r");
+
+	return f != NULL && pclose(f) == 0;
+}
+
+static int (*const makers[])(void) = { forked,    vforked, made_by_pthreads,
+				       made_by_c, spawned, by_system,
+				       by_popen };
+
+static bool was_low, good;
+
+/* On the spare, while the reader sleeps. */
+static void *makes(void *arg)
+{
+	int (*const *maker)(void) = arg;
+
+	was_low = !is_ordinary();
+	good = (*maker)();
+	return arg;
+}
+
+static void *sleeps(void *arg)
+{
+	char c;
+
+	if (read(ends[0], &c, 1) != 1)
+		abort();
+	return arg;
+}
+
+/* The spare may come too late: was_low tells. */
+static void make_on_spare(int (*const *maker)(void))
+{
+	marcel_attr_t attr;
+	marcel_t s, t;
+
+	marcel_attr_init(&attr);
+	marcel_attr_setstacksize(&attr, 1 << 20);
+	/* Ready before the other sleeps, so that the spare gets it. */
+	if (marcel_create(&t, &attr, makes, (void *)maker) != 0 ||
+	    marcel_create(&s, &attr, sleeps, NULL) != 0 ||
+	    marcel_join(t, NULL) != 0 || write(ends[1], "x", 1) != 1 ||
+	    marcel_join(s, NULL) != 0)
+		abort();
+}
+
+/* In a process of its own: 0, or which maker failed. */
+static int make_children(void)
+{
+	struct marcel_config config = { .nvp = 1 };
+
+	setenv("MARCEL_TIMESLICE_US", "1000000", 1);
+	if (marcel_init(&config) != 0)
+		return 100;
+	for (size_t i = 0; i < BASE_ARRAY_LEN(makers); i++)
+		do {
+			make_on_spare(&makers[i]);
+			if (!good)
+				return (int)i + 1;
+		} while (!was_low);
+	marcel_end();
+	return 0;
+}
+
+static int in_a_process(int uid)
+{
+	int status;
+	pid_t pid;
+
+	CHECK_INT(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (uid != 0 && setresuid(uid, uid, uid) < 0)
+			_exit(101);
+		_exit(make_children());
+	}
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	close(ends[0]);
+	close(ends[1]);
+	CHECK(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+TEST(children_have_ordinary_priority)
+{
+	if (!is_ordinary())
+		check_skip("needs ordinary priority itself");
+	CHECK_INT(in_a_process(0), 0);
+}
+
+/* Who may not raise a priority again. */
+TEST(children_of_an_unprivileged_user_have_ordinary_priority)
+{
+	enum { NOBODY = 65534 };
+
+	if (!is_ordinary() || geteuid() != 0)
+		check_skip("needs ordinary priority, and to be root");
+	CHECK_INT(in_a_process(NOBODY), 0);
 }
