@@ -6,6 +6,9 @@
  *                   anew each time: a user thread that parks may go on on
  *                   another kernel thread, and compilers keep the address of
  *                   thread-local variables across calls;
+ * cpu_ticks()       a counter that costs little to read. Another CPU's may
+ *                   differ. CPU_TICKS_FEW of them are some microseconds or
+ *                   less;
  * cpu_context_sp()  the stack pointer that a signal interrupted, NULL if not
  *                   known.
  */

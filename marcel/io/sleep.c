@@ -1,5 +1,6 @@
 /*
- * To let time pass.
+ * To let time pass, for who calls libc's functions and relies on EINTR: others
+ * use <marcel/time.h>.
  */
 #include "io.h"
 
@@ -84,30 +85,4 @@ unsigned marcel_io_sleep(__typeof__(sleep) *next, unsigned s)
 	rc = next(s);
 	marcel_blocking_end();
 	return rc;
-}
-
-/* --- the public names --- */
-
-BASE_PUBLIC int marcel_nanosleep(const struct timespec *time,
-				 struct timespec *left)
-{
-	return marcel_io_nanosleep(nanosleep, time, left);
-}
-
-BASE_PUBLIC int marcel_clock_nanosleep(clockid_t clock, int flags,
-				       const struct timespec *time,
-				       struct timespec *left)
-{
-	return marcel_io_clock_nanosleep(clock_nanosleep, clock, flags, time,
-					 left);
-}
-
-BASE_PUBLIC int marcel_usleep(unsigned us)
-{
-	return marcel_io_usleep(usleep, us);
-}
-
-BASE_PUBLIC unsigned marcel_sleep(unsigned seconds)
-{
-	return marcel_io_sleep(sleep, seconds);
 }

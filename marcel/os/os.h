@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 /*
  * Sleep while the 32-bit word is `value`; may return early. Process-private.
@@ -18,6 +19,13 @@ void os_futex_wait(void *word, uint32_t value);
 
 /* The same for at most so long. */
 void os_futex_wait_for(void *word, uint32_t value, uint64_t ns);
+
+/*
+ * The same, but not past a time by CLOCK_MONOTONIC or CLOCK_REALTIME (which
+ * may be set meanwhile). False: that has come.
+ */
+bool os_futex_wait_until(void *word, uint32_t value, clockid_t clock,
+			 const struct timespec *abs);
 
 /* Wake up to n sleepers. The word may be gone: then nobody is woken. */
 void os_futex_wake(void *word, int n);

@@ -71,7 +71,9 @@ static bool begin(struct marcel_vp *vp)
 		return false;
 	l = marcel_vp_lwp(vp);
 	marcel_idle_absent(&marcel_sched.idle, &vp->sleeper);
-	busy = marcel_runq_look(vp) ||
+	/* The spare sleeps no longer than until the first timer. */
+	busy = load_seq(&vp->timers.next) != 0 || /* order(idle) */
+	       marcel_runq_look(vp) ||
 	       marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING;
 	marcel_monitor_vp_sleeps(vp);
 	/* order(section): the VP, for who takes it */

@@ -39,6 +39,7 @@
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include "../os/os.h"
+#include "timer.h"
 
 /* The word: sleepers, 32 bits; watchers, 16; searchers, 16. */
 #define MARCEL_IDLE_SEARCHER ((uint64_t)1)
@@ -169,6 +170,25 @@ static inline bool marcel_idle_watch(struct marcel_idle *i,
 {
 	os_futex_wait_for(&s->asleep, MARCEL_WATCHING, ns);
 	return marcel_idle_undoze(i, s, MARCEL_WATCHING);
+}
+
+/*
+ * Sleep until woken, or until a timer is due. True: we are a searcher again;
+ * false: own work.
+ */
+static inline bool marcel_idle_sleep_timed(struct marcel_idle *i,
+					   struct marcel_sleeper *s,
+					   struct marcel_timers *timers)
+{
+	uint32_t v;
+
+	for (;;) {
+		v = load_acquire(&s->asleep); /* order(sleeper) */
+		if (v == MARCEL_AWAKE || v == MARCEL_AWAKE_OWN)
+			return v == MARCEL_AWAKE;
+		if (marcel_timers_sleep(timers, &s->asleep, v))
+			return marcel_idle_undoze(i, s, MARCEL_ASLEEP);
+	}
 }
 
 /*

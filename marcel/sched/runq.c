@@ -444,5 +444,5 @@ bool marcel_runq_seems_ready(struct marcel_vp *vp)
 	for (unsigned i = 0; i < vp->nabove; i++)
 		if (load_relaxed(&vp->above[i]->length) > 0)
 			return true;
-	return false;
+	return marcel_timers_are_due(&vp->timers);
 }

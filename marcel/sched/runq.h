@@ -24,7 +24,7 @@ void marcel_runq_push_to(struct marcel_vp *vp, struct marcel_thread *t);
 /* The owner: t, which was pushed to vp, is no longer to be picked. */
 void marcel_runq_withdraw(struct marcel_vp *vp, struct marcel_thread *t);
 
-/* Anyone: whether threads seem to wait for this VP. */
+/* Anyone: whether threads, or a timer that is due, seem to wait for this VP. */
 bool marcel_runq_seems_ready(struct marcel_vp *vp);
 
 /* The owner: as above, but behind the others that are ready here. */
@@ -40,9 +40,9 @@ static inline bool marcel_runq_count(struct marcel_vp *vp)
 }
 
 /*
- * The owner, with one VP: if only the fifo has anything, take its oldest and
- * put t behind the others, else NULL. Nobody else looks into the fifo, so t
- * may be there before its context is saved.
+ * The owner, with one VP: if only the fifo has anything and no timer is armed,
+ * take its oldest and put t behind the others, else NULL. Nobody else looks
+ * into the fifo, so t may be there before its context is saved.
  */
 static inline struct marcel_thread *
 marcel_runq_rotate_sole(struct marcel_vp *vp, struct marcel_thread *t)
@@ -51,7 +51,8 @@ marcel_runq_rotate_sole(struct marcel_vp *vp, struct marcel_thread *t)
 
 	if (load_relaxed(&vp->picks) + 1 == vp->fair_at ||
 	    load_relaxed(&vp->next.entry) != 0 || t->home >= 0 ||
-	    !base_list_is_empty(&vp->bound))
+	    !base_list_is_empty(&vp->bound) ||
+	    marcel_timers_are_armed(&vp->timers))
 		return NULL;
 	next = marcel_deque_rotate_sole(&vp->fifo, t);
 	if (next == NULL)

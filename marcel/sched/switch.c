@@ -86,6 +86,8 @@ struct marcel_thread *marcel_switch_other(struct marcel_vp *vp)
 {
 	if (unlikely(vp->is_low) && passes(vp))
 		return vp->idle;
+	if (marcel_timers_are_armed(&vp->timers))
+		marcel_timers_look(&vp->timers);
 	return prepare(vp, marcel_runq_pick(vp));
 }
 
@@ -95,6 +97,8 @@ static BASE_NOINLINE struct marcel_thread *next_of(struct marcel_vp *vp,
 {
 	if (t == NULL && unlikely(vp->is_low) && passes(vp))
 		return vp->idle;
+	if (marcel_timers_are_armed(&vp->timers))
+		marcel_timers_look(&vp->timers);
 	if (t == NULL)
 		t = marcel_runq_pick(vp);
 	if (t == NULL && !vp->sole)

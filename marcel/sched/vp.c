@@ -112,9 +112,23 @@ static bool sleep_long(struct marcel_vp *vp)
 	bool searches;
 
 	marcel_monitor_vp_sleeps(vp);
-	searches = marcel_idle_sleep(&vp->sleeper);
+	searches = marcel_idle_sleep_timed(&marcel_sched.idle, &vp->sleeper,
+					   &vp->timers);
 	marcel_monitor_vp_wakes(vp);
 	return searches;
+}
+
+/* No longer than until the first timer is due. */
+static uint64_t watch_ns(struct marcel_vp *vp)
+{
+	uint64_t next = load_relaxed(&vp->timers.next), now;
+
+	if (likely(next == 0))
+		return WATCH_NS;
+	now = base_now_ns();
+	if (next <= now)
+		return 0;
+	return next - now < WATCH_NS ? next - now : WATCH_NS;
 }
 
 /*
@@ -132,7 +146,7 @@ static bool doze(struct marcel_vp *vp, uint32_t how)
 	    marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING)
 		searches = marcel_idle_undoze(idle, &vp->sleeper, how);
 	else if (how == MARCEL_WATCHING)
-		searches = marcel_idle_watch(idle, &vp->sleeper, WATCH_NS);
+		searches = marcel_idle_watch(idle, &vp->sleeper, watch_ns(vp));
 	else
 		return sleep_long(vp);
 	if (!searches)
@@ -174,6 +188,8 @@ static struct marcel_thread *search_on(struct marcel_vp *vp)
 	uint64_t since = 0;
 
 	for (;;) {
+		if (marcel_timers_are_armed(&vp->timers))
+			marcel_timers_look(&vp->timers);
 		t = marcel_runq_pick(vp);
 		if (t == NULL)
 			t = marcel_runq_steal(vp);
@@ -324,6 +340,7 @@ int marcel_vp_init(struct marcel_vp *vp, int id)
 	base_list_init(&vp->stuck);
 	store_relaxed(&vp->is_watched, 1);
 	base_mpsc_init(&vp->remote);
+	marcel_timers_init(&vp->timers);
 	init_above(vp);
 	vp->victims = calloc((size_t)marcel_sched.nvp, sizeof(*vp->victims));
 	vp->slot_seen =

@@ -36,6 +36,7 @@
 #include "idle.h"
 #include "lwp.h"
 #include "slot.h"
+#include "timer.h"
 
 enum {
 	MARCEL_ABOVE_MAX = MARCEL_LEVEL_VP, /* levels above a leaf, or itself */
@@ -86,6 +87,7 @@ struct marcel_vp {
 	struct marcel_thread *handed;         /* o: what runs first there */
 	uint64_t taken_ns;                    /* o: when, if is_low */
 	ATOMIC(struct marcel_lwp *) stand_in; /* a: its spare LWP: lwp.h */
+	struct marcel_timers timers;          /* of who waits, until when */
 
 	struct marcel_deque fifo;
 	struct marcel_deque seeds;

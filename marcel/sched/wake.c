@@ -35,13 +35,23 @@
 
 enum { FOREIGN_SPINS = 200 }; /* a few us: cheaper than to sleep and be woken */
 
-static void park_foreign(struct marcel_thread *t, marcel_after_fn after,
-			 void *arg)
+/* Its own timer, if it has one, it expires itself. */
+static void sleep_foreign(struct marcel_thread *t, struct marcel_timers *alone)
+{
+	if (alone == NULL) {
+		os_futex_wait(&t->state, MARCEL_T_PARKED);
+	} else if (marcel_timers_sleep(alone, &t->state, MARCEL_T_PARKED)) {
+		marcel_timers_run(alone);
+		/* Unless somebody works on what we wait for. */
+		if (load_relaxed(&t->state) == MARCEL_T_PARKED)
+			sched_yield();
+	}
+}
+
+static void park_foreign(struct marcel_thread *t, struct marcel_timers *alone)
 {
 	uint32_t s = MARCEL_T_RUNNING;
 
-	if (after != NULL)
-		after(arg);
 	for (int i = 0; i < FOREIGN_SPINS && !marcel_sched.oversubscribed;
 	     i++) {
 		if (load_relaxed(&t->state) == MARCEL_T_WOKEN)
@@ -50,8 +60,9 @@ static void park_foreign(struct marcel_thread *t, marcel_after_fn after,
 	}
 	if (cas_acquire(&t->state, &s, MARCEL_T_PARKED)) /* order(park) */
 		while (load_acquire(&t->state) == MARCEL_T_PARKED)
-			os_futex_wait(&t->state, MARCEL_T_PARKED);
+			sleep_foreign(t, alone);
 	store_relaxed(&t->state, MARCEL_T_RUNNING);
+	marcel_san_acquire(t);
 }
 
 /* For park(NULL): the context is saved, wakers may push now. */
@@ -72,9 +83,9 @@ BASE_PUBLIC void marcel_park(marcel_after_fn after, void *arg)
 	struct marcel_thread *t;
 
 	if (unlikely(vp == NULL)) {
-		t = marcel_foreign_self();
-		park_foreign(t, after, arg);
-		marcel_san_acquire(t);
+		if (after != NULL)
+			after(arg);
+		park_foreign(marcel_foreign_self(), NULL);
 		return;
 	}
 	t = marcel_vp_current(vp);
@@ -97,6 +108,14 @@ woken:
 	marcel_san_leave();
 	marcel_leave(vp);
 	marcel_san_acquire(t);
+}
+
+void marcel_timer_park(struct marcel_timer *t)
+{
+	if (t->in == &t->alone)
+		park_foreign(t->thread, &t->alone);
+	else
+		marcel_park(NULL, NULL);
 }
 
 BASE_PUBLIC void marcel_wake(marcel_t t)

@@ -8,7 +8,9 @@
  * a waiter runs when it can have the mutex.
  *
  * A signal takes its waiters out under the guard; giving the guard back is its
- * last access to the condition. No waiter comes back to it either.
+ * last access to the condition. No waiter comes back to it either, nor does its
+ * timer, which is disarmed under the guard: timed.h. Who is signalled has been,
+ * however long the mutex then takes.
  */
 #include <marcel/sync.h>
 
@@ -17,23 +19,33 @@
 #include <marcel/wait.h>
 #include "../sched/vp.h"
 #include "mutex.h"
+#include "timed.h"
 
 #define QUEUED ((uint32_t)2)
 
 struct cond {
 	/* l: guard    a: atomic */
 	struct marcel_guard guard; /* a: */
+	int clock;                 /* -: of timedwait; 0: CLOCK_REALTIME */
 	struct marcel_waitq queue; /* l: */
+	uint64_t timed;            /* l: how many in it have a timer */
 } BASE_MAY_ALIAS;
 
 _Static_assert(sizeof(struct cond) <= sizeof(marcel_cond_t),
 	       "a condition fits its public words");
 
-BASE_PUBLIC int marcel_cond_init(marcel_cond_t *cond, const void *attr)
+_Static_assert(CLOCK_REALTIME == 0, "the clock of MARCEL_COND_INITIALIZER");
+
+BASE_PUBLIC int marcel_cond_init(marcel_cond_t *cond,
+				 const marcel_condattr_t *attr)
 {
-	if (attr != NULL)
+	struct cond *c = (struct cond *)cond;
+	clockid_t clock = CLOCK_REALTIME;
+
+	if (attr != NULL && marcel_condattr_getclock(attr, &clock) != 0)
 		return EINVAL;
 	*cond = (marcel_cond_t)MARCEL_COND_INITIALIZER;
+	c->clock = clock;
 	return 0;
 }
 
@@ -44,24 +56,76 @@ BASE_PUBLIC int marcel_cond_destroy(marcel_cond_t *cond)
 	return load_relaxed(&c->guard.word) != 0 ? EBUSY : 0;
 }
 
-BASE_PUBLIC int marcel_cond_wait(marcel_cond_t *cond, marcel_mutex_t *mutex)
+/* The time has come before a signal has. */
+static void cond_leave(struct marcel_timed *d)
 {
-	struct cond *c = (struct cond *)cond;
-	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
+	struct cond *c = container_of(d->guard, struct cond, guard);
+
+	marcel_waitq_remove(&c->queue, d->waiter);
+	c->timed--;
+	marcel_guard_unlock(&c->guard,
+			    marcel_waitq_is_empty(&c->queue) ? 0 : QUEUED);
+	marcel_timer_wake(&d->timer);
+}
+
+/* NULL: until a signal comes. */
+static inline int wait_until(struct cond *c, struct marcel_mutex *m,
+			     const struct marcel_until *until)
+{
 	struct marcel_thread *self = marcel_thread_self();
 	struct marcel_waiter me = { .thread = self, .mutex = m };
+	struct marcel_timed d;
 	uint32_t count = 0;
+	bool signalled;
 
+	if (until != NULL &&
+	    marcel_timed_set(&d, &me, &c->guard, cond_leave, until) == EINVAL)
+		return EINVAL;
 	if (marcel_mutex_check_held(m, self) != 0)
 		return EPERM;
 	marcel_guard_lock(&c->guard);
 	marcel_waitq_push(&c->queue, &me);
+	if (until != NULL) {
+		c->timed++;
+		marcel_timed_arm(&me);
+	}
 	marcel_guard_unlock(&c->guard, QUEUED);
 	marcel_mutex_unlock_to_park(m, self, &count);
 	marcel_thread_waits(self, "condition");
-	marcel_park(NULL, NULL);
+	signalled = marcel_timed_park(until != NULL ? &d : NULL);
+	me.timer = NULL;
 	marcel_mutex_relock(m, &me, count);
-	return 0;
+	return signalled ? 0 : ETIMEDOUT;
+}
+
+BASE_PUBLIC int marcel_cond_wait(marcel_cond_t *cond, marcel_mutex_t *mutex)
+{
+	return wait_until((struct cond *)cond, (struct marcel_mutex *)mutex,
+			  NULL);
+}
+
+BASE_PUBLIC int marcel_cond_clockwait(marcel_cond_t *cond,
+				      marcel_mutex_t *mutex, clockid_t clock,
+				      const struct timespec *abs)
+{
+	struct marcel_until until = { clock, abs };
+
+	return wait_until((struct cond *)cond, (struct marcel_mutex *)mutex,
+			  &until);
+}
+
+BASE_PUBLIC int marcel_cond_timedwait(marcel_cond_t *cond,
+				      marcel_mutex_t *mutex,
+				      const struct timespec *abs)
+{
+	return marcel_cond_clockwait(cond, mutex, ((struct cond *)cond)->clock,
+				     abs);
+}
+
+/* Then the caller may free it, though somebody has only just left. */
+static bool nobody_waits(struct cond *c)
+{
+	return load_acquire(&c->guard.word) == 0; /* order(guard) */
 }
 
 BASE_PUBLIC int marcel_cond_signal(marcel_cond_t *cond)
@@ -69,10 +133,13 @@ BASE_PUBLIC int marcel_cond_signal(marcel_cond_t *cond)
 	struct cond *c = (struct cond *)cond;
 	struct marcel_waiter *w = NULL;
 
-	if (load_relaxed(&c->guard.word) == 0)
+	if (nobody_waits(c))
 		return 0;
-	if (marcel_guard_lock(&c->guard) & QUEUED)
-		w = marcel_waitq_take(&c->queue);
+	if (marcel_guard_lock(&c->guard) & QUEUED) {
+		w = marcel_waitq_first(&c->queue);
+		c->timed -= w->timer != NULL;
+		marcel_waitq_take_this(&c->queue, w);
+	}
 	marcel_guard_unlock(&c->guard,
 			    marcel_waitq_is_empty(&c->queue) ? 0 : QUEUED);
 	if (w != NULL)
@@ -85,14 +152,55 @@ BASE_PUBLIC int marcel_cond_broadcast(marcel_cond_t *cond)
 	struct cond *c = (struct cond *)cond;
 	struct marcel_waiter *w, *next;
 
-	if (load_relaxed(&c->guard.word) == 0)
+	if (nobody_waits(c))
 		return 0;
 	marcel_guard_lock(&c->guard);
 	w = marcel_waitq_take_all(&c->queue);
+	/* One after the other, in whichever heaps they are. */
+	for (next = w; c->timed > 0; next = next->next)
+		if (next->timer != NULL) {
+			marcel_waitq_disarm(next);
+			c->timed--;
+		}
 	marcel_guard_unlock(&c->guard, 0);
 	for (; w != NULL; w = next) {
 		next = w->next;
 		marcel_mutex_requeue(w->mutex, w, marcel_thread_self());
 	}
+	return 0;
+}
+
+/* words[0]: the clock; words[1]: whether it was initialised. */
+enum { CONDATTR_VALID = 0x636f6e64 };
+
+BASE_PUBLIC int marcel_condattr_init(marcel_condattr_t *attr)
+{
+	attr->marcel_words[0] = CLOCK_REALTIME;
+	attr->marcel_words[1] = CONDATTR_VALID;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_condattr_destroy(marcel_condattr_t *attr)
+{
+	attr->marcel_words[1] = 0;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_condattr_setclock(marcel_condattr_t *attr,
+					 clockid_t clock)
+{
+	if (attr->marcel_words[1] != CONDATTR_VALID ||
+	    marcel_timer_check_clock(clock) != 0)
+		return EINVAL;
+	attr->marcel_words[0] = (uint64_t)clock;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_condattr_getclock(const marcel_condattr_t *attr,
+					 clockid_t *out)
+{
+	if (attr->marcel_words[1] != CONDATTR_VALID)
+		return EINVAL;
+	*out = (clockid_t)attr->marcel_words[0];
 	return 0;
 }

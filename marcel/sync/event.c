@@ -19,12 +19,19 @@
  * before its frame goes away:
  *
  *	left = 1 - finished  ->  left = x - finished
+ *
+ * Who waits until some time only has a timer (timer.h) that takes it out of
+ * the word, or fires the group like a setter. The waiter disarms it before it
+ * returns, whoever woke it, so that the timer finds the word and the group.
  */
 #include <marcel/wait.h>
+
+#include <errno.h>
 
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include <base/diag.h>
+#include "../sched/timer.h"
 #include "../sched/vp.h"
 
 #define SET   ((uintptr_t)1)
@@ -119,6 +126,43 @@ BASE_PUBLIC void marcel_event_wait(marcel_event_t *e)
 	base_check(marcel_event_test(e));
 }
 
+/* The timer of who waits for one event. */
+struct event_timer {
+	struct marcel_timer timer;
+	struct event *e;
+};
+
+/* Whoever takes the waiter out of the word ends the wait. */
+static enum marcel_claim claim_event(struct marcel_timer *t)
+{
+	struct event_timer *w = container_of(t, struct event_timer, timer);
+	uintptr_t who = (uintptr_t)t->thread;
+
+	return cas_relaxed(&w->e->word, &who, 0) ? MARCEL_CLAIM_MINE
+						 : MARCEL_CLAIM_GONE;
+}
+
+BASE_PUBLIC int marcel_event_wait_until(marcel_event_t *e, uint64_t ns)
+{
+	static const struct marcel_timer_kind kind = {
+		.claim = claim_event,
+		.expire = marcel_timer_wake,
+	};
+	struct event_timer w = { .e = (struct event *)e };
+
+	if (marcel_event_test(e))
+		return 0;
+	if (marcel_timer_set_ns(&w.timer, &kind, ns) != 0)
+		return -ETIMEDOUT;
+	if (!attach(w.e, (uintptr_t)w.timer.thread))
+		return 0;
+	marcel_thread_waits(w.timer.thread, "event");
+	marcel_timer_arm(&w.timer);
+	marcel_timer_park(&w.timer);
+	marcel_timer_disarm(&w.timer);
+	return marcel_event_test(e) ? 0 : -ETIMEDOUT;
+}
+
 /*
  * Take the group out of the first n events. How many of them were set instead,
  * and the lowest index of one.
@@ -142,15 +186,45 @@ static int detach(marcel_event_t *const events[], size_t n, uintptr_t who,
 	return fired;
 }
 
-BASE_PUBLIC size_t marcel_event_wait_any(marcel_event_t *const events[],
-					 size_t n)
+/* The timer of a group fires it as a setter does. */
+struct group_timer {
+	struct marcel_timer timer;
+	struct group *g;
+};
+
+static enum marcel_claim claim_group(struct marcel_timer *t)
+{
+	struct group *g = container_of(t, struct group_timer, timer)->g;
+
+	/* The lock of the heap orders it, unlike a setter. */
+	return fetch_sub_relaxed(&g->left, 1) == 1 ? MARCEL_CLAIM_MINE
+						   : MARCEL_CLAIM_GONE;
+}
+
+/* Until somebody fires the group. True: the timer did. */
+static bool wait_for_group(struct group *g, struct group_timer *t)
+{
+	marcel_thread_waits(g->thread, "any of several events");
+	if (t == NULL) {
+		marcel_park(NULL, NULL);
+		return false;
+	}
+	t->g = g;
+	marcel_timer_arm(&t->timer);
+	marcel_timer_park(&t->timer);
+	return !marcel_timer_disarm(&t->timer);
+}
+
+/* t is set, or NULL: for ever. */
+static size_t wait_any(marcel_event_t *const events[], size_t n,
+		       struct group_timer *t)
 {
 	struct marcel_thread *self = marcel_thread_self();
 	struct group g = { .thread = self, .left = ATOMIC_INIT(1) };
 	uintptr_t who = (uintptr_t)&g | GROUP;
 	bool parked = false, any = false;
 	size_t i, found = n;
-	int fired;
+	int fired = 0;
 
 	for (i = 0; i < n; i++) {
 		if (events[i] == NULL)
@@ -161,12 +235,11 @@ BASE_PUBLIC size_t marcel_event_wait_any(marcel_event_t *const events[],
 	}
 	base_check(any);
 	if (i == n) {
-		marcel_thread_waits(self, "any of several events");
-		marcel_park(NULL, NULL);
+		fired = wait_for_group(&g, t);
 		parked = true;
 	}
 	found = i;
-	fired = detach(events, i, who, &found);
+	fired += detach(events, i, who, &found);
 	if (fired == 0)
 		return found;
 	/* The first of these setters wakes us; take that wake. */
@@ -176,4 +249,27 @@ BASE_PUBLIC size_t marcel_event_wait_any(marcel_event_t *const events[],
 	if (fetch_add_acquire(&g.left, fired - 1) + fired - 1 != 0)
 		marcel_park(NULL, NULL);
 	return found;
+}
+
+BASE_PUBLIC size_t marcel_event_wait_any(marcel_event_t *const events[],
+					 size_t n)
+{
+	return wait_any(events, n, NULL);
+}
+
+BASE_PUBLIC size_t marcel_event_wait_any_until(marcel_event_t *const events[],
+					       size_t n, uint64_t ns)
+{
+	static const struct marcel_timer_kind kind = {
+		.claim = claim_group,
+		.expire = marcel_timer_wake,
+	};
+	struct group_timer t;
+
+	if (marcel_timer_set_ns(&t.timer, &kind, ns) == 0)
+		return wait_any(events, n, &t);
+	for (size_t i = 0; i < n; i++)
+		if (events[i] != NULL && marcel_event_test(events[i]))
+			return i;
+	return n;
 }

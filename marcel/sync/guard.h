@@ -9,11 +9,13 @@
  * and the tick does not interrupt them.
  * A kernel thread that holds it may lose its CPU; so who waits spins a bounded
  * time and then gives its own CPU away between looks. There is no bit for
- * sleepers: it would turn the store into a second read-modify-write.
+ * sleepers: it would turn the store into a second read-modify-write. The lock
+ * of a heap of timers (timer.h) may be taken inside.
  */
 #ifndef MARCEL_SYNC_GUARD_H
 #define MARCEL_SYNC_GUARD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <base/atomic.h>
@@ -46,6 +48,22 @@ static inline uint32_t marcel_guard_lock(struct marcel_guard *g)
 		if (likely(cas_weak_acquire(&g->word, &w, w | MARCEL_GUARDED)))
 			return w;
 	}
+}
+
+/* The same if nobody holds it: true, and the bits go to *out. */
+static inline bool marcel_guard_trylock(struct marcel_guard *g, uint32_t *out)
+{
+	uint32_t w = load_relaxed(&g->word);
+
+	base_pin();
+	/* order(guard): the queue, as the last holder left it */
+	if (w & MARCEL_GUARDED ||
+	    !cas_acquire(&g->word, &w, w | MARCEL_GUARDED)) {
+		base_unpin();
+		return false;
+	}
+	*out = w;
+	return true;
 }
 
 /* Give it back; the object's bits become w. The last access. */

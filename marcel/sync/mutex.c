@@ -38,6 +38,7 @@
 #include <marcel/wait.h>
 #include "../arch/cpu.h"
 #include "../sched/vp.h"
+#include "timed.h"
 
 #define LOCKED     ((uint32_t)2)
 #define QUEUED     ((uint32_t)4)
@@ -113,9 +114,11 @@ static bool spin(struct marcel_mutex *m, struct marcel_waiter *me)
 	return false;
 }
 
-/* True: it was free after all and is ours now. False: we are queued. */
-static bool enqueue(struct marcel_mutex *m, struct marcel_waiter *me,
-		    unsigned tries)
+enum enqueued { OURS, WAITING, TOO_LATE };
+
+/* It may be free after all; else wait, unless it is too late for that. */
+static enum enqueued enqueue(struct marcel_mutex *m, struct marcel_waiter *me,
+			     unsigned tries, bool late)
 {
 	uint32_t w = marcel_guard_lock(&m->guard);
 
@@ -123,7 +126,11 @@ static bool enqueue(struct marcel_mutex *m, struct marcel_waiter *me,
 		w &= ~CHOSEN;
 	if (!(w & LOCKED)) {
 		marcel_guard_unlock(&m->guard, w | LOCKED);
-		return true;
+		return OURS;
+	}
+	if (late) {
+		marcel_guard_unlock(&m->guard, w);
+		return TOO_LATE;
 	}
 	if (!me->chosen) {
 		marcel_waitq_push(&m->queue, me);
@@ -133,22 +140,53 @@ static bool enqueue(struct marcel_mutex *m, struct marcel_waiter *me,
 			w |= FAIR;
 	}
 	me->chosen = false;
+	marcel_timed_arm(me);
 	marcel_guard_unlock(&m->guard, w | QUEUED);
-	return false;
+	return WAITING;
 }
 
-/* Get the mutex, however long it takes; no other lock of ours is held. */
-static void acquire(struct marcel_mutex *m, struct marcel_waiter *me)
+/* The time has come, and me is in the queue. */
+static void mutex_leave(struct marcel_timed *d)
 {
+	struct marcel_mutex *m =
+		container_of(d->guard, struct marcel_mutex, guard);
+	uint32_t w = d->word;
+
+	marcel_waitq_remove(&m->queue, d->waiter);
+	if (marcel_waitq_is_empty(&m->queue))
+		w &= ~(QUEUED | FAIR);
+	marcel_guard_unlock(&m->guard, w);
+	marcel_timer_wake(&d->timer);
+}
+
+/*
+ * Get the mutex; no other lock of ours is held. NULL: however long it takes,
+ * and that is 0; else ETIMEDOUT, or EINVAL if there is no such time.
+ */
+static int acquire(struct marcel_mutex *m, struct marcel_waiter *me,
+		   const struct marcel_until *until)
+{
+	struct marcel_timed d;
+	enum enqueued e;
+	int late;
+
 	for (unsigned tries = 0; !spin(m, me); tries++) {
-		if (enqueue(m, me, tries))
+		late = marcel_timed_set(&d, me, &m->guard, mutex_leave, until);
+		if (unlikely(late == EINVAL))
+			return EINVAL;
+		e = enqueue(m, me, tries, late != 0);
+		if (e == OURS)
 			break;
+		if (e == TOO_LATE)
+			return ETIMEDOUT;
 		marcel_thread_waits(me->thread, "mutex");
-		marcel_park(NULL, NULL);
+		if (!marcel_timed_park(until != NULL ? &d : NULL))
+			return ETIMEDOUT;
 		if (me->granted)
 			break;
 	}
 	note_owner(m, me->thread, marcel_vp_self());
+	return 0;
 }
 
 /* Lock one that self holds already: by its kind. */
@@ -163,15 +201,15 @@ static int lock_again(struct marcel_mutex *m, uint32_t w)
 }
 
 static BASE_NOINLINE int lock_slow(struct marcel_mutex *m,
-				   struct marcel_thread *self)
+				   struct marcel_thread *self,
+				   const struct marcel_until *until)
 {
 	struct marcel_waiter me = { .thread = self };
 	uint32_t w = load_relaxed(&m->guard.word);
 
 	if (w & KIND && load_relaxed(&m->owner) == self)
 		return lock_again(m, w);
-	acquire(m, &me);
-	return 0;
+	return acquire(m, &me, until);
 }
 
 BASE_PUBLIC int marcel_mutex_lock(marcel_mutex_t *mutex)
@@ -182,9 +220,32 @@ BASE_PUBLIC int marcel_mutex_lock(marcel_mutex_t *mutex)
 
 	/* order(mutex), the taker's end */
 	if (unlikely(!cas_acquire(&m->guard.word, &free, LOCKED)))
-		return lock_slow(m, self);
+		return lock_slow(m, self, NULL);
 	note_owner(m, self, marcel_vp_self());
 	return 0;
+}
+
+BASE_PUBLIC int marcel_mutex_clocklock(marcel_mutex_t *mutex, clockid_t clock,
+				       const struct timespec *abs)
+{
+	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
+	struct marcel_thread *self = marcel_thread_self();
+	struct marcel_until until = { clock, abs };
+	uint32_t free = 0;
+
+	if (marcel_timer_check_clock(clock) != 0)
+		return EINVAL;
+	/* order(mutex), the taker's end */
+	if (unlikely(!cas_acquire(&m->guard.word, &free, LOCKED)))
+		return lock_slow(m, self, &until);
+	note_owner(m, self, marcel_vp_self());
+	return 0;
+}
+
+BASE_PUBLIC int marcel_mutex_timedlock(marcel_mutex_t *mutex,
+				       const struct timespec *abs)
+{
+	return marcel_mutex_clocklock(mutex, CLOCK_REALTIME, abs);
 }
 
 BASE_PUBLIC int marcel_mutex_trylock(marcel_mutex_t *mutex)
@@ -331,7 +392,7 @@ void marcel_mutex_relock(struct marcel_mutex *m, struct marcel_waiter *me,
 	if (me->granted)
 		note_owner(m, me->thread, marcel_vp_self());
 	else
-		acquire(m, me);
+		acquire(m, me, NULL);
 	m->count = count;
 }
 

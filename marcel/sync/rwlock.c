@@ -17,6 +17,7 @@
 #include <marcel/wait.h>
 #include "../sched/vp.h"
 #include "guard.h"
+#include "timed.h"
 #include "waitq.h"
 
 #define WRITER ((uint32_t)2)
@@ -80,14 +81,68 @@ static int try_lock(struct rwlock *l, bool writer, uint32_t *seen)
 	return EBUSY;
 }
 
-static BASE_NOINLINE int lock_slow(struct rwlock *l, bool writer)
+/*
+ * With the guard held and no writer inside: let those in who wait first and
+ * may. The word becomes *w; the result is the chain of those to wake.
+ */
+static struct marcel_waiter *grant(struct rwlock *l, uint32_t *w)
+{
+	struct marcel_waiter *chain = NULL, **end = &chain, *first;
+
+	while (!marcel_waitq_is_empty(&l->queue)) {
+		first = marcel_waitq_first(&l->queue);
+		if (first->writer && *w & HELD)
+			break;
+		marcel_waitq_take_this(&l->queue, first);
+		*w += first->writer ? WRITER : READER;
+		*end = first;
+		end = &first->next;
+		if (first->writer) {
+			store_relaxed(&l->owner, first->thread);
+			break;
+		}
+	}
+	*end = NULL;
+	if (marcel_waitq_is_empty(&l->queue))
+		*w &= ~QUEUED;
+	return chain;
+}
+
+/*
+ * The time has come, and the waiter is in the queue. If it was a writer, who
+ * came after it may have waited for it only.
+ */
+static void rwlock_leave(struct marcel_timed *d)
+{
+	struct rwlock *l = container_of(d->guard, struct rwlock, guard);
+	struct marcel_waiter *chain = NULL;
+	uint32_t w = d->word;
+
+	marcel_waitq_remove(&l->queue, d->waiter);
+	if (w & WRITER && marcel_waitq_is_empty(&l->queue))
+		w &= ~QUEUED;
+	else if (!(w & WRITER))
+		chain = grant(l, &w);
+	marcel_guard_unlock(&l->guard, w);
+	marcel_timer_wake(&d->timer);
+	marcel_waitq_wake(chain);
+}
+
+/* NULL: however long it takes. */
+static BASE_NOINLINE int lock_slow(struct rwlock *l, bool writer,
+				   const struct marcel_until *until)
 {
 	struct marcel_thread *self = marcel_thread_self();
 	struct marcel_waiter me = { .thread = self, .writer = writer };
+	struct marcel_timed d;
 	uint32_t w;
+	int late;
 
 	if (load_relaxed(&l->owner) == self)
 		return EDEADLK;
+	late = marcel_timed_set(&d, &me, &l->guard, rwlock_leave, until);
+	if (late == EINVAL)
+		return EINVAL;
 	w = marcel_guard_lock(&l->guard);
 	if (is_open(w, writer)) {
 		if (unlikely(!writer && w + READER < w)) {
@@ -99,19 +154,33 @@ static BASE_NOINLINE int lock_slow(struct rwlock *l, bool writer)
 		marcel_guard_unlock(&l->guard, w + (writer ? WRITER : READER));
 		return 0;
 	}
+	if (late != 0) {
+		marcel_guard_unlock(&l->guard, w);
+		return ETIMEDOUT;
+	}
 	marcel_waitq_push(&l->queue, &me);
+	marcel_timed_arm(&me);
 	marcel_guard_unlock(&l->guard, w | QUEUED);
 	marcel_thread_waits(self, writer ? "write lock" : "read lock");
-	marcel_park(NULL, NULL);
-	return 0;
+	return marcel_timed_park(until != NULL ? &d : NULL) ? 0 : ETIMEDOUT;
 }
 
-static int lock(struct rwlock *l, bool writer)
+static int lock(struct rwlock *l, bool writer, const struct marcel_until *until)
 {
 	uint32_t seen;
 	int err = try_lock(l, writer, &seen);
 
-	return likely(err != EBUSY) ? err : lock_slow(l, writer);
+	return likely(err != EBUSY) ? err : lock_slow(l, writer, until);
+}
+
+static int clocklock(struct rwlock *l, bool writer, clockid_t clock,
+		     const struct timespec *abs)
+{
+	struct marcel_until until = { clock, abs };
+
+	if (marcel_timer_check_clock(clock) != 0)
+		return EINVAL;
+	return lock(l, writer, &until);
 }
 
 static int trylock(struct rwlock *l, bool writer)
@@ -128,7 +197,7 @@ static int trylock(struct rwlock *l, bool writer)
 
 BASE_PUBLIC int marcel_rwlock_rdlock(marcel_rwlock_t *lock_)
 {
-	return lock((struct rwlock *)lock_, false);
+	return lock((struct rwlock *)lock_, false, NULL);
 }
 
 BASE_PUBLIC int marcel_rwlock_tryrdlock(marcel_rwlock_t *lock_)
@@ -138,39 +207,38 @@ BASE_PUBLIC int marcel_rwlock_tryrdlock(marcel_rwlock_t *lock_)
 
 BASE_PUBLIC int marcel_rwlock_wrlock(marcel_rwlock_t *lock_)
 {
-	return lock((struct rwlock *)lock_, true);
+	return lock((struct rwlock *)lock_, true, NULL);
+}
+
+BASE_PUBLIC int marcel_rwlock_clockrdlock(marcel_rwlock_t *lock_,
+					  clockid_t clock,
+					  const struct timespec *abs)
+{
+	return clocklock((struct rwlock *)lock_, false, clock, abs);
+}
+
+BASE_PUBLIC int marcel_rwlock_timedrdlock(marcel_rwlock_t *lock_,
+					  const struct timespec *abs)
+{
+	return clocklock((struct rwlock *)lock_, false, CLOCK_REALTIME, abs);
+}
+
+BASE_PUBLIC int marcel_rwlock_clockwrlock(marcel_rwlock_t *lock_,
+					  clockid_t clock,
+					  const struct timespec *abs)
+{
+	return clocklock((struct rwlock *)lock_, true, clock, abs);
+}
+
+BASE_PUBLIC int marcel_rwlock_timedwrlock(marcel_rwlock_t *lock_,
+					  const struct timespec *abs)
+{
+	return clocklock((struct rwlock *)lock_, true, CLOCK_REALTIME, abs);
 }
 
 BASE_PUBLIC int marcel_rwlock_trywrlock(marcel_rwlock_t *lock_)
 {
 	return trylock((struct rwlock *)lock_, true);
-}
-
-/*
- * With the guard held and the lock free: give it to who waits first. The word
- * becomes *w; the result is the chain of those to wake.
- */
-static struct marcel_waiter *grant(struct rwlock *l, uint32_t *w)
-{
-	struct marcel_waiter *chain = NULL, **end = &chain, *first;
-
-	while (!marcel_waitq_is_empty(&l->queue)) {
-		first = marcel_waitq_first(&l->queue);
-		if (first->writer && *w & HELD)
-			break;
-		marcel_waitq_remove(&l->queue, first);
-		*w += first->writer ? WRITER : READER;
-		*end = first;
-		end = &first->next;
-		if (first->writer) {
-			store_relaxed(&l->owner, first->thread);
-			break;
-		}
-	}
-	*end = NULL;
-	if (marcel_waitq_is_empty(&l->queue))
-		*w &= ~QUEUED;
-	return chain;
 }
 
 static BASE_NOINLINE void unlock_queue(struct rwlock *l, uint32_t mine)

@@ -9,7 +9,9 @@
  *
  * A post that owes touches the semaphore after it changed `value`. That is
  * safe: each such post frees exactly one waiter, after its last access, so the
- * semaphore has waiters until the last of these posts has done with it.
+ * semaphore has waiters until the last of these posts has done with it. A
+ * waiter whose time has come leaves only if there are more waiters than such
+ * posts: while `value` is negative.
  */
 #include <marcel/sync.h>
 
@@ -19,6 +21,7 @@
 #include <marcel/wait.h>
 #include "../sched/vp.h"
 #include "guard.h"
+#include "timed.h"
 #include "waitq.h"
 
 struct sem {
@@ -64,31 +67,84 @@ BASE_PUBLIC int marcel_sem_trywait(marcel_sem_t *sem)
 	return EAGAIN;
 }
 
-/* Counted as a waiter: take the token that a post left, or wait for one. */
-static void wait_slow(struct sem *s)
+/*
+ * The time has come: be counted no more. If nobody is, a post for the waiter is
+ * on its way.
+ */
+static void sem_leave(struct marcel_timed *d)
 {
-	struct marcel_waiter me = { .thread = marcel_thread_self() };
+	struct sem *s = container_of(d->guard, struct sem, guard);
+	int64_t v = load_relaxed(&s->value);
 
+	while (v < 0)
+		if (cas_weak_relaxed(&s->value, &v, v + 1)) {
+			marcel_waitq_remove(&s->queue, d->waiter);
+			marcel_guard_unlock(&s->guard, 0);
+			marcel_timer_wake(&d->timer);
+			return;
+		}
+	marcel_guard_unlock(&s->guard, 0);
+}
+
+/*
+ * Counted as a waiter: take the token that a post left, or wait for one. False:
+ * none came in time.
+ */
+static bool wait_slow(struct sem *s, struct marcel_waiter *me,
+		      struct marcel_timed *d)
+{
 	marcel_guard_lock(&s->guard);
 	if (s->tokens > 0) {
 		s->tokens--;
 		marcel_guard_unlock(&s->guard, 0);
-		return;
+		return true;
 	}
-	marcel_waitq_push(&s->queue, &me);
+	marcel_waitq_push(&s->queue, me);
+	marcel_timed_arm(me);
 	marcel_guard_unlock(&s->guard, 0);
-	marcel_thread_waits(me.thread, "semaphore");
-	marcel_park(NULL, NULL);
+	marcel_thread_waits(me->thread, "semaphore");
+	return marcel_timed_park(d);
 }
 
 BASE_PUBLIC int marcel_sem_wait(marcel_sem_t *sem)
 {
 	struct sem *s = (struct sem *)sem;
+	struct marcel_waiter me;
 
 	/* order(sem): what was done before the post */
-	if (unlikely(fetch_add_acquire(&s->value, -1) <= 0))
-		wait_slow(s);
+	if (likely(fetch_add_acquire(&s->value, -1) > 0))
+		return 0;
+	me = (struct marcel_waiter){ .thread = marcel_thread_self() };
+	wait_slow(s, &me, NULL);
 	return 0;
+}
+
+BASE_PUBLIC int marcel_sem_clockwait(marcel_sem_t *sem, clockid_t clock,
+				     const struct timespec *abs)
+{
+	struct sem *s = (struct sem *)sem;
+	struct marcel_until until = { clock, abs };
+	struct marcel_waiter me = { .thread = marcel_thread_self() };
+	struct marcel_timed d;
+	int rc;
+
+	if (marcel_timer_check_clock(clock) != 0)
+		return EINVAL;
+	if (marcel_sem_trywait(sem) == 0)
+		return 0;
+	rc = marcel_timed_set(&d, &me, &s->guard, sem_leave, &until);
+	if (rc != 0)
+		return rc;
+	/* order(sem): what was done before the post */
+	if (fetch_add_acquire(&s->value, -1) > 0 || wait_slow(s, &me, &d))
+		return 0;
+	return ETIMEDOUT;
+}
+
+BASE_PUBLIC int marcel_sem_timedwait(marcel_sem_t *sem,
+				     const struct timespec *abs)
+{
+	return marcel_sem_clockwait(sem, CLOCK_REALTIME, abs);
 }
 
 /* A waiter has been counted, and no other post frees it. */

@@ -13,7 +13,8 @@
  * guard held take a waiter and note what it needs, give the guard back, then
  * marcel_wake() its thread. A wake that comes before the sleep is not lost, and
  * until the wake the record stays: it may be read after the guard was given
- * back, but nothing of the object may.
+ * back, but nothing of the object may. Who takes a waiter to wake it disarms
+ *its timer, if it has one, before it gives the guard back.
  */
 #ifndef MARCEL_SYNC_WAITQ_H
 #define MARCEL_SYNC_WAITQ_H
@@ -25,6 +26,7 @@
 
 struct marcel_mutex;
 struct marcel_thread;
+struct marcel_timer;
 
 struct marcel_waiter {
 	/* -: const while it waits    l: guard of the queue it is in
@@ -33,10 +35,11 @@ struct marcel_waiter {
 	struct marcel_waiter *prev;   /* l: */
 	struct marcel_thread *thread; /* -: */
 	struct marcel_mutex *mutex;   /* -: a condition's: to lock again */
-	bool granted;                 /* w: it was given what it waits for */
-	bool chosen;                  /* w: mutex.c: the one on its way */
-	bool writer;                  /* -: rwlock.c */
-} BASE_ALIGNED(16);                   /* barrier.c packs its address */
+	struct marcel_timer *timer; /* -: or NULL: it waits for ever; timed.h */
+	bool granted;               /* w: it was given what it waits for */
+	bool chosen;                /* w: mutex.c: the one on its way */
+	bool writer;                /* -: rwlock.c */
+} BASE_ALIGNED(16);                 /* barrier.c packs its address */
 
 struct marcel_waitq {
 	struct marcel_waiter *last; /* l: NULL: nobody waits */
@@ -92,16 +95,31 @@ static inline void marcel_waitq_remove(struct marcel_waitq *q,
 		q->last = w->prev;
 }
 
+/* timed.c: take w, which has a timer, out of its heap. */
+void marcel_waitq_disarm(struct marcel_waiter *w);
+
+/* Take this one to wake it. */
+static inline void marcel_waitq_take_this(struct marcel_waitq *q,
+					  struct marcel_waiter *w)
+{
+	marcel_waitq_remove(q, w);
+	if (unlikely(w->timer != NULL))
+		marcel_waitq_disarm(w);
+}
+
 /* Take who has waited longest; the queue is not empty. */
 static inline struct marcel_waiter *marcel_waitq_take(struct marcel_waitq *q)
 {
 	struct marcel_waiter *w = marcel_waitq_first(q);
 
-	marcel_waitq_remove(q, w);
+	marcel_waitq_take_this(q, w);
 	return w;
 }
 
-/* Take all, in order, chained by `next` up to NULL. */
+/*
+ * Take all, in order, chained by `next` up to NULL. Their timers are the
+ * caller's to disarm.
+ */
 static inline struct marcel_waiter *
 marcel_waitq_take_all(struct marcel_waitq *q)
 {

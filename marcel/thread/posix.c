@@ -67,6 +67,18 @@ BASE_PUBLIC int marcel_posix_sem_trywait(marcel_sem_t *s)
 	return put_errno(marcel_sem_trywait(s));
 }
 
+BASE_PUBLIC int marcel_posix_sem_timedwait(marcel_sem_t *s,
+					   const struct timespec *abs)
+{
+	return put_errno(marcel_sem_timedwait(s, abs));
+}
+
+BASE_PUBLIC int marcel_posix_sem_clockwait(marcel_sem_t *s, clockid_t clock,
+					   const struct timespec *abs)
+{
+	return put_errno(marcel_sem_clockwait(s, clock, abs));
+}
+
 BASE_PUBLIC int marcel_posix_sem_post(marcel_sem_t *s)
 {
 	return put_errno(marcel_sem_post(s));

@@ -4,7 +4,7 @@
  * `ended` is one word, order(join):
  *
  *	NONE      joinable, nobody waits
- *	a thread  who joins it; only we resume it
+ *	a thread  who joins it; only we resume it, or (TIMED) its timer
  *	DETACHED  nobody will join it
  *	DONE      it has ended; the result may be read, the descriptor freed
  *
@@ -230,7 +230,8 @@ static void end_after(void *arg)
 	if (joiner == MARCEL_END_DETACHED)
 		let_go(vp, t);
 	else if (joiner != MARCEL_END_NONE)
-		marcel_wake((struct marcel_thread *)joiner);
+		marcel_wake(
+			(struct marcel_thread *)(joiner & ~MARCEL_END_TIMED));
 }
 
 /* The same when we switched to the joiner: it needs no wake. */
@@ -250,7 +251,7 @@ static struct marcel_thread *joiner_here(struct marcel_vp *vp,
 	uintptr_t w = load_acquire(&t->ended); /* order(join) */
 	struct marcel_thread *joiner = (struct marcel_thread *)w;
 
-	if (w <= MARCEL_END_DETACHED ||
+	if (w <= MARCEL_END_DETACHED || w & MARCEL_END_TIMED ||
 	    marcel_thread_has(joiner, MARCEL_F_FOREIGN) ||
 	    !marcel_thread_may_run(joiner, vp->id) ||
 	    marcel_vp_is_kept(vp, joiner) ||
@@ -299,6 +300,14 @@ static void put(struct marcel_thread *t)
 	let_go(vp, t);
 	marcel_san_leave();
 	marcel_unnest(vp, was);
+}
+
+void marcel_thread_collect(struct marcel_thread *t, void **out)
+{
+	marcel_san_acquire(&t->ended);
+	if (out != NULL)
+		*out = t->arg;
+	put(t);
 }
 
 /* A joiner that sleeps; on its own stack. */
@@ -390,10 +399,7 @@ BASE_PUBLIC int marcel_join(marcel_t t, void **out)
 		if (j.rc != 0)
 			return j.rc;
 	}
-	marcel_san_acquire(&t->ended);
-	if (out != NULL)
-		*out = t->arg;
-	put(t);
+	marcel_thread_collect(t, out);
 	return 0;
 }
 

@@ -58,6 +58,9 @@ enum marcel_thread_flags {
 /* Values of `ended` that are no thread: see thread.c. */
 enum { MARCEL_END_NONE, MARCEL_END_DONE, MARCEL_END_DETACHED };
 
+/* Marks a thread there: it may stop waiting; only a wake resumes it. */
+#define MARCEL_END_TIMED ((uintptr_t)4)
+
 /*
  * What an ordinary life of a thread does not touch. It lies apart, so that
  * descriptors of threads that only run and end are dense: pool.c.
@@ -179,6 +182,9 @@ bool marcel_foreign_is_forked(void);
 
 /* Learn of forks from now on. 0 or -errno. */
 int marcel_foreign_init(void);
+
+/* t has ended, and the caller joins it: its result, and the end of it. */
+void marcel_thread_collect(struct marcel_thread *t, void **out);
 
 /* Block until no user thread but the caller is left. */
 void marcel_thread_wait_all(void);

@@ -5,7 +5,7 @@
  *
  * covers: event group
  */
-#include "sync_world.h"
+#include "sync_timers.h"
 
 #include "../../marcel/sync/event.c"
 
@@ -58,7 +58,7 @@ EXPLORE(who_tests_sees_what_was_done_before)
 	explore_spawn("setter", set, (void *)0);
 }
 
-static BASE_NOINLINE int wait_any(int n)
+static BASE_NOINLINE int find_any(int n)
 {
 	marcel_event_t *any[MANY];
 	size_t i;
@@ -75,7 +75,7 @@ static BASE_NOINLINE int wait_any(int n)
 /* Takes one after the other, as MPI_Waitany in a loop. */
 static void take_two(void *arg)
 {
-	int found = wait_any(2);
+	int found = find_any(2);
 
 	marcel_event_wait(&events[1 - found]);
 	explore_check(data[1 - found] == 2 - found);
@@ -88,7 +88,7 @@ static void take_any(void *arg)
 	enum { DEPTH = 1024 };
 	char *here = __builtin_frame_address(0);
 
-	wait_any((int)(intptr_t)arg);
+	find_any((int)(intptr_t)arg);
 	explore_gone(here - DEPTH, DEPTH);
 }
 
@@ -114,4 +114,76 @@ EXPLORE(all_setters_have_left_the_group)
 	explore_spawn("setter 0", set, (void *)0);
 	explore_spawn("setter 1", set, (void *)1);
 	explore_spawn("setter 2", set, (void *)2);
+}
+
+/* --- in time --- */
+
+/* When who waits waits until. */
+enum { SOON_NS = 2000000000 };
+
+static void wait_in_time(void *arg)
+{
+	int rc = marcel_event_wait_until(&events[0], SOON_NS);
+
+	if (rc == 0)
+		explore_check(data[0] == 1);
+	note(-rc);
+	frames_are_gone(__builtin_frame_address(0));
+}
+
+EXPLORE(a_set_and_a_time_end_a_wait_once)
+{
+	names();
+	name_timers();
+	explore_spawn("waiter", wait_in_time, NULL);
+	explore_spawn("setter", set, (void *)0);
+	explore_spawn("expires", time_passes, NULL);
+	explore_finish(one_end);
+}
+
+static void wait_and_free(void *arg)
+{
+	if (marcel_event_wait_until(&events[0], SOON_NS) != 0)
+		marcel_event_wait(&events[0]);
+	explore_check(data[0] == 1);
+	explore_gone(&events[0], sizeof(events[0]));
+	note(0);
+}
+
+EXPLORE(the_event_may_be_freed_when_it_was_set_in_time)
+{
+	names();
+	name_timers();
+	explore_spawn("waiter", wait_and_free, NULL);
+	explore_spawn("setter", set, (void *)0);
+	explore_spawn("expires", time_passes, NULL);
+	explore_finish(one_end);
+}
+
+static BASE_NOINLINE size_t wait_any_in_time(void)
+{
+	marcel_event_t *any[] = { &events[0], &events[1] };
+
+	return marcel_event_wait_any_until(any, 2, SOON_NS);
+}
+
+static void take_any_in_time(void *arg)
+{
+	size_t i = wait_any_in_time();
+
+	if (i < 2)
+		explore_check(data[i] == (int)i + 1);
+	note(i < 2 ? 0 : ETIMEDOUT);
+	frames_are_gone(__builtin_frame_address(0));
+}
+
+EXPLORE(sets_and_a_time_end_a_wait_for_any_once)
+{
+	names();
+	name_timers();
+	explore_spawn("waiter", take_any_in_time, NULL);
+	explore_spawn("setter 0", set, (void *)0);
+	explore_spawn("expires", time_passes, NULL);
+	explore_spawn("setter 1", set, (void *)1);
+	explore_finish(one_end);
 }

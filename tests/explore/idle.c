@@ -112,6 +112,19 @@ EXPLORE(the_end_is_seen)
 	explore_spawn("vp 1", one, &vps[1]);
 }
 
+static void arm(void *arg)
+{
+	arm_from_outside(&vps[1]);
+}
+
+EXPLORE(a_timer_that_somebody_else_arms_is_seen)
+{
+	set_up(2);
+	explore_spawn("waiter", arm, NULL);
+	explore_spawn("vp 1", one, &vps[1]);
+	explore_finish(one_ran);
+}
+
 /* What a foreign thread pushed was the last to run. */
 static void run_and_end(void *arg)
 {

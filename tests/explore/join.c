@@ -5,11 +5,16 @@
  *
  * User threads are modelled as in park.c. Two VPs with an idle thread each.
  *
+ * Who waits in time is seen to by the idle thread.
+ *
  * covers: join, end
  */
 #include "explore.h"
 
+#include "../../marcel/base/spin.c"
+#include "../../marcel/sched/timer.c"
 #include "../../marcel/sched/wake.c"
+#include "../../marcel/thread/join.c"
 #include "../../marcel/thread/thread.c"
 
 enum { SELF = 1, IDLE0, TARGET, IDLE1, THREADS };
@@ -129,8 +134,18 @@ UNREACHED(struct marcel_vp *, marcel_lwp_regain, struct marcel_lwp *l)
 UNREACHED(struct marcel_vp *, marcel_switch_exceptions, struct marcel_vp *vp,
 	  struct marcel_thread *self, struct marcel_thread *next)
 UNREACHED(void, marcel_key_exit, struct marcel_thread *t)
+UNREACHED(bool, marcel_vp_wake, struct marcel_vp *vp, bool own)
 UNREACHED(void, marcel_runq_push_behind, struct marcel_vp *vp,
 	  struct marcel_thread *t)
+
+/* The time has come for who waits. */
+static ATOMIC(int) late;
+
+int clock_gettime(clockid_t clock, struct timespec *out)
+{
+	*out = (struct timespec){ .tv_sec = load_relaxed(&late) ? 3 : 1 };
+	return 0;
+}
 
 static void idle(void *arg)
 {
@@ -142,10 +157,20 @@ static void idle(void *arg)
 	marcel_switch_after(vp);
 	for (;;) {
 		t = marcel_switch_next(vp);
+		if (t == vp->idle && marcel_timers_are_armed(&vp->timers)) {
+			store_relaxed(&late, 1);
+			marcel_timers_run(&vp->timers);
+			t = marcel_switch_next(vp);
+		}
 		if (t == vp->idle)
 			break;
 		marcel_switch(vp, vp->idle, t);
 	}
+}
+
+bool marcel_foreign_is_forked(void)
+{
+	return false;
 }
 
 /* --- the threads --- */
@@ -237,6 +262,28 @@ EXPLORE(a_seed_without_a_stack_does_not_wake_a_joiner_that_still_runs)
 {
 	is_seed = true;
 	set_up(joins);
+	explore_finish(joined_once);
+}
+
+static void joins_in_time(void *arg)
+{
+	const struct timespec soon = { .tv_sec = 2 };
+	void *out = NULL;
+	int rc;
+
+	be(&vps[0]);
+	rc = marcel_timedjoin_np(&threads[TARGET], &out, &soon);
+	explore_check(rc == 0 || rc == ETIMEDOUT);
+	explore_check(marcel_timers_check(&vps[0].timers) == 0);
+	if (rc != 0)
+		explore_check(marcel_join(&threads[TARGET], &out) == 0);
+	explore_check(out == &result);
+	joined++;
+}
+
+EXPLORE(an_end_and_a_time_end_a_join_once)
+{
+	set_up(joins_in_time);
 	explore_finish(joined_once);
 }
 

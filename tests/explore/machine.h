@@ -15,6 +15,7 @@
 #include "../../marcel/sched/runq.c"
 #include "../../marcel/sched/hook.c"
 #include "../../marcel/sched/enter.h"
+#include "../../marcel/sched/timer.c"
 #include "../../marcel/base/spin.c"
 
 enum { VPS = 3, THREADS = 3, SLOTS = 4 };
@@ -57,7 +58,7 @@ void marcel_deque_array_free(struct marcel_deque_array *a)
 /* Time stands still. */
 int clock_gettime(clockid_t clock, struct timespec *out)
 {
-	*out = (struct timespec){ 0 };
+	*out = (struct timespec){ .tv_sec = 1 };
 	return 0;
 }
 
@@ -134,6 +135,7 @@ UNREACHED(int, marcel_poller_create, pthread_t *out, void *(*fn)(void *),
 	  void *arg)
 UNREACHED(int, marcel_poller_start, void)
 UNREACHED(void, marcel_poller_stop, void)
+UNREACHED(struct marcel_thread *, marcel_foreign_self, void)
 UNREACHED(int, pthread_join, pthread_t t, void **out)
 UNREACHED(void, os_thread_lowest, void)
 UNREACHED(struct marcel_vp *, marcel_switch_exceptions, struct marcel_vp *vp,
@@ -176,6 +178,7 @@ static void set_up(int nvp)
 		vp->fair_at = MARCEL_PICKS_FAIR;
 		base_list_init(&vp->bound);
 		base_mpsc_init(&vp->remote);
+		marcel_timers_init(&vp->timers);
 		marcel_deque_init(&vp->fifo, SLOTS);
 		marcel_deque_init(&vp->seeds, SLOTS);
 		vp->above[vp->nabove++] = &machine;
@@ -186,6 +189,7 @@ static void set_up(int nvp)
 		explore_name(&vp->seeds, sizeof(vp->seeds), "seeds %d", i);
 		explore_name(&vp->fifo, sizeof(vp->fifo), "fifo %d", i);
 		explore_name(&vp->remote, sizeof(vp->remote), "remote %d", i);
+		explore_name(&vp->timers, sizeof(vp->timers), "timers %d", i);
 		explore_name(&vp->sleeper, sizeof(vp->sleeper), "sleeper %d",
 			     i);
 		explore_name(&vp->next, sizeof(vp->next), "slot %d", i);
@@ -202,6 +206,25 @@ static void set_up(int nvp)
 static void be(struct marcel_vp *vp)
 {
 	marcel_tls.lwp = &lwps[vp->id];
+}
+
+/* Of a thread that lost the VP: somebody else drives that. */
+static void expire_first(struct marcel_timer *t)
+{
+	marcel_runq_push(marcel_vp_self(), &threads[0]);
+}
+
+static BASE_UNUSED void arm_from_outside(struct marcel_vp *vp)
+{
+	static const struct marcel_timer_kind kind = { claim_always,
+						       expire_first };
+	static struct marcel_lwp lost;
+	static struct marcel_timer timer;
+
+	store_relaxed(&lost.vp, vp);
+	marcel_tls.lwp = &lost;
+	marcel_timer_set_ns(&timer, &kind, 1);
+	marcel_timer_arm(&timer);
 }
 
 /* A VP with nothing to do: it runs one thread, which then keeps it busy. */

@@ -5,7 +5,7 @@
  *
  * covers: mutex guard
  */
-#include "sync_world.h"
+#include "sync_timers.h"
 
 #include "../../marcel/sync/waitq.c"
 #include "../../marcel/sync/mutex.c"
@@ -86,7 +86,7 @@ static void leave(void *arg)
 /* Finds it locked at first, as an execution of lock() would. */
 static void wait_and_lock(void *arg)
 {
-	lock_slow((struct marcel_mutex *)&mutex, marcel_thread_self());
+	lock_slow((struct marcel_mutex *)&mutex, marcel_thread_self(), NULL);
 	section();
 	marcel_mutex_unlock(&mutex);
 }
@@ -197,4 +197,38 @@ EXPLORE(a_condition_may_be_freed_right_after_its_broadcast)
 	names();
 	explore_spawn("waiter", wait_on_doomed, NULL);
 	explore_spawn("frees", broadcast_and_free, NULL);
+}
+
+/* --- a mutex, in time --- */
+
+/* Finds it locked at first, as an execution of timedlock() would. */
+static void lock_in_time(void *arg)
+{
+	struct marcel_until until = { CLOCK_REALTIME, &soon };
+	int rc = lock_slow((struct marcel_mutex *)&mutex, marcel_thread_self(),
+			   &until);
+
+	if (rc == 0) {
+		section();
+		marcel_mutex_unlock(&mutex);
+	}
+	note(rc);
+	frames_are_gone(__builtin_frame_address(0));
+}
+
+static void mutex_is_free(void)
+{
+	one_end();
+	explore_check(marcel_mutex_destroy(&mutex) == 0);
+}
+
+EXPLORE(an_unlock_and_a_time_end_a_wait_once)
+{
+	names();
+	name_timers();
+	marcel_mutex_lock(&mutex);
+	explore_spawn("waiter", lock_in_time, NULL);
+	explore_spawn("unlocks", leave, NULL);
+	explore_spawn("expires", time_passes, NULL);
+	explore_finish(mutex_is_free);
 }

@@ -11,6 +11,8 @@
  */
 #include "explore.h"
 
+#include "../../marcel/base/spin.c"
+#include "../../marcel/sched/timer.c"
 #include "../../marcel/sched/wake.c"
 
 enum { PARKER = 1, IDLE, WAKER, THREADS };

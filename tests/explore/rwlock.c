@@ -4,7 +4,7 @@
  *
  * covers: rwlock guard
  */
-#include "sync_world.h"
+#include "sync_timers.h"
 
 #include "../../marcel/sync/waitq.c"
 #include "../../marcel/sync/rwlock.c"
@@ -115,4 +115,69 @@ EXPLORE(the_last_user_may_free_it)
 	users = 2;
 	explore_spawn("one", drop, NULL);
 	explore_spawn("two", drop, NULL);
+}
+
+/* --- in time --- */
+
+static void write_in_time(void *arg)
+{
+	int rc = marcel_rwlock_timedwrlock(&rwlock, &soon);
+
+	if (rc == 0) {
+		data++;
+		marcel_rwlock_unlock(&rwlock);
+	}
+	note(rc);
+	frames_are_gone(__builtin_frame_address(0));
+}
+
+static void stop_reading(void *arg)
+{
+	marcel_rwlock_unlock(&rwlock);
+}
+
+static void read_behind(void *arg)
+{
+	marcel_rwlock_rdlock(&rwlock);
+	marcel_rwlock_unlock(&rwlock);
+	others++;
+}
+
+static void rwlock_is_free(void)
+{
+	one_end();
+	explore_check(marcel_rwlock_destroy(&rwlock) == 0);
+}
+
+EXPLORE(a_reader_that_leaves_and_a_time_end_a_wait_once)
+{
+	world_init();
+	name_timers();
+	explore_name(&rwlock, sizeof(rwlock), "rwlock");
+	marcel_rwlock_rdlock(&rwlock);
+	explore_spawn("writer", write_in_time, NULL);
+	explore_spawn("reader", stop_reading, NULL);
+	explore_spawn("expires", time_passes, NULL);
+	explore_finish(rwlock_is_free);
+}
+
+static void a_reader_stays(void)
+{
+	one_end();
+	explore_check(ran_out == 1 && others == 1);
+	marcel_rwlock_unlock(&rwlock);
+	explore_check(marcel_rwlock_destroy(&rwlock) == 0);
+}
+
+/* The first reader stays; the second came behind the writer, or before it. */
+EXPLORE(a_reader_behind_a_writer_that_leaves_is_let_in)
+{
+	world_init();
+	name_timers();
+	explore_name(&rwlock, sizeof(rwlock), "rwlock");
+	marcel_rwlock_rdlock(&rwlock);
+	explore_spawn("writer", write_in_time, NULL);
+	explore_spawn("reader", read_behind, NULL);
+	explore_spawn("expires", time_passes, &rwlock);
+	explore_finish(a_reader_stays);
 }

@@ -83,6 +83,31 @@ EXPLORE(work_that_comes_in_a_section_does_not_wait_for_its_end)
 	explore_finish(one_ran);
 }
 
+static void arm(void *arg)
+{
+	arm_from_outside(&vps[0]);
+}
+
+/* As search_on(). */
+static void spare_with_timers(void *arg)
+{
+	struct marcel_vp *vp;
+
+	marcel_tls.lwp = &lwps[1];
+	vp = marcel_lwp_wait(&lwps[1]);
+	marcel_timers_look(&vp->timers);
+	look(vp);
+}
+
+EXPLORE(a_timer_that_comes_in_a_section_expires)
+{
+	set_up_section();
+	explore_spawn("caller", stays_away, NULL);
+	explore_spawn("spare", spare_with_timers, NULL);
+	explore_spawn("waiter", arm, NULL);
+	explore_finish(one_ran);
+}
+
 EXPLORE(work_that_comes_in_a_section_is_run_once)
 {
 	set_up_section();

@@ -5,7 +5,7 @@
  *
  * covers: sem guard
  */
-#include "sync_world.h"
+#include "sync_timers.h"
 
 #include "../../marcel/sync/waitq.c"
 #include "../../marcel/sync/sem.c"
@@ -124,4 +124,44 @@ EXPLORE(it_may_be_freed_after_one_post)
 	names(0);
 	explore_spawn("waiter", wait_for_first, NULL);
 	explore_spawn("post", post, (void *)0);
+}
+
+/* --- in time --- */
+
+static void wait_sem(void *arg)
+{
+	int rc = marcel_sem_timedwait(&sem, &soon);
+
+	if (rc == 0)
+		explore_check(data == 1);
+	note(rc);
+	frames_are_gone(__builtin_frame_address(0));
+}
+
+static void post_data(void *arg)
+{
+	data = 1;
+	marcel_sem_post(&sem);
+}
+
+static void unit_is_left(void)
+{
+	int v;
+
+	one_end();
+	if (granted)
+		return;
+	marcel_sem_getvalue(&sem, &v);
+	explore_check(v == 1);
+	explore_check(marcel_sem_destroy(&sem) == 0);
+}
+
+EXPLORE(a_unit_goes_to_the_waiter_or_stays)
+{
+	names(0);
+	name_timers();
+	explore_spawn("waiter", wait_sem, NULL);
+	explore_spawn("posts", post_data, NULL);
+	explore_spawn("expires", time_passes, NULL);
+	explore_finish(unit_is_left);
 }

@@ -5,6 +5,7 @@
 #include "internal.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #include <base/diag.h>
 
@@ -12,10 +13,19 @@
 
 void os_futex_wait(void *word, uint32_t value);
 void os_futex_wake(void *word, int n);
+bool os_futex_wait_until(void *word, uint32_t value, clockid_t clock,
+			 const struct timespec *abs);
 
 WEAK void os_futex_wait(void *word, uint32_t value)
 {
 	explore_wait_while(word, value);
+}
+
+/* The time has come. */
+WEAK bool os_futex_wait_until(void *word, uint32_t value, clockid_t clock,
+			      const struct timespec *abs)
+{
+	return false;
 }
 
 WEAK void os_futex_wake(void *word, int n)

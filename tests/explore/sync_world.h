@@ -11,8 +11,10 @@
 #include <base/compiler.h>
 #include <marcel/sync.h>
 #include <marcel/wait.h>
+#include "../../marcel/sched/timer.h"
 #include "../../marcel/sync/guard.h"
 
+#define MARCEL_SCHED_ENTER_H
 #define MARCEL_SCHED_VP_H
 #define MARCEL_THREAD_THREAD_H
 
@@ -25,12 +27,18 @@ struct marcel_thread {
 struct marcel_vp {
 	int id;
 	bool sole;
+	struct marcel_timers timers;
+};
+
+struct marcel_lwp {
+	ATOMIC(struct marcel_vp *) vp;
 };
 
 static struct marcel_thread world_threads[WORLD_THREADS];
 
 /* Every thread has a VP of its own and always runs. */
 static struct marcel_vp world_vps[WORLD_THREADS];
+static struct marcel_lwp world_lwps[WORLD_THREADS];
 
 static struct {
 	bool oversubscribed;
@@ -46,6 +54,15 @@ static inline struct marcel_thread *marcel_thread_self(void)
 static inline struct marcel_vp *marcel_vp_self(void)
 {
 	return &world_vps[explore_self()];
+}
+
+static inline struct marcel_vp *marcel_nest(uint32_t *was)
+{
+	return marcel_vp_self();
+}
+
+static inline void marcel_unnest(struct marcel_vp *vp, uint32_t was)
+{
 }
 
 static inline struct marcel_thread *marcel_vp_current(struct marcel_vp *vp)
@@ -75,6 +92,29 @@ BASE_UNUSED void marcel_wake(marcel_t t)
 	explore_unpark(t->number, true);
 }
 
+BASE_UNUSED void marcel_timer_park(struct marcel_timer *t)
+{
+	explore_park();
+}
+
+bool marcel_vp_wake(struct marcel_vp *vp, bool own);
+bool marcel_foreign_is_forked(void);
+
+BASE_UNUSED bool marcel_vp_wake(struct marcel_vp *vp, bool own)
+{
+	explore_fail("every thread has its VP");
+}
+
+BASE_UNUSED bool marcel_foreign_is_forked(void)
+{
+	return false;
+}
+
+void *explore_tls_word(void)
+{
+	return &world_lwps[explore_self()];
+}
+
 /* guard.c's, without an end: who holds a guard always goes on. */
 BASE_UNUSED void marcel_guard_pause(unsigned *turn)
 {
@@ -89,6 +129,8 @@ BASE_UNUSED static void world_init(void)
 {
 	for (int i = 0; i < WORLD_THREADS; i++)
 		world_threads[i].number = i;
+	for (int i = 0; i < WORLD_THREADS; i++)
+		store_relaxed(&world_lwps[i].vp, &world_vps[i]);
 	marcel_sched.vps = world_vps;
 	marcel_sched.nvp = WORLD_THREADS;
 	marcel_sched.oversubscribed = true;

@@ -2,11 +2,23 @@
 #ifndef MARCEL_ARCH_AARCH64_CPU_H
 #define MARCEL_ARCH_AARCH64_CPU_H
 
+#include <stdint.h>
 #include <ucontext.h>
 
 static inline void cpu_relax(void)
 {
 	__asm__ volatile("isb" ::: "memory");
+}
+
+/* They count at 25 MHz to 1 GHz. */
+enum { CPU_TICKS_FEW = 1 << 8 };
+
+static inline uint64_t cpu_ticks(void)
+{
+	uint64_t n;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(n));
+	return n;
 }
 
 static inline void *cpu_tls_word(void)

@@ -5,9 +5,18 @@
 #include <stddef.h>
 #include <ucontext.h>
 
+#include <base/clock.h>
+
 static inline void cpu_relax(void)
 {
 	__asm__ volatile("" ::: "memory");
+}
+
+enum { CPU_TICKS_FEW = 5000 };
+
+static inline uint64_t cpu_ticks(void)
+{
+	return base_now_ns();
 }
 
 /* Out of line, in arch/generic/tls.c: no caller can keep the address. */

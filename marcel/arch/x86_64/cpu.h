@@ -2,11 +2,19 @@
 #ifndef MARCEL_ARCH_X86_64_CPU_H
 #define MARCEL_ARCH_X86_64_CPU_H
 
+#include <stdint.h>
 #include <ucontext.h>
 
 static inline void cpu_relax(void)
 {
 	__builtin_ia32_pause();
+}
+
+enum { CPU_TICKS_FEW = 1 << 14 };
+
+static inline uint64_t cpu_ticks(void)
+{
+	return __builtin_ia32_rdtsc();
 }
 
 static inline void *cpu_tls_word(void)

@@ -10,7 +10,8 @@
  *
  * From foreign threads, hooks, before marcel_init() and after marcel_end() they
  * are libc's functions. A user thread may go on on another kernel thread than
- * that on which it called, as after any call that blocks.
+ * that on which it called, as after any call that blocks. To sleep:
+ * <marcel/time.h>.
  *
  * libmarcel stands before libc's own names, too, except in builds with a
  * sanitizer and where it was dlopened: read() there is marcel_read().
@@ -70,14 +71,6 @@ int marcel_pselect(int n, fd_set *in, fd_set *out, fd_set *except,
 int marcel_epoll_wait(int fd, struct epoll_event *out, int max, int timeout);
 int marcel_epoll_pwait(int fd, struct epoll_event *out, int max, int timeout,
 		       const sigset_t *mask);
-
-/* --- time --- */
-
-int marcel_nanosleep(const struct timespec *time, struct timespec *left);
-int marcel_clock_nanosleep(clockid_t clock, int flags,
-			   const struct timespec *time, struct timespec *left);
-int marcel_usleep(unsigned us);
-unsigned marcel_sleep(unsigned seconds);
 
 /* --- files --- */
 

@@ -13,6 +13,7 @@
 #include <marcel/thread.h>
 #include <marcel/cancel.h>
 #include <marcel/sync.h>
+#include <marcel/time.h>
 #include <marcel/wait.h>
 #include <marcel/topo.h>
 #include <marcel/blocking.h>

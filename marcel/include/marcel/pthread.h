@@ -53,6 +53,9 @@ int marcel_posix_sem_init(marcel_sem_t *s, int pshared, unsigned value);
 int marcel_posix_sem_destroy(marcel_sem_t *s);
 int marcel_posix_sem_wait(marcel_sem_t *s);
 int marcel_posix_sem_trywait(marcel_sem_t *s);
+int marcel_posix_sem_timedwait(marcel_sem_t *s, const struct timespec *abs);
+int marcel_posix_sem_clockwait(marcel_sem_t *s, clockid_t clock,
+			       const struct timespec *abs);
 int marcel_posix_sem_post(marcel_sem_t *s);
 int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 
@@ -100,6 +103,9 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 
 #define pthread_create              marcel_posix_create
 #define pthread_join                marcel_join
+#define pthread_tryjoin_np          marcel_tryjoin_np
+#define pthread_timedjoin_np        marcel_timedjoin_np
+#define pthread_clockjoin_np        marcel_clockjoin_np
 #define pthread_detach              marcel_detach
 #define pthread_exit                marcel_exit
 #define pthread_self                marcel_self
@@ -126,6 +132,7 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #define pthread_mutex_t     marcel_mutex_t
 #define pthread_mutexattr_t marcel_mutexattr_t
 #define pthread_cond_t      marcel_cond_t
+#define pthread_condattr_t  marcel_condattr_t
 #define pthread_once_t      marcel_once_t
 
 #define PTHREAD_COND_INITIALIZER  MARCEL_COND_INITIALIZER
@@ -147,6 +154,8 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #define pthread_mutex_destroy         marcel_mutex_destroy
 #define pthread_mutex_lock            marcel_mutex_lock
 #define pthread_mutex_trylock         marcel_mutex_trylock
+#define pthread_mutex_timedlock       marcel_mutex_timedlock
+#define pthread_mutex_clocklock       marcel_mutex_clocklock
 #define pthread_mutex_unlock          marcel_mutex_unlock
 #define pthread_mutexattr_init        marcel_mutexattr_init
 #define pthread_mutexattr_destroy     marcel_mutexattr_destroy
@@ -161,8 +170,14 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #define pthread_cond_init             marcel_cond_init
 #define pthread_cond_destroy          marcel_cond_destroy
 #define pthread_cond_wait             marcel_cond_wait
+#define pthread_cond_timedwait        marcel_cond_timedwait
+#define pthread_cond_clockwait        marcel_cond_clockwait
 #define pthread_cond_signal           marcel_cond_signal
 #define pthread_cond_broadcast        marcel_cond_broadcast
+#define pthread_condattr_init         marcel_condattr_init
+#define pthread_condattr_destroy      marcel_condattr_destroy
+#define pthread_condattr_setclock     marcel_condattr_setclock
+#define pthread_condattr_getclock     marcel_condattr_getclock
 #define pthread_once                  marcel_once
 
 /* --- the other locks --- */
@@ -175,27 +190,33 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #define PTHREAD_BARRIER_SERIAL_THREAD MARCEL_BARRIER_SERIAL_THREAD
 #define PTHREAD_RWLOCK_INITIALIZER    MARCEL_RWLOCK_INITIALIZER
 
-#define pthread_rwlock_init      marcel_rwlock_init
-#define pthread_rwlock_destroy   marcel_rwlock_destroy
-#define pthread_rwlock_rdlock    marcel_rwlock_rdlock
-#define pthread_rwlock_tryrdlock marcel_rwlock_tryrdlock
-#define pthread_rwlock_wrlock    marcel_rwlock_wrlock
-#define pthread_rwlock_trywrlock marcel_rwlock_trywrlock
-#define pthread_rwlock_unlock    marcel_rwlock_unlock
-#define pthread_barrier_init     marcel_barrier_init
-#define pthread_barrier_destroy  marcel_barrier_destroy
-#define pthread_barrier_wait     marcel_barrier_wait
-#define pthread_spin_init        marcel_spin_init
-#define pthread_spin_destroy     marcel_spin_destroy
-#define pthread_spin_lock        marcel_spin_lock
-#define pthread_spin_trylock     marcel_spin_trylock
-#define pthread_spin_unlock      marcel_spin_unlock
-#define sem_init                 marcel_posix_sem_init
-#define sem_destroy              marcel_posix_sem_destroy
-#define sem_wait                 marcel_posix_sem_wait
-#define sem_trywait              marcel_posix_sem_trywait
-#define sem_post                 marcel_posix_sem_post
-#define sem_getvalue             marcel_posix_sem_getvalue
+#define pthread_rwlock_init        marcel_rwlock_init
+#define pthread_rwlock_destroy     marcel_rwlock_destroy
+#define pthread_rwlock_rdlock      marcel_rwlock_rdlock
+#define pthread_rwlock_tryrdlock   marcel_rwlock_tryrdlock
+#define pthread_rwlock_timedrdlock marcel_rwlock_timedrdlock
+#define pthread_rwlock_clockrdlock marcel_rwlock_clockrdlock
+#define pthread_rwlock_wrlock      marcel_rwlock_wrlock
+#define pthread_rwlock_trywrlock   marcel_rwlock_trywrlock
+#define pthread_rwlock_timedwrlock marcel_rwlock_timedwrlock
+#define pthread_rwlock_clockwrlock marcel_rwlock_clockwrlock
+#define pthread_rwlock_unlock      marcel_rwlock_unlock
+#define pthread_barrier_init       marcel_barrier_init
+#define pthread_barrier_destroy    marcel_barrier_destroy
+#define pthread_barrier_wait       marcel_barrier_wait
+#define pthread_spin_init          marcel_spin_init
+#define pthread_spin_destroy       marcel_spin_destroy
+#define pthread_spin_lock          marcel_spin_lock
+#define pthread_spin_trylock       marcel_spin_trylock
+#define pthread_spin_unlock        marcel_spin_unlock
+#define sem_init                   marcel_posix_sem_init
+#define sem_destroy                marcel_posix_sem_destroy
+#define sem_wait                   marcel_posix_sem_wait
+#define sem_trywait                marcel_posix_sem_trywait
+#define sem_timedwait              marcel_posix_sem_timedwait
+#define sem_clockwait              marcel_posix_sem_clockwait
+#define sem_post                   marcel_posix_sem_post
+#define sem_getvalue               marcel_posix_sem_getvalue
 
 /* --- not offered, or not yet: an error, and not the kernel threads' --- */
 
@@ -212,16 +233,12 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #pragma GCC poison pthread_attr_getaffinity_np pthread_setaffinity_np
 #pragma GCC poison pthread_getaffinity_np pthread_setschedparam
 #pragma GCC poison pthread_getschedparam pthread_setschedprio
-#pragma GCC poison pthread_tryjoin_np pthread_timedjoin_np pthread_clockjoin_np
-#pragma GCC poison pthread_mutex_timedlock pthread_mutex_clocklock
 #pragma GCC poison pthread_mutex_consistent pthread_mutex_getprioceiling
 #pragma GCC poison pthread_mutex_setprioceiling
 #pragma GCC poison pthread_mutexattr_getprioceiling
 #pragma GCC poison pthread_mutexattr_setprioceiling
-#pragma GCC poison pthread_cond_timedwait pthread_cond_clockwait
-#pragma GCC poison pthread_condattr_t pthread_rwlockattr_t pthread_barrierattr_t
-#pragma GCC poison pthread_rwlock_timedrdlock pthread_rwlock_clockrdlock
-#pragma GCC poison pthread_rwlock_timedwrlock pthread_rwlock_clockwrlock
-#pragma GCC poison sem_open sem_close sem_unlink sem_timedwait sem_clockwait
+#pragma GCC poison pthread_condattr_setpshared pthread_condattr_getpshared
+#pragma GCC poison pthread_rwlockattr_t pthread_barrierattr_t
+#pragma GCC poison sem_open sem_close sem_unlink
 
 #endif

@@ -9,12 +9,21 @@
  * The access that lets another thread proceed is the last access to the
  * object: after unlock, post, barrier the last user may destroy it at once.
  *
+ * Timed waits: `timed` functions take a time by CLOCK_REALTIME, or by the clock
+ * of a condition; `clock` functions by CLOCK_REALTIME or CLOCK_MONOTONIC, and
+ * EINVAL for any other. ETIMEDOUT comes not before that time; EINVAL is a time
+ * whose tv_nsec is not from 0 to 999,999,999. Neither comes from a call that
+ * need not wait (but for a condition: EINVAL). A signal does not end a wait.
+ * What is granted at the same moment is not lost: either this call has it, or
+ * another waiter.
+ *
  * Not offered: process-shared, robust, priority inheritance, priority ceiling.
  */
 #ifndef MARCEL_SYNC_H
 #define MARCEL_SYNC_H
 
 #include <stdint.h>
+#include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,6 +55,10 @@ typedef struct {
 typedef struct {
 	uint64_t marcel_words[6];
 } marcel_cond_t;
+
+typedef struct {
+	uint64_t marcel_words[2];
+} marcel_condattr_t;
 
 typedef struct {
 	uint64_t marcel_words[4];
@@ -88,25 +101,39 @@ int marcel_mutexattr_setrobust(marcel_mutexattr_t *attr, int robust);
 int marcel_mutexattr_getrobust(const marcel_mutexattr_t *attr, int *out);
 
 /*
- * lock may block; trylock and unlock never do. An uncontended lock or unlock is
- * one atomic operation. EDEADLK: errorcheck only; EPERM: unlock of what is not
- * locked or, errorcheck and recursive, not by the caller; EAGAIN: recursion too
- * deep; EBUSY: trylock, or destroy of a locked mutex.
+ * lock, timedlock and clocklock may block; trylock and unlock never do. An
+ * uncontended lock or unlock is one atomic operation. EDEADLK: errorcheck only;
+ * EPERM: unlock of what is not locked or, errorcheck and recursive, not by the
+ * caller; EAGAIN: recursion too deep; EBUSY: trylock, or destroy of a locked
+ * mutex.
  */
 int marcel_mutex_init(marcel_mutex_t *m, const marcel_mutexattr_t *attr);
 int marcel_mutex_destroy(marcel_mutex_t *m);
 int marcel_mutex_lock(marcel_mutex_t *m);
 int marcel_mutex_trylock(marcel_mutex_t *m);
+int marcel_mutex_timedlock(marcel_mutex_t *m, const struct timespec *abs);
+int marcel_mutex_clocklock(marcel_mutex_t *m, clockid_t clock,
+			   const struct timespec *abs);
 int marcel_mutex_unlock(marcel_mutex_t *m);
 
+int marcel_condattr_init(marcel_condattr_t *attr);
+int marcel_condattr_destroy(marcel_condattr_t *attr);
+/* Of timedwait: CLOCK_REALTIME (the default) or CLOCK_MONOTONIC. */
+int marcel_condattr_setclock(marcel_condattr_t *attr, clockid_t clock);
+int marcel_condattr_getclock(const marcel_condattr_t *attr, clockid_t *out);
+
 /*
- * attr must be NULL: no attribute of POSIX is offered (EINVAL otherwise). wait
- * without the mutex is EPERM; it frees a recursive mutex however often that was
- * locked, and locks it as often again. destroy with waiters is EBUSY.
+ * attr NULL: CLOCK_REALTIME. wait without the mutex is EPERM; it frees a
+ * recursive mutex however often that was locked, and locks it as often again,
+ * before ETIMEDOUT too, however long that takes. destroy with waiters is EBUSY.
  */
-int marcel_cond_init(marcel_cond_t *c, const void *attr);
+int marcel_cond_init(marcel_cond_t *c, const marcel_condattr_t *attr);
 int marcel_cond_destroy(marcel_cond_t *c);
 int marcel_cond_wait(marcel_cond_t *c, marcel_mutex_t *m);
+int marcel_cond_timedwait(marcel_cond_t *c, marcel_mutex_t *m,
+			  const struct timespec *abs);
+int marcel_cond_clockwait(marcel_cond_t *c, marcel_mutex_t *m, clockid_t clock,
+			  const struct timespec *abs);
 int marcel_cond_signal(marcel_cond_t *c);
 int marcel_cond_broadcast(marcel_cond_t *c);
 
@@ -118,6 +145,9 @@ int marcel_sem_init(marcel_sem_t *s, int pshared, unsigned value);
 int marcel_sem_destroy(marcel_sem_t *s);
 int marcel_sem_wait(marcel_sem_t *s);
 int marcel_sem_trywait(marcel_sem_t *s);
+int marcel_sem_timedwait(marcel_sem_t *s, const struct timespec *abs);
+int marcel_sem_clockwait(marcel_sem_t *s, clockid_t clock,
+			 const struct timespec *abs);
 int marcel_sem_post(marcel_sem_t *s);
 int marcel_sem_getvalue(marcel_sem_t *s, int *out);
 
@@ -130,8 +160,14 @@ int marcel_rwlock_init(marcel_rwlock_t *l, const void *attr);
 int marcel_rwlock_destroy(marcel_rwlock_t *l);
 int marcel_rwlock_rdlock(marcel_rwlock_t *l);
 int marcel_rwlock_tryrdlock(marcel_rwlock_t *l);
+int marcel_rwlock_timedrdlock(marcel_rwlock_t *l, const struct timespec *abs);
+int marcel_rwlock_clockrdlock(marcel_rwlock_t *l, clockid_t clock,
+			      const struct timespec *abs);
 int marcel_rwlock_wrlock(marcel_rwlock_t *l);
 int marcel_rwlock_trywrlock(marcel_rwlock_t *l);
+int marcel_rwlock_timedwrlock(marcel_rwlock_t *l, const struct timespec *abs);
+int marcel_rwlock_clockwrlock(marcel_rwlock_t *l, clockid_t clock,
+			      const struct timespec *abs);
 int marcel_rwlock_unlock(marcel_rwlock_t *l);
 
 /*

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -68,6 +69,16 @@ int marcel_create(marcel_t *out, const marcel_attr_t *attr, void *(*fn)(void *),
  */
 int marcel_join(marcel_t t, void **out);
 int marcel_detach(marcel_t t);
+
+/*
+ * As pthread_tryjoin_np(): EBUSY if it has not ended. timedjoin and clockjoin
+ * wait until a time by CLOCK_REALTIME or that clock: ETIMEDOUT, and it can be
+ * joined again; EINVAL: no such time or clock. Other errors as marcel_join().
+ */
+int marcel_tryjoin_np(marcel_t t, void **out);
+int marcel_timedjoin_np(marcel_t t, void **out, const struct timespec *abs);
+int marcel_clockjoin_np(marcel_t t, void **out, clockid_t clock,
+			const struct timespec *abs);
 
 /* Let another ready thread run first. Never blocks; 0. */
 int marcel_yield(void);

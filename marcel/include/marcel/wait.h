@@ -69,6 +69,15 @@ void marcel_event_wait(marcel_event_t *e);
  */
 size_t marcel_event_wait_any(marcel_event_t *const events[], size_t n);
 
+/*
+ * The same, but not past a time: nanoseconds by CLOCK_MONOTONIC. wait_until: 0
+ * if it is set, else -ETIMEDOUT; wait_any_until: n if none is. Then nobody
+ * waits for them any more.
+ */
+int marcel_event_wait_until(marcel_event_t *e, uint64_t ns);
+size_t marcel_event_wait_any_until(marcel_event_t *const events[], size_t n,
+				   uint64_t ns);
+
 #ifdef __cplusplus
 }
 #endif

@@ -29,6 +29,21 @@ void os_futex_wait_for(void *word, uint32_t value, uint64_t ns)
 	errno = saved;
 }
 
+bool os_futex_wait_until(void *word, uint32_t value, clockid_t clock,
+			 const struct timespec *abs)
+{
+	int op = FUTEX_WAIT_BITSET_PRIVATE, saved = errno;
+	bool timed_out;
+
+	if (clock == CLOCK_REALTIME)
+		op |= FUTEX_CLOCK_REALTIME;
+	timed_out = syscall(SYS_futex, word, op, value, abs, NULL,
+			    FUTEX_BITSET_MATCH_ANY) < 0 &&
+		    errno == ETIMEDOUT;
+	errno = saved;
+	return !timed_out;
+}
+
 void os_futex_wake(void *word, int n)
 {
 	int saved = errno;

@@ -440,7 +440,8 @@ static void *is_interrupted(void *arg)
 	char c;
 
 	/* The thread's kernel thread is this from its first section on. */
-	marcel_usleep(1);
+	marcel_blocking_begin();
+	marcel_blocking_end();
 	sleeper = pthread_self();
 	store_release(&sleeps, 1);
 	CHECK_INT(marcel_read(ends[0], &c, 1), -1);

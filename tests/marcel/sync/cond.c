@@ -100,12 +100,13 @@ TEST(a_broadcast_wakes_all_in_order)
 TEST(a_signal_without_waiters_is_nothing)
 {
 	marcel_cond_t c = MARCEL_COND_INITIALIZER;
+	marcel_condattr_t attr = { { 0 } };
 
 	CHECK_INT(marcel_cond_signal(&c), 0);
 	CHECK_INT(marcel_cond_broadcast(&c), 0);
 	CHECK_INT(marcel_cond_destroy(&c), 0);
 	CHECK_INT(marcel_cond_init(&c, NULL), 0);
-	CHECK_INT(marcel_cond_init(&c, &c), EINVAL);
+	CHECK_INT(marcel_cond_init(&c, &attr), EINVAL);
 }
 
 /* A bounded buffer: every item comes out once, in the order of its maker. */

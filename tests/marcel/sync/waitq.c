@@ -8,7 +8,7 @@ enum { N = 5 };
 TEST(who_came_first_is_taken_first)
 {
 	struct marcel_waitq q = { 0 };
-	struct marcel_waiter w[N];
+	struct marcel_waiter w[N] = { { 0 } };
 
 	for (int i = 0; i < N; i++) {
 		marcel_waitq_push(&q, &w[i]);
@@ -25,7 +25,7 @@ TEST(who_came_first_is_taken_first)
 TEST(who_comes_back_in_front_is_taken_next)
 {
 	struct marcel_waitq q = { 0 };
-	struct marcel_waiter w[N];
+	struct marcel_waiter w[N] = { { 0 } };
 
 	for (int i = 0; i < N; i++)
 		marcel_waitq_push_front(&q, &w[i]);
@@ -39,7 +39,7 @@ TEST(any_waiter_can_leave)
 {
 	for (int leaves = 0; leaves < N; leaves++) {
 		struct marcel_waitq q = { 0 };
-		struct marcel_waiter w[N];
+		struct marcel_waiter w[N] = { { 0 } };
 
 		for (int i = 0; i < N; i++)
 			marcel_waitq_push(&q, &w[i]);
@@ -56,7 +56,7 @@ TEST(a_queue_joins_behind_another)
 {
 	for (int before = 0; before <= N; before++) {
 		struct marcel_waitq q = { 0 }, from = { 0 };
-		struct marcel_waiter w[N];
+		struct marcel_waiter w[N] = { { 0 } };
 
 		for (int i = 0; i < N; i++)
 			marcel_waitq_push(i < before ? &q : &from, &w[i]);
@@ -71,7 +71,7 @@ TEST(a_queue_joins_behind_another)
 TEST(all_are_taken_in_order_as_a_chain)
 {
 	struct marcel_waitq q = { 0 };
-	struct marcel_waiter w[N], *chain;
+	struct marcel_waiter w[N] = { { 0 } }, *chain;
 
 	CHECK_PTR(marcel_waitq_take_all(&q), NULL);
 	for (int i = 0; i < N; i++)

@@ -1,0 +1,67 @@
+/*
+ * The timer of a wait for a guarded object.
+ */
+#include "timed.h"
+
+#include <errno.h>
+
+#include <marcel/wait.h>
+
+static struct marcel_timed *timed_of(struct marcel_timer *t)
+{
+	return container_of(t, struct marcel_timed, timer);
+}
+
+/* Who holds the guard may be about to grant, and wait for the heap's lock. */
+static enum marcel_claim claim_guarded(struct marcel_timer *t)
+{
+	struct marcel_timed *d = timed_of(t);
+
+	return marcel_guard_trylock(d->guard, &d->word) ? MARCEL_CLAIM_MINE
+							: MARCEL_CLAIM_LATER;
+}
+
+static void expire_guarded(struct marcel_timer *t)
+{
+	struct marcel_timed *d = timed_of(t);
+
+	d->leave(d);
+}
+
+static const struct marcel_timer_kind guarded = { claim_guarded,
+						  expire_guarded };
+
+int marcel_timed_set(struct marcel_timed *d, struct marcel_waiter *w,
+		     struct marcel_guard *guard,
+		     void (*leave)(struct marcel_timed *d),
+		     const struct marcel_until *until)
+{
+	int rc;
+
+	if (until == NULL)
+		return 0;
+	rc = marcel_timer_set(&d->timer, &guarded, until);
+	if (rc == EINVAL)
+		return rc;
+	d->guard = guard;
+	d->waiter = w;
+	d->leave = leave;
+	w->timer = &d->timer;
+	return rc;
+}
+
+bool marcel_timed_park(struct marcel_timed *d)
+{
+	if (d == NULL) {
+		marcel_park(NULL, NULL);
+		return true;
+	}
+	marcel_timer_park(&d->timer);
+	return !d->timer.expired;
+}
+
+void marcel_waitq_disarm(struct marcel_waiter *w)
+{
+	marcel_timer_disarm(w->timer);
+	w->timer = NULL;
+}

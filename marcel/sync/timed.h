@@ -1,0 +1,53 @@
+/*
+ * To wait for an object until some time: what its functions have in common.
+ *
+ * The object has a guard and a queue, and grants as waitq.h says. Taking a
+ * waiter out of the queue disarms its timer, under the guard. The timer, when
+ * its time has come, takes the guard in turn, and the object's `leave` takes
+ * the waiter out. So it is either granted or leaves, and after the guard was
+ * given back neither the object nor the record is touched for it any more but
+ * by the wake.
+ */
+#ifndef MARCEL_SYNC_TIMED_H
+#define MARCEL_SYNC_TIMED_H
+
+#include "../sched/timer.h"
+#include "guard.h"
+#include "waitq.h"
+
+struct marcel_timed {
+	/* -: const once set    l: lock of the heap, then guard */
+	struct marcel_timer timer;
+	struct marcel_guard *guard;   /* -: the object's */
+	struct marcel_waiter *waiter; /* -: */
+	uint32_t word;                /* l: what the guard found */
+	/*
+	 * The guard is held, the waiter in the queue. Take it out, give the
+	 * guard back, wake it; or leave it there, if a grant is on its way.
+	 */
+	void (*leave)(struct marcel_timed *d);
+};
+
+/*
+ * w will wait, until then; NULL: for ever. 0; EINVAL: no such time; ETIMEDOUT:
+ * it has come, but the timer is set and may be armed nevertheless.
+ */
+int marcel_timed_set(struct marcel_timed *d, struct marcel_waiter *w,
+		     struct marcel_guard *guard,
+		     void (*leave)(struct marcel_timed *d),
+		     const struct marcel_until *until);
+
+/* It is in the queue; the guard is held. */
+static inline void marcel_timed_arm(struct marcel_waiter *w)
+{
+	if (w->timer != NULL)
+		marcel_timer_arm(w->timer);
+}
+
+/*
+ * Until the waiter is granted (true), or its time has come. NULL: it has no
+ * timer.
+ */
+bool marcel_timed_park(struct marcel_timed *d);
+
+#endif

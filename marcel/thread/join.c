@@ -1,0 +1,96 @@
+/*
+ * Joins that do not wait for ever.
+ *
+ * Who joins until some time says so in `ended` by a mark. Its timer takes it
+ * out of that word again, if the thread has not ended: whoever changes the
+ * word has to wake it. It does not run a seed in its own place, and an end does
+ * not switch to it, because it may be running already.
+ */
+#include <marcel/thread.h>
+
+#include <errno.h>
+
+#include "../sched/timer.h"
+#include "thread.h"
+
+struct timed_join {
+	struct marcel_timer timer;
+	struct marcel_thread *target;
+	uintptr_t mark; /* what stands in its `ended` */
+};
+
+static enum marcel_claim claim_join(struct marcel_timer *t)
+{
+	struct timed_join *j = container_of(t, struct timed_join, timer);
+	uintptr_t mark = j->mark;
+
+	return cas_relaxed(&j->target->ended, &mark, MARCEL_END_NONE)
+		       ? MARCEL_CLAIM_MINE
+		       : MARCEL_CLAIM_GONE;
+}
+
+/* Whether it has ended (0), as far as a join is concerned. */
+static int look(struct marcel_thread *t, struct marcel_thread *self)
+{
+	uintptr_t w;
+
+	if (t == self)
+		return EDEADLK;
+	w = load_acquire(&t->ended); /* order(join) */
+	if (w == MARCEL_END_DONE)
+		return 0;
+	return w == MARCEL_END_NONE ? EBUSY : EINVAL;
+}
+
+BASE_PUBLIC int marcel_tryjoin_np(marcel_t t, void **out)
+{
+	int rc = look(t, marcel_self());
+
+	if (rc == 0)
+		marcel_thread_collect(t, out);
+	return rc;
+}
+
+static int wait_for_end(struct timed_join *j)
+{
+	uintptr_t w = MARCEL_END_NONE;
+
+	j->mark = (uintptr_t)j->timer.thread | MARCEL_END_TIMED;
+	/* order(join): what it did, if it has just ended */
+	if (!cas_acquire(&j->target->ended, &w, j->mark))
+		return w == MARCEL_END_DONE ? 0 : EINVAL;
+	marcel_thread_waits(j->timer.thread, "join");
+	marcel_timer_arm(&j->timer);
+	marcel_timer_park(&j->timer);
+	marcel_timer_disarm(&j->timer);
+	return j->timer.expired ? ETIMEDOUT : 0;
+}
+
+BASE_PUBLIC int marcel_clockjoin_np(marcel_t t, void **out, clockid_t clock,
+				    const struct timespec *abs)
+{
+	static const struct marcel_timer_kind kind = {
+		.claim = claim_join,
+		.expire = marcel_timer_wake,
+	};
+	struct marcel_until until = { clock, abs };
+	struct timed_join j = { .target = t };
+	int rc = look(t, marcel_self());
+
+	if (marcel_timer_check_clock(clock) != 0)
+		return EINVAL;
+	if (rc == EBUSY) {
+		rc = marcel_timer_set(&j.timer, &kind, &until);
+		if (rc == 0)
+			rc = wait_for_end(&j);
+	}
+	if (rc == 0)
+		marcel_thread_collect(t, out);
+	return rc;
+}
+
+BASE_PUBLIC int marcel_timedjoin_np(marcel_t t, void **out,
+				    const struct timespec *abs)
+{
+	return marcel_clockjoin_np(t, out, CLOCK_REALTIME, abs);
+}

@@ -1,0 +1,99 @@
+/*
+ * Time for scenarios of marcel/sync: the real timers, each waiter's in the heap
+ * of its VP, which the thread that calls time_passes() drives.
+ */
+#ifndef TESTS_EXPLORE_SYNC_TIMERS_H
+#define TESTS_EXPLORE_SYNC_TIMERS_H
+
+#include "sync_world.h"
+
+#define SPINS BASE_SPINS
+#include "../../marcel/base/spin.c"
+#undef SPINS
+#include "../../marcel/sched/timer.c"
+#include "../../marcel/sync/timed.c"
+
+/* When who waits waits until. */
+static const struct timespec soon = { .tv_sec = 2 };
+
+/* It is early for who waits, and late for who expires. */
+static bool world_is_late[WORLD_THREADS];
+
+int clock_gettime(clockid_t clock, struct timespec *out)
+{
+	*out = (struct timespec){ .tv_sec = world_is_late[explore_self()] ? 3
+									  : 1 };
+	return 0;
+}
+
+/* Who yields lets others go on. */
+int sched_yield(void)
+{
+	explore_relax();
+	return 0;
+}
+
+/* --- what a wait that may run out has come to --- */
+
+/* The threads of such a scenario, in this order. */
+enum { WAITER = 1, GRANTER, EXPIRER, OTHER };
+
+static int granted, ran_out;
+static BASE_UNUSED int others;
+static ATOMIC(int) over; /* a: tells the time to stop */
+
+static BASE_UNUSED void note(int rc)
+{
+	explore_check(rc == 0 || rc == ETIMEDOUT);
+	if (rc == 0)
+		granted++;
+	else
+		ran_out++;
+	store_relaxed(&over, 1);
+}
+
+/*
+ * The time of the waiter has come when it waits. With a guard: and nobody
+ * holds that, so that it runs out for sure.
+ */
+static BASE_UNUSED void time_passes(void *arg)
+{
+	struct marcel_timers *ts = &world_vps[WAITER].timers;
+	struct marcel_guard *g = arg;
+
+	world_is_late[explore_self()] = true;
+	do {
+		while (!marcel_timers_are_armed(ts)) {
+			if (load_relaxed(&over) != 0)
+				return;
+			explore_relax();
+		}
+		while (g != NULL && load_relaxed(&g->word) & MARCEL_GUARDED)
+			explore_relax();
+		marcel_timers_run(ts);
+	} while (g != NULL);
+}
+
+/* The frames of the call that has just returned, where its timer was. */
+static BASE_UNUSED void frames_are_gone(char *here)
+{
+	enum { DEPTH = 1024 };
+
+	explore_gone(here - DEPTH, DEPTH);
+}
+
+static BASE_UNUSED void one_end(void)
+{
+	explore_check(granted + ran_out == 1);
+	for (int i = 0; i < WORLD_THREADS; i++)
+		explore_check(marcel_timers_check(&world_vps[i].timers) == 0);
+}
+
+static BASE_UNUSED void name_timers(void)
+{
+	for (int i = 0; i < WORLD_THREADS; i++)
+		explore_name(&world_vps[i].timers, sizeof(struct marcel_timers),
+			     "timers %d", i);
+}
+
+#endif
