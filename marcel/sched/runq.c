@@ -170,9 +170,7 @@ static BASE_COLD void push_as_guest(struct marcel_thread *t)
 
 void marcel_runq_push_to(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	fetch_add_relaxed(&marcel_sched.guests, 1);
-	push_remote(vp, t);
-	fetch_sub_release(&marcel_sched.guests, 1); /* order(guest) */
+	push_remote(vp, t); /* no guest: the end waits for LWPs */
 }
 
 void marcel_runq_wait_guests(void)

@@ -83,7 +83,7 @@ static inline bool marcel_slot_is_open(uintptr_t x)
 static inline bool marcel_slot_has_seq(struct marcel_slot *s)
 {
 	return marcel_slot_is_open(load_seq(&s->entry)) &&
-	       load_seq(&s->thief) != MARCEL_SLOT_TOOK;
+	       load_relaxed(&s->thief) != MARCEL_SLOT_TOOK;
 }
 
 /* Anyone but the owner. The entry, or 0. It interrupts all CPUs for it. */

@@ -212,7 +212,8 @@ static BASE_NOINLINE int lock_slow(struct marcel_mutex *m,
 	return acquire(m, &me, until);
 }
 
-BASE_PUBLIC int marcel_mutex_lock(marcel_mutex_t *mutex)
+static inline int lock_until(marcel_mutex_t *mutex,
+			     const struct marcel_until *until)
 {
 	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
 	struct marcel_thread *self = marcel_thread_self();
@@ -220,26 +221,24 @@ BASE_PUBLIC int marcel_mutex_lock(marcel_mutex_t *mutex)
 
 	/* order(mutex), the taker's end */
 	if (unlikely(!cas_acquire(&m->guard.word, &free, LOCKED)))
-		return lock_slow(m, self, NULL);
+		return lock_slow(m, self, until);
 	note_owner(m, self, marcel_vp_self());
 	return 0;
+}
+
+BASE_PUBLIC int marcel_mutex_lock(marcel_mutex_t *mutex)
+{
+	return lock_until(mutex, NULL);
 }
 
 BASE_PUBLIC int marcel_mutex_clocklock(marcel_mutex_t *mutex, clockid_t clock,
 				       const struct timespec *abs)
 {
-	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
-	struct marcel_thread *self = marcel_thread_self();
 	struct marcel_until until = { clock, abs };
-	uint32_t free = 0;
 
 	if (marcel_timer_check_clock(clock) != 0)
 		return EINVAL;
-	/* order(mutex), the taker's end */
-	if (unlikely(!cas_acquire(&m->guard.word, &free, LOCKED)))
-		return lock_slow(m, self, &until);
-	note_owner(m, self, marcel_vp_self());
-	return 0;
+	return lock_until(mutex, &until);
 }
 
 BASE_PUBLIC int marcel_mutex_timedlock(marcel_mutex_t *mutex,

@@ -108,6 +108,20 @@ EXPLORE(a_timer_that_comes_in_a_section_expires)
 	explore_finish(one_ran);
 }
 
+static void push_anywhere(void *arg)
+{
+	marcel_runq_push(NULL, &threads[0]);
+}
+
+EXPLORE(work_for_any_vp_does_not_wait_for_its_end)
+{
+	set_up_section();
+	explore_spawn("caller", stays_away, NULL);
+	explore_may_sleep(explore_spawn("spare", spare, NULL));
+	explore_spawn("pusher", push_anywhere, NULL);
+	explore_finish(one_ran);
+}
+
 EXPLORE(work_that_comes_in_a_section_is_run_once)
 {
 	set_up_section();
