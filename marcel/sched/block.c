@@ -84,7 +84,7 @@ static bool begin(struct marcel_vp *vp)
 	return true;
 }
 
-bool marcel_block_may(struct marcel_lwp *l)
+BASE_NO_TSAN bool marcel_block_may(struct marcel_lwp *l)
 {
 	return load_relaxed(&l->inside) == 0 && marcel_tls.pins == 0 &&
 	       load_relaxed(&load_relaxed(&l->vp)->owner) == (uintptr_t)l &&

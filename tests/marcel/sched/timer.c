@@ -247,13 +247,11 @@ TEST_VPS(a_sleeper_wakes_while_another_polls)
 }
 
 /* Its VP comes to look at its timers by the tick only. */
-TEST_VPS(a_sleeper_wakes_while_another_only_computes)
+static void beside_one_that_computes(void)
 {
 	marcel_attr_t attr;
 	marcel_t t;
 
-	if (BASE_TSAN)
-		check_skip("no tick");
 	store_relaxed(&awake, 0);
 	CHECK_INT(marcel_attr_init(&attr), 0);
 	CHECK_INT(marcel_attr_setvp(&attr, 0), 0);
@@ -262,6 +260,23 @@ TEST_VPS(a_sleeper_wakes_while_another_only_computes)
 	while (load_relaxed(&awake) == 0)
 		;
 	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+static void with_ticks(int nvp)
+{
+	if (BASE_TSAN)
+		check_skip("TSan has no tick");
+	with_vps(nvp, beside_one_that_computes);
+}
+
+TEST(a_sleeper_wakes_while_another_only_computes_on_1_vp)
+{
+	with_ticks(1);
+}
+
+TEST(a_sleeper_wakes_while_another_only_computes_on_4_vps)
+{
+	with_ticks(4);
 }
 
 static void *sleep_and_write(void *arg)
