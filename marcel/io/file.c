@@ -33,19 +33,7 @@ int marcel_io_openat(marcel_openat_fn *next, int dir, const char *path,
 	return fd;
 }
 
-int marcel_io_fsync(__typeof__(fsync) *next, int fd)
-{
-	int rc;
-
-	if (likely(!marcel_block_holds()))
-		return next(fd);
-	marcel_block_begin();
-	rc = next(fd);
-	marcel_blocking_end();
-	return rc;
-}
-
-int marcel_io_fdatasync(__typeof__(fdatasync) *next, int fd)
+int marcel_io_sync(__typeof__(fsync) *next, int fd)
 {
 	int rc;
 
@@ -59,19 +47,13 @@ int marcel_io_fdatasync(__typeof__(fdatasync) *next, int fd)
 
 /* --- the public names --- */
 
-/* The argument is there only if a file may be made. */
-static bool has_mode(int flags)
-{
-	return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
-}
-
 BASE_PUBLIC int marcel_open(const char *path, int flags, ...)
 {
 	mode_t mode = 0;
 	va_list ap;
 
 	va_start(ap, flags);
-	if (has_mode(flags))
+	if (marcel_io_has_mode(flags))
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
 	return marcel_io_open(open, path, flags, mode);
@@ -83,7 +65,7 @@ BASE_PUBLIC int marcel_openat(int dir, const char *path, int flags, ...)
 	va_list ap;
 
 	va_start(ap, flags);
-	if (has_mode(flags))
+	if (marcel_io_has_mode(flags))
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
 	return marcel_io_openat(openat, dir, path, flags, mode);
@@ -91,10 +73,10 @@ BASE_PUBLIC int marcel_openat(int dir, const char *path, int flags, ...)
 
 BASE_PUBLIC int marcel_fsync(int fd)
 {
-	return marcel_io_fsync(fsync, fd);
+	return marcel_io_sync(fsync, fd);
 }
 
 BASE_PUBLIC int marcel_fdatasync(int fd)
 {
-	return marcel_io_fdatasync(fdatasync, fd);
+	return marcel_io_sync(fdatasync, fd);
 }

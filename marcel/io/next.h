@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <netdb.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #include <base/compiler.h>
@@ -15,6 +16,12 @@
 
 typedef int marcel_open_fn(const char *path, int flags, ...);
 typedef int marcel_openat_fn(int dir, const char *path, int flags, ...);
+
+/* The mode of an open is there only if a file may be made. */
+static inline bool marcel_io_has_mode(int flags)
+{
+	return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+}
 
 BASE_PUBLIC ssize_t marcel_io_read(__typeof__(read) *next, int fd, void *buf,
 				   size_t n);
@@ -84,8 +91,8 @@ BASE_PUBLIC int marcel_io_open(marcel_open_fn *next, const char *path,
 			       int flags, mode_t mode);
 BASE_PUBLIC int marcel_io_openat(marcel_openat_fn *next, int dir,
 				 const char *path, int flags, mode_t mode);
-BASE_PUBLIC int marcel_io_fsync(__typeof__(fsync) *next, int fd);
-BASE_PUBLIC int marcel_io_fdatasync(__typeof__(fdatasync) *next, int fd);
+/* For fsync() and fdatasync(). */
+BASE_PUBLIC int marcel_io_sync(__typeof__(fsync) *next, int fd);
 
 BASE_PUBLIC pid_t marcel_io_wait(__typeof__(wait) *next, int *status);
 BASE_PUBLIC pid_t marcel_io_waitpid(__typeof__(waitpid) *next, pid_t pid,

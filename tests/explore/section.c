@@ -74,13 +74,18 @@ static void set_up_section(void)
 	explore_name(&vps[0].owner, sizeof(vps[0].owner), "owner");
 }
 
-EXPLORE(work_that_comes_in_a_section_does_not_wait_for_its_end)
+static void spawn(void (*caller)(void *), void (*pusher)(void *))
 {
 	set_up_section();
-	explore_spawn("caller", stays_away, NULL);
+	explore_spawn("caller", caller, NULL);
 	explore_may_sleep(explore_spawn("spare", spare, NULL));
-	explore_spawn("pusher", push_here, NULL);
+	explore_spawn("pusher", pusher, NULL);
 	explore_finish(one_ran);
+}
+
+EXPLORE(work_that_comes_in_a_section_does_not_wait_for_its_end)
+{
+	spawn(stays_away, push_here);
 }
 
 static void arm(void *arg)
@@ -115,20 +120,12 @@ static void push_anywhere(void *arg)
 
 EXPLORE(work_for_any_vp_does_not_wait_for_its_end)
 {
-	set_up_section();
-	explore_spawn("caller", stays_away, NULL);
-	explore_may_sleep(explore_spawn("spare", spare, NULL));
-	explore_spawn("pusher", push_anywhere, NULL);
-	explore_finish(one_ran);
+	spawn(stays_away, push_anywhere);
 }
 
 EXPLORE(work_that_comes_in_a_section_is_run_once)
 {
-	set_up_section();
-	explore_spawn("caller", comes_back, NULL);
-	explore_may_sleep(explore_spawn("spare", spare, NULL));
-	explore_spawn("pusher", push_here, NULL);
-	explore_finish(one_ran);
+	spawn(comes_back, push_here);
 }
 
 /* Two sections: who takes the second may have seen the first. */

@@ -215,19 +215,14 @@ BASE_PUBLIC int fsync(int fd)
 {
 	static struct front_next next = { .name = "fsync" };
 
-	return marcel_io_fsync(front_find(&next), fd);
+	return marcel_io_sync(front_find(&next), fd);
 }
 
 BASE_PUBLIC int fdatasync(int fd)
 {
 	static struct front_next next = { .name = "fdatasync" };
 
-	return marcel_io_fdatasync(front_find(&next), fd);
-}
-
-static bool has_mode(int flags)
-{
-	return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+	return marcel_io_sync(front_find(&next), fd);
 }
 
 BASE_PUBLIC int open(const char *path, int flags, ...)
@@ -237,7 +232,7 @@ BASE_PUBLIC int open(const char *path, int flags, ...)
 	va_list ap;
 
 	va_start(ap, flags);
-	if (has_mode(flags))
+	if (marcel_io_has_mode(flags))
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
 	return marcel_io_open(front_find(&next), path, flags, mode);
@@ -250,7 +245,7 @@ BASE_PUBLIC int open64(const char *path, int flags, ...)
 	va_list ap;
 
 	va_start(ap, flags);
-	if (has_mode(flags))
+	if (marcel_io_has_mode(flags))
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
 	return marcel_io_open(front_find(&next), path, flags, mode);
@@ -263,7 +258,7 @@ BASE_PUBLIC int openat(int dir, const char *path, int flags, ...)
 	va_list ap;
 
 	va_start(ap, flags);
-	if (has_mode(flags))
+	if (marcel_io_has_mode(flags))
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
 	return marcel_io_openat(front_find(&next), dir, path, flags, mode);
@@ -276,7 +271,7 @@ BASE_PUBLIC int openat64(int dir, const char *path, int flags, ...)
 	va_list ap;
 
 	va_start(ap, flags);
-	if (has_mode(flags))
+	if (marcel_io_has_mode(flags))
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
 	return marcel_io_openat(front_find(&next), dir, path, flags, mode);
@@ -393,7 +388,7 @@ BASE_PUBLIC int __open_2(const char *path, int flags)
 	static struct front_next next = { .name = "__open_2" };
 	__typeof__(__open_2) *fn;
 
-	if (likely(!has_mode(flags)))
+	if (likely(!marcel_io_has_mode(flags)))
 		return open(path, flags);
 	fn = front_find(&next);
 	return fn(path, flags);
@@ -404,7 +399,7 @@ BASE_PUBLIC int __open64_2(const char *path, int flags)
 	static struct front_next next = { .name = "__open64_2" };
 	__typeof__(__open64_2) *fn;
 
-	if (likely(!has_mode(flags)))
+	if (likely(!marcel_io_has_mode(flags)))
 		return open64(path, flags);
 	fn = front_find(&next);
 	return fn(path, flags);
@@ -415,7 +410,7 @@ BASE_PUBLIC int __openat_2(int dir, const char *path, int flags)
 	static struct front_next next = { .name = "__openat_2" };
 	__typeof__(__openat_2) *fn;
 
-	if (likely(!has_mode(flags)))
+	if (likely(!marcel_io_has_mode(flags)))
 		return openat(dir, path, flags);
 	fn = front_find(&next);
 	return fn(dir, path, flags);
@@ -426,7 +421,7 @@ BASE_PUBLIC int __openat64_2(int dir, const char *path, int flags)
 	static struct front_next next = { .name = "__openat64_2" };
 	__typeof__(__openat64_2) *fn;
 
-	if (likely(!has_mode(flags)))
+	if (likely(!marcel_io_has_mode(flags)))
 		return openat64(dir, path, flags);
 	fn = front_find(&next);
 	return fn(dir, path, flags);
