@@ -64,6 +64,9 @@ static struct base_option options[] = {
 		      .help = "print these settings" },
 };
 
+const struct base_option_table piom_options =
+	BASE_OPTION_TABLE("pioman", options);
+
 /* --- the dump; runs in a signal handler --- */
 
 static void dump_queue(struct piom_queue *q, void *arg)
@@ -100,7 +103,7 @@ static int start(void)
 
 	if (!marcel_is_running())
 		return -EINVAL;
-	err = base_option_load("pioman", options, BASE_ARRAY_LEN(options));
+	err = base_option_load(&piom_options);
 	if (err < 0)
 		return err;
 	piom.engine = (enum piom_engine)options[ENGINE].value;
@@ -109,7 +112,7 @@ static int start(void)
 	if (!options[SPIN_US].is_set && marcel_is_oversubscribed())
 		piom.spin_ns = 0;
 	if (options[VERBOSE].value)
-		base_option_print("pioman", options, BASE_ARRAY_LEN(options));
+		base_option_print(&piom_options);
 	err = piom_tree_init(options[QUEUES].value == 1);
 	if (err < 0)
 		return err;

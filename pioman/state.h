@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <base/option.h>
+
 /* In the order of the option's choices. */
 enum piom_engine { PIOM_ENGINE_MARCEL, PIOM_ENGINE_NONE };
 enum piom_wait {
@@ -24,5 +26,7 @@ struct piom {
 };
 
 extern struct piom piom;
+
+extern const struct base_option_table piom_options;
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <base/atomic.h>
 #include <base/compiler.h>
+#include <base/option.h>
 
 enum madmpi_phase {
 	MADMPI_NEW,
@@ -27,6 +28,8 @@ struct madmpi_state {
 };
 
 extern struct madmpi_state madmpi_state;
+
+extern const struct base_option_table madmpi_options;
 
 /* MADMPI_CHECK: whether functions look at their arguments. -: after init */
 extern bool madmpi_checks;

@@ -36,6 +36,9 @@ static struct base_option options[] = {
 	  .help = "print these settings at the start" },
 };
 
+const struct base_option_table madmpi_options =
+	BASE_OPTION_TABLE("madmpi", options);
+
 enum { OPTION_CHECK, OPTION_VERBOSE };
 
 void madmpi_enter_refuse(const char *function)
@@ -100,13 +103,13 @@ static int start(const char *fn)
 	static bool hooked;
 	int rc;
 
-	if (base_option_load("madmpi", options, BASE_ARRAY_LEN(options)) < 0)
+	if (base_option_load(&madmpi_options) < 0)
 		return madmpi_error(NULL, MPI_ERR_OTHER, fn,
 				    "an environment variable has a value that "
 				    "is not allowed");
 	madmpi_checks = options[OPTION_CHECK].value;
 	if (options[OPTION_VERBOSE].value)
-		base_option_print("madmpi", options, BASE_ARRAY_LEN(options));
+		base_option_print(&madmpi_options);
 	rc = nm_init();
 	if (rc < 0)
 		return madmpi_error_errno(NULL, rc, fn,

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,62 +98,68 @@ static int parse(struct base_option *o, const char *text)
 	return -EINVAL;
 }
 
-static void complain(const char *module, const struct base_option *o,
-		     const char *text)
+BASE_PUBLIC void base_option_allowed(const struct base_option *o, char *out,
+				     size_t bytes)
 {
 	char choices[256];
 
 	switch (o->kind) {
 	case BASE_OPTION_CHOICE:
 		list_choices(o, choices, sizeof(choices));
-		base_warn(module, "%s=%s: not one of %s", o->name, text,
-			  choices);
+		snprintf(out, bytes, "not one of %s", choices);
 		break;
 	case BASE_OPTION_BOOL:
-		base_warn(module, "%s=%s: not 0 or 1", o->name, text);
+		snprintf(out, bytes, "not 0 or 1");
 		break;
 	default:
-		base_warn(module, "%s=%s: not a whole number from %ld to %ld%s",
-			  o->name, text, o->min, o->max,
-			  o->kind == BASE_OPTION_SIZE ? " (k, m, g may follow)"
-						      : "");
+		snprintf(out, bytes, "not a whole number from %ld to %ld%s",
+			 o->min, o->max,
+			 o->kind == BASE_OPTION_SIZE ? " (k, m, g may follow)"
+						     : "");
 	}
 }
 
-BASE_PUBLIC int base_option_load(const char *module, struct base_option *table,
-				 size_t n)
+BASE_PUBLIC int base_option_read(struct base_option *o)
 {
+	const char *text = getenv(o->name);
+
+	o->is_set = text != NULL && text[0] != 0;
+	base_check(parse(o, o->fallback) == 0);
+	return o->is_set ? parse(o, text) : 0;
+}
+
+BASE_PUBLIC const char *base_option_text(const struct base_option *o)
+{
+	const char *text = o->is_set ? getenv(o->name) : NULL;
+
+	return text != NULL ? text : o->fallback;
+}
+
+BASE_PUBLIC int base_option_load(const struct base_option_table *table)
+{
+	char allowed[320];
 	int rc = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		struct base_option *o = &table[i];
-		const char *text = getenv(o->name);
+	for (size_t i = 0; i < table->n; i++) {
+		struct base_option *o = &table->options[i];
 
-		o->is_set = text != NULL && text[0] != 0;
-		base_check(parse(o, o->fallback) == 0);
-		if (!o->is_set || parse(o, text) == 0)
+		if (base_option_read(o) == 0)
 			continue;
-		complain(module, o, text);
+		base_option_allowed(o, allowed, sizeof(allowed));
+		base_warn(table->module, "%s=%s: %s", o->name,
+			  base_option_text(o), allowed);
 		rc = -EINVAL;
 	}
 	return rc;
 }
 
-BASE_PUBLIC void base_option_print(const char *module,
-				   const struct base_option *table, size_t n)
+BASE_PUBLIC void base_option_print(const struct base_option_table *table)
 {
-	for (size_t i = 0; i < n; i++) {
-		const struct base_option *o = &table[i];
-		const char *from = o->is_set ? "environment" : "default";
+	for (size_t i = 0; i < table->n; i++) {
+		const struct base_option *o = &table->options[i];
 
-		if (o->kind == BASE_OPTION_STRING)
-			base_warn(module, "%s=%s (%s)  %s", o->name, o->string,
-				  from, o->help);
-		else if (o->kind == BASE_OPTION_CHOICE)
-			base_warn(module, "%s=%s (%s)  %s", o->name,
-				  o->choices[o->value], from, o->help);
-		else
-			base_warn(module, "%s=%ld (%s)  %s", o->name, o->value,
-				  from, o->help);
+		base_warn(table->module, "%s=%s (%s)  %s", o->name,
+			  base_option_text(o),
+			  o->is_set ? "environment" : "default", o->help);
 	}
 }

@@ -21,6 +21,7 @@
 #include "../thread/stack.h"
 #include "enter.h"
 #include "runq.h"
+#include "start.h"
 #include "switch.h"
 #include "tick.h"
 #include "vp.h"
@@ -74,6 +75,9 @@ static struct base_option options[] = {
 		       guards, "what ends a stack; auto: what the kernel has" },
 };
 
+const struct base_option_table marcel_options =
+	BASE_OPTION_TABLE("marcel", options);
+
 /* Which CPU each VP runs on, and whether that is too many VPs. */
 static void place(const struct marcel_config *config, const int *allowed,
 		  int nallowed, int *cpu)
@@ -117,7 +121,7 @@ static int check_config(const struct marcel_config *c)
 static int read_options(const struct marcel_config *config, int *dump_signal)
 {
 	struct marcel_sched *s = &marcel_sched;
-	int rc = base_option_load("marcel", options, BASE_ARRAY_LEN(options));
+	int rc = base_option_load(&marcel_options);
 
 	if (rc < 0)
 		return rc;
@@ -140,7 +144,7 @@ static int read_options(const struct marcel_config *config, int *dump_signal)
 	store_relaxed(&s->scarce,
 		      s->threads_max > 0 ? MARCEL_SCARCE_THREADS : 0);
 	if (options[O_VERBOSE].value)
-		base_option_print("marcel", options, BASE_ARRAY_LEN(options));
+		base_option_print(&marcel_options);
 	return 0;
 }
 

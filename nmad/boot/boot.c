@@ -27,6 +27,9 @@ static struct base_option options[] = {
 	  "who says which rank we are" },
 };
 
+const struct base_option_table nm_boot_options =
+	BASE_OPTION_TABLE("nmad", options);
+
 /* What the launchers set whose protocols we do not speak. */
 static const struct {
 	const char *variable, *launcher, *instead;
@@ -291,7 +294,7 @@ static void count_local(struct nm_boot_info *info)
 int nm_boot_open(struct nm_boot **out)
 {
 	struct nm_boot *b;
-	int rc = base_option_load("nmad", options, BASE_ARRAY_LEN(options));
+	int rc = base_option_load(&nm_boot_options);
 
 	if (rc != 0)
 		return rc;

@@ -23,6 +23,7 @@
 #include <sys/types.h>
 
 #include <base/compiler.h>
+#include <base/option.h>
 
 #define NM_BOOT_KEY_BYTES 16
 #define NM_BOOT_NAME_MAX  63  /* characters of a value's name */
@@ -116,5 +117,8 @@ struct nm_boot {
 	bool has_key; /* info.key is valid */
 	pid_t pid;    /* who opened it: a forked child must not use it */
 };
+
+/* For who lists them. */
+extern const struct base_option_table nm_boot_options;
 
 #endif

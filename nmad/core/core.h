@@ -17,6 +17,7 @@
 #include <base/atomic.h>
 #include <base/diag.h>
 #include <base/list.h>
+#include <base/option.h>
 #include <pioman/ltask.h>
 
 #include "../sr/req.h"
@@ -133,6 +134,8 @@ int nm_core_session_close(struct nm_session *s);
 
 /* The one of this process, or NULL; made by nm_init(). */
 extern struct nm_core *nm_core_self;
+
+extern const struct base_option_table nm_options;
 
 /*
  * core.c: a core without rails. 0 or -errno. Before the exit its sessions are

@@ -32,6 +32,8 @@ static struct base_option options[] = {
 		      "print these settings" },
 };
 
+const struct base_option_table nm_options = BASE_OPTION_TABLE("nmad", options);
+
 /* The session of the barrier at the end. Users' numbers are not 0. */
 static const uint64_t our_session = ~(uint64_t)0;
 
@@ -153,7 +155,7 @@ BASE_PUBLIC int nm_init(void)
 		depth++;
 		return 0;
 	}
-	rc = base_option_load("nmad", options, BASE_ARRAY_LEN(options));
+	rc = base_option_load(&nm_options);
 	if (rc < 0)
 		return rc;
 	rc = nm_boot_open(&boot);
@@ -166,7 +168,7 @@ BASE_PUBLIC int nm_init(void)
 	if (rc < 0)
 		goto err_below;
 	if (options[VERBOSE].value && core->rank == 0)
-		base_option_print("nmad", options, BASE_ARRAY_LEN(options));
+		base_option_print(&nm_options);
 	depth = 1;
 	return 0;
 

@@ -32,6 +32,7 @@
 
 #include <base/list.h>
 #include <base/mpsc.h>
+#include <base/option.h>
 #include <nmad/data.h>
 
 #include "../core/lock.h"
@@ -118,6 +119,8 @@ struct nm_driver {
 	size_t max_small;     /* bytes of a small packet, headers included */
 	size_t rdv_threshold; /* messages above go by rendezvous */
 	int weight;           /* lower is preferred when several reach a peer */
+	const struct base_option_table
+		*options; /* that open() loads; or NULL */
 
 	/*
 	 * Make an instance: fill rail->addr, rail->addr_len, rail->drv. `spec`

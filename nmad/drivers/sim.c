@@ -82,6 +82,9 @@ static struct base_option options[] = {
 	  "sim: seed of an order of arrival; 0: as they come" },
 };
 
+static const struct base_option_table table =
+	BASE_OPTION_TABLE("nmad", options);
+
 /* splitmix64 */
 static uint64_t next_random(uint64_t *state)
 {
@@ -303,7 +306,7 @@ static int parse_spec(struct sim *sim, const char *spec)
 
 static int configure(struct sim *sim, const char *spec)
 {
-	int rc = base_option_load("nmad", options, BASE_ARRAY_LEN(options));
+	int rc = base_option_load(&table);
 
 	if (rc < 0)
 		return rc;
@@ -527,6 +530,7 @@ const struct nm_driver nm_driver_sim = {
 	.name = "sim",
 	.max_small = 4096,
 	.rdv_threshold = 2048,
+	.options = &table,
 	.weight = 50,
 	.open = sim_open,
 	.close = sim_close,

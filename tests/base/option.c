@@ -8,42 +8,45 @@
 
 static const char *const modes[] = { "auto", "poll", NULL };
 
-static struct base_option table[] = {
+static struct base_option options[] = {
 	{ "T_INT", BASE_OPTION_INT, "5", 0, 10, NULL, "a number" },
 	{ "T_SIZE", BASE_OPTION_SIZE, "64k", 0, 1 << 30, NULL, "a size" },
 	{ "T_BOOL", BASE_OPTION_BOOL, "1", 0, 0, NULL, "a switch" },
 	{ "T_MODE", BASE_OPTION_CHOICE, "auto", 0, 0, modes, "a choice" },
 };
 
+static const struct base_option_table table =
+	BASE_OPTION_TABLE("test", options);
+
 static int load(const char *name, const char *value)
 {
 	int rc;
 
 	setenv(name, value, 1);
-	rc = base_option_load("test", table, 4);
+	rc = base_option_load(&table);
 	unsetenv(name);
 	return rc;
 }
 
 TEST(defaults_hold_when_nothing_is_set)
 {
-	CHECK_INT(base_option_load("test", table, 4), 0);
-	CHECK_INT(table[0].value, 5);
-	CHECK_INT(table[1].value, 65536);
-	CHECK_INT(table[2].value, 1);
-	CHECK_INT(table[3].value, 0);
-	CHECK(!table[0].is_set);
+	CHECK_INT(base_option_load(&table), 0);
+	CHECK_INT(options[0].value, 5);
+	CHECK_INT(options[1].value, 65536);
+	CHECK_INT(options[2].value, 1);
+	CHECK_INT(options[3].value, 0);
+	CHECK(!options[0].is_set);
 }
 
 TEST(values_of_the_environment_win)
 {
 	CHECK_INT(load("T_INT", "10"), 0);
-	CHECK_INT(table[0].value, 10);
-	CHECK(table[0].is_set);
+	CHECK_INT(options[0].value, 10);
+	CHECK(options[0].is_set);
 	CHECK_INT(load("T_SIZE", "2M"), 0);
-	CHECK_INT(table[1].value, 2 << 20);
+	CHECK_INT(options[1].value, 2 << 20);
 	CHECK_INT(load("T_MODE", "poll"), 0);
-	CHECK_INT(table[3].value, 1);
+	CHECK_INT(options[3].value, 1);
 }
 
 TEST(nonsense_is_refused)
@@ -57,4 +60,22 @@ TEST(nonsense_is_refused)
 	CHECK_INT(load("T_SIZE", "k"), -EINVAL);
 	CHECK_INT(load("T_BOOL", "yes"), -EINVAL);
 	CHECK_INT(load("T_MODE", "Poll"), -EINVAL);
+}
+
+TEST(a_bad_value_leaves_the_default_and_says_what_is_allowed)
+{
+	char allowed[100];
+
+	setenv("T_MODE", "Poll", 1);
+	CHECK_INT(base_option_read(&options[3]), -EINVAL);
+	CHECK_STR(base_option_text(&options[3]), "Poll");
+	CHECK_INT(options[3].value, 0);
+	CHECK(options[3].is_set);
+	unsetenv("T_MODE");
+	base_option_allowed(&options[3], allowed, sizeof(allowed));
+	CHECK_STR(allowed, "not one of auto, poll");
+	base_option_allowed(&options[0], allowed, sizeof(allowed));
+	CHECK_STR(allowed, "not a whole number from 0 to 10");
+	CHECK_INT(base_option_read(&options[3]), 0);
+	CHECK_STR(base_option_text(&options[3]), "auto");
 }

@@ -35,15 +35,35 @@ struct base_option {
 	bool is_set; /* it came from the environment */
 };
 
+/* The options of a module, or of a part of it. */
+struct base_option_table {
+	const char *module;
+	struct base_option *options;
+	size_t n;
+};
+
+#define BASE_OPTION_TABLE(module, options)                                     \
+	{                                                                      \
+		module, options, BASE_ARRAY_LEN(options)                       \
+	}
+
 /*
  * Read every option of the table. 0, or -EINVAL after a line on stderr for
  * each bad one; then the values must not be used.
  */
-int base_option_load(const char *module, struct base_option *table, size_t n);
+int base_option_load(const struct base_option_table *table);
+
+/* The same for one, without a word. -EINVAL: the value is the default. */
+int base_option_read(struct base_option *o);
+
+/* As it is spelled: in the environment if it is set there, else the default. */
+const char *base_option_text(const struct base_option *o);
+
+/* "not 0 or 1" ...: what a bad value is not. */
+void base_option_allowed(const struct base_option *o, char *out, size_t bytes);
 
 /* "NAME=value (default|environment)  help", a line each, on stderr. */
-void base_option_print(const char *module, const struct base_option *table,
-		       size_t n);
+void base_option_print(const struct base_option_table *table);
 
 /*
  * Parse a whole decimal number, with k, m, g as powers of 1024 if `suffix`.

@@ -33,6 +33,9 @@ struct base_option nm_shm_options[SHM_NOPTS] = {
 			      "where shared memory comes from" },
 };
 
+static const struct base_option_table options =
+	BASE_OPTION_TABLE("nmad", nm_shm_options);
+
 static struct shm_peer *peer_of(struct shm *shm, uint32_t rank)
 {
 	return rank < shm->nranks ? shm->rail->links[rank].conn : NULL;
@@ -347,7 +350,7 @@ static int shm_open_rail(struct nm_rail *rail, const struct nm_boot_info *info,
 	struct shm *shm;
 	int rc;
 
-	if (base_option_load("nmad", nm_shm_options, SHM_NOPTS) < 0)
+	if (base_option_load(&options) < 0)
 		return -EINVAL;
 	if (info->size >= 1 << SHM_RANK_BITS)
 		return -ENODEV;
@@ -414,6 +417,7 @@ const struct nm_driver nm_driver_shm = {
 	.caps = NM_CAP_NODE | NM_CAP_SYNC,
 	.max_small = SHM_BUF_BYTES,
 	.rdv_threshold = RDV_THRESHOLD,
+	.options = &options,
 	.weight = 10,
 	.open = shm_open_rail,
 	.close = shm_close,

@@ -39,6 +39,9 @@ struct base_option nm_tcp_options[TCP_NOPTS] = {
 			     "socket buffers in bytes (0: the kernel's)" },
 };
 
+static const struct base_option_table options =
+	BASE_OPTION_TABLE("nmad", nm_tcp_options);
+
 /* All instances, for fork: opened and closed by one thread at a time. */
 static struct tcp *instances;
 
@@ -260,7 +263,7 @@ static int tcp_open(struct nm_rail *rail, const struct nm_boot_info *info,
 	struct tcp *tcp;
 	int rc;
 
-	if (base_option_load("nmad", nm_tcp_options, TCP_NOPTS) < 0)
+	if (base_option_load(&options) < 0)
 		return -EINVAL;
 	tcp = calloc(1, sizeof(*tcp));
 	if (tcp == NULL)
@@ -334,6 +337,7 @@ const struct nm_driver nm_driver_tcp = {
 	.name = "tcp",
 	.max_small = TCP_MAX_SMALL,
 	.rdv_threshold = RDV_THRESHOLD,
+	.options = &options,
 	.weight = 50,
 	.open = tcp_open,
 	.close = tcp_close,
