@@ -447,4 +447,5 @@ void marcel_arena_count(struct marcel_arena_counts *out)
 		out->warm += load_relaxed(&all.class[i].nwarm);
 	}
 	out->unguarded = load_relaxed(&all.unguarded);
+	out->budget = load_relaxed(&all.budget);
 }

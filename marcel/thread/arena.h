@@ -18,9 +18,10 @@
 
 #include "stack.h"
 
-/* For dumps: how many stacks there are. */
+/* For dumps: how many stacks there are; what mprotect may yet cost. */
 struct marcel_arena_counts {
 	size_t used, warm, unguarded;
+	unsigned budget;
 };
 
 /* 0 or -ENOTSUP: the kernel does not have these guards. */

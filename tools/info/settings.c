@@ -1,0 +1,138 @@
+/*
+ * The settings: each module's own tables, read as the module reads them.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../madmpi/core/state.h"
+#include "../../marcel/sched/start.h"
+#include "../../nmad/boot/boot.h"
+#include "../../nmad/core/core.h"
+#include "../../nmad/drivers/driver.h"
+#include "../../pioman/state.h"
+#include "info.h"
+
+/* Not of a table: of the compiler wrappers, and between mpirun and nmad. */
+static const char *const others[] = { "MADMPI_CC", "MADMPI_CXX",
+				      "NMAD_KEY_FD" };
+
+typedef bool (*table_fn)(const struct base_option_table *table, void *arg);
+
+/* Calls fn for every table; false if it was false for one. */
+static bool each_table(table_fn fn, void *arg)
+{
+	static const struct base_option_table *const fixed[] = {
+		&marcel_options, &piom_options, &nm_options, &nm_boot_options,
+		&madmpi_options
+	};
+	bool all = true;
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(fixed); i++) {
+		if (fixed[i] == &madmpi_options)
+			for (int d = 0; nm_drivers[d] != NULL; d++)
+				if (nm_drivers[d]->options != NULL)
+					all &= fn(nm_drivers[d]->options, arg);
+		all &= fn(fixed[i], arg);
+	}
+	return all;
+}
+
+static bool is_good(const struct base_option_table *table, void *arg)
+{
+	bool good = true;
+
+	(void)arg;
+	for (size_t i = 0; i < table->n; i++)
+		good &= base_option_read(&table->options[i]) == 0;
+	return good;
+}
+
+bool settings_are_good(void)
+{
+	return is_good(&marcel_options, NULL);
+}
+
+static bool print_one(struct base_option *o)
+{
+	bool good = base_option_read(o) == 0;
+	const char *text = base_option_text(o);
+	char allowed[320];
+
+	if (good)
+		snprintf(allowed, sizeof(allowed), "%s", o->help);
+	else
+		base_option_allowed(o, allowed, sizeof(allowed));
+	printf("  %-20s %-10s %-12s %s\n", o->name, *text ? text : "-",
+	       !good       ? "BAD"
+	       : o->is_set ? "environment"
+			   : "default",
+	       allowed);
+	return good;
+}
+
+static bool print_table(const struct base_option_table *table, void *arg)
+{
+	const char **module = arg;
+	bool good = true;
+
+	if (*module == NULL || strcmp(*module, table->module) != 0)
+		printf("settings of %s\n", table->module);
+	*module = table->module;
+	for (size_t i = 0; i < table->n; i++)
+		good &= print_one(&table->options[i]);
+	return good;
+}
+
+/* False if the variable, of `len` bytes, is one of the table. */
+static bool lacks(const struct base_option_table *table, void *arg)
+{
+	const char *variable = arg;
+	size_t len = strcspn(variable, "=");
+
+	for (size_t i = 0; i < table->n; i++)
+		if (strlen(table->options[i].name) == len &&
+		    strncmp(table->options[i].name, variable, len) == 0)
+			return false;
+	return true;
+}
+
+static bool is_ours(char *variable)
+{
+	static const char *const prefixes[] = { "MARCEL_", "PIOM_", "NMAD_",
+						"MADMPI_" };
+	size_t len = strcspn(variable, "=");
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(others); i++)
+		if (strlen(others[i]) == len &&
+		    strncmp(others[i], variable, len) == 0)
+			return false;
+	for (size_t i = 0; i < BASE_ARRAY_LEN(prefixes); i++)
+		if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Nobody reads them: most likely a slip of the pen. */
+static bool print_unknown(void)
+{
+	bool good = true;
+
+	for (char **v = environ; *v != NULL; v++) {
+		if (!is_ours(*v) || !each_table(lacks, *v))
+			continue;
+		if (good)
+			printf("variables that nothing reads\n");
+		printf("  %s\n", *v);
+		good = false;
+	}
+	return good;
+}
+
+bool settings_print(void)
+{
+	const char *module = NULL;
+	bool good = each_table(print_table, &module);
+
+	return print_unknown() && good;
+}
