@@ -201,6 +201,21 @@ static inline void *marcel_deque_rotate_sole(struct marcel_deque *d, void *x)
 	return oldest;
 }
 
+/* The n-th oldest there is, from 0, and the oldest takes its place. */
+static inline void *marcel_deque_take_nth_sole(struct marcel_deque *d,
+					       int64_t n)
+{
+	int64_t t = load_relaxed(&d->top);
+	struct marcel_deque_array *a = load_relaxed(&d->array);
+	int64_t mask = a->size - 1;
+	void *x = load_relaxed(&a->slot[(t + n) & mask]);
+
+	store_relaxed(&a->slot[(t + n) & mask],
+		      load_relaxed(&a->slot[t & mask]));
+	store_relaxed(&d->top, t + 1);
+	return x;
+}
+
 /* Owner. The newest without taking it, or NULL. */
 static inline void *marcel_deque_newest(struct marcel_deque *d)
 {

@@ -314,12 +314,76 @@ static BASE_COLD struct marcel_thread *pick_fair(struct marcel_vp *vp)
 	return t;
 }
 
+/* One that came since the last pick; new ones in the order of creation. */
+static struct marcel_thread *take_any(struct marcel_vp *vp)
+{
+	struct marcel_thread *t = take_old_seed(vp);
+	uintptr_t x;
+
+	if (t != NULL)
+		return t;
+	x = marcel_slot_take(&vp->next);
+	if (x != 0)
+		return marcel_runq_thread(x);
+	t = take_bound(vp);
+	return t != NULL ? t : take_above(vp);
+}
+
+/* Into the fifo, whatever it is: nobody steals. */
+static void gather(struct marcel_vp *vp)
+{
+	struct marcel_thread *t;
+
+	while ((t = take_any(vp)) != NULL) {
+		if (load_relaxed(&t->state) == MARCEL_T_NEW)
+			t->rest->number = ++marcel_sched.random.threads;
+		if (marcel_deque_push_sole(&vp->fifo, t))
+			continue;
+		push_level(vp, t); /* there is no memory */
+		return;
+	}
+}
+
+static BASE_COLD struct marcel_thread *pick_random(struct marcel_vp *vp)
+{
+	struct marcel_random *r = &marcel_sched.random;
+	struct marcel_thread *t;
+	int64_t n;
+
+	vp->fair_at = load_relaxed(&vp->picks) + 1;
+	gather(vp);
+	n = marcel_deque_length(&vp->fifo);
+	if (n == 0)
+		return NULL;
+	t = marcel_deque_take_nth_sole(&vp->fifo,
+				       marcel_random_draw(r, (uint32_t)n));
+	marcel_random_note(r, t->rest->number);
+	return t;
+}
+
+/* One among the others; if it is none, the next pick is theirs alone. */
+BASE_COLD bool marcel_runq_draws_stay(struct marcel_vp *vp,
+				      struct marcel_thread *t)
+{
+	struct marcel_random *r = &marcel_sched.random;
+	int64_t n;
+
+	gather(vp);
+	n = marcel_deque_length(&vp->fifo);
+	if (n == 0 || marcel_random_draw(r, (uint32_t)n + 1) < n)
+		return false;
+	marcel_random_note(r, t->rest->number);
+	return true;
+}
+
 struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp)
 {
 	struct marcel_thread *t;
 	uintptr_t x;
 
 	if (unlikely(marcel_runq_count(vp))) {
+		if (marcel_sched.random.on)
+			return pick_random(vp);
 		t = pick_fair(vp);
 		if (t != NULL)
 			return t;

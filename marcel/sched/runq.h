@@ -61,6 +61,12 @@ marcel_runq_rotate_sole(struct marcel_vp *vp, struct marcel_thread *t)
 	return next;
 }
 
+/*
+ * The owner, where schedules are drawn by lot: whether t, which runs and
+ * yields, is drawn to go on.
+ */
+bool marcel_runq_draws_stay(struct marcel_vp *vp, struct marcel_thread *t);
+
 /* The owner: next thread of its own queues and those above; NULL: none. */
 struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp);
 

@@ -40,6 +40,7 @@ enum {
 	O_GUARDS,
 	O_SIGNAL,
 	O_MAXTHREADS,
+	O_SCHED,
 };
 
 /* As enum marcel_guards has them. */
@@ -73,6 +74,8 @@ static struct base_option options[] = {
 			   "threads that may exist at once; 0: no limit" },
 	[O_GUARDS] = { "MARCEL_GUARDS", BASE_OPTION_CHOICE, "auto", 0, 0,
 		       guards, "what ends a stack; auto: what the kernel has" },
+	[O_SCHED] = { "MARCEL_SCHED", BASE_OPTION_STRING, "steal", 0, 0, NULL,
+		      "who runs next; random:SEED[,hash]: by lot, on one VP" },
 };
 
 const struct base_option_table marcel_options =
@@ -86,6 +89,8 @@ static void place(const struct marcel_config *config, const int *allowed,
 	int ranks = config->local_ranks > 1 ? config->local_ranks : 1;
 	int n = config->nvp ? config->nvp : (int)options[O_NVP].value;
 
+	if (n == 0 && s->random.on)
+		n = 1;
 	if (n == 0)
 		n = nallowed / ranks > 0 ? nallowed / ranks : 1;
 	if (n > MARCEL_VP_MAX)
@@ -118,6 +123,27 @@ static int check_config(const struct marcel_config *c)
 	return 0;
 }
 
+/* Whose turn it is is drawn by lot: with one VP, and as long as it likes. */
+static int read_sched(const struct marcel_config *config)
+{
+	struct marcel_sched *s = &marcel_sched;
+	const char *text = options[O_SCHED].string;
+	int n = config->nvp ? config->nvp : (int)options[O_NVP].value;
+	int rc = marcel_random_parse(text, &s->random);
+
+	if (rc < 0 || !s->random.on)
+		return rc;
+	if (n > 1) {
+		base_warn("marcel",
+			  "MARCEL_SCHED=%s: %d virtual processors, but what "
+			  "several do at a time cannot be repeated: have 1",
+			  text, n);
+		return -EINVAL;
+	}
+	s->slice_ns = 0;
+	return marcel_random_init();
+}
+
 static int read_options(const struct marcel_config *config, int *dump_signal)
 {
 	struct marcel_sched *s = &marcel_sched;
@@ -143,6 +169,8 @@ static int read_options(const struct marcel_config *config, int *dump_signal)
 	store_relaxed(&s->threads, 0);
 	store_relaxed(&s->scarce,
 		      s->threads_max > 0 ? MARCEL_SCARCE_THREADS : 0);
+	if ((rc = read_sched(config)) < 0)
+		return rc;
 	if (options[O_VERBOSE].value)
 		base_option_print(&marcel_options);
 	return 0;
@@ -263,6 +291,7 @@ static int become_main(void)
 	marcel_san_adopt(t);
 	marcel_foreign_to_main(t);
 	s->main = t;
+	t->rest->number = 0;
 	marcel_lwp_init((unsigned)s->nvp * s->lwp_max, &s->vps[0], t);
 	idle->stack = stack;
 	marcel_san_new(idle);
@@ -374,6 +403,7 @@ static void stop(void)
 	marcel_dump_exit();
 	marcel_monitor_exit();
 	stop_lwps();
+	marcel_random_print();
 	marcel_tick_exit();
 	marcel_runq_wait_guests();
 	marcel_overflow_exit();

@@ -335,7 +335,8 @@ int marcel_vp_init(struct marcel_vp *vp, int id)
 	memset(vp, 0, sizeof(*vp));
 	vp->id = id;
 	vp->sole = marcel_sched.nvp == 1;
-	vp->fair_at = MARCEL_PICKS_FAIR;
+	vp->fair_at = marcel_sched.random.on ? 1 : MARCEL_PICKS_FAIR;
+	vp->handovers = marcel_sched.random.on ? MARCEL_HANDOVERS_MAX : 0;
 	base_list_init(&vp->bound);
 	base_list_init(&vp->stuck);
 	store_relaxed(&vp->is_watched, 1);

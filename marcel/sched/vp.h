@@ -35,6 +35,7 @@
 #include "deque.h"
 #include "idle.h"
 #include "lwp.h"
+#include "random.h"
 #include "slot.h"
 #include "timer.h"
 
@@ -143,6 +144,7 @@ struct marcel_sched {
 	int nested;                           /* main's: inits not yet ended */
 	ATOMIC(int) running;                  /* a: order(running) */
 	ATOMIC(unsigned) scarce;              /* a: relaxed; a hint */
+	struct marcel_random random;          /* random.h */
 	/* Threads made by foreign threads. a: order(end) */
 	ATOMIC(uint64_t) created BASE_ALIGNED(BASE_CACHE_PAIR);
 	/* Foreign threads that push. a: order(guest) */

@@ -166,10 +166,14 @@ BASE_PUBLIC int marcel_yield(void)
 	t = marcel_vp_current(vp);
 	marcel_hook_switch(vp);
 	marcel_san_enter();
-	if (likely(vp->sole) &&
-	    likely((next = marcel_runq_rotate_sole(vp, t)) != NULL)) {
-		vp = marcel_switch(vp, t, next);
-		goto yielded;
+	if (likely(vp->sole)) {
+		next = marcel_runq_rotate_sole(vp, t);
+		if (likely(next != NULL)) {
+			vp = marcel_switch(vp, t, next);
+			goto yielded;
+		}
+		if (marcel_sched.random.on && marcel_runq_draws_stay(vp, t))
+			goto yielded;
 	}
 	next = marcel_switch_other(vp);
 	if (next != vp->idle || vp->give != NULL) {

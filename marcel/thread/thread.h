@@ -71,6 +71,7 @@ struct marcel_thread_rest {
 	void *keys;                                 /* o: key.c's */
 	ATOMIC(const char *) waits; /* a: if it has no stack of ours */
 	void *fiber;                /* o: TSan's */
+	uint64_t number;            /* q: of its creation; sched/random.h */
 	struct marcel_level *level; /* -: lowest that covers `set` */
 	struct marcel_lwp *lwp;     /* q: if KEPT */
 	marcel_vpset_t set;         /* -: if SUBSET */

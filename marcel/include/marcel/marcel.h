@@ -57,6 +57,16 @@ int marcel_is_running(void);
 /* Number of virtual processors; 0 before marcel_init(). Never blocks. */
 int marcel_nvp(void);
 
+/*
+ * A hash over all picks so far, each a thread by the number of its creation,
+ * with MARCEL_SCHED=random:SEED; else 0. It keeps its value until the next
+ * marcel_init(). Equal hashes: the threads were run in the same order. Left out
+ * of what a seed repeats are time-outs, calls that sleep in the kernel, and
+ * what kernel threads that are not ours do; such a program may have another
+ * hash each time. Never blocks.
+ */
+uint64_t marcel_schedule_hash(void);
+
 /* The VP the caller runs on, or -1 for a foreign thread. Never blocks. */
 int marcel_current_vp(void);
 
