@@ -297,6 +297,12 @@ static struct marcel_vp *let_main_run(struct marcel_vp *vp,
 	return vp;
 }
 
+static void no_longer_keep(struct marcel_thread *t)
+{
+	fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_KEPT);
+	t->rest->lwp = NULL;
+}
+
 BASE_NOINLINE struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l)
 {
 	struct marcel_thread *t = load_relaxed(&l->self);
@@ -317,7 +323,7 @@ BASE_NOINLINE struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l)
 	while (unlikely(vp->handed != NULL))
 		vp = let_main_run(vp, t);
 	if (!marcel_thread_has(t, MARCEL_F_MAIN))
-		fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_KEPT);
+		no_longer_keep(t);
 	*l->errno_addr = saved;
 	marcel_san_leave();
 	return vp;
@@ -360,8 +366,6 @@ void marcel_lwp_stop(void)
 
 void marcel_lwp_exit(void)
 {
-	struct marcel_thread *main = load_relaxed(&marcel_lwps.first.self);
-
-	fetch_and_relaxed(&main->flags, (uint16_t)~MARCEL_F_KEPT);
+	no_longer_keep(load_relaxed(&marcel_lwps.first.self));
 	attach(NULL);
 }

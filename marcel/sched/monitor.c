@@ -22,6 +22,7 @@
 
 #include <base/diag.h>
 #include "../os/os.h"
+#include "place.h"
 #include "runq.h"
 #include "tick.h"
 
@@ -106,7 +107,7 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 				       .progress = progress };
 		return;
 	}
-	if (!marcel_runq_seems_ready(vp)) {
+	if (!marcel_runq_seems_ready(vp) && !marcel_place_leaves(l, t)) {
 		last->was_asleep = false;
 		return;
 	}

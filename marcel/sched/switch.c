@@ -6,23 +6,12 @@
 #include <base/clock.h>
 #include <base/diag.h>
 #include "../thread/stack.h"
+#include "place.h"
 #include "runq.h"
 
-static BASE_COLD struct marcel_stack *stack_asked_for(struct marcel_vp *vp,
-						      struct marcel_thread *t)
+static bool begin(struct marcel_vp *vp, struct marcel_thread *t,
+		  struct marcel_stack *s)
 {
-	if (t->stack != NULL)
-		return t->stack; /* since it was made */
-	return marcel_stack_get(vp, t->rest->stacksize);
-}
-
-bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
-{
-	struct marcel_stack *s =
-		unlikely(marcel_thread_has(t, MARCEL_F_STACK))
-			? stack_asked_for(vp, t)
-			: marcel_stack_get(vp, marcel_sched.stacksize);
-
 	if (unlikely(s == NULL)) {
 		marcel_runq_push_behind(vp, t);
 		return false;
@@ -33,6 +22,28 @@ bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
 	marcel_ctx_make(&t->ctx, s, marcel_thread_first);
 	store_relaxed(&t->state, MARCEL_T_RUNNING);
 	return true;
+}
+
+/* It has another place to run, or a stack of another size. */
+static BASE_COLD bool begin_otherwise(struct marcel_vp *vp,
+				      struct marcel_thread *t)
+{
+	struct marcel_stack *s = t->stack; /* if it had to be had early */
+
+	if (marcel_thread_has(t, MARCEL_F_MOVES) && !marcel_place_arrive(vp, t))
+		return false;
+	if (s == NULL)
+		s = marcel_stack_get(vp, marcel_thread_has(t, MARCEL_F_STACK)
+						 ? t->rest->stacksize
+						 : marcel_sched.stacksize);
+	return begin(vp, t, s);
+}
+
+bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	if (unlikely(marcel_thread_has(t, MARCEL_F_STACK | MARCEL_F_MOVES)))
+		return begin_otherwise(vp, t);
+	return begin(vp, t, marcel_stack_get(vp, marcel_sched.stacksize));
 }
 
 BASE_NOINLINE struct marcel_vp *
@@ -111,7 +122,7 @@ struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
 	struct marcel_thread *t = NULL;
 
 	if (likely(!vp->is_low) && (t = marcel_runq_pick_next(vp)) != NULL &&
-	    likely(!marcel_thread_has(t, MARCEL_F_KEPT)))
+	    likely(!marcel_thread_has(t, MARCEL_F_KEPT | MARCEL_F_MOVES)))
 		return t;
 	return next_of(vp, t);
 }

@@ -94,7 +94,8 @@ struct marcel_thread *marcel_switch_next(struct marcel_vp *vp);
 /* The same for a thread that could go on itself: nothing is stolen. switch.c */
 struct marcel_thread *marcel_switch_other(struct marcel_vp *vp);
 
-/* Give a seed its stack. False: no memory; it is queued again. switch.c. */
+/* Give a seed its stack. False: none, or it is to run elsewhere; it is queued
+ * again. switch.c. */
 bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t);
 
 #endif

@@ -22,6 +22,7 @@
 #include "../os/os.h"
 #include "../os/tls.h"
 #include "enter.h"
+#include "place.h"
 #include "runq.h"
 #include "sanitizer.h"
 
@@ -80,7 +81,8 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 {
 	struct marcel_lwp *to;
 
-	if (!marcel_runq_seems_ready(vp))
+	if (!marcel_runq_seems_ready(vp) &&
+	    !marcel_place_leaves(l, load_relaxed(&l->self)))
 		return;
 	to = marcel_lwp_take(false);
 	if (to == NULL) {

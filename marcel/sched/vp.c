@@ -14,6 +14,7 @@
 #include "../thread/overflow.h"
 #include "../thread/stack.h"
 #include "hook.h"
+#include "place.h"
 #include "runq.h"
 #include "switch.h"
 #include "tick.h"
@@ -239,8 +240,13 @@ static struct marcel_thread *search(struct marcel_vp *vp)
 bool marcel_vp_enters_slow(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	struct marcel_lwp *l = t->rest->lwp;
-	struct marcel_thread *self = load_relaxed(&l->self);
+	struct marcel_thread *self;
 
+	if (marcel_thread_has(t, MARCEL_F_MOVES) && !marcel_place_arrive(vp, t))
+		return false;
+	if (!marcel_thread_has(t, MARCEL_F_KEPT))
+		return true;
+	self = load_relaxed(&l->self);
 	if (self == t) {
 		vp->give = l;
 		if (unlikely(load_relaxed(&vp->nstuck) != 0) &&

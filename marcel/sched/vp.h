@@ -194,11 +194,11 @@ void marcel_vp_attach(struct marcel_vp *vp, struct marcel_lwp *l);
  */
 void marcel_vp_idle(struct marcel_lwp *l);
 
-/* Whether t can go on only on another LWP than that of the VP. */
+/* Whether t can go on only on another LWP than that of the VP, or moves. */
 static inline bool marcel_vp_is_kept(struct marcel_vp *vp,
 				     struct marcel_thread *t)
 {
-	return unlikely(marcel_thread_has(t, MARCEL_F_KEPT)) &&
+	return unlikely(marcel_thread_has(t, MARCEL_F_KEPT | MARCEL_F_MOVES)) &&
 	       t->rest->lwp != marcel_vp_lwp(vp);
 }
 
@@ -207,7 +207,7 @@ bool marcel_vp_enters_slow(struct marcel_vp *vp, struct marcel_thread *t);
 
 /*
  * Whether its LWP may switch to t at once. If not, t waits in the VP, which
- * goes to t's LWP: switch to the idle thread.
+ * goes to t's LWP, or t is in another VP's queue: switch to the idle thread.
  */
 static inline bool marcel_vp_enters(struct marcel_vp *vp,
 				    struct marcel_thread *t)

@@ -176,7 +176,8 @@ BASE_PUBLIC int marcel_yield(void)
 			goto yielded;
 	}
 	next = marcel_switch_other(vp);
-	if (next != vp->idle || vp->give != NULL) {
+	if (next != vp->idle || vp->give != NULL ||
+	    unlikely(marcel_thread_has(t, MARCEL_F_MOVES))) {
 		vp->after = yield_after;
 		vp->after_arg = t;
 		vp = marcel_switch(vp, t, next);

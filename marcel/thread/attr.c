@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <marcel/marcel.h>
+#include "../os/os.h"
 #include "../sched/vp.h"
 #include "stack.h"
 
@@ -120,5 +121,56 @@ BASE_PUBLIC int marcel_attr_setvpset(marcel_attr_t *attr,
 		return EINVAL;
 	a->set = *set;
 	a->has_set = 1;
+	return 0;
+}
+
+/* --- what was found, too --- */
+
+BASE_PUBLIC int marcel_attr_getname(const marcel_attr_t *attr, char *out,
+				    size_t bytes)
+{
+	const struct marcel_attr *a = marcel_attr_read(attr);
+
+	if (a == NULL)
+		return EINVAL;
+	if (strlen(a->name) >= bytes)
+		return ERANGE;
+	strcpy(out, a->name);
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_getvpset(const marcel_attr_t *attr,
+				     marcel_vpset_t *out)
+{
+	const struct marcel_attr *a = marcel_attr_read(attr);
+
+	if (a == NULL)
+		return EINVAL;
+	if (a->has_set)
+		*out = a->set;
+	else
+		memset(out, 0xff, sizeof(*out));
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_getstack(const marcel_attr_t *attr, void **low,
+				     size_t *bytes)
+{
+	const struct marcel_attr *a = marcel_attr_read(attr);
+
+	if (a == NULL)
+		return EINVAL;
+	*low = a->stack;
+	*bytes = a->stacksize;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_getguardsize(const marcel_attr_t *attr, size_t *out)
+{
+	const struct marcel_attr *a = marcel_attr_read(attr);
+
+	if (a == NULL)
+		return EINVAL;
+	*out = a->stack != NULL ? a->guardsize : os_page_size();
 	return 0;
 }

@@ -14,6 +14,8 @@ struct marcel_attr {
 	size_t stacksize; /* 0: the default */
 	int has_set;
 	int unused;
+	char *stack;      /* found, not asked for */
+	size_t guardsize; /* the same */
 	marcel_vpset_t set;
 	char name[MARCEL_NAME_MAX];
 } BASE_MAY_ALIAS;

@@ -14,49 +14,26 @@
 #include <base/diag.h>
 #include <base/option.h>
 #include "../sched/vp.h"
+#include "look.h"
 
 static int dump_signal;
 static struct sigaction before;
 
-static const char *state_name(uint32_t state)
-{
-	static const char *const names[] = {
-		[MARCEL_T_FREE] = "free",       [MARCEL_T_NEW] = "new",
-		[MARCEL_T_RUNNING] = "running", [MARCEL_T_PARKED] = "waiting",
-		[MARCEL_T_WOKEN] = "woken",     [MARCEL_T_ENDED] = "ended",
-	};
-
-	return state < BASE_ARRAY_LEN(names) ? names[state] : "?";
-}
-
-/* A stack that went back is still memory; so the thread may run meanwhile. */
-static BASE_NO_TSAN const char *waits_for(struct marcel_thread *t,
-					  uint32_t state)
-{
-	struct marcel_stack *s = t->stack;
-
-	if (state != MARCEL_T_PARKED)
-		return NULL;
-	return s != NULL ? load_relaxed(&s->waits)
-			 : load_relaxed(&t->rest->waits);
-}
-
 static void dump_thread(struct marcel_thread *t, void *arg)
 {
-	uint32_t state = load_relaxed(&t->state);
-	const char *waits = waits_for(t, state);
-	char name[MARCEL_NAME_MAX];
+	static const char *const kinds[] = {
+		[MARCEL_KIND_USER] = "",
+		[MARCEL_KIND_MAIN] = "main, ",
+		[MARCEL_KIND_FOREIGN] = "foreign, ",
+	};
+	struct marcel_info i;
 
 	(void)arg;
-	if (state == MARCEL_T_FREE)
+	if (!marcel_thread_look(t, &i))
 		return;
-	marcel_thread_get_name(t, name);
-	base_dump("thread %p \"%s\" %s%s%s%s", (void *)t, name,
-		  marcel_thread_has(t, MARCEL_F_MAIN)      ? "main, "
-		  : marcel_thread_has(t, MARCEL_F_FOREIGN) ? "foreign, "
-							   : "",
-		  state_name(state), waits != NULL ? ", for " : "",
-		  waits != NULL ? waits : "");
+	base_dump("thread %p \"%s\" %s%s%s%s", (void *)t, i.name, kinds[i.kind],
+		  marcel_state_name(i.state), i.waits != NULL ? ", for " : "",
+		  i.waits != NULL ? i.waits : "");
 }
 
 static void dump_vp(struct marcel_vp *vp)

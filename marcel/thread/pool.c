@@ -222,6 +222,24 @@ void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
 				fn(&s->thread[i], arg);
 }
 
+int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
+			void *arg)
+{
+	struct slab *s;
+	unsigned used;
+	int rc = 0;
+
+	base_spin_lock(&all.lock);
+	s = load_relaxed(&all.slabs);
+	used = all.used;
+	base_spin_unlock(&all.lock);
+	for (; s != NULL; s = s->next, used = SLAB)
+		for (unsigned i = 0; i < used; i++)
+			if ((rc = fn(&s->thread[i], arg)) != 0)
+				return rc;
+	return rc;
+}
+
 void marcel_thread_fork_begin(void)
 {
 	base_spin_lock(&all.lock);

@@ -22,35 +22,13 @@
 #include <marcel/marcel.h>
 #include "../sched/enter.h"
 #include "../sched/hook.h"
+#include "../sched/place.h"
 #include "../sched/runq.h"
 #include "../sched/switch.h"
 #include "attr.h"
 #include "stack.h"
 
 /* --- create --- */
-
-/* Where it may run; the attribute may be older than the runtime. */
-static int set_vps(struct marcel_thread *t, const marcel_vpset_t *set)
-{
-	int n = 0, last = -1;
-
-	for (int i = 0; i < marcel_sched.nvp; i++) {
-		if (!marcel_vpset_has(set, i))
-			continue;
-		last = i;
-		n++;
-	}
-	if (n == 0)
-		return EINVAL;
-	if (n == 1 && marcel_sched.nvp > 1) {
-		t->home = (int16_t)last;
-	} else if (n < marcel_sched.nvp) {
-		t->rest->set = *set;
-		t->rest->level = marcel_topo_cover(set);
-		fetch_or_relaxed(&t->flags, MARCEL_F_SUBSET);
-	}
-	return 0;
-}
 
 static BASE_COLD int set_attr(struct marcel_thread *t,
 			      const struct marcel_attr *a)
@@ -59,7 +37,8 @@ static BASE_COLD int set_attr(struct marcel_thread *t,
 
 	if (a->detach == MARCEL_CREATE_DETACHED)
 		store_relaxed(&t->ended, MARCEL_END_DETACHED);
-	if (a->has_set && (rc = set_vps(t, &a->set)) != 0)
+	/* The attribute may be older than the runtime. */
+	if (a->has_set && (rc = marcel_place_set(t, &a->set)) != 0)
 		return rc;
 	if (a->stacksize != 0) {
 		t->rest->stacksize = a->stacksize;

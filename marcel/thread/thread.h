@@ -53,6 +53,7 @@ enum marcel_thread_flags {
 	MARCEL_F_KEYS = 32,   /* key.c has values to destroy at the end */
 	MARCEL_F_KEPT = 64,   /* it can go on only on its `lwp` */
 	MARCEL_F_USED = 128,  /* of `rest` more is set than other flags say */
+	MARCEL_F_MOVES = 512, /* `wanted` is to become its set: place.c */
 };
 
 /* Values of `ended` that are no thread: see thread.c. */
@@ -72,9 +73,10 @@ struct marcel_thread_rest {
 	ATOMIC(const char *) waits; /* a: if it has no stack of ours */
 	void *fiber;                /* o: TSan's */
 	uint64_t number;            /* q: of its creation; sched/random.h */
-	struct marcel_level *level; /* -: lowest that covers `set` */
-	struct marcel_lwp *lwp;     /* q: if KEPT */
-	marcel_vpset_t set;         /* -: if SUBSET */
+	struct marcel_level *level; /* q: lowest that covers `set` */
+	struct marcel_lwp *lwp;     /* q: if KEPT, else NULL */
+	marcel_vpset_t set;         /* q: if SUBSET */
+	marcel_vpset_t wanted;      /* l: place.c's; if MOVES */
 	size_t stacksize;           /* -: asked for, if STACK */
 	char *stack_low;    /* o: of a kernel thread's stack, for ASan */
 	size_t stack_bytes; /* o: */
@@ -102,7 +104,7 @@ struct marcel_thread {
 	};
 	ATOMIC(uint32_t) state;     /* a: order(park) */
 	ATOMIC(uint16_t) flags;     /* a: hints of what else is set */
-	int16_t home;               /* -: the only VP it may run on, or -1 */
+	int16_t home;               /* q: the only VP it may run on, or -1 */
 	struct marcel_stack *stack; /* o: NULL until it first runs */
 	void *arg;                  /* o: argument, then result; order(join) */
 	ATOMIC(uintptr_t) ended;    /* a: order(join) */
@@ -155,6 +157,10 @@ void marcel_thread_flush(struct marcel_vp *vp);
 
 /* Calls fn for every descriptor ever made, free ones too. Signal-safe. */
 void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
+			void *arg);
+
+/* Until fn answers other than 0; takes a lock, and not while fn runs. */
+int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
 			void *arg);
 
 /* Around a fork, so that the child finds the pool whole and unlocked. */

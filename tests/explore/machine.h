@@ -94,6 +94,11 @@ bool marcel_foreign_is_forked(void)
 	return false;
 }
 
+bool marcel_place_arrive(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	return true; /* none moves */
+}
+
 bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	return true;

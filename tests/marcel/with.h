@@ -4,6 +4,8 @@
 #ifndef TESTS_MARCEL_WITH_H
 #define TESTS_MARCEL_WITH_H
 
+#include <stdlib.h>
+
 #include <base/compiler.h>
 #include <marcel/marcel.h>
 #include "../check.h"
@@ -20,6 +22,14 @@ static inline void with_vps(int nvp, void (*body)(void))
 	body();
 	CHECK_INT(marcel_end(), 0);
 	CHECK_INT(marcel_nvp(), 0);
+}
+
+/* The same on one VP, where nothing but the program itself says who runs. */
+static inline void without_ticks(void (*body)(void))
+{
+	setenv("MARCEL_TIMESLICE_US", "0", 1);
+	with_vps(1, body);
+	unsetenv("MARCEL_TIMESLICE_US");
 }
 
 /* A test whose rule holds for one VP and for more VPs than CPUs alike. */

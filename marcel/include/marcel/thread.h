@@ -51,6 +51,11 @@ int marcel_attr_setname(marcel_attr_t *attr, const char *name);
 int marcel_attr_setvp(marcel_attr_t *attr, int vp);
 /* The thread runs only on VPs of the set; EINVAL if none of it exists. */
 int marcel_attr_setvpset(marcel_attr_t *attr, const marcel_vpset_t *set);
+/* What was set, or marcel_getattr_np() has found: no name is "", no set all. */
+int marcel_attr_getname(const marcel_attr_t *attr, char *out, size_t bytes);
+int marcel_attr_getvpset(const marcel_attr_t *attr, marcel_vpset_t *out);
+int marcel_attr_getstack(const marcel_attr_t *attr, void **low, size_t *bytes);
+int marcel_attr_getguardsize(const marcel_attr_t *attr, size_t *out);
 
 /*
  * As pthread_create(), but the control words of the floating-point units are
@@ -83,6 +88,18 @@ int marcel_clockjoin_np(marcel_t t, void **out, clockid_t clock,
 /* Let another ready thread run first. Never blocks; 0. */
 int marcel_yield(void);
 
+/*
+ * Where t runs from now on: on the VPs of the set that exist. The caller is
+ * there on return; a thread that waits or is ready goes there when it is next
+ * picked, one that runs at its next switch or, at the latest, if there is a
+ * tick, after two time slices (on the kernel thread that called marcel_init():
+ * at its next switch). EINVAL: none of the set exists, t is main and VP 0 is
+ * not in it, or t is a foreign thread; ESRCH: t has ended.
+ */
+int marcel_setaffinity(marcel_t t, const marcel_vpset_t *set);
+/* The VPs that exist, of what was set last. Errors as above. */
+int marcel_getaffinity(marcel_t t, marcel_vpset_t *out);
+
 /* The caller; a foreign thread gets a descriptor at its first call. */
 marcel_t marcel_self(void);
 int marcel_equal(marcel_t a, marcel_t b);
@@ -90,6 +107,47 @@ int marcel_equal(marcel_t a, marcel_t b);
 /* Name of a live thread; out needs MARCEL_NAME_MAX bytes, else ERANGE. */
 int marcel_getname(marcel_t t, char *out, size_t bytes);
 int marcel_setname(marcel_t t, const char *name);
+
+/*
+ * As pthread_getattr_np(): what t is and has, now. Initialises *attr, which is
+ * good for marcel_create() too, but not for a second thread on that stack. The
+ * stack is NULL if t has none yet, and of another kernel thread that is not
+ * ours. ESRCH: t has ended.
+ */
+int marcel_getattr_np(marcel_t t, marcel_attr_t *attr);
+
+/* What a thread does; see marcel_state_name(). */
+enum marcel_state {
+	MARCEL_STATE_NEW,     /* it has never run */
+	MARCEL_STATE_READY,   /* runs on no VP: it waits for one, or is in the
+			       * kernel, or computes and has lost its own */
+	MARCEL_STATE_RUNNING, /* foreign ones too, if they do not wait */
+	MARCEL_STATE_WAITING, /* in a function of marcel's */
+	MARCEL_STATE_ENDED,   /* and not been joined */
+};
+
+enum marcel_kind { MARCEL_KIND_USER, MARCEL_KIND_MAIN, MARCEL_KIND_FOREIGN };
+
+struct marcel_info {
+	marcel_t id;
+	enum marcel_kind kind;
+	enum marcel_state state;
+	int vp;            /* where it runs, if RUNNING; else -1 */
+	const char *waits; /* for what, if WAITING and known; else NULL */
+	char name[MARCEL_NAME_MAX];
+};
+
+/*
+ * Calls fn for every thread until it answers other than 0, which is then the
+ * result. A thread that exists all the while is seen once; one that begins or
+ * ends meanwhile is seen once or not at all. What is said of it was so a moment
+ * ago. fn may call what it likes. Not while the runtime starts or stops.
+ */
+int marcel_threads(int (*fn)(const struct marcel_info *info, void *arg),
+		   void *arg);
+
+/* "new", "ready", "running", "waiting", "ended". */
+const char *marcel_state_name(enum marcel_state state);
 
 /* As pthread_key_*; destructors run when a user or foreign thread ends. */
 int marcel_key_create(marcel_key_t *out, void (*destructor)(void *));
