@@ -417,6 +417,73 @@ bool marcel_runq_claim(struct marcel_vp *vp, struct marcel_thread *t)
 	return take_seed(vp) == t;
 }
 
+static bool fetch_slot(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	if (marcel_runq_thread(load_relaxed(&vp->next.entry)) != t)
+		return false;
+	return marcel_slot_take(&vp->next) != 0; /* else it was robbed */
+}
+
+static bool fetch_bound(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	receive_remote(vp);
+	base_list_for_each (n, &vp->bound) {
+		if (n != &t->link)
+			continue;
+		remove_bound(vp, n);
+		return true;
+	}
+	return false;
+}
+
+static bool fetch_level(struct marcel_levelq *q, struct marcel_thread *t)
+{
+	bool found = false;
+
+	if (load_relaxed(&q->length) == 0)
+		return false;
+	base_spin_lock(&q->lock);
+	base_list_for_each (n, &q->list) {
+		if (n != &t->link)
+			continue;
+		base_list_remove(n);
+		store_relaxed(&q->length, load_relaxed(&q->length) - 1);
+		found = true;
+		break;
+	}
+	base_spin_unlock(&q->lock);
+	return found;
+}
+
+/* All others keep their order: each goes from one end to the other. */
+static bool fetch_deque(struct marcel_vp *vp, struct marcel_deque *d,
+			struct marcel_thread *t,
+			struct marcel_thread *(*take)(struct marcel_vp *))
+{
+	long n = (long)marcel_deque_length(d);
+	struct marcel_thread *other;
+	bool found = false;
+
+	for (; n > 0 && (other = take(vp)) != NULL; n--) {
+		if (other == t)
+			found = true;
+		else
+			push_deque(vp, d, other);
+	}
+	return found;
+}
+
+bool marcel_runq_fetch(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	if (fetch_slot(vp, t) || marcel_runq_claim(vp, t) || fetch_bound(vp, t))
+		return true;
+	for (unsigned i = 0; i < vp->nabove; i++)
+		if (fetch_level(vp->above[i], t))
+			return true;
+	return fetch_deque(vp, &vp->fifo, t, take_fifo) ||
+	       fetch_deque(vp, &vp->seeds, t, take_old_seed);
+}
+
 struct marcel_thread *marcel_runq_steal(struct marcel_vp *vp)
 {
 	struct marcel_thread *t = NULL;

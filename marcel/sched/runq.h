@@ -87,6 +87,12 @@ static inline struct marcel_thread *marcel_runq_pick_next(struct marcel_vp *vp)
 	return marcel_runq_thread(marcel_slot_take(&vp->next));
 }
 
+/*
+ * The owner: take t out if it is in a queue of this VP or above, and there is
+ * no telling in which. Costs as much as there are threads in the queues.
+ */
+bool marcel_runq_fetch(struct marcel_vp *vp, struct marcel_thread *t);
+
 /* The owner: take t out if it is its newest seed. */
 bool marcel_runq_claim(struct marcel_vp *vp, struct marcel_thread *t);
 

@@ -102,6 +102,12 @@ struct marcel_thread *marcel_switch_other(struct marcel_vp *vp)
 	return prepare(vp, marcel_runq_pick(vp));
 }
 
+struct marcel_thread *marcel_switch_to(struct marcel_vp *vp,
+				       struct marcel_thread *t)
+{
+	return prepare(vp, t);
+}
+
 /* t is what was woken last, or NULL. */
 static BASE_NOINLINE struct marcel_thread *next_of(struct marcel_vp *vp,
 						   struct marcel_thread *t)

@@ -94,6 +94,11 @@ struct marcel_thread *marcel_switch_next(struct marcel_vp *vp);
 /* The same for a thread that could go on itself: nothing is stolen. switch.c */
 struct marcel_thread *marcel_switch_other(struct marcel_vp *vp);
 
+/* t, which was taken out of its queue, or the idle thread, if that has to come
+ * first or t is in a queue again. switch.c. */
+struct marcel_thread *marcel_switch_to(struct marcel_vp *vp,
+				       struct marcel_thread *t);
+
 /* Give a seed its stack. False: none, or it is to run elsewhere; it is queued
  * again. switch.c. */
 bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t);

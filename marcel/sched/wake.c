@@ -24,10 +24,12 @@
  */
 #include <marcel/wait.h>
 
+#include <errno.h>
 #include <sched.h>
 
 #include <base/diag.h>
 #include "../os/os.h"
+#include "../thread/look.h"
 #include "enter.h"
 #include "hook.h"
 #include "runq.h"
@@ -186,6 +188,43 @@ yielded:
 	marcel_san_leave();
 	marcel_leave(vp);
 	return 0;
+}
+
+/* False: t is not to be had here, or others have waited long enough. */
+static bool yield_to(struct marcel_vp **where, struct marcel_thread *t)
+{
+	struct marcel_vp *vp = *where;
+	struct marcel_thread *self = marcel_vp_current(vp), *next;
+
+	if (vp->handovers >= MARCEL_HANDOVERS_MAX || !marcel_runq_fetch(vp, t))
+		return false;
+	vp->handovers++;
+	next = marcel_switch_to(vp, t);
+	vp->after = yield_after;
+	vp->after_arg = self;
+	*where = marcel_switch(vp, self, next);
+	return true;
+}
+
+BASE_PUBLIC int marcel_yield_to(marcel_t t)
+{
+	struct marcel_vp *vp;
+	bool yielded;
+
+	if (!marcel_thread_is_alive(t))
+		return ESRCH;
+	vp = marcel_enter();
+	if (vp == NULL || t == marcel_vp_current(vp)) {
+		if (vp != NULL)
+			marcel_leave(vp);
+		return marcel_yield();
+	}
+	marcel_hook_switch(vp);
+	marcel_san_enter();
+	yielded = yield_to(&vp, t);
+	marcel_san_leave();
+	marcel_leave(vp);
+	return yielded ? 0 : marcel_yield();
 }
 
 BASE_PUBLIC int marcel_others_ready(void)

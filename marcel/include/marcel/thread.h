@@ -89,6 +89,13 @@ int marcel_clockjoin_np(marcel_t t, void **out, clockid_t clock,
 int marcel_yield(void);
 
 /*
+ * The same, and if t is ready on the caller's VP, or may run there and is on
+ * no other, it is t that runs next; but others do now and then, so that nobody
+ * starves. Takes as long as there are ready threads. ESRCH: t has ended.
+ */
+int marcel_yield_to(marcel_t t);
+
+/*
  * Where t runs from now on: on the VPs of the set that exist. The caller is
  * there on return; a thread that waits or is ready goes there when it is next
  * picked, one that runs at its next switch or, at the latest, if there is a

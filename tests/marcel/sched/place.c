@@ -1,4 +1,5 @@
-/* marcel/sched/place.c: where a thread runs, changed while it lives. */
+/* marcel/sched/place.c: where a thread runs, changed while it lives; and
+ * marcel_yield_to(), who runs next. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -27,6 +28,11 @@ static marcel_t make(void *(*fn)(void *), void *arg)
 
 	CHECK_INT(marcel_create(&t, NULL, fn, arg), 0);
 	return t;
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
 }
 
 /* --- oneself --- */
@@ -224,6 +230,7 @@ static void *foreign_affinity(void *arg)
 	CHECK_INT(marcel_getaffinity(marcel_self(), &set), EINVAL);
 	CHECK_INT(marcel_setaffinity(t, &set), 0);
 	CHECK_INT(marcel_getaffinity(t, &set), 0);
+	CHECK_INT(marcel_yield_to(t), 0);
 	return NULL;
 }
 
@@ -255,4 +262,113 @@ TEST_VPS(sets_without_a_vp_are_refused)
 	CHECK_INT(marcel_join(t, NULL), 0);
 	CHECK_INT(marcel_setaffinity(t, &all), ESRCH);
 	CHECK_INT(marcel_getaffinity(t, &all), ESRCH);
+	CHECK_INT(marcel_yield_to(t), ESRCH);
+}
+
+/* --- who runs next --- */
+
+enum { LOGGERS = 5, LOG = 4096 };
+
+static int log_of[LOG], logged;
+
+static void *log_until_stop(void *arg)
+{
+	while (!load_relaxed(&stop)) {
+		if (logged < LOG)
+			log_of[logged++] = (int)(intptr_t)arg;
+		marcel_yield();
+	}
+	return arg;
+}
+
+static void choose_who_is_next(void)
+{
+	marcel_t t[LOGGERS];
+	int at;
+
+	store_relaxed(&stop, 0);
+	logged = 0;
+	for (int i = 0; i < LOGGERS; i++)
+		t[i] = make(log_until_stop, (void *)(intptr_t)i);
+	for (int i = 0; i < 100; i++) { /* the first ones as seeds */
+		at = logged;
+		CHECK_INT(marcel_yield_to(t[i * 3 % LOGGERS]), 0);
+		CHECK(logged > at);
+		CHECK_INT(log_of[at], i * 3 % LOGGERS);
+	}
+	store_relaxed(&stop, 1);
+	for (int i = 0; i < LOGGERS; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+}
+
+TEST(the_thread_that_is_yielded_to_is_next)
+{
+	without_ticks(choose_who_is_next);
+}
+
+static ATOMIC(int) has_run;
+
+static void *say_so(void *arg)
+{
+	store_relaxed(&has_run, 1);
+	return arg;
+}
+
+static void *to_and_fro(void *arg)
+{
+	ATOMIC(marcel_t) *other = arg;
+	marcel_t t;
+
+	while (!load_relaxed(&has_run)) {
+		t = load_relaxed(other);
+		if (t == NULL || marcel_yield_to(t) != 0)
+			marcel_yield();
+	}
+	return arg;
+}
+
+TEST(two_that_yield_to_each_other_keep_nobody_waiting)
+{
+	struct marcel_config one = { .nvp = 1 };
+	static ATOMIC(marcel_t) a, b;
+	marcel_t c;
+
+	CHECK_INT(marcel_init(&one), 0);
+	store_relaxed(&has_run, 0);
+	store_relaxed(&a, make(to_and_fro, &b));
+	store_relaxed(&b, make(to_and_fro, &a));
+	c = make(say_so, NULL);
+	CHECK_INT(marcel_join(c, NULL), 0);
+	CHECK_INT(marcel_join(load_relaxed(&a), NULL), 0);
+	CHECK_INT(marcel_join(load_relaxed(&b), NULL), 0);
+	CHECK_INT(marcel_end(), 0);
+}
+
+static void *yield_to_all(void *arg)
+{
+	marcel_t *t = arg;
+
+	for (int i = 0; i < 300; i++)
+		CHECK_INT(marcel_yield_to(t[i % LOGGERS]), 0);
+	return NULL;
+}
+
+TEST_VPS(yields_to_threads_in_any_state_lose_nobody)
+{
+	marcel_t stay[LOGGERS], t[LOGGERS], done;
+
+	store_relaxed(&stop, 0);
+	CHECK_INT(marcel_yield_to(marcel_self()), 0);
+	for (int i = 0; i < LOGGERS; i++)
+		stay[i] = make(yield_until_stop, NULL);
+	for (int i = 0; i < LOGGERS; i++)
+		t[i] = make(yield_to_all, stay);
+	for (int i = 0; i < LOGGERS; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+	store_relaxed(&stop, 1);
+	for (int i = 0; i < LOGGERS; i++)
+		CHECK_INT(marcel_join(stay[i], NULL), 0);
+	done = make(nothing, NULL);
+	CHECK_INT(marcel_join(done, NULL), 0);
+	CHECK_INT(marcel_yield_to(done), ESRCH);
 }
