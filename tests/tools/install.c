@@ -156,3 +156,13 @@ TEST(meson_finds_mpi)
 		       "{ cat log >&2; exit 1; }; ninja -C out >log; "
 		       "mpirun -n 2 out/hello; mpirun -n 2 out/hello_cxx");
 }
+
+TEST(schedules_are_tried_from_where_that_is_installed)
+{
+	struct run r;
+
+	install_once();
+	r = run(NULL, "%s marcel-schedules -s 3 true", head);
+	CHECK_INT(r.code, 0);
+	CHECK(has(r.out, "no failure: 3 seeds"));
+}
