@@ -15,6 +15,7 @@
 
 #include <base/clock.h>
 #include "../os/os.h"
+#include "../thread/cputime.h"
 #include "../thread/exception.h"
 #include "../thread/overflow.h"
 #include "poller.h"
@@ -42,6 +43,7 @@ static void init_lwp(struct marcel_lwp *l, struct marcel_vp *vp)
 	memset(l, 0, sizeof(*l));
 	store_relaxed(&l->vp, vp);
 	l->cpu = -1;
+	base_spin_init(&l->cpu_lock, BASE_RANK_LEAF);
 	l->idle.home = (int16_t)-1;
 	l->idle.rest = &l->idle_rest;
 	store_relaxed(&l->self, &l->idle);
@@ -192,6 +194,20 @@ struct marcel_lwp *marcel_lwp_get(bool low)
 	return l != NULL ? l : make(low);
 }
 
+struct marcel_lwp *marcel_lwp_of(struct marcel_thread *t)
+{
+	struct marcel_lwp *l;
+
+	if (load_relaxed(&marcel_lwps.first.self) == t)
+		return &marcel_lwps.first;
+	base_spin_lock(&marcel_lwps.lock);
+	for (l = marcel_lwps.all; l != NULL; l = l->all)
+		if (load_relaxed(&l->self) == t)
+			break;
+	base_spin_unlock(&marcel_lwps.lock);
+	return l;
+}
+
 bool marcel_lwp_provide(void)
 {
 	struct marcel_lwp *l = marcel_lwp_get(false);
@@ -286,6 +302,8 @@ static struct marcel_vp *let_main_run(struct marcel_vp *vp,
 		marcel_runq_withdraw(vp, t);
 		return vp;
 	}
+	if (marcel_sched.counts_cpu)
+		marcel_cputime_leaves(l);
 	if (!l->in_handler)
 		return marcel_switch(vp, t, main);
 	/* Main takes ticks; t's handler ends without another. */

@@ -58,6 +58,8 @@ struct marcel_lwp {
 	bool in_handler, in_libc;  /* o: of the tick; where that found it */
 	ATOMIC(uint32_t) ticked;   /* a: relaxed; the signal is on its way */
 	ATOMIC(pid_t) tid;         /* a: relaxed; the kernel's number */
+	struct base_spin cpu_lock; /* of what the thread that runs here used */
+	uint64_t cpu_since;        /* l: cpu_lock; since it was switched to */
 	pthread_t kernel_thread;   /* -: not of LWP 0 */
 	struct marcel_lwp *next;   /* l: in the pool */
 	struct marcel_lwp *all;    /* l: every one but LWP 0 */
@@ -102,6 +104,9 @@ struct marcel_lwp *marcel_lwp_take(bool low);
 
 /* Whether take(false) would find one; else one is made, if it can be had. */
 bool marcel_lwp_provide(void);
+
+/* Anyone: the LWP on which t seems to run, with or without a VP; or NULL. */
+struct marcel_lwp *marcel_lwp_of(struct marcel_thread *t);
 
 /* Nobody but main is left, and no VP but the first runs: end the others. */
 void marcel_lwp_stop(void);

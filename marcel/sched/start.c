@@ -16,6 +16,7 @@
 #include <base/diag.h>
 #include <base/option.h>
 #include "../os/os.h"
+#include "../thread/cputime.h"
 #include "../thread/dump.h"
 #include "../thread/overflow.h"
 #include "../thread/stack.h"
@@ -41,6 +42,7 @@ enum {
 	O_SIGNAL,
 	O_MAXTHREADS,
 	O_SCHED,
+	O_CPUTIME,
 };
 
 /* As enum marcel_guards has them. */
@@ -69,6 +71,8 @@ static struct base_option options[] = {
 			     "0: as long as it likes" },
 	[O_SIGNAL] = { "MARCEL_SIGNAL", BASE_OPTION_INT, "0", 0, 64, NULL,
 		       "the signal of preemption; 0: SIGRTMAX - 2" },
+	[O_CPUTIME] = { "MARCEL_CPUTIME", BASE_OPTION_BOOL, "0", 0, 0, NULL,
+			"count the CPU time of each thread" },
 	[O_MAXTHREADS] = { "MARCEL_MAXTHREADS", BASE_OPTION_INT, "0", 0,
 			   LONG_MAX, NULL,
 			   "threads that may exist at once; 0: no limit" },
@@ -166,6 +170,7 @@ static int read_options(const struct marcel_config *config, int *dump_signal)
 						 : SIGRTMAX - 2;
 	s->lwp_max = (unsigned)options[O_LWP_MAX].value;
 	s->threads_max = options[O_MAXTHREADS].value;
+	s->counts_cpu = options[O_CPUTIME].value;
 	store_relaxed(&s->threads, 0);
 	store_relaxed(&s->scarce,
 		      s->threads_max > 0 ? MARCEL_SCARCE_THREADS : 0);
@@ -296,6 +301,8 @@ static int become_main(void)
 	idle->stack = stack;
 	marcel_san_new(idle);
 	marcel_ctx_make(&idle->ctx, stack, idle_first);
+	if (s->counts_cpu)
+		marcel_cputime_init(t);
 	return 0;
 }
 
@@ -303,6 +310,8 @@ static void cease_main(void)
 {
 	struct marcel_sched *s = &marcel_sched;
 
+	if (s->counts_cpu)
+		marcel_cputime_exit();
 	marcel_lwp_exit();
 	marcel_foreign_from_main(s->main);
 	s->main = NULL;

@@ -11,6 +11,7 @@
 #include <base/clock.h>
 #include <base/diag.h>
 #include "../os/os.h"
+#include "../thread/cputime.h"
 #include "../thread/overflow.h"
 #include "../thread/stack.h"
 #include "hook.h"
@@ -277,6 +278,14 @@ static struct marcel_thread *next_thread(struct marcel_vp *vp)
 	return t != NULL ? t : search(vp);
 }
 
+static struct marcel_vp *leave_idle(struct marcel_vp *vp, struct marcel_lwp *l,
+				    struct marcel_thread *t)
+{
+	if (unlikely(marcel_sched.counts_cpu))
+		marcel_cputime_leaves(l);
+	return marcel_switch(vp, &l->idle, t);
+}
+
 void marcel_vp_idle(struct marcel_lwp *l)
 {
 	struct marcel_vp *vp = load_relaxed(&l->vp);
@@ -295,7 +304,7 @@ void marcel_vp_idle(struct marcel_lwp *l)
 		    unlikely(!marcel_switch_equip(vp, t)))
 			sched_yield();
 		else if (likely(marcel_vp_enters(vp, t)))
-			vp = marcel_switch(vp, &l->idle, t);
+			vp = leave_idle(vp, l, t);
 	}
 }
 

@@ -135,6 +135,7 @@ struct marcel_sched {
 	bool oversubscribed;                  /* -: */
 	bool bind;                            /* -: */
 	bool robs;                            /* -: slots can be stolen from */
+	bool counts_cpu;                      /* -: CPU time of threads */
 	size_t stacksize;                     /* -: */
 	uint64_t spin_ns;                     /* -: */
 	uint64_t slice_ns;                    /* -: of a thread; 0: no tick */

@@ -78,6 +78,7 @@ struct marcel_thread_rest {
 	marcel_vpset_t set;         /* q: if SUBSET */
 	marcel_vpset_t wanted;      /* l: place.c's; if MOVES */
 	size_t stacksize;           /* -: asked for, if STACK */
+	ATOMIC(uint64_t) cpu_ns;    /* a: relaxed; its LWP, under cpu_lock */
 	char *stack_low;    /* o: of a kernel thread's stack, for ASan */
 	size_t stack_bytes; /* o: */
 	struct marcel_cleanup *cleanup; /* o: exit.c's; innermost first */

@@ -94,6 +94,10 @@ bool marcel_foreign_is_forked(void)
 	return false;
 }
 
+void marcel_cputime_leaves(struct marcel_lwp *l)
+{
+}
+
 bool marcel_place_arrive(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	return true; /* none moves */

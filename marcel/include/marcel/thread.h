@@ -153,6 +153,14 @@ struct marcel_info {
 int marcel_threads(int (*fn)(const struct marcel_info *info, void *arg),
 		   void *arg);
 
+/*
+ * The CPU time that t has used, in ns, whichever kernel threads it ran on.
+ * Costs a system call per switch, so it is counted only if MARCEL_CPUTIME is
+ * set when the runtime starts: ENOENT else, and for a foreign thread but the
+ * caller. ESRCH: t has ended.
+ */
+int marcel_cputime(marcel_t t, uint64_t *ns);
+
 /* "new", "ready", "running", "waiting", "ended". */
 const char *marcel_state_name(enum marcel_state state);
 
