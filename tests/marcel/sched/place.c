@@ -344,6 +344,13 @@ TEST(two_that_yield_to_each_other_keep_nobody_waiting)
 	CHECK_INT(marcel_end(), 0);
 }
 
+static void *stay_ready(void *arg)
+{
+	while (!load_relaxed(&stop))
+		marcel_yield();
+	return arg;
+}
+
 static void *yield_to_all(void *arg)
 {
 	marcel_t *t = arg;
@@ -360,7 +367,7 @@ TEST_VPS(yields_to_threads_in_any_state_lose_nobody)
 	store_relaxed(&stop, 0);
 	CHECK_INT(marcel_yield_to(marcel_self()), 0);
 	for (int i = 0; i < LOGGERS; i++)
-		stay[i] = make(yield_until_stop, NULL);
+		stay[i] = make(stay_ready, NULL);
 	for (int i = 0; i < LOGGERS; i++)
 		t[i] = make(yield_to_all, stay);
 	for (int i = 0; i < LOGGERS; i++)
