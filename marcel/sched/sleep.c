@@ -8,6 +8,7 @@
 #include <base/clock.h>
 #include <base/compiler.h>
 #include <marcel/blocking.h>
+#include "../thread/cancel.h"
 #include "timer.h"
 #include "vp.h"
 
@@ -17,13 +18,18 @@ static void sleep_on(struct marcel_timer *t)
 {
 	marcel_thread_waits(t->thread, "sleep");
 	marcel_timer_arm(t);
+	marcel_cancel_show(t);
+	marcel_cancel_look(t);
 	marcel_timer_park(t);
+	marcel_cancel_hide(t);
+	marcel_cancel_point();
 }
 
 static void sleep_for(uint64_t ns)
 {
 	struct marcel_timer t;
 
+	marcel_cancel_point();
 	/* Each is at most half of what fits. */
 	if (ns != 0 && marcel_timer_set_ns(&t, &marcel_timer_plain,
 					   base_now_ns() + ns) == 0)
@@ -58,6 +64,7 @@ BASE_PUBLIC int marcel_clock_nanosleep(clockid_t clock, int flags,
 		return sleep_in_kernel(clock, flags, time, left);
 	if (!is_time(time))
 		return EINVAL;
+	marcel_cancel_point();
 	/* What somebody sets a clock to does not change an interval. */
 	if (!(flags & TIMER_ABSTIME))
 		sleep_for(marcel_timer_ns(time));

@@ -33,7 +33,7 @@ static inline void marcel_switch_leave(struct marcel_vp *vp,
 	/* Nobody who switches is in a section. */
 	struct marcel_lwp *l = (struct marcel_lwp *)load_relaxed(&vp->owner);
 
-	store_relaxed(&l->self, next);
+	store_release(&l->self, next); /* order(settle): what was done */
 	if (BASE_TSAN)
 		vp->left = self;
 	marcel_san_release(self);

@@ -73,12 +73,13 @@ struct marcel_timer {
 	clockid_t clock;                      /* -: MONOTONIC or REALTIME */
 	bool armed;                           /* l: in the heap */
 	bool expired;                         /* e: it was not granted */
-	uint64_t ns;                          /* -: when, by `clock` */
-	uint64_t at;                          /* l: the same by our clock */
-	struct marcel_timer *child;           /* l: first of those below */
-	struct marcel_timer *sibling;         /* l: */
-	struct marcel_timer *back; /* l: the sibling before, or the parent */
-	struct marcel_timers *in;  /* -: of a VP, or: */
+	bool shown;  /* -: the thread's `wait` named it: thread/cancel.h */
+	uint64_t ns; /* -: when, by `clock` */
+	uint64_t at; /* l: the same by our clock */
+	struct marcel_timer *child;   /* l: first of those below */
+	struct marcel_timer *sibling; /* l: */
+	struct marcel_timer *back;    /* l: the sibling before, or the parent */
+	struct marcel_timers *in;     /* -: of a VP; NULL: never armed; or: */
 	struct marcel_timers alone;
 };
 
@@ -110,6 +111,10 @@ int marcel_timer_set(struct marcel_timer *t, const struct marcel_timer_kind *k,
 /* Likewise, nanoseconds by CLOCK_MONOTONIC; never EINVAL. */
 int marcel_timer_set_ns(struct marcel_timer *t,
 			const struct marcel_timer_kind *k, uint64_t ns);
+
+/* The wait has no end in time; it may end as the kind says nevertheless. */
+void marcel_timer_set_never(struct marcel_timer *t,
+			    const struct marcel_timer_kind *k);
 
 /*
  * It may expire from now on. Whoever grants the wait afterwards must disarm

@@ -18,6 +18,7 @@
 
 #include <marcel/wait.h>
 #include "../sched/vp.h"
+#include "../thread/cancel.h"
 #include "mutex.h"
 #include "timed.h"
 
@@ -28,7 +29,6 @@ struct cond {
 	struct marcel_guard guard; /* a: */
 	int clock;                 /* -: of timedwait; 0: CLOCK_REALTIME */
 	struct marcel_waitq queue; /* l: */
-	uint64_t timed;            /* l: how many in it have a timer */
 } BASE_MAY_ALIAS;
 
 _Static_assert(sizeof(struct cond) <= sizeof(marcel_cond_t),
@@ -56,13 +56,12 @@ BASE_PUBLIC int marcel_cond_destroy(marcel_cond_t *cond)
 	return load_relaxed(&c->guard.word) != 0 ? EBUSY : 0;
 }
 
-/* The time has come before a signal has. */
+/* The time has come before a signal has, or the end of the thread. */
 static void cond_leave(struct marcel_timed *d)
 {
 	struct cond *c = container_of(d->guard, struct cond, guard);
 
 	marcel_waitq_remove(&c->queue, d->waiter);
-	c->timed--;
 	marcel_guard_unlock(&c->guard,
 			    marcel_waitq_is_empty(&c->queue) ? 0 : QUEUED);
 	marcel_timer_wake(&d->timer);
@@ -78,24 +77,25 @@ static inline int wait_until(struct cond *c, struct marcel_mutex *m,
 	uint32_t count = 0;
 	bool signalled;
 
-	if (until != NULL &&
-	    marcel_timed_set(&d, &me, &c->guard, cond_leave, until) == EINVAL)
+	if (marcel_timed_set_point(&d, &me, &c->guard, cond_leave, until) ==
+	    EINVAL)
 		return EINVAL;
 	if (marcel_mutex_check_held(m, self) != 0)
 		return EPERM;
+	marcel_cancel_point();
 	marcel_guard_lock(&c->guard);
 	marcel_waitq_push(&c->queue, &me);
-	if (until != NULL) {
-		c->timed++;
-		marcel_timed_arm(&me);
-	}
+	marcel_timed_arm_point(&d, until);
 	marcel_guard_unlock(&c->guard, QUEUED);
 	marcel_mutex_unlock_to_park(m, self, &count);
 	marcel_thread_waits(self, "condition");
-	signalled = marcel_timed_park(until != NULL ? &d : NULL);
+	signalled = marcel_timed_park(&d);
 	me.timer = NULL;
 	marcel_mutex_relock(m, &me, count);
-	return signalled ? 0 : ETIMEDOUT;
+	if (signalled)
+		return 0;
+	marcel_cancel_point();
+	return ETIMEDOUT;
 }
 
 BASE_PUBLIC int marcel_cond_wait(marcel_cond_t *cond, marcel_mutex_t *mutex)
@@ -137,7 +137,6 @@ BASE_PUBLIC int marcel_cond_signal(marcel_cond_t *cond)
 		return 0;
 	if (marcel_guard_lock(&c->guard) & QUEUED) {
 		w = marcel_waitq_first(&c->queue);
-		c->timed -= w->timer != NULL;
 		marcel_waitq_take_this(&c->queue, w);
 	}
 	marcel_guard_unlock(&c->guard,
@@ -157,11 +156,8 @@ BASE_PUBLIC int marcel_cond_broadcast(marcel_cond_t *cond)
 	marcel_guard_lock(&c->guard);
 	w = marcel_waitq_take_all(&c->queue);
 	/* One after the other, in whichever heaps they are. */
-	for (next = w; c->timed > 0; next = next->next)
-		if (next->timer != NULL) {
-			marcel_waitq_disarm(next);
-			c->timed--;
-		}
+	for (next = w; next != NULL; next = next->next)
+		marcel_waitq_disarm(next);
 	marcel_guard_unlock(&c->guard, 0);
 	for (; w != NULL; w = next) {
 		next = w->next;

@@ -20,6 +20,7 @@
 
 #include <marcel/wait.h>
 #include "../sched/vp.h"
+#include "../thread/cancel.h"
 #include "guard.h"
 #include "timed.h"
 #include "waitq.h"
@@ -88,11 +89,13 @@ static void sem_leave(struct marcel_timed *d)
 
 /*
  * Counted as a waiter: take the token that a post left, or wait for one. False:
- * none came in time.
+ * none came in time. NULL: for ever.
  */
 static bool wait_slow(struct sem *s, struct marcel_waiter *me,
-		      struct marcel_timed *d)
+		      struct marcel_timed *d, const struct marcel_until *until)
 {
+	bool got;
+
 	marcel_guard_lock(&s->guard);
 	if (s->tokens > 0) {
 		s->tokens--;
@@ -100,22 +103,32 @@ static bool wait_slow(struct sem *s, struct marcel_waiter *me,
 		return true;
 	}
 	marcel_waitq_push(&s->queue, me);
-	marcel_timed_arm(me);
+	marcel_timed_arm_point(d, until);
 	marcel_guard_unlock(&s->guard, 0);
 	marcel_thread_waits(me->thread, "semaphore");
-	return marcel_timed_park(d);
+	got = marcel_timed_park(d);
+	if (unlikely(!got))
+		marcel_cancel_point();
+	return got;
+}
+
+static BASE_NOINLINE void wait_for_ever(struct sem *s)
+{
+	struct marcel_waiter me = { .thread = marcel_thread_self() };
+	struct marcel_timed d;
+
+	marcel_timed_set_point(&d, &me, &s->guard, sem_leave, NULL);
+	wait_slow(s, &me, &d, NULL);
 }
 
 BASE_PUBLIC int marcel_sem_wait(marcel_sem_t *sem)
 {
 	struct sem *s = (struct sem *)sem;
-	struct marcel_waiter me;
 
+	marcel_cancel_point();
 	/* order(sem): what was done before the post */
-	if (likely(fetch_add_acquire(&s->value, -1) > 0))
-		return 0;
-	me = (struct marcel_waiter){ .thread = marcel_thread_self() };
-	wait_slow(s, &me, NULL);
+	if (unlikely(fetch_add_acquire(&s->value, -1) <= 0))
+		wait_for_ever(s);
 	return 0;
 }
 
@@ -130,13 +143,15 @@ BASE_PUBLIC int marcel_sem_clockwait(marcel_sem_t *sem, clockid_t clock,
 
 	if (marcel_timer_check_clock(clock) != 0)
 		return EINVAL;
+	marcel_cancel_point();
 	if (marcel_sem_trywait(sem) == 0)
 		return 0;
-	rc = marcel_timed_set(&d, &me, &s->guard, sem_leave, &until);
+	rc = marcel_timed_set_point(&d, &me, &s->guard, sem_leave, &until);
 	if (rc != 0)
 		return rc;
 	/* order(sem): what was done before the post */
-	if (fetch_add_acquire(&s->value, -1) > 0 || wait_slow(s, &me, &d))
+	if (fetch_add_acquire(&s->value, -1) > 0 ||
+	    wait_slow(s, &me, &d, &until))
 		return 0;
 	return ETIMEDOUT;
 }

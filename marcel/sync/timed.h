@@ -37,6 +37,12 @@ int marcel_timed_set(struct marcel_timed *d, struct marcel_waiter *w,
 		     void (*leave)(struct marcel_timed *d),
 		     const struct marcel_until *until);
 
+/* The same for a cancellation point: NULL, or w ends for that alone. */
+int marcel_timed_set_point(struct marcel_timed *d, struct marcel_waiter *w,
+			   struct marcel_guard *guard,
+			   void (*leave)(struct marcel_timed *d),
+			   const struct marcel_until *until);
+
 /* It is in the queue; the guard is held. */
 static inline void marcel_timed_arm(struct marcel_waiter *w)
 {
@@ -44,9 +50,13 @@ static inline void marcel_timed_arm(struct marcel_waiter *w)
 		marcel_timer_arm(w->timer);
 }
 
+/* The same at a cancellation point. */
+void marcel_timed_arm_point(struct marcel_timed *d,
+			    const struct marcel_until *until);
+
 /*
- * Until the waiter is granted (true), or its time has come. NULL: it has no
- * timer.
+ * Until the waiter is granted (true), or its time has come, or it is cancelled.
+ * NULL: it has no timer.
  */
 bool marcel_timed_park(struct marcel_timed *d);
 

@@ -22,6 +22,8 @@
 #include <base/diag.h>
 #include <marcel/marcel.h>
 #include "../sched/enter.h"
+#include "../sched/sanitizer.h"
+#include "cancel.h"
 #include "exception.h"
 
 #pragma weak _Unwind_ForcedUnwind
@@ -116,9 +118,11 @@ static BASE_NORETURN void unwound(struct marcel_thread *t)
 	run_handlers(t, UINTPTR_MAX);
 	if (marcel_thread_has(t, MARCEL_F_MAIN))
 		exit_main(t);
+	marcel_san_enter();
 	vp = marcel_enter();
 	*vp->exceptions = (struct marcel_exceptions){ 0 };
 	marcel_leave(vp);
+	marcel_san_leave();
 	marcel_thread_end(t->arg);
 }
 
@@ -150,6 +154,7 @@ BASE_PUBLIC void marcel_exit(void *value)
 		(struct _Unwind_Exception *)(void *)t->rest->unwinding;
 	force_fn force;
 
+	marcel_cancel_ends(t);
 	if (unlikely(marcel_thread_has(t, MARCEL_F_FOREIGN)))
 		exit_foreign(t, value);
 	t->arg = value;

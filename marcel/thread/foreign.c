@@ -11,6 +11,7 @@
 #include <base/diag.h>
 #include "../os/os.h"
 #include "../sched/vp.h"
+#include "cancel.h"
 
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -99,6 +100,7 @@ static void forked(void)
 	if (load_relaxed(&marcel_sched.running) == 0)
 		return;
 	is_forked = true;
+	marcel_cancel_forked();
 	store_relaxed(&marcel_sched.running, 0);
 	os_cpu_unbind();
 	if (l == NULL)

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "../sched/timer.h"
+#include "cancel.h"
 #include "thread.h"
 
 struct timed_join {
@@ -61,9 +62,15 @@ static int wait_for_end(struct timed_join *j)
 		return w == MARCEL_END_DONE ? 0 : EINVAL;
 	marcel_thread_waits(j->timer.thread, "join");
 	marcel_timer_arm(&j->timer);
+	marcel_cancel_show(&j->timer);
+	marcel_cancel_look(&j->timer);
 	marcel_timer_park(&j->timer);
 	marcel_timer_disarm(&j->timer);
-	return j->timer.expired ? ETIMEDOUT : 0;
+	marcel_cancel_hide(&j->timer);
+	if (!j->timer.expired)
+		return 0;
+	marcel_cancel_point();
+	return ETIMEDOUT;
 }
 
 BASE_PUBLIC int marcel_clockjoin_np(marcel_t t, void **out, clockid_t clock,
@@ -75,8 +82,10 @@ BASE_PUBLIC int marcel_clockjoin_np(marcel_t t, void **out, clockid_t clock,
 	};
 	struct marcel_until until = { clock, abs };
 	struct timed_join j = { .target = t };
-	int rc = look(t, marcel_self());
+	int rc;
 
+	marcel_cancel_point();
+	rc = look(t, marcel_self());
 	if (marcel_timer_check_clock(clock) != 0)
 		return EINVAL;
 	if (rc == EBUSY) {

@@ -16,6 +16,7 @@
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include "../sched/vp.h"
+#include "cancel.h"
 #include "thread.h"
 
 /* How many values an array grows by. */
@@ -150,6 +151,7 @@ void marcel_key_exit(struct marcel_thread *t)
 {
 	if (t->rest->keys == NULL)
 		return;
+	marcel_cancel_ends(t);
 	for (int i = 0; i < MARCEL_DESTRUCTOR_ITERATIONS; i++)
 		if (!destroy_all(t))
 			break;

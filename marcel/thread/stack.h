@@ -21,6 +21,7 @@
 #include <base/compiler.h>
 
 struct marcel_arena;
+struct marcel_timer;
 struct marcel_vp;
 
 /* More is a mistake: nobody has such an address space to spare. */
@@ -42,9 +43,10 @@ struct marcel_stack {
 	struct marcel_arena *arena; /* that it was cut from */
 	void *(*fn)(void *);        /* what its thread runs first */
 	ATOMIC(const char *) waits; /* a: marcel_thread_waits() */
-	unsigned checker;           /* os_checker_stack()'s number */
-	uint8_t slot;               /* its number in the arena */
-	uint8_t class;              /* and that one's size class */
+	ATOMIC(struct marcel_timer *) wait; /* a: its thread's: cancel.h */
+	unsigned checker;                   /* os_checker_stack()'s number */
+	uint8_t slot;                       /* its number in the arena */
+	uint8_t class;                      /* and that one's size class */
 	bool is_guarded;
 } BASE_ALIGNED(BASE_CACHE_LINE);
 

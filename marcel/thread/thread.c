@@ -4,7 +4,8 @@
  * `ended` is one word, order(join):
  *
  *	NONE      joinable, nobody waits
- *	a thread  who joins it; only we resume it, or (TIMED) its timer
+ *	a thread  who joins it; only we resume it, or (TIMED) its timer, or
+ *		  who cancels it: cancel.h
  *	DETACHED  nobody will join it
  *	DONE      it has ended; the result may be read, the descriptor freed
  *
@@ -26,6 +27,7 @@
 #include "../sched/runq.h"
 #include "../sched/switch.h"
 #include "attr.h"
+#include "cancel.h"
 #include "stack.h"
 
 /* --- create --- */
@@ -236,6 +238,9 @@ static struct marcel_thread *joiner_here(struct marcel_vp *vp,
 	    marcel_vp_is_kept(vp, joiner) ||
 	    vp->handovers >= MARCEL_HANDOVERS_MAX)
 		return NULL;
+	/* order(cancel): who takes the joiner out has seen that we are here */
+	if (unlikely(load_light(&joiner->flags) & MARCEL_F_CANCEL))
+		return NULL;
 	vp->handovers++;
 	store_relaxed(&joiner->state, MARCEL_T_RUNNING);
 	return joiner;
@@ -300,9 +305,13 @@ static void join_after(void *arg)
 	struct join *j = arg;
 	uintptr_t none = MARCEL_END_NONE;
 
-	/* order(join): the joiner's context, for who ends. */
-	if (cas_acq_rel(&j->target->ended, &none, (uintptr_t)j->self))
+	/* order(join): the joiner's context, for who ends; order(cancel) */
+	if (cas_seq(&j->target->ended, &none, (uintptr_t)j->self)) {
+		if (unlikely(load_seq(&j->self->flags) & /* order(cancel) */
+			     MARCEL_F_CANCEL))
+			marcel_cancel_join(j->self, j->target);
 		return;
+	}
 	if (none != MARCEL_END_DONE)
 		j->rc = EINVAL;
 	marcel_wake(j->self);
@@ -353,6 +362,11 @@ static bool join_at_once(struct marcel_thread *self, struct marcel_thread *t)
 
 	if (unlikely(vp == NULL))
 		return false;
+	/* order(cancel): we are here, for who wants us to end */
+	if (unlikely(load_light(&self->flags) & MARCEL_F_CANCEL)) {
+		marcel_leave(vp);
+		return false;
+	}
 	marcel_hook_switch(vp);
 	marcel_san_enter();
 	joined = join_seed(&vp, self, t);
@@ -373,11 +387,14 @@ BASE_PUBLIC int marcel_join(marcel_t t, void **out)
 	if (unlikely(w != MARCEL_END_NONE && w != MARCEL_END_DONE))
 		return EINVAL;
 	if (w == MARCEL_END_NONE && !join_at_once(self, t)) {
+		marcel_cancel_point();
 		marcel_thread_waits(self, "join");
 		marcel_park(join_after, &j);
 		if (j.rc != 0)
 			return j.rc;
 	}
+	if (unlikely(marcel_thread_has(self, MARCEL_F_CANCEL)))
+		marcel_cancel_act();
 	marcel_thread_collect(t, out);
 	return 0;
 }

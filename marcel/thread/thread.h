@@ -33,6 +33,7 @@
 
 struct marcel_cleanup;
 struct marcel_lwp;
+struct marcel_timer;
 struct marcel_vp;
 
 enum marcel_thread_state {
@@ -42,6 +43,12 @@ enum marcel_thread_state {
 	MARCEL_T_PARKED,
 	MARCEL_T_WOKEN,
 	MARCEL_T_ENDED,
+};
+
+/* In the same word as those below: see cancel.h. */
+enum marcel_cancel_flags {
+	MARCEL_F_CANCEL = 4096,  /* somebody wants it to end */
+	MARCEL_F_SHELTER = 8192, /* but it does not; only it sets that */
 };
 
 enum marcel_thread_flags {
@@ -84,6 +91,9 @@ struct marcel_thread_rest {
 	struct marcel_cleanup *cleanup; /* o: exit.c's; innermost first */
 	/* o: exit.c's, for the unwinder */
 	uint64_t unwinding[4] BASE_ALIGNED(16);
+	ATOMIC(struct marcel_timer *)
+	wait;                    /* a: cancel.h; if it has no stack */
+	ATOMIC(uint32_t) cancel; /* o: cancel.c's; who cancels it reads it */
 };
 
 struct marcel_thread {

@@ -5,24 +5,28 @@
  *
  * User threads are modelled as in park.c. Two VPs with an idle thread each.
  *
- * Who waits in time is seen to by the idle thread.
+ * Who waits in time is seen to by the idle thread. Who cancels is foreign.
  *
- * covers: join, end
+ * covers: join, end, cancel, settle
  */
+#include <setjmp.h>
+
 #include "explore.h"
 
 #include "../../marcel/base/spin.c"
 #include "../../marcel/sched/timer.c"
 #include "../../marcel/sched/wake.c"
+#include "../../marcel/thread/cancel.c"
 #include "../../marcel/thread/join.c"
 #include "../../marcel/thread/thread.c"
 
-enum { SELF = 1, IDLE0, TARGET, IDLE1, THREADS };
+enum { SELF = 1, IDLE0, TARGET, IDLE1, THREADS, CANCELS = THREADS };
 
 struct marcel_sched marcel_sched;
 struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
 __thread struct marcel_tls marcel_tls;
 
+static bool is_looked_for; /* the target, by who cancels */
 static struct marcel_vp vps[2];
 static struct marcel_lwp lwps[2];
 static struct marcel_thread threads[THREADS];
@@ -76,8 +80,26 @@ void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
 	return handed[me];
 }
 
+/* Who was cancelled by a foreign thread is entered on this VP. */
+static struct marcel_vp *outside;
+
+static void enter_outside(struct marcel_thread *t)
+{
+	int next = number_of(t);
+
+	explore_check(saved[next] == 1);
+	saved[next] = 0;
+	handed[next] = outside;
+	store_relaxed(&marcel_vp_lwp(outside)->self, t);
+	explore_unpark(next, true);
+}
+
 void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 {
+	if (vp == NULL) {
+		enter_outside(t);
+		return;
+	}
 	explore_check(woken[vp->id] == NULL);
 	woken[vp->id] = t;
 }
@@ -114,13 +136,16 @@ enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 
 void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s)
 {
+	if (is_looked_for)
+		explore_unpark(CANCELS, false);
 }
 
 /* Given back: who still touches it errs. */
 void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	freed++;
-	explore_gone(t, sizeof(*t));
+	if (!is_looked_for)
+		explore_gone(t, sizeof(*t));
 }
 
 #define UNREACHED(type, name, ...)                                             \
@@ -129,7 +154,6 @@ void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t)
 		explore_fail("%s is not part of this scenario", #name);        \
 	}
 
-UNREACHED(struct marcel_thread *, marcel_foreign_self, void)
 UNREACHED(struct marcel_vp *, marcel_lwp_regain, struct marcel_lwp *l)
 UNREACHED(struct marcel_vp *, marcel_switch_exceptions, struct marcel_vp *vp,
 	  struct marcel_thread *self, struct marcel_thread *next)
@@ -171,6 +195,55 @@ static void idle(void *arg)
 bool marcel_foreign_is_forked(void)
 {
 	return false;
+}
+
+/* Accesses that are `light` are seq_cst here, as if each passed a barrier. */
+bool os_barrier_init(void)
+{
+	return true;
+}
+
+/* What is loaded after a barrier, or a while, is not old. */
+void os_barrier_all(void)
+{
+	for (int i = 0; i < 2; i++) {
+		struct marcel_thread *t = load_relaxed(&lwps[i].self);
+
+		while (!cas_relaxed(&lwps[i].self, &t, t))
+			;
+	}
+}
+
+void os_futex_wait_for(void *word, uint32_t value, uint64_t ns)
+{
+}
+
+/* Who waits until another is out of the runtime waits for its end. */
+int sched_yield(void)
+{
+	explore_park();
+	os_barrier_all();
+	return 0;
+}
+
+void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
+			void *arg)
+{
+	fn(&threads[TARGET], arg);
+}
+
+static jmp_buf end;
+
+void marcel_exit(void *value)
+{
+	_longjmp(end, 1);
+}
+
+static struct marcel_thread alien;
+
+struct marcel_thread *marcel_foreign_self(void)
+{
+	return &alien;
 }
 
 /* --- the threads --- */
@@ -216,7 +289,7 @@ static void joined_once(void)
 	explore_check(joined == 1 && freed == 1);
 }
 
-static void set_up(void (*self)(void *))
+static void set_up(void (*self)(void *), void (*target)(void *))
 {
 	marcel_sched.vps = vps;
 	marcel_sched.nvp = 2;
@@ -247,13 +320,13 @@ static void set_up(void (*self)(void *))
 	explore_name(&marcel_sched.ender, 8, "ender");
 	explore_spawn("self", self, NULL);
 	explore_may_sleep(explore_spawn("idle 0", idle, &vps[0]));
-	explore_may_sleep(explore_spawn("target", exits, NULL));
+	explore_may_sleep(explore_spawn("target", target, NULL));
 	explore_may_sleep(explore_spawn("idle 1", idle, &vps[1]));
 }
 
 EXPLORE(who_joins_gets_the_result_and_frees_the_thread)
 {
-	set_up(joins);
+	set_up(joins, exits);
 	explore_finish(joined_once);
 }
 
@@ -261,7 +334,7 @@ EXPLORE(who_joins_gets_the_result_and_frees_the_thread)
 EXPLORE(a_seed_without_a_stack_does_not_wake_a_joiner_that_still_runs)
 {
 	is_seed = true;
-	set_up(joins);
+	set_up(joins, exits);
 	explore_finish(joined_once);
 }
 
@@ -283,19 +356,89 @@ static void joins_in_time(void *arg)
 
 EXPLORE(an_end_and_a_time_end_a_join_once)
 {
-	set_up(joins_in_time);
+	set_up(joins_in_time, exits);
 	explore_finish(joined_once);
 }
 
 EXPLORE(detached_or_ended_first_it_is_freed_once)
 {
-	set_up(detaches);
+	set_up(detaches, exits);
 	explore_finish(freed_once);
 }
 
 EXPLORE(the_last_thread_wakes_who_waits_for_all)
 {
-	set_up(waits_for_all);
+	set_up(waits_for_all, exits);
 	store_relaxed(&threads[TARGET].ended, MARCEL_END_DETACHED);
 	explore_finish(joined_once);
+}
+
+/* --- cancelled --- */
+
+static void cancels(void *arg)
+{
+	struct search s = { .joiner = &threads[SELF] };
+
+	fetch_or_seq(&threads[SELF].flags, MARCEL_F_CANCEL);
+	match(&threads[TARGET], &s);
+	if (s.found != NULL)
+		marcel_cancel_join(&threads[SELF], s.found);
+}
+
+static void ended_once(void)
+{
+	explore_check(joined == 1);
+}
+
+static void set_up_cancel(void (*self)(void *), void (*target)(void *),
+			  struct marcel_vp *vp)
+{
+	outside = vp;
+	is_looked_for = true;
+	set_up(self, target);
+	explore_spawn("cancels", cancels, NULL);
+	explore_finish(ended_once);
+}
+
+/* It was joined when the target ran in its place. */
+static void is_joining(void *arg)
+{
+	uintptr_t w;
+
+	explore_park();
+	be(handed[SELF]);
+	marcel_switch_after(handed[SELF]);
+	w = load_relaxed(&threads[TARGET].ended);
+	explore_check(w == MARCEL_END_NONE || w == MARCEL_END_DONE);
+	joined++;
+}
+
+EXPLORE(an_end_and_a_cancellation_end_a_join_once)
+{
+	set_up_cancel(is_joining, exits, &vps[0]);
+	saved[SELF] = 1;
+	store_relaxed(&threads[SELF].state, MARCEL_T_PARKED);
+	store_relaxed(&threads[TARGET].ended, (uintptr_t)&threads[SELF]);
+	store_relaxed(&lwps[0].self, &lwps[0].idle);
+}
+
+/* Its end it does not come to. */
+static void runs_on(void *arg)
+{
+}
+
+static void is_cancelled(void *arg)
+{
+	be(&vps[0]);
+	if (_setjmp(end) != 0) {
+		joined++;
+		return;
+	}
+	marcel_join(&threads[TARGET], NULL);
+	explore_fail("it goes on");
+}
+
+EXPLORE(who_joins_is_cancelled)
+{
+	set_up_cancel(is_cancelled, runs_on, &vps[1]);
 }

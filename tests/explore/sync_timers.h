@@ -5,6 +5,8 @@
 #ifndef TESTS_EXPLORE_SYNC_TIMERS_H
 #define TESTS_EXPLORE_SYNC_TIMERS_H
 
+#include <setjmp.h>
+
 #include "sync_world.h"
 
 #define SPINS BASE_SPINS
@@ -12,6 +14,7 @@
 #undef SPINS
 #include "../../marcel/sched/timer.c"
 #include "../../marcel/sync/timed.c"
+#include "../../marcel/thread/cancel.c"
 
 /* When who waits waits until. */
 static const struct timespec soon = { .tv_sec = 2 };
@@ -26,17 +29,49 @@ int clock_gettime(clockid_t clock, struct timespec *out)
 	return 0;
 }
 
-/* Who yields lets others go on. */
+/* The threads of most scenarios, in this order. */
+enum { WAITER = 1, GRANTER, EXPIRER, OTHER };
+
+/* What who yields waits for; NULL: for others to go on. */
+static void (*world_yield)(void);
+
 int sched_yield(void)
 {
-	explore_relax();
+	if (world_yield != NULL)
+		world_yield();
+	else
+		explore_relax();
 	return 0;
 }
 
-/* --- what a wait that may run out has come to --- */
+/* Accesses that are `light` are seq_cst here, as if each passed a barrier. */
+bool os_barrier_init(void)
+{
+	return true;
+}
 
-/* The threads of such a scenario, in this order. */
-enum { WAITER = 1, GRANTER, EXPIRER, OTHER };
+void os_barrier_all(void)
+{
+}
+
+void os_futex_wait_for(void *word, uint32_t value, uint64_t ns)
+{
+}
+
+void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
+			void *arg)
+{
+}
+
+/* Where a thread that is cancelled goes. */
+static jmp_buf world_end[WORLD_THREADS];
+
+void marcel_exit(void *value)
+{
+	_longjmp(world_end[explore_self()], 1);
+}
+
+/* --- what a wait that may run out has come to --- */
 
 static int granted, ran_out;
 static BASE_UNUSED int others;

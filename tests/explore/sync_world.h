@@ -18,10 +18,32 @@
 #define MARCEL_SCHED_VP_H
 #define MARCEL_THREAD_THREAD_H
 
-enum { MARCEL_F_FOREIGN = 1, WORLD_THREADS = 8 };
+enum {
+	MARCEL_F_FOREIGN = 1, /* nobody is */
+	MARCEL_F_CANCEL = 2,
+	MARCEL_F_SHELTER = 4,
+	WORLD_THREADS = 8
+};
+
+enum { MARCEL_T_FREE, MARCEL_T_RUNNING, MARCEL_T_PARKED, MARCEL_T_ENDED };
+enum { MARCEL_END_NONE };
+
+struct marcel_stack {
+	ATOMIC(struct marcel_timer *) wait;
+};
+
+struct marcel_thread_rest {
+	ATOMIC(struct marcel_timer *) wait;
+	ATOMIC(uint32_t) cancel;
+};
 
 struct marcel_thread {
 	int number;
+	ATOMIC(uint16_t) flags;
+	ATOMIC(uint32_t) state;
+	ATOMIC(uintptr_t) ended;
+	struct marcel_stack *stack;
+	struct marcel_thread_rest *rest;
 } BASE_ALIGNED(BASE_CACHE_LINE);
 
 struct marcel_vp {
@@ -32,15 +54,18 @@ struct marcel_vp {
 
 struct marcel_lwp {
 	ATOMIC(struct marcel_vp *) vp;
+	ATOMIC(struct marcel_thread *) self;
+	ATOMIC(uint32_t) inside;
 };
 
 static struct marcel_thread world_threads[WORLD_THREADS];
+static struct marcel_thread_rest world_rests[WORLD_THREADS];
 
 /* Every thread has a VP of its own and always runs. */
 static struct marcel_vp world_vps[WORLD_THREADS];
 static struct marcel_lwp world_lwps[WORLD_THREADS];
 
-static struct {
+static struct marcel_sched {
 	bool oversubscribed;
 	int nvp;
 	struct marcel_vp *vps;
@@ -72,7 +97,16 @@ static inline struct marcel_thread *marcel_vp_current(struct marcel_vp *vp)
 
 static inline bool marcel_thread_has(struct marcel_thread *t, unsigned flags)
 {
-	return false;
+	return flags != MARCEL_F_FOREIGN && load_relaxed(&t->flags) & flags;
+}
+
+static inline void marcel_thread_use_rest(struct marcel_thread *t)
+{
+}
+
+static inline struct marcel_lwp *marcel_vp_lwp(struct marcel_vp *vp)
+{
+	return &world_lwps[vp->id];
 }
 
 static inline void marcel_thread_waits(struct marcel_thread *t,
@@ -96,6 +130,9 @@ BASE_UNUSED void marcel_timer_park(struct marcel_timer *t)
 {
 	explore_park();
 }
+
+void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
+			void *arg);
 
 bool marcel_vp_wake(struct marcel_vp *vp, bool own);
 bool marcel_foreign_is_forked(void);
@@ -122,13 +159,20 @@ BASE_UNUSED void marcel_guard_pause(unsigned *turn)
 }
 
 /*
- * In the body of each scenario. Nobody spins for a holder that runs elsewhere,
+ * In the body of each scenario. Nobody is cancelled, unless the scenario lets
+ * it; nobody spins for a holder that runs elsewhere,
  * and a weak compare-and-swap that fails for no reason is only tried again.
  */
 BASE_UNUSED static void world_init(void)
 {
 	for (int i = 0; i < WORLD_THREADS; i++)
 		world_threads[i].number = i;
+	for (int i = 0; i < WORLD_THREADS; i++)
+		world_threads[i].rest = &world_rests[i];
+	for (int i = 0; i < WORLD_THREADS; i++) {
+		store_relaxed(&world_threads[i].state, MARCEL_T_RUNNING);
+		store_relaxed(&world_threads[i].flags, MARCEL_F_SHELTER);
+	}
 	for (int i = 0; i < WORLD_THREADS; i++)
 		store_relaxed(&world_lwps[i].vp, &world_vps[i]);
 	marcel_sched.vps = world_vps;

@@ -1,5 +1,6 @@
 /*
- * How a thread ends before its function returns: exit and cleanup handlers.
+ * How a thread ends before its function returns: exit, cancellation, cleanup
+ * handlers.
  *
  * The thread's stack is unwound first, as by an exception that nobody may
  * keep: destructors of C++ objects and cleanup handlers run, innermost first,
@@ -10,6 +11,8 @@
  */
 #ifndef MARCEL_CANCEL_H
 #define MARCEL_CANCEL_H
+
+#include <marcel/thread.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,6 +26,39 @@ extern "C" {
  * `after` functions.
  */
 void marcel_exit(void *value) __attribute__((noreturn));
+
+/* What a cancelled thread has ended with. */
+#define MARCEL_CANCELED ((void *)-1)
+
+#define MARCEL_CANCEL_ENABLE       0
+#define MARCEL_CANCEL_DISABLE      1
+#define MARCEL_CANCEL_DEFERRED     0
+#define MARCEL_CANCEL_ASYNCHRONOUS 1
+
+/*
+ * Have t end as by marcel_exit(MARCEL_CANCELED) at its next cancellation point,
+ * or in the one where it waits, if and as soon as it allows that. From any
+ * thread, once or often; it does not wait for t. What t waits for and is
+ * granted at the same moment it has: then it goes on to its next one. Of a
+ * thread that has ended and was not joined: 0, and nothing happens. ESRCH: a
+ * thread that is no more, if that can still be seen. Not from hooks or `after`
+ * functions.
+ *
+ * Cancellation points are testcancel, cond_wait, sem_wait, join, their timed
+ * forms, and what sleeps (<marcel/time.h>). From a wait for a condition a
+ * thread first comes back to the mutex. A mutex, a read-write lock, a barrier,
+ * once, an event are none. A foreign thread ends at the same points.
+ */
+int marcel_cancel(marcel_t t);
+void marcel_testcancel(void);
+
+/*
+ * What the caller allows from now on; *old, if not NULL, is what it did before.
+ * At first: ENABLE, DEFERRED. EINVAL: no such state or type. With ASYNCHRONOUS
+ * a thread may also end in these two functions, or when it cancels itself.
+ */
+int marcel_setcancelstate(int state, int *old);
+int marcel_setcanceltype(int type, int *old);
 
 /* A handler that C code has pushed; in the frame that pushed it. */
 struct marcel_cleanup {

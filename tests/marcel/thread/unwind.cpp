@@ -214,3 +214,31 @@ TEST(an_exception_that_nobody_catches_terminates)
 	CHECK(WIFEXITED(status));
 	CHECK_INT(WEXITSTATUS(status), 7);
 }
+
+static void *wait_deep(void *arg)
+{
+	noted two(2);
+
+	marcel_cleanup_push(note, (void *)1);
+	noted zero(0);
+	marcel_sem_wait((marcel_sem_t *)arg);
+	marcel_cleanup_pop(0);
+	return NULL;
+}
+
+TEST_VPS(who_is_cancelled_runs_its_destructors)
+{
+	static const int want[] = { 0, 1, 2 };
+	marcel_sem_t sem;
+	void *value;
+	marcel_t t;
+
+	norder = 0;
+	CHECK_INT(marcel_sem_init(&sem, 0, 0), 0);
+	CHECK_INT(marcel_create(&t, NULL, wait_deep, &sem), 0);
+	CHECK_INT(marcel_cancel(t), 0);
+	CHECK_INT(marcel_join(t, &value), 0);
+	CHECK_PTR(value, MARCEL_CANCELED);
+	check_order(want, 3);
+	CHECK_INT(marcel_sem_destroy(&sem), 0);
+}

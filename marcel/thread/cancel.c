@@ -1,0 +1,294 @@
+/*
+ * Cancellation: see cancel.h.
+ *
+ * What a thread allows is its own affair: `cancel` in its rest, and of that in
+ * its flags, for who makes it wait, whether it is sheltered. That somebody
+ * wants it to end stays in its flags until it has ended.
+ */
+#include "cancel.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include <base/spin.h>
+#include <marcel/cancel.h>
+#include <marcel/wait.h>
+#include "../os/os.h"
+#include "../sched/vp.h"
+
+/* Bits of `cancel`. */
+enum { ASYNCHRONOUS = 1, DISABLED = 2, ENDS = 4 };
+
+/* Without the kernel's barrier: far longer than a store takes to be seen. */
+enum { PATIENCE_NS = 1000000 };
+
+struct marcel_cancels marcel_cancels;
+
+/* Held by who looks at what a `wait` names. */
+static struct base_spin looking = BASE_SPIN_INIT(BASE_RANK_POOL);
+
+/* --- what a thread waits for --- */
+
+static void set_wait(struct marcel_thread *t, struct marcel_timer *w)
+{
+	if (likely(t->stack != NULL))
+		store_light(&t->stack->wait, w); /* order(cancel) */
+	else
+		store_light(&t->rest->wait, w); /* order(cancel) */
+}
+
+/* As it is by now; what comes of an old one is seen to below. */
+static BASE_NO_TSAN BASE_NOINLINE struct marcel_stack *
+stack_of(struct marcel_thread *t)
+{
+	return t->stack;
+}
+
+/*
+ * NULL: nothing that it could be taken out of. If it has ended its stack may
+ * be another thread's, but that is after it said so.
+ */
+static struct marcel_timer *get_wait(struct marcel_thread *t)
+{
+	struct marcel_stack *s = stack_of(t);
+	struct marcel_timer *w;
+
+	w = s != NULL ? load_light(&s->wait)        /* order(cancel) */
+		      : load_light(&t->rest->wait); /* order(cancel) */
+	return load_relaxed(&t->state) != MARCEL_T_ENDED ? w : NULL;
+}
+
+static bool is_wanted(struct marcel_thread *t)
+{
+	return load_light(&t->flags) & MARCEL_F_CANCEL; /* order(cancel) */
+}
+
+/* Under the lock: nobody else will end the wait, or it is over. */
+static enum marcel_claim claim(struct marcel_timer *w)
+{
+	enum marcel_claim c = w->kind->claim(w);
+
+	if (c != MARCEL_CLAIM_MINE)
+		return c;
+	if (w->in != NULL && !marcel_timer_disarm(w) &&
+	    w->kind == &marcel_timer_plain)
+		return MARCEL_CLAIM_GONE;
+	set_wait(w->thread, NULL);
+	return c;
+}
+
+/* Take it out of what it waits for. False: of nothing that it shows. */
+static bool withdraw(struct marcel_thread *t)
+{
+	struct marcel_timer *w;
+	enum marcel_claim c;
+
+	for (;;) {
+		c = MARCEL_CLAIM_GONE;
+		base_spin_lock(&looking);
+		w = get_wait(t);
+		if (w != NULL)
+			c = claim(w);
+		base_spin_unlock(&looking);
+		if (c != MARCEL_CLAIM_LATER)
+			break;
+		sched_yield();
+	}
+	if (c == MARCEL_CLAIM_MINE)
+		w->kind->expire(w);
+	return w != NULL;
+}
+
+void marcel_cancel_show(struct marcel_timer *t)
+{
+	t->shown = !marcel_thread_has(t->thread, MARCEL_F_SHELTER);
+	if (likely(t->shown))
+		set_wait(t->thread, t);
+}
+
+void marcel_cancel_look(struct marcel_timer *t)
+{
+	if (t->shown && unlikely(is_wanted(t->thread)))
+		withdraw(t->thread);
+}
+
+void marcel_cancel_hide(struct marcel_timer *t)
+{
+	if (!t->shown)
+		return;
+	set_wait(t->thread, NULL);
+	if (likely(!is_wanted(t->thread)))
+		return;
+	base_spin_lock(&looking);
+	base_spin_unlock(&looking);
+}
+
+/* --- joins --- */
+
+/* What was stored before is seen by who loads after. */
+static void barrier(void)
+{
+	uint32_t word = 0;
+
+	if (os_barrier_init())
+		os_barrier_all();
+	else
+		os_futex_wait_for(&word, 0, PATIENCE_NS);
+}
+
+/* Whether another LWP runs it in the runtime. */
+static bool is_inside(struct marcel_thread *t)
+{
+	struct marcel_sched *s = &marcel_sched;
+	struct marcel_lwp *l, *self = cpu_tls_word();
+
+	for (int i = 0; i < s->nvp; i++) {
+		l = marcel_vp_lwp(&s->vps[i]);
+		if (l != NULL && l != self &&
+		    load_light(&l->inside) != 0 && /* order(cancel) */
+		    /* order(settle): what it did before it switched */
+		    load_acquire(&l->self) == t)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Until it is out of the stretch, if it was in one, in which it did not see
+ * that the joiner is wanted. All that it stored there is seen then.
+ */
+static void settle(struct marcel_thread *t)
+{
+	while (is_inside(t))
+		sched_yield();
+	barrier();
+}
+
+void marcel_cancel_join(struct marcel_thread *joiner, struct marcel_thread *t)
+{
+	uintptr_t who = (uintptr_t)joiner;
+
+	settle(t);
+	if (marcel_thread_has(joiner, MARCEL_F_SHELTER))
+		return;
+	/* The end of t may have switched to it. */
+	if (!marcel_thread_has(joiner, MARCEL_F_FOREIGN) &&
+	    load_relaxed(&joiner->state) != MARCEL_T_PARKED)
+		return;
+	/* Its context is seen: it was found, or t has been waited for. */
+	if (cas_relaxed(&t->ended, &who, MARCEL_END_NONE))
+		marcel_wake(joiner);
+}
+
+struct search {
+	struct marcel_thread *joiner, *found;
+};
+
+static void match(struct marcel_thread *t, void *arg)
+{
+	struct search *s = arg;
+
+	/* order(cancel): it may be about to look whether it is wanted */
+	if (load_seq(&t->ended) == (uintptr_t)s->joiner)
+		s->found = t;
+}
+
+/* Perhaps it joins somebody. */
+static void withdraw_join(struct marcel_thread *t)
+{
+	struct search s = { .joiner = t };
+
+	settle(t);
+	if (!marcel_thread_has(t, MARCEL_F_FOREIGN) &&
+	    load_relaxed(&t->state) != MARCEL_T_PARKED)
+		return;
+	marcel_thread_walk(match, &s);
+	if (s.found != NULL)
+		marcel_cancel_join(t, s.found);
+}
+
+/* --- what the thread allows --- */
+
+void marcel_cancel_act(void)
+{
+	struct marcel_thread *self = marcel_thread_self();
+
+	if (marcel_thread_has(self, MARCEL_F_CANCEL) &&
+	    !marcel_thread_has(self, MARCEL_F_SHELTER))
+		marcel_exit(MARCEL_CANCELED);
+}
+
+static void allow(struct marcel_thread *self, uint32_t c)
+{
+	marcel_thread_use_rest(self);
+	store_relaxed(&self->rest->cancel, c);
+	if (c & (DISABLED | ENDS))
+		fetch_or_relaxed(&self->flags, MARCEL_F_SHELTER);
+	else
+		fetch_and_relaxed(&self->flags, (uint16_t)~MARCEL_F_SHELTER);
+	if (c & ASYNCHRONOUS)
+		marcel_cancel_act();
+}
+
+void marcel_cancel_ends(struct marcel_thread *self)
+{
+	allow(self, ENDS);
+}
+
+BASE_PUBLIC int marcel_setcancelstate(int state, int *old)
+{
+	struct marcel_thread *self = marcel_thread_self();
+	uint32_t c = load_relaxed(&self->rest->cancel);
+
+	if (state != MARCEL_CANCEL_ENABLE && state != MARCEL_CANCEL_DISABLE)
+		return EINVAL;
+	if (old != NULL)
+		*old = c & DISABLED ? MARCEL_CANCEL_DISABLE
+				    : MARCEL_CANCEL_ENABLE;
+	allow(self,
+	      state == MARCEL_CANCEL_DISABLE ? c | DISABLED : c & ~DISABLED);
+	return 0;
+}
+
+BASE_PUBLIC int marcel_setcanceltype(int type, int *old)
+{
+	struct marcel_thread *self = marcel_thread_self();
+	uint32_t c = load_relaxed(&self->rest->cancel);
+
+	if (type != MARCEL_CANCEL_DEFERRED &&
+	    type != MARCEL_CANCEL_ASYNCHRONOUS)
+		return EINVAL;
+	if (old != NULL)
+		*old = c & ASYNCHRONOUS ? MARCEL_CANCEL_ASYNCHRONOUS
+					: MARCEL_CANCEL_DEFERRED;
+	allow(self, type == MARCEL_CANCEL_ASYNCHRONOUS ? c | ASYNCHRONOUS
+						       : c & ~ASYNCHRONOUS);
+	return 0;
+}
+
+BASE_PUBLIC void marcel_testcancel(void)
+{
+	marcel_cancel_point();
+}
+
+BASE_PUBLIC int marcel_cancel(marcel_t t)
+{
+	if (load_relaxed(&t->state) == MARCEL_T_FREE)
+		return ESRCH;
+	store_relaxed(&marcel_cancels.any, 1);
+	fetch_or_seq(&t->flags, MARCEL_F_CANCEL); /* order(cancel) */
+	if (t == marcel_thread_self()) {
+		if (load_relaxed(&t->rest->cancel) & ASYNCHRONOUS)
+			marcel_cancel_act();
+		return 0;
+	}
+	barrier();
+	if (!withdraw(t))
+		withdraw_join(t);
+	return 0;
+}
+
+void marcel_cancel_forked(void)
+{
+	base_spin_init(&looking, BASE_RANK_POOL);
+}

@@ -1,0 +1,69 @@
+/*
+ * Cancellation, inside: how who waits can be taken out of a wait.
+ *
+ * A wait at a cancellation point has a struct marcel_timer, whether or not it
+ * has an end in time: what a time-out does, a cancellation does too, by the
+ * timer's kind. While one waits the thread's word `wait` names that timer.
+ *
+ *	waits				cancels
+ *	`wait` = the timer		CANCEL in flags
+ *	CANCEL in flags?		a barrier on every CPU
+ *	  then as on the right		`wait`? claim, expire
+ *
+ * Both store, then look: order(cancel). As that of a heap of timers:
+ *
+ *	While `wait` names a timer, what that points to exists.
+ *
+ * So who grants a wait hides it first, with the guard of the object held, and
+ * so does a waiter that returns: `wait` is NULL, CANCEL in flags? Then somebody
+ * may still look at it, under a lock that one waits for.
+ *
+ * Nothing names the thread that somebody joins: to join costs no more for it.
+ * Who cancels looks for the thread whose `ended` names the joiner, sees to it
+ * that neither is in the middle of its part of a join, and takes it out there.
+ */
+#ifndef MARCEL_THREAD_CANCEL_H
+#define MARCEL_THREAD_CANCEL_H
+
+#include "../sched/timer.h"
+#include "thread.h"
+
+struct marcel_cancels {
+	ATOMIC(uint32_t) any; /* a: relaxed; somebody was ever cancelled */
+};
+
+extern struct marcel_cancels marcel_cancels;
+
+/* cancel.c: end the calling thread, if somebody wants that and it may. */
+void marcel_cancel_act(void);
+
+/* A cancellation point. */
+static inline void marcel_cancel_point(void)
+{
+	if (unlikely(load_relaxed(&marcel_cancels.any) != 0))
+		marcel_cancel_act();
+}
+
+/*
+ * The calling thread is about to wait as the timer says, which is armed if it
+ * ever will be, and may be taken out from now on, unless it is sheltered. With
+ * the guard held if there is one.
+ */
+void marcel_cancel_show(struct marcel_timer *t);
+
+/* Then, no guard held and before it parks: it may be wanted already. */
+void marcel_cancel_look(struct marcel_timer *t);
+
+/* The wait has ended, or is granted: before what the timer points to goes. */
+void marcel_cancel_hide(struct marcel_timer *t);
+
+/* Who joins t by its unmarked name sleeps, and is wanted: take it out. */
+void marcel_cancel_join(struct marcel_thread *joiner, struct marcel_thread *t);
+
+/* The calling thread ends: nobody cancels it any more. */
+void marcel_cancel_ends(struct marcel_thread *self);
+
+/* In the child, where nobody else looks. */
+void marcel_cancel_forked(void);
+
+#endif
