@@ -1,6 +1,6 @@
 /*
- * Attributes of mutexes that say what is not offered: only POSIX's defaults
- * can be set, everything else is ENOTSUP.
+ * Attributes that say what is not offered: only POSIX's defaults can be set,
+ * everything else is ENOTSUP.
  */
 #include <marcel/sync.h>
 
@@ -61,4 +61,97 @@ BASE_PUBLIC int marcel_mutexattr_getrobust(const marcel_mutexattr_t *attr,
 					   int *out)
 {
 	return get_default(attr, out);
+}
+
+static int check_shared(int pshared)
+{
+	if (pshared == MARCEL_PROCESS_PRIVATE)
+		return 0;
+	return pshared == MARCEL_PROCESS_SHARED ? ENOTSUP : EINVAL;
+}
+
+BASE_PUBLIC int marcel_condattr_setpshared(marcel_condattr_t *attr, int pshared)
+{
+	clockid_t clock;
+
+	if (marcel_condattr_getclock(attr, &clock) != 0)
+		return EINVAL;
+	return check_shared(pshared);
+}
+
+BASE_PUBLIC int marcel_condattr_getpshared(const marcel_condattr_t *attr,
+					   int *out)
+{
+	clockid_t clock;
+
+	if (marcel_condattr_getclock(attr, &clock) != 0)
+		return EINVAL;
+	*out = MARCEL_PROCESS_PRIVATE;
+	return 0;
+}
+
+/* --- those that say nothing else: words[0] is whether it was initialised ---
+ */
+
+enum { RWLOCK_VALID = 0x72776c6b, BARRIER_VALID = 0x62617272 };
+
+static int set_shared(const uint64_t *words, uint64_t valid, int pshared)
+{
+	return words[0] == valid ? check_shared(pshared) : EINVAL;
+}
+
+static int get_shared(const uint64_t *words, uint64_t valid, int *out)
+{
+	if (words[0] != valid)
+		return EINVAL;
+	*out = MARCEL_PROCESS_PRIVATE;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_rwlockattr_init(marcel_rwlockattr_t *attr)
+{
+	attr->marcel_words[0] = RWLOCK_VALID;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_rwlockattr_destroy(marcel_rwlockattr_t *attr)
+{
+	attr->marcel_words[0] = 0;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_rwlockattr_setpshared(marcel_rwlockattr_t *attr,
+					     int pshared)
+{
+	return set_shared(attr->marcel_words, RWLOCK_VALID, pshared);
+}
+
+BASE_PUBLIC int marcel_rwlockattr_getpshared(const marcel_rwlockattr_t *attr,
+					     int *out)
+{
+	return get_shared(attr->marcel_words, RWLOCK_VALID, out);
+}
+
+BASE_PUBLIC int marcel_barrierattr_init(marcel_barrierattr_t *attr)
+{
+	attr->marcel_words[0] = BARRIER_VALID;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_barrierattr_destroy(marcel_barrierattr_t *attr)
+{
+	attr->marcel_words[0] = 0;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_barrierattr_setpshared(marcel_barrierattr_t *attr,
+					      int pshared)
+{
+	return set_shared(attr->marcel_words, BARRIER_VALID, pshared);
+}
+
+BASE_PUBLIC int marcel_barrierattr_getpshared(const marcel_barrierattr_t *attr,
+					      int *out)
+{
+	return get_shared(attr->marcel_words, BARRIER_VALID, out);
 }

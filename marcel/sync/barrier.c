@@ -51,12 +51,15 @@ static struct marcel_waiter *top(uint64_t word)
 }
 
 /* EAGAIN: more than a million threads do not fit the word. */
-BASE_PUBLIC int marcel_barrier_init(marcel_barrier_t *barrier, const void *attr,
+BASE_PUBLIC int marcel_barrier_init(marcel_barrier_t *barrier,
+				    const marcel_barrierattr_t *attr,
 				    unsigned count)
 {
 	struct barrier *b = (struct barrier *)barrier;
+	int shared;
 
-	if (attr != NULL || count == 0)
+	if (count == 0 ||
+	    (attr != NULL && marcel_barrierattr_getpshared(attr, &shared) != 0))
 		return EINVAL;
 	if (count > COUNT_MAX)
 		return EAGAIN;

@@ -37,9 +37,12 @@ struct rwlock {
 _Static_assert(sizeof(struct rwlock) <= sizeof(marcel_rwlock_t),
 	       "a read-write lock fits its public words");
 
-BASE_PUBLIC int marcel_rwlock_init(marcel_rwlock_t *lock, const void *attr)
+BASE_PUBLIC int marcel_rwlock_init(marcel_rwlock_t *lock,
+				   const marcel_rwlockattr_t *attr)
 {
-	if (attr != NULL)
+	int shared;
+
+	if (attr != NULL && marcel_rwlockattr_getpshared(attr, &shared) != 0)
 		return EINVAL;
 	*lock = (marcel_rwlock_t)MARCEL_RWLOCK_INITIALIZER;
 	return 0;

@@ -68,6 +68,11 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #undef pthread_cleanup_push
 #undef pthread_cleanup_pop
 #undef PTHREAD_BARRIER_SERIAL_THREAD
+#undef PTHREAD_CANCELED
+#undef PTHREAD_CANCEL_ASYNCHRONOUS
+#undef PTHREAD_CANCEL_DEFERRED
+#undef PTHREAD_CANCEL_DISABLE
+#undef PTHREAD_CANCEL_ENABLE
 #undef PTHREAD_COND_INITIALIZER
 #undef PTHREAD_CREATE_DETACHED
 #undef PTHREAD_CREATE_JOINABLE
@@ -95,6 +100,11 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #define pthread_attr_t marcel_attr_t
 #define pthread_key_t  marcel_key_t
 
+#define PTHREAD_CANCELED              MARCEL_CANCELED
+#define PTHREAD_CANCEL_ASYNCHRONOUS   MARCEL_CANCEL_ASYNCHRONOUS
+#define PTHREAD_CANCEL_DEFERRED       MARCEL_CANCEL_DEFERRED
+#define PTHREAD_CANCEL_DISABLE        MARCEL_CANCEL_DISABLE
+#define PTHREAD_CANCEL_ENABLE         MARCEL_CANCEL_ENABLE
 #define PTHREAD_CREATE_DETACHED       MARCEL_CREATE_DETACHED
 #define PTHREAD_CREATE_JOINABLE       MARCEL_CREATE_JOINABLE
 #define PTHREAD_DESTRUCTOR_ITERATIONS MARCEL_DESTRUCTOR_ITERATIONS
@@ -108,6 +118,10 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #define pthread_clockjoin_np        marcel_clockjoin_np
 #define pthread_detach              marcel_detach
 #define pthread_exit                marcel_exit
+#define pthread_cancel              marcel_cancel
+#define pthread_testcancel          marcel_testcancel
+#define pthread_setcancelstate      marcel_setcancelstate
+#define pthread_setcanceltype       marcel_setcanceltype
 #define pthread_self                marcel_self
 #define pthread_equal               marcel_equal
 #define pthread_yield               marcel_yield
@@ -178,50 +192,60 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #define pthread_condattr_destroy      marcel_condattr_destroy
 #define pthread_condattr_setclock     marcel_condattr_setclock
 #define pthread_condattr_getclock     marcel_condattr_getclock
+#define pthread_condattr_setpshared   marcel_condattr_setpshared
+#define pthread_condattr_getpshared   marcel_condattr_getpshared
 #define pthread_once                  marcel_once
 
 /* --- the other locks --- */
 
-#define pthread_rwlock_t   marcel_rwlock_t
-#define pthread_barrier_t  marcel_barrier_t
-#define pthread_spinlock_t marcel_spin_t
-#define sem_t              marcel_sem_t
+#define pthread_rwlock_t      marcel_rwlock_t
+#define pthread_rwlockattr_t  marcel_rwlockattr_t
+#define pthread_barrier_t     marcel_barrier_t
+#define pthread_barrierattr_t marcel_barrierattr_t
+#define pthread_spinlock_t    marcel_spin_t
+#define sem_t                 marcel_sem_t
 
 #define PTHREAD_BARRIER_SERIAL_THREAD MARCEL_BARRIER_SERIAL_THREAD
 #define PTHREAD_RWLOCK_INITIALIZER    MARCEL_RWLOCK_INITIALIZER
 
-#define pthread_rwlock_init        marcel_rwlock_init
-#define pthread_rwlock_destroy     marcel_rwlock_destroy
-#define pthread_rwlock_rdlock      marcel_rwlock_rdlock
-#define pthread_rwlock_tryrdlock   marcel_rwlock_tryrdlock
-#define pthread_rwlock_timedrdlock marcel_rwlock_timedrdlock
-#define pthread_rwlock_clockrdlock marcel_rwlock_clockrdlock
-#define pthread_rwlock_wrlock      marcel_rwlock_wrlock
-#define pthread_rwlock_trywrlock   marcel_rwlock_trywrlock
-#define pthread_rwlock_timedwrlock marcel_rwlock_timedwrlock
-#define pthread_rwlock_clockwrlock marcel_rwlock_clockwrlock
-#define pthread_rwlock_unlock      marcel_rwlock_unlock
-#define pthread_barrier_init       marcel_barrier_init
-#define pthread_barrier_destroy    marcel_barrier_destroy
-#define pthread_barrier_wait       marcel_barrier_wait
-#define pthread_spin_init          marcel_spin_init
-#define pthread_spin_destroy       marcel_spin_destroy
-#define pthread_spin_lock          marcel_spin_lock
-#define pthread_spin_trylock       marcel_spin_trylock
-#define pthread_spin_unlock        marcel_spin_unlock
-#define sem_init                   marcel_posix_sem_init
-#define sem_destroy                marcel_posix_sem_destroy
-#define sem_wait                   marcel_posix_sem_wait
-#define sem_trywait                marcel_posix_sem_trywait
-#define sem_timedwait              marcel_posix_sem_timedwait
-#define sem_clockwait              marcel_posix_sem_clockwait
-#define sem_post                   marcel_posix_sem_post
-#define sem_getvalue               marcel_posix_sem_getvalue
+#define pthread_rwlock_init            marcel_rwlock_init
+#define pthread_rwlock_destroy         marcel_rwlock_destroy
+#define pthread_rwlock_rdlock          marcel_rwlock_rdlock
+#define pthread_rwlock_tryrdlock       marcel_rwlock_tryrdlock
+#define pthread_rwlock_timedrdlock     marcel_rwlock_timedrdlock
+#define pthread_rwlock_clockrdlock     marcel_rwlock_clockrdlock
+#define pthread_rwlock_wrlock          marcel_rwlock_wrlock
+#define pthread_rwlock_trywrlock       marcel_rwlock_trywrlock
+#define pthread_rwlock_timedwrlock     marcel_rwlock_timedwrlock
+#define pthread_rwlock_clockwrlock     marcel_rwlock_clockwrlock
+#define pthread_rwlock_unlock          marcel_rwlock_unlock
+#define pthread_barrier_init           marcel_barrier_init
+#define pthread_barrier_destroy        marcel_barrier_destroy
+#define pthread_barrier_wait           marcel_barrier_wait
+#define pthread_rwlockattr_init        marcel_rwlockattr_init
+#define pthread_rwlockattr_destroy     marcel_rwlockattr_destroy
+#define pthread_rwlockattr_setpshared  marcel_rwlockattr_setpshared
+#define pthread_rwlockattr_getpshared  marcel_rwlockattr_getpshared
+#define pthread_barrierattr_init       marcel_barrierattr_init
+#define pthread_barrierattr_destroy    marcel_barrierattr_destroy
+#define pthread_barrierattr_setpshared marcel_barrierattr_setpshared
+#define pthread_barrierattr_getpshared marcel_barrierattr_getpshared
+#define pthread_spin_init              marcel_spin_init
+#define pthread_spin_destroy           marcel_spin_destroy
+#define pthread_spin_lock              marcel_spin_lock
+#define pthread_spin_trylock           marcel_spin_trylock
+#define pthread_spin_unlock            marcel_spin_unlock
+#define sem_init                       marcel_posix_sem_init
+#define sem_destroy                    marcel_posix_sem_destroy
+#define sem_wait                       marcel_posix_sem_wait
+#define sem_trywait                    marcel_posix_sem_trywait
+#define sem_timedwait                  marcel_posix_sem_timedwait
+#define sem_clockwait                  marcel_posix_sem_clockwait
+#define sem_post                       marcel_posix_sem_post
+#define sem_getvalue                   marcel_posix_sem_getvalue
 
 /* --- not offered, or not yet: an error, and not the kernel threads' --- */
 
-#pragma GCC poison pthread_cancel pthread_testcancel
-#pragma GCC poison pthread_setcancelstate pthread_setcanceltype
 #pragma GCC poison pthread_kill pthread_sigqueue pthread_getcpuclockid
 #pragma GCC poison pthread_getattr_np pthread_attr_setstack
 #pragma GCC poison pthread_attr_getstack pthread_attr_setguardsize
@@ -237,8 +261,6 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #pragma GCC poison pthread_mutex_setprioceiling
 #pragma GCC poison pthread_mutexattr_getprioceiling
 #pragma GCC poison pthread_mutexattr_setprioceiling
-#pragma GCC poison pthread_condattr_setpshared pthread_condattr_getpshared
-#pragma GCC poison pthread_rwlockattr_t pthread_barrierattr_t
 #pragma GCC poison sem_open sem_close sem_unlink
 
 #endif

@@ -69,8 +69,16 @@ typedef struct {
 } marcel_rwlock_t;
 
 typedef struct {
+	uint64_t marcel_words[2];
+} marcel_rwlockattr_t;
+
+typedef struct {
 	uint64_t marcel_words[6];
 } marcel_barrier_t;
+
+typedef struct {
+	uint64_t marcel_words[2];
+} marcel_barrierattr_t;
 
 typedef struct {
 	uint64_t marcel_words[6];
@@ -121,6 +129,9 @@ int marcel_condattr_destroy(marcel_condattr_t *attr);
 /* Of timedwait: CLOCK_REALTIME (the default) or CLOCK_MONOTONIC. */
 int marcel_condattr_setclock(marcel_condattr_t *attr, clockid_t clock);
 int marcel_condattr_getclock(const marcel_condattr_t *attr, clockid_t *out);
+/* PRIVATE, the default; SHARED is ENOTSUP. */
+int marcel_condattr_setpshared(marcel_condattr_t *attr, int pshared);
+int marcel_condattr_getpshared(const marcel_condattr_t *attr, int *out);
 
 /*
  * attr NULL: CLOCK_REALTIME. wait without the mutex is EPERM; it frees a
@@ -151,12 +162,22 @@ int marcel_sem_clockwait(marcel_sem_t *s, clockid_t clock,
 int marcel_sem_post(marcel_sem_t *s);
 int marcel_sem_getvalue(marcel_sem_t *s, int *out);
 
+/* Nothing but PRIVATE to set: SHARED is ENOTSUP. */
+int marcel_rwlockattr_init(marcel_rwlockattr_t *attr);
+int marcel_rwlockattr_destroy(marcel_rwlockattr_t *attr);
+int marcel_rwlockattr_setpshared(marcel_rwlockattr_t *attr, int pshared);
+int marcel_rwlockattr_getpshared(const marcel_rwlockattr_t *attr, int *out);
+int marcel_barrierattr_init(marcel_barrierattr_t *attr);
+int marcel_barrierattr_destroy(marcel_barrierattr_t *attr);
+int marcel_barrierattr_setpshared(marcel_barrierattr_t *attr, int pshared);
+int marcel_barrierattr_getpshared(const marcel_barrierattr_t *attr, int *out);
+
 /*
- * attr must be NULL. A waiting writer keeps new readers out; threads get their
- * turn in the order in which they came. EDEADLK: the caller is its writer;
- * EPERM: unlock of what the caller cannot hold.
+ * attr NULL: the same as one just initialised. A waiting writer keeps new
+ * readers out; threads get their turn in the order in which they came. EDEADLK:
+ * the caller is its writer; EPERM: unlock of what the caller cannot hold.
  */
-int marcel_rwlock_init(marcel_rwlock_t *l, const void *attr);
+int marcel_rwlock_init(marcel_rwlock_t *l, const marcel_rwlockattr_t *attr);
 int marcel_rwlock_destroy(marcel_rwlock_t *l);
 int marcel_rwlock_rdlock(marcel_rwlock_t *l);
 int marcel_rwlock_tryrdlock(marcel_rwlock_t *l);
@@ -171,10 +192,11 @@ int marcel_rwlock_clockwrlock(marcel_rwlock_t *l, clockid_t clock,
 int marcel_rwlock_unlock(marcel_rwlock_t *l);
 
 /*
- * attr must be NULL; count 0 is EINVAL, more than 1,048,576 EAGAIN. One waiter
- * a round gets SERIAL, and may destroy it at once.
+ * attr NULL: as above; count 0 is EINVAL, more than 1,048,576 EAGAIN. One
+ * waiter a round gets SERIAL, and may destroy it at once.
  */
-int marcel_barrier_init(marcel_barrier_t *b, const void *attr, unsigned count);
+int marcel_barrier_init(marcel_barrier_t *b, const marcel_barrierattr_t *attr,
+			unsigned count);
 int marcel_barrier_destroy(marcel_barrier_t *b);
 int marcel_barrier_wait(marcel_barrier_t *b);
 

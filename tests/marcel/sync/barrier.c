@@ -136,9 +136,22 @@ TEST(a_barrier_with_waiters_is_busy)
 
 TEST(arguments_are_checked)
 {
+	marcel_barrierattr_t attr;
 	marcel_barrier_t b;
+	int shared;
 
 	CHECK_INT(marcel_barrier_init(&b, NULL, 0), EINVAL);
-	CHECK_INT(marcel_barrier_init(&b, &b, 1), EINVAL);
+	CHECK_INT(marcel_barrierattr_init(&attr), 0);
+	CHECK_INT(marcel_barrier_init(&b, &attr, 1), 0);
+	CHECK_INT(marcel_barrierattr_setpshared(&attr, MARCEL_PROCESS_PRIVATE),
+		  0);
+	CHECK_INT(marcel_barrierattr_setpshared(&attr, MARCEL_PROCESS_SHARED),
+		  ENOTSUP);
+	CHECK_INT(marcel_barrierattr_setpshared(&attr, -1), EINVAL);
+	CHECK_INT(marcel_barrierattr_getpshared(&attr, &shared), 0);
+	CHECK_INT(shared, MARCEL_PROCESS_PRIVATE);
+	CHECK_INT(marcel_barrierattr_destroy(&attr), 0);
+	CHECK_INT(marcel_barrierattr_getpshared(&attr, &shared), EINVAL);
+	CHECK_INT(marcel_barrier_init(&b, &attr, 1), EINVAL);
 	CHECK_INT(marcel_barrier_init(&b, NULL, ~0u), EAGAIN);
 }

@@ -101,12 +101,23 @@ TEST(a_signal_without_waiters_is_nothing)
 {
 	marcel_cond_t c = MARCEL_COND_INITIALIZER;
 	marcel_condattr_t attr = { { 0 } };
+	int shared;
 
 	CHECK_INT(marcel_cond_signal(&c), 0);
 	CHECK_INT(marcel_cond_broadcast(&c), 0);
 	CHECK_INT(marcel_cond_destroy(&c), 0);
 	CHECK_INT(marcel_cond_init(&c, NULL), 0);
 	CHECK_INT(marcel_cond_init(&c, &attr), EINVAL);
+	CHECK_INT(marcel_condattr_setpshared(&attr, 0), EINVAL);
+	CHECK_INT(marcel_condattr_init(&attr), 0);
+	CHECK_INT(marcel_condattr_setpshared(&attr, MARCEL_PROCESS_PRIVATE), 0);
+	CHECK_INT(marcel_condattr_setpshared(&attr, MARCEL_PROCESS_SHARED),
+		  ENOTSUP);
+	CHECK_INT(marcel_condattr_setpshared(&attr, 3), EINVAL);
+	CHECK_INT(marcel_condattr_getpshared(&attr, &shared), 0);
+	CHECK_INT(shared, MARCEL_PROCESS_PRIVATE);
+	CHECK_INT(marcel_condattr_destroy(&attr), 0);
+	CHECK_INT(marcel_condattr_getpshared(&attr, &shared), EINVAL);
 }
 
 /* A bounded buffer: every item comes out once, in the order of its maker. */

@@ -110,10 +110,23 @@ TEST(a_waiting_writer_keeps_new_readers_out_and_all_get_their_turn)
 
 TEST(errors_are_those_of_posix)
 {
+	marcel_rwlockattr_t attr;
 	marcel_rwlock_t l;
+	int shared;
 
 	vps_start(1);
-	CHECK_INT(marcel_rwlock_init(&l, &l), EINVAL);
+	CHECK_INT(marcel_rwlockattr_init(&attr), 0);
+	CHECK_INT(marcel_rwlock_init(&l, &attr), 0);
+	CHECK_INT(marcel_rwlockattr_setpshared(&attr, MARCEL_PROCESS_PRIVATE),
+		  0);
+	CHECK_INT(marcel_rwlockattr_setpshared(&attr, MARCEL_PROCESS_SHARED),
+		  ENOTSUP);
+	CHECK_INT(marcel_rwlockattr_setpshared(&attr, 2), EINVAL);
+	CHECK_INT(marcel_rwlockattr_getpshared(&attr, &shared), 0);
+	CHECK_INT(shared, MARCEL_PROCESS_PRIVATE);
+	CHECK_INT(marcel_rwlockattr_destroy(&attr), 0);
+	CHECK_INT(marcel_rwlockattr_getpshared(&attr, &shared), EINVAL);
+	CHECK_INT(marcel_rwlock_init(&l, &attr), EINVAL);
 	CHECK_INT(marcel_rwlock_init(&l, NULL), 0);
 	CHECK_INT(marcel_rwlock_unlock(&l), EPERM);
 	CHECK_INT(marcel_rwlock_wrlock(&l), 0);

@@ -192,6 +192,66 @@ TEST(exit_runs_handlers_and_gives_a_value)
 	CHECK_INT(count, 2);
 }
 
+/* --- cancellation --- */
+
+struct waits {
+	pthread_mutex_t m;
+	pthread_cond_t c;
+	int waiting, cleaned;
+};
+
+static void clean(void *arg)
+{
+	struct waits *w = arg;
+
+	w->cleaned++;
+	CHECK_INT(pthread_mutex_unlock(&w->m), 0);
+}
+
+static void *wait_for_ever(void *arg)
+{
+	struct waits *w = arg;
+	int old;
+
+	CHECK_INT(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old), 0);
+	CHECK_INT(old, PTHREAD_CANCEL_ENABLE);
+	pthread_testcancel();
+	CHECK_INT(pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &old), 0);
+	CHECK_INT(old, PTHREAD_CANCEL_DEFERRED);
+	CHECK_INT(pthread_mutex_lock(&w->m), 0);
+	pthread_cleanup_push(clean, w);
+	w->waiting = 1;
+	CHECK_INT(pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old), 0);
+	CHECK_INT(old, PTHREAD_CANCEL_DISABLE);
+	for (;;)
+		pthread_cond_wait(&w->c, &w->m);
+	pthread_cleanup_pop(1);
+	return NULL;
+}
+
+TEST(who_waits_is_cancelled_and_has_the_mutex)
+{
+	struct waits w = { .m = PTHREAD_MUTEX_INITIALIZER,
+			   .c = PTHREAD_COND_INITIALIZER };
+	pthread_t t;
+	void *value;
+
+	CHECK_INT(pthread_create(&t, NULL, wait_for_ever, &w), 0);
+	pthread_mutex_lock(&w.m);
+	while (!w.waiting) {
+		pthread_mutex_unlock(&w.m);
+		sched_yield();
+		pthread_mutex_lock(&w.m);
+	}
+	pthread_mutex_unlock(&w.m);
+	CHECK_INT(pthread_cancel(t), 0);
+	CHECK_INT(pthread_join(t, &value), 0);
+	CHECK_PTR(value, PTHREAD_CANCELED);
+	CHECK_INT(w.cleaned, 1);
+	CHECK_INT(pthread_mutex_destroy(&w.m), 0);
+	CHECK_INT(pthread_cond_destroy(&w.c), 0);
+}
+
 /* --- errors --- */
 
 static void *return_it(void *arg)
@@ -247,9 +307,22 @@ TEST(misuse_has_the_error_numbers_of_posix)
 TEST(what_is_not_offered_is_refused)
 {
 	pthread_mutexattr_t attr;
+	pthread_barrierattr_t barrier;
+	pthread_condattr_t cond;
+	pthread_rwlockattr_t rw;
 	sem_t sem;
 	int value;
 
+	CHECK_INT(pthread_barrierattr_init(&barrier), 0);
+	CHECK_INT(pthread_barrierattr_setpshared(&barrier,
+						 PTHREAD_PROCESS_SHARED),
+		  ENOTSUP);
+	CHECK_INT(pthread_condattr_init(&cond), 0);
+	CHECK_INT(pthread_condattr_setpshared(&cond, PTHREAD_PROCESS_SHARED),
+		  ENOTSUP);
+	CHECK_INT(pthread_rwlockattr_init(&rw), 0);
+	CHECK_INT(pthread_rwlockattr_setpshared(&rw, PTHREAD_PROCESS_SHARED),
+		  ENOTSUP);
 	CHECK_INT(pthread_mutexattr_init(&attr), 0);
 	CHECK_INT(pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED),
 		  ENOTSUP);
