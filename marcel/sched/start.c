@@ -148,6 +148,23 @@ static int read_sched(const struct marcel_config *config)
 	return marcel_random_init();
 }
 
+size_t marcel_sched_stacksize(void)
+{
+	struct base_option *o = &options[O_STACKSIZE];
+	size_t bytes = marcel_sched.stacksize, least = marcel_stack_min();
+	long n;
+
+	if (bytes != 0)
+		return bytes;
+	/* Nonsense is for marcel_init() to refuse. */
+	if (base_parse_long(o->fallback, true, &n) == 0)
+		bytes = (size_t)n;
+	if (getenv(o->name) != NULL &&
+	    base_parse_long(getenv(o->name), true, &n) == 0 && n >= o->min)
+		bytes = (size_t)n;
+	return bytes > least ? bytes : least;
+}
+
 static int read_options(const struct marcel_config *config, int *dump_signal)
 {
 	struct marcel_sched *s = &marcel_sched;

@@ -155,6 +155,9 @@ struct marcel_sched {
 
 extern struct marcel_sched marcel_sched;
 
+/* start.c: of a default stack, before marcel_init() too. */
+size_t marcel_sched_stacksize(void);
+
 /* The LWP that drives it; for code on that LWP, or to guess. */
 static inline struct marcel_lwp *marcel_vp_lwp(struct marcel_vp *vp)
 {

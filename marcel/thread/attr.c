@@ -64,7 +64,7 @@ BASE_PUBLIC int marcel_attr_getstacksize(const marcel_attr_t *attr, size_t *out)
 
 	if (a == NULL)
 		return EINVAL;
-	*out = a->stacksize ? a->stacksize : marcel_sched.stacksize;
+	*out = a->stacksize ? a->stacksize : marcel_sched_stacksize();
 	return 0;
 }
 

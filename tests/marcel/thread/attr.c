@@ -11,6 +11,18 @@ static void *nothing(void *arg)
 	return arg;
 }
 
+/* Before any marcel_init(). */
+TEST(a_size_that_was_not_set_is_the_default)
+{
+	marcel_attr_t attr;
+	size_t bytes;
+
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_getstacksize(&attr, &bytes), 0);
+	CHECK_INT(bytes, 65536);
+	CHECK_INT(marcel_attr_destroy(&attr), 0);
+}
+
 TEST_VPS(nonsense_is_refused)
 {
 	marcel_attr_t attr, none;
