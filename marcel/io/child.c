@@ -29,15 +29,15 @@ pid_t marcel_io_wait4(__typeof__(wait4) *next, pid_t pid, int *status,
 {
 	pid_t rc;
 
-	if ((options & WNOHANG) != 0 || likely(!marcel_block_holds()))
+	if ((options & WNOHANG) != 0 || likely(!io_holds()))
 		return next(pid, status, options, usage);
 	do {
 		rc = next(pid, status, options | WNOHANG, usage);
 		if (rc != 0)
 			return rc;
-	} while (!marcel_block_begin() && sleep_child(pid, options));
+	} while (!marcel_call_begin() && sleep_child(pid, options));
 	rc = next(pid, status, options, usage);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -46,21 +46,21 @@ pid_t marcel_io_waitpid(__typeof__(waitpid) *next, pid_t pid, int *status,
 {
 	pid_t rc;
 
-	if ((options & WNOHANG) != 0 || likely(!marcel_block_holds()))
+	if ((options & WNOHANG) != 0 || likely(!io_holds()))
 		return next(pid, status, options);
 	do {
 		rc = next(pid, status, options | WNOHANG);
 		if (rc != 0)
 			return rc;
-	} while (!marcel_block_begin() && sleep_child(pid, options));
+	} while (!marcel_call_begin() && sleep_child(pid, options));
 	rc = next(pid, status, options);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
 pid_t marcel_io_wait(__typeof__(wait) *next, int *status)
 {
-	if (likely(!marcel_block_holds()))
+	if (likely(!io_holds()))
 		return next(status);
 	return marcel_io_waitpid(waitpid, -1, status, 0);
 }
@@ -86,16 +86,16 @@ int marcel_io_waitid(__typeof__(waitid) *next, idtype_t type, id_t id,
 	bool none;
 	int rc;
 
-	if ((options & WNOHANG) != 0 || likely(!marcel_block_holds()))
+	if ((options & WNOHANG) != 0 || likely(!io_holds()))
 		return next(type, id, out, options);
 	do {
 		rc = try_waitid(next, type, id, out, options, &none);
 		if (!none)
 			return rc;
-	} while (!marcel_block_begin() && type == P_PID &&
+	} while (!marcel_call_begin() && type == P_PID &&
 		 sleep_child((pid_t)id, options & ~WEXITED & ~WNOWAIT));
 	rc = next(type, id, out, options);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 

@@ -10,12 +10,11 @@ int marcel_io_open(marcel_open_fn *next, const char *path, int flags,
 {
 	int fd;
 
-	if (likely(!marcel_block_holds()) ||
-	    (flags & (O_NONBLOCK | O_PATH)) != 0)
+	if (likely(!io_holds()) || (flags & (O_NONBLOCK | O_PATH)) != 0)
 		return next(path, flags, mode);
-	marcel_block_begin();
+	marcel_call_begin();
 	fd = next(path, flags, mode);
-	marcel_blocking_end();
+	marcel_call_end(fd < 0);
 	return fd;
 }
 
@@ -24,12 +23,11 @@ int marcel_io_openat(marcel_openat_fn *next, int dir, const char *path,
 {
 	int fd;
 
-	if (likely(!marcel_block_holds()) ||
-	    (flags & (O_NONBLOCK | O_PATH)) != 0)
+	if (likely(!io_holds()) || (flags & (O_NONBLOCK | O_PATH)) != 0)
 		return next(dir, path, flags, mode);
-	marcel_block_begin();
+	marcel_call_begin();
 	fd = next(dir, path, flags, mode);
-	marcel_blocking_end();
+	marcel_call_end(fd < 0);
 	return fd;
 }
 
@@ -37,11 +35,11 @@ int marcel_io_sync(__typeof__(fsync) *next, int fd)
 {
 	int rc;
 
-	if (likely(!marcel_block_holds()))
+	if (likely(!io_holds()))
 		return next(fd);
-	marcel_block_begin();
+	marcel_call_begin();
 	rc = next(fd);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 

@@ -26,6 +26,7 @@
 #include <marcel/blocking.h>
 #include "../os/tls.h"
 #include "../sched/block.h"
+#include "../thread/cancel.h"
 #include "next.h"
 
 /* What came of a call that was tried without blocking. */
@@ -37,7 +38,7 @@ enum io_try {
 };
 
 enum io_sleep {
-	IO_CALL,  /* call next(), then marcel_blocking_end() */
+	IO_CALL,  /* call next(), then marcel_call_end() */
 	IO_RETRY, /* something came; try again, large or not */
 };
 
@@ -50,6 +51,18 @@ struct io_rest {
 	int count;
 	size_t done; /* bytes of the first */
 };
+
+/*
+ * Whether a VP waits with the caller while that sleeps in the kernel. If so the
+ * call is a cancellation point; else it is one of libc's, or is none.
+ */
+static inline bool io_holds(void)
+{
+	if (likely(!marcel_block_holds()))
+		return false;
+	marcel_cancel_point();
+	return true;
+}
 
 static inline bool io_would_block(ssize_t rc)
 {

@@ -54,7 +54,7 @@ static ssize_t read_rest(int fd, struct io_rest r)
 {
 	ssize_t all = 0, n;
 
-	marcel_block_begin();
+	marcel_call_begin();
 	for (; r.count > 0; r.count--, r.iov++, r.done = 0) {
 		size_t want = r.iov->iov_len - r.done;
 
@@ -64,7 +64,7 @@ static ssize_t read_rest(int fd, struct io_rest r)
 		if (n < (ssize_t)want)
 			break;
 	}
-	marcel_blocking_end();
+	marcel_call_end(false);
 	return all;
 }
 
@@ -91,7 +91,7 @@ ssize_t marcel_io_readv(__typeof__(readv) *next, int fd,
 	enum io_try tried;
 	ssize_t n;
 
-	if (likely(!marcel_block_holds()))
+	if (likely(!io_holds()))
 		return next(fd, iov, count);
 	do {
 		tried = try_read(fd, iov, count, &n);
@@ -99,7 +99,7 @@ ssize_t marcel_io_readv(__typeof__(readv) *next, int fd,
 			return n;
 	} while (io_sleep(fd, EPOLLIN, tried) == IO_RETRY);
 	n = next(fd, iov, count);
-	marcel_blocking_end();
+	marcel_call_end(n < 0);
 	return n;
 }
 
@@ -109,7 +109,7 @@ ssize_t marcel_io_read(__typeof__(read) *next, int fd, void *buf, size_t n)
 	enum io_try tried;
 	ssize_t rc;
 
-	if (likely(!marcel_block_holds()))
+	if (likely(!io_holds()))
 		return next(fd, buf, n);
 	do {
 		tried = try_read(fd, &iov, 1, &rc);
@@ -117,7 +117,7 @@ ssize_t marcel_io_read(__typeof__(read) *next, int fd, void *buf, size_t n)
 			return rc;
 	} while (io_sleep(fd, EPOLLIN, tried) == IO_RETRY);
 	rc = next(fd, buf, n);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -146,7 +146,7 @@ static ssize_t write_in_turns(int fd, const char *from, size_t n)
 			return rc;
 		if (io_sleep(fd, EPOLLOUT, IO_BLOCKS) == IO_CALL) {
 			rc = write_part(fd, from, n);
-			marcel_blocking_end();
+			marcel_call_end(false);
 			return rc;
 		}
 	}
@@ -154,7 +154,7 @@ static ssize_t write_in_turns(int fd, const char *from, size_t n)
 
 size_t io_write_rest(int fd, struct io_rest r)
 {
-	bool section = marcel_block_begin();
+	bool section = marcel_call_begin();
 	size_t all = 0, left;
 	ssize_t n;
 
@@ -169,7 +169,7 @@ size_t io_write_rest(int fd, struct io_rest r)
 		all += (size_t)n;
 		r = io_skip(r.iov, r.count, r.done + (size_t)n);
 	}
-	marcel_blocking_end();
+	marcel_call_end(false);
 	return all;
 }
 
@@ -201,7 +201,7 @@ ssize_t marcel_io_writev(__typeof__(writev) *next, int fd,
 	enum io_try tried;
 	ssize_t n;
 
-	if (likely(!marcel_block_holds()))
+	if (likely(!io_holds()))
 		return next(fd, iov, count);
 	do {
 		tried = try_write(fd, iov, count, most, &n);
@@ -210,7 +210,7 @@ ssize_t marcel_io_writev(__typeof__(writev) *next, int fd,
 		most = SIZE_MAX;
 	} while (io_sleep(fd, EPOLLOUT, tried) == IO_RETRY);
 	n = next(fd, iov, count);
-	marcel_blocking_end();
+	marcel_call_end(n < 0);
 	return n;
 }
 
@@ -222,7 +222,7 @@ ssize_t marcel_io_write(__typeof__(write) *next, int fd, const void *buf,
 	enum io_try tried;
 	ssize_t rc;
 
-	if (likely(!marcel_block_holds()))
+	if (likely(!io_holds()))
 		return next(fd, buf, n);
 	do {
 		tried = try_write(fd, &iov, 1, most, &rc);
@@ -231,7 +231,7 @@ ssize_t marcel_io_write(__typeof__(write) *next, int fd, const void *buf,
 		most = SIZE_MAX;
 	} while (io_sleep(fd, EPOLLOUT, tried) == IO_RETRY);
 	rc = next(fd, buf, n);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 

@@ -24,12 +24,12 @@ int marcel_io_poll(__typeof__(poll) *next, struct pollfd *fds, nfds_t n,
 	uint64_t deadline;
 	int rc;
 
-	if (timeout == 0 || likely(!marcel_block_holds()))
+	if (timeout == 0 || likely(!io_holds()))
 		return next(fds, n, timeout);
 	rc = next(fds, n, 0);
 	if (rc != 0)
 		return rc;
-	if (!marcel_block_begin()) {
+	if (!marcel_call_begin()) {
 		deadline = ms_deadline(timeout);
 		while (io_sleep_ns(fds, n, deadline)) {
 			rc = next(fds, n, 0);
@@ -38,7 +38,7 @@ int marcel_io_poll(__typeof__(poll) *next, struct pollfd *fds, nfds_t n,
 		}
 	}
 	rc = next(fds, n, timeout);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -48,13 +48,12 @@ int marcel_io_ppoll(__typeof__(ppoll) *next, struct pollfd *fds, nfds_t n,
 	uint64_t deadline;
 	int rc;
 
-	if (likely(!marcel_block_holds()) ||
-	    (timeout != NULL && !io_is_time(timeout)))
+	if (likely(!io_holds()) || (timeout != NULL && !io_is_time(timeout)))
 		return next(fds, n, timeout, mask);
 	rc = next(fds, n, &no_time, mask);
 	if (rc != 0)
 		return rc;
-	if (!marcel_block_begin()) {
+	if (!marcel_call_begin()) {
 		deadline = io_deadline(timeout);
 		while (io_sleep_ns(fds, n, deadline)) {
 			rc = next(fds, n, &no_time, mask);
@@ -63,7 +62,7 @@ int marcel_io_ppoll(__typeof__(ppoll) *next, struct pollfd *fds, nfds_t n,
 		}
 	}
 	rc = next(fds, n, timeout, mask);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -153,11 +152,11 @@ int marcel_io_select(__typeof__(select) *next, int n, fd_set *in, fd_set *out,
 	struct sets s;
 	int rc;
 
-	if (likely(!marcel_block_holds()) ||
+	if (likely(!io_holds()) ||
 	    (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_usec < 0)))
 		return next(n, in, out, except, timeout);
 	if (!copy_sets(&s, n, in, out, except)) {
-		marcel_block_begin();
+		marcel_call_begin();
 	} else {
 		rc = select_now(next, &s);
 		if (rc != 0)
@@ -167,7 +166,7 @@ int marcel_io_select(__typeof__(select) *next, int n, fd_set *in, fd_set *out,
 			t.tv_nsec = timeout->tv_usec % 1000000 * 1000;
 			deadline = io_deadline(&t);
 		}
-		if (!marcel_block_begin()) {
+		if (!marcel_call_begin()) {
 			while (sleep_sets(&s, deadline)) {
 				rc = select_now(next, &s);
 				tell_left(timeout, deadline);
@@ -178,7 +177,7 @@ int marcel_io_select(__typeof__(select) *next, int n, fd_set *in, fd_set *out,
 		restore_sets(&s);
 	}
 	rc = next(n, in, out, except, timeout);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -197,16 +196,15 @@ int marcel_io_pselect(__typeof__(pselect) *next, int n, fd_set *in, fd_set *out,
 	struct sets s;
 	int rc;
 
-	if (likely(!marcel_block_holds()) ||
-	    (timeout != NULL && !io_is_time(timeout)))
+	if (likely(!io_holds()) || (timeout != NULL && !io_is_time(timeout)))
 		return next(n, in, out, except, timeout, mask);
 	if (!copy_sets(&s, n, in, out, except)) {
-		marcel_block_begin();
+		marcel_call_begin();
 	} else {
 		rc = pselect_now(next, &s, mask);
 		if (rc != 0)
 			return rc;
-		if (!marcel_block_begin()) {
+		if (!marcel_call_begin()) {
 			deadline = io_deadline(timeout);
 			while (sleep_sets(&s, deadline)) {
 				rc = pselect_now(next, &s, mask);
@@ -217,7 +215,7 @@ int marcel_io_pselect(__typeof__(pselect) *next, int n, fd_set *in, fd_set *out,
 		restore_sets(&s);
 	}
 	rc = next(n, in, out, except, timeout, mask);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -230,12 +228,12 @@ int marcel_io_epoll_wait(__typeof__(epoll_wait) *next, int fd,
 	uint64_t deadline;
 	int rc;
 
-	if (timeout == 0 || likely(!marcel_block_holds()))
+	if (timeout == 0 || likely(!io_holds()))
 		return next(fd, out, max, timeout);
 	rc = next(fd, out, max, 0);
 	if (rc != 0)
 		return rc;
-	if (!marcel_block_begin()) {
+	if (!marcel_call_begin()) {
 		deadline = ms_deadline(timeout);
 		while (io_sleep_ns(&one, 1, deadline)) {
 			rc = next(fd, out, max, 0);
@@ -244,7 +242,7 @@ int marcel_io_epoll_wait(__typeof__(epoll_wait) *next, int fd,
 		}
 	}
 	rc = next(fd, out, max, timeout);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -256,12 +254,12 @@ int marcel_io_epoll_pwait(__typeof__(epoll_pwait) *next, int fd,
 	uint64_t deadline;
 	int rc;
 
-	if (timeout == 0 || likely(!marcel_block_holds()))
+	if (timeout == 0 || likely(!io_holds()))
 		return next(fd, out, max, timeout, mask);
 	rc = next(fd, out, max, 0, mask);
 	if (rc != 0)
 		return rc;
-	if (!marcel_block_begin()) {
+	if (!marcel_call_begin()) {
 		deadline = ms_deadline(timeout);
 		while (io_sleep_ns(&one, 1, deadline)) {
 			rc = next(fd, out, max, 0, mask);
@@ -270,7 +268,7 @@ int marcel_io_epoll_pwait(__typeof__(epoll_pwait) *next, int fd,
 		}
 	}
 	rc = next(fd, out, max, timeout, mask);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 

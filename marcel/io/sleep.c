@@ -26,12 +26,12 @@ int marcel_io_nanosleep(__typeof__(nanosleep) *next,
 {
 	int rc;
 
-	if (likely(!marcel_block_holds()) || !io_is_time(time) || is_zero(time))
+	if (likely(!io_holds()) || !io_is_time(time) || is_zero(time))
 		return next(time, left);
-	if (!marcel_block_begin() && sleep_for(time))
+	if (!marcel_call_begin() && sleep_for(time))
 		return 0;
 	rc = next(time, left);
-	marcel_blocking_end();
+	marcel_call_end(rc != 0);
 	return rc;
 }
 
@@ -44,10 +44,10 @@ int marcel_io_clock_nanosleep(__typeof__(clock_nanosleep) *next,
 	bool is_until = (flags & TIMER_ABSTIME) != 0;
 	int rc;
 
-	if (likely(!marcel_block_holds()) || !io_is_time(time) ||
+	if (likely(!io_holds()) || !io_is_time(time) ||
 	    (!is_until && is_zero(time)))
 		return next(clock, flags, time, left);
-	if (!marcel_block_begin()) {
+	if (!marcel_call_begin()) {
 		if (!is_until && clock != CLOCK_PROCESS_CPUTIME_ID &&
 		    sleep_for(time))
 			return 0;
@@ -55,7 +55,7 @@ int marcel_io_clock_nanosleep(__typeof__(clock_nanosleep) *next,
 			return 0;
 	}
 	rc = next(clock, flags, time, left);
-	marcel_blocking_end();
+	marcel_call_end(rc != 0);
 	return rc;
 }
 
@@ -64,12 +64,12 @@ int marcel_io_usleep(__typeof__(usleep) *next, unsigned us)
 	struct timespec t = { us / 1000000, (long)(us % 1000000) * 1000 };
 	int rc;
 
-	if (us == 0 || likely(!marcel_block_holds()))
+	if (us == 0 || likely(!io_holds()))
 		return next(us);
-	if (!marcel_block_begin() && sleep_for(&t))
+	if (!marcel_call_begin() && sleep_for(&t))
 		return 0;
 	rc = next(us);
-	marcel_blocking_end();
+	marcel_call_end(rc != 0);
 	return rc;
 }
 
@@ -78,11 +78,11 @@ unsigned marcel_io_sleep(__typeof__(sleep) *next, unsigned s)
 	struct timespec t = { .tv_sec = (time_t)s };
 	unsigned rc;
 
-	if (s == 0 || likely(!marcel_block_holds()))
+	if (s == 0 || likely(!io_holds()))
 		return next(s);
-	if (!marcel_block_begin() && sleep_for(&t))
+	if (!marcel_call_begin() && sleep_for(&t))
 		return 0;
 	rc = next(s);
-	marcel_blocking_end();
+	marcel_call_end(rc != 0);
 	return rc;
 }

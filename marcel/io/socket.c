@@ -18,14 +18,14 @@ static ssize_t recv_in_turns(int fd, char *to, size_t n, int flags)
 			return rc;
 	} while (io_sleep(fd, EPOLLIN, IO_BLOCKS) == IO_RETRY);
 	rc = recv(fd, to, n, flags);
-	marcel_blocking_end();
+	marcel_call_end(false);
 	return rc;
 }
 
 /* The rest of what MSG_WAITALL asked for; an error is for the next call. */
 static size_t recv_rest(int fd, struct io_rest r, int flags)
 {
-	bool section = marcel_block_begin();
+	bool section = marcel_call_begin();
 	size_t all = 0, left;
 	ssize_t n;
 
@@ -42,7 +42,7 @@ static size_t recv_rest(int fd, struct io_rest r, int flags)
 			break;
 		r = io_skip(r.iov, r.count, r.done + (size_t)n);
 	}
-	marcel_blocking_end();
+	marcel_call_end(false);
 	return all;
 }
 
@@ -72,7 +72,7 @@ ssize_t marcel_io_recv(__typeof__(recv) *next, int fd, void *buf, size_t n,
 	struct iovec iov = { buf, n };
 	ssize_t rc;
 
-	if ((flags & MSG_DONTWAIT) != 0 || likely(!marcel_block_holds()))
+	if ((flags & MSG_DONTWAIT) != 0 || likely(!io_holds()))
 		return next(fd, buf, n, flags);
 	do {
 		rc = next(fd, buf, n, flags | MSG_DONTWAIT);
@@ -80,7 +80,7 @@ ssize_t marcel_io_recv(__typeof__(recv) *next, int fd, void *buf, size_t n,
 			return received(fd, &iov, 1, rc, flags);
 	} while (io_sleep(fd, EPOLLIN, IO_BLOCKS) == IO_RETRY);
 	rc = next(fd, buf, n, flags);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -91,7 +91,7 @@ ssize_t marcel_io_recvfrom(__typeof__(recvfrom) *next, int fd, void *buf,
 	struct iovec iov = { buf, n };
 	ssize_t rc;
 
-	if ((flags & MSG_DONTWAIT) != 0 || likely(!marcel_block_holds()))
+	if ((flags & MSG_DONTWAIT) != 0 || likely(!io_holds()))
 		return next(fd, buf, n, flags, from, len);
 	do {
 		rc = next(fd, buf, n, flags | MSG_DONTWAIT, from, len);
@@ -99,7 +99,7 @@ ssize_t marcel_io_recvfrom(__typeof__(recvfrom) *next, int fd, void *buf,
 			return received(fd, &iov, 1, rc, flags);
 	} while (io_sleep(fd, EPOLLIN, IO_BLOCKS) == IO_RETRY);
 	rc = next(fd, buf, n, flags, from, len);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -108,7 +108,7 @@ ssize_t marcel_io_recvmsg(__typeof__(recvmsg) *next, int fd, struct msghdr *msg,
 {
 	ssize_t rc;
 
-	if ((flags & MSG_DONTWAIT) != 0 || likely(!marcel_block_holds()))
+	if ((flags & MSG_DONTWAIT) != 0 || likely(!io_holds()))
 		return next(fd, msg, flags);
 	do {
 		rc = next(fd, msg, flags | MSG_DONTWAIT);
@@ -117,7 +117,7 @@ ssize_t marcel_io_recvmsg(__typeof__(recvmsg) *next, int fd, struct msghdr *msg,
 					flags);
 	} while (io_sleep(fd, EPOLLIN, IO_BLOCKS) == IO_RETRY);
 	rc = next(fd, msg, flags);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -141,7 +141,7 @@ ssize_t marcel_io_send(__typeof__(send) *next, int fd, const void *buf,
 	bool tries = n <= IO_SMALL;
 	ssize_t rc;
 
-	if ((flags & MSG_DONTWAIT) != 0 || likely(!marcel_block_holds()))
+	if ((flags & MSG_DONTWAIT) != 0 || likely(!io_holds()))
 		return next(fd, buf, n, flags);
 	do {
 		if (tries) {
@@ -152,7 +152,7 @@ ssize_t marcel_io_send(__typeof__(send) *next, int fd, const void *buf,
 		tries = true;
 	} while (io_sleep(fd, EPOLLOUT, IO_BLOCKS) == IO_RETRY);
 	rc = next(fd, buf, n, flags);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -164,7 +164,7 @@ ssize_t marcel_io_sendto(__typeof__(sendto) *next, int fd, const void *buf,
 	bool tries = n <= IO_SMALL;
 	ssize_t rc;
 
-	if ((flags & MSG_DONTWAIT) != 0 || likely(!marcel_block_holds()))
+	if ((flags & MSG_DONTWAIT) != 0 || likely(!io_holds()))
 		return next(fd, buf, n, flags, to, len);
 	do {
 		if (tries) {
@@ -175,7 +175,7 @@ ssize_t marcel_io_sendto(__typeof__(sendto) *next, int fd, const void *buf,
 		tries = true;
 	} while (io_sleep(fd, EPOLLOUT, IO_BLOCKS) == IO_RETRY);
 	rc = next(fd, buf, n, flags, to, len);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -185,7 +185,7 @@ ssize_t marcel_io_sendmsg(__typeof__(sendmsg) *next, int fd,
 	bool tries;
 	ssize_t rc;
 
-	if ((flags & MSG_DONTWAIT) != 0 || likely(!marcel_block_holds()))
+	if ((flags & MSG_DONTWAIT) != 0 || likely(!io_holds()))
 		return next(fd, msg, flags);
 	tries = msg->msg_iovlen <= IOV_MAX &&
 		io_bytes(msg->msg_iov, (int)msg->msg_iovlen) <= IO_SMALL;
@@ -199,7 +199,7 @@ ssize_t marcel_io_sendmsg(__typeof__(sendmsg) *next, int fd,
 		tries = true;
 	} while (io_sleep(fd, EPOLLOUT, IO_BLOCKS) == IO_RETRY);
 	rc = next(fd, msg, flags);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -210,11 +210,11 @@ int marcel_io_accept(__typeof__(accept) *next, int fd, struct sockaddr *addr,
 {
 	int rc;
 
-	if (likely(!marcel_block_holds()))
+	if (likely(!io_holds()))
 		return next(fd, addr, len);
 	io_sleep(fd, EPOLLIN, IO_CANNOT);
 	rc = next(fd, addr, len);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -223,11 +223,11 @@ int marcel_io_accept4(__typeof__(accept4) *next, int fd, struct sockaddr *addr,
 {
 	int rc;
 
-	if (likely(!marcel_block_holds()))
+	if (likely(!io_holds()))
 		return next(fd, addr, len, flags);
 	io_sleep(fd, EPOLLIN, IO_CANNOT);
 	rc = next(fd, addr, len, flags);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 
@@ -236,13 +236,13 @@ int marcel_io_connect(__typeof__(connect) *next, int fd,
 {
 	int flags, rc;
 
-	if (likely(!marcel_block_holds()))
+	if (likely(!io_holds()))
 		return next(fd, addr, len);
 	flags = fcntl(fd, F_GETFL);
 	if (flags >= 0 && (flags & O_NONBLOCK) == 0)
-		marcel_block_begin();
+		marcel_call_begin();
 	rc = next(fd, addr, len);
-	marcel_blocking_end();
+	marcel_call_end(rc < 0);
 	return rc;
 }
 

@@ -29,7 +29,7 @@ static bool has_timeout(int fd, uint32_t events)
 
 enum io_sleep io_sleep(int fd, uint32_t events, enum io_try tried)
 {
-	if (is_nonblocking(fd) || marcel_block_begin())
+	if (is_nonblocking(fd) || marcel_call_begin())
 		return IO_CALL;
 	if (has_timeout(fd, events) || !marcel_poller_wait(fd, events))
 		return IO_CALL;

@@ -67,6 +67,12 @@ void os_thread_kill(pid_t tid, int signal);
 uint64_t os_thread_cpu_ns(pid_t tid);
 /* Whether a kernel thread of ours sleeps in the kernel; false: or is gone. */
 bool os_thread_sleeps(pid_t tid);
+/*
+ * The calling kernel thread gets the signal once more, when it has gone on;
+ * *timer is 0 at first and after stop(). From a signal handler, too.
+ */
+void os_signal_soon(int *timer, int signal, uint64_t ns);
+void os_signal_stop(int *timer);
 /* The calling kernel thread takes no signals. */
 void os_thread_no_signals(void);
 void os_sleep_ns(uint64_t ns);

@@ -28,6 +28,16 @@ static inline bool marcel_block_holds(void)
 bool marcel_block_begin(void);
 
 /*
+ * The same around a call that is a cancellation point; end() ends the thread if
+ * the call has failed and somebody wants that. call.c
+ */
+bool marcel_call_begin(void);
+void marcel_call_end(bool failed);
+
+/* The handler of the tick: have the call that it has interrupted fail. */
+void marcel_call_break(struct marcel_lwp *l, void *context);
+
+/*
  * The calling thread is about to make a process or a kernel thread, which will
  * inherit the policy of this one: off an LWP of lowest priority, if another
  * can be had.

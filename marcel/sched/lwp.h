@@ -34,6 +34,7 @@
 #include <base/compiler.h>
 #include <base/spin.h>
 #include "../thread/thread.h"
+#include "timer.h"
 
 struct marcel_exceptions;
 struct marcel_vp;
@@ -56,6 +57,9 @@ struct marcel_lwp {
 	bool is_low;                          /* -: of lowest priority */
 	bool stop;                            /* g: end when told */
 	bool in_handler, in_libc;  /* o: of the tick; where that found it */
+	bool in_call;              /* o: call.c */
+	int again;                 /* o: os_signal_soon()'s, or 0 */
+	struct marcel_timer call;  /* o: what the caller's `wait` names */
 	ATOMIC(uint32_t) ticked;   /* a: relaxed; the signal is on its way */
 	ATOMIC(pid_t) tid;         /* a: relaxed; the kernel's number */
 	struct base_spin cpu_lock; /* of what the thread that runs here used */

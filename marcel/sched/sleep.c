@@ -9,8 +9,8 @@
 #include <base/compiler.h>
 #include <marcel/blocking.h>
 #include "../thread/cancel.h"
+#include "block.h"
 #include "timer.h"
-#include "vp.h"
 
 #define SECOND ((uint64_t)1000000000)
 
@@ -47,9 +47,10 @@ static int sleep_in_kernel(clockid_t clock, int flags,
 {
 	int rc;
 
-	marcel_blocking_begin();
+	marcel_cancel_point();
+	marcel_call_begin();
 	rc = clock_nanosleep(clock, flags, time, left);
-	marcel_blocking_end();
+	marcel_call_end(rc != 0);
 	return rc;
 }
 

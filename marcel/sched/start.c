@@ -367,10 +367,11 @@ static int start_ticks(void)
 {
 	int rc;
 
-	if (marcel_sched.slice_ns == 0 || BASE_TSAN)
+	if (BASE_TSAN)
 		return 0;
 	rc = marcel_tick_init(marcel_sched.signal);
-	if (rc == 0 && (rc = marcel_monitor_init()) < 0)
+	if (rc == 0 && marcel_sched.slice_ns != 0 &&
+	    (rc = marcel_monitor_init()) < 0)
 		marcel_tick_exit();
 	return rc;
 }

@@ -21,7 +21,7 @@
 
 #include "../os/os.h"
 #include "../os/tls.h"
-#include "enter.h"
+#include "block.h"
 #include "place.h"
 #include "runq.h"
 #include "sanitizer.h"
@@ -104,6 +104,8 @@ static void handle(int signal, siginfo_t *info, void *context)
 	(void)info;
 	if (l != NULL)
 		store_relaxed(&l->ticked, 0);
+	if (l != NULL && l->in_call)
+		marcel_call_break(l, context);
 	if (l == NULL || load_relaxed(&l->inside) != 0 || marcel_tls.pins != 0)
 		return;
 	store_light(&l->inside, 1); /* order(revoke) */

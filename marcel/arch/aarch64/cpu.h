@@ -2,6 +2,8 @@
 #ifndef MARCEL_ARCH_AARCH64_CPU_H
 #define MARCEL_ARCH_AARCH64_CPU_H
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
 
@@ -41,6 +43,23 @@ static inline void *cpu_context_pc(const ucontext_t *uc)
 static inline char *cpu_context_sp(const ucontext_t *uc)
 {
 	return (char *)uc->uc_mcontext.sp;
+}
+
+/*
+ * A signal has come in a system call, or just before: true if that returns
+ * EINTR now.
+ */
+static inline bool cpu_context_break_call(ucontext_t *uc)
+{
+	mcontext_t *m = &uc->uc_mcontext;
+	const uint32_t *pc = (const uint32_t *)m->pc;
+
+	if (pc[0] == 0xd4000001) { /* svc #0 */
+		m->pc += 4;
+		m->regs[0] = (uint64_t)-EINTR;
+		return true;
+	}
+	return pc[-1] == 0xd4000001 && m->regs[0] == (uint64_t)-EINTR;
 }
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef MARCEL_ARCH_GENERIC_CPU_H
 #define MARCEL_ARCH_GENERIC_CPU_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <ucontext.h>
 
@@ -34,6 +35,13 @@ static inline char *cpu_context_sp(const ucontext_t *uc)
 {
 	(void)uc;
 	return NULL;
+}
+
+/* Unknown: only a call that does not begin again is broken. */
+static inline bool cpu_context_break_call(ucontext_t *uc)
+{
+	(void)uc;
+	return true;
 }
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef MARCEL_ARCH_X86_64_CPU_H
 #define MARCEL_ARCH_X86_64_CPU_H
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
 
@@ -35,6 +37,23 @@ static inline void *cpu_context_pc(const ucontext_t *uc)
 static inline char *cpu_context_sp(const ucontext_t *uc)
 {
 	return (char *)uc->uc_mcontext.gregs[REG_RSP];
+}
+
+/*
+ * A signal has come in a system call, or just before: true if that returns
+ * EINTR now.
+ */
+static inline bool cpu_context_break_call(ucontext_t *uc)
+{
+	greg_t *r = uc->uc_mcontext.gregs;
+	const unsigned char *pc = (const unsigned char *)r[REG_RIP];
+
+	if (pc[0] == 0x0f && pc[1] == 0x05) { /* syscall */
+		r[REG_RIP] += 2;
+		r[REG_RAX] = -EINTR;
+		return true;
+	}
+	return pc[-2] == 0x0f && pc[-1] == 0x05 && r[REG_RAX] == -EINTR;
 }
 
 #endif

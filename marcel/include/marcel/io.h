@@ -8,6 +8,9 @@
  * who waits for descriptors, or for time to pass, shares one with all others
  * that do, and is not interrupted by signals; other calls hold up the VP.
  *
+ * They are cancellation points (<marcel/cancel.h>), but for getaddrinfo; one
+ * that shares a kernel thread only before it waits.
+ *
  * From foreign threads, hooks, before marcel_init() and after marcel_end() they
  * are libc's functions. A user thread may go on on another kernel thread than
  * that on which it called, as after any call that blocks. To sleep:

@@ -65,6 +65,29 @@ void os_thread_no_signals(void)
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 }
 
+/* libc's are not for signal handlers. */
+void os_signal_soon(int *timer, int signal, uint64_t ns)
+{
+	struct sigevent to = { .sigev_notify = SIGEV_THREAD_ID,
+			       .sigev_signo = signal,
+			       ._sigev_un = { ._tid = os_tid() } };
+	struct itimerspec when = { .it_value = { .tv_nsec = (long)ns } };
+	int id;
+
+	if (*timer == 0) {
+		if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &to, &id) < 0)
+			return;
+		*timer = id + 1;
+	}
+	syscall(SYS_timer_settime, *timer - 1, 0, &when, NULL);
+}
+
+void os_signal_stop(int *timer)
+{
+	syscall(SYS_timer_delete, *timer - 1);
+	*timer = 0;
+}
+
 void os_sleep_ns(uint64_t ns)
 {
 	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u),
