@@ -43,6 +43,24 @@ int marcel_io_sync(__typeof__(fsync) *next, int fd)
 	return rc;
 }
 
+/* True: it is asked to let another thread run here, which it refused before. */
+static BASE_NOINLINE BASE_NO_ASAN bool count_lock(int by)
+{
+	bool asked;
+
+	marcel_tls.locks += by;
+	asked = marcel_tls.asked && marcel_tls.locks == 0;
+	if (asked)
+		marcel_tls.asked = false;
+	return asked;
+}
+
+BASE_NO_ASAN void marcel_io_holds_lock(int by)
+{
+	if (unlikely(count_lock(by)) && marcel_block_holds())
+		marcel_yield();
+}
+
 /* --- the public names --- */
 
 BASE_PUBLIC int marcel_open(const char *path, int flags, ...)

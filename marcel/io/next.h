@@ -94,6 +94,9 @@ BASE_PUBLIC int marcel_io_openat(marcel_openat_fn *next, int dir,
 /* For fsync() and fdatasync(). */
 BASE_PUBLIC int marcel_io_sync(__typeof__(fsync) *next, int fd);
 
+/* The calling kernel thread holds one more, or one less, lock of libc's. */
+BASE_PUBLIC void marcel_io_holds_lock(int by);
+
 BASE_PUBLIC pid_t marcel_io_wait(__typeof__(wait) *next, int *status);
 BASE_PUBLIC pid_t marcel_io_waitpid(__typeof__(waitpid) *next, pid_t pid,
 				    int *status, int options);

@@ -68,6 +68,11 @@ uint64_t os_thread_cpu_ns(pid_t tid);
 /* Whether a kernel thread of ours sleeps in the kernel; false: or is gone. */
 bool os_thread_sleeps(pid_t tid);
 /*
+ * Whether it sleeps in a call that goes on by itself after a signal with
+ * SA_RESTART; false: or the kernel does not say.
+ */
+bool os_thread_sleeps_on(pid_t tid);
+/*
  * The calling kernel thread gets the signal once more, when it has gone on;
  * *timer is 0 at first and after stop(). From a signal handler, too.
  */
@@ -76,6 +81,13 @@ void os_signal_stop(int *timer);
 /* The calling kernel thread takes no signals. */
 void os_thread_no_signals(void);
 void os_sleep_ns(uint64_t ns);
+
+/*
+ * In a signal handler: whether its kernel thread may do something else before
+ * the handler returns to what it has interrupted (its third argument).
+ */
+void os_leave_init(void);
+bool os_may_leave(const void *context);
 
 /*
  * Every CPU that runs a kernel thread of ours has passed a full barrier when

@@ -18,6 +18,8 @@ struct marcel_tls {
 	struct marcel_lwp *lwp;     /* this kernel thread, if it is ours */
 	struct marcel_thread *self; /* a foreign thread's descriptor */
 	volatile int pins;          /* base/pin.h; read by the tick's handler */
+	volatile int locks;         /* that it holds: os/linux/front_lock.c */
+	volatile bool asked;        /* for the kernel thread, by another */
 	bool makes_own;             /* in os_thread_create() */
 	int bound;                  /* 1 + the CPU that it is bound to; or 0 */
 };

@@ -15,9 +15,10 @@
  * the VP afterwards, the one that ends the section or the spare, by one
  * compare-and-swap of the owner, puts the sleeper in order.
  *
- * Main's LWP must not sleep for another thread, and a spare has the lowest
- * priority, which is not to delay a thread that comes back; so a thread on one
- * of these first moves to an LWP of the pool.
+ * Main's LWP must not sleep for another thread, nor for main while one that was
+ * interrupted there needs it (then main parks instead: poller.h), and a spare
+ *has the lowest priority, which is not to delay a thread that comes back; so a
+ *thread on one of these first moves to an LWP of the pool.
  */
 #include <marcel/blocking.h>
 
@@ -32,10 +33,11 @@
 static struct marcel_vp *settle_down(struct marcel_vp *vp)
 {
 	struct marcel_thread *t = marcel_vp_current(vp);
-	struct marcel_lwp *to;
+	struct marcel_lwp *l = marcel_vp_lwp(vp), *to;
 
-	if (!vp->is_low && (marcel_vp_lwp(vp) != &marcel_lwps.first ||
-			    marcel_thread_has(t, MARCEL_F_MAIN)))
+	if (marcel_thread_has(t, MARCEL_F_MAIN))
+		return marcel_lwps.ninterrupted == 0 ? vp : NULL;
+	if (!l->is_low && l != &marcel_lwps.first)
 		return vp;
 	to = marcel_lwp_get(false);
 	if (to == NULL)
@@ -133,7 +135,7 @@ void marcel_block_rise(void)
 	vp = marcel_enter();
 	marcel_san_enter();
 	saved = *vp->errno_addr;
-	if (vp->is_low)
+	if (marcel_vp_lwp(vp)->is_low)
 		settle_down(vp);
 	*marcel_os_errno() = saved;
 	marcel_san_leave();

@@ -284,41 +284,87 @@ bool marcel_lwp_end_section(struct marcel_lwp *l)
 	return true;
 }
 
-/*
- * Main is to run, and t, which was interrupted, keeps its LWP: switch to main
- * here, in the handler. t is in a queue of VP 0 still, and will be entered.
- * If t was interrupted in libc, it might hold a lock that libc knows by the
- * kernel thread; then it goes on first, until the next tick.
- */
-static struct marcel_vp *let_main_run(struct marcel_vp *vp,
-				      struct marcel_thread *t)
+/* If not now, then as soon as it gives such a lock back: io/file.c. */
+static BASE_NOINLINE bool may_leave(const void *context)
 {
-	struct marcel_thread *main = vp->handed;
-	struct marcel_lwp *l = marcel_vp_lwp(vp);
+	bool may = os_may_leave(context);
+
+	marcel_tls.asked = !may;
+	return may;
+}
+
+/*
+ * Another thread, main most often, is to run on the LWP that t keeps: t is in a
+ * queue of VP 0 still, and will be entered. If t may not be left where it was
+ * interrupted, it goes on first, until the next tick.
+ */
+static struct marcel_vp *let_other_run(struct marcel_vp *vp,
+				       struct marcel_thread *t)
+{
+	struct marcel_thread *other = vp->handed;
+	const void *context = t->rest->interrupted;
 
 	vp->handed = NULL;
-	if (l->in_libc) {
-		marcel_runq_push_behind(vp, main);
+	if (context == NULL)
+		return marcel_switch(vp, t, other);
+	if (!may_leave(context)) {
+		marcel_runq_push_to(vp, other);
 		marcel_runq_withdraw(vp, t);
 		return vp;
 	}
 	if (marcel_sched.counts_cpu)
-		marcel_cputime_leaves(l);
-	if (!l->in_handler)
-		return marcel_switch(vp, t, main);
-	/* Main takes ticks; t's handler ends without another. */
-	l->in_handler = false;
+		marcel_cputime_leaves(marcel_vp_lwp(vp));
+	/* The other takes ticks; t's handler ends without another. */
 	marcel_tick_block(false);
-	vp = marcel_switch(vp, t, main);
+	vp = marcel_switch(vp, t, other);
 	marcel_tick_block(true);
-	l->in_handler = true;
 	return vp;
+}
+
+/* A thread that was interrupted on LWP 0 sits there from now on, or no more. */
+static void sit(struct marcel_vp *vp, unsigned by)
+{
+	marcel_lwps.ninterrupted += by;
+	if (vp != NULL)
+		marcel_vp_attach(vp, &marcel_lwps.first);
+}
+
+/*
+ * t, which runs on l, which drives nothing, is ready and kept by l. In queues
+ * of which every pick asks for that: not in a fifo.
+ */
+static void keep(struct marcel_lwp *l, struct marcel_thread *t)
+{
+	t->rest->lwp = l;
+	fetch_or_relaxed(&t->flags, MARCEL_F_KEPT);
+	if (l != &marcel_lwps.first) {
+		marcel_runq_push(NULL, t);
+		return;
+	}
+	if (t->rest->interrupted != NULL)
+		sit(NULL, 1);
+	marcel_runq_push_to(&marcel_sched.vps[0], t);
 }
 
 static void no_longer_keep(struct marcel_thread *t)
 {
 	fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_KEPT);
 	t->rest->lwp = NULL;
+}
+
+/* Until t goes on. */
+static struct marcel_vp *come_back(struct marcel_lwp *l,
+				   struct marcel_thread *t)
+{
+	struct marcel_vp *vp = marcel_lwp_wait(l);
+
+	while (unlikely(vp->handed != NULL))
+		vp = let_other_run(vp, t);
+	if (l == &marcel_lwps.first && t->rest->interrupted != NULL)
+		sit(vp, -1u);
+	if (!marcel_thread_has(t, MARCEL_F_MAIN))
+		no_longer_keep(t);
+	return vp;
 }
 
 BASE_NOINLINE struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l)
@@ -331,17 +377,8 @@ BASE_NOINLINE struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l)
 		return load_relaxed(&l->vp);
 	marcel_san_enter();
 	saved = *l->errno_addr;
-	t->rest->lwp = l;
-	fetch_or_relaxed(&t->flags, MARCEL_F_KEPT);
-	if (l == &marcel_lwps.first)
-		marcel_runq_push_to(&marcel_sched.vps[0], t);
-	else
-		marcel_runq_push(NULL, t);
-	vp = marcel_lwp_wait(l);
-	while (unlikely(vp->handed != NULL))
-		vp = let_main_run(vp, t);
-	if (!marcel_thread_has(t, MARCEL_F_MAIN))
-		no_longer_keep(t);
+	keep(l, t);
+	vp = come_back(l, t);
 	*l->errno_addr = saved;
 	marcel_san_leave();
 	return vp;
@@ -372,11 +409,15 @@ void marcel_lwp_stop(void)
 	struct marcel_lwp *l, *next;
 
 	marcel_poller_stop();
-	for (l = marcel_lwps.all; l != NULL; l = next) {
-		next = l->all;
+	/* One may be about to hand its VP, which has stopped, to another. */
+	for (l = marcel_lwps.all; l != NULL; l = l->all) {
 		l->stop = true;
 		marcel_lwp_tell(l);
+	}
+	for (l = marcel_lwps.all; l != NULL; l = l->all)
 		pthread_join(l->kernel_thread, NULL);
+	for (l = marcel_lwps.all; l != NULL; l = next) {
+		next = l->all;
 		free(l);
 	}
 	marcel_lwps.all = NULL;

@@ -19,6 +19,13 @@
  * pick it means to give the VP to its LWP, on which it goes on. The thread that
  * called marcel_init() is kept by LWP 0 for ever.
  *
+ * LWP 0 runs other threads than main, too, while main waits; and main when one
+ * of these was interrupted there by the tick, if that may be left where it is
+ * (os_may_leave()). While one sits so, half way through whatever it did, LWP 0
+ * runs none that has not sat there itself, but main: else that one could find
+ * a lock taken by its own kernel thread, and the holder below it on the stack
+ * of signal handlers. It passes the VP on instead (switch.c).
+ *
  * An LWP that drives nothing waits on `told`: for a VP that is given to it, or,
  * if it is the spare of a VP, for a hint that the VP can be taken.
  */
@@ -56,9 +63,8 @@ struct marcel_lwp {
 	int cpu;                              /* o: bound to, or -1 */
 	bool is_low;                          /* -: of lowest priority */
 	bool stop;                            /* g: end when told */
-	bool in_handler, in_libc;  /* o: of the tick; where that found it */
-	bool in_call;              /* o: call.c */
-	int again;                 /* o: os_signal_soon()'s, or 0 */
+	bool in_call;                         /* o: call.c */
+	int again;                            /* o: os_signal_soon()'s, or 0 */
 	struct marcel_timer call;  /* o: what the caller's `wait` names */
 	ATOMIC(uint32_t) ticked;   /* a: relaxed; the signal is on its way */
 	ATOMIC(pid_t) tid;         /* a: relaxed; the kernel's number */
@@ -84,7 +90,9 @@ struct marcel_lwps {
 	struct marcel_lwp *all;          /* l: every one but LWP 0 */
 	unsigned left;                   /* l: that may still be made */
 	sigset_t mask;                   /* -: main's, at the start */
-	struct marcel_lwp first;         /* LWP 0 */
+	/* o: of LWP 0: threads that wait there in the tick's handler */
+	unsigned ninterrupted;
+	struct marcel_lwp first; /* LWP 0 */
 };
 
 extern struct marcel_lwps marcel_lwps;

@@ -63,13 +63,19 @@ static void take_from(struct marcel_vp *vp, struct marcel_lwp *l)
 		return;
 	}
 	os_barrier_all();
+	/* While it was inside, the LWP may have written another owner. */
 	if (load_seq(&l->inside) == 0) { /* order(revoke): the VP */
-		fetch_add_relaxed(&vp->revoked, 1);
-		marcel_lwp_hand(vp, to);
-		return;
+		store_relaxed(&to->vp, vp);
+		/* order(section) */
+		if (cas_release(&vp->owner, &marked, (uintptr_t)to)) {
+			fetch_add_relaxed(&vp->revoked, 1);
+			marcel_runq_be_fair(vp);
+			marcel_lwp_tell(to);
+			return;
+		}
+	} else {
+		cas_relaxed(&vp->owner, &marked, (uintptr_t)l);
 	}
-	/* Or the LWP, which is inside, has written another owner by now. */
-	cas_relaxed(&vp->owner, &marked, (uintptr_t)l);
 	marcel_lwp_put(to);
 }
 
@@ -122,7 +128,20 @@ other:
 	*last = (struct look){ 0 };
 }
 
-/* Whether a VP is awake. */
+/*
+ * A thread waits for LWP 0, on which another runs that has lost its VP, or
+ * sleeps in a call that a signal does not end.
+ */
+static void call_first(void)
+{
+	struct marcel_lwp *first = &marcel_lwps.first;
+	pid_t tid = load_relaxed(&first->tid);
+
+	if (!os_thread_sleeps(tid) || os_thread_sleeps_on(tid))
+		tick(first);
+}
+
+/* Whether a VP is awake, or a thread waits for LWP 0. */
 static bool look_at_all(void)
 {
 	struct marcel_sched *s = &marcel_sched;
@@ -134,8 +153,10 @@ static bool look_at_all(void)
 		any = true;
 		look_at(&s->vps[i], &monitor.looks[i]);
 	}
-	if (load_relaxed(&s->vps[0].nstuck) != 0)
-		tick(&marcel_lwps.first);
+	if (load_relaxed(&s->vps[0].nstuck) != 0) {
+		any = true;
+		call_first();
+	}
 	store_relaxed(&marcel_monitor.looks,
 		      load_relaxed(&marcel_monitor.looks) + 1);
 	return any;
@@ -148,7 +169,9 @@ static void sleep_with_vps(void)
 	/* order(monitor): we say that we sleep, then look who is up */
 	store_seq(&marcel_monitor.asleep, 1);
 	for (int i = 0; i < s->nvp; i++)
-		if (load_seq(&s->vps[i].is_watched) != 0) { /* order(monitor) */
+		/* order(monitor): with it, what waits there for LWP 0 */
+		if (load_seq(&s->vps[i].is_watched) != 0 ||
+		    load_relaxed(&s->vps[i].nstuck) != 0) {
 			store_relaxed(&marcel_monitor.asleep, 0);
 			return;
 		}

@@ -270,6 +270,22 @@ void marcel_runq_withdraw(struct marcel_vp *vp, struct marcel_thread *t)
 	remove_bound(vp, &t->link);
 }
 
+struct marcel_thread *marcel_runq_take_kept(struct marcel_vp *vp,
+					    struct marcel_lwp *l)
+{
+	receive_remote(vp);
+	base_list_for_each (n, &vp->bound) {
+		struct marcel_thread *t =
+			container_of(n, struct marcel_thread, link);
+
+		if (!marcel_thread_has(t, MARCEL_F_KEPT) || t->rest->lwp != l)
+			continue;
+		remove_bound(vp, n);
+		return t;
+	}
+	return NULL;
+}
+
 static struct marcel_thread *take_fifo(struct marcel_vp *vp)
 {
 	return vp->sole ? marcel_deque_take_oldest_sole(&vp->fifo)
@@ -298,11 +314,15 @@ static struct marcel_thread *take_old_seed(struct marcel_vp *vp)
 			: marcel_deque_take_oldest(&vp->seeds);
 }
 
-/* Another queue is first each time, so that none waits for ever. */
+/*
+ * Another queue is first each time, so that none waits for ever: each other
+ * time those above, where threads come from outside.
+ */
 static BASE_COLD struct marcel_thread *pick_fair(struct marcel_vp *vp)
 {
 	static struct marcel_thread *(*const take[])(struct marcel_vp *) = {
-		take_fifo, take_above, take_old_seed, take_bound
+		take_fifo,  take_above, take_old_seed,
+		take_above, take_bound, take_above,
 	};
 	struct marcel_thread *t = NULL;
 	unsigned n = BASE_ARRAY_LEN(take);
@@ -374,6 +394,15 @@ BASE_COLD bool marcel_runq_draws_stay(struct marcel_vp *vp,
 		return false;
 	marcel_random_note(r, t->rest->number);
 	return true;
+}
+
+void marcel_runq_be_fair(struct marcel_vp *vp)
+{
+	uintptr_t x = marcel_slot_take(&vp->next);
+
+	if (x != 0)
+		marcel_runq_push_behind(vp, marcel_runq_thread(x));
+	vp->fair_at = load_relaxed(&vp->picks) + 1;
 }
 
 struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp)

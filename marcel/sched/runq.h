@@ -24,6 +24,10 @@ void marcel_runq_push_to(struct marcel_vp *vp, struct marcel_thread *t);
 /* The owner: t, which was pushed to vp, is no longer to be picked. */
 void marcel_runq_withdraw(struct marcel_vp *vp, struct marcel_thread *t);
 
+/* The owner: a thread that was pushed to vp and is kept by l; NULL: none. */
+struct marcel_thread *marcel_runq_take_kept(struct marcel_vp *vp,
+					    struct marcel_lwp *l);
+
 /* Anyone: whether threads, or a timer that is due, seem to wait for this VP. */
 bool marcel_runq_seems_ready(struct marcel_vp *vp);
 
@@ -66,6 +70,9 @@ marcel_runq_rotate_sole(struct marcel_vp *vp, struct marcel_thread *t)
  * yields, is drawn to go on.
  */
 bool marcel_runq_draws_stay(struct marcel_vp *vp, struct marcel_thread *t);
+
+/* The owner: a time slice is over, so the next pick is a fair one. */
+void marcel_runq_be_fair(struct marcel_vp *vp);
 
 /* The owner: next thread of its own queues and those above; NULL: none. */
 struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp);

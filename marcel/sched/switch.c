@@ -60,25 +60,43 @@ marcel_switch_exceptions(struct marcel_vp *vp, struct marcel_thread *self,
 
 enum { SLICE_NS = 10000000 }; /* where there is no tick */
 
-/*
- * An LWP of lowest priority has driven the VP long enough: another process on
- * its CPU would starve it. One of ordinary priority goes on.
- */
-static BASE_COLD bool passes(struct marcel_vp *vp)
+/* An LWP that was to come to a VP only while it is in a section. */
+static bool is_over_slice(struct marcel_vp *vp)
 {
-	struct marcel_lwp *first = &marcel_lwps.first;
-
 	uint64_t slice =
 		marcel_sched.slice_ns ? marcel_sched.slice_ns : SLICE_NS;
 
-	if (base_now_ns() - vp->taken_ns < slice)
-		return false;
+	return base_now_ns() - vp->taken_ns >= slice;
+}
+
+/* LWP 0, if it may go on with VP 0, or one of the pool. */
+static struct marcel_lwp *successor(struct marcel_vp *vp)
+{
+	struct marcel_lwp *first = &marcel_lwps.first;
+
 	if (load_relaxed(&first->vp) == vp &&
-	    load_relaxed(&first->self) == &first->idle)
-		vp->give = first;
-	else
-		vp->give = marcel_lwp_get(false);
-	return vp->give != NULL;
+	    load_relaxed(&first->self) == &first->idle &&
+	    marcel_lwps.ninterrupted == 0)
+		return first;
+	return marcel_lwp_get(false);
+}
+
+/*
+ * The VP goes to another LWP, by way of the idle thread, if its own is one of
+ * lowest priority that has driven it long enough (another process on its CPU
+ * would starve it), or LWP 0 on which threads sit interrupted. If there is none
+ * for that, one of these goes on. NULL: anyone may.
+ */
+static BASE_COLD struct marcel_thread *pass(struct marcel_vp *vp)
+{
+	bool is_first = marcel_vp_lwp(vp) == &marcel_lwps.first;
+
+	if (!is_first && !is_over_slice(vp))
+		return NULL;
+	vp->give = is_first ? marcel_lwp_get(false) : successor(vp);
+	if (vp->give != NULL)
+		return vp->idle;
+	return is_first ? marcel_runq_take_kept(vp, &marcel_lwps.first) : NULL;
 }
 
 /* To enter t, or NULL, or what has to come first. */
@@ -95,8 +113,10 @@ static struct marcel_thread *prepare(struct marcel_vp *vp,
 
 struct marcel_thread *marcel_switch_other(struct marcel_vp *vp)
 {
-	if (unlikely(vp->is_low) && passes(vp))
-		return vp->idle;
+	struct marcel_thread *t;
+
+	if (unlikely(vp->passes) && (t = pass(vp)) != NULL)
+		return t;
 	if (marcel_timers_are_armed(&vp->timers))
 		marcel_timers_look(&vp->timers);
 	return prepare(vp, marcel_runq_pick(vp));
@@ -112,8 +132,8 @@ struct marcel_thread *marcel_switch_to(struct marcel_vp *vp,
 static BASE_NOINLINE struct marcel_thread *next_of(struct marcel_vp *vp,
 						   struct marcel_thread *t)
 {
-	if (t == NULL && unlikely(vp->is_low) && passes(vp))
-		return vp->idle;
+	if (unlikely(vp->passes) && t == NULL && (t = pass(vp)) != NULL)
+		return t;
 	if (marcel_timers_are_armed(&vp->timers))
 		marcel_timers_look(&vp->timers);
 	if (t == NULL)
@@ -127,7 +147,7 @@ struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
 {
 	struct marcel_thread *t = NULL;
 
-	if (likely(!vp->is_low) && (t = marcel_runq_pick_next(vp)) != NULL &&
+	if (likely(!vp->passes) && (t = marcel_runq_pick_next(vp)) != NULL &&
 	    likely(!marcel_thread_has(t, MARCEL_F_KEPT | MARCEL_F_MOVES)))
 		return t;
 	return next_of(vp, t);

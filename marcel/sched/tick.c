@@ -14,9 +14,7 @@
 #include "tick.h"
 
 #include <errno.h>
-#include <link.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../os/os.h"
@@ -26,55 +24,10 @@
 #include "runq.h"
 #include "sanitizer.h"
 
-enum { LIBC_PARTS = 8 };
-
 static struct {
 	int signal;
 	struct sigaction before;
-	struct {
-		uintptr_t from, to;
-	} libc[LIBC_PARTS]; /* the code of libc and of the dynamic linker */
-	int nlibc;
 } tick;
-
-static int note_libc(struct dl_phdr_info *info, size_t bytes, void *arg)
-{
-	const char *name = strrchr(info->dlpi_name, '/');
-
-	(void)bytes;
-	(void)arg;
-	name = name != NULL ? name + 1 : info->dlpi_name;
-	if (strncmp(name, "libc.", 5) != 0 && strncmp(name, "ld-", 3) != 0 &&
-	    strncmp(name, "ld64", 4) != 0)
-		return 0;
-	for (int i = 0; i < info->dlpi_phnum && tick.nlibc < LIBC_PARTS; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
-			continue;
-		tick.libc[tick.nlibc].from = info->dlpi_addr + p->p_vaddr;
-		tick.libc[tick.nlibc].to =
-			info->dlpi_addr + p->p_vaddr + p->p_memsz;
-		tick.nlibc++;
-	}
-	return 0;
-}
-
-enum { SYSCALL_BYTES = 64 };
-
-/* syscall() itself holds nothing, and libc does not call it. */
-static bool is_in_libc(const void *context)
-{
-	uintptr_t pc = (uintptr_t)cpu_context_pc(context);
-	uintptr_t bare = (uintptr_t)syscall;
-
-	if (pc >= bare && pc < bare + SYSCALL_BYTES)
-		return false;
-	for (int i = 0; i < tick.nlibc; i++)
-		if (pc >= tick.libc[i].from && pc < tick.libc[i].to)
-			return true;
-	return pc == 0; /* unknown */
-}
 
 /* The LWP drives its VP: somebody else is to. */
 static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
@@ -90,6 +43,7 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 		return;
 	}
 	fetch_add_relaxed(&vp->preempted, 1);
+	marcel_runq_be_fair(vp);
 	marcel_lwp_hand(vp, to);
 	marcel_lwp_regain(l);
 }
@@ -97,6 +51,7 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 static void handle(int signal, siginfo_t *info, void *context)
 {
 	struct marcel_lwp *l = cpu_tls_word();
+	struct marcel_thread *t;
 	int saved = errno;
 	uintptr_t owner;
 
@@ -109,14 +64,14 @@ static void handle(int signal, siginfo_t *info, void *context)
 	if (l == NULL || load_relaxed(&l->inside) != 0 || marcel_tls.pins != 0)
 		return;
 	store_light(&l->inside, 1); /* order(revoke) */
-	l->in_handler = true;
-	l->in_libc = is_in_libc(context);
+	t = load_relaxed(&l->self);
+	t->rest->interrupted = context;
 	owner = load_light(&load_relaxed(&l->vp)->owner); /* order(revoke) */
 	if (owner == (uintptr_t)l)
 		hand_over(l, load_relaxed(&l->vp));
 	else if (l == &marcel_lwps.first && !(owner & MARCEL_SECTION))
 		marcel_lwp_regain(l); /* main may wait for this LWP */
-	l->in_handler = l->in_libc = false;
+	t->rest->interrupted = NULL;
 	marcel_lwp_leaves(l, 0);
 	errno = saved;
 }
@@ -134,8 +89,7 @@ int marcel_tick_init(int signal)
 				  .sa_flags = SA_SIGINFO | SA_RESTART };
 
 	tick.signal = signal;
-	tick.nlibc = 0;
-	dl_iterate_phdr(note_libc, NULL);
+	os_leave_init();
 	sigemptyset(&ours.sa_mask);
 	if (sigaction(signal, &ours, &tick.before) < 0)
 		return -errno;

@@ -38,7 +38,7 @@ void marcel_monitor_wake(void);
 
 static inline void marcel_monitor_vp_sleeps(struct marcel_vp *vp)
 {
-	store_relaxed(&vp->is_watched, 0);
+	store_release(&vp->is_watched, 0); /* order(monitor): nstuck */
 }
 
 static inline void marcel_monitor_vp_wakes(struct marcel_vp *vp)

@@ -37,7 +37,14 @@ void marcel_vp_attach(struct marcel_vp *vp, struct marcel_lwp *l)
 	vp->idle = &l->idle;
 	vp->errno_addr = l->errno_addr;
 	vp->exceptions = l->exceptions;
-	vp->is_low = l->is_low;
+	vp->passes = l->is_low;
+	if (unlikely(l == &marcel_lwps.first) &&
+	    marcel_lwps.ninterrupted != 0) {
+		vp->passes = true;
+		/* No short ways. */
+		vp->handovers = MARCEL_HANDOVERS_MAX;
+		vp->fair_at = load_relaxed(&vp->picks) + 1;
+	}
 	if (marcel_sched.bind && l->cpu != vp->cpu && os_cpu_bind(vp->cpu) == 0)
 		l->cpu = vp->cpu;
 }
@@ -251,6 +258,7 @@ bool marcel_vp_enters_slow(struct marcel_vp *vp, struct marcel_thread *t)
 	if (self == t) {
 		vp->give = l;
 		if (unlikely(load_relaxed(&vp->nstuck) != 0) &&
+		    l == &marcel_lwps.first &&
 		    !marcel_thread_has(t, MARCEL_F_MAIN)) {
 			vp->handed = take_stuck(vp);
 			marcel_runq_push_to(vp, t);

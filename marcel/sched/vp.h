@@ -68,7 +68,7 @@ struct marcel_vp {
 	struct marcel_exceptions *exceptions; /* o: likewise */
 	int id;                               /* -: */
 	bool sole;                            /* -: there is no other VP */
-	bool is_low;            /* o: its LWP has the lowest priority */
+	bool passes;            /* o: its LWP is to pass it on: switch.c */
 	bool fifo_turn;         /* o: bound and fifo alternate */
 	uint8_t fair_turn;      /* o: which queue is first next time */
 	ATOMIC(uint32_t) picks; /* a: relaxed; owner, the monitor */
@@ -86,7 +86,7 @@ struct marcel_vp {
 
 	struct marcel_lwp *give;              /* o: who shall drive it next */
 	struct marcel_thread *handed;         /* o: what runs first there */
-	uint64_t taken_ns;                    /* o: when, if is_low */
+	uint64_t taken_ns;                    /* o: when, by a spare */
 	ATOMIC(struct marcel_lwp *) stand_in; /* a: its spare LWP: lwp.h */
 	struct marcel_timers timers;          /* of who waits, until when */
 

@@ -104,6 +104,13 @@ static void wakes_up(void *arg)
 	marcel_monitor_vp_wakes(&vps[0]);
 }
 
+/* A thread waits for LWP 0, and the VP has nothing else. */
+static void leaves_one_stuck(void *arg)
+{
+	store_relaxed(&vps[0].nstuck, 1);
+	marcel_monitor_vp_sleeps(&vps[0]);
+}
+
 static void falls_asleep(void *arg)
 {
 	sleep_with_vps();
@@ -115,5 +122,15 @@ EXPLORE(the_monitor_does_not_sleep_beside_a_vp_that_is_up)
 	explore_name(&marcel_monitor, sizeof(marcel_monitor), "monitor");
 	explore_name(&vps[0].is_watched, 4, "watched");
 	explore_spawn("vp", wakes_up, NULL);
+	explore_spawn("monitor", falls_asleep, NULL);
+}
+
+EXPLORE(the_monitor_does_not_sleep_while_a_thread_waits_for_lwp_0)
+{
+	set_up(1);
+	explore_name(&marcel_monitor, sizeof(marcel_monitor), "monitor");
+	explore_name(&vps[0].is_watched, 4, "watched");
+	store_relaxed(&vps[0].is_watched, 1);
+	explore_spawn("vp", leaves_one_stuck, NULL);
 	explore_spawn("monitor", falls_asleep, NULL);
 }

@@ -150,6 +150,43 @@ EXPLORE(who_takes_it_sees_it_as_it_was_left_last)
 	explore_finish(one_ran);
 }
 
+/* As marcel_block_begin(), once it has entered. */
+static void begins_and_leaves(void *arg)
+{
+	stays_away(arg);
+	marcel_lwp_leaves(&lwps[0], 0);
+}
+
+static void takes_vp(void *arg)
+{
+	take_from(&vps[0], &lwps[0]);
+}
+
+/* LWP 2, if the monitor gives it the VP. */
+static void is_given(void *arg)
+{
+	struct marcel_vp *vp;
+
+	marcel_tls.lwp = &lwps[2];
+	vp = marcel_lwp_wait(&lwps[2]);
+	vp->handovers++;
+}
+
+EXPLORE(the_monitor_takes_no_vp_that_a_spare_has_taken)
+{
+	set_up_section();
+	store_relaxed(&lwps[0].inside, 1);
+	threads[0].home = 0;
+	base_list_push_back(&vps[0].bound, &threads[0].link);
+	init_lwp(&lwps[2], NULL);
+	lwps[2].errno_addr = marcel_os_errno();
+	marcel_lwp_put(&lwps[2]);
+	explore_spawn("caller", begins_and_leaves, NULL);
+	explore_may_sleep(explore_spawn("spare", spare, NULL));
+	explore_spawn("monitor", takes_vp, NULL);
+	explore_may_sleep(explore_spawn("lwp 2", is_given, NULL));
+}
+
 /* --- regain --- */
 
 /* As marcel_vp_idle() does with a thread that an LWP keeps. */

@@ -23,6 +23,7 @@
 #define BASE_MAY_ALIAS    __attribute__((may_alias))
 #define BASE_UNUSED       __attribute__((unused))
 #define BASE_NO_TSAN      __attribute__((no_sanitize("thread")))
+#define BASE_NO_ASAN      __attribute__((no_sanitize("address", "undefined")))
 
 /* Symbols are hidden unless they say this; it stands on definitions. */
 #define BASE_PUBLIC __attribute__((visibility("default")))

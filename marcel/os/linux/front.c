@@ -8,35 +8,8 @@
  */
 #include "front.h"
 
-#include <dlfcn.h>
-#include <gnu/lib-names.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <base/diag.h>
-
-/* libc may stand before us: in a dlopened library, or linked out of turn. */
-static void *in_libc(const char *name)
-{
-	void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
-
-	return libc != NULL ? dlsym(libc, name) : NULL;
-}
-
-void *front_find(struct front_next *n)
-{
-	void *p = load_relaxed(&n->fn);
-
-	if (p != NULL)
-		return p;
-	p = dlsym(RTLD_NEXT, n->name);
-	if (p == NULL)
-		p = in_libc(n->name);
-	if (p == NULL)
-		base_fatal("marcel", "libc has no %s", n->name);
-	store_relaxed(&n->fn, p);
-	return p;
-}
 
 BASE_PUBLIC int pthread_create(pthread_t *out, const pthread_attr_t *attr,
 			       void *(*fn)(void *), void *arg)

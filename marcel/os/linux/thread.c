@@ -8,10 +8,13 @@
 #include <linux/membarrier.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <base/compiler.h>
 
 pid_t os_tid(void)
 {
@@ -38,23 +41,60 @@ uint64_t os_thread_cpu_ns(pid_t tid)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-bool os_thread_sleeps(pid_t tid)
+/* The first line of one of its files in /proc, without its end; or "". */
+static void read_line(pid_t tid, const char *name, char *out, size_t bytes)
 {
-	char path[48], line[128], *state;
-	ssize_t n;
+	char path[64];
+	ssize_t n = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", (int)tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, line, sizeof(line) - 1);
-	close(fd);
-	line[n > 0 ? n : 0] = 0;
+	if (fd >= 0) {
+		n = read(fd, out, bytes - 1);
+		close(fd);
+	}
+	out[n > 0 ? n : 0] = '\0';
+}
+
+bool os_thread_sleeps(pid_t tid)
+{
+	char line[128], *state;
+
+	read_line(tid, "stat", line, sizeof(line));
 	/* "tid (name) S ...": the name may contain anything */
 	state = strrchr(line, ')');
 	return state != NULL && strlen(state) > 2 &&
 	       (state[2] == 'S' || state[2] == 'D');
+}
+
+/* signal(7): these fail with EINTR. */
+static const long ends[] = {
+	SYS_clock_nanosleep, SYS_epoll_pwait, SYS_epoll_pwait2,
+	SYS_io_getevents,    SYS_msgrcv,      SYS_msgsnd,
+	SYS_nanosleep,       SYS_ppoll,       SYS_pselect6,
+	SYS_rt_sigsuspend,   SYS_semop,       SYS_semtimedop,
+#ifdef SYS_poll
+	SYS_epoll_wait,      SYS_pause,       SYS_poll,
+	SYS_select,
+#endif
+	SYS_rt_sigtimedwait,
+};
+
+bool os_thread_sleeps_on(pid_t tid)
+{
+	char line[32], *end;
+	long call;
+
+	/* "202 0x7f...": the call and its arguments; -1: none; or "running" */
+	read_line(tid, "syscall", line, sizeof(line));
+	call = strtol(line, &end, 10);
+	if (end == line)
+		return false;
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(ends); i++)
+		if (call == ends[i])
+			return false;
+	return true;
 }
 
 void os_thread_no_signals(void)

@@ -147,7 +147,12 @@ TEST(a_thread_alone_sees_no_tick)
 	unsetenv("MARCEL_TIMESLICE_US");
 }
 
-/* --- interrupted anywhere --- */
+/*
+ * Interrupted anywhere.
+ *
+ * They call marcel now and then: one that slept on a lock unannounced, and thus
+ * has lost its VP, would run on beside that, where nobody preempts it.
+ */
 
 /* Four threads, and main waits until there were enough preemptions. */
 static void hammer(void *(*fn)(void *))
@@ -177,6 +182,8 @@ static void *allocates(void *arg)
 		free(held[i]);
 		held[i] = malloc(n);
 		memset(held[i], i, n);
+		if (i == 0)
+			marcel_others_ready();
 	}
 	for (int i = 0; i < 64; i++)
 		free(held[i]);
@@ -200,6 +207,7 @@ static void *prints(void *arg)
 			fprintf(file, "%d %s\n", i, "of a line of some length");
 		CHECK_INT(--in_file, 0);
 		funlockfile(file);
+		marcel_others_ready();
 	}
 	return arg;
 }
@@ -231,6 +239,7 @@ static void *sorts(void *arg)
 		qsort(v, N, sizeof(*v), compare);
 		for (int i = 1; i < N; i++)
 			CHECK(v[i - 1] <= v[i]);
+		marcel_others_ready();
 	}
 	free(v);
 	return arg;
@@ -252,8 +261,10 @@ static void *walks(void *arg)
 {
 	unsigned n = 0;
 
-	while (load_relaxed(&stop) == 0)
+	while (load_relaxed(&stop) == 0) {
 		dl_iterate_phdr(one_object, &n);
+		marcel_others_ready();
+	}
 	return arg;
 }
 
@@ -275,6 +286,7 @@ static void *locks(void *arg)
 			__asm__ volatile("" ::: "memory");
 		counted++;
 		pthread_mutex_unlock(&kernel_lock);
+		marcel_others_ready();
 	}
 	return arg;
 }

@@ -1,0 +1,201 @@
+/*
+ * Whether a function that a signal has interrupted may be left, in the handler,
+ * for other code that then runs on the same kernel thread.
+ *
+ * That code must not find what the thread has left half done: so no function on
+ * the stack may belong to an object that keeps state of its own per kernel
+ * thread (the allocator, the sanitizers, OpenMP) or locks that it knows by the
+ * kernel thread (libc, the dynamic linker), but for a few that are harmless;
+ * and none of the locks that front_lock.c counts may be held.
+ *
+ * The unwinder of libgcc takes no lock for this, and neither does
+ * _dl_find_object(). Frames beyond code without unwind tables are not seen.
+ */
+#include "../os.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <gnu/lib-names.h>
+#include <link.h>
+#include <string.h>
+#include <unwind.h>
+
+#include <base/compiler.h>
+#include "../../arch/cpu.h"
+#include "../tls.h"
+
+enum { FRAMES_MAX = 1000 };
+
+/* Functions of libc that have nothing of their thread's half done. */
+static const struct {
+	const char *name;
+	bool calls_back; /* only while it does */
+} harmless[] = {
+	{ "pthread_mutex_lock" },
+	{ "pthread_mutex_timedlock" },
+	{ "pthread_mutex_clocklock" },
+	{ "pthread_rwlock_rdlock" },
+	{ "pthread_rwlock_timedrdlock" },
+	{ "pthread_rwlock_clockrdlock" },
+	{ "pthread_rwlock_wrlock" },
+	{ "pthread_rwlock_timedwrlock" },
+	{ "pthread_rwlock_clockwrlock" },
+	{ "pthread_cond_wait" },
+	{ "pthread_cond_timedwait" },
+	{ "pthread_cond_clockwait" },
+	{ "pthread_barrier_wait" },
+	{ "pthread_join" },
+	{ "sem_wait" },
+	{ "sem_timedwait" },
+	{ "sem_clockwait" },
+	{ "syscall" },
+	{ "memcpy" },
+	{ "memmove" },
+	{ "memset" },
+	{ "memcmp" },
+	{ "__libc_start_main", true },
+	{ "qsort", true },
+	{ "qsort_r", true },
+	{ "bsearch", true },
+};
+
+static struct {
+	/* libc's, and those that stand before it; or NULL */
+	const void *fns[BASE_ARRAY_LEN(harmless)][2];
+	const void *us; /* where our own object begins */
+	const void *allocator;
+} leave;
+
+struct walk {
+	uintptr_t pc; /* interrupted there */
+	uintptr_t
+		outer; /* if the last frame so far keeps state, its function */
+	int frames;
+	bool found; /* the frame of pc */
+	bool left;  /* a frame that does not */
+	bool may;
+};
+
+#ifdef MARCEL_HAVE_DL_FIND_OBJECT
+
+static const void *object_of(const void *pc)
+{
+	struct dl_find_object o;
+
+	return _dl_find_object((void *)pc, &o) == 0 ? o.dlfo_map_start : NULL;
+}
+
+static bool has_tls(const ElfW(Ehdr) * eh)
+{
+	const ElfW(Phdr) *p = (const void *)((const char *)eh + eh->e_phoff);
+
+	for (int i = 0; i < eh->e_phnum; i++)
+		if (p[i].p_type == PT_TLS)
+			return true;
+	return false;
+}
+
+/* Whether the code there may have something half done for its thread. */
+static bool keeps_state(uintptr_t pc)
+{
+	struct dl_find_object o;
+	const char *name;
+
+	if (_dl_find_object((void *)pc, &o) != 0)
+		return false; /* made at run time */
+	if (o.dlfo_map_start == leave.allocator)
+		return true;
+	if (o.dlfo_map_start == leave.us)
+		return false;
+	name = o.dlfo_link_map->l_name;
+	if (*name == '\0')
+		return false; /* the program */
+	name = strrchr(name, '/') != NULL ? strrchr(name, '/') + 1 : name;
+	return strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld64", 4) == 0 ||
+	       has_tls(o.dlfo_map_start);
+}
+
+#else
+
+static const void *object_of(const void *pc)
+{
+	(void)pc;
+	return NULL;
+}
+
+static bool keeps_state(uintptr_t pc)
+{
+	(void)pc;
+	return true;
+}
+
+#endif
+
+static bool is_harmless(uintptr_t fn, bool calls_back)
+{
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(harmless); i++)
+		if (fn == (uintptr_t)leave.fns[i][0] ||
+		    fn == (uintptr_t)leave.fns[i][1])
+			return calls_back || !harmless[i].calls_back;
+	return false;
+}
+
+/* What was called from elsewhere decides, not what that has called in turn. */
+static bool may_leave_frame(struct walk *w, uintptr_t pc, uintptr_t fn)
+{
+	uintptr_t outer = w->outer;
+
+	w->outer = keeps_state(pc) ? fn : 0;
+	if (w->outer != 0)
+		return true;
+	if (outer != 0 && !is_harmless(outer, w->left))
+		return false;
+	w->left = true;
+	return true;
+}
+
+/* Innermost first; the first ones are the handler's own. */
+static _Unwind_Reason_Code look(struct _Unwind_Context *frame, void *arg)
+{
+	struct walk *w = arg;
+	int exact;
+	uintptr_t pc = _Unwind_GetIPInfo(frame, &exact);
+
+	if (!w->found && pc != w->pc)
+		return _URC_NO_REASON;
+	w->found = true;
+	/* What a frame has called may be the last thing in it. */
+	w->may = w->frames++ < FRAMES_MAX &&
+		 may_leave_frame(w, exact ? pc : pc - 1,
+				 _Unwind_GetRegionStart(frame));
+	return w->may ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+BASE_NOINLINE bool os_may_leave(const void *context)
+{
+	struct walk w = { .pc = (uintptr_t)cpu_context_pc(context) };
+
+	if (w.pc == 0 || marcel_tls.locks != 0)
+		return false; /* unknown; or a lock is held */
+	_Unwind_Backtrace(look, &w);
+	return w.found ? w.may && w.outer == 0 : !keeps_state(w.pc);
+}
+
+void os_leave_init(void)
+{
+	void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
+	struct walk none = { 0 };
+
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(harmless); i++) {
+		const char *name = harmless[i].name;
+
+		leave.fns[i][0] = libc != NULL ? dlsym(libc, name) : NULL;
+		leave.fns[i][1] = dlsym(RTLD_DEFAULT, name);
+	}
+	if (libc != NULL)
+		dlclose(libc);
+	leave.us = object_of((const void *)os_leave_init);
+	leave.allocator = object_of(dlsym(RTLD_DEFAULT, "malloc"));
+	/* Names are looked up, and what is made once is made, here. */
+	_Unwind_Backtrace(look, &none);
+}
