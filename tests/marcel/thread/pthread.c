@@ -254,9 +254,10 @@ TEST(who_waits_is_cancelled_and_has_the_mutex)
 
 /* --- errors --- */
 
-static void *return_it(void *arg)
+static void *waits_for_post(void *sem)
 {
-	return arg;
+	CHECK_INT(sem_wait(sem), 0);
+	return NULL;
 }
 
 TEST(misuse_has_the_error_numbers_of_posix)
@@ -293,14 +294,15 @@ TEST(misuse_has_the_error_numbers_of_posix)
 	errno = 0;
 	CHECK_INT(sem_trywait(&sem), -1);
 	CHECK_INT(errno, EAGAIN);
-	CHECK_INT(sem_destroy(&sem), 0);
 
-	CHECK_INT(pthread_create(&t, NULL, return_it, NULL), 0);
+	CHECK_INT(pthread_create(&t, NULL, waits_for_post, &sem), 0);
 	CHECK_INT(pthread_setname_np(t, "short"), 0);
 	CHECK_INT(pthread_getname_np(t, name, sizeof(name)), 0);
 	CHECK_STR(name, "short");
 	CHECK_INT(pthread_getname_np(t, name, 3), ERANGE);
+	CHECK_INT(sem_post(&sem), 0);
 	CHECK_INT(pthread_join(t, NULL), 0);
+	CHECK_INT(sem_destroy(&sem), 0);
 }
 
 #ifdef ON_MARCEL
