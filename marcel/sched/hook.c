@@ -45,6 +45,15 @@ enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 	return highest;
 }
 
+void marcel_hook_switch_slow(struct marcel_vp *vp)
+{
+	if (load_relaxed(&marcel_sched.before_switch) & MARCEL_BEFORE_HOOKS)
+		marcel_hook_run(vp, MARCEL_HOOK_SWITCH);
+	marcel_san_enter();
+	marcel_runq_attend(vp);
+	marcel_san_leave();
+}
+
 static bool is_point(enum marcel_hook_point point)
 {
 	return (unsigned)point < MARCEL_HOOK_POINTS;
@@ -69,6 +78,9 @@ BASE_PUBLIC int marcel_hook_add(enum marcel_hook_point point,
 	store_seq(&table->slot[i], hook); /* order(hook): *hook */
 	if (i >= load_relaxed(&table->used))
 		store_seq(&table->used, i + 1); /* order(idle) */
+	if (point == MARCEL_HOOK_SWITCH)
+		fetch_or_relaxed(&marcel_sched.before_switch,
+				 MARCEL_BEFORE_HOOKS);
 	base_spin_unlock(&lock);
 	/* A VP that sleeps may have to poll from now on. */
 	if (marcel_is_running() && marcel_idle_wanted(&marcel_sched.idle))
@@ -108,6 +120,9 @@ BASE_PUBLIC int marcel_hook_remove(enum marcel_hook_point point,
 	while (used > 0 && load_relaxed(&table->slot[used - 1]) == NULL)
 		used--;
 	store_relaxed(&table->used, used); /* too many do no harm */
+	if (point == MARCEL_HOOK_SWITCH && used == 0)
+		fetch_and_relaxed(&marcel_sched.before_switch,
+				  ~(uint32_t)MARCEL_BEFORE_HOOKS);
 	base_spin_unlock(&lock);
 	for (int i = 0; i < marcel_nvp(); i++)
 		wait_for(&marcel_sched.vps[i]);

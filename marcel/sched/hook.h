@@ -22,11 +22,17 @@ extern struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
 enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 					enum marcel_hook_point point);
 
-/* The thread that runs on vp is about to leave it. */
+/* The slow half of marcel_hook_switch(). */
+void marcel_hook_switch_slow(struct marcel_vp *vp);
+
+/*
+ * The thread that runs on vp is about to leave it. Real-time threads that are
+ * ready are seen here, too, so that what picks has no word more to look at.
+ */
 static inline void marcel_hook_switch(struct marcel_vp *vp)
 {
-	if (unlikely(load_relaxed(&marcel_hooks[MARCEL_HOOK_SWITCH].used) != 0))
-		marcel_hook_run(vp, MARCEL_HOOK_SWITCH);
+	if (unlikely(load_relaxed(&marcel_sched.before_switch) != 0))
+		marcel_hook_switch_slow(vp);
 }
 
 #endif

@@ -113,7 +113,7 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 				       .progress = progress };
 		return;
 	}
-	if (!marcel_runq_seems_ready(vp) && !marcel_place_leaves(l, t)) {
+	if (!marcel_runq_seems_ready(vp, t) && !marcel_place_leaves(l, t)) {
 		last->was_asleep = false;
 		return;
 	}

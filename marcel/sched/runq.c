@@ -12,60 +12,6 @@
 
 #include <base/diag.h>
 
-/* --- levels --- */
-
-void marcel_levelq_init(struct marcel_levelq *q)
-{
-	base_spin_init(&q->lock, BASE_RANK_RUNQ);
-	base_list_init(&q->list);
-	store_relaxed(&q->length, 0);
-}
-
-static void levelq_push(struct marcel_levelq *q, struct marcel_thread *t)
-{
-	base_spin_lock(&q->lock);
-	base_list_push_back(&q->list, &t->link);
-	/* order(idle): the pusher looks for sleepers next. */
-	store_seq(&q->length, load_relaxed(&q->length) + 1);
-	base_spin_unlock(&q->lock);
-}
-
-/* The first thread that may run on this VP. */
-static struct marcel_thread *levelq_take(struct marcel_levelq *q, int vp)
-{
-	struct marcel_thread *t;
-
-	if (likely(load_relaxed(&q->length) == 0))
-		return NULL;
-	base_spin_lock(&q->lock);
-	base_list_for_each (n, &q->list) {
-		t = container_of(n, struct marcel_thread, link);
-		if (!marcel_thread_may_run(t, vp))
-			continue;
-		base_list_remove(n);
-		store_relaxed(&q->length, load_relaxed(&q->length) - 1);
-		base_spin_unlock(&q->lock);
-		return t;
-	}
-	base_spin_unlock(&q->lock);
-	return NULL;
-}
-
-/* Whether a thread waits there that may run on this VP. */
-static bool levelq_look(struct marcel_levelq *q, int vp)
-{
-	bool found = false;
-
-	if (load_seq(&q->length) == 0) /* order(idle) */
-		return false;
-	base_spin_lock(&q->lock);
-	base_list_for_each (n, &q->list)
-		found |= marcel_thread_may_run(
-			container_of(n, struct marcel_thread, link), vp);
-	base_spin_unlock(&q->lock);
-	return found;
-}
-
 /* --- push --- */
 
 void marcel_runq_wake_one(struct marcel_vp *vp)
@@ -89,21 +35,32 @@ static void push_remote(struct marcel_vp *home, struct marcel_thread *t)
 	marcel_vp_wake(home, true);
 }
 
+/* For one VP, in the band of the thread. */
+static void push_leaf(struct marcel_vp *home, struct marcel_thread *t)
+{
+	marcel_levelq_push(home->above[0], t);
+	marcel_vp_wake(home, true);
+}
+
 /* Of the machine for threads without a set; vp: the caller's, or NULL. */
 static void push_level(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	struct marcel_sched *s = &marcel_sched;
 	marcel_vpset_t set;
 
+	if (t->home >= 0) {
+		push_leaf(&s->vps[t->home], t);
+		return;
+	}
 	if (!marcel_thread_has(t, MARCEL_F_SUBSET)) {
-		levelq_push(&s->levelqs[0], t);
+		marcel_levelq_push(&s->levelqs[0], t);
 		if (marcel_idle_wanted(&s->idle))
 			marcel_runq_wake_one(vp);
 		return;
 	}
 	set = t->rest->set; /* t may run, and end, as soon as it is pushed */
-	levelq_push(&s->levelqs[marcel_topo_number(&s->topo, t->rest->level)],
-		    t);
+	marcel_levelq_push(
+		&s->levelqs[marcel_topo_number(&s->topo, t->rest->level)], t);
 	for (int i = 0; i < s->nvp; i++)
 		if (marcel_vpset_has(&set, i) &&
 		    marcel_vp_wake(&s->vps[i], true))
@@ -134,13 +91,13 @@ static void add_bound(struct marcel_vp *vp, struct marcel_thread *t)
 
 void marcel_runq_push_behind(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	if (unlikely(t->home >= 0)) {
+	if (unlikely(marcel_thread_has(t, MARCEL_F_SUBSET | MARCEL_F_BAND))) {
+		push_level(vp, t);
+	} else if (unlikely(t->home >= 0)) {
 		if (t->home == vp->id)
 			add_bound(vp, t);
 		else
 			push_remote(&marcel_sched.vps[t->home], t);
-	} else if (unlikely(marcel_thread_has(t, MARCEL_F_SUBSET))) {
-		push_level(vp, t);
 	} else if (load_relaxed(&t->state) == MARCEL_T_NEW) {
 		push_deque(vp, &vp->seeds, t);
 	} else {
@@ -162,15 +119,19 @@ static BASE_COLD void push_as_guest(struct marcel_thread *t)
 		return;
 	fetch_add_relaxed(&s->guests, 1);
 	if (t->home >= 0)
-		push_remote(&s->vps[t->home], t);
+		marcel_runq_push_to(&s->vps[t->home], t);
 	else
 		push_level(NULL, t);
 	fetch_sub_release(&s->guests, 1); /* order(guest): we read the VPs */
 }
 
+/* No guest: the end waits for LWPs. */
 void marcel_runq_push_to(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	push_remote(vp, t); /* no guest: the end waits for LWPs */
+	if (unlikely(marcel_thread_has(t, MARCEL_F_BAND)))
+		push_leaf(vp, t);
+	else
+		push_remote(vp, t);
 }
 
 void marcel_runq_wait_guests(void)
@@ -211,6 +172,15 @@ static BASE_NOINLINE void refill_slot(struct marcel_vp *vp, uintptr_t x)
 	fill_slot(vp, x);
 }
 
+/* Whether t, just woken there, is what the VP should run next. */
+static bool fits_slot(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	if (likely(!marcel_thread_has(t, MARCEL_F_SUBSET | MARCEL_F_BAND)))
+		return t->home < 0 || t->home == vp->id;
+	return !marcel_thread_has(t, MARCEL_F_BAND) &&
+	       marcel_thread_may_run(t, vp->id);
+}
+
 void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	uintptr_t x;
@@ -219,8 +189,7 @@ void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 		push_as_guest(t);
 		return;
 	}
-	if (load_relaxed(&t->state) == MARCEL_T_NEW ||
-	    !marcel_thread_may_run(t, vp->id)) {
+	if (load_relaxed(&t->state) == MARCEL_T_NEW || !fits_slot(vp, t)) {
 		marcel_runq_push_behind(vp, t);
 		return;
 	}
@@ -267,7 +236,8 @@ static struct marcel_thread *take_bound(struct marcel_vp *vp)
 void marcel_runq_withdraw(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	receive_remote(vp);
-	remove_bound(vp, &t->link);
+	if (!marcel_levelq_fetch(vp->above[0], t, -1))
+		remove_bound(vp, &t->link);
 }
 
 struct marcel_thread *marcel_runq_take_kept(struct marcel_vp *vp,
@@ -292,13 +262,38 @@ static struct marcel_thread *take_fifo(struct marcel_vp *vp)
 			: marcel_deque_take_oldest(&vp->fifo);
 }
 
-static struct marcel_thread *take_above(struct marcel_vp *vp)
+/* From the queues above; if they take turns, who is first next time follows. */
+static struct marcel_thread *take_band(struct marcel_vp *vp,
+				       enum marcel_band band, uint8_t *turn)
 {
+	unsigned n = turn != NULL ? *turn : 0;
 	struct marcel_thread *t = NULL;
 
-	for (unsigned i = 0; i < vp->nabove && t == NULL; i++)
-		t = levelq_take(vp->above[i], vp->id);
+	for (unsigned i = 0; i < vp->nabove && t == NULL; i++) {
+		/* What is in its leaf may run nowhere else. */
+		t = marcel_levelq_take(vp->above[n], band,
+				       n == 0 ? -1 : vp->id);
+		n = n + 1 < vp->nabove ? n + 1 : 0;
+	}
+	if (t != NULL && turn != NULL)
+		*turn = (uint8_t)n;
 	return t;
+}
+
+static struct marcel_thread *take_band_fair(struct marcel_vp *vp,
+					    enum marcel_band band)
+{
+	return take_band(vp, band, &vp->above_turn[band]);
+}
+
+static struct marcel_thread *take_above(struct marcel_vp *vp)
+{
+	return take_band(vp, MARCEL_BAND_NORMAL, NULL);
+}
+
+static struct marcel_thread *take_above_fair(struct marcel_vp *vp)
+{
+	return take_band_fair(vp, MARCEL_BAND_NORMAL);
 }
 
 static struct marcel_thread *take_seed(struct marcel_vp *vp)
@@ -314,20 +309,31 @@ static struct marcel_thread *take_old_seed(struct marcel_vp *vp)
 			: marcel_deque_take_oldest(&vp->seeds);
 }
 
+/* As if nothing had been brought forward. */
+static void restore_fair(struct marcel_vp *vp)
+{
+	uint32_t next = load_relaxed(&vp->picks) + 1;
+
+	vp->fair_at = (int32_t)(vp->fair_due - next) > 0 ? vp->fair_due : next;
+	if (!marcel_sched.random.on)
+		vp->handovers = 0;
+}
+
 /*
  * Another queue is first each time, so that none waits for ever: each other
  * time those above, where threads come from outside.
  */
-static BASE_COLD struct marcel_thread *pick_fair(struct marcel_vp *vp)
+static struct marcel_thread *pick_turn(struct marcel_vp *vp)
 {
 	static struct marcel_thread *(*const take[])(struct marcel_vp *) = {
-		take_fifo,  take_above, take_old_seed,
-		take_above, take_bound, take_above,
+		take_fifo,       take_above_fair, take_old_seed,
+		take_above_fair, take_bound,      take_above_fair,
 	};
 	struct marcel_thread *t = NULL;
 	unsigned n = BASE_ARRAY_LEN(take);
 
-	vp->fair_at = load_relaxed(&vp->picks) + MARCEL_PICKS_FAIR;
+	vp->fair_due = load_relaxed(&vp->picks) + MARCEL_PICKS_FAIR;
+	vp->fair_at = vp->fair_due;
 	for (unsigned i = 0; i < n && t == NULL; i++)
 		t = take[(vp->fair_turn + i) % n](vp);
 	vp->fair_turn++;
@@ -364,6 +370,19 @@ static void gather(struct marcel_vp *vp)
 	}
 }
 
+/* t, which was not drawn: other bands have their order. */
+static struct marcel_thread *noted(struct marcel_thread *t)
+{
+	struct marcel_random *r = &marcel_sched.random;
+
+	if (likely(!r->on) || t == NULL)
+		return t;
+	if (load_relaxed(&t->state) == MARCEL_T_NEW)
+		t->rest->number = ++r->threads;
+	marcel_random_note(r, t->rest->number);
+	return t;
+}
+
 static BASE_COLD struct marcel_thread *pick_random(struct marcel_vp *vp)
 {
 	struct marcel_random *r = &marcel_sched.random;
@@ -371,6 +390,9 @@ static BASE_COLD struct marcel_thread *pick_random(struct marcel_vp *vp)
 	int64_t n;
 
 	vp->fair_at = load_relaxed(&vp->picks) + 1;
+	t = take_band_fair(vp, MARCEL_BAND_REALTIME);
+	if (t != NULL)
+		return noted(t);
 	gather(vp);
 	n = marcel_deque_length(&vp->fifo);
 	if (n == 0)
@@ -388,6 +410,8 @@ BASE_COLD bool marcel_runq_draws_stay(struct marcel_vp *vp,
 	struct marcel_random *r = &marcel_sched.random;
 	int64_t n;
 
+	if (marcel_thread_has(t, MARCEL_F_BAND) || marcel_runq_is_urgent())
+		return false;
 	gather(vp);
 	n = marcel_deque_length(&vp->fifo);
 	if (n == 0 || marcel_random_draw(r, (uint32_t)n + 1) < n)
@@ -402,7 +426,45 @@ void marcel_runq_be_fair(struct marcel_vp *vp)
 
 	if (x != 0)
 		marcel_runq_push_behind(vp, marcel_runq_thread(x));
-	vp->fair_at = load_relaxed(&vp->picks) + 1;
+	vp->fair_at = vp->fair_due = load_relaxed(&vp->picks) + 1;
+}
+
+/* It is another queue's turn, or real-time threads are ready. */
+static BASE_COLD struct marcel_thread *pick_fair(struct marcel_vp *vp)
+{
+	struct marcel_thread *t = take_band_fair(vp, MARCEL_BAND_REALTIME);
+
+	if (t != NULL ||
+	    (int32_t)(load_relaxed(&vp->picks) - vp->fair_due) < 0) {
+		restore_fair(vp);
+		return t;
+	}
+	return pick_turn(vp);
+}
+
+void marcel_runq_attend_slow(struct marcel_vp *vp)
+{
+	for (unsigned i = 0; i < vp->nabove; i++) {
+		if (!marcel_levelq_has(vp->above[i], MARCEL_BAND_REALTIME))
+			continue;
+		vp->fair_at = load_relaxed(&vp->picks) + 1;
+		vp->handovers = MARCEL_HANDOVERS_MAX;
+	}
+}
+
+struct marcel_thread *marcel_runq_pick_urgent(struct marcel_vp *vp)
+{
+	struct marcel_thread *t = take_band_fair(vp, MARCEL_BAND_REALTIME);
+
+	if (t != NULL)
+		marcel_runq_count(vp);
+	restore_fair(vp);
+	return noted(t);
+}
+
+struct marcel_thread *marcel_runq_pick_idle(struct marcel_vp *vp)
+{
+	return noted(take_band_fair(vp, MARCEL_BAND_IDLE));
 }
 
 struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp)
@@ -465,25 +527,6 @@ static bool fetch_bound(struct marcel_vp *vp, struct marcel_thread *t)
 	return false;
 }
 
-static bool fetch_level(struct marcel_levelq *q, struct marcel_thread *t)
-{
-	bool found = false;
-
-	if (load_relaxed(&q->length) == 0)
-		return false;
-	base_spin_lock(&q->lock);
-	base_list_for_each (n, &q->list) {
-		if (n != &t->link)
-			continue;
-		base_list_remove(n);
-		store_relaxed(&q->length, load_relaxed(&q->length) - 1);
-		found = true;
-		break;
-	}
-	base_spin_unlock(&q->lock);
-	return found;
-}
-
 /* All others keep their order: each goes from one end to the other. */
 static bool fetch_deque(struct marcel_vp *vp, struct marcel_deque *d,
 			struct marcel_thread *t,
@@ -507,7 +550,7 @@ bool marcel_runq_fetch(struct marcel_vp *vp, struct marcel_thread *t)
 	if (fetch_slot(vp, t) || marcel_runq_claim(vp, t) || fetch_bound(vp, t))
 		return true;
 	for (unsigned i = 0; i < vp->nabove; i++)
-		if (fetch_level(vp->above[i], t))
+		if (marcel_levelq_fetch(vp->above[i], t, vp->id))
 			return true;
 	return fetch_deque(vp, &vp->fifo, t, take_fifo) ||
 	       fetch_deque(vp, &vp->seeds, t, take_old_seed);
@@ -570,7 +613,8 @@ bool marcel_runq_look_shared(void)
 	bool found = false;
 
 	for (unsigned i = 0; i < s->topo.nlevels && !found; i++)
-		found = load_seq(&s->levelqs[i].length) != 0; /* order(idle) */
+		found = s->topo.levels[i].vp < 0 &&
+			load_seq(&s->levelqs[i].length) != 0; /* order(idle) */
 	for (int i = 0; i < s->nvp && !found; i++)
 		found = marcel_deque_has_seq(&s->vps[i].fifo) ||
 			marcel_deque_has_seq(&s->vps[i].seeds);
@@ -584,23 +628,44 @@ bool marcel_runq_look(struct marcel_vp *vp)
 		     load_seq(&vp->remote.top) != NULL; /* order(idle) */
 
 	for (unsigned i = 0; i < vp->nabove && !found; i++)
-		found = levelq_look(vp->above[i], vp->id);
+		found = marcel_levelq_look(vp->above[i], vp->id);
 	for (int i = 0; i < marcel_sched.nvp && !found; i++)
 		found = marcel_deque_has_seq(&marcel_sched.vps[i].fifo) ||
 			marcel_deque_has_seq(&marcel_sched.vps[i].seeds);
 	return found;
 }
 
-bool marcel_runq_seems_ready(struct marcel_vp *vp)
+/* Work of the normal band that waits for this VP. */
+static bool seems_to_have(struct marcel_vp *vp)
 {
-	if (load_relaxed(&vp->next.entry) != 0 ||
-	    load_relaxed(&vp->nbound) != 0 ||
-	    !base_mpsc_is_empty(&vp->remote) ||
-	    marcel_deque_length(&vp->fifo) > 0 ||
-	    marcel_deque_length(&vp->seeds) > 0)
+	return load_relaxed(&vp->next.entry) != 0 ||
+	       load_relaxed(&vp->nbound) != 0 ||
+	       !base_mpsc_is_empty(&vp->remote) ||
+	       marcel_deque_length(&vp->fifo) > 0 ||
+	       marcel_deque_length(&vp->seeds) > 0;
+}
+
+/* Work that it could steal. */
+static BASE_COLD bool others_seem_to_have(struct marcel_vp *vp)
+{
+	for (int i = 0; i < marcel_sched.nvp - 1; i++)
+		if (marcel_deque_length(&vp->victims[i]->fifo) > 0 ||
+		    marcel_deque_length(&vp->victims[i]->seeds) > 0)
+			return true;
+	return false;
+}
+
+bool marcel_runq_seems_ready(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	enum marcel_band band = marcel_thread_band(t);
+	uint32_t mask = (2u << band) - 1;
+
+	if (band >= MARCEL_BAND_NORMAL && seems_to_have(vp))
 		return true;
 	for (unsigned i = 0; i < vp->nabove; i++)
-		if (load_relaxed(&vp->above[i]->length) > 0)
+		if (load_relaxed(&vp->above[i]->bands) & mask)
 			return true;
+	if (unlikely(band == MARCEL_BAND_IDLE) && others_seem_to_have(vp))
+		return true;
 	return marcel_timers_are_due(&vp->timers);
 }

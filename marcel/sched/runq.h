@@ -28,8 +28,11 @@ void marcel_runq_withdraw(struct marcel_vp *vp, struct marcel_thread *t);
 struct marcel_thread *marcel_runq_take_kept(struct marcel_vp *vp,
 					    struct marcel_lwp *l);
 
-/* Anyone: whether threads, or a timer that is due, seem to wait for this VP. */
-bool marcel_runq_seems_ready(struct marcel_vp *vp);
+/*
+ * Anyone: whether threads, or a timer that is due, seem to wait for this VP,
+ * which t has; threads of a lower band than t's do not.
+ */
+bool marcel_runq_seems_ready(struct marcel_vp *vp, struct marcel_thread *t);
 
 /* The owner: as above, but behind the others that are ready here. */
 void marcel_runq_push_behind(struct marcel_vp *vp, struct marcel_thread *t);
@@ -54,7 +57,8 @@ marcel_runq_rotate_sole(struct marcel_vp *vp, struct marcel_thread *t)
 	struct marcel_thread *next;
 
 	if (load_relaxed(&vp->picks) + 1 == vp->fair_at ||
-	    load_relaxed(&vp->next.entry) != 0 || t->home >= 0 ||
+	    load_relaxed(&vp->next.entry) != 0 ||
+	    marcel_thread_has(t, MARCEL_F_MAIN | MARCEL_F_BAND) ||
 	    !base_list_is_empty(&vp->bound) ||
 	    marcel_timers_are_armed(&vp->timers))
 		return NULL;
@@ -74,8 +78,33 @@ bool marcel_runq_draws_stay(struct marcel_vp *vp, struct marcel_thread *t);
 /* The owner: a time slice is over, so the next pick is a fair one. */
 void marcel_runq_be_fair(struct marcel_vp *vp);
 
+/*
+ * The owner, who will pick: if a real-time thread waits for this VP, let it be
+ * what the next pick finds first, and nobody be entered without a pick.
+ */
+void marcel_runq_attend_slow(struct marcel_vp *vp);
+
+/* Whether a real-time thread is ready somewhere. */
+static inline bool marcel_runq_is_urgent(void)
+{
+	return unlikely(load_relaxed(&marcel_sched.before_switch) >=
+			MARCEL_BEFORE_URGENT);
+}
+
+static inline void marcel_runq_attend(struct marcel_vp *vp)
+{
+	if (marcel_runq_is_urgent())
+		marcel_runq_attend_slow(vp);
+}
+
 /* The owner: next thread of its own queues and those above; NULL: none. */
 struct marcel_thread *marcel_runq_pick(struct marcel_vp *vp);
+
+/* The same, of the real-time band only. */
+struct marcel_thread *marcel_runq_pick_urgent(struct marcel_vp *vp);
+
+/* The same, of the idle band: for a VP that has found nothing anywhere. */
+struct marcel_thread *marcel_runq_pick_idle(struct marcel_vp *vp);
 
 static inline struct marcel_thread *marcel_runq_thread(uintptr_t entry)
 {
@@ -113,8 +142,8 @@ struct marcel_thread *marcel_runq_steal(struct marcel_vp *vp);
 struct marcel_thread *marcel_runq_rob(struct marcel_vp *vp);
 
 /*
- * The owner, after it left the word unwatched: is there a thread in the slot of
- * another VP? Interrupts all CPUs.
+ * The owner, after it left the word unwatched: is there a thread in the slot
+ * of another VP? Interrupts all CPUs.
  */
 bool marcel_runq_look_slots(struct marcel_vp *vp);
 
@@ -126,7 +155,5 @@ bool marcel_runq_look_shared(void);
 
 /* Wake a sleeper to search, the one nearest to the VP (or any: NULL). */
 void marcel_runq_wake_one(struct marcel_vp *vp);
-
-void marcel_levelq_init(struct marcel_levelq *q);
 
 #endif

@@ -111,14 +111,24 @@ static struct marcel_thread *prepare(struct marcel_vp *vp,
 	return likely(marcel_switch_equip(vp, t)) ? t : vp->idle;
 }
 
-struct marcel_thread *marcel_switch_other(struct marcel_vp *vp)
+/* They may wake whom nobody has seen yet. */
+static void look_at_timers(struct marcel_vp *vp)
+{
+	marcel_timers_look(&vp->timers);
+	marcel_runq_attend(vp);
+}
+
+struct marcel_thread *marcel_switch_other(struct marcel_vp *vp,
+					  struct marcel_thread *self)
 {
 	struct marcel_thread *t;
 
 	if (unlikely(vp->passes) && (t = pass(vp)) != NULL)
 		return t;
 	if (marcel_timers_are_armed(&vp->timers))
-		marcel_timers_look(&vp->timers);
+		look_at_timers(vp);
+	if (unlikely(marcel_thread_band(self) == MARCEL_BAND_REALTIME))
+		return prepare(vp, marcel_runq_pick_urgent(vp));
 	return prepare(vp, marcel_runq_pick(vp));
 }
 
@@ -135,7 +145,7 @@ static BASE_NOINLINE struct marcel_thread *next_of(struct marcel_vp *vp,
 	if (unlikely(vp->passes) && t == NULL && (t = pass(vp)) != NULL)
 		return t;
 	if (marcel_timers_are_armed(&vp->timers))
-		marcel_timers_look(&vp->timers);
+		look_at_timers(vp);
 	if (t == NULL)
 		t = marcel_runq_pick(vp);
 	if (t == NULL && !vp->sole)

@@ -91,8 +91,12 @@ static inline BASE_NORETURN void marcel_switch_last(struct marcel_vp *vp,
  */
 struct marcel_thread *marcel_switch_next(struct marcel_vp *vp);
 
-/* The same for a thread that could go on itself: nothing is stolen. switch.c */
-struct marcel_thread *marcel_switch_other(struct marcel_vp *vp);
+/*
+ * The same for a thread that could go on itself: nothing is stolen, and who is
+ * real-time makes way for its like only. switch.c.
+ */
+struct marcel_thread *marcel_switch_other(struct marcel_vp *vp,
+					  struct marcel_thread *self);
 
 /* t, which was taken out of its queue, or the idle thread, if that has to come
  * first or t is in a queue again. switch.c. */

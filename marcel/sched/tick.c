@@ -34,7 +34,7 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 {
 	struct marcel_lwp *to;
 
-	if (!marcel_runq_seems_ready(vp) &&
+	if (!marcel_runq_seems_ready(vp, load_relaxed(&l->self)) &&
 	    !marcel_place_leaves(l, load_relaxed(&l->self)))
 		return;
 	to = marcel_lwp_take(false);

@@ -199,6 +199,7 @@ static struct marcel_thread *search_on(struct marcel_vp *vp)
 	for (;;) {
 		if (marcel_timers_are_armed(&vp->timers))
 			marcel_timers_look(&vp->timers);
+		marcel_runq_attend(vp);
 		t = marcel_runq_pick(vp);
 		if (t == NULL)
 			t = marcel_runq_steal(vp);
@@ -212,6 +213,11 @@ static struct marcel_thread *search_on(struct marcel_vp *vp)
 		if (answer == MARCEL_HOOK_WORKED) {
 			tries = 0;
 			continue;
+		}
+		t = marcel_runq_pick_idle(vp);
+		if (t != NULL) {
+			found(vp);
+			return t;
 		}
 		if (tries++ == 0)
 			since = base_now_ns();
@@ -282,6 +288,7 @@ static struct marcel_thread *next_thread(struct marcel_vp *vp)
 		vp->handed = NULL;
 		return t;
 	}
+	marcel_runq_attend(vp);
 	t = marcel_runq_pick(vp);
 	return t != NULL ? t : search(vp);
 }
@@ -343,8 +350,6 @@ static void init_above(struct marcel_vp *vp)
 	struct marcel_topo *topo = &marcel_sched.topo;
 	struct marcel_level *l = marcel_topo_leaf(topo, vp->id);
 
-	if (l->parent != NULL)
-		l = l->parent; /* the leaf's own queue is `bound` */
 	for (; l != NULL; l = l->parent) {
 		unsigned n = marcel_topo_number(topo, l);
 
@@ -358,7 +363,8 @@ int marcel_vp_init(struct marcel_vp *vp, int id)
 	memset(vp, 0, sizeof(*vp));
 	vp->id = id;
 	vp->sole = marcel_sched.nvp == 1;
-	vp->fair_at = marcel_sched.random.on ? 1 : MARCEL_PICKS_FAIR;
+	vp->fair_due = MARCEL_PICKS_FAIR;
+	vp->fair_at = marcel_sched.random.on ? 1 : vp->fair_due;
 	vp->handovers = marcel_sched.random.on ? MARCEL_HANDOVERS_MAX : 0;
 	base_list_init(&vp->bound);
 	base_list_init(&vp->stuck);

@@ -10,10 +10,12 @@
  *	bound   threads that may run on this VP only
  *	fifo    threads that yielded or were woken here; thieves take from it
  *	seeds   threads that never ran, newest first; thieves take the oldest
- *	above   queues of the topology levels above, up to the machine's
+ *	above   queues of the topology levels from its leaf up to the machine's
  *
  * A thread is in one queue at most. fifo and seeds hold only threads that may
- * run on every VP, so that thieves need not ask.
+ * run on every VP, so that thieves need not ask. All but `above` hold threads
+ * of the normal band only. Real-time threads above come before everything, idle
+ * ones when the VP has found nothing else anywhere.
  */
 #ifndef MARCEL_SCHED_VP_H
 #define MARCEL_SCHED_VP_H
@@ -34,26 +36,19 @@
 #include "../topo/topo.h"
 #include "deque.h"
 #include "idle.h"
+#include "levelq.h"
 #include "lwp.h"
 #include "random.h"
 #include "slot.h"
 #include "timer.h"
 
 enum {
-	MARCEL_ABOVE_MAX = MARCEL_LEVEL_VP, /* levels above a leaf, or itself */
+	MARCEL_ABOVE_MAX = MARCEL_LEVEL_VP + 1, /* a leaf, levels above it */
 	/* Hand-overs in a row before the other queues get their turn. */
 	MARCEL_HANDOVERS_MAX = 16,
 	/* Every so many picks the order of the queues is turned round. */
 	MARCEL_PICKS_FAIR = 61,
 };
-
-/* A level's queue: threads that may run on some VP below it. */
-struct marcel_levelq {
-	/* l: lock    a: atomic */
-	struct base_spin lock;
-	struct base_list list;   /* l: */
-	ATOMIC(uint32_t) length; /* a: written under lock; order(idle) */
-} BASE_ALIGNED(BASE_CACHE_LINE);
 
 struct marcel_vp {
 	/* -: const while it runs    o: who drives the VP
@@ -68,12 +63,14 @@ struct marcel_vp {
 	struct marcel_exceptions *exceptions; /* o: likewise */
 	int id;                               /* -: */
 	bool sole;                            /* -: there is no other VP */
-	bool passes;            /* o: its LWP is to pass it on: switch.c */
-	bool fifo_turn;         /* o: bound and fifo alternate */
-	uint8_t fair_turn;      /* o: which queue is first next time */
-	ATOMIC(uint32_t) picks; /* a: relaxed; owner, the monitor */
-	uint32_t fair_at;       /* o: that many picks, then */
-	int handovers;          /* o: in a row */
+	bool passes;       /* o: its LWP is to pass it on: switch.c */
+	bool fifo_turn;    /* o: bound and fifo alternate */
+	uint8_t fair_turn; /* o: which queue is first next time */
+	uint8_t above_turn[MARCEL_BANDS]; /* o: which of those above */
+	ATOMIC(uint32_t) picks;           /* a: relaxed; owner, the monitor */
+	uint32_t fair_at;  /* o: that many picks, then; or sooner: */
+	uint32_t fair_due; /* o: if it was not brought forward */
+	int handovers;     /* o: in a row */
 
 	struct marcel_stack *stacks; /* o: cached, of the default size */
 	struct marcel_thread *free;  /* o: cached descriptors */
@@ -125,7 +122,9 @@ enum {
 /* All of the runtime that is not per VP. */
 struct marcel_sched {
 	/* -: const between init and end    a: atomic */
-	struct marcel_idle idle BASE_ALIGNED(BASE_CACHE_PAIR);    /* a: */
+	struct marcel_idle idle BASE_ALIGNED(BASE_CACHE_PAIR); /* a: */
+	/* What a switch has to look at first. a: relaxed; below */
+	ATOMIC(uint32_t) before_switch BASE_ALIGNED(BASE_CACHE_PAIR);
 	struct marcel_thread *main BASE_ALIGNED(BASE_CACHE_PAIR); /* -: */
 	ATOMIC(struct marcel_thread *) ender; /* a: order(end) */
 	struct marcel_vp *vps;                /* -: */
@@ -152,6 +151,9 @@ struct marcel_sched {
 	ATOMIC(uint32_t) guests;
 	ATOMIC(long) threads; /* a: relaxed; that exist, if SCARCE_THREADS */
 };
+
+/* before_switch: there are hooks of that point; ready real-time threads. */
+enum { MARCEL_BEFORE_HOOKS = 1, MARCEL_BEFORE_URGENT = 2 };
 
 extern struct marcel_sched marcel_sched;
 

@@ -177,9 +177,11 @@ BASE_PUBLIC int marcel_yield(void)
 		if (marcel_sched.random.on && marcel_runq_draws_stay(vp, t))
 			goto yielded;
 	}
-	next = marcel_switch_other(vp);
+	next = marcel_switch_other(vp, t);
+	/* A thread of the idle band goes on if the idle loop finds no other. */
 	if (next != vp->idle || vp->give != NULL ||
-	    unlikely(marcel_thread_has(t, MARCEL_F_MOVES))) {
+	    unlikely(marcel_thread_has(t, MARCEL_F_MOVES)) ||
+	    marcel_thread_band(t) == MARCEL_BAND_IDLE) {
 		vp->after = yield_after;
 		vp->after_arg = t;
 		vp = marcel_switch(vp, t, next);
@@ -234,7 +236,7 @@ BASE_PUBLIC int marcel_others_ready(void)
 
 	if (vp == NULL)
 		return 0;
-	others = marcel_runq_seems_ready(vp);
+	others = marcel_runq_seems_ready(vp, marcel_vp_current(vp));
 	marcel_leave(vp);
 	return others;
 }

@@ -101,6 +101,26 @@ BASE_PUBLIC int marcel_attr_setname(marcel_attr_t *attr, const char *name)
 	return 0;
 }
 
+BASE_PUBLIC int marcel_attr_setpriority(marcel_attr_t *attr, int priority)
+{
+	struct marcel_attr *a = write_to(attr);
+
+	if (a == NULL || !marcel_priority_exists(priority))
+		return EINVAL;
+	a->priority = priority;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_getpriority(const marcel_attr_t *attr, int *out)
+{
+	const struct marcel_attr *a = marcel_attr_read(attr);
+
+	if (a == NULL)
+		return EINVAL;
+	*out = a->priority;
+	return 0;
+}
+
 BASE_PUBLIC int marcel_attr_setvp(marcel_attr_t *attr, int vp)
 {
 	marcel_vpset_t set;

@@ -4,6 +4,8 @@
 #ifndef MARCEL_THREAD_ATTR_H
 #define MARCEL_THREAD_ATTR_H
 
+#include <stdbool.h>
+
 #include <marcel/thread.h>
 
 #include <base/compiler.h>
@@ -13,7 +15,7 @@ struct marcel_attr {
 	int detach;
 	size_t stacksize; /* 0: the default */
 	int has_set;
-	int unused;
+	int priority;
 	char *stack;      /* found, not asked for */
 	size_t guardsize; /* the same */
 	marcel_vpset_t set;
@@ -25,5 +27,8 @@ _Static_assert(sizeof(struct marcel_attr) <= sizeof(marcel_attr_t),
 
 /* NULL: not an initialised attribute. */
 const struct marcel_attr *marcel_attr_read(const marcel_attr_t *attr);
+
+/* priority.c */
+bool marcel_priority_exists(int priority);
 
 #endif

@@ -49,6 +49,8 @@ static BASE_COLD int set_attr(struct marcel_thread *t,
 	if (a->stacksize > MARCEL_STACK_EARLY &&
 	    (t->stack = marcel_stack_get(NULL, a->stacksize)) == NULL)
 		return EAGAIN;
+	if (a->priority != MARCEL_PRIORITY_NORMAL)
+		marcel_thread_set_priority(t, a->priority);
 	if (a->name[0] != 0)
 		marcel_thread_name(t, a->name);
 	return 0;
@@ -225,6 +227,15 @@ static void end_joined_after(void *arg)
 	store_relaxed(&t->ended, MARCEL_END_DONE); /* the joiner runs here */
 }
 
+/* Whether it may go before what else is ready. */
+static bool comes_first(struct marcel_thread *joiner)
+{
+	return likely(!marcel_thread_has(joiner,
+					 MARCEL_F_FOREIGN | MARCEL_F_BAND)) ||
+	       (!marcel_thread_has(joiner, MARCEL_F_FOREIGN) &&
+		marcel_thread_band(joiner) == MARCEL_BAND_REALTIME);
+}
+
 /* The thread that joins t, if it can go on here at once. */
 static struct marcel_thread *joiner_here(struct marcel_vp *vp,
 					 struct marcel_thread *t)
@@ -233,8 +244,7 @@ static struct marcel_thread *joiner_here(struct marcel_vp *vp,
 	struct marcel_thread *joiner = (struct marcel_thread *)w;
 
 	if (w <= MARCEL_END_DETACHED || w & MARCEL_END_TIMED ||
-	    marcel_thread_has(joiner, MARCEL_F_FOREIGN) ||
-	    !marcel_thread_may_run(joiner, vp->id) ||
+	    !comes_first(joiner) || !marcel_thread_may_run(joiner, vp->id) ||
 	    marcel_vp_is_kept(vp, joiner) ||
 	    vp->handovers >= MARCEL_HANDOVERS_MAX)
 		return NULL;

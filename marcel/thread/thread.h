@@ -60,7 +60,16 @@ enum marcel_thread_flags {
 	MARCEL_F_KEYS = 32,   /* key.c has values to destroy at the end */
 	MARCEL_F_KEPT = 64,   /* it can go on only on its `lwp` */
 	MARCEL_F_USED = 128,  /* of `rest` more is set than other flags say */
+	MARCEL_F_BAND = 256,  /* `band` says how urgent it is: not normal */
 	MARCEL_F_MOVES = 512, /* `wanted` is to become its set: place.c */
+};
+
+/* Bands of priority; a smaller number comes first. */
+enum marcel_band {
+	MARCEL_BAND_REALTIME,
+	MARCEL_BAND_NORMAL,
+	MARCEL_BAND_IDLE,
+	MARCEL_BANDS,
 };
 
 /* Values of `ended` that are no thread: see thread.c. */
@@ -90,6 +99,7 @@ struct marcel_thread_rest {
 	char *stack_low;    /* o: of a kernel thread's stack, for ASan */
 	size_t stack_bytes; /* o: */
 	struct marcel_cleanup *cleanup; /* o: exit.c's; innermost first */
+	ATOMIC(uint32_t) band; /* a: relaxed; whoever sets it; if BAND */
 	/* o: exit.c's, for the unwinder */
 	uint64_t unwinding[4] BASE_ALIGNED(16);
 	ATOMIC(struct marcel_timer *)
@@ -151,6 +161,13 @@ static inline void marcel_thread_waits(struct marcel_thread *t,
 		store_relaxed(&t->rest->waits, what);
 }
 
+static inline enum marcel_band marcel_thread_band(struct marcel_thread *t)
+{
+	return likely(!marcel_thread_has(t, MARCEL_F_BAND))
+		       ? MARCEL_BAND_NORMAL
+		       : (enum marcel_band)load_relaxed(&t->rest->band);
+}
+
 /* Whether a thread that is ready may run on this VP. */
 static inline bool marcel_thread_may_run(struct marcel_thread *t, int vp)
 {
@@ -182,6 +199,9 @@ void marcel_thread_fork_end(void);
 /* Set a name that fits. */
 void marcel_thread_name(struct marcel_thread *t, const char *name);
 void marcel_thread_get_name(struct marcel_thread *t, char *out);
+
+/* Set a priority that exists: priority.c. For when t is next pushed. */
+void marcel_thread_set_priority(struct marcel_thread *t, int priority);
 
 /* The first function of a thread; value is its VP. marcel_ctx_make()'s. */
 void marcel_thread_first(void *value);

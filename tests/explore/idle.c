@@ -57,6 +57,31 @@ static void push_bound(void *arg)
 	marcel_runq_push(marcel_vp_self(), &threads[0]);
 }
 
+/* Of another band: on the list of the VPs' level, or of the VP's leaf. */
+static void push_band(uint32_t band, int home)
+{
+	store_relaxed(&rests[0].band, band);
+	store_relaxed(&threads[0].flags, MARCEL_F_BAND);
+	threads[0].home = (int16_t)home;
+	be(&vps[0]);
+	marcel_runq_push(marcel_vp_self(), &threads[0]);
+}
+
+static void push_idle(void *arg)
+{
+	push_band(MARCEL_BAND_IDLE, -1);
+}
+
+static void push_idle_bound(void *arg)
+{
+	push_band(MARCEL_BAND_IDLE, 1);
+}
+
+static void push_urgent_bound(void *arg)
+{
+	push_band(MARCEL_BAND_REALTIME, 1);
+}
+
 static void stop(void *arg)
 {
 	marcel_vp_stop(&vps[1]);
@@ -101,6 +126,30 @@ EXPLORE(a_push_to_a_bound_vp_is_seen)
 {
 	set_up(2);
 	explore_spawn("pusher", push_bound, NULL);
+	explore_spawn("vp 1", one, &vps[1]);
+	explore_finish(one_ran);
+}
+
+EXPLORE(an_idle_thread_is_not_slept_over)
+{
+	set_up(2);
+	explore_spawn("pusher", push_idle, NULL);
+	explore_spawn("vp 1", one, &vps[1]);
+	explore_finish(one_ran);
+}
+
+EXPLORE(an_idle_thread_of_one_vp_is_not_slept_over)
+{
+	set_up(2);
+	explore_spawn("pusher", push_idle_bound, NULL);
+	explore_spawn("vp 1", one, &vps[1]);
+	explore_finish(one_ran);
+}
+
+EXPLORE(a_real_time_thread_of_one_vp_is_not_slept_over)
+{
+	set_up(2);
+	explore_spawn("pusher", push_urgent_bound, NULL);
 	explore_spawn("vp 1", one, &vps[1]);
 	explore_finish(one_ran);
 }

@@ -12,6 +12,7 @@
 #include "../../marcel/sched/vp.c"
 #include "../../marcel/sched/lwp.c"
 #include "../../marcel/sched/monitor.c"
+#include "../../marcel/sched/levelq.c"
 #include "../../marcel/sched/runq.c"
 #include "../../marcel/sched/hook.c"
 #include "../../marcel/sched/enter.h"
@@ -27,6 +28,7 @@ static struct marcel_lwp lwps[VPS];
 static struct marcel_vp *victims[VPS][VPS];
 static uint32_t slot_seen[VPS][VPS];
 static struct marcel_levelq machine;
+static struct marcel_level machine_level = { .vp = -1 };
 static struct marcel_thread threads[THREADS];
 static struct marcel_thread_rest rests[THREADS];
 static int ran[THREADS];
@@ -171,6 +173,7 @@ static void set_up(int nvp)
 	marcel_sched.nvp = nvp;
 	marcel_sched.robs = nvp > 1;
 	marcel_sched.levelqs = &machine;
+	marcel_sched.topo.levels = &machine_level;
 	marcel_sched.topo.nlevels = 1;
 	marcel_levelq_init(&machine);
 	base_spin_init(&marcel_lwps.lock, BASE_RANK_POOL);
@@ -186,7 +189,7 @@ static void set_up(int nvp)
 		lwps[i].errno_addr = marcel_os_errno();
 		lwps[i].exceptions = &no_exceptions;
 		marcel_vp_attach(vp, &lwps[i]);
-		vp->fair_at = MARCEL_PICKS_FAIR;
+		vp->fair_at = vp->fair_due = MARCEL_PICKS_FAIR;
 		base_list_init(&vp->bound);
 		base_mpsc_init(&vp->remote);
 		marcel_timers_init(&vp->timers);

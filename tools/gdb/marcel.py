@@ -551,7 +551,9 @@ class Queues(gdb.Command):
         levels = int(sched["topo"]["nlevels"]) if vps() else 0
         for i in range(levels):
             queue = sched["levelqs"][i]
-            show_queue(f"level {i}", list_threads(queue["list"]), every)
+            for band, name in enumerate(("real-time", "normal", "idle")):
+                found = list_threads(queue["list"][band])
+                show_queue(f"level {i} {name}", found, every)
 
 
 # The signal of preemption comes often, and is nothing to stop at. Another one,

@@ -58,6 +58,32 @@ int marcel_attr_getstack(const marcel_attr_t *attr, void **low, size_t *bytes);
 int marcel_attr_getguardsize(const marcel_attr_t *attr, size_t *out);
 
 /*
+ * Bands of priority; a thread is normal if nothing else is said, whoever makes
+ * it. A VP runs a real-time thread before all normal ones, and an idle one only
+ * if nothing else is ready there or can be had from other VPs. Within a band
+ * all get their turn; a lower band waits as long as the higher ones are ready,
+ * so a real-time thread that yields makes way for real-time threads only. Where
+ * a thread may run matters more than its band. Preempted is who computes while
+ * an equal or a higher band waits, at the end of a time slice. Mutexes,
+ * conditions, semaphores and the like serve whoever has waited longest, of any
+ * band, and do not raise the band of who holds them.
+ */
+#define MARCEL_PRIORITY_IDLE     (-1)
+#define MARCEL_PRIORITY_NORMAL   0
+#define MARCEL_PRIORITY_REALTIME 1
+
+int marcel_attr_setpriority(marcel_attr_t *attr, int priority);
+int marcel_attr_getpriority(const marcel_attr_t *attr, int *out);
+
+/*
+ * As pthread_setschedprio(), of a thread that has not been joined: from when
+ * it next becomes ready, or yields; what waits in a queue keeps its place.
+ * EINVAL: no such priority; ENOTSUP: a foreign thread, which is always normal.
+ */
+int marcel_setpriority(marcel_t t, int priority);
+int marcel_getpriority(marcel_t t, int *out);
+
+/*
  * As pthread_create(), but the control words of the floating-point units are
  * the processor's defaults and not the creator's. attr NULL: joinable, default
  * stack, any VP. From a user thread no lock is taken and, once warm, no system
@@ -85,7 +111,7 @@ int marcel_timedjoin_np(marcel_t t, void **out, const struct timespec *abs);
 int marcel_clockjoin_np(marcel_t t, void **out, clockid_t clock,
 			const struct timespec *abs);
 
-/* Let another ready thread run first. Never blocks; 0. */
+/* Let another ready thread of its band, or a higher one, run first; 0. */
 int marcel_yield(void);
 
 /*

@@ -1,0 +1,98 @@
+/*
+ * Queues of levels. Real-time threads that are ready anywhere are counted in
+ * one word more, so that a VP that picks need not look at its levels.
+ */
+#include "levelq.h"
+
+#include "vp.h"
+
+void marcel_levelq_init(struct marcel_levelq *q)
+{
+	base_spin_init(&q->lock, BASE_RANK_RUNQ);
+	for (int i = 0; i < MARCEL_BANDS; i++)
+		base_list_init(&q->list[i]);
+	store_relaxed(&q->length, 0);
+	store_relaxed(&q->bands, 0);
+}
+
+void marcel_levelq_push(struct marcel_levelq *q, struct marcel_thread *t)
+{
+	enum marcel_band band = marcel_thread_band(t);
+
+	base_spin_lock(&q->lock);
+	base_list_push_back(&q->list[band], &t->link);
+	store_relaxed(&q->bands, load_relaxed(&q->bands) | 1u << band);
+	if (unlikely(band == MARCEL_BAND_REALTIME))
+		fetch_add_relaxed(&marcel_sched.before_switch,
+				  MARCEL_BEFORE_URGENT);
+	/* order(idle): the pusher looks for sleepers next. */
+	store_seq(&q->length, load_relaxed(&q->length) + 1);
+	base_spin_unlock(&q->lock);
+}
+
+/* The list's band counts: that of the thread may have changed meanwhile. */
+static void remove_locked(struct marcel_levelq *q, enum marcel_band band,
+			  struct base_link *n)
+{
+	base_list_remove(n);
+	if (base_list_is_empty(&q->list[band]))
+		store_relaxed(&q->bands,
+			      load_relaxed(&q->bands) & ~(1u << band));
+	if (unlikely(band == MARCEL_BAND_REALTIME))
+		fetch_sub_relaxed(&marcel_sched.before_switch,
+				  MARCEL_BEFORE_URGENT);
+	store_relaxed(&q->length, load_relaxed(&q->length) - 1);
+}
+
+struct marcel_thread *marcel_levelq_take_slow(struct marcel_levelq *q,
+					      enum marcel_band band, int vp)
+{
+	struct marcel_thread *t;
+
+	base_spin_lock(&q->lock);
+	base_list_for_each (n, &q->list[band]) {
+		t = container_of(n, struct marcel_thread, link);
+		if (vp >= 0 && !marcel_thread_may_run(t, vp))
+			continue;
+		remove_locked(q, band, n);
+		base_spin_unlock(&q->lock);
+		return t;
+	}
+	base_spin_unlock(&q->lock);
+	return NULL;
+}
+
+bool marcel_levelq_fetch(struct marcel_levelq *q, struct marcel_thread *t,
+			 int vp)
+{
+	bool found = false;
+
+	if (load_relaxed(&q->length) == 0)
+		return false;
+	base_spin_lock(&q->lock);
+	for (unsigned band = 0; band < MARCEL_BANDS && !found; band++) {
+		base_list_for_each (n, &q->list[band])
+			found |= n == &t->link &&
+				 (vp < 0 || marcel_thread_may_run(t, vp));
+		if (found)
+			remove_locked(q, band, &t->link);
+	}
+	base_spin_unlock(&q->lock);
+	return found;
+}
+
+bool marcel_levelq_look(struct marcel_levelq *q, int vp)
+{
+	bool found = false;
+
+	if (load_seq(&q->length) == 0) /* order(idle) */
+		return false;
+	base_spin_lock(&q->lock);
+	for (int band = 0; band < MARCEL_BANDS && !found; band++)
+		base_list_for_each (n, &q->list[band])
+			found |= marcel_thread_may_run(
+				container_of(n, struct marcel_thread, link),
+				vp);
+	base_spin_unlock(&q->lock);
+	return found;
+}

@@ -1,0 +1,42 @@
+/*
+ * Bands of priority, by their public numbers.
+ */
+#include <errno.h>
+
+#include <marcel/marcel.h>
+#include "attr.h"
+#include "thread.h"
+
+bool marcel_priority_exists(int priority)
+{
+	return priority >= MARCEL_PRIORITY_IDLE &&
+	       priority <= MARCEL_PRIORITY_REALTIME;
+}
+
+/* Whoever sees but one of the two words changed finds a band that exists. */
+void marcel_thread_set_priority(struct marcel_thread *t, int priority)
+{
+	int band = MARCEL_BAND_NORMAL - priority;
+
+	store_relaxed(&t->rest->band, (uint32_t)band);
+	if (band == MARCEL_BAND_NORMAL)
+		fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_BAND);
+	else
+		fetch_or_relaxed(&t->flags, MARCEL_F_BAND);
+}
+
+BASE_PUBLIC int marcel_setpriority(marcel_t t, int priority)
+{
+	if (!marcel_priority_exists(priority))
+		return EINVAL;
+	if (marcel_thread_has(t, MARCEL_F_FOREIGN))
+		return ENOTSUP;
+	marcel_thread_set_priority(t, priority);
+	return 0;
+}
+
+BASE_PUBLIC int marcel_getpriority(marcel_t t, int *out)
+{
+	*out = MARCEL_BAND_NORMAL - (int)marcel_thread_band(t);
+	return 0;
+}
