@@ -144,6 +144,14 @@ BASE_PUBLIC int marcel_attr_setvpset(marcel_attr_t *attr,
 	return 0;
 }
 
+BASE_PUBLIC int marcel_attr_setlevel(marcel_attr_t *attr,
+				     const struct marcel_level *level)
+{
+	if (!marcel_topo_has(&marcel_sched.topo, level))
+		return EINVAL;
+	return marcel_attr_setvpset(attr, &level->vps);
+}
+
 /* --- what was found, too --- */
 
 BASE_PUBLIC int marcel_attr_getname(const marcel_attr_t *attr, char *out,

@@ -257,6 +257,13 @@ int marcel_topo_load(hwloc_topology_t *hw, int *cpu, int max)
 
 /* --- what upper layers ask --- */
 
+bool marcel_topo_has(const struct marcel_topo *t, const struct marcel_level *l)
+{
+	uintptr_t from = (uintptr_t)l - (uintptr_t)t->levels;
+
+	return from < t->nlevels * sizeof(*l) && from % sizeof(*l) == 0;
+}
+
 struct marcel_level *marcel_topo_find(const struct marcel_topo *t,
 				      const marcel_vpset_t *set)
 {
@@ -283,6 +290,17 @@ BASE_PUBLIC struct marcel_level *marcel_topo_vp(int vp)
 	return vp >= 0 && vp < marcel_sched.topo.nvp
 		       ? marcel_sched.topo.leaf[vp]
 		       : NULL;
+}
+
+BASE_PUBLIC struct marcel_level *marcel_topo_level(enum marcel_level_kind kind,
+						   unsigned index)
+{
+	const struct marcel_topo *t = &marcel_sched.topo;
+
+	for (unsigned i = 0; i < t->nlevels; i++)
+		if (t->levels[i].kind == kind && t->levels[i].index == index)
+			return &t->levels[i];
+	return NULL;
 }
 
 BASE_PUBLIC struct marcel_level *marcel_topo_cover(const marcel_vpset_t *set)

@@ -4,6 +4,8 @@
 #ifndef MARCEL_TOPO_TOPO_H
 #define MARCEL_TOPO_TOPO_H
 
+#include <stdbool.h>
+
 #include <hwloc.h>
 
 #include <marcel/topo.h>
@@ -45,6 +47,9 @@ static inline int marcel_topo_neighbour(const struct marcel_topo *t, int vp,
 {
 	return t->neighbours[vp * (t->nvp - 1) + i];
 }
+
+/* Whether that is a level of the tree; any pointer. */
+bool marcel_topo_has(const struct marcel_topo *t, const struct marcel_level *l);
 
 /* The lowest level that covers the set's VPs; NULL: it has none. */
 struct marcel_level *marcel_topo_find(const struct marcel_topo *t,

@@ -25,6 +25,8 @@ typedef unsigned marcel_key_t;
 #define MARCEL_STACK_MIN             16384
 #define MARCEL_DESTRUCTOR_ITERATIONS 4
 
+struct marcel_level;
+
 /* A set of VPs, one bit each: where a thread may run. */
 #define MARCEL_VPSET_WORDS 4
 typedef struct {
@@ -51,6 +53,8 @@ int marcel_attr_setname(marcel_attr_t *attr, const char *name);
 int marcel_attr_setvp(marcel_attr_t *attr, int vp);
 /* The thread runs only on VPs of the set; EINVAL if none of it exists. */
 int marcel_attr_setvpset(marcel_attr_t *attr, const marcel_vpset_t *set);
+/* The same with the VPs of a level (<marcel/topo.h>); EINVAL if not of ours. */
+int marcel_attr_setlevel(marcel_attr_t *attr, const struct marcel_level *level);
 /* What was set, or marcel_getattr_np() has found: no name is "", no set all. */
 int marcel_attr_getname(const marcel_attr_t *attr, char *out, size_t bytes);
 int marcel_attr_getvpset(const marcel_attr_t *attr, marcel_vpset_t *out);

@@ -42,6 +42,14 @@ struct marcel_level *marcel_topo_machine(void);
 /* The leaf of a VP; NULL if there is no such VP. */
 struct marcel_level *marcel_topo_vp(int vp);
 
+/*
+ * The level of a kind with this index; NULL if there is none. A kind that cuts
+ * nothing on this machine has no levels: a program that wants the VPs of one L3
+ * takes the whole machine where that is NULL, or looks upwards from a VP.
+ */
+struct marcel_level *marcel_topo_level(enum marcel_level_kind kind,
+				       unsigned index);
+
 /* The lowest level that covers the set; NULL if it covers no VP. */
 struct marcel_level *marcel_topo_cover(const marcel_vpset_t *set);
 

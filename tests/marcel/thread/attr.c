@@ -233,6 +233,51 @@ static void *park_inside(void *arg)
 	return arg;
 }
 
+/* A level and all below it. */
+static void run_in_levels(struct marcel_level *l)
+{
+	marcel_attr_t attr;
+
+	allowed = l->vps;
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setlevel(&attr, l), 0);
+	run_inside(&attr);
+	for (unsigned i = 0; i < l->nchildren; i++)
+		run_in_levels(l->children[i]);
+}
+
+TEST_VPS(threads_stay_in_their_level)
+{
+	run_in_levels(marcel_topo_machine());
+}
+
+TEST_VPS(a_level_has_a_name)
+{
+	struct marcel_level *machine = marcel_topo_machine();
+
+	CHECK_PTR(marcel_topo_level(MARCEL_LEVEL_MACHINE, 0), machine);
+	CHECK_PTR(marcel_topo_level(MARCEL_LEVEL_MACHINE, 1), NULL);
+	for (int i = 0; marcel_nvp() > 1 && i < marcel_nvp(); i++)
+		CHECK_PTR(marcel_topo_level(MARCEL_LEVEL_VP, (unsigned)i),
+			  marcel_topo_vp(i));
+	CHECK_PTR(marcel_topo_level(MARCEL_LEVEL_VP, MARCEL_VP_MAX), NULL);
+	CHECK_PTR(marcel_topo_level((enum marcel_level_kind)99, 0), NULL);
+}
+
+TEST_VPS(a_level_of_another_machine_is_refused)
+{
+	struct marcel_level copy = *marcel_topo_machine();
+	const char *inside = (const char *)marcel_topo_machine() + 8;
+	marcel_attr_t attr, none;
+
+	memset(&none, 0, sizeof(none));
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setlevel(&attr, NULL), EINVAL);
+	CHECK_INT(marcel_attr_setlevel(&attr, &copy), EINVAL);
+	CHECK_INT(marcel_attr_setlevel(&attr, (const void *)inside), EINVAL);
+	CHECK_INT(marcel_attr_setlevel(&none, marcel_topo_machine()), EINVAL);
+}
+
 TEST_VPS(woken_threads_stay_in_their_set)
 {
 	marcel_attr_t attr;
