@@ -99,6 +99,9 @@ void os_barrier_all(void);
 /* The calling kernel thread runs when no other wants to, for ever. */
 void os_thread_lowest(void);
 
+/* On how many CPUs the calling kernel thread may run. */
+int os_cpu_count(void);
+
 /* Let the calling kernel thread run on this CPU only. 0 or -errno. */
 int os_cpu_set(int cpu);
 

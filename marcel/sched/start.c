@@ -43,6 +43,7 @@ enum {
 	O_MAXTHREADS,
 	O_SCHED,
 	O_CPUTIME,
+	O_TOPOLOGY,
 };
 
 /* As enum marcel_guards has them. */
@@ -80,14 +81,17 @@ static struct base_option options[] = {
 		       guards, "what ends a stack; auto: what the kernel has" },
 	[O_SCHED] = { "MARCEL_SCHED", BASE_OPTION_STRING, "steal", 0, 0, NULL,
 		      "who runs next; random:SEED[,hash]: by lot, on one VP" },
+	[O_TOPOLOGY] = { "MARCEL_TOPOLOGY", BASE_OPTION_STRING, "", 0, 0, NULL,
+			 "another machine to run as if on: lstopo's .xml file, "
+			 "or hwloc's words" },
 };
 
 const struct base_option_table marcel_options =
 	BASE_OPTION_TABLE("marcel", options);
 
-/* Which CPU each VP runs on, and whether that is too many VPs. */
+/* Which CPU each VP runs on, and whether that is too many for `ncpu`. */
 static void place(const struct marcel_config *config, const int *allowed,
-		  int nallowed, int *cpu)
+		  int nallowed, int ncpu, int *cpu)
 {
 	struct marcel_sched *s = &marcel_sched;
 	int ranks = config->local_ranks > 1 ? config->local_ranks : 1;
@@ -100,7 +104,7 @@ static void place(const struct marcel_config *config, const int *allowed,
 	if (n > MARCEL_VP_MAX)
 		n = MARCEL_VP_MAX;
 	s->nvp = n;
-	s->oversubscribed = (long)n * ranks > nallowed;
+	s->oversubscribed = (long)n * ranks > ncpu;
 	for (int i = 0; i < n; i++)
 		cpu[i] = allowed[((long)config->local_rank * n + i) % nallowed];
 }
@@ -203,19 +207,28 @@ static int init_topo(const struct marcel_config *config, int *cpu)
 {
 	struct marcel_sched *s = &marcel_sched;
 	int *allowed = calloc(4096, sizeof(*allowed));
+	const char *name = options[O_TOPOLOGY].string;
 	hwloc_topology_t hw;
+	bool ours;
 	int rc;
 
 	if (allowed == NULL)
 		return -ENOMEM;
-	rc = marcel_topo_load(&hw, allowed, 4096);
-	if (rc < 0) {
+	rc = marcel_topo_load(name, &hw, allowed, 4096);
+	if (rc == -EINVAL)
+		base_warn(
+			"marcel",
+			"MARCEL_TOPOLOGY=%s: not a file of hwloc's XML, nor a "
+			"machine such as \"package:2 core:4 pu:1\"",
+			name);
+	else if (rc < 0)
 		base_warn("marcel", "hwloc finds no CPU to use");
+	if (rc < 0)
 		goto out_free;
-	}
-	place(config, allowed, rc, cpu);
-	s->bind = options[O_BIND].value && !s->oversubscribed &&
-		  hwloc_topology_is_thissystem(hw) && os_affinity_save();
+	ours = hwloc_topology_is_thissystem(hw);
+	place(config, allowed, rc, ours ? rc : os_cpu_count(), cpu);
+	s->bind = options[O_BIND].value && !s->oversubscribed && ours &&
+		  os_affinity_save();
 	s->robs = s->nvp > 1 && os_barrier_init();
 	rc = marcel_topo_build(hw, cpu, s->nvp, &s->topo);
 	hwloc_topology_destroy(hw);

@@ -225,21 +225,34 @@ void marcel_topo_free(struct marcel_topo *t)
 	memset(t, 0, sizeof(*t));
 }
 
-int marcel_topo_load(hwloc_topology_t *hw, int *cpu, int max)
+/* Loaded; 0 or -errno. */
+static int load_machine(const char *name, hwloc_topology_t *hw)
+{
+	size_t length = strlen(name);
+	int rc = 0;
+
+	if (hwloc_topology_init(hw) < 0)
+		return -ENOMEM;
+	if (length > 4 && strcmp(name + length - 4, ".xml") == 0)
+		rc = hwloc_topology_set_xml(*hw, name);
+	else if (length > 0)
+		rc = hwloc_topology_set_synthetic(*hw, name);
+	if (rc == 0 && hwloc_topology_load(*hw) == 0)
+		return 0;
+	hwloc_topology_destroy(*hw);
+	return length > 0 ? -EINVAL : -ENODEV;
+}
+
+int marcel_topo_load(const char *name, hwloc_topology_t *hw, int *cpu, int max)
 {
 	hwloc_bitmap_t set = hwloc_bitmap_alloc();
 	int n = 0, i;
 
 	if (set == NULL)
 		return -ENOMEM;
-	if (hwloc_topology_init(hw) < 0) {
+	if ((i = load_machine(name, hw)) < 0) {
 		hwloc_bitmap_free(set);
-		return -ENOMEM;
-	}
-	if (hwloc_topology_load(*hw) < 0) {
-		hwloc_topology_destroy(*hw);
-		hwloc_bitmap_free(set);
-		return -ENODEV;
+		return i;
 	}
 	if (!hwloc_topology_is_thissystem(*hw) ||
 	    hwloc_get_cpubind(*hw, set, HWLOC_CPUBIND_THREAD) < 0)

@@ -57,8 +57,10 @@ struct marcel_level *marcel_topo_find(const struct marcel_topo *t,
 
 /*
  * The machine that this process may use: load it, and list the CPUs that are
- * allowed (OS numbers, at most max). Returns their number or -errno.
+ * allowed (OS numbers, at most max). Returns their number or -errno. Another
+ * machine than ours has a name: of a file of hwloc's XML, which ends with
+ * .xml, or else hwloc's words for it; "": ours. -EINVAL: no such machine.
  */
-int marcel_topo_load(hwloc_topology_t *hw, int *cpu, int max);
+int marcel_topo_load(const char *name, hwloc_topology_t *hw, int *cpu, int max);
 
 #endif

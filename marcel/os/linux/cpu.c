@@ -10,6 +10,20 @@
 #include <base/compiler.h>
 #include "../tls.h"
 
+enum { CPUS_MAX = 16384 };
+
+int os_cpu_count(void)
+{
+	cpu_set_t *set = CPU_ALLOC(CPUS_MAX);
+	size_t bytes = CPU_ALLOC_SIZE(CPUS_MAX);
+	int n = 0;
+
+	if (set != NULL && sched_getaffinity(0, bytes, set) == 0)
+		n = CPU_COUNT_S(bytes, set);
+	CPU_FREE(set);
+	return n > 0 ? n : 1;
+}
+
 int os_cpu_set(int cpu)
 {
 	cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
