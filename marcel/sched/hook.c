@@ -15,6 +15,7 @@
 #include <marcel/marcel.h>
 #include "runq.h"
 #include "sanitizer.h"
+#include "tasklet.h"
 
 struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
 
@@ -47,6 +48,8 @@ enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 
 void marcel_hook_switch_slow(struct marcel_vp *vp)
 {
+	if (marcel_tasklets_are_pending(vp))
+		marcel_tasklets_run(vp);
 	if (load_relaxed(&marcel_sched.before_switch) & MARCEL_BEFORE_HOOKS)
 		marcel_hook_run(vp, MARCEL_HOOK_SWITCH);
 	marcel_san_enter();
@@ -122,7 +125,7 @@ BASE_PUBLIC int marcel_hook_remove(enum marcel_hook_point point,
 	store_relaxed(&table->used, used); /* too many do no harm */
 	if (point == MARCEL_HOOK_SWITCH && used == 0)
 		fetch_and_relaxed(&marcel_sched.before_switch,
-				  ~(uint32_t)MARCEL_BEFORE_HOOKS);
+				  ~MARCEL_BEFORE_HOOKS);
 	base_spin_unlock(&lock);
 	for (int i = 0; i < marcel_nvp(); i++)
 		wait_for(&marcel_sched.vps[i]);

@@ -27,7 +27,8 @@ void marcel_hook_switch_slow(struct marcel_vp *vp);
 
 /*
  * The thread that runs on vp is about to leave it. Real-time threads that are
- * ready are seen here, too, so that what picks has no word more to look at.
+ * ready are seen here, too, so that what picks has no word more to look at; and
+ * tasklets run.
  */
 static inline void marcel_hook_switch(struct marcel_vp *vp)
 {

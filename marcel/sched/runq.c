@@ -11,6 +11,7 @@
 #include <sched.h>
 
 #include <base/diag.h>
+#include "tasklet.h"
 
 /* --- push --- */
 
@@ -105,6 +106,17 @@ void marcel_runq_push_behind(struct marcel_vp *vp, struct marcel_thread *t)
 	}
 }
 
+void marcel_runq_guest_begin(void)
+{
+	fetch_add_relaxed(&marcel_sched.guests, 1);
+}
+
+void marcel_runq_guest_end(void)
+{
+	/* order(guest): we read the VPs */
+	fetch_sub_release(&marcel_sched.guests, 1);
+}
+
 /*
  * A kernel thread that drives no VP. What it pushes may run and be the last to
  * end while it still looks for a VP to wake, so it is counted meanwhile. In a
@@ -117,12 +129,12 @@ static BASE_COLD void push_as_guest(struct marcel_thread *t)
 
 	if (marcel_foreign_is_forked())
 		return;
-	fetch_add_relaxed(&s->guests, 1);
+	marcel_runq_guest_begin();
 	if (t->home >= 0)
 		marcel_runq_push_to(&s->vps[t->home], t);
 	else
 		push_level(NULL, t);
-	fetch_sub_release(&s->guests, 1); /* order(guest): we read the VPs */
+	marcel_runq_guest_end();
 }
 
 /* No guest: the end waits for LWPs. */
@@ -625,7 +637,8 @@ bool marcel_runq_look(struct marcel_vp *vp)
 {
 	bool found = load_relaxed(&vp->next.entry) != 0 ||
 		     !base_list_is_empty(&vp->bound) ||
-		     load_seq(&vp->remote.top) != NULL; /* order(idle) */
+		     load_seq(&vp->remote.top) != NULL || /* order(idle) */
+		     marcel_tasklets_look(vp);
 
 	for (unsigned i = 0; i < vp->nabove && !found; i++)
 		found = marcel_levelq_look(vp->above[i], vp->id);
@@ -660,6 +673,8 @@ bool marcel_runq_seems_ready(struct marcel_vp *vp, struct marcel_thread *t)
 	enum marcel_band band = marcel_thread_band(t);
 	uint32_t mask = (2u << band) - 1;
 
+	if (marcel_tasklets_are_pending(vp))
+		return true;
 	if (band >= MARCEL_BAND_NORMAL && seems_to_have(vp))
 		return true;
 	for (unsigned i = 0; i < vp->nabove; i++)

@@ -12,6 +12,10 @@
  */
 void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t);
 
+/* A foreign thread uses the VPs: they do not go away meanwhile. */
+void marcel_runq_guest_begin(void);
+void marcel_runq_guest_end(void);
+
 /*
  * Before the VPs go away, when no thread is left: until the foreign threads
  * that pushed the last ones have done with the VPs.

@@ -24,6 +24,7 @@
 #include "runq.h"
 #include "start.h"
 #include "switch.h"
+#include "tasklet.h"
 #include "tick.h"
 #include "vp.h"
 
@@ -446,6 +447,7 @@ static void stop(void)
 	marcel_random_print();
 	marcel_tick_exit();
 	marcel_runq_wait_guests();
+	marcel_tasklets_drop();
 	marcel_overflow_exit();
 	marcel_overflow_lwp_exit(main_altstack);
 	os_cpu_unbind();

@@ -18,6 +18,7 @@
 #include "place.h"
 #include "runq.h"
 #include "switch.h"
+#include "tasklet.h"
 #include "tick.h"
 
 /* LWP 0 drives VP 0: whoever waited for it is ready. */
@@ -199,6 +200,10 @@ static struct marcel_thread *search_on(struct marcel_vp *vp)
 	for (;;) {
 		if (marcel_timers_are_armed(&vp->timers))
 			marcel_timers_look(&vp->timers);
+		if (marcel_tasklets_are_pending(vp)) {
+			marcel_tasklets_run(vp);
+			tries = 0;
+		}
 		marcel_runq_attend(vp);
 		t = marcel_runq_pick(vp);
 		if (t == NULL)
@@ -288,6 +293,8 @@ static struct marcel_thread *next_thread(struct marcel_vp *vp)
 		vp->handed = NULL;
 		return t;
 	}
+	if (marcel_tasklets_are_pending(vp))
+		marcel_tasklets_run(vp);
 	marcel_runq_attend(vp);
 	t = marcel_runq_pick(vp);
 	return t != NULL ? t : search(vp);

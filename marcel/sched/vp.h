@@ -65,6 +65,7 @@ struct marcel_vp {
 	bool sole;                            /* -: there is no other VP */
 	bool passes;       /* o: its LWP is to pass it on: switch.c */
 	bool fifo_turn;    /* o: bound and fifo alternate */
+	bool in_tasklet;   /* o: runs tasklets */
 	uint8_t fair_turn; /* o: which queue is first next time */
 	uint8_t above_turn[MARCEL_BANDS]; /* o: which of those above */
 	ATOMIC(uint32_t) picks;           /* a: relaxed; owner, the monitor */
@@ -94,6 +95,8 @@ struct marcel_vp {
 	struct base_mpsc remote BASE_ALIGNED(BASE_CACHE_PAIR);
 	struct marcel_sleeper sleeper;
 	ATOMIC(uint32_t) stop; /* a: seq_cst; order(idle) */
+	/* Tasklets for it, the newest: tasklet.h. */
+	ATOMIC(uintptr_t) calls; /* a: order(calls), order(idle) */
 	/* Hooks run: odd while it is in a list. a: order(hook) */
 	ATOMIC(uint32_t) hooking BASE_ALIGNED(BASE_CACHE_PAIR);
 
@@ -124,7 +127,7 @@ struct marcel_sched {
 	/* -: const between init and end    a: atomic */
 	struct marcel_idle idle BASE_ALIGNED(BASE_CACHE_PAIR); /* a: */
 	/* What a switch has to look at first. a: relaxed; below */
-	ATOMIC(uint32_t) before_switch BASE_ALIGNED(BASE_CACHE_PAIR);
+	ATOMIC(uint64_t) before_switch BASE_ALIGNED(BASE_CACHE_PAIR);
 	struct marcel_thread *main BASE_ALIGNED(BASE_CACHE_PAIR); /* -: */
 	ATOMIC(struct marcel_thread *) ender; /* a: order(end) */
 	struct marcel_vp *vps;                /* -: */
@@ -152,8 +155,13 @@ struct marcel_sched {
 	ATOMIC(long) threads; /* a: relaxed; that exist, if SCARCE_THREADS */
 };
 
-/* before_switch: there are hooks of that point; ready real-time threads. */
-enum { MARCEL_BEFORE_HOOKS = 1, MARCEL_BEFORE_URGENT = 2 };
+/*
+ * before_switch: there are hooks of that point; pending tasklets, 31 bits;
+ * ready real-time threads.
+ */
+#define MARCEL_BEFORE_HOOKS   ((uint64_t)1)
+#define MARCEL_BEFORE_TASKLET ((uint64_t)2)
+#define MARCEL_BEFORE_URGENT  ((uint64_t)1 << 32)
 
 extern struct marcel_sched marcel_sched;
 

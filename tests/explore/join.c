@@ -23,7 +23,6 @@
 enum { SELF = 1, IDLE0, TARGET, IDLE1, THREADS, CANCELS = THREADS };
 
 struct marcel_sched marcel_sched;
-struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
 __thread struct marcel_tls marcel_tls;
 
 static bool is_looked_for; /* the target, by who cancels */
@@ -128,10 +127,8 @@ struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
 	return t != NULL ? t : vp->idle;
 }
 
-enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
-					enum marcel_hook_point point)
+void marcel_hook_switch_slow(struct marcel_vp *vp)
 {
-	return MARCEL_HOOK_NOTHING;
 }
 
 void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s)

@@ -15,6 +15,7 @@
 #include "../../marcel/sched/levelq.c"
 #include "../../marcel/sched/runq.c"
 #include "../../marcel/sched/hook.c"
+#include "../../marcel/sched/tasklet.c"
 #include "../../marcel/sched/enter.h"
 #include "../../marcel/sched/timer.c"
 #include "../../marcel/base/spin.c"
@@ -76,6 +77,12 @@ void os_futex_wait_for(void *word, uint32_t value, uint64_t ns)
 
 /* Who yields lets others go on. */
 int sched_yield(void)
+{
+	explore_relax();
+	return 0;
+}
+
+int marcel_yield(void)
 {
 	explore_relax();
 	return 0;
@@ -207,6 +214,7 @@ static void set_up(int nvp)
 		explore_name(&vp->sleeper, sizeof(vp->sleeper), "sleeper %d",
 			     i);
 		explore_name(&vp->next, sizeof(vp->next), "slot %d", i);
+		explore_name(&vp->calls, sizeof(vp->calls), "calls %d", i);
 	}
 	for (int i = 0; i < THREADS; i++) {
 		store_relaxed(&threads[i].state, MARCEL_T_NEW);

@@ -18,7 +18,6 @@
 enum { PARKER = 1, IDLE, WAKER, THREADS };
 
 struct marcel_sched marcel_sched;
-struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
 __thread struct marcel_tls marcel_tls;
 
 static struct marcel_vp vps[2];
@@ -56,10 +55,8 @@ struct marcel_vp *marcel_switch_exceptions(struct marcel_vp *vp,
 	explore_fail("nobody has exceptions here");
 }
 
-enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
-					enum marcel_hook_point point)
+void marcel_hook_switch_slow(struct marcel_vp *vp)
 {
-	return MARCEL_HOOK_NOTHING;
 }
 
 struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l)

@@ -18,6 +18,7 @@
 #include <marcel/topo.h>
 #include <marcel/blocking.h>
 #include <marcel/hook.h>
+#include <marcel/tasklet.h>
 
 #ifdef __cplusplus
 extern "C" {
