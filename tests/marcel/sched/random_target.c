@@ -14,11 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <base/atomic.h>
+
 /* --- mix --- */
 
 enum { WORKERS = 6, ROUNDS = 5, ITEMS = WORKERS * ROUNDS };
 
-static unsigned long long order = 14695981039346656037u;
+static ATOMIC(unsigned long long) order;
 static marcel_mutex_t lock = MARCEL_MUTEX_INITIALIZER;
 static marcel_cond_t filled = MARCEL_COND_INITIALIZER;
 static marcel_sem_t room;
@@ -26,7 +28,10 @@ static int items, taken;
 
 static void saw(long who, int what)
 {
-	order = (order ^ (unsigned long long)(who * 16 + what)) * 1099511628211;
+	unsigned long long so_far = load_relaxed(&order) + 0x9e3779b97f4a7c15;
+
+	so_far ^= (unsigned long long)(who * 16 + what);
+	store_relaxed(&order, so_far * 1099511628211);
 }
 
 static void *child(void *arg)
@@ -96,21 +101,21 @@ static int mix(void)
 			      (void *)(i + 1));
 	for (int i = 0; i < 2 * WORKERS; i++)
 		marcel_join(t[i], NULL);
-	printf("%016llx %016llx %p\n", order,
+	printf("%016llx %016llx %p\n", load_relaxed(&order),
 	       (unsigned long long)marcel_schedule_hash(), (void *)t);
 	return 0;
 }
 
 /* --- order --- */
 
-static int *resource;
+static ATOMIC(int *) resource;
 
 static void *set_up(void *arg)
 {
 	static int memory;
 
 	marcel_yield();
-	resource = &memory;
+	store_relaxed(&resource, &memory);
 	return arg;
 }
 
@@ -118,7 +123,7 @@ static void *use(void *arg)
 {
 	for (int i = 0; i < 3; i++)
 		marcel_yield();
-	if (resource == NULL) {
+	if (load_relaxed(&resource) == NULL) {
 		fprintf(stderr, "used before it was set up\n");
 		abort();
 	}
