@@ -31,6 +31,15 @@ void marcel_ctx_make(struct marcel_ctx *ctx, void *top, void (*entry)(void *));
 #else
 void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
 			void *value);
+
+/*
+ * Below this a saved context uses nothing of its stack: sp, but that what
+ * ucontext calls so lies above the end of a frame.
+ */
+static inline char *marcel_ctx_low(const struct marcel_ctx *ctx)
+{
+	return (char *)ctx->sp - 512;
+}
 #endif
 
 #endif

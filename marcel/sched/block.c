@@ -22,6 +22,7 @@
  */
 #include <marcel/blocking.h>
 
+#include "../thread/cputime.h"
 #include "block.h"
 #include "hook.h"
 #include "poller.h"
@@ -44,6 +45,8 @@ static struct marcel_vp *settle_down(struct marcel_vp *vp)
 		return NULL;
 	vp->give = to;
 	vp->handed = t;
+	if (marcel_sched.counts_cpu)
+		marcel_cputime_leaves(marcel_vp_lwp(vp));
 	return marcel_switch(vp, t, vp->idle);
 }
 

@@ -137,6 +137,12 @@ static inline void marcel_san_finish(void *fake)
 	__sanitizer_finish_switch_fiber(fake, NULL, NULL);
 }
 
+/* From one context of a thread to another one of it, for good. */
+static inline void marcel_san_return(struct marcel_thread *t)
+{
+	marcel_san_start(NULL, t);
+}
+
 /* Frames that ended without returning leave marks in the shadow. */
 static inline void marcel_san_clean(void *low, size_t bytes)
 {
@@ -158,6 +164,11 @@ static inline void marcel_san_finish(void *fake)
 	marcel_san_enter();
 }
 
+static inline void marcel_san_return(struct marcel_thread *t)
+{
+	(void)t;
+}
+
 static inline void marcel_san_clean(void *low, size_t bytes)
 {
 	(void)low;
@@ -173,6 +184,11 @@ static inline void marcel_san_start(void **fake, struct marcel_thread *next)
 static inline void marcel_san_finish(void *fake)
 {
 	(void)fake;
+}
+
+static inline void marcel_san_return(struct marcel_thread *t)
+{
+	(void)t;
 }
 
 static inline void marcel_san_clean(void *low, size_t bytes)

@@ -16,6 +16,7 @@
 #include <base/diag.h>
 #include <base/option.h>
 #include "../os/os.h"
+#include "../signal/signal.h"
 #include "../thread/cputime.h"
 #include "../thread/dump.h"
 #include "../thread/overflow.h"
@@ -195,7 +196,8 @@ static int read_options(const struct marcel_config *config, int *dump_signal)
 	s->counts_cpu = options[O_CPUTIME].value;
 	store_relaxed(&s->threads, 0);
 	store_relaxed(&s->scarce,
-		      s->threads_max > 0 ? MARCEL_SCARCE_THREADS : 0);
+		      (load_relaxed(&s->scarce) & MARCEL_SCARCE_SIGNALS) |
+			      (s->threads_max > 0 ? MARCEL_SCARCE_THREADS : 0));
 	if ((rc = read_sched(config)) < 0)
 		return rc;
 	if (options[O_VERBOSE].value)
@@ -332,6 +334,7 @@ static int become_main(void)
 	idle->stack = stack;
 	marcel_san_new(idle);
 	marcel_ctx_make(&idle->ctx, stack, idle_first);
+	marcel_signal_init(t);
 	if (s->counts_cpu)
 		marcel_cputime_init(t);
 	return 0;
@@ -443,6 +446,7 @@ static void stop(void)
 	store_relaxed(&s->running, 0);
 	marcel_dump_exit();
 	marcel_monitor_exit();
+	marcel_signal_exit();
 	stop_lwps();
 	marcel_random_print();
 	marcel_tick_exit();

@@ -5,6 +5,7 @@
 
 #include <base/clock.h>
 #include <base/diag.h>
+#include "../signal/signal.h"
 #include "../thread/stack.h"
 #include "place.h"
 #include "runq.h"
@@ -24,7 +25,7 @@ static bool begin(struct marcel_vp *vp, struct marcel_thread *t,
 	return true;
 }
 
-/* It has another place to run, or a stack of another size. */
+/* It has another place to run, signals, or a stack of another size. */
 static BASE_COLD bool begin_otherwise(struct marcel_vp *vp,
 				      struct marcel_thread *t)
 {
@@ -36,12 +37,16 @@ static BASE_COLD bool begin_otherwise(struct marcel_vp *vp,
 		s = marcel_stack_get(vp, marcel_thread_has(t, MARCEL_F_STACK)
 						 ? t->rest->stacksize
 						 : marcel_sched.stacksize);
-	return begin(vp, t, s);
+	if (!begin(vp, t, s))
+		return false;
+	if (marcel_thread_has(t, MARCEL_F_SIGNAL))
+		marcel_signal_arrive(t);
+	return true;
 }
 
 bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	if (unlikely(marcel_thread_has(t, MARCEL_F_STACK | MARCEL_F_MOVES)))
+	if (unlikely(marcel_thread_has(t, MARCEL_F_STACK | MARCEL_F_SLOW)))
 		return begin_otherwise(vp, t);
 	return begin(vp, t, marcel_stack_get(vp, marcel_sched.stacksize));
 }
@@ -100,8 +105,8 @@ static BASE_COLD struct marcel_thread *pass(struct marcel_vp *vp)
 }
 
 /* To enter t, or NULL, or what has to come first. */
-static struct marcel_thread *prepare(struct marcel_vp *vp,
-				     struct marcel_thread *t)
+static inline struct marcel_thread *prepare(struct marcel_vp *vp,
+					    struct marcel_thread *t)
 {
 	if (t == NULL)
 		return vp->idle;
@@ -158,7 +163,7 @@ struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
 	struct marcel_thread *t = NULL;
 
 	if (likely(!vp->passes) && (t = marcel_runq_pick_next(vp)) != NULL &&
-	    likely(!marcel_thread_has(t, MARCEL_F_KEPT | MARCEL_F_MOVES)))
+	    likely(!marcel_thread_has(t, MARCEL_F_SLOW)))
 		return t;
 	return next_of(vp, t);
 }

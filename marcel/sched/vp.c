@@ -11,6 +11,7 @@
 #include <base/clock.h>
 #include <base/diag.h>
 #include "../os/os.h"
+#include "../signal/signal.h"
 #include "../thread/cputime.h"
 #include "../thread/overflow.h"
 #include "../thread/stack.h"
@@ -250,6 +251,16 @@ static struct marcel_thread *search(struct marcel_vp *vp)
 	return search_on(vp);
 }
 
+/* Not in the handler of the tick, where LWP 0 has left it for another. */
+static void take_signals(struct marcel_thread *t)
+{
+	if (marcel_thread_has(t, MARCEL_F_SIGNAL) &&
+	    t->rest->interrupted == NULL &&
+	    (!marcel_thread_has(t, MARCEL_F_KEPT) ||
+	     marcel_thread_has(t, MARCEL_F_MAIN)))
+		marcel_signal_arrive(t);
+}
+
 /*
  * t is kept by an LWP that waits: for t itself, which then goes on by itself;
  * or, as LWP 0 may, in its idle thread or another thread that it keeps, which
@@ -263,8 +274,10 @@ bool marcel_vp_enters_slow(struct marcel_vp *vp, struct marcel_thread *t)
 
 	if (marcel_thread_has(t, MARCEL_F_MOVES) && !marcel_place_arrive(vp, t))
 		return false;
-	if (!marcel_thread_has(t, MARCEL_F_KEPT))
+	if (!marcel_thread_has(t, MARCEL_F_KEPT) || l == marcel_vp_lwp(vp)) {
+		take_signals(t);
 		return true;
+	}
 	self = load_relaxed(&l->self);
 	if (self == t) {
 		vp->give = l;

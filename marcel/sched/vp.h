@@ -120,6 +120,7 @@ struct marcel_vp {
 enum {
 	MARCEL_SCARCE_THREADS = 1, /* there is a limit: `threads_max` */
 	MARCEL_SCARCE_STACKS = 2,  /* one could not be had */
+	MARCEL_SCARCE_SIGNALS = 4, /* it may, but inherits a mask of signals */
 };
 
 /* All of the runtime that is not per VP. */
@@ -208,12 +209,13 @@ void marcel_vp_attach(struct marcel_vp *vp, struct marcel_lwp *l);
  */
 void marcel_vp_idle(struct marcel_lwp *l);
 
-/* Whether t can go on only on another LWP than that of the VP, or moves. */
+/* Whether t cannot just be entered on that VP by its LWP. */
 static inline bool marcel_vp_is_kept(struct marcel_vp *vp,
 				     struct marcel_thread *t)
 {
-	return unlikely(marcel_thread_has(t, MARCEL_F_KEPT | MARCEL_F_MOVES)) &&
-	       t->rest->lwp != marcel_vp_lwp(vp);
+	return unlikely(marcel_thread_has(t, MARCEL_F_SLOW)) &&
+	       (t->rest->lwp != marcel_vp_lwp(vp) ||
+		marcel_thread_has(t, MARCEL_F_SIGNAL));
 }
 
 /* vp.c */

@@ -180,7 +180,7 @@ BASE_PUBLIC int marcel_yield(void)
 	next = marcel_switch_other(vp, t);
 	/* A thread of the idle band goes on if the idle loop finds no other. */
 	if (next != vp->idle || vp->give != NULL ||
-	    unlikely(marcel_thread_has(t, MARCEL_F_MOVES)) ||
+	    unlikely(marcel_thread_has(t, MARCEL_F_MOVES | MARCEL_F_SIGNAL)) ||
 	    marcel_thread_band(t) == MARCEL_BAND_IDLE) {
 		vp->after = yield_after;
 		vp->after_arg = t;

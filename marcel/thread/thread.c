@@ -26,6 +26,7 @@
 #include "../sched/place.h"
 #include "../sched/runq.h"
 #include "../sched/switch.h"
+#include "../signal/signal.h"
 #include "attr.h"
 #include "cancel.h"
 #include "stack.h"
@@ -70,18 +71,29 @@ static BASE_COLD bool may_exist(unsigned scarce)
 	return false;
 }
 
+static BASE_COLD struct marcel_thread *get_scarce(struct marcel_vp *vp,
+						  unsigned scarce)
+{
+	struct marcel_thread *t;
+
+	if (!may_exist(scarce))
+		return NULL;
+	t = marcel_thread_get(vp);
+	if (t == NULL && (scarce & MARCEL_SCARCE_THREADS))
+		fetch_sub_relaxed(&marcel_sched.threads, 1);
+	if (t != NULL && (scarce & MARCEL_SCARCE_SIGNALS))
+		marcel_signal_inherit(t);
+	return t;
+}
+
 /* Another descriptor, counted if need be. NULL: there are too many. */
 static struct marcel_thread *get(struct marcel_vp *vp)
 {
 	unsigned scarce = load_relaxed(&marcel_sched.scarce);
-	struct marcel_thread *t;
 
-	if (unlikely(scarce != 0) && !may_exist(scarce))
-		return NULL;
-	t = marcel_thread_get(vp);
-	if (unlikely(t == NULL) && (scarce & MARCEL_SCARCE_THREADS))
-		fetch_sub_relaxed(&marcel_sched.threads, 1);
-	return t;
+	if (unlikely(scarce != 0))
+		return get_scarce(vp, scarce);
+	return marcel_thread_get(vp);
 }
 
 static void let_go(struct marcel_vp *vp, struct marcel_thread *t)

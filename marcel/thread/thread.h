@@ -32,6 +32,7 @@
 #include "stack.h"
 
 struct marcel_cleanup;
+struct marcel_detour;
 struct marcel_lwp;
 struct marcel_timer;
 struct marcel_vp;
@@ -52,17 +53,21 @@ enum marcel_cancel_flags {
 };
 
 enum marcel_thread_flags {
-	MARCEL_F_FOREIGN = 1, /* a kernel thread that drives no VP */
-	MARCEL_F_MAIN = 2,    /* called marcel_init() */
-	MARCEL_F_SUBSET = 4,  /* `set` and `level` say where it may run */
-	MARCEL_F_STACK = 8,   /* `stacksize` is not the default */
-	MARCEL_F_NAMED = 16,  /* `name` is not empty */
-	MARCEL_F_KEYS = 32,   /* key.c has values to destroy at the end */
-	MARCEL_F_KEPT = 64,   /* it can go on only on its `lwp` */
-	MARCEL_F_USED = 128,  /* of `rest` more is set than other flags say */
-	MARCEL_F_BAND = 256,  /* `band` says how urgent it is: not normal */
-	MARCEL_F_MOVES = 512, /* `wanted` is to become its set: place.c */
+	MARCEL_F_FOREIGN = 1,   /* a kernel thread that drives no VP */
+	MARCEL_F_MAIN = 2,      /* called marcel_init() */
+	MARCEL_F_SUBSET = 4,    /* `set` and `level` say where it may run */
+	MARCEL_F_STACK = 8,     /* `stacksize` is not the default */
+	MARCEL_F_NAMED = 16,    /* `name` is not empty */
+	MARCEL_F_KEYS = 32,     /* key.c has values to destroy at the end */
+	MARCEL_F_KEPT = 64,     /* it can go on only on its `lwp` */
+	MARCEL_F_USED = 128,    /* of `rest` more is set than other flags say */
+	MARCEL_F_BAND = 256,    /* `band` says how urgent it is: not normal */
+	MARCEL_F_MOVES = 512,   /* `wanted` is to become its set: place.c */
+	MARCEL_F_SIGNAL = 1024, /* it has signals to take: signal.c */
 };
+
+/* Why a pick has to look twice before the thread is entered. */
+#define MARCEL_F_SLOW (MARCEL_F_KEPT | MARCEL_F_MOVES | MARCEL_F_SIGNAL)
 
 /* Bands of priority; a smaller number comes first. */
 enum marcel_band {
@@ -95,7 +100,9 @@ struct marcel_thread_rest {
 	marcel_vpset_t set;         /* q: if SUBSET */
 	marcel_vpset_t wanted;      /* l: place.c's; if MOVES */
 	size_t stacksize;           /* -: asked for, if STACK */
-	ATOMIC(uint64_t) cpu_ns;    /* a: relaxed; its LWP, under cpu_lock */
+	uint64_t blocked, pending;  /* l: of marcel_kill(); signal.h */
+	struct marcel_detour *detours; /* q: signal.c's; innermost first */
+	ATOMIC(uint64_t) cpu_ns;       /* a: relaxed; its LWP, under cpu_lock */
 	char *stack_low;    /* o: of a kernel thread's stack, for ASan */
 	size_t stack_bytes; /* o: */
 	struct marcel_cleanup *cleanup; /* o: exit.c's; innermost first */

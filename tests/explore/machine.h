@@ -103,6 +103,10 @@ bool marcel_foreign_is_forked(void)
 	return false;
 }
 
+void marcel_signal_arrive(struct marcel_thread *t)
+{
+}
+
 void marcel_cputime_leaves(struct marcel_lwp *l)
 {
 }

@@ -31,6 +31,15 @@ struct marcel_ctx_frame {
 
 _Static_assert(sizeof(struct marcel_ctx_frame) == 40, "as drawn above");
 
+/* Below this a saved context uses nothing of its stack. */
+static inline char *marcel_ctx_low(const struct marcel_ctx *ctx)
+{
+	const struct marcel_ctx_frame *f = ctx->sp;
+	char *low = (char *)f < (char *)f->sp ? (char *)f : (char *)f->sp;
+
+	return low - 128; /* the red zone */
+}
+
 #ifdef __AVX512F__
 #define MARCEL_CTX_AVX512                                                      \
 	, "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22",       \

@@ -17,7 +17,7 @@
 
 enum base_spin_rank {
 	BASE_RANK_NONE, /* not checked */
-	BASE_RANK_SYNC, /* pioman's semaphores */
+	BASE_RANK_SYNC, /* pioman's semaphores, signals */
 	BASE_RANK_RUNQ, /* a level's run queue */
 	BASE_RANK_POOL, /* descriptors, stacks */
 	BASE_RANK_LEAF, /* nothing is taken inside */
