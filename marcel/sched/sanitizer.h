@@ -54,7 +54,7 @@ static inline void marcel_san_acquire(void *p)
 /* A word of the kernel thread's that each user thread on it uses in turn. */
 static inline void marcel_san_shared(void *p, size_t bytes)
 {
-	AnnotateBenignRaceSized(__FILE__, __LINE__, p, bytes, "errno");
+	AnnotateBenignRaceSized(__FILE__, __LINE__, p, bytes, "shared");
 }
 
 /* For the thread that runs on this kernel thread already. */

@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 
+#include "../sched/sanitizer.h"
+
 /* libstdc++'s, or another C++ library's; none need be there. */
 extern void *__cxa_get_globals(void) __attribute__((weak));
 
@@ -14,6 +16,7 @@ static struct marcel_exceptions none;
 struct marcel_exceptions *marcel_exceptions_find(void)
 {
 	void *(*get)(void) = __cxa_get_globals;
+	struct marcel_exceptions *e;
 	void *lib;
 
 	if (get == NULL) {
@@ -24,5 +27,9 @@ struct marcel_exceptions *marcel_exceptions_find(void)
 		get = (void *(*)(void))dlsym(lib, "__cxa_get_globals");
 		dlclose(lib);
 	}
-	return get != NULL ? get() : &none;
+	if (get == NULL)
+		return &none;
+	e = get();
+	marcel_san_shared(e, sizeof(*e));
+	return e;
 }

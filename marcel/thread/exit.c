@@ -120,7 +120,8 @@ static BASE_NORETURN void unwound(struct marcel_thread *t)
 		exit_main(t);
 	marcel_san_enter();
 	vp = marcel_enter();
-	*vp->exceptions = (struct marcel_exceptions){ 0 };
+	if (marcel_exceptions_any(vp->exceptions))
+		*vp->exceptions = (struct marcel_exceptions){ 0 };
 	marcel_leave(vp);
 	marcel_san_leave();
 	marcel_thread_end(t->arg);
