@@ -1,0 +1,205 @@
+/* What has to do with the kernel: sleeps, blocking calls, forks, its threads.
+ */
+#include "stress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <marcel/io.h>
+
+static FILE *nowhere;
+
+static void op_sleep(struct actor *a)
+{
+	struct timespec t = soon(a, CLOCK_MONOTONIC);
+
+	if (one_in(a, 2))
+		MUST_INT(marcel_clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
+						&t, NULL),
+			 0);
+	else
+		marcel_usleep(draw_below(a, 100));
+}
+
+/* The kernel's own sleep, which no wrapper sees. */
+static void sleep_in_kernel(struct actor *a)
+{
+	struct timespec t = { .tv_nsec = draw_below(a, 50000) };
+
+	syscall(SYS_nanosleep, &t, NULL);
+}
+
+static void op_section(struct actor *a)
+{
+	marcel_blocking_begin();
+	if (one_in(a, 2))
+		sleep_in_kernel(a);
+	errno = a->id;
+	marcel_blocking_end();
+	MUST_INT(errno, a->id);
+}
+
+static void op_unannounced(struct actor *a)
+{
+	sleep_in_kernel(a);
+}
+
+/* For some slices. */
+static void op_compute(struct actor *a)
+{
+	uint64_t n = draw_below(a, 1000000), sum = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		sum += i;
+		__asm__ volatile("" : "+r"(sum));
+	}
+	MUST(n == 0 || sum == n * (n - 1) / 2);
+}
+
+/* Interrupted anywhere, libc's own locks stay whole. */
+static void op_libc(struct actor *a)
+{
+	enum { PIECES = 16, MOST = 2000 };
+	unsigned char *piece[PIECES];
+	size_t bytes[PIECES];
+
+	for (int i = 0; i < PIECES; i++) {
+		bytes[i] = 1 + draw_below(a, MOST);
+		piece[i] = malloc(bytes[i]);
+		MUST(piece[i] != NULL);
+		memset(piece[i], i, bytes[i]);
+		MUST(fprintf(nowhere, "%d: %zu\n", a->id, bytes[i]) > 0);
+	}
+	stir(a);
+	for (int i = 0; i < PIECES; i++) {
+		MUST(piece[i][0] == i && piece[i][bytes[i] - 1] == i);
+		free(piece[i]);
+	}
+}
+
+/* --- a pipe between two threads --- */
+
+struct pipe_end {
+	int fd;
+	uint64_t value;
+};
+
+static void *write_value(void *arg)
+{
+	struct pipe_end *e = arg;
+
+	marcel_yield();
+	MUST_INT(marcel_write(e->fd, &e->value, sizeof(e->value)),
+		 sizeof(e->value));
+	return NULL;
+}
+
+static void op_pipe(struct actor *a)
+{
+	struct pipe_end e = { .value = draw(a) };
+	uint64_t got = 0;
+	int fds[2];
+	marcel_t t;
+
+	MUST_INT(pipe2(fds, O_CLOEXEC), 0);
+	e.fd = fds[1];
+	MUST_INT(marcel_create(&t, NULL, write_value, &e), 0);
+	MUST_INT(marcel_read(fds[0], &got, sizeof(got)), sizeof(got));
+	MUST(got == e.value);
+	MUST_INT(marcel_join(t, NULL), 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* --- children of the process --- */
+
+static int look_in_child(void)
+{
+	marcel_mutex_t m = MARCEL_MUTEX_INITIALIZER;
+
+	if (marcel_is_running() || marcel_current_vp() != -1)
+		return 1;
+	/* ASan's own allocator may be locked by a thread that is not here. */
+	if (!BASE_ASAN)
+		free(malloc(100));
+	return marcel_mutex_lock(&m) != 0 || marcel_mutex_unlock(&m) != 0 ||
+	       marcel_yield() != 0;
+}
+
+static void op_fork(struct actor *a)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(look_in_child());
+	MUST(pid > 0);
+	MUST_INT(marcel_waitpid(pid, &status, 0), pid);
+	MUST_INT(status, 0);
+}
+
+/*
+ * Kernel threads that come and go. Who waits for what needs user threads parks:
+ * in a section it might hold the last kernel thread that they have.
+ */
+
+struct visitor {
+	struct actor a;
+	marcel_sem_t done;
+};
+
+static void *be_foreign(void *arg)
+{
+	struct visitor *v = arg;
+
+	for (int i = 0; i < 3; i++)
+		act(&v->a);
+	MUST_INT(marcel_sem_post(&v->done), 0);
+	return arg;
+}
+
+static void op_foreign(struct actor *a)
+{
+	struct visitor v = { .a = { .random = draw(a),
+				    .id = a->id,
+				    .depth = DEPTH_MAX,
+				    .foreign = true } };
+	pthread_t p;
+
+	MUST_INT(marcel_sem_init(&v.done, 0, 0), 0);
+	MUST_INT(pthread_create(&p, NULL, be_foreign, &v), 0);
+	MUST_INT(marcel_sem_wait(&v.done), 0);
+	marcel_blocking_begin();
+	MUST_INT(pthread_join(p, NULL), 0);
+	marcel_blocking_end();
+	MUST_INT(marcel_sem_destroy(&v.done), 0);
+}
+
+void kernel_begin(void)
+{
+	nowhere = fopen("/dev/null", "we");
+	MUST(nowhere != NULL);
+}
+
+void kernel_over(void)
+{
+	fclose(nowhere);
+}
+
+const struct op kernel_ops[] = {
+	{ "sleep", op_sleep, 6, false, false },
+	{ "blocking section", op_section, 6, false, false },
+	{ "unannounced sleep", op_unannounced, 1, false, false },
+	{ "compute", op_compute, 3, false, false },
+	{ "malloc and stdio", op_libc, 6, false, false },
+	{ "pipe", op_pipe, 4, true, false },
+	{ "fork", op_fork, 1, true, false },
+	{ "foreign thread", op_foreign, 2, true, true },
+	{ NULL, NULL, 0, false, false },
+};
