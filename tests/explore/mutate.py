@@ -80,6 +80,7 @@ class Mutant:
         self.weaker = weaker
         self.scenarios = scenarios
         self.result = None
+        self.timed_out = []  # scenarios that said nothing in time
 
     def old(self):
         return f"{self.site.accessor}_{self.site.order}"
@@ -150,8 +151,8 @@ class Worker:
                 return None, done.stderr
         return program, ""
 
-    def _fails(self, scenario):
-        """Which of its tests fails; None: none does."""
+    def _fails(self, mutant, scenario):
+        """Which of its tests fails; None: none does, or not in time."""
         program, said = self._build(scenario)
         if program is None:
             raise RuntimeError(f"{scenario.name} does not compile:\n{said}")
@@ -166,6 +167,7 @@ class Worker:
                 env=env,
             )
         except subprocess.TimeoutExpired:
+            mutant.timed_out.append(scenario.name)
             return None
         if done.returncode != 1:
             return None
@@ -186,7 +188,7 @@ class Worker:
             with open(path, "w", encoding="utf-8") as f:
                 f.write("\n".join(lines))
             for scenario in mutant.scenarios:
-                mutant.result = self._fails(scenario)
+                mutant.result = self._fails(mutant, scenario)
                 if mutant.result is not None:
                     return
         finally:
@@ -268,8 +270,12 @@ def main():
     for m in mutants:
         if m.result:
             print(f"killed: {m} by {m.result}")
+    # Nobody knows of these, so no exemption is for them.
+    late = [m for m in mutants if not m.result and m.timed_out]
     survivors = [
-        m for m in mutants if not m.result and not let_off(m.site, exempt, used)
+        m
+        for m in mutants
+        if not m.result and not m.timed_out and not let_off(m.site, exempt, used)
     ]
     lone = [
         f"{s.path}:{s.line}: {s.accessor}_{s.order} ({', '.join(sorted(s.names))})"
@@ -278,15 +284,17 @@ def main():
     ]
     idle = [] if args.names else [k for k in exempt if k not in used]
     say("SURVIVES", survivors)
+    say("TIMED OUT", [f"{m} in {', '.join(m.timed_out)}" for m in late])
     say("NOT COVERED", lone)
     say("EXEMPT FOR NOTHING", [" ".join(k) for k in idle])
     say("exempt", [f"order({n}) in {p}: {exempt[n, p]}" for n, p in sorted(used)])
     killed = sum(1 for m in mutants if m.result)
     print(
         f"{killed} of {len(mutants)} mutants killed, {len(survivors)} survive, "
+        f"{len(late)} timed out, "
         f"{len(lone)} accesses not covered, {len(used)} exemptions"
     )
-    sys.exit(1 if survivors or lone or idle else 0)
+    sys.exit(1 if survivors or late or lone or idle else 0)
 
 
 if __name__ == "__main__":
