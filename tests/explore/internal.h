@@ -19,6 +19,7 @@
 
 enum {
 	THREADS_MAX = 7, /* thread 0 runs setup and finish */
+	CLOCKS = 8,      /* at least as many; a round number is faster */
 	LOCS_MAX = 64,
 	MSGS_MAX = 100, /* of one word in one execution */
 	SEQ_MAX = 256,  /* seq_cst accesses of one execution, and one */
@@ -26,6 +27,7 @@ enum {
 	OPTIONS_MAX = 128,
 	NAMES_MAX = 64,
 	KNOWN_MAX = 256, /* words in all executions of a scenario */
+	GUESSES = 256,   /* where a word is looked for first */
 	SPIN_MAX = 4,    /* words one spin loop looks at */
 	SPINS_MAX = 500, /* after so many a loop never gives up */
 };
@@ -37,7 +39,7 @@ struct seq_set {
 
 /* What happened before: of each thread so much, of each word such a message. */
 struct view {
-	uint16_t clock[THREADS_MAX];
+	uint16_t clock[CLOCKS];
 	uint8_t seen[LOCS_MAX];
 	struct seq_set seq;
 };
@@ -191,6 +193,8 @@ struct explorer {
 	struct seq_set seq_after[SEQ_MAX]; /* who is later in S */
 	int locs;
 	struct loc loc[LOCS_MAX];
+	uint8_t loc_guess[GUESSES]; /* by address; of any execution */
+	bool named;                 /* an earlier execution has */
 	int names;
 	struct name name[NAMES_MAX];
 	int traces;

@@ -19,12 +19,13 @@ static bool releases(memory_order o)
 
 void view_join(struct view *to, const struct view *from)
 {
-	for (int i = 0; i < THREADS_MAX; i++)
-		if (to->clock[i] < from->clock[i])
-			to->clock[i] = from->clock[i];
+	/* Without branches, so that compilers do many at once. */
+	for (int i = 0; i < CLOCKS; i++)
+		to->clock[i] = to->clock[i] < from->clock[i] ? from->clock[i]
+							     : to->clock[i];
 	for (int i = 0; i < LOCS_MAX; i++)
-		if (to->seen[i] < from->seen[i])
-			to->seen[i] = from->seen[i];
+		to->seen[i] = to->seen[i] < from->seen[i] ? from->seen[i]
+							  : to->seen[i];
 	seq_join(&to->seq, &from->seq);
 }
 
@@ -37,7 +38,12 @@ static uint64_t in_memory(const struct loc *l)
 {
 	uint64_t v = 0;
 
-	memcpy(&v, l->addr, l->size);
+	if (l->size == 8)
+		memcpy(&v, l->addr, 8);
+	else if (l->size == 4)
+		memcpy(&v, l->addr, 4);
+	else
+		memcpy(&v, l->addr, l->size);
 	return v;
 }
 
@@ -73,17 +79,14 @@ static int loc_new(const void *addr, size_t size)
 	return X->locs++;
 }
 
-/*
- * The word that holds these bytes. If memory is not what was last written, it
- * has been used for something else since: what it says now is the beginning of
- * a new life, and race.c knows whether the user had a right to it.
- */
-static int loc_find(const void *addr, size_t size, unsigned *shift)
+/* The number of the word that holds these bytes. */
+static int loc_search(const void *addr, size_t size)
 {
-	uint64_t now;
-	struct loc *l;
-	int i;
+	uint8_t *guess = &X->loc_guess[((uintptr_t)addr >> 2) % GUESSES];
+	int i = *guess;
 
+	if (i < X->locs && X->loc[i].addr == addr && X->loc[i].size == size)
+		return i;
 	for (i = 0; i < X->locs; i++)
 		if ((const char *)addr >= (const char *)X->loc[i].addr &&
 		    (const char *)addr + size <=
@@ -91,7 +94,21 @@ static int loc_find(const void *addr, size_t size, unsigned *shift)
 			break;
 	if (i == X->locs)
 		i = loc_new(addr, size);
-	l = &X->loc[i];
+	*guess = (uint8_t)i;
+	return i;
+}
+
+/*
+ * The word that holds these bytes. If memory is not what was last written, it
+ * has been used for something else since: what it says now is the beginning of
+ * a new life, and race.c knows whether the user had a right to it.
+ */
+static int loc_find(const void *addr, size_t size, unsigned *shift)
+{
+	int i = loc_search(addr, size);
+	struct loc *l = &X->loc[i];
+	uint64_t now;
+
 	if (shift != NULL)
 		*shift = 8 *
 			 (unsigned)((const char *)addr - (const char *)l->addr);

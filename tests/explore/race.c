@@ -28,6 +28,9 @@ struct cell {
 	uintptr_t addr;
 	uint64_t life; /* of another execution: empty */
 	const void *write_pc, *read_pc[THREADS_MAX];
+	/* the last access: who, and what it has read and written since */
+	uint8_t thread, read, written; /* a bit a byte */
+	uint16_t now;
 	struct byte byte[8];
 };
 
@@ -122,20 +125,47 @@ static void note_byte(struct cell *c, int i, enum race kind, const void *pc)
 	c->write_pc = pc;
 }
 
+/* Whether the thread has just done the same: nothing is news. */
+static bool is_known(struct cell *c, unsigned bytes, enum race kind)
+{
+	uint16_t now = self()->view.clock[X->current];
+
+	if (c->thread != X->current || c->now != now || kind == RACE_GONE) {
+		c->thread = (uint8_t)X->current;
+		c->now = now;
+		c->read = c->written = 0;
+	}
+	if ((bytes &
+	     ~(kind == RACE_WRITE ? c->written : c->read | c->written)) == 0)
+		return true;
+	if (kind == RACE_WRITE)
+		c->written |= bytes;
+	else if (kind != RACE_GONE)
+		c->read |= bytes;
+	return false;
+}
+
 void race_access(const void *p, size_t bytes, enum race kind, const void *pc)
 {
 	uintptr_t a = (uintptr_t)p, end = a + bytes;
 
 	if (X == NULL || X->outcome != RUNNING || thread_is_tls(p))
 		return;
+	/* What setup does comes before everything. */
+	if (!X->running && X->depth == 0 && kind != RACE_GONE)
+		return;
 	while (a < end) {
 		struct cell *c = cell_of(a & ~(uintptr_t)7);
+		unsigned from = a & 7;
+		unsigned to = end - a < 8 - from ? from + (end - a) : 8;
 
-		do {
-			check_byte(c, (int)(a & 7), kind, pc);
-			note_byte(c, (int)(a & 7), kind, pc);
-			a++;
-		} while (a < end && (a & 7) != 0);
+		a += to - from;
+		if (is_known(c, (0xffu >> (8 - to)) & (0xffu << from), kind))
+			continue;
+		for (unsigned i = from; i < to; i++) {
+			check_byte(c, (int)i, kind, pc);
+			note_byte(c, (int)i, kind, pc);
+		}
 	}
 }
 

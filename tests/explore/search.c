@@ -299,8 +299,7 @@ static void begin(void)
 	race_reset();
 	X->outcome = RUNNING;
 	X->threads = X->current = X->depth = 0;
-	X->locs = X->names = X->traces = X->seqs = 0;
-	memset(X->seq_after, 0, sizeof(X->seq_after));
+	X->locs = X->traces = X->seqs = 0;
 	X->running = false;
 	X->finish = NULL;
 	X->learned = false;
@@ -317,6 +316,7 @@ static void run_once(void (*setup)(void))
 	if (_setjmp(X->outside))
 		return;
 	setup();
+	X->named = true;
 	for (int i = 1; i <= X->threads; i++) {
 		X->thread[i].spurious_cas = X->spurious_cas;
 		X->thread[i].spurious_futex = X->spurious_futex;
@@ -394,6 +394,8 @@ static void begin_again(void)
 static int explore(const struct explore_test *test)
 {
 	X->bound = 1000000;
+	X->names = 0;
+	X->named = false;
 	begin_again();
 	X->nodes_max = 0;
 	X->has_expected = false;

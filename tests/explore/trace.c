@@ -26,6 +26,8 @@ void explore_name(const void *p, size_t bytes, const char *fmt, ...)
 	struct name *n = &X->name[X->names];
 	va_list ap;
 
+	if (X->named)
+		return; /* the same as in the first execution */
 	if (X->names == NAMES_MAX)
 		explore_fail("more than %d names", NAMES_MAX);
 	X->names++;
