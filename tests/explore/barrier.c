@@ -11,6 +11,12 @@
 
 enum { MANY = 4 };
 
+/* Of an attribute, which nobody has here. */
+int marcel_barrierattr_getpshared(const marcel_barrierattr_t *attr, int *shared)
+{
+	explore_fail("no attribute was given");
+}
+
 static marcel_barrier_t barrier;
 static int came[2][MANY], size;
 static ATOMIC(int) serials;
