@@ -37,7 +37,7 @@ static struct marcel_vp *settle_down(struct marcel_vp *vp)
 	struct marcel_lwp *l = marcel_vp_lwp(vp), *to;
 
 	if (marcel_thread_has(t, MARCEL_F_MAIN))
-		return marcel_lwps.ninterrupted == 0 ? vp : NULL;
+		return marcel_lwps.nkept == 0 ? vp : NULL;
 	if (!l->is_low && l != &marcel_lwps.first)
 		return vp;
 	to = marcel_lwp_get(false);
@@ -47,7 +47,9 @@ static struct marcel_vp *settle_down(struct marcel_vp *vp)
 	vp->handed = t;
 	if (marcel_sched.counts_cpu)
 		marcel_cputime_leaves(marcel_vp_lwp(vp));
-	return marcel_switch(vp, t, vp->idle);
+	vp = marcel_switch(vp, t, vp->idle);
+	/* On the way it may have moved, or taken signals. */
+	return settle_down(vp);
 }
 
 static struct marcel_lwp *spare_of(struct marcel_vp *vp)

@@ -13,6 +13,7 @@
 #include "../os/os.h"
 #include "../thread/cancel.h"
 #include "block.h"
+#include "sanitizer.h"
 #include "tick.h"
 
 enum { AGAIN_NS = 100000 };
@@ -33,6 +34,7 @@ bool marcel_call_begin(void)
 	if (!marcel_block_begin())
 		return false;
 	l = cpu_tls_word();
+	marcel_san_acquire(l);
 	marcel_timer_set_never(&l->call, &kind);
 	l->in_call = true;
 	marcel_cancel_show(&l->call);
@@ -45,6 +47,8 @@ void marcel_call_end(bool failed)
 	struct marcel_lwp *l = cpu_tls_word();
 	int saved = *marcel_os_errno();
 
+	if (l != NULL)
+		marcel_san_acquire(l);
 	if (l != NULL && l->in_call) {
 		marcel_cancel_hide(&l->call);
 		l->in_call = false;
@@ -52,6 +56,8 @@ void marcel_call_end(bool failed)
 			os_signal_stop(&l->again);
 		*marcel_os_errno() = saved;
 	}
+	if (l != NULL)
+		marcel_san_release(l);
 	marcel_blocking_end();
 	if (failed)
 		marcel_cancel_point();
@@ -62,7 +68,9 @@ void marcel_call_break(struct marcel_lwp *l, void *context)
 	struct marcel_thread *t = load_relaxed(&l->self);
 
 	if (marcel_thread_has(t, MARCEL_F_CANCEL) &&
-	    !marcel_thread_has(t, MARCEL_F_SHELTER) &&
-	    !cpu_context_break_call(context))
+	    !marcel_thread_has(t, MARCEL_F_SHELTER)) {
+		/* Perhaps another call than the one that is to sleep. */
+		cpu_context_break_call(context);
 		os_signal_soon(&l->again, marcel_sched.signal, AGAIN_NS);
+	}
 }

@@ -62,6 +62,28 @@ struct marcel_thread *marcel_levelq_take_slow(struct marcel_levelq *q,
 	return NULL;
 }
 
+struct marcel_thread *marcel_levelq_take_kept(struct marcel_levelq *q,
+					      struct marcel_lwp *l)
+{
+	struct marcel_thread *t, *found = NULL;
+
+	if (load_relaxed(&q->length) == 0)
+		return NULL;
+	base_spin_lock(&q->lock);
+	for (unsigned band = 0; band < MARCEL_BANDS && !found; band++) {
+		base_list_for_each (n, &q->list[band]) {
+			t = container_of(n, struct marcel_thread, link);
+			if (marcel_thread_has(t, MARCEL_F_KEPT) &&
+			    t->rest->lwp == l)
+				found = t;
+		}
+		if (found != NULL)
+			remove_locked(q, band, &found->link);
+	}
+	base_spin_unlock(&q->lock);
+	return found;
+}
+
 bool marcel_levelq_fetch(struct marcel_levelq *q, struct marcel_thread *t,
 			 int vp)
 {

@@ -56,6 +56,10 @@ marcel_levelq_take(struct marcel_levelq *q, enum marcel_band band, int vp)
 bool marcel_levelq_fetch(struct marcel_levelq *q, struct marcel_thread *t,
 			 int vp);
 
+/* A thread of any band that l keeps; or NULL. */
+struct marcel_thread *marcel_levelq_take_kept(struct marcel_levelq *q,
+					      struct marcel_lwp *l);
+
 /* Whether a thread waits there that may run on this VP; order(idle). */
 bool marcel_levelq_look(struct marcel_levelq *q, int vp);
 

@@ -336,11 +336,14 @@ static void sit(struct marcel_vp *vp, unsigned by)
 static void keep(struct marcel_lwp *l, struct marcel_thread *t)
 {
 	t->rest->lwp = l;
+	t->rest->returns = true;
 	fetch_or_relaxed(&t->flags, MARCEL_F_KEPT);
 	if (l != &marcel_lwps.first) {
 		marcel_runq_push(NULL, t);
 		return;
 	}
+	if (!marcel_thread_has(t, MARCEL_F_MAIN))
+		marcel_lwps.nkept++;
 	if (t->rest->interrupted != NULL)
 		sit(NULL, 1);
 	marcel_runq_push_to(&marcel_sched.vps[0], t);
@@ -362,8 +365,12 @@ static struct marcel_vp *come_back(struct marcel_lwp *l,
 		vp = let_other_run(vp, t);
 	if (l == &marcel_lwps.first && t->rest->interrupted != NULL)
 		sit(vp, -1u);
-	if (!marcel_thread_has(t, MARCEL_F_MAIN))
-		no_longer_keep(t);
+	t->rest->returns = false;
+	if (marcel_thread_has(t, MARCEL_F_MAIN))
+		return vp;
+	if (l == &marcel_lwps.first)
+		marcel_lwps.nkept--;
+	no_longer_keep(t);
 	return vp;
 }
 
@@ -406,7 +413,7 @@ void marcel_lwp_init(unsigned max, struct marcel_vp *vp,
 
 void marcel_lwp_stop(void)
 {
-	struct marcel_lwp *l, *next;
+	struct marcel_lwp *l;
 
 	marcel_poller_stop();
 	/* One may be about to hand its VP, which has stopped, to another. */
@@ -416,15 +423,17 @@ void marcel_lwp_stop(void)
 	}
 	for (l = marcel_lwps.all; l != NULL; l = l->all)
 		pthread_join(l->kernel_thread, NULL);
+}
+
+void marcel_lwp_exit(void)
+{
+	struct marcel_lwp *l, *next;
+
+	no_longer_keep(load_relaxed(&marcel_lwps.first.self));
+	attach(NULL);
 	for (l = marcel_lwps.all; l != NULL; l = next) {
 		next = l->all;
 		free(l);
 	}
 	marcel_lwps.all = NULL;
-}
-
-void marcel_lwp_exit(void)
-{
-	no_longer_keep(load_relaxed(&marcel_lwps.first.self));
-	attach(NULL);
 }

@@ -92,6 +92,7 @@ struct marcel_lwps {
 	sigset_t mask;                   /* -: main's, at the start */
 	/* o: of LWP 0: threads that wait there in the tick's handler */
 	unsigned ninterrupted;
+	unsigned nkept;          /* o: of LWP 0: but main, that wait for it */
 	struct marcel_lwp first; /* LWP 0 */
 };
 
@@ -120,7 +121,10 @@ bool marcel_lwp_provide(void);
 /* Anyone: the LWP on which t seems to run, with or without a VP; or NULL. */
 struct marcel_lwp *marcel_lwp_of(struct marcel_thread *t);
 
-/* Nobody but main is left, and no VP but the first runs: end the others. */
+/*
+ * Nobody but main is left, and no VP but the first runs: end the others. A
+ * guest that wakes a VP may tell one still; exit() frees them.
+ */
 void marcel_lwp_stop(void);
 
 /* Tell an LWP to look at its VP: it was given that, or may take it. */

@@ -146,10 +146,14 @@ void marcel_runq_push_to(struct marcel_vp *vp, struct marcel_thread *t)
 		push_remote(vp, t);
 }
 
-void marcel_runq_wait_guests(void)
+void marcel_runq_wait_guests(void (*meanwhile)(void))
 {
-	while (load_acquire(&marcel_sched.guests) != 0) /* order(guest) */
+	/* order(guest) */
+	while (load_acquire(&marcel_sched.guests) != 0) {
+		if (meanwhile != NULL)
+			meanwhile();
 		sched_yield();
+	}
 }
 
 /* There is something for thieves in the slot, and a VP is idle. */
@@ -265,7 +269,7 @@ struct marcel_thread *marcel_runq_take_kept(struct marcel_vp *vp,
 		remove_bound(vp, n);
 		return t;
 	}
-	return NULL;
+	return marcel_levelq_take_kept(vp->above[0], l);
 }
 
 static struct marcel_thread *take_fifo(struct marcel_vp *vp)
@@ -326,9 +330,12 @@ static void restore_fair(struct marcel_vp *vp)
 {
 	uint32_t next = load_relaxed(&vp->picks) + 1;
 
+	if (marcel_sched.random.on) {
+		vp->fair_at = next;
+		return;
+	}
 	vp->fair_at = (int32_t)(vp->fair_due - next) > 0 ? vp->fair_due : next;
-	if (!marcel_sched.random.on)
-		vp->handovers = 0;
+	vp->handovers = 0;
 }
 
 /*

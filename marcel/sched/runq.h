@@ -20,7 +20,7 @@ void marcel_runq_guest_end(void);
  * Before the VPs go away, when no thread is left: until the foreign threads
  * that pushed the last ones have done with the VPs.
  */
-void marcel_runq_wait_guests(void);
+void marcel_runq_wait_guests(void (*meanwhile)(void));
 
 /* The same for a thread that vp has to run, whatever its set. Anyone. */
 void marcel_runq_push_to(struct marcel_vp *vp, struct marcel_thread *t);

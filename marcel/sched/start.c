@@ -450,7 +450,7 @@ static void stop(void)
 	stop_lwps();
 	marcel_random_print();
 	marcel_tick_exit();
-	marcel_runq_wait_guests();
+	marcel_runq_wait_guests(marcel_tasklets_drop);
 	marcel_tasklets_drop();
 	marcel_overflow_exit();
 	marcel_overflow_lwp_exit(main_altstack);

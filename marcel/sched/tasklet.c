@@ -202,20 +202,23 @@ static void let_go(struct type *y)
 
 /* --- run --- */
 
-/* Taken from a chain: whether it is to run. If not, it is others'. */
-static bool begin_run(struct tasklet *t)
+/*
+ * Taken from a chain: whether it is to run. If not, it is others', unless the
+ * caller keeps it RUNNING: a type lives as long as its tasklets.
+ */
+static bool begin_run(struct tasklet *t, uint32_t keep)
 {
 	uint32_t w = load_relaxed(&t->state), to;
 
 	do {
-		to = w & ~LISTED;
+		to = (w & ~LISTED) | keep;
 		if (w & KILLED)
 			to &= ~(PENDING | HI);
 		else if (w < DISABLED)
 			to = (to & ~(PENDING | HI)) | RUNNING;
 		/* order(tasklet): what was done before; we have done with it */
 	} while (!cas_weak_acq_rel(&t->state, &w, to));
-	return (to & RUNNING) != 0;
+	return !(w & KILLED) && w < DISABLED;
 }
 
 /* It has run: whether it is LISTED again. If not, it is others'. */
@@ -238,9 +241,12 @@ static void run_one(struct tasklet *t)
 
 	if (y != NULL && !hold(y, t))
 		return;
-	if (!begin_run(t)) {
-		if (y != NULL)
-			let_go(y);
+	if (!begin_run(t, y != NULL ? RUNNING : 0)) {
+		if (y == NULL)
+			return;
+		let_go(y);
+		if (end_run(t))
+			enqueue(t);
 		return;
 	}
 	marcel_san_acquire(t);
@@ -406,7 +412,7 @@ static void sift(struct marcel_vp *vp)
 	for (; t != NULL; t = next) {
 		next = t->next;
 		if (load_relaxed(&t->state) & KILLED)
-			begin_run(t);
+			begin_run(t, 0);
 		else
 			push(vp, t);
 	}

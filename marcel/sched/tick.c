@@ -67,8 +67,10 @@ static void handle(int signal, siginfo_t *info, void *context)
 	t = load_relaxed(&l->self);
 	t->rest->interrupted = context;
 	owner = load_light(&load_relaxed(&l->vp)->owner); /* order(revoke) */
-	if (owner == (uintptr_t)l)
+	if (owner == (uintptr_t)l && marcel_sched.slice_ns != 0)
 		hand_over(l, load_relaxed(&l->vp));
+	else if (owner == (uintptr_t)l)
+		; /* a signal that came too late, of call.c */
 	else if (l == &marcel_lwps.first && !(owner & MARCEL_SECTION))
 		marcel_lwp_regain(l); /* main may wait for this LWP */
 	t->rest->interrupted = NULL;

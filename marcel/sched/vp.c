@@ -251,13 +251,10 @@ static struct marcel_thread *search(struct marcel_vp *vp)
 	return search_on(vp);
 }
 
-/* Not in the handler of the tick, where LWP 0 has left it for another. */
+/* Not on its way into the runtime, where it may wait for something already. */
 static void take_signals(struct marcel_thread *t)
 {
-	if (marcel_thread_has(t, MARCEL_F_SIGNAL) &&
-	    t->rest->interrupted == NULL &&
-	    (!marcel_thread_has(t, MARCEL_F_KEPT) ||
-	     marcel_thread_has(t, MARCEL_F_MAIN)))
+	if (marcel_thread_has(t, MARCEL_F_SIGNAL) && !t->rest->returns)
 		marcel_signal_arrive(t);
 }
 

@@ -17,6 +17,7 @@
 #include <base/diag.h>
 #include <marcel/hook.h>
 #include "../sched/enter.h"
+#include "../thread/cancel.h"
 #include "../sched/switch.h"
 #include "../thread/look.h"
 
@@ -164,13 +165,16 @@ static BASE_NO_ASAN void take_first(void *value)
 	struct marcel_thread *self = marcel_vp_current(vp);
 	struct marcel_detour *d = self->rest->detours;
 	struct marcel_ctx here;
+	uint32_t held;
 
 	marcel_san_finish(NULL);
 	marcel_switch_after(vp);
 	self->rest->detours = d->next;
 	marcel_san_leave();
 	marcel_leave(vp);
+	held = marcel_cancel_hold(self);
 	marcel_signal_take(self);
+	marcel_cancel_unhold(self, held);
 	vp = marcel_enter();
 	marcel_san_return(self);
 	marcel_ctx_switch(&here, &d->back, vp);

@@ -17,7 +17,7 @@
 #include "../sched/vp.h"
 
 /* Bits of `cancel`. */
-enum { ASYNCHRONOUS = 1, DISABLED = 2, ENDS = 4 };
+enum { ASYNCHRONOUS = 1, DISABLED = 2, ENDS = 4, HANDLES = 8 };
 
 /* Without the kernel's barrier: far longer than a store takes to be seen. */
 enum { PATIENCE_NS = 1000000 };
@@ -28,6 +28,17 @@ struct marcel_cancels marcel_cancels;
 static struct base_spin looking = BASE_SPIN_INIT(BASE_RANK_POOL);
 
 /* --- what a thread waits for --- */
+
+/* What was stored before is seen by who loads after. */
+static void barrier(void)
+{
+	uint32_t word = 0;
+
+	if (os_barrier_init())
+		os_barrier_all();
+	else
+		os_futex_wait_for(&word, 0, PATIENCE_NS);
+}
 
 static void set_wait(struct marcel_thread *t, struct marcel_timer *w)
 {
@@ -108,8 +119,10 @@ void marcel_cancel_show(struct marcel_timer *t)
 
 void marcel_cancel_look(struct marcel_timer *t)
 {
-	if (t->shown && unlikely(is_wanted(t->thread)))
-		withdraw(t->thread);
+	if (!t->shown || likely(!is_wanted(t->thread)))
+		return;
+	barrier(); /* as who cancels: who grants may have begun before */
+	withdraw(t->thread);
 }
 
 void marcel_cancel_hide(struct marcel_timer *t)
@@ -125,17 +138,6 @@ void marcel_cancel_hide(struct marcel_timer *t)
 
 /* --- joins --- */
 
-/* What was stored before is seen by who loads after. */
-static void barrier(void)
-{
-	uint32_t word = 0;
-
-	if (os_barrier_init())
-		os_barrier_all();
-	else
-		os_futex_wait_for(&word, 0, PATIENCE_NS);
-}
-
 /* Whether another LWP runs it in the runtime. */
 static bool is_inside(struct marcel_thread *t)
 {
@@ -145,7 +147,7 @@ static bool is_inside(struct marcel_thread *t)
 	for (int i = 0; i < s->nvp; i++) {
 		l = marcel_vp_lwp(&s->vps[i]);
 		if (l != NULL && l != self &&
-		    load_light(&l->inside) != 0 && /* order(cancel) */
+		    load_light(&l->inside) == 1 && /* order(cancel) */
 		    /* order(settle): what it did before it switched */
 		    load_acquire(&l->self) == t)
 			return true;
@@ -178,6 +180,18 @@ void marcel_cancel_join(struct marcel_thread *joiner, struct marcel_thread *t)
 	/* Its context is seen: it was found, or t has been waited for. */
 	if (cas_relaxed(&t->ended, &who, MARCEL_END_NONE))
 		marcel_wake(joiner);
+}
+
+void marcel_cancel_join_here(struct marcel_thread *joiner,
+			     struct marcel_thread *t)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+
+	if (l != NULL)
+		store_light(&l->inside, 2); /* order(cancel) */
+	marcel_cancel_join(joiner, t);
+	if (l != NULL)
+		store_light(&l->inside, 1); /* order(cancel) */
 }
 
 struct search {
@@ -222,7 +236,7 @@ static void allow(struct marcel_thread *self, uint32_t c)
 {
 	marcel_thread_use_rest(self);
 	store_relaxed(&self->rest->cancel, c);
-	if (c & (DISABLED | ENDS))
+	if (c & (DISABLED | ENDS | HANDLES))
 		fetch_or_relaxed(&self->flags, MARCEL_F_SHELTER);
 	else
 		fetch_and_relaxed(&self->flags, (uint16_t)~MARCEL_F_SHELTER);
@@ -233,6 +247,26 @@ static void allow(struct marcel_thread *self, uint32_t c)
 void marcel_cancel_ends(struct marcel_thread *self)
 {
 	allow(self, ENDS);
+}
+
+uint32_t marcel_cancel_hold(struct marcel_thread *self)
+{
+	uint32_t c = load_relaxed(&self->rest->cancel);
+
+	allow(self, c | HANDLES);
+	return c & HANDLES;
+}
+
+void marcel_cancel_unhold(struct marcel_thread *self, uint32_t was)
+{
+	uint32_t c = load_relaxed(&self->rest->cancel) & ~(uint32_t)HANDLES;
+
+	if (was != 0)
+		return;
+	store_relaxed(&self->rest->cancel, c);
+	/* Not allow(): it may be in the middle of a wait. */
+	if (!(c & (DISABLED | ENDS)))
+		fetch_and_relaxed(&self->flags, (uint16_t)~MARCEL_F_SHELTER);
 }
 
 BASE_PUBLIC int marcel_setcancelstate(int state, int *old)

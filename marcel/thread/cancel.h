@@ -60,6 +60,21 @@ void marcel_cancel_hide(struct marcel_timer *t);
 /* Who joins t by its unmarked name sleeps, and is wanted: take it out. */
 void marcel_cancel_join(struct marcel_thread *joiner, struct marcel_thread *t);
 
+/*
+ * The same for who publishes the joiner, inside the runtime, on the stack of
+ * the thread that comes next: that is in no part of a join of its own, and who
+ * waits until it is in none need not wait for us.
+ */
+void marcel_cancel_join_here(struct marcel_thread *joiner,
+			     struct marcel_thread *t);
+
+/*
+ * A handler of signals begins and ends, perhaps in the middle of a wait that
+ * it must return to. hold() gives what unhold() needs.
+ */
+uint32_t marcel_cancel_hold(struct marcel_thread *self);
+void marcel_cancel_unhold(struct marcel_thread *self, uint32_t was);
+
 /* The calling thread ends: nobody cancels it any more. */
 void marcel_cancel_ends(struct marcel_thread *self);
 

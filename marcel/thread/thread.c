@@ -219,8 +219,8 @@ static void end_after(void *arg)
 	struct marcel_thread *t = arg;
 	uintptr_t joiner;
 
+	store_relaxed(&t->state, MARCEL_T_ENDED); /* then its stack goes */
 	bury(vp, t);
-	store_relaxed(&t->state, MARCEL_T_ENDED);
 	joiner = xchg_acq_rel(&t->ended, MARCEL_END_DONE); /* order(join) */
 	if (joiner == MARCEL_END_DETACHED)
 		let_go(vp, t);
@@ -234,8 +234,8 @@ static void end_joined_after(void *arg)
 {
 	struct marcel_thread *t = arg;
 
+	store_relaxed(&t->state, MARCEL_T_ENDED); /* then its stack goes */
 	bury(marcel_vp_self(), t);
-	store_relaxed(&t->state, MARCEL_T_ENDED);
 	store_relaxed(&t->ended, MARCEL_END_DONE); /* the joiner runs here */
 }
 
@@ -331,7 +331,7 @@ static void join_after(void *arg)
 	if (cas_seq(&j->target->ended, &none, (uintptr_t)j->self)) {
 		if (unlikely(load_seq(&j->self->flags) & /* order(cancel) */
 			     MARCEL_F_CANCEL))
-			marcel_cancel_join(j->self, j->target);
+			marcel_cancel_join_here(j->self, j->target);
 		return;
 	}
 	if (none != MARCEL_END_DONE)
@@ -415,8 +415,13 @@ BASE_PUBLIC int marcel_join(marcel_t t, void **out)
 		if (j.rc != 0)
 			return j.rc;
 	}
-	if (unlikely(marcel_thread_has(self, MARCEL_F_CANCEL)))
+	if (unlikely(marcel_thread_has(self, MARCEL_F_CANCEL))) {
 		marcel_cancel_act();
+		/* It was taken out, and is sheltered by now. */
+		if (load_acquire(&t->ended) !=
+		    MARCEL_END_DONE) /* order(join) */
+			return marcel_join(t, out);
+	}
 	marcel_thread_collect(t, out);
 	return 0;
 }

@@ -97,6 +97,7 @@ struct marcel_thread_rest {
 	struct marcel_level *level; /* q: lowest that covers `set` */
 	struct marcel_lwp *lwp;     /* q: if KEPT, else NULL */
 	const void *interrupted;    /* o: in the tick's handler; what by it */
+	bool returns;               /* q: in marcel_lwp_regain() */
 	marcel_vpset_t set;         /* q: if SUBSET */
 	marcel_vpset_t wanted;      /* l: place.c's; if MOVES */
 	size_t stacksize;           /* -: asked for, if STACK */

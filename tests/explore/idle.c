@@ -178,7 +178,7 @@ EXPLORE(a_timer_that_somebody_else_arms_is_seen)
 static void run_and_end(void *arg)
 {
 	take_one(&vps[1]);
-	marcel_runq_wait_guests();
+	marcel_runq_wait_guests(NULL);
 	explore_gone(vps, sizeof(vps));
 	explore_gone(&machine, sizeof(machine));
 }

@@ -58,9 +58,10 @@ static void tell_all(void)
 {
 	fprintf(stderr,
 		"# again: stress --vps %d --seed %llu --round %llu --rounds "
-		"1\n",
+		"1%s\n",
 		want.vps, (unsigned long long)want.seed,
-		(unsigned long long)round_now);
+		(unsigned long long)round_now,
+		want.no_ticks ? " --no-ticks" : "");
 	for (size_t i = 0; i < BASE_ARRAY_LEN(settings); i++)
 		fprintf(stderr, "# %s=%s\n", settings[i].name,
 			getenv(settings[i].name));

@@ -1,5 +1,5 @@
 /*
- * Random mixes of all that threads can do to one another.
+ * Random mixes of what threads do to one another.
  *
  * Actors, which are user threads, main and foreign threads, draw operations
  * (struct op) from seeds of their own and keep an account of what they did;

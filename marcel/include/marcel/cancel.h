@@ -49,7 +49,9 @@ void marcel_exit(void *value) __attribute__((noreturn));
  * (<marcel/io.h>, but getaddrinfo): if such a call has done something it
  * returns that, and its caller goes on. From a wait for a condition a thread
  * first comes back to the mutex. A mutex, a read-write lock, a barrier, once,
- * an event are none. A foreign thread ends at the same points.
+ * an event are none, nor is marcel_sigwait(). A foreign thread ends at the same
+ * points but calls in the kernel. Past MARCEL_LWP_MAX such a call ends only by
+ * itself.
  */
 int marcel_cancel(marcel_t t);
 void marcel_testcancel(void);
