@@ -72,6 +72,9 @@ static bool takes(struct marcel_lwp *l)
 
 	if (o == (uintptr_t)l) {
 		marcel_vp_attach(vp, l);
+		if (unlikely(l->is_fair))
+			marcel_runq_be_fair(vp);
+		l->is_fair = false;
 		return true;
 	}
 	/* order(section): the VP, as its driver left it */

@@ -63,6 +63,7 @@ struct marcel_lwp {
 	int cpu;                              /* o: bound to, or -1 */
 	bool is_low;                          /* -: of lowest priority */
 	bool stop;                            /* g: end when told */
+	bool is_fair;                         /* g: begins with a fair pick */
 	bool in_call;                         /* o: call.c */
 	int again;                            /* o: os_signal_soon()'s, or 0 */
 	struct marcel_timer call;  /* o: what the caller's `wait` names */

@@ -11,10 +11,9 @@
  *	monitor				LWP
  *	owner: L -> L | REVOKING	inside = 1
  *	a barrier on every CPU		owner is L? else it waits or has lost it
- *	inside is 0? L | REVOKING
- *	  -> another | REVOKING, and
- *	  when all is ready another
- *	else owner: L | REVOKING -> L
+ *	inside is 0?
+ *	  L | REVOKING -> another
+ *	else L | REVOKING -> L
  *
  * Who sees the VPs asleep, all of them, sleeps too: order(monitor).
  */
@@ -67,14 +66,15 @@ static void take_from(struct marcel_vp *vp, struct marcel_lwp *l)
 	os_barrier_all();
 	/* While it was inside, the LWP may have written another owner. */
 	if (load_seq(&l->inside) == 0) { /* order(revoke): the VP */
-		uintptr_t ours = (uintptr_t)to | MARCEL_REVOKING;
-
-		if (cas_relaxed(&vp->owner, &marked, ours)) {
+		store_relaxed(&to->vp, vp);
+		to->is_fair = true;
+		/* order(section) */
+		if (cas_release(&vp->owner, &marked, (uintptr_t)to)) {
 			fetch_add_relaxed(&vp->revoked, 1);
-			marcel_runq_be_fair(vp);
-			marcel_lwp_hand(vp, to);
+			marcel_lwp_tell(to);
 			return;
 		}
+		to->is_fair = false;
 	} else {
 		cas_relaxed(&vp->owner, &marked, (uintptr_t)l);
 	}

@@ -350,7 +350,10 @@ static struct marcel_thread *pick_turn(struct marcel_vp *vp)
 	};
 	struct marcel_thread *t = NULL;
 	unsigned n = BASE_ARRAY_LEN(take);
+	uintptr_t x = marcel_slot_take(&vp->next);
 
+	if (x != 0)
+		marcel_runq_push_behind(vp, marcel_runq_thread(x));
 	vp->fair_due = load_relaxed(&vp->picks) + MARCEL_PICKS_FAIR;
 	vp->fair_at = vp->fair_due;
 	for (unsigned i = 0; i < n && t == NULL; i++)
@@ -437,15 +440,6 @@ BASE_COLD bool marcel_runq_draws_stay(struct marcel_vp *vp,
 		return false;
 	marcel_random_note(r, t->rest->number);
 	return true;
-}
-
-void marcel_runq_be_fair(struct marcel_vp *vp)
-{
-	uintptr_t x = marcel_slot_take(&vp->next);
-
-	if (x != 0)
-		marcel_runq_push_behind(vp, marcel_runq_thread(x));
-	vp->fair_at = vp->fair_due = load_relaxed(&vp->picks) + 1;
 }
 
 /* It is another queue's turn, or real-time threads are ready. */

@@ -80,7 +80,10 @@ marcel_runq_rotate_sole(struct marcel_vp *vp, struct marcel_thread *t)
 bool marcel_runq_draws_stay(struct marcel_vp *vp, struct marcel_thread *t);
 
 /* The owner: a time slice is over, so the next pick is a fair one. */
-void marcel_runq_be_fair(struct marcel_vp *vp);
+static inline void marcel_runq_be_fair(struct marcel_vp *vp)
+{
+	vp->fair_at = vp->fair_due = load_relaxed(&vp->picks) + 1;
+}
 
 /*
  * The owner, who will pick: if a real-time thread waits for this VP, let it be

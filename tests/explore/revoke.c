@@ -36,6 +36,7 @@ static void gives_back(void *arg)
 	marcel_tls.lwp = l;
 	vp = marcel_lwp_wait(l);
 	vp->handovers++;
+	vp->fair_at = MARCEL_PICKS_FAIR; /* a look at all queues takes long */
 	explore_check(!marcel_vp_enters(vp, next_thread(vp)));
 	marcel_lwp_give(vp);
 }
@@ -59,6 +60,33 @@ EXPLORE(a_vp_is_taken_from_outside_only)
 	explore_spawn("monitor", takes_vp, NULL);
 	explore_may_sleep(explore_spawn("lwp 1", gives_back, NULL));
 	explore_finish(it_came_back);
+}
+
+static void leaves(void *arg)
+{
+	be(&vps[0]);
+	vps[0].handovers++;
+	marcel_lwp_leaves(&lwps[0], 0);
+}
+
+static void is_given(void *arg)
+{
+	marcel_tls.lwp = &lwps[1];
+	marcel_lwp_wait(&lwps[1])->handovers++;
+}
+
+/* Of an older hint, too, which says nothing. */
+EXPLORE(who_gets_a_vp_that_was_taken_sees_it_as_it_was_left)
+{
+	set_up(1);
+	store_relaxed(&lwps[0].inside, 1);
+	init_lwp(&lwps[1], &vps[0]);
+	lwps[1].errno_addr = marcel_os_errno();
+	store_relaxed(&lwps[1].told, 1);
+	marcel_lwp_put(&lwps[1]);
+	explore_spawn("thread", leaves, NULL);
+	explore_spawn("monitor", takes_vp, NULL);
+	explore_may_sleep(explore_spawn("lwp 1", is_given, NULL));
 }
 
 /* --- an LWP that drove another VP before --- */
