@@ -418,8 +418,7 @@ BASE_PUBLIC int marcel_join(marcel_t t, void **out)
 	if (unlikely(marcel_thread_has(self, MARCEL_F_CANCEL))) {
 		marcel_cancel_act();
 		/* It was taken out, and is sheltered by now. */
-		if (load_acquire(&t->ended) !=
-		    MARCEL_END_DONE) /* order(join) */
+		if (load_relaxed(&t->ended) != MARCEL_END_DONE)
 			return marcel_join(t, out);
 	}
 	marcel_thread_collect(t, out);
