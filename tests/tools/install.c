@@ -157,6 +157,17 @@ TEST(meson_finds_mpi)
 		       "mpirun -n 2 out/hello; mpirun -n 2 out/hello_cxx");
 }
 
+TEST(info_runs_from_where_it_is_installed)
+{
+	struct run r;
+
+	install_once();
+	r = run(NULL, "%s marcel-info --settings", head);
+	CHECK_STR(r.err, "");
+	CHECK_INT(r.code, 0);
+	CHECK(has(r.out, "MARCEL_NVP"));
+}
+
 TEST(schedules_are_tried_from_where_that_is_installed)
 {
 	struct run r;
