@@ -324,14 +324,6 @@ static struct marcel_vp *let_other_run(struct marcel_vp *vp,
 	return vp;
 }
 
-/* A thread that was interrupted on LWP 0 sits there from now on, or no more. */
-static void sit(struct marcel_vp *vp, unsigned by)
-{
-	marcel_lwps.ninterrupted += by;
-	if (vp != NULL)
-		marcel_vp_attach(vp, &marcel_lwps.first);
-}
-
 /*
  * t, which runs on l, which drives nothing, is ready and kept by l. In queues
  * of which every pick asks for that: not in a fifo.
@@ -348,7 +340,7 @@ static void keep(struct marcel_lwp *l, struct marcel_thread *t)
 	if (!marcel_thread_has(t, MARCEL_F_MAIN))
 		marcel_lwps.nkept++;
 	if (t->rest->interrupted != NULL)
-		sit(NULL, 1);
+		marcel_lwps.ninterrupted++;
 	marcel_runq_push_to(&marcel_sched.vps[0], t);
 }
 
@@ -366,8 +358,10 @@ static struct marcel_vp *come_back(struct marcel_lwp *l,
 
 	while (unlikely(vp->handed != NULL))
 		vp = let_other_run(vp, t);
-	if (l == &marcel_lwps.first && t->rest->interrupted != NULL)
-		sit(vp, -1u);
+	if (l == &marcel_lwps.first && t->rest->interrupted != NULL) {
+		marcel_lwps.ninterrupted--;
+		marcel_vp_attach(vp, l); /* it may go on as ever */
+	}
 	t->rest->returns = false;
 	if (marcel_thread_has(t, MARCEL_F_MAIN))
 		return vp;

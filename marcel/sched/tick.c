@@ -34,6 +34,8 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 {
 	struct marcel_lwp *to;
 
+	if (marcel_sched.slice_ns == 0)
+		return; /* call.c's signal, too late */
 	if (!marcel_runq_seems_ready(vp, load_relaxed(&l->self)) &&
 	    !marcel_place_leaves(l, load_relaxed(&l->self)))
 		return;
@@ -67,10 +69,8 @@ static void handle(int signal, siginfo_t *info, void *context)
 	t = load_relaxed(&l->self);
 	t->rest->interrupted = context;
 	owner = load_light(&load_relaxed(&l->vp)->owner); /* order(revoke) */
-	if (owner == (uintptr_t)l && marcel_sched.slice_ns != 0)
+	if (owner == (uintptr_t)l)
 		hand_over(l, load_relaxed(&l->vp));
-	else if (owner == (uintptr_t)l)
-		; /* a signal that came too late, of call.c */
 	else if (l == &marcel_lwps.first && !(owner & MARCEL_SECTION))
 		marcel_lwp_regain(l); /* main may wait for this LWP */
 	t->rest->interrupted = NULL;
