@@ -122,7 +122,8 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	asleep = os_thread_sleeps(load_relaxed(&l->tid));
 	if (asleep && last->was_asleep && monitor.can_revoke)
 		take_from(vp, l);
-	else if (!asleep && marcel_lwp_provide())
+	else if (!asleep && marcel_thread_is_preemptible(t) &&
+		 marcel_lwp_provide())
 		tick(l);
 	last->was_asleep = asleep;
 	return;

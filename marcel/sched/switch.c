@@ -10,8 +10,9 @@
 #include "place.h"
 #include "runq.h"
 
-static bool begin(struct marcel_vp *vp, struct marcel_thread *t,
-		  struct marcel_stack *s)
+/* top: where s ends, known to most */
+static inline bool begin(struct marcel_vp *vp, struct marcel_thread *t,
+			 struct marcel_stack *s, void *top)
 {
 	if (unlikely(s == NULL)) {
 		marcel_runq_push_behind(vp, t);
@@ -20,7 +21,7 @@ static bool begin(struct marcel_vp *vp, struct marcel_thread *t,
 	t->stack = s;
 	s->fn = t->fn; /* the context takes its place */
 	marcel_san_new(t);
-	marcel_ctx_make(&t->ctx, s, marcel_thread_first);
+	marcel_ctx_make(&t->ctx, top, marcel_thread_first);
 	store_relaxed(&t->state, MARCEL_T_RUNNING);
 	return true;
 }
@@ -37,7 +38,7 @@ static BASE_COLD bool begin_otherwise(struct marcel_vp *vp,
 		s = marcel_stack_get(vp, marcel_thread_has(t, MARCEL_F_STACK)
 						 ? t->rest->stacksize
 						 : marcel_sched.stacksize);
-	if (!begin(vp, t, s))
+	if (!begin(vp, t, s, s != NULL ? s->low + s->bytes : NULL))
 		return false;
 	if (marcel_thread_has(t, MARCEL_F_SIGNAL))
 		marcel_signal_arrive(t);
@@ -46,9 +47,12 @@ static BASE_COLD bool begin_otherwise(struct marcel_vp *vp,
 
 bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t)
 {
+	struct marcel_stack *s;
+
 	if (unlikely(marcel_thread_has(t, MARCEL_F_STACK | MARCEL_F_SLOW)))
 		return begin_otherwise(vp, t);
-	return begin(vp, t, marcel_stack_get(vp, marcel_sched.stacksize));
+	s = marcel_stack_get(vp, marcel_sched.stacksize);
+	return begin(vp, t, s, s);
 }
 
 BASE_NOINLINE struct marcel_vp *

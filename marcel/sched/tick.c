@@ -36,6 +36,8 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 
 	if (marcel_sched.slice_ns == 0)
 		return; /* call.c's signal, too late */
+	if (!marcel_thread_is_preemptible(load_relaxed(&l->self)))
+		return;
 	if (!marcel_runq_seems_ready(vp, load_relaxed(&l->self)) &&
 	    !marcel_place_leaves(l, load_relaxed(&l->self)))
 		return;
@@ -65,8 +67,8 @@ static void handle(int signal, siginfo_t *info, void *context)
 		marcel_call_break(l, context);
 	if (l == NULL || load_relaxed(&l->inside) != 0 || marcel_tls.pins != 0)
 		return;
-	store_light(&l->inside, 1); /* order(revoke) */
 	t = load_relaxed(&l->self);
+	store_light(&l->inside, 1); /* order(revoke) */
 	t->rest->interrupted = context;
 	owner = load_light(&load_relaxed(&l->vp)->owner); /* order(revoke) */
 	if (owner == (uintptr_t)l)

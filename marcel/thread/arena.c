@@ -76,13 +76,19 @@ static size_t round_up(size_t n, size_t to)
 	return (n + to - 1) / to * to;
 }
 
+size_t marcel_arena_least(size_t bytes)
+{
+	if ((BASE_ASAN || BASE_TSAN) && bytes < MIN_SANITIZED)
+		return MIN_SANITIZED;
+	return bytes;
+}
+
 unsigned marcel_arena_class(size_t bytes)
 {
 	unsigned c = FINE_MAX;
 	size_t n;
 
-	if ((BASE_ASAN || BASE_TSAN) && bytes < MIN_SANITIZED)
-		bytes = MIN_SANITIZED;
+	bytes = marcel_arena_least(bytes);
 	n = bytes / FINE + (bytes % FINE != 0);
 	if (n <= FINE_MAX)
 		return (unsigned)n;

@@ -35,6 +35,9 @@ enum marcel_guards marcel_arena_guards(void);
 /* Bytes of a guard. */
 size_t marcel_arena_guard_bytes(void);
 
+/* What is made of that size: sanitizers need more. */
+size_t marcel_arena_least(size_t bytes);
+
 /* The class of stacks of at least so many bytes; 0: there is none. */
 unsigned marcel_arena_class(size_t bytes);
 

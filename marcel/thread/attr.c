@@ -68,6 +68,57 @@ BASE_PUBLIC int marcel_attr_getstacksize(const marcel_attr_t *attr, size_t *out)
 	return 0;
 }
 
+/* There is room for a stack from here on. */
+static bool is_room(const void *low, size_t bytes)
+{
+	return low != NULL && bytes >= marcel_stack_min() &&
+	       bytes <= MARCEL_STACK_MAX && (uintptr_t)low + bytes > bytes;
+}
+
+BASE_PUBLIC int marcel_attr_setstack(marcel_attr_t *attr, void *low,
+				     size_t bytes)
+{
+	struct marcel_attr *a = write_to(attr);
+
+	if (a == NULL || !is_room(low, bytes))
+		return EINVAL;
+	a->stack = low;
+	a->stacksize = bytes;
+	a->brings = true;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_setguardsize(marcel_attr_t *attr, size_t bytes)
+{
+	struct marcel_attr *a = write_to(attr);
+
+	if (a == NULL || bytes > MARCEL_STACK_MAX)
+		return EINVAL;
+	a->guardsize = bytes;
+	a->guards = true;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_setpreemptible(marcel_attr_t *attr, int on)
+{
+	struct marcel_attr *a = write_to(attr);
+
+	if (a == NULL || (on != 0 && on != 1))
+		return EINVAL;
+	a->is_steady = !on;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_getpreemptible(const marcel_attr_t *attr, int *out)
+{
+	const struct marcel_attr *a = marcel_attr_read(attr);
+
+	if (a == NULL)
+		return EINVAL;
+	*out = !a->is_steady;
+	return 0;
+}
+
 BASE_PUBLIC int marcel_attr_setdetachstate(marcel_attr_t *attr, int state)
 {
 	struct marcel_attr *a = write_to(attr);
@@ -189,8 +240,7 @@ BASE_PUBLIC int marcel_attr_getstack(const marcel_attr_t *attr, void **low,
 	if (a == NULL)
 		return EINVAL;
 	*low = a->stack;
-	*bytes = a->stacksize;
-	return 0;
+	return marcel_attr_getstacksize(attr, bytes);
 }
 
 BASE_PUBLIC int marcel_attr_getguardsize(const marcel_attr_t *attr, size_t *out)
@@ -199,6 +249,7 @@ BASE_PUBLIC int marcel_attr_getguardsize(const marcel_attr_t *attr, size_t *out)
 
 	if (a == NULL)
 		return EINVAL;
-	*out = a->stack != NULL ? a->guardsize : os_page_size();
+	*out = a->guards || (a->stack != NULL && !a->brings) ? a->guardsize
+							     : os_page_size();
 	return 0;
 }

@@ -16,10 +16,12 @@ struct marcel_attr {
 	size_t stacksize; /* 0: the default */
 	int has_set;
 	int priority;
-	char *stack;      /* found, not asked for */
-	size_t guardsize; /* the same */
+	char *stack;      /* found, or if `brings` asked for */
+	size_t guardsize; /* found, or if `guards` asked for */
 	marcel_vpset_t set;
 	char name[MARCEL_NAME_MAX];
+	bool brings, guards;
+	bool is_steady; /* not preemptible */
 } BASE_MAY_ALIAS;
 
 _Static_assert(sizeof(struct marcel_attr) <= sizeof(marcel_attr_t),

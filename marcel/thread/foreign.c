@@ -78,6 +78,7 @@ void marcel_foreign_from_main(struct marcel_thread *t)
 {
 	fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_MAIN);
 	fetch_or_relaxed(&t->flags, MARCEL_F_FOREIGN);
+	store_relaxed(&t->rest->steady, 0);
 	t->home = -1;
 }
 

@@ -14,7 +14,6 @@
 #include "../os/os.h"
 #include "../sched/sanitizer.h"
 #include "../sched/vp.h"
-#include "arena.h"
 #include "attr.h"
 
 bool marcel_thread_is_alive(struct marcel_thread *t)
@@ -142,7 +141,7 @@ static void look_at_stack(struct marcel_thread *t, struct marcel_attr *a)
 	if (s != NULL) {
 		a->stack = s->low;
 		a->stacksize = s->bytes;
-		a->guardsize = s->is_guarded ? marcel_arena_guard_bytes() : 0;
+		a->guardsize = marcel_stack_guard_bytes(s);
 	} else if (marcel_thread_has(t, MARCEL_F_MAIN | MARCEL_F_FOREIGN)) {
 		look_at_kernel_stack(t, a);
 	} else {
@@ -163,6 +162,7 @@ BASE_PUBLIC int marcel_getattr_np(marcel_t t, marcel_attr_t *attr)
 			    ? MARCEL_CREATE_DETACHED
 			    : MARCEL_CREATE_JOINABLE;
 	marcel_thread_get_name(t, a->name);
+	a->is_steady = !marcel_thread_is_preemptible(t);
 	marcel_san_enter();
 	look_at_stack(t, a);
 	a->has_set = marcel_getaffinity(t, &a->set) == 0;

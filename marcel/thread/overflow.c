@@ -18,6 +18,7 @@
 #include <base/diag.h>
 #include "../arch/cpu.h"
 #include "../sched/vp.h"
+#include "apart.h"
 #include "stack.h"
 
 enum { HANDLER_BYTES = 16384 }; /* beside the signal's own frame */
@@ -87,9 +88,13 @@ static void report(struct marcel_thread *t)
 
 	marcel_thread_get_name(t, name);
 	base_dump("marcel[%d]: stack overflow in thread %p \"%s\": its stack "
-		  "has %lu bytes; raise MARCEL_STACKSIZE or its attribute",
+		  "has %lu bytes; %s",
 		  (int)getpid(), (void *)t, name,
-		  (unsigned long)t->stack->bytes);
+		  (unsigned long)t->stack->bytes,
+		  marcel_stack_is_apart(t->stack) &&
+				  marcel_apart_is_brought(t->stack)
+			  ? "the program brought it by marcel_attr_setstack()"
+			  : "raise MARCEL_STACKSIZE or its attribute");
 }
 
 void marcel_overflow_found(struct marcel_thread *t)

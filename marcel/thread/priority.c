@@ -1,5 +1,5 @@
 /*
- * Bands of priority, by their public numbers.
+ * Bands of priority, by their public numbers; and who is not interrupted.
  */
 #include <errno.h>
 
@@ -38,5 +38,27 @@ BASE_PUBLIC int marcel_setpriority(marcel_t t, int priority)
 BASE_PUBLIC int marcel_getpriority(marcel_t t, int *out)
 {
 	*out = MARCEL_BAND_NORMAL - (int)marcel_thread_band(t);
+	return 0;
+}
+
+/* --- time slices --- */
+
+void marcel_thread_set_preemptible(struct marcel_thread *t, bool on)
+{
+	marcel_thread_use_rest(t);
+	store_relaxed(&t->rest->steady, !on);
+}
+
+BASE_PUBLIC int marcel_setpreemptible(int on, int *old)
+{
+	struct marcel_thread *self = marcel_self();
+
+	if (on != 0 && on != 1)
+		return EINVAL;
+	if (marcel_thread_has(self, MARCEL_F_FOREIGN))
+		return ENOTSUP;
+	if (old != NULL)
+		*old = marcel_thread_is_preemptible(self);
+	marcel_thread_set_preemptible(self, on);
 	return 0;
 }

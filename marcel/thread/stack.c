@@ -11,6 +11,7 @@
 #include <marcel/thread.h>
 #include "../sched/sanitizer.h"
 #include "../sched/vp.h"
+#include "apart.h"
 #include "arena.h"
 #include "watch.h"
 
@@ -38,6 +39,7 @@ int marcel_stack_init(size_t bytes, enum marcel_guards guards)
 
 void marcel_stack_exit(void)
 {
+	marcel_apart_exit();
 	marcel_arena_exit();
 }
 
@@ -108,12 +110,21 @@ static BASE_COLD void spill(struct marcel_vp *vp)
 	marcel_arena_put(old);
 }
 
+static BASE_COLD void put_slow(struct marcel_stack *s)
+{
+	if (marcel_stack_is_apart(s)) {
+		marcel_apart_put(s);
+		return;
+	}
+	s->next = NULL;
+	marcel_arena_put(s);
+}
+
 void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s)
 {
 	marcel_san_clean(s->low, s->bytes);
 	if (unlikely(vp == NULL || s->class != normal)) {
-		s->next = NULL;
-		marcel_arena_put(s);
+		put_slow(s);
 		return;
 	}
 	s->next = vp->stacks;
@@ -124,10 +135,20 @@ void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s)
 
 /* --- guards --- */
 
+size_t marcel_stack_guard_bytes(const struct marcel_stack *s)
+{
+	if (marcel_stack_is_apart(s))
+		return marcel_apart_guard(s);
+	return s->is_guarded ? marcel_arena_guard_bytes() : 0;
+}
+
 bool marcel_stack_is_guard(const struct marcel_stack *s, const char *address)
 {
-	return address < s->low &&
-	       address >= s->low - marcel_arena_guard_bytes();
+	size_t bytes = marcel_stack_guard_bytes(s);
+
+	if (bytes == 0)
+		bytes = marcel_arena_guard_bytes();
+	return address < s->low && address >= s->low - bytes;
 }
 
 /*
@@ -141,7 +162,7 @@ bool marcel_stack_is_smashed(const struct marcel_stack *s, const char *sp)
 	const uint64_t *word = (const uint64_t *)s->low - CANARY_WORDS;
 	uint64_t sum = 0;
 
-	if (s->is_guarded)
+	if (s->is_guarded || marcel_stack_is_apart(s))
 		return false;
 	for (unsigned i = 0; i < CANARY_WORDS; i++)
 		sum |= word[i];

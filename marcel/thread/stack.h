@@ -39,14 +39,14 @@ enum marcel_guards {
 struct marcel_stack {
 	struct marcel_stack *next;
 	char *low;                  /* lowest usable byte, above the guard */
-	size_t bytes;               /* from low to this struct */
-	struct marcel_arena *arena; /* that it was cut from */
+	size_t bytes;               /* from low to this struct: apart.h */
+	struct marcel_arena *arena; /* that it was cut from, or NULL */
 	void *(*fn)(void *);        /* what its thread runs first */
 	ATOMIC(const char *) waits; /* a: marcel_thread_waits() */
 	ATOMIC(struct marcel_timer *) wait; /* a: its thread's: cancel.h */
 	unsigned checker;                   /* os_checker_stack()'s number */
 	uint8_t slot;                       /* its number in the arena */
-	uint8_t class;                      /* and that one's size class */
+	uint8_t class; /* and that one's size class; 0: apart.h */
 	bool is_guarded;
 } BASE_ALIGNED(BASE_CACHE_LINE);
 
@@ -75,7 +75,10 @@ void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s);
 /* Whether there is memory again for one of the default size. */
 bool marcel_stack_can_be_had(void);
 
-/* Whether the address is in the stack's guard. */
+/* Bytes of its guard, none if there is only a canary. */
+size_t marcel_stack_guard_bytes(const struct marcel_stack *s);
+
+/* Whether the address is in the stack's guard, or where it would be. */
 bool marcel_stack_is_guard(const struct marcel_stack *s, const char *address);
 
 /*

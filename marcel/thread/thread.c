@@ -27,11 +27,35 @@
 #include "../sched/runq.h"
 #include "../sched/switch.h"
 #include "../signal/signal.h"
+#include "apart.h"
+#include "arena.h"
 #include "attr.h"
 #include "cancel.h"
 #include "stack.h"
 
 /* --- create --- */
+
+static bool has_early_stack(const struct marcel_attr *a)
+{
+	return a->brings || a->guards || a->stacksize > MARCEL_STACK_EARLY;
+}
+
+/* One that is had now, and not when the thread first runs. */
+static struct marcel_stack *get_stack(struct marcel_thread *t,
+				      const struct marcel_attr *a)
+{
+	size_t bytes =
+		a->stacksize != 0 ? a->stacksize : marcel_sched.stacksize;
+	size_t page = marcel_arena_guard_bytes();
+
+	fetch_or_relaxed(&t->flags, MARCEL_F_STACK);
+	if (a->brings)
+		return marcel_apart_bring(a->stack, bytes);
+	/* What rounds to the guard of all stacks is no other. */
+	if (a->guards && (a->guardsize == 0 || a->guardsize > page))
+		return marcel_apart_map(bytes, a->guardsize);
+	return marcel_stack_get(NULL, bytes);
+}
 
 static BASE_COLD int set_attr(struct marcel_thread *t,
 			      const struct marcel_attr *a)
@@ -47,9 +71,10 @@ static BASE_COLD int set_attr(struct marcel_thread *t,
 		t->rest->stacksize = a->stacksize;
 		fetch_or_relaxed(&t->flags, MARCEL_F_STACK);
 	}
-	if (a->stacksize > MARCEL_STACK_EARLY &&
-	    (t->stack = marcel_stack_get(NULL, a->stacksize)) == NULL)
+	if (has_early_stack(a) && (t->stack = get_stack(t, a)) == NULL)
 		return EAGAIN;
+	if (a->is_steady)
+		marcel_thread_set_preemptible(t, false);
 	if (a->priority != MARCEL_PRIORITY_NORMAL)
 		marcel_thread_set_priority(t, a->priority);
 	if (a->name[0] != 0)

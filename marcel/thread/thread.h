@@ -107,7 +107,8 @@ struct marcel_thread_rest {
 	char *stack_low;    /* o: of a kernel thread's stack, for ASan */
 	size_t stack_bytes; /* o: */
 	struct marcel_cleanup *cleanup; /* o: exit.c's; innermost first */
-	ATOMIC(uint32_t) band; /* a: relaxed; whoever sets it; if BAND */
+	ATOMIC(uint32_t) band;   /* a: relaxed; whoever sets it; if BAND */
+	ATOMIC(uint32_t) steady; /* a: relaxed; it; the tick leaves it alone */
 	/* o: exit.c's, for the unwinder */
 	uint64_t unwinding[4] BASE_ALIGNED(16);
 	ATOMIC(struct marcel_timer *)
@@ -176,6 +177,11 @@ static inline enum marcel_band marcel_thread_band(struct marcel_thread *t)
 		       : (enum marcel_band)load_relaxed(&t->rest->band);
 }
 
+static inline bool marcel_thread_is_preemptible(struct marcel_thread *t)
+{
+	return load_relaxed(&t->rest->steady) == 0;
+}
+
 /* Whether a thread that is ready may run on this VP. */
 static inline bool marcel_thread_may_run(struct marcel_thread *t, int vp)
 {
@@ -210,6 +216,9 @@ void marcel_thread_get_name(struct marcel_thread *t, char *out);
 
 /* Set a priority that exists: priority.c. For when t is next pushed. */
 void marcel_thread_set_priority(struct marcel_thread *t, int priority);
+
+/* priority.c: it is new, or the caller. */
+void marcel_thread_set_preemptible(struct marcel_thread *t, bool on);
 
 /* The first function of a thread; value is its VP. marcel_ctx_make()'s. */
 void marcel_thread_first(void *value);

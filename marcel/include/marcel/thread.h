@@ -62,6 +62,23 @@ int marcel_attr_getstack(const marcel_attr_t *attr, void **low, size_t *bytes);
 int marcel_attr_getguardsize(const marcel_attr_t *attr, size_t *out);
 
 /*
+ * The thread runs on the caller's memory from `low` on, of any alignment, which
+ * is the thread's until it was joined: then it may be used again, for another
+ * thread too. Nothing but what the thread does is written there, and nothing
+ * ends it: who runs off it is named only if what lies below faults. EINVAL: no
+ * memory, or less than MARCEL_STACK_MIN (or what the processor needs) bytes.
+ */
+int marcel_attr_setstack(marcel_attr_t *attr, void *low, size_t bytes);
+
+/*
+ * Below the stack lies a guard of that many bytes, rounded up to pages; 0:
+ * none. Any other than the page that all have is mapped by itself, with its
+ * stack, when the thread is created, and unmapped when it ends: system calls
+ * each time. Of no meaning for a stack that the caller brings.
+ */
+int marcel_attr_setguardsize(marcel_attr_t *attr, size_t bytes);
+
+/*
  * Bands of priority; a thread is normal if nothing else is said, whoever makes
  * it. A VP runs a real-time thread before all normal ones, and an idle one only
  * if nothing else is ready there or can be had from other VPs. Within a band
@@ -86,6 +103,18 @@ int marcel_attr_getpriority(const marcel_attr_t *attr, int *out);
  */
 int marcel_setpriority(marcel_t t, int priority);
 int marcel_getpriority(marcel_t t, int *out);
+
+/*
+ * Whether time slices end (1, as for every thread if nothing else is said):
+ * else (0) what it computes is never interrupted, and what is ready on its VP
+ * and may run on no other waits until it waits, yields or ends; as does who
+ * wants to change where it runs. What blocks it in the kernel still takes its
+ * VP from it; then main may go before it, if it has main's kernel thread. The second is of the caller; *old, if not NULL, was so before.
+ * EINVAL: neither 0 nor 1; ENOTSUP: a foreign thread, which has no slices.
+ */
+int marcel_attr_setpreemptible(marcel_attr_t *attr, int on);
+int marcel_attr_getpreemptible(const marcel_attr_t *attr, int *out);
+int marcel_setpreemptible(int on, int *old);
 
 /*
  * As pthread_create(), but the control words of the floating-point units are

@@ -147,6 +147,74 @@ TEST(a_thread_alone_sees_no_tick)
 	unsetenv("MARCEL_TIMESLICE_US");
 }
 
+/* --- who is not to be interrupted --- */
+
+/* So many looks of the monitor long. */
+static void compute_for(uint64_t looks)
+{
+	uint64_t end = load_relaxed(&marcel_monitor.looks) + looks;
+
+	while (load_relaxed(&marcel_monitor.looks) < end)
+		;
+}
+
+/* Others run only after it has allowed that; then it waits for them. */
+static void *is_steady(void *arg)
+{
+	marcel_attr_t attr;
+	marcel_t other;
+	int old;
+
+	CHECK_INT(marcel_getattr_np(marcel_self(), &attr), 0);
+	CHECK_INT(marcel_attr_getpreemptible(&attr, &old), 0);
+	CHECK_INT(old, 0);
+	other = start(runs, NULL);
+	compute_for(100);
+	CHECK_INT(load_relaxed(&ran), 0);
+	CHECK_INT(preemptions(), 0);
+	CHECK_INT(load_relaxed(&marcel_monitor.ticks), 0);
+	CHECK_INT(marcel_setpreemptible(1, &old), 0);
+	CHECK_INT(old, 0);
+	while (load_relaxed(&ran) == 0)
+		;
+	CHECK_INT(marcel_join(other, NULL), 0);
+	return arg;
+}
+
+TEST(a_thread_that_is_not_preemptible_computes_on)
+{
+	struct marcel_config one = { .nvp = 1 };
+	marcel_attr_t attr;
+	marcel_t t, other;
+
+	setenv("MARCEL_TIMESLICE_US", "200", 1);
+	store_relaxed(&ran, 0);
+	CHECK_INT(marcel_init(&one), 0);
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setpreemptible(&attr, 0), 0);
+	CHECK_INT(marcel_create(&t, &attr, is_steady, NULL), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK(preemptions() > 0);
+
+	/* The same for main, which says it of itself; and it is not kept. */
+	store_relaxed(&ran, 0);
+	CHECK_INT(marcel_setpreemptible(0, NULL), 0);
+	other = start(runs, NULL);
+	compute_for(100);
+	CHECK_INT(load_relaxed(&ran), 0);
+	CHECK_INT(marcel_join(other, NULL), 0);
+	CHECK_INT(marcel_end(), 0);
+	CHECK_INT(marcel_setpreemptible(0, NULL), ENOTSUP);
+	CHECK_INT(marcel_init(&one), 0);
+	store_relaxed(&ran, 0);
+	other = start(runs, NULL);
+	while (load_relaxed(&ran) == 0)
+		;
+	CHECK_INT(marcel_join(other, NULL), 0);
+	CHECK_INT(marcel_end(), 0);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
 /*
  * Interrupted anywhere.
  *
@@ -322,16 +390,25 @@ static void *writes(void *arg)
 	return arg;
 }
 
-TEST_TICK(a_read_that_nobody_announced, "1000")
+static void read_beside_others(int preemptible)
 {
+	marcel_attr_t attr;
 	marcel_t r, w;
 
 	CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
-	r = start(reads, NULL);
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setpreemptible(&attr, preemptible), 0);
+	CHECK_INT(marcel_create(&r, &attr, reads, NULL), 0);
 	marcel_yield();
 	w = start(writes, NULL);
 	CHECK_INT(marcel_join(w, NULL), 0);
 	CHECK_INT(marcel_join(r, NULL), 0);
 	close(ends[0]);
 	close(ends[1]);
+}
+
+TEST_TICK(a_read_that_nobody_announced, "1000")
+{
+	read_beside_others(1);
+	read_beside_others(0);
 }
