@@ -19,6 +19,7 @@
 #include "../thread/exception.h"
 #include "../thread/overflow.h"
 #include "poller.h"
+#include "private.h"
 #include "runq.h"
 #include "switch.h"
 #include "tick.h"
@@ -72,6 +73,7 @@ static bool takes(struct marcel_lwp *l)
 
 	if (o == (uintptr_t)l) {
 		marcel_vp_attach(vp, l);
+		marcel_switch_after(vp); /* of who left a private LWP */
 		if (unlikely(l->is_fair))
 			marcel_runq_be_fair(vp);
 		l->is_fair = false;
@@ -131,11 +133,15 @@ static void *lwp_main(void *arg)
 	attach(l);
 	marcel_san_enter();
 	store_relaxed(&l->inside, 1);
-	if (marcel_lwp_wait(l) != NULL)
+	if (l->only != NULL)
+		marcel_private_run(l);
+	else if (marcel_lwp_wait(l) != NULL)
 		marcel_vp_idle(l);
 	marcel_san_leave();
 	attach(NULL);
 	marcel_overflow_lwp_exit(altstack);
+	if (l->only != NULL)
+		marcel_private_leave(l);
 	return NULL;
 }
 
@@ -152,29 +158,114 @@ static bool change_left(int by)
 	return may;
 }
 
+static struct marcel_lwp *alloc_lwp(void)
+{
+	struct marcel_lwp *l = aligned_alloc(BASE_CACHE_LINE, sizeof(*l));
+
+	if (l != NULL)
+		init_lwp(l, NULL);
+	return l;
+}
+
+static void list(struct marcel_lwp *l)
+{
+	base_spin_lock(&marcel_lwps.lock);
+	l->all = marcel_lwps.all;
+	marcel_lwps.all = l;
+	base_spin_unlock(&marcel_lwps.lock);
+}
+
 static BASE_COLD struct marcel_lwp *make(bool low)
 {
 	struct marcel_lwp *l;
 
 	if (!change_left(-1))
 		return NULL;
-	l = aligned_alloc(BASE_CACHE_LINE, sizeof(*l));
+	l = alloc_lwp();
 	if (l == NULL)
 		goto err_left;
-	init_lwp(l, NULL);
 	l->is_low = low;
 	if (marcel_poller_create(&l->kernel_thread, lwp_main, l) != 0)
 		goto err_free;
-	base_spin_lock(&marcel_lwps.lock);
-	l->all = marcel_lwps.all;
-	marcel_lwps.all = l;
-	base_spin_unlock(&marcel_lwps.lock);
+	list(l);
 	return l;
 err_free:
 	free(l);
 err_left:
 	change_left(1);
 	return NULL;
+}
+
+/* --- for one thread --- */
+
+/*
+ * An old one whose kernel thread is gone, or NULL. Late looks find an LWP in
+ * that memory still, so it is no other's before the runtime ends.
+ */
+static struct marcel_lwp *take_ended(void)
+{
+	struct marcel_lwp **at, *l;
+
+	base_spin_lock(&marcel_lwps.lock);
+	at = &marcel_lwps.ended;
+	while ((l = *at) != NULL && !l->is_joined &&
+	       pthread_tryjoin_np(l->kernel_thread, NULL) != 0)
+		at = &l->next;
+	if (l != NULL) {
+		l->is_joined = true;
+		*at = l->next;
+	}
+	base_spin_unlock(&marcel_lwps.lock);
+	return l;
+}
+
+struct marcel_lwp *marcel_lwp_make_for(struct marcel_thread *t,
+				       void (*end)(void *))
+{
+	struct marcel_lwp *l;
+
+	if (!change_left(-1))
+		return NULL;
+	l = take_ended();
+	if (l == NULL) {
+		l = alloc_lwp();
+		if (l == NULL)
+			goto err_left;
+		l->is_joined = true;
+		marcel_tasklet_init(&l->end, end, l);
+		list(l);
+	}
+	l->only = t;
+	l->ends = false;
+	l->cpu = -1;
+	store_relaxed(&l->told, 0);
+	store_relaxed(&l->waits, 0);
+	store_relaxed(&l->ticked, 0);
+	l->cpu_since = 0;
+	return l;
+err_left:
+	change_left(1);
+	return NULL;
+}
+
+int marcel_lwp_start(struct marcel_lwp *l)
+{
+	int rc = marcel_poller_create(&l->kernel_thread, lwp_main, l);
+
+	if (rc == 0)
+		l->is_joined = false;
+	else
+		marcel_lwp_ended(l);
+	return rc;
+}
+
+void marcel_lwp_ended(struct marcel_lwp *l)
+{
+	base_spin_lock(&marcel_lwps.lock);
+	l->next = marcel_lwps.ended;
+	marcel_lwps.ended = l;
+	marcel_lwps.left++;
+	base_spin_unlock(&marcel_lwps.lock);
 }
 
 struct marcel_lwp *marcel_lwp_take(bool low)
@@ -363,7 +454,7 @@ static struct marcel_vp *come_back(struct marcel_lwp *l,
 		marcel_vp_attach(vp, l); /* it may go on as ever */
 	}
 	t->rest->returns = false;
-	if (marcel_thread_has(t, MARCEL_F_MAIN))
+	if (marcel_thread_has(t, MARCEL_F_MAIN) || l->only != NULL)
 		return vp;
 	if (l == &marcel_lwps.first)
 		marcel_lwps.nkept--;
@@ -406,6 +497,7 @@ void marcel_lwp_init(unsigned max, struct marcel_vp *vp,
 	pthread_sigmask(SIG_SETMASK, NULL, &marcel_lwps.mask);
 	marcel_lwps.left = max;
 	marcel_lwps.normal = marcel_lwps.low = marcel_lwps.all = NULL;
+	marcel_lwps.ended = NULL;
 }
 
 void marcel_lwp_stop(void)
@@ -419,7 +511,8 @@ void marcel_lwp_stop(void)
 		marcel_lwp_tell(l);
 	}
 	for (l = marcel_lwps.all; l != NULL; l = l->all)
-		pthread_join(l->kernel_thread, NULL);
+		if (!l->is_joined)
+			pthread_join(l->kernel_thread, NULL);
 }
 
 void marcel_lwp_exit(void)

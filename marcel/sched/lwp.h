@@ -40,6 +40,7 @@
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include <base/spin.h>
+#include <marcel/tasklet.h>
 #include "../thread/thread.h"
 #include "timer.h"
 
@@ -65,16 +66,21 @@ struct marcel_lwp {
 	bool stop;                            /* g: end when told */
 	bool is_fair;                         /* g: begins with a fair pick */
 	bool in_call;                         /* o: call.c */
+	bool ends;                            /* o: of private.h */
 	int again;                            /* o: os_signal_soon()'s, or 0 */
-	struct marcel_timer call;  /* o: what the caller's `wait` names */
-	ATOMIC(uint32_t) ticked;   /* a: relaxed; the signal is on its way */
-	ATOMIC(pid_t) tid;         /* a: relaxed; the kernel's number */
-	struct base_spin cpu_lock; /* of what the thread that runs here used */
-	uint64_t cpu_since;        /* l: cpu_lock; since it was switched to */
-	pthread_t kernel_thread;   /* -: not of LWP 0 */
-	struct marcel_lwp *next;   /* l: in the pool */
-	struct marcel_lwp *all;    /* l: every one but LWP 0 */
-	struct marcel_thread idle; /* o: its loop */
+	struct marcel_timer call;   /* o: what the caller's `wait` names */
+	ATOMIC(uint32_t) ticked;    /* a: relaxed; the signal is on its way */
+	ATOMIC(pid_t) tid;          /* a: relaxed; the kernel's number */
+	struct base_spin cpu_lock;  /* of what the thread that runs here used */
+	uint64_t cpu_since;         /* l: cpu_lock; since it was switched to */
+	pthread_t kernel_thread;    /* -: not of LWP 0 */
+	struct marcel_lwp *next;    /* l: in the pool */
+	struct marcel_lwp *all;     /* l: every one but LWP 0 */
+	struct marcel_thread *only; /* g: it runs no other: private.h */
+	marcel_tasklet_t end;       /* that thread's: private.c */
+	int turns;                  /* o: of its destructors */
+	bool is_joined;             /* g: the kernel thread; it has ended */
+	struct marcel_thread idle;  /* o: its loop */
 	struct marcel_thread_rest idle_rest; /* o: */
 } BASE_ALIGNED(BASE_CACHE_LINE);
 
@@ -89,6 +95,7 @@ struct marcel_lwps {
 	struct base_spin lock;
 	struct marcel_lwp *normal, *low; /* l: that drive nothing */
 	struct marcel_lwp *all;          /* l: every one but LWP 0 */
+	struct marcel_lwp *ended;        /* l: that were for one thread */
 	unsigned left;                   /* l: that may still be made */
 	sigset_t mask;                   /* -: main's, at the start */
 	/* o: of LWP 0: threads that wait there in the tick's handler */
@@ -112,6 +119,18 @@ struct marcel_lwp *marcel_lwp_get(bool low);
 
 /* It drives nothing, and was not told anything since it was taken. */
 void marcel_lwp_put(struct marcel_lwp *l);
+
+/*
+ * One for a single thread, whose end is `end(lwp)`, always the same, by the
+ * tasklet. NULL: none can be had. start() makes its kernel thread, which waits
+ * for a VP: 0, or an error, and it is given back.
+ */
+struct marcel_lwp *marcel_lwp_make_for(struct marcel_thread *t,
+				       void (*end)(void *));
+int marcel_lwp_start(struct marcel_lwp *l);
+
+/* That thread has ended; the kernel thread is about to. */
+void marcel_lwp_ended(struct marcel_lwp *l);
 
 /* Without making one; also from a signal handler that is not inside. */
 struct marcel_lwp *marcel_lwp_take(bool low);

@@ -15,6 +15,7 @@
 #include "../thread/look.h"
 #include "enter.h"
 #include "hook.h"
+#include "private.h"
 #include "runq.h"
 #include "switch.h"
 
@@ -49,7 +50,7 @@ int marcel_place_set(struct marcel_thread *t, const marcel_vpset_t *set)
 	t->home = -1;
 	if (n == 1 && marcel_sched.nvp > 1) {
 		t->home = (int16_t)last;
-	} else if (n < marcel_sched.nvp) {
+	} else if (n < marcel_sched.nvp || marcel_private_is(t)) {
 		t->rest->set = there;
 		t->rest->level = marcel_topo_cover(&there);
 		fetch_or_relaxed(&t->flags, MARCEL_F_SUBSET);

@@ -62,7 +62,8 @@ marcel_runq_rotate_sole(struct marcel_vp *vp, struct marcel_thread *t)
 
 	if (load_relaxed(&vp->picks) + 1 == vp->fair_at ||
 	    load_relaxed(&vp->next.entry) != 0 ||
-	    marcel_thread_has(t, MARCEL_F_MAIN | MARCEL_F_BAND) ||
+	    marcel_thread_has(t, MARCEL_F_MAIN | MARCEL_F_BAND |
+					 MARCEL_F_SUBSET) ||
 	    !base_list_is_empty(&vp->bound) ||
 	    marcel_timers_are_armed(&vp->timers))
 		return NULL;

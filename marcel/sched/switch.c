@@ -8,7 +8,22 @@
 #include "../signal/signal.h"
 #include "../thread/stack.h"
 #include "place.h"
+#include "private.h"
 #include "runq.h"
+
+static inline void make_context(struct marcel_thread *t, struct marcel_stack *s,
+				void *top)
+{
+	s->fn = t->fn; /* the context takes its place */
+	marcel_san_new(t);
+	marcel_ctx_make(&t->ctx, top, marcel_thread_first);
+	store_relaxed(&t->state, MARCEL_T_RUNNING);
+}
+
+void marcel_switch_begin(struct marcel_thread *t)
+{
+	make_context(t, t->stack, t->stack->low + t->stack->bytes);
+}
 
 /* top: where s ends, known to most */
 static inline bool begin(struct marcel_vp *vp, struct marcel_thread *t,
@@ -19,10 +34,7 @@ static inline bool begin(struct marcel_vp *vp, struct marcel_thread *t,
 		return false;
 	}
 	t->stack = s;
-	s->fn = t->fn; /* the context takes its place */
-	marcel_san_new(t);
-	marcel_ctx_make(&t->ctx, top, marcel_thread_first);
-	store_relaxed(&t->state, MARCEL_T_RUNNING);
+	make_context(t, s, top);
 	return true;
 }
 
@@ -79,7 +91,7 @@ static bool is_over_slice(struct marcel_vp *vp)
 }
 
 /* LWP 0, if it may go on with VP 0, or one of the pool. */
-static struct marcel_lwp *successor(struct marcel_vp *vp)
+struct marcel_lwp *marcel_switch_successor(struct marcel_vp *vp)
 {
 	struct marcel_lwp *first = &marcel_lwps.first;
 
@@ -90,19 +102,57 @@ static struct marcel_lwp *successor(struct marcel_vp *vp)
 	return marcel_lwp_get(false);
 }
 
+/* They may wake whom nobody has seen yet. */
+static void look_at_timers(struct marcel_vp *vp)
+{
+	marcel_timers_look(&vp->timers);
+	marcel_runq_attend(vp);
+}
+
+/*
+ * From the thread that the LWP is for: with whom the VP goes on, if somebody
+ * is ready, and on which LWP; private.c finds one if there is none.
+ */
+static struct marcel_thread *leave_private(struct marcel_vp *vp,
+					   struct marcel_thread *self)
+{
+	struct marcel_thread *t;
+
+	if (marcel_timers_are_armed(&vp->timers))
+		look_at_timers(vp);
+	t = self != NULL && marcel_thread_band(self) == MARCEL_BAND_REALTIME
+		    ? marcel_runq_pick_urgent(vp)
+		    : marcel_runq_pick(vp);
+	vp->handovers = MARCEL_HANDOVERS_MAX; /* no short ways */
+	if (t == NULL || (load_relaxed(&t->state) != MARCEL_T_NEW &&
+			  !marcel_vp_enters(vp, t)))
+		return vp->idle;
+	vp->give = marcel_switch_successor(vp);
+	if (vp->give != NULL)
+		vp->handed = t;
+	else
+		marcel_runq_push_behind(vp, t);
+	return vp->idle;
+}
+
 /*
  * The VP goes to another LWP, by way of the idle thread, if its own is one of
  * lowest priority that has driven it long enough (another process on its CPU
  * would starve it), or LWP 0 on which threads sit interrupted. If there is none
- * for that, one of these goes on. NULL: anyone may.
+ * for that, one of these goes on. Or its own is for one thread: private.h.
+ * NULL: anyone may. self: if it could go on itself.
  */
-static BASE_COLD struct marcel_thread *pass(struct marcel_vp *vp)
+static BASE_COLD struct marcel_thread *pass(struct marcel_vp *vp,
+					    struct marcel_thread *self)
 {
 	bool is_first = marcel_vp_lwp(vp) == &marcel_lwps.first;
 
+	if (marcel_vp_lwp(vp)->only != NULL)
+		return leave_private(vp, self);
 	if (!is_first && !is_over_slice(vp))
 		return NULL;
-	vp->give = is_first ? marcel_lwp_get(false) : successor(vp);
+	vp->give =
+		is_first ? marcel_lwp_get(false) : marcel_switch_successor(vp);
 	if (vp->give != NULL)
 		return vp->idle;
 	return is_first ? marcel_runq_take_kept(vp, &marcel_lwps.first) : NULL;
@@ -120,19 +170,12 @@ static inline struct marcel_thread *prepare(struct marcel_vp *vp,
 	return likely(marcel_switch_equip(vp, t)) ? t : vp->idle;
 }
 
-/* They may wake whom nobody has seen yet. */
-static void look_at_timers(struct marcel_vp *vp)
-{
-	marcel_timers_look(&vp->timers);
-	marcel_runq_attend(vp);
-}
-
 struct marcel_thread *marcel_switch_other(struct marcel_vp *vp,
 					  struct marcel_thread *self)
 {
 	struct marcel_thread *t;
 
-	if (unlikely(vp->passes) && (t = pass(vp)) != NULL)
+	if (unlikely(vp->passes) && (t = pass(vp, self)) != NULL)
 		return t;
 	if (marcel_timers_are_armed(&vp->timers))
 		look_at_timers(vp);
@@ -151,7 +194,7 @@ struct marcel_thread *marcel_switch_to(struct marcel_vp *vp,
 static BASE_NOINLINE struct marcel_thread *next_of(struct marcel_vp *vp,
 						   struct marcel_thread *t)
 {
-	if (unlikely(vp->passes) && t == NULL && (t = pass(vp)) != NULL)
+	if (unlikely(vp->passes) && t == NULL && (t = pass(vp, NULL)) != NULL)
 		return t;
 	if (marcel_timers_are_armed(&vp->timers))
 		look_at_timers(vp);

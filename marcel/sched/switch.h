@@ -103,6 +103,9 @@ struct marcel_thread *marcel_switch_other(struct marcel_vp *vp,
 struct marcel_thread *marcel_switch_to(struct marcel_vp *vp,
 				       struct marcel_thread *t);
 
+/* t, which has its stack, begins when it is first entered. switch.c. */
+void marcel_switch_begin(struct marcel_thread *t);
+
 /* Give a seed its stack. False: none, or it is to run elsewhere; it is queued
  * again. switch.c. */
 bool marcel_switch_equip(struct marcel_vp *vp, struct marcel_thread *t);

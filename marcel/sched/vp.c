@@ -40,8 +40,8 @@ void marcel_vp_attach(struct marcel_vp *vp, struct marcel_lwp *l)
 	vp->errno_addr = l->errno_addr;
 	vp->exceptions = l->exceptions;
 	vp->passes = l->is_low;
-	if (unlikely(l == &marcel_lwps.first) &&
-	    marcel_lwps.ninterrupted != 0) {
+	if (unlikely(l->only != NULL) || (unlikely(l == &marcel_lwps.first) &&
+					  marcel_lwps.ninterrupted != 0)) {
 		vp->passes = true;
 		/* No short ways. */
 		vp->handovers = MARCEL_HANDOVERS_MAX;

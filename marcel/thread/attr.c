@@ -119,6 +119,26 @@ BASE_PUBLIC int marcel_attr_getpreemptible(const marcel_attr_t *attr, int *out)
 	return 0;
 }
 
+BASE_PUBLIC int marcel_attr_setprivatetls(marcel_attr_t *attr, int on)
+{
+	struct marcel_attr *a = write_to(attr);
+
+	if (a == NULL || (on != 0 && on != 1))
+		return EINVAL;
+	a->is_private = on;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_attr_getprivatetls(const marcel_attr_t *attr, int *out)
+{
+	const struct marcel_attr *a = marcel_attr_read(attr);
+
+	if (a == NULL)
+		return EINVAL;
+	*out = a->is_private;
+	return 0;
+}
+
 BASE_PUBLIC int marcel_attr_setdetachstate(marcel_attr_t *attr, int state)
 {
 	struct marcel_attr *a = write_to(attr);

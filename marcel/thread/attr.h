@@ -21,7 +21,8 @@ struct marcel_attr {
 	marcel_vpset_t set;
 	char name[MARCEL_NAME_MAX];
 	bool brings, guards;
-	bool is_steady; /* not preemptible */
+	bool is_steady;  /* not preemptible */
+	bool is_private; /* as to thread-local storage */
 } BASE_MAY_ALIAS;
 
 _Static_assert(sizeof(struct marcel_attr) <= sizeof(marcel_attr_t),

@@ -13,7 +13,7 @@
 #include <base/diag.h>
 #include "../os/os.h"
 #include "../sched/sanitizer.h"
-#include "../sched/vp.h"
+#include "../sched/private.h"
 #include "attr.h"
 
 bool marcel_thread_is_alive(struct marcel_thread *t)
@@ -162,6 +162,7 @@ BASE_PUBLIC int marcel_getattr_np(marcel_t t, marcel_attr_t *attr)
 			    ? MARCEL_CREATE_DETACHED
 			    : MARCEL_CREATE_JOINABLE;
 	marcel_thread_get_name(t, a->name);
+	a->is_private = marcel_private_is(t);
 	a->is_steady = !marcel_thread_is_preemptible(t);
 	marcel_san_enter();
 	look_at_stack(t, a);

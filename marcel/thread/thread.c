@@ -24,6 +24,7 @@
 #include "../sched/enter.h"
 #include "../sched/hook.h"
 #include "../sched/place.h"
+#include "../sched/private.h"
 #include "../sched/runq.h"
 #include "../sched/switch.h"
 #include "../signal/signal.h"
@@ -79,7 +80,7 @@ static BASE_COLD int set_attr(struct marcel_thread *t,
 		marcel_thread_set_priority(t, a->priority);
 	if (a->name[0] != 0)
 		marcel_thread_name(t, a->name);
-	return 0;
+	return a->is_private ? marcel_private_set(t) : 0;
 }
 
 /* Whether one more may exist; it is counted if there is a limit. */
@@ -254,6 +255,11 @@ static void end_after(void *arg)
 			(struct marcel_thread *)(joiner & ~MARCEL_END_TIMED));
 }
 
+void marcel_thread_ended(struct marcel_thread *t)
+{
+	end_after(t);
+}
+
 /* The same when we switched to the joiner: it needs no wake. */
 static void end_joined_after(void *arg)
 {
@@ -293,13 +299,33 @@ static struct marcel_thread *joiner_here(struct marcel_vp *vp,
 	return joiner;
 }
 
+/* With its kernel thread, after whose end others learn of it; or all ends. */
+static BASE_COLD BASE_NORETURN void end_otherwise(struct marcel_thread *t,
+						  void *value)
+{
+	struct marcel_vp *vp;
+
+	if (marcel_thread_has(t, MARCEL_F_FOREIGN))
+		exit(0); /* it was the only thread of a forked child */
+	if (marcel_thread_has(t, MARCEL_F_KEYS))
+		marcel_key_exit(t);
+	vp = marcel_enter();
+	marcel_hook_switch(vp);
+	marcel_san_enter();
+	t->arg = value;
+	marcel_san_release(&t->ended);
+	marcel_san_release(t->stack);
+	marcel_private_end(t);
+	marcel_switch_last(vp, t, marcel_switch_next(vp));
+}
+
 void marcel_thread_end(void *value)
 {
 	struct marcel_thread *t = marcel_thread_self(), *next;
 	struct marcel_vp *vp;
 
-	if (unlikely(marcel_thread_has(t, MARCEL_F_FOREIGN)))
-		exit(0); /* it was the only thread of a forked child */
+	if (unlikely(marcel_thread_has(t, MARCEL_F_FOREIGN | MARCEL_F_KEPT)))
+		end_otherwise(t, value);
 	if (unlikely(marcel_thread_has(t, MARCEL_F_KEYS)))
 		marcel_key_exit(t);
 	vp = marcel_enter();

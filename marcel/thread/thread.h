@@ -226,6 +226,9 @@ void marcel_thread_first(void *value);
 /* The last that a user thread does; nothing of its stack is needed. */
 void marcel_thread_end(void *value) BASE_NORETURN;
 
+/* On a VP: t, which ended with its LWP, has ended. */
+void marcel_thread_ended(struct marcel_thread *t);
+
 /* foreign.c: the descriptor of a calling kernel thread. Never NULL. */
 struct marcel_thread *marcel_foreign_self(void);
 

@@ -109,12 +109,27 @@ int marcel_getpriority(marcel_t t, int *out);
  * else (0) what it computes is never interrupted, and what is ready on its VP
  * and may run on no other waits until it waits, yields or ends; as does who
  * wants to change where it runs. What blocks it in the kernel still takes its
- * VP from it; then main may go before it, if it has main's kernel thread. The second is of the caller; *old, if not NULL, was so before.
- * EINVAL: neither 0 nor 1; ENOTSUP: a foreign thread, which has no slices.
+ * VP from it; then main may go before it, if it has main's kernel thread. The
+ * second is of the caller; *old, if not NULL, was so before. EINVAL: neither 0
+ * nor 1; ENOTSUP: a foreign thread, which has no slices.
  */
 int marcel_attr_setpreemptible(marcel_attr_t *attr, int on);
 int marcel_attr_getpreemptible(const marcel_attr_t *attr, int *out);
 int marcel_setpreemptible(int on, int *old);
+
+/*
+ * 1: the thread has a kernel thread of its own, from its creation to its end,
+ * on which nothing else runs but hooks and tasklets. So what libraries keep by
+ * kernel thread is its own: gettid(), __thread variables, robust and recursive
+ * pthread mutexes, thread_local objects and pthread keys, whose destructors
+ * have run when it can be joined. It is scheduled like any other, but to switch
+ * to it and from it costs some microseconds each, and its creation as much as a
+ * kernel thread's, which counts for MARCEL_LWP_MAX: then EAGAIN. Its stack is
+ * had at creation. 0, as for every thread if nothing else is said: it may run
+ * on another kernel thread after each call of marcel that may wait.
+ */
+int marcel_attr_setprivatetls(marcel_attr_t *attr, int on);
+int marcel_attr_getprivatetls(const marcel_attr_t *attr, int *out);
 
 /*
  * As pthread_create(), but the control words of the floating-point units are
