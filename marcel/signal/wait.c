@@ -10,6 +10,7 @@
 
 #include <base/clock.h>
 #include "../sched/vp.h"
+#include "../thread/cancel.h"
 #include "signal.h"
 
 #define SECOND ((uint64_t)1000000000)
@@ -93,7 +94,10 @@ static int wait_in_list(struct marcel_sigwait *w, struct marcel_thread *self,
 	marcel_thread_waits(self, "signal");
 	if (timed)
 		marcel_timer_arm(&w->timer);
+	marcel_cancel_show(&w->timer);
+	marcel_cancel_look(&w->timer);
 	marcel_timer_park(&w->timer);
+	marcel_cancel_hide(&w->timer);
 	if (timed)
 		marcel_timer_disarm(&w->timer);
 	base_spin_lock(&marcel_signal_lock);
@@ -127,11 +131,17 @@ static int wait_for(const sigset_t *set, siginfo_t *info, bool timed,
 	w.set = marcel_signal_bits(set) & ~marcel_signal_reserved();
 	if (w.set == 0 && !timed)
 		return EINVAL;
-	late = marcel_timer_set_ns(&w.timer, &kind, ns) != 0 && timed;
+	marcel_cancel_point();
+	if (!timed)
+		marcel_timer_set_never(&w.timer, &kind);
+	late = timed && marcel_timer_set_ns(&w.timer, &kind, ns) != 0;
 	if (take_now(&w, self) == 0) {
-		if (late || marcel_process_signals_start() < 0 ||
-		    wait_in_list(&w, self, timed) == MARCEL_SIGWAIT_LATE)
+		if (late || marcel_process_signals_start() < 0)
 			return EAGAIN;
+		if (wait_in_list(&w, self, timed) == MARCEL_SIGWAIT_LATE) {
+			marcel_cancel_point();
+			return EAGAIN;
+		}
 	}
 	*info = w.info;
 	return 0;

@@ -45,11 +45,12 @@ void marcel_exit(void *value) __attribute__((noreturn));
  * functions.
  *
  * Cancellation points are testcancel, cond_wait, sem_wait, join, their timed
- * forms, what sleeps (<marcel/time.h>), and calls that may sleep in the kernel
+ * forms, what sleeps (<marcel/time.h>), sigwait and its kin, and calls that may
+ * sleep in the kernel
  * (<marcel/io.h>, but getaddrinfo): if such a call has done something it
  * returns that, and its caller goes on. From a wait for a condition a thread
  * first comes back to the mutex. A mutex, a read-write lock, a barrier, once,
- * an event are none, nor is marcel_sigwait(). A foreign thread ends at the same
+ * an event are none. A foreign thread ends at the same
  * points but calls in the kernel. Past MARCEL_LWP_MAX such a call ends only by
  * itself.
  */

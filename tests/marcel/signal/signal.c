@@ -534,3 +534,45 @@ TEST(signals_between_two_vps)
 	with_vps(2, a_thread_may_wait_for_its_signals_body);
 	with_vps(2, signals_from_all_to_all_lose_nobody_body);
 }
+
+/* --- cancellation of who waits --- */
+
+static marcel_sem_t begun;
+
+static void *waits_blocked(void *arg)
+{
+	sigset_t set;
+	int signal;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK_INT(marcel_sigmask(SIG_BLOCK, &set, NULL), 0);
+	CHECK_INT(marcel_sem_post(&begun), 0);
+	CHECK_INT(marcel_sigwait(&set, &signal), 0);
+	CHECK_INT(signal, SIGUSR1);
+	return arg;
+}
+
+/* It has the signal, or it is cancelled; and it is found by nobody later. */
+TEST_VPS(a_signal_and_a_cancellation_may_meet)
+{
+	marcel_t t;
+	void *value;
+
+	CHECK_INT(marcel_sem_init(&begun, 0, 0), 0);
+	for (int i = 0; i < 400 / FEWER; i++) {
+		CHECK_INT(marcel_create(&t, NULL, waits_blocked, &begun), 0);
+		CHECK_INT(marcel_sem_wait(&begun), 0);
+		for (int j = 0; j < i % 3; j++)
+			marcel_yield();
+		if (i % 4 < 2)
+			CHECK_INT(marcel_kill(t, SIGUSR1), 0);
+		CHECK_INT(marcel_cancel(t), 0);
+		if (i % 4 == 2)
+			marcel_kill(t, SIGUSR1);
+		CHECK_INT(marcel_join(t, &value), 0);
+		CHECK(value == MARCEL_CANCELED ||
+		      (value == &begun && i % 4 != 3));
+	}
+	CHECK_INT(marcel_sem_destroy(&begun), 0);
+}
