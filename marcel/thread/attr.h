@@ -23,6 +23,9 @@ struct marcel_attr {
 	bool brings, guards;
 	bool is_steady;  /* not preemptible */
 	bool is_private; /* as to thread-local storage */
+	/* posix_sched.c: what was said, and whether it counts */
+	uint8_t policy, policy_priority;
+	bool is_explicit;
 } BASE_MAY_ALIAS;
 
 _Static_assert(sizeof(struct marcel_attr) <= sizeof(marcel_attr_t),
@@ -30,6 +33,12 @@ _Static_assert(sizeof(struct marcel_attr) <= sizeof(marcel_attr_t),
 
 /* NULL: not an initialised attribute. */
 const struct marcel_attr *marcel_attr_read(const marcel_attr_t *attr);
+
+/* posix_sched.c: the band that POSIX's attributes ask for. 0 or EINVAL. */
+int marcel_posix_set_band(marcel_attr_t *attr);
+
+/* posix.c: the runtime runs from now on, if it can be started. */
+void marcel_posix_start(void);
 
 /* priority.c */
 bool marcel_priority_exists(int priority);

@@ -7,20 +7,39 @@
 #include <string.h>
 
 #include <base/compiler.h>
+#include "attr.h"
 
 static void start(void)
 {
 	marcel_init(NULL);
 }
 
-BASE_PUBLIC int marcel_posix_create(marcel_t *out, const marcel_attr_t *attr,
-				    void *(*fn)(void *), void *arg)
+void marcel_posix_start(void)
 {
 	static marcel_once_t once = MARCEL_ONCE_INIT;
-	int rc;
 
 	if (unlikely(!marcel_is_running()))
 		marcel_once(&once, start);
+}
+
+BASE_PUBLIC int marcel_posix_create(marcel_t *out, const marcel_attr_t *attr,
+				    void *(*fn)(void *), void *arg)
+{
+	marcel_attr_t mine;
+	int rc, band;
+
+	marcel_posix_start();
+	marcel_getpriority(marcel_self(), &band);
+	if (attr != NULL || unlikely(band != MARCEL_PRIORITY_NORMAL)) {
+		if (attr != NULL)
+			mine = *attr;
+		else
+			marcel_attr_init(&mine);
+		rc = marcel_posix_set_band(&mine);
+		if (rc != 0)
+			return rc;
+		attr = &mine;
+	}
 	rc = marcel_create(out, attr, fn, arg);
 	return rc == EPERM ? EAGAIN : rc;
 }
@@ -36,8 +55,6 @@ BASE_PUBLIC int marcel_posix_getname(marcel_t t, char *out, size_t bytes)
 	return 0;
 }
 
-/* --- semaphores --- */
-
 static int put_errno(int rc)
 {
 	if (likely(rc == 0))
@@ -45,6 +62,20 @@ static int put_errno(int rc)
 	*marcel_errno_location() = rc;
 	return -1;
 }
+
+#undef sigpending /* libc's, here */
+
+/* Of the thread, and of the process: what its kernel thread would get. */
+BASE_PUBLIC int marcel_posix_sigpending(sigset_t *out)
+{
+	sigset_t sent, kernels;
+
+	if (marcel_sigpending(&sent) != 0 || sigpending(&kernels) != 0)
+		return -1;
+	return sigorset(out, &sent, &kernels);
+}
+
+/* --- semaphores --- */
 
 BASE_PUBLIC int marcel_posix_sem_init(marcel_sem_t *s, int pshared,
 				      unsigned value)

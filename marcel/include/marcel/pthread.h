@@ -8,6 +8,7 @@
  *	the first pthread_create() starts the runtime, and its caller becomes
  *	the main thread, which must not end before the process;
  *	a thread has 64 KiB of stack if no attribute says otherwise;
+ *	signals of pthread_kill() are taken as <marcel/signal.h> says;
  *	a system call that blocks stops a VP, unless it is announced
  *	(<marcel/blocking.h>).
  *
@@ -33,6 +34,7 @@
 #include <signal.h>
 
 #include <marcel/marcel.h>
+#include <marcel/signal.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,6 +46,50 @@ extern "C" {
  */
 int marcel_posix_create(marcel_t *out, const marcel_attr_t *attr,
 			void *(*fn)(void *), void *arg);
+
+/*
+ * Policies are bands: SCHED_OTHER and SCHED_BATCH normal, SCHED_IDLE idle,
+ * SCHED_FIFO and SCHED_RR real-time, without privileges and whatever the
+ * priority from 1 to 99. A thread is found as SCHED_OTHER, SCHED_IDLE, or
+ * SCHED_RR of priority 1. Who is made has its maker's band unless the attribute
+ * is explicit, or marcel_attr_setpriority() has said another. EINVAL: no such
+ * policy, or not its priority; ENOTSUP: a foreign thread is not normal.
+ */
+int marcel_posix_setschedparam(marcel_t t, int policy,
+			       const struct sched_param *param);
+int marcel_posix_getschedparam(marcel_t t, int *policy,
+			       struct sched_param *param);
+int marcel_posix_setschedprio(marcel_t t, int priority);
+int marcel_posix_attr_setschedpolicy(marcel_attr_t *attr, int policy);
+int marcel_posix_attr_getschedpolicy(const marcel_attr_t *attr, int *out);
+int marcel_posix_attr_setschedparam(marcel_attr_t *attr,
+				    const struct sched_param *param);
+int marcel_posix_attr_getschedparam(const marcel_attr_t *attr,
+				    struct sched_param *out);
+int marcel_posix_attr_setinheritsched(marcel_attr_t *attr, int how);
+int marcel_posix_attr_getinheritsched(const marcel_attr_t *attr, int *out);
+/* As on Linux PTHREAD_SCOPE_SYSTEM only; ENOTSUP for the other. */
+int marcel_posix_attr_setscope(marcel_attr_t *attr, int scope);
+int marcel_posix_attr_getscope(const marcel_attr_t *attr, int *out);
+
+/*
+ * CPUs are those on which the VPs are: on any of the set that has a VP; EINVAL
+ * if there is none, or of main if VP 0's is not in it. A foreign thread sets
+ * its own. The attribute's starts the runtime, which knows the VPs.
+ */
+int marcel_posix_setaffinity(marcel_t t, size_t bytes, const cpu_set_t *cpus);
+int marcel_posix_getaffinity(marcel_t t, size_t bytes, cpu_set_t *out);
+int marcel_posix_attr_setaffinity(marcel_attr_t *attr, size_t bytes,
+				  const cpu_set_t *cpus);
+int marcel_posix_attr_getaffinity(const marcel_attr_t *attr, size_t bytes,
+				  cpu_set_t *out);
+
+/* A number that is given back, and has no other meaning. */
+int marcel_posix_setconcurrency(int level);
+int marcel_posix_getconcurrency(void);
+
+/* What is pending for the caller, by whomever it was sent. */
+int marcel_posix_sigpending(sigset_t *out);
 
 /* Any room that holds the name; ERANGE else. */
 int marcel_posix_getname(marcel_t t, char *out, size_t bytes);
@@ -140,6 +186,31 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #define pthread_attr_getstacksize   marcel_attr_getstacksize
 #define pthread_attr_setdetachstate marcel_attr_setdetachstate
 #define pthread_attr_getdetachstate marcel_attr_getdetachstate
+#define pthread_attr_setstack       marcel_attr_setstack
+#define pthread_attr_getstack       marcel_attr_getstack
+#define pthread_attr_setguardsize   marcel_attr_setguardsize
+#define pthread_attr_getguardsize   marcel_attr_getguardsize
+#define pthread_getattr_np          marcel_getattr_np
+
+/* --- who runs, and where --- */
+
+#define pthread_setschedparam        marcel_posix_setschedparam
+#define pthread_getschedparam        marcel_posix_getschedparam
+#define pthread_setschedprio         marcel_posix_setschedprio
+#define pthread_attr_setschedpolicy  marcel_posix_attr_setschedpolicy
+#define pthread_attr_getschedpolicy  marcel_posix_attr_getschedpolicy
+#define pthread_attr_setschedparam   marcel_posix_attr_setschedparam
+#define pthread_attr_getschedparam   marcel_posix_attr_getschedparam
+#define pthread_attr_setinheritsched marcel_posix_attr_setinheritsched
+#define pthread_attr_getinheritsched marcel_posix_attr_getinheritsched
+#define pthread_attr_setscope        marcel_posix_attr_setscope
+#define pthread_attr_getscope        marcel_posix_attr_getscope
+#define pthread_setaffinity_np       marcel_posix_setaffinity
+#define pthread_getaffinity_np       marcel_posix_getaffinity
+#define pthread_attr_setaffinity_np  marcel_posix_attr_setaffinity
+#define pthread_attr_getaffinity_np  marcel_posix_attr_getaffinity
+#define pthread_setconcurrency       marcel_posix_setconcurrency
+#define pthread_getconcurrency       marcel_posix_getconcurrency
 
 /* --- mutexes and conditions --- */
 
@@ -244,23 +315,29 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #define sem_post                       marcel_posix_sem_post
 #define sem_getvalue                   marcel_posix_sem_getvalue
 
-/* --- not offered, or not yet: an error, and not the kernel threads' --- */
+/* --- signals --- */
 
-#pragma GCC poison pthread_kill pthread_sigqueue pthread_getcpuclockid
-#pragma GCC poison pthread_getattr_np pthread_attr_setstack
-#pragma GCC poison pthread_attr_getstack pthread_attr_setguardsize
-#pragma GCC poison pthread_attr_getguardsize pthread_attr_setscope
-#pragma GCC poison pthread_attr_getscope pthread_attr_setinheritsched
-#pragma GCC poison pthread_attr_getinheritsched pthread_attr_setschedpolicy
-#pragma GCC poison pthread_attr_getschedpolicy pthread_attr_setschedparam
-#pragma GCC poison pthread_attr_getschedparam pthread_attr_setaffinity_np
-#pragma GCC poison pthread_attr_getaffinity_np pthread_setaffinity_np
-#pragma GCC poison pthread_getaffinity_np pthread_setschedparam
-#pragma GCC poison pthread_getschedparam pthread_setschedprio
+#define pthread_kill    marcel_kill
+#define pthread_sigmask marcel_sigmask
+#define sigwait         marcel_sigwait
+#define sigwaitinfo     marcel_sigwaitinfo
+#define sigtimedwait    marcel_sigtimedwait
+#define sigpending      marcel_posix_sigpending
+
+/*
+ * Not offered: an error, and not the kernel threads'. A thread's CPU time is
+ * no clock of the kernel's (marcel_cputime() tells it), signals do not queue,
+ * and what semaphores have names in the file system processes share.
+ */
+
+#pragma GCC poison pthread_sigqueue pthread_getcpuclockid
+#pragma GCC poison pthread_setattr_default_np pthread_getattr_default_np
+#pragma GCC poison pthread_attr_setsigmask_np pthread_attr_getsigmask_np
 #pragma GCC poison pthread_mutex_consistent pthread_mutex_getprioceiling
 #pragma GCC poison pthread_mutex_setprioceiling
 #pragma GCC poison pthread_mutexattr_getprioceiling
 #pragma GCC poison pthread_mutexattr_setprioceiling
+#pragma GCC poison pthread_rwlockattr_setkind_np pthread_rwlockattr_getkind_np
 #pragma GCC poison sem_open sem_close sem_unlink
 
 #endif

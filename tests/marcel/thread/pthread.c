@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #endif
 
 #include <errno.h>
@@ -250,6 +251,236 @@ TEST(who_waits_is_cancelled_and_has_the_mutex)
 	CHECK_INT(w.cleaned, 1);
 	CHECK_INT(pthread_mutex_destroy(&w.m), 0);
 	CHECK_INT(pthread_cond_destroy(&w.c), 0);
+}
+
+/* --- attributes --- */
+
+static void *stands_on(void *arg)
+{
+	char *low = arg, *here = __builtin_frame_address(0);
+	pthread_attr_t attr;
+	size_t bytes;
+	void *found;
+
+	CHECK(here >= low && here < low + (1 << 18));
+	CHECK_INT(pthread_getattr_np(pthread_self(), &attr), 0);
+	CHECK_INT(pthread_attr_getstack(&attr, &found, &bytes), 0);
+	CHECK(here >= (char *)found && here < (char *)found + bytes);
+	CHECK_INT(pthread_attr_destroy(&attr), 0);
+	return arg;
+}
+
+TEST(a_thread_stands_on_the_stack_that_was_brought)
+{
+	char *low = aligned_alloc(4096, 1 << 18);
+	pthread_attr_t attr;
+	size_t bytes;
+	pthread_t t;
+	void *value;
+
+	CHECK_INT(pthread_attr_init(&attr), 0);
+	CHECK_INT(pthread_attr_getguardsize(&attr, &bytes), 0);
+	CHECK_INT(bytes, 4096);
+	CHECK_INT(pthread_attr_setguardsize(&attr, 3 * 4096), 0);
+	CHECK_INT(pthread_attr_getguardsize(&attr, &bytes), 0);
+	CHECK_INT(bytes, 3 * 4096);
+	CHECK_INT(pthread_attr_setstack(&attr, low, 1000), EINVAL);
+	CHECK_INT(pthread_attr_setstack(&attr, low, 1 << 18), 0);
+	CHECK_INT(pthread_attr_getstack(&attr, &value, &bytes), 0);
+	CHECK_PTR(value, low);
+	CHECK_INT(bytes, 1 << 18);
+	for (int i = 0; i < 10; i++) {
+		CHECK_INT(pthread_create(&t, &attr, stands_on, low), 0);
+		CHECK_INT(pthread_join(t, &value), 0);
+		CHECK_PTR(value, low);
+	}
+	CHECK_INT(pthread_attr_destroy(&attr), 0);
+	free(low);
+}
+
+static void *is_ordinary(void *arg)
+{
+	struct sched_param param;
+	int policy;
+
+	CHECK_INT(pthread_getschedparam(pthread_self(), &policy, &param), 0);
+	CHECK_INT(policy, SCHED_OTHER);
+	CHECK_INT(param.sched_priority, 0);
+	CHECK_INT(pthread_setschedparam(pthread_self(), SCHED_OTHER, &param),
+		  0);
+	CHECK_INT(pthread_setschedprio(pthread_self(), 0), 0);
+	CHECK_INT(pthread_setschedprio(pthread_self(), 1), EINVAL);
+	param.sched_priority = 1;
+	CHECK_INT(pthread_setschedparam(pthread_self(), SCHED_OTHER, &param),
+		  EINVAL);
+	CHECK_INT(pthread_setschedparam(pthread_self(), 77, &param), EINVAL);
+	return arg;
+}
+
+TEST(policies_are_kept_and_checked)
+{
+	struct sched_param param = { .sched_priority = 0 };
+	pthread_attr_t attr;
+	pthread_t t;
+	int value;
+
+	CHECK_INT(pthread_attr_init(&attr), 0);
+	CHECK_INT(pthread_attr_getinheritsched(&attr, &value), 0);
+	CHECK_INT(value, PTHREAD_INHERIT_SCHED);
+	CHECK_INT(pthread_attr_setinheritsched(&attr, 77), EINVAL);
+	CHECK_INT(pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED),
+		  0);
+	CHECK_INT(pthread_attr_getscope(&attr, &value), 0);
+	CHECK_INT(value, PTHREAD_SCOPE_SYSTEM);
+	CHECK_INT(pthread_attr_setscope(&attr, PTHREAD_SCOPE_SYSTEM), 0);
+	CHECK_INT(pthread_attr_setscope(&attr, PTHREAD_SCOPE_PROCESS), ENOTSUP);
+	CHECK_INT(pthread_attr_setscope(&attr, 77), EINVAL);
+	CHECK_INT(pthread_attr_setschedpolicy(&attr, 77), EINVAL);
+	CHECK_INT(pthread_attr_setschedpolicy(&attr, SCHED_RR), 0);
+	param.sched_priority = 100;
+	CHECK_INT(pthread_attr_setschedparam(&attr, &param), EINVAL);
+	param.sched_priority = 5;
+	CHECK_INT(pthread_attr_setschedparam(&attr, &param), 0);
+	param.sched_priority = 0;
+	CHECK_INT(pthread_attr_getschedparam(&attr, &param), 0);
+	CHECK_INT(param.sched_priority, 5);
+	CHECK_INT(pthread_attr_getschedpolicy(&attr, &value), 0);
+	CHECK_INT(value, SCHED_RR);
+
+	CHECK_INT(pthread_attr_setschedpolicy(&attr, SCHED_OTHER), 0);
+	CHECK_INT(pthread_create(&t, &attr, is_ordinary, NULL), EINVAL);
+	param.sched_priority = 0;
+	CHECK_INT(pthread_attr_setschedparam(&attr, &param), 0);
+	CHECK_INT(pthread_create(&t, &attr, is_ordinary, NULL), 0);
+	CHECK_INT(pthread_join(t, NULL), 0);
+	CHECK_INT(pthread_attr_destroy(&attr), 0);
+	CHECK_INT(pthread_setconcurrency(-1), EINVAL);
+	CHECK_INT(pthread_setconcurrency(3), 0);
+	CHECK_INT(pthread_getconcurrency(), 3);
+}
+
+static void *is_on(void *arg)
+{
+	cpu_set_t set;
+
+	CHECK_INT(pthread_getaffinity_np(pthread_self(), sizeof(set), &set), 0);
+	CHECK(CPU_EQUAL(&set, (cpu_set_t *)arg));
+	CHECK(CPU_ISSET(sched_getcpu(), &set));
+	CHECK_INT(pthread_setaffinity_np(pthread_self(), sizeof(set), &set), 0);
+	CPU_ZERO(&set);
+	CHECK_INT(pthread_setaffinity_np(pthread_self(), sizeof(set), &set),
+		  EINVAL);
+	return arg;
+}
+
+TEST(threads_run_on_the_cpus_that_they_are_given)
+{
+	cpu_set_t all, one;
+	pthread_attr_t attr;
+	pthread_t t;
+
+	CHECK_INT(pthread_getaffinity_np(pthread_self(), sizeof(all), &all), 0);
+	CHECK(CPU_COUNT(&all) > 0);
+	for (int i = 0; i < CPU_SETSIZE; i++) {
+		if (!CPU_ISSET(i, &all))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(i, &one);
+		CHECK_INT(pthread_attr_init(&attr), 0);
+		CHECK_INT(pthread_attr_setaffinity_np(&attr, sizeof(one), &one),
+			  0);
+		CHECK_INT(pthread_create(&t, &attr, is_on, &one), 0);
+		CHECK_INT(pthread_join(t, NULL), 0);
+		CHECK_INT(pthread_attr_destroy(&attr), 0);
+	}
+}
+
+/* --- signals --- */
+
+static sem_t waits;
+static int handled;
+
+static void handle(int signal)
+{
+	handled = signal;
+}
+
+static void *waits_for_signals(void *arg)
+{
+	struct timespec soon = { .tv_nsec = 1000 };
+	siginfo_t info;
+	sigset_t set, old;
+	int signal;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK_INT(pthread_sigmask(SIG_BLOCK, &set, NULL), 0);
+	CHECK_INT(pthread_sigmask(77, &set, NULL), EINVAL);
+	CHECK_INT(pthread_sigmask(SIG_BLOCK, NULL, &old), 0);
+	CHECK(sigismember(&old, SIGUSR1));
+	errno = 0;
+	CHECK_INT(sigtimedwait(&set, NULL, &soon), -1);
+	CHECK_INT(errno, EAGAIN);
+	CHECK_INT(sem_post(&waits), 0);
+	CHECK_INT(sigwait(&set, &signal), 0);
+	CHECK_INT(signal, SIGUSR1);
+	CHECK_INT(pthread_kill(pthread_self(), SIGUSR1), 0);
+	CHECK_INT(sigpending(&old), 0);
+	CHECK(sigismember(&old, SIGUSR1));
+	CHECK_INT(sigwaitinfo(&set, &info), SIGUSR1);
+	CHECK_INT(info.si_signo, SIGUSR1);
+	CHECK_INT(pthread_sigmask(SIG_UNBLOCK, &set, NULL), 0);
+	CHECK_INT(pthread_kill(pthread_self(), SIGUSR1), 0);
+	CHECK_INT(handled, SIGUSR1);
+	return arg;
+}
+
+TEST(signals_go_to_one_thread)
+{
+	struct sigaction act = { .sa_handler = handle };
+	pthread_t t;
+
+	CHECK_INT(sigaction(SIGUSR1, &act, NULL), 0);
+	CHECK_INT(sem_init(&waits, 0, 0), 0);
+	CHECK_INT(pthread_create(&t, NULL, waits_for_signals, NULL), 0);
+	CHECK_INT(pthread_kill(t, 0), 0);
+	CHECK_INT(pthread_kill(t, 1000), EINVAL);
+	CHECK_INT(sem_wait(&waits), 0);
+	CHECK_INT(pthread_kill(t, SIGUSR1), 0);
+	CHECK_INT(pthread_join(t, NULL), 0);
+	CHECK_INT(sem_destroy(&waits), 0);
+}
+
+static void *waits_for_one_signal(void *arg)
+{
+	sigset_t set;
+	int signal;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	CHECK_INT(pthread_sigmask(SIG_BLOCK, &set, NULL), 0);
+	CHECK_INT(sem_post(&waits), 0);
+	CHECK_INT(sigwait(&set, &signal), 0);
+	return arg;
+}
+
+TEST(who_waits_for_a_signal_is_cancelled)
+{
+	pthread_t t;
+	void *value;
+
+	CHECK_INT(sem_init(&waits, 0, 0), 0);
+	for (int i = 0; i < 100; i++) {
+		CHECK_INT(pthread_create(&t, NULL, waits_for_one_signal, NULL),
+			  0);
+		CHECK_INT(sem_wait(&waits), 0);
+		for (int j = 0; j < i % 3; j++)
+			sched_yield();
+		CHECK_INT(pthread_cancel(t), 0);
+		CHECK_INT(pthread_join(t, &value), 0);
+		CHECK_PTR(value, PTHREAD_CANCELED);
+	}
+	CHECK_INT(sem_destroy(&waits), 0);
 }
 
 /* --- errors --- */
