@@ -373,21 +373,23 @@ struct join {
 	int rc;
 };
 
+/* Once the joiner is seen it may run, and its frame is gone. */
 static void join_after(void *arg)
 {
 	struct join *j = arg;
+	struct marcel_thread *self = j->self, *target = j->target;
 	uintptr_t none = MARCEL_END_NONE;
 
 	/* order(join): the joiner's context, for who ends; order(cancel) */
-	if (cas_seq(&j->target->ended, &none, (uintptr_t)j->self)) {
-		if (unlikely(load_seq(&j->self->flags) & /* order(cancel) */
+	if (cas_seq(&target->ended, &none, (uintptr_t)self)) {
+		if (unlikely(load_seq(&self->flags) & /* order(cancel) */
 			     MARCEL_F_CANCEL))
-			marcel_cancel_join_here(j->self, j->target);
+			marcel_cancel_join_here(self, target);
 		return;
 	}
 	if (none != MARCEL_END_DONE)
 		j->rc = EINVAL;
-	marcel_wake(j->self);
+	marcel_wake(self);
 }
 
 /* The joiner of a thread that nobody but the caller can make run. */

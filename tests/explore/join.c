@@ -253,14 +253,24 @@ static void exits(void *arg)
 	marcel_thread_end(&result);
 }
 
-static void joins(void *arg)
+static BASE_NOINLINE void join_target(void)
 {
 	void *out = NULL;
 
-	be(&vps[0]);
 	explore_check(marcel_join(&threads[TARGET], &out) == 0);
 	explore_check(out == &result);
 	joined++;
+}
+
+/* The frame of the join, of which `after` was told, is gone then. */
+static void joins(void *arg)
+{
+	enum { DEPTH = 1024 };
+	char *here = __builtin_frame_address(0);
+
+	be(&vps[0]);
+	join_target();
+	explore_gone(here - DEPTH, DEPTH);
 }
 
 static void detaches(void *arg)
