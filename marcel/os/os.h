@@ -102,7 +102,8 @@ void os_thread_lowest(void);
 /* On how many CPUs the calling kernel thread may run. */
 int os_cpu_count(void);
 
-/* Let the calling kernel thread run on this CPU only. 0 or -errno. */
+/* Let the calling kernel thread run on this CPU only. 0 or -errno. Also in the
+ * handler of a signal that interrupted malloc(). */
 int os_cpu_set(int cpu);
 
 /*

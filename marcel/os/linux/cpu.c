@@ -24,19 +24,15 @@ int os_cpu_count(void)
 	return n > 0 ? n : 1;
 }
 
+/* In the handler of the tick, too: nothing is allocated. */
 int os_cpu_set(int cpu)
 {
-	cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
 	size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
-	int rc;
+	cpu_set_t *set = __builtin_alloca(bytes);
 
-	if (set == NULL)
-		return -ENOMEM;
 	CPU_ZERO_S(bytes, set);
 	CPU_SET_S((size_t)cpu, bytes, set);
-	rc = sched_setaffinity(0, bytes, set) < 0 ? -errno : 0;
-	CPU_FREE(set);
-	return rc;
+	return sched_setaffinity(0, bytes, set) < 0 ? -errno : 0;
 }
 
 /* In the runtime: nobody may switch here for the child's sake. */

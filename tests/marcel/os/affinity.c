@@ -12,7 +12,19 @@
 #include <threads.h>
 #include <unistd.h>
 
+#include "../../../marcel/os/os.h"
 #include "../with.h"
+
+/* The program's own malloc(), which is not always allowed. */
+void *__libc_malloc(size_t bytes);
+
+static bool allocates;
+
+BASE_PUBLIC void *malloc(size_t bytes)
+{
+	allocates = true;
+	return __libc_malloc(bytes);
+}
 
 static cpu_set_t process; /* the affinity to be found everywhere */
 
@@ -89,6 +101,18 @@ TEST(each_vp_has_a_cpu_of_its_own)
 	on_all_vps(is_bound);
 	CHECK_INT(sched_getaffinity(0, sizeof(after), &after), 0);
 	CHECK(CPU_EQUAL(&after, &process));
+}
+
+/* An LWP may come to another VP while its thread is interrupted in malloc(). */
+TEST(to_be_bound_allocates_nothing)
+{
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &process)) {
+			allocates = false;
+			CHECK_INT(os_cpu_set(cpu), 0);
+			CHECK(!allocates);
+		}
+	sched_setaffinity(0, sizeof(process), &process);
 }
 
 static void *kernel_thread(void *arg)
