@@ -97,7 +97,7 @@ static void forked(void)
 	struct marcel_lwp *l = marcel_tls.lwp;
 	struct marcel_thread *t;
 
-	marcel_thread_fork_end();
+	marcel_thread_forked();
 	if (load_relaxed(&marcel_sched.running) == 0)
 		return;
 	is_forked = true;
@@ -117,6 +117,5 @@ static void forked(void)
 
 int marcel_foreign_init(void)
 {
-	return -pthread_atfork(marcel_thread_fork_begin, marcel_thread_fork_end,
-			       forked);
+	return -pthread_atfork(NULL, NULL, forked);
 }

@@ -238,19 +238,23 @@ int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
 	base_spin_unlock(&all.lock);
 	for (; s != NULL; s = s->next, used = SLAB)
 		for (unsigned i = 0; i < used; i++)
-			if ((rc = fn(&s->thread[i], arg)) != 0)
+			if (s->thread[i].rest != NULL && /* or forked */
+			    (rc = fn(&s->thread[i], arg)) != 0)
 				return rc;
 	return rc;
 }
 
-void marcel_thread_fork_begin(void)
+/*
+ * Nobody holds the lock while it forks: libc may wait there for a thread that
+ * needs a descriptor. So who held it is not here, and what was in the lists is
+ * given up.
+ */
+void marcel_thread_forked(void)
 {
-	base_spin_lock(&all.lock);
-}
-
-void marcel_thread_fork_end(void)
-{
-	base_spin_unlock(&all.lock);
+	base_spin_init(&all.lock, BASE_RANK_POOL);
+	all.chains = all.loose = NULL;
+	all.nloose = 0;
+	all.used = SLAB;
 }
 
 /* --- names --- */

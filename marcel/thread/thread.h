@@ -206,9 +206,8 @@ void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
 int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
 			void *arg);
 
-/* Around a fork, so that the child finds the pool whole and unlocked. */
-void marcel_thread_fork_begin(void);
-void marcel_thread_fork_end(void);
+/* In a child of fork(): descriptors can be had, whoever was at it then. */
+void marcel_thread_forked(void);
 
 /* Set a name that fits. */
 void marcel_thread_name(struct marcel_thread *t, const char *name);

@@ -156,6 +156,64 @@ TEST(a_forked_child_unlocks_what_threads_of_the_parent_wait_for)
 	CHECK_INT(marcel_end(), 0);
 }
 
+/* --- while libc waits --- */
+
+static bool waits;
+
+static void *take_descriptor(void *arg)
+{
+	CHECK(marcel_self() != NULL);
+	return arg;
+}
+
+/* After the runtime's own preparations, as libc waits for its allocator. */
+static void wait_in_fork(void)
+{
+	pthread_t p;
+
+	if (!waits)
+		return;
+	CHECK_INT(pthread_create(&p, NULL, take_descriptor, NULL), 0);
+	CHECK_INT(pthread_join(p, NULL), 0);
+}
+
+__attribute__((constructor)) static void before_the_runtime(void)
+{
+	pthread_atfork(wait_in_fork, NULL, NULL);
+}
+
+static int count_thread(const struct marcel_info *info, void *arg)
+{
+	++*(int *)arg;
+	return 0;
+}
+
+/* A new descriptor; and a walk over those of the parent, used or not. */
+static int look_at_descriptors(void)
+{
+	pthread_t p;
+	int n = 0;
+
+	if (pthread_create(&p, NULL, take_descriptor, NULL) != 0 ||
+	    pthread_join(p, NULL) != 0)
+		return 1;
+	return marcel_threads(count_thread, &n) != 0 || n < 1;
+}
+
+TEST_VPS(a_fork_that_waits_in_libc_holds_up_nobody)
+{
+	pid_t pid;
+
+	alarm(60);
+	waits = true;
+	pid = fork();
+	waits = false;
+	if (pid == 0)
+		_exit(look_at_descriptors());
+	wait_for(pid, 0);
+	alarm(0);
+}
+
 /* The child's only thread ends: then the process has. */
 static void *fork_and_return(void *arg)
 {
