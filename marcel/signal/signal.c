@@ -198,9 +198,10 @@ void marcel_signal_arrive(struct marcel_thread *t)
 /*
  * With one VP threads that only yield are entered by a rotation of the fifo,
  * which looks at none; so if nothing else closes that way, the pick is to be
- * the one of another queue.
+ * the one of another queue. (TSan does not know that threads of a VP take
+ * turns.)
  */
-static enum marcel_hook_answer look_at_each(void *arg, int vp)
+static BASE_NO_TSAN enum marcel_hook_answer look_at_each(void *arg, int vp)
 {
 	struct marcel_vp *v = &marcel_sched.vps[vp];
 

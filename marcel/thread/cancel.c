@@ -198,13 +198,15 @@ struct search {
 	struct marcel_thread *joiner, *found;
 };
 
-static void match(struct marcel_thread *t, void *arg)
+static int match(struct marcel_thread *t, void *arg)
 {
 	struct search *s = arg;
 
 	/* order(cancel): it may be about to look whether it is wanted */
-	if (load_seq(&t->ended) == (uintptr_t)s->joiner)
-		s->found = t;
+	if (load_seq(&t->ended) != (uintptr_t)s->joiner)
+		return 0;
+	s->found = t;
+	return 1;
 }
 
 /* Perhaps it joins somebody. */
@@ -216,7 +218,7 @@ static void withdraw_join(struct marcel_thread *t)
 	if (!marcel_thread_has(t, MARCEL_F_FOREIGN) &&
 	    load_relaxed(&t->state) != MARCEL_T_PARKED)
 		return;
-	marcel_thread_walk(match, &s);
+	marcel_thread_visit(match, &s);
 	if (s.found != NULL)
 		marcel_cancel_join(t, s.found);
 }

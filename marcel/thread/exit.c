@@ -158,11 +158,13 @@ BASE_PUBLIC void marcel_exit(void *value)
 	marcel_cancel_ends(t);
 	if (unlikely(marcel_thread_has(t, MARCEL_F_FOREIGN)))
 		exit_foreign(t, value);
+	marcel_san_enter(); /* the descriptor has been another thread's */
 	t->arg = value;
+	memset(e, 0, sizeof(*e));
+	e->exception_cleanup = swallowed;
+	marcel_san_leave();
 	force = find_unwinder();
 	if (force != NULL) {
-		memset(e, 0, sizeof(*e));
-		e->exception_cleanup = swallowed;
 		force(e, stop, t);
 		/* Back only if it does not understand the stack. */
 	}

@@ -223,10 +223,10 @@ int sched_yield(void)
 	return 0;
 }
 
-void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
+int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
 			void *arg)
 {
-	fn(&threads[TARGET], arg);
+	return fn(&threads[TARGET], arg);
 }
 
 static jmp_buf end;

@@ -58,9 +58,10 @@ void os_futex_wait_for(void *word, uint32_t value, uint64_t ns)
 {
 }
 
-void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
+int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
 			void *arg)
 {
+	return 0;
 }
 
 /* Where a thread that is cancelled goes. */

@@ -131,7 +131,7 @@ BASE_UNUSED void marcel_timer_park(struct marcel_timer *t)
 	explore_park();
 }
 
-void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
+int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
 			void *arg);
 
 bool marcel_vp_wake(struct marcel_vp *vp, bool own);

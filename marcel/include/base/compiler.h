@@ -22,8 +22,14 @@
 #define BASE_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define BASE_MAY_ALIAS    __attribute__((may_alias))
 #define BASE_UNUSED       __attribute__((unused))
-#define BASE_NO_TSAN      __attribute__((no_sanitize("thread")))
 #define BASE_NO_ASAN      __attribute__((no_sanitize("address", "undefined")))
+
+/* gcc would move what such a function reads to its callers. */
+#ifdef __clang__
+#define BASE_NO_TSAN __attribute__((no_sanitize("thread")))
+#else
+#define BASE_NO_TSAN __attribute__((no_sanitize("thread"), noipa))
+#endif
 
 /* Symbols are hidden unless they say this; it stands on definitions. */
 #define BASE_PUBLIC __attribute__((visibility("default")))
