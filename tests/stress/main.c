@@ -35,8 +35,10 @@ static struct {
 	int no_ticks;
 } want = { .vps = 2, .rounds = UINT64_MAX };
 
-static const struct op *const tables[] = { lock_ops, thread_ops, team_ops,
-					   kernel_ops };
+static const struct op *const tables[] = {
+	lock_ops,   thread_ops, team_ops,    kernel_ops,
+	cancel_ops, affair_ops, tasklet_ops,
+};
 
 static const struct {
 	const char *name, *values[4];
@@ -48,6 +50,7 @@ static const struct {
 };
 
 static struct actor actors[ACTORS + FOREIGN];
+static marcel_t users[ACTORS];
 static marcel_sem_t over; /* of an actor */
 static ATOMIC(uint64_t) steps;
 static uint64_t round_now;
@@ -147,10 +150,18 @@ void act(struct actor *a)
 	fetch_add_relaxed(&steps, 1);
 }
 
+marcel_t draw_actor(struct actor *a)
+{
+	return load_acquire(&actors[draw_below(a, ACTORS)].self);
+}
+
 static void *actor_main(void *arg)
 {
+	struct actor *a = arg;
+
+	store_release(&a->self, marcel_self());
 	for (int i = 0; i < ACTS; i++)
-		act(arg);
+		act(a);
 	MUST_INT(marcel_sem_post(&over), 0);
 	return NULL;
 }
@@ -169,14 +180,14 @@ static void draw_settings(struct actor *a)
 
 static void play_round(struct actor *director)
 {
-	marcel_t users[ACTORS];
 	pthread_t foreign[FOREIGN];
 
 	MUST_INT(marcel_sem_init(&over, 0, 0), 0);
 	for (int i = 0; i < ACTORS + FOREIGN; i++)
 		actors[i] = (struct actor){ .random = draw(director),
 					    .id = i,
-					    .foreign = i >= ACTORS };
+					    .foreign = i >= ACTORS,
+					    .is_main = i == 0 };
 	for (int i = 0; i < FOREIGN; i++)
 		MUST_INT(pthread_create(&foreign[i], NULL, actor_main,
 					&actors[ACTORS + i]),
@@ -187,11 +198,13 @@ static void play_round(struct actor *director)
 	actor_main(&actors[0]);
 	for (int i = 0; i < ACTORS + FOREIGN; i++)
 		MUST_INT(marcel_sem_wait(&over), 0);
-	for (int i = 1; i < ACTORS; i++)
-		MUST_INT(marcel_join(users[i], NULL), 0);
 	for (int i = 0; i < FOREIGN; i++)
 		MUST_INT(pthread_join(foreign[i], NULL), 0);
 	MUST_INT(marcel_sem_destroy(&over), 0);
+	threads_end();
+	/* Nobody is left who could draw them. */
+	for (int i = 1; i < ACTORS; i++)
+		MUST_INT(marcel_join(users[i], NULL), 0);
 }
 
 static void run_round(uint64_t number)
@@ -206,10 +219,13 @@ static void run_round(uint64_t number)
 	threads_begin();
 	teams_begin();
 	kernel_begin();
+	affairs_begin();
+	tasklets_begin(&director);
 	play_round(&director);
-	threads_end();
+	tasklets_end();
 	locks_end();
 	MUST_INT(marcel_end(), 0);
+	affairs_over();
 	kernel_over();
 	teams_over();
 	threads_over();

@@ -25,7 +25,9 @@ struct actor {
 	uint64_t random;
 	int id;    /* children have their parent's */
 	int depth; /* of children of children */
-	bool foreign;
+	bool foreign, is_main;
+	ATOMIC(struct marcel_thread *)
+	self;                       /* a: release; of those of main.c */
 	ATOMIC(const char *) doing; /* a: relaxed, for the report */
 };
 
@@ -40,12 +42,16 @@ struct op {
 	bool deep, users;
 };
 
-extern const struct op lock_ops[], thread_ops[], team_ops[], kernel_ops[];
+extern const struct op lock_ops[], thread_ops[], team_ops[], kernel_ops[],
+	cancel_ops[], affair_ops[], tasklet_ops[];
 
 /* --- main.c --- */
 
 /* Draw and do one. */
 void act(struct actor *a);
+
+/* A user thread that lasts as long as any acts; NULL: it does not run yet. */
+marcel_t draw_actor(struct actor *a);
 
 /* What went wrong, how to have it again, all threads; then abort(). */
 void fail(const char *file, int line, const char *fmt, ...)
@@ -99,5 +105,9 @@ void teams_begin(void);
 void teams_over(void);
 void kernel_begin(void);
 void kernel_over(void);
+void affairs_begin(void);
+void affairs_over(void);
+void tasklets_begin(struct actor *a);
+void tasklets_end(void);
 
 #endif

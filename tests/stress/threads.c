@@ -224,8 +224,9 @@ void threads_end(void)
 {
 	struct actor a = { .random = 1 };
 
+	/* They may be of the idle band just now. */
 	while (load_acquire(&ended) < load_relaxed(&made))
-		marcel_yield();
+		marcel_usleep(50);
 	for (int i = 0; i < BOXES; i++) {
 		struct child *c = xchg_acquire(&boxes[i], NULL);
 
