@@ -36,6 +36,7 @@ pid_t marcel_io_wait4(__typeof__(wait4) *next, pid_t pid, int *status,
 		if (rc != 0)
 			return rc;
 	} while (!marcel_call_begin() && sleep_child(pid, options));
+	marcel_call_alone();
 	rc = next(pid, status, options, usage);
 	marcel_call_end(rc < 0);
 	return rc;
@@ -53,6 +54,7 @@ pid_t marcel_io_waitpid(__typeof__(waitpid) *next, pid_t pid, int *status,
 		if (rc != 0)
 			return rc;
 	} while (!marcel_call_begin() && sleep_child(pid, options));
+	marcel_call_alone();
 	rc = next(pid, status, options);
 	marcel_call_end(rc < 0);
 	return rc;
@@ -94,6 +96,7 @@ int marcel_io_waitid(__typeof__(waitid) *next, idtype_t type, id_t id,
 			return rc;
 	} while (!marcel_call_begin() && type == P_PID &&
 		 sleep_child((pid_t)id, options & ~WEXITED & ~WNOWAIT));
+	marcel_call_alone();
 	rc = next(type, id, out, options);
 	marcel_call_end(rc < 0);
 	return rc;

@@ -12,7 +12,7 @@ int marcel_io_open(marcel_open_fn *next, const char *path, int flags,
 
 	if (likely(!io_holds()) || (flags & (O_NONBLOCK | O_PATH)) != 0)
 		return next(path, flags, mode);
-	marcel_call_begin();
+	marcel_call_enter();
 	fd = next(path, flags, mode);
 	marcel_call_end(fd < 0);
 	return fd;
@@ -25,7 +25,7 @@ int marcel_io_openat(marcel_openat_fn *next, int dir, const char *path,
 
 	if (likely(!io_holds()) || (flags & (O_NONBLOCK | O_PATH)) != 0)
 		return next(dir, path, flags, mode);
-	marcel_call_begin();
+	marcel_call_enter();
 	fd = next(dir, path, flags, mode);
 	marcel_call_end(fd < 0);
 	return fd;
@@ -37,7 +37,7 @@ int marcel_io_sync(__typeof__(fsync) *next, int fd)
 
 	if (likely(!io_holds()))
 		return next(fd);
-	marcel_call_begin();
+	marcel_call_enter();
 	rc = next(fd);
 	marcel_call_end(rc < 0);
 	return rc;

@@ -53,12 +53,12 @@ struct io_rest {
 };
 
 /*
- * Whether a VP waits with the caller while that sleeps in the kernel. If so the
- * call is a cancellation point; else it is one of libc's, or is none.
+ * Whether the caller is a user thread that may sleep. If so the call is a
+ * cancellation point; else it is one of libc's, or is none.
  */
 static inline bool io_holds(void)
 {
-	if (likely(!marcel_block_holds()))
+	if (likely(!marcel_call_holds()))
 		return false;
 	marcel_cancel_point();
 	return true;
@@ -100,6 +100,16 @@ bool io_sleep_ns(const struct pollfd *fds, nfds_t n, uint64_t deadline);
 
 /* Now and so much; IO_NEVER if that cannot be said. */
 uint64_t io_deadline(const struct timespec *from_now);
+
+/* The mask for the time of a call: the tick is blocked in it, too. */
+static inline const sigset_t *io_mask(const sigset_t *mask, sigset_t *room)
+{
+	if (mask == NULL)
+		return NULL;
+	*room = *mask;
+	marcel_hush_mask(room);
+	return room;
+}
 
 static inline bool io_is_time(const struct timespec *t)
 {

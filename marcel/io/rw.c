@@ -54,7 +54,7 @@ static ssize_t read_rest(int fd, struct io_rest r)
 {
 	ssize_t all = 0, n;
 
-	marcel_call_begin();
+	marcel_call_enter();
 	for (; r.count > 0; r.count--, r.iov++, r.done = 0) {
 		size_t want = r.iov->iov_len - r.done;
 

@@ -1,5 +1,8 @@
 /*
  * poll(), select() and epoll_wait().
+ *
+ * Even one that does not wait fails with EINTR if a tick comes while the kernel
+ * looks: then it looks again. With a mask the tick is in that.
  */
 #include "io.h"
 
@@ -8,6 +11,16 @@
 #include <sys/epoll.h>
 
 static const struct timespec no_time;
+
+static bool was_interrupted(int rc)
+{
+	return rc < 0 && *marcel_os_errno() == EINTR;
+}
+
+static bool is_none(const struct timespec *t)
+{
+	return t != NULL && t->tv_sec == 0 && t->tv_nsec == 0;
+}
 
 static uint64_t ms_deadline(int timeout)
 {
@@ -18,27 +31,49 @@ static uint64_t ms_deadline(int timeout)
 
 /* --- poll --- */
 
+static int poll_now(__typeof__(poll) *next, struct pollfd *fds, nfds_t n)
+{
+	int rc;
+
+	do
+		rc = next(fds, n, 0);
+	while (was_interrupted(rc));
+	return rc;
+}
+
 int marcel_io_poll(__typeof__(poll) *next, struct pollfd *fds, nfds_t n,
 		   int timeout)
 {
 	uint64_t deadline;
 	int rc;
 
-	if (timeout == 0 || likely(!io_holds()))
+	if (likely(!io_holds()))
 		return next(fds, n, timeout);
-	rc = next(fds, n, 0);
-	if (rc != 0)
+	rc = poll_now(next, fds, n);
+	if (rc != 0 || timeout == 0)
 		return rc;
 	if (!marcel_call_begin()) {
 		deadline = ms_deadline(timeout);
 		while (io_sleep_ns(fds, n, deadline)) {
-			rc = next(fds, n, 0);
+			rc = poll_now(next, fds, n);
 			if (rc != 0 || base_now_ns() >= deadline)
 				return rc;
 		}
 	}
+	marcel_call_alone();
 	rc = next(fds, n, timeout);
 	marcel_call_end(rc < 0);
+	return rc;
+}
+
+static int ppoll_now(__typeof__(ppoll) *next, struct pollfd *fds, nfds_t n,
+		     const sigset_t *mask)
+{
+	int rc;
+
+	do
+		rc = next(fds, n, &no_time, mask);
+	while (mask == NULL && was_interrupted(rc));
 	return rc;
 }
 
@@ -46,21 +81,24 @@ int marcel_io_ppoll(__typeof__(ppoll) *next, struct pollfd *fds, nfds_t n,
 		    const struct timespec *timeout, const sigset_t *mask)
 {
 	uint64_t deadline;
+	sigset_t room;
 	int rc;
 
 	if (likely(!io_holds()) || (timeout != NULL && !io_is_time(timeout)))
 		return next(fds, n, timeout, mask);
-	rc = next(fds, n, &no_time, mask);
-	if (rc != 0)
+	mask = io_mask(mask, &room);
+	rc = ppoll_now(next, fds, n, mask);
+	if (rc != 0 || is_none(timeout))
 		return rc;
 	if (!marcel_call_begin()) {
 		deadline = io_deadline(timeout);
 		while (io_sleep_ns(fds, n, deadline)) {
-			rc = next(fds, n, &no_time, mask);
+			rc = ppoll_now(next, fds, n, mask);
 			if (rc != 0 || base_now_ns() >= deadline)
 				return rc;
 		}
 	}
+	marcel_call_alone();
 	rc = next(fds, n, timeout, mask);
 	marcel_call_end(rc < 0);
 	return rc;
@@ -139,9 +177,13 @@ static void tell_left(struct timeval *timeout, uint64_t deadline)
 static int select_now(__typeof__(select) *next, struct sets *s)
 {
 	struct timeval none = { 0 };
+	int rc;
 
-	restore_sets(s);
-	return next(s->n, s->user[0], s->user[1], s->user[2], &none);
+	do {
+		restore_sets(s);
+		rc = next(s->n, s->user[0], s->user[1], s->user[2], &none);
+	} while (was_interrupted(rc));
+	return rc;
 }
 
 int marcel_io_select(__typeof__(select) *next, int n, fd_set *in, fd_set *out,
@@ -156,10 +198,11 @@ int marcel_io_select(__typeof__(select) *next, int n, fd_set *in, fd_set *out,
 	    (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_usec < 0)))
 		return next(n, in, out, except, timeout);
 	if (!copy_sets(&s, n, in, out, except)) {
-		marcel_call_begin();
+		marcel_call_enter();
 	} else {
 		rc = select_now(next, &s);
-		if (rc != 0)
+		if (rc != 0 || (timeout != NULL && timeout->tv_sec == 0 &&
+				timeout->tv_usec == 0))
 			return rc;
 		if (timeout != NULL) {
 			t.tv_sec = timeout->tv_sec + timeout->tv_usec / 1000000;
@@ -176,6 +219,7 @@ int marcel_io_select(__typeof__(select) *next, int n, fd_set *in, fd_set *out,
 		}
 		restore_sets(&s);
 	}
+	marcel_call_alone();
 	rc = next(n, in, out, except, timeout);
 	marcel_call_end(rc < 0);
 	return rc;
@@ -184,8 +228,14 @@ int marcel_io_select(__typeof__(select) *next, int n, fd_set *in, fd_set *out,
 static int pselect_now(__typeof__(pselect) *next, struct sets *s,
 		       const sigset_t *mask)
 {
-	restore_sets(s);
-	return next(s->n, s->user[0], s->user[1], s->user[2], &no_time, mask);
+	int rc;
+
+	do {
+		restore_sets(s);
+		rc = next(s->n, s->user[0], s->user[1], s->user[2], &no_time,
+			  mask);
+	} while (mask == NULL && was_interrupted(rc));
+	return rc;
 }
 
 int marcel_io_pselect(__typeof__(pselect) *next, int n, fd_set *in, fd_set *out,
@@ -193,16 +243,18 @@ int marcel_io_pselect(__typeof__(pselect) *next, int n, fd_set *in, fd_set *out,
 		      const sigset_t *mask)
 {
 	uint64_t deadline;
+	sigset_t room;
 	struct sets s;
 	int rc;
 
 	if (likely(!io_holds()) || (timeout != NULL && !io_is_time(timeout)))
 		return next(n, in, out, except, timeout, mask);
+	mask = io_mask(mask, &room);
 	if (!copy_sets(&s, n, in, out, except)) {
-		marcel_call_begin();
+		marcel_call_enter();
 	} else {
 		rc = pselect_now(next, &s, mask);
-		if (rc != 0)
+		if (rc != 0 || is_none(timeout))
 			return rc;
 		if (!marcel_call_begin()) {
 			deadline = io_deadline(timeout);
@@ -214,12 +266,35 @@ int marcel_io_pselect(__typeof__(pselect) *next, int n, fd_set *in, fd_set *out,
 		}
 		restore_sets(&s);
 	}
+	marcel_call_alone();
 	rc = next(n, in, out, except, timeout, mask);
 	marcel_call_end(rc < 0);
 	return rc;
 }
 
 /* --- epoll --- */
+
+static int epoll_now(__typeof__(epoll_wait) *next, int fd,
+		     struct epoll_event *out, int max)
+{
+	int rc;
+
+	do
+		rc = next(fd, out, max, 0);
+	while (was_interrupted(rc));
+	return rc;
+}
+
+static int epoll_pnow(__typeof__(epoll_pwait) *next, int fd,
+		      struct epoll_event *out, int max, const sigset_t *mask)
+{
+	int rc;
+
+	do
+		rc = next(fd, out, max, 0, mask);
+	while (mask == NULL && was_interrupted(rc));
+	return rc;
+}
 
 int marcel_io_epoll_wait(__typeof__(epoll_wait) *next, int fd,
 			 struct epoll_event *out, int max, int timeout)
@@ -228,19 +303,20 @@ int marcel_io_epoll_wait(__typeof__(epoll_wait) *next, int fd,
 	uint64_t deadline;
 	int rc;
 
-	if (timeout == 0 || likely(!io_holds()))
+	if (likely(!io_holds()))
 		return next(fd, out, max, timeout);
-	rc = next(fd, out, max, 0);
-	if (rc != 0)
+	rc = epoll_now(next, fd, out, max);
+	if (rc != 0 || timeout == 0)
 		return rc;
 	if (!marcel_call_begin()) {
 		deadline = ms_deadline(timeout);
 		while (io_sleep_ns(&one, 1, deadline)) {
-			rc = next(fd, out, max, 0);
+			rc = epoll_now(next, fd, out, max);
 			if (rc != 0 || base_now_ns() >= deadline)
 				return rc;
 		}
 	}
+	marcel_call_alone();
 	rc = next(fd, out, max, timeout);
 	marcel_call_end(rc < 0);
 	return rc;
@@ -252,21 +328,24 @@ int marcel_io_epoll_pwait(__typeof__(epoll_pwait) *next, int fd,
 {
 	struct pollfd one = { .fd = fd, .events = POLLIN };
 	uint64_t deadline;
+	sigset_t room;
 	int rc;
 
-	if (timeout == 0 || likely(!io_holds()))
+	if (likely(!io_holds()))
 		return next(fd, out, max, timeout, mask);
-	rc = next(fd, out, max, 0, mask);
-	if (rc != 0)
+	mask = io_mask(mask, &room);
+	rc = epoll_pnow(next, fd, out, max, mask);
+	if (rc != 0 || timeout == 0)
 		return rc;
 	if (!marcel_call_begin()) {
 		deadline = ms_deadline(timeout);
 		while (io_sleep_ns(&one, 1, deadline)) {
-			rc = next(fd, out, max, 0, mask);
+			rc = epoll_pnow(next, fd, out, max, mask);
 			if (rc != 0 || base_now_ns() >= deadline)
 				return rc;
 		}
 	}
+	marcel_call_alone();
 	rc = next(fd, out, max, timeout, mask);
 	marcel_call_end(rc < 0);
 	return rc;

@@ -16,20 +16,16 @@ static bool sleep_for(const struct timespec *time)
 	return true;
 }
 
-static bool is_zero(const struct timespec *time)
-{
-	return time->tv_sec == 0 && time->tv_nsec == 0;
-}
-
 int marcel_io_nanosleep(__typeof__(nanosleep) *next,
 			const struct timespec *time, struct timespec *left)
 {
 	int rc;
 
-	if (likely(!io_holds()) || !io_is_time(time) || is_zero(time))
+	if (likely(!io_holds()) || !io_is_time(time))
 		return next(time, left);
 	if (!marcel_call_begin() && sleep_for(time))
 		return 0;
+	marcel_call_alone();
 	rc = next(time, left);
 	marcel_call_end(rc != 0);
 	return rc;
@@ -44,8 +40,7 @@ int marcel_io_clock_nanosleep(__typeof__(clock_nanosleep) *next,
 	bool is_until = (flags & TIMER_ABSTIME) != 0;
 	int rc;
 
-	if (likely(!io_holds()) || !io_is_time(time) ||
-	    (!is_until && is_zero(time)))
+	if (likely(!io_holds()) || !io_is_time(time))
 		return next(clock, flags, time, left);
 	if (!marcel_call_begin()) {
 		if (!is_until && clock != CLOCK_PROCESS_CPUTIME_ID &&
@@ -54,6 +49,7 @@ int marcel_io_clock_nanosleep(__typeof__(clock_nanosleep) *next,
 		if (is_until && io_sleep_set(NULL, 0, clock, time))
 			return 0;
 	}
+	marcel_call_alone();
 	rc = next(clock, flags, time, left);
 	marcel_call_end(rc != 0);
 	return rc;
@@ -64,10 +60,11 @@ int marcel_io_usleep(__typeof__(usleep) *next, unsigned us)
 	struct timespec t = { us / 1000000, (long)(us % 1000000) * 1000 };
 	int rc;
 
-	if (us == 0 || likely(!io_holds()))
+	if (likely(!io_holds()))
 		return next(us);
 	if (!marcel_call_begin() && sleep_for(&t))
 		return 0;
+	marcel_call_alone();
 	rc = next(us);
 	marcel_call_end(rc != 0);
 	return rc;
@@ -78,10 +75,11 @@ unsigned marcel_io_sleep(__typeof__(sleep) *next, unsigned s)
 	struct timespec t = { .tv_sec = (time_t)s };
 	unsigned rc;
 
-	if (s == 0 || likely(!io_holds()))
+	if (likely(!io_holds()))
 		return next(s);
 	if (!marcel_call_begin() && sleep_for(&t))
 		return 0;
+	marcel_call_alone();
 	rc = next(s);
 	marcel_call_end(rc != 0);
 	return rc;

@@ -240,7 +240,7 @@ int marcel_io_connect(__typeof__(connect) *next, int fd,
 		return next(fd, addr, len);
 	flags = fcntl(fd, F_GETFL);
 	if (flags >= 0 && (flags & O_NONBLOCK) == 0)
-		marcel_call_begin();
+		marcel_call_enter();
 	rc = next(fd, addr, len);
 	marcel_call_end(rc < 0);
 	return rc;
@@ -254,7 +254,7 @@ int marcel_io_getaddrinfo(__typeof__(getaddrinfo) *next, const char *node,
 
 	if (likely(!marcel_block_holds()))
 		return next(node, service, hints, out);
-	marcel_block_begin();
+	marcel_blocking_begin();
 	rc = next(node, service, hints, out);
 	marcel_blocking_end();
 	return rc;

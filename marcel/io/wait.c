@@ -31,9 +31,11 @@ enum io_sleep io_sleep(int fd, uint32_t events, enum io_try tried)
 {
 	if (is_nonblocking(fd) || marcel_call_begin())
 		return IO_CALL;
-	if (has_timeout(fd, events) || !marcel_poller_wait(fd, events))
-		return IO_CALL;
-	return tried == IO_CANNOT ? IO_CALL : IO_RETRY;
+	if (!has_timeout(fd, events) && marcel_poller_wait(fd, events) &&
+	    tried != IO_CANNOT)
+		return IO_RETRY;
+	marcel_call_alone();
+	return IO_CALL;
 }
 
 /* --- several descriptors, or time --- */

@@ -17,11 +17,9 @@
  *
  * Main's LWP must not sleep for another thread, nor for main while one that was
  * interrupted there needs it (then main parks instead: poller.h), and a spare
- *has the lowest priority, which is not to delay a thread that comes back; so a
- *thread on one of these first moves to an LWP of the pool.
+ * has the lowest priority, which is not to delay a thread that comes back; so a
+ * thread on one of these first moves to an LWP of the pool.
  */
-#include <marcel/blocking.h>
-
 #include "../thread/cputime.h"
 #include "block.h"
 #include "hook.h"
@@ -114,19 +112,6 @@ bool marcel_block_begin(void)
 	/* The VP may be another's by now; the LWP is ours. */
 	marcel_lwp_leaves(cpu_tls_word(), 0);
 	return done;
-}
-
-BASE_PUBLIC void marcel_blocking_begin(void)
-{
-	marcel_block_begin();
-}
-
-BASE_PUBLIC void marcel_blocking_end(void)
-{
-	struct marcel_lwp *l = cpu_tls_word();
-
-	if (l != NULL)
-		marcel_lwp_end_section(l);
 }
 
 void marcel_block_rise(void)

@@ -4,6 +4,8 @@
 #ifndef MARCEL_SCHED_BLOCK_H
 #define MARCEL_SCHED_BLOCK_H
 
+#include <signal.h>
+
 #include "enter.h"
 
 /*
@@ -22,20 +24,59 @@ static inline bool marcel_block_holds(void)
 }
 
 /*
- * As marcel_blocking_begin(), for a caller of whom marcel_block_holds() is
- * true. False: no kernel thread can be had, and there is no section.
+ * As marcel_blocking_begin(), but ticks still come. False: no kernel thread can
+ * be had, and there is no section.
  */
 bool marcel_block_begin(void);
 
 /*
- * The same around a call that is a cancellation point; end() ends the thread if
- * the call has failed and somebody wants that. call.c
+ * Whether a call is for those below: the caller is a user thread that drives a
+ * VP, as above, or that has lost it and runs on.
+ */
+bool marcel_call_may(struct marcel_lwp *l);
+
+static inline bool marcel_call_holds(void)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+
+	return unlikely(l != NULL) && marcel_call_may(l);
+}
+
+/*
+ * Around a call that is a cancellation point and that no tick ends: call.c. If
+ * there is no section, the caller may wait in another way or, after alone(),
+ * which does nothing in a section, make the call nevertheless. end() ends the
+ * thread if the call has failed and somebody wants that.
  */
 bool marcel_call_begin(void);
+void marcel_call_alone(void);
 void marcel_call_end(bool failed);
 
-/* The handler of the tick: have the call that it has interrupted fail. */
-void marcel_call_break(struct marcel_lwp *l, void *context);
+static inline void marcel_call_enter(void)
+{
+	marcel_call_begin();
+	marcel_call_alone();
+}
+
+/* A mask for such a call, which that puts in the place of the thread's. */
+void marcel_hush_mask(sigset_t *mask);
+
+/* The caller makes a process or a kernel thread, which inherits its mask. */
+void marcel_hush_lift(void);
+
+/* The section on l has ended otherwise than by marcel_blocking_end(). */
+void marcel_hush_end(struct marcel_lwp *l);
+
+static inline void marcel_hush_over(struct marcel_lwp *l)
+{
+	if (unlikely(l->hushed == MARCEL_HUSH_SECTION))
+		marcel_hush_end(l);
+}
+
+/* Take the signal that breaks calls, and let it through; 0 or -errno. */
+int marcel_call_init(void);
+void marcel_call_allow(void);
+void marcel_call_exit(void);
 
 /*
  * The calling thread is about to make a process or a kernel thread, which will

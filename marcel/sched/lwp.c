@@ -18,6 +18,7 @@
 #include "../thread/cputime.h"
 #include "../thread/exception.h"
 #include "../thread/overflow.h"
+#include "block.h"
 #include "poller.h"
 #include "private.h"
 #include "runq.h"
@@ -126,6 +127,7 @@ static void *lwp_main(void *arg)
 	/* Who makes it, the monitor too, may have blocked what it likes. */
 	pthread_sigmask(SIG_SETMASK, &marcel_lwps.mask, NULL);
 	marcel_tick_block(false);
+	marcel_call_allow();
 	if (l->is_low)
 		os_thread_lowest();
 	os_stack_bounds(&l->idle_rest.stack_low, &l->idle_rest.stack_bytes);
@@ -468,6 +470,7 @@ BASE_NOINLINE struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l)
 	struct marcel_vp *vp;
 	int saved;
 
+	marcel_hush_over(l);
 	if (marcel_lwp_end_section(l) || is_restored(l))
 		return load_relaxed(&l->vp);
 	marcel_san_enter();

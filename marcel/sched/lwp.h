@@ -50,6 +50,14 @@ struct marcel_vp;
 #define MARCEL_SECTION  ((uintptr_t)1)
 #define MARCEL_REVOKING ((uintptr_t)2)
 
+/* Who has blocked the tick on an LWP, for a call that may sleep there. */
+enum marcel_hush {
+	MARCEL_HUSH_NONE,
+	MARCEL_HUSH_CALL,    /* marcel_call_begin() */
+	MARCEL_HUSH_SECTION, /* marcel_blocking_begin() */
+	MARCEL_HUSH_OVER,    /* that, and the section has ended */
+};
+
 struct marcel_lwp {
 	/* -: const    o: code that runs on it    a: atomic, pair named
 	 * g: itself, or who has taken it out of the pool and not told it yet
@@ -67,6 +75,7 @@ struct marcel_lwp {
 	bool is_fair;                         /* g: begins with a fair pick */
 	bool in_call;                         /* o: call.c */
 	bool ends;                            /* o: of private.h */
+	enum marcel_hush hushed;              /* o: by whom: call.c */
 	int again;                            /* o: os_signal_soon()'s, or 0 */
 	struct marcel_timer call;   /* o: what the caller's `wait` names */
 	ATOMIC(uint32_t) ticked;    /* a: relaxed; the signal is on its way */

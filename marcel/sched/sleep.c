@@ -48,7 +48,9 @@ static int sleep_in_kernel(clockid_t clock, int flags,
 	int rc;
 
 	marcel_cancel_point();
-	marcel_call_begin();
+	if (!marcel_call_holds())
+		return clock_nanosleep(clock, flags, time, left);
+	marcel_call_enter();
 	rc = clock_nanosleep(clock, flags, time, left);
 	marcel_call_end(rc != 0);
 	return rc;

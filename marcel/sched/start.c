@@ -21,6 +21,7 @@
 #include "../thread/dump.h"
 #include "../thread/overflow.h"
 #include "../thread/stack.h"
+#include "block.h"
 #include "enter.h"
 #include "runq.h"
 #include "start.h"
@@ -42,6 +43,7 @@ enum {
 	O_TIMESLICE_US,
 	O_GUARDS,
 	O_SIGNAL,
+	O_CANCEL_SIGNAL,
 	O_MAXTHREADS,
 	O_SCHED,
 	O_CPUTIME,
@@ -74,6 +76,9 @@ static struct base_option options[] = {
 			     "0: as long as it likes" },
 	[O_SIGNAL] = { "MARCEL_SIGNAL", BASE_OPTION_INT, "0", 0, 64, NULL,
 		       "the signal of preemption; 0: SIGRTMAX - 2" },
+	[O_CANCEL_SIGNAL] = { "MARCEL_CANCEL_SIGNAL", BASE_OPTION_INT, "0", 0,
+			      64, NULL,
+			      "the signal of cancellation; 0: SIGRTMAX - 3" },
 	[O_CPUTIME] = { "MARCEL_CPUTIME", BASE_OPTION_BOOL, "0", 0, 0, NULL,
 			"count the CPU time of each thread" },
 	[O_MAXTHREADS] = { "MARCEL_MAXTHREADS", BASE_OPTION_INT, "0", 0,
@@ -171,6 +176,28 @@ size_t marcel_sched_stacksize(void)
 	return bytes > least ? bytes : least;
 }
 
+/* One of them may be the other's default. */
+static int read_signals(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+	int tick = (int)options[O_SIGNAL].value;
+	int end = (int)options[O_CANCEL_SIGNAL].value;
+
+	if (tick == 0)
+		tick = end == SIGRTMAX - 2 ? SIGRTMAX - 3 : SIGRTMAX - 2;
+	if (end == 0)
+		end = tick == SIGRTMAX - 3 ? SIGRTMAX - 2 : SIGRTMAX - 3;
+	if (tick == end) {
+		base_warn("marcel",
+			  "MARCEL_CANCEL_SIGNAL=%d: is MARCEL_SIGNAL, too",
+			  end);
+		return -EINVAL;
+	}
+	s->signal = tick;
+	s->break_signal = end;
+	return 0;
+}
+
 static int read_options(const struct marcel_config *config, int *dump_signal)
 {
 	struct marcel_sched *s = &marcel_sched;
@@ -189,8 +216,8 @@ static int read_options(const struct marcel_config *config, int *dump_signal)
 		s->stacksize = marcel_stack_min();
 	s->spin_ns = (uint64_t)options[O_SPIN_US].value * 1000;
 	s->slice_ns = (uint64_t)options[O_TIMESLICE_US].value * 1000;
-	s->signal = options[O_SIGNAL].value != 0 ? (int)options[O_SIGNAL].value
-						 : SIGRTMAX - 2;
+	if ((rc = read_signals()) < 0)
+		return rc;
 	s->lwp_max = (unsigned)options[O_LWP_MAX].value;
 	s->threads_max = options[O_MAXTHREADS].value;
 	s->counts_cpu = options[O_CPUTIME].value;
@@ -386,10 +413,18 @@ static int start_ticks(void)
 
 	if (BASE_TSAN)
 		return 0;
-	rc = marcel_tick_init(marcel_sched.signal);
-	if (rc == 0 && marcel_sched.slice_ns != 0 &&
-	    (rc = marcel_monitor_init()) < 0)
-		marcel_tick_exit();
+	if ((rc = marcel_tick_init()) < 0)
+		goto err_signal;
+	if ((rc = marcel_call_init()) < 0)
+		goto err_tick;
+	if (marcel_sched.slice_ns != 0 && (rc = marcel_monitor_init()) < 0)
+		goto err_call;
+	return 0;
+err_call:
+	marcel_call_exit();
+err_tick:
+	marcel_tick_exit();
+err_signal:
 	return rc;
 }
 
@@ -450,6 +485,7 @@ static void stop(void)
 	stop_lwps();
 	marcel_random_print();
 	marcel_tick_exit();
+	marcel_call_exit();
 	marcel_runq_wait_guests(marcel_tasklets_drop);
 	marcel_tasklets_drop();
 	marcel_overflow_exit();

@@ -19,7 +19,6 @@
 
 #include "../os/os.h"
 #include "../os/tls.h"
-#include "block.h"
 #include "place.h"
 #include "runq.h"
 #include "sanitizer.h"
@@ -34,8 +33,6 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 {
 	struct marcel_lwp *to;
 
-	if (marcel_sched.slice_ns == 0)
-		return; /* call.c's signal, too late */
 	if (!marcel_thread_is_preemptible(load_relaxed(&l->self)))
 		return;
 	if (!marcel_runq_seems_ready(vp, load_relaxed(&l->self)) &&
@@ -63,8 +60,6 @@ static void handle(int signal, siginfo_t *info, void *context)
 	(void)info;
 	if (l != NULL)
 		store_relaxed(&l->ticked, 0);
-	if (l != NULL && l->in_call)
-		marcel_call_break(l, context);
 	if (l == NULL || load_relaxed(&l->inside) != 0 || marcel_tls.pins != 0)
 		return;
 	t = load_relaxed(&l->self);
@@ -87,8 +82,9 @@ void marcel_tick_send(struct marcel_lwp *l)
 		os_thread_kill(load_relaxed(&l->tid), tick.signal);
 }
 
-int marcel_tick_init(int signal)
+int marcel_tick_init(void)
 {
+	int signal = marcel_sched.signal;
 	struct sigaction ours = { .sa_sigaction = handle,
 				  .sa_flags = SA_SIGINFO | SA_RESTART };
 

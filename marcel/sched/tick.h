@@ -9,7 +9,7 @@
 #include "vp.h"
 
 /* tick.c: take the signal; 0 or -errno. From then on ticks may come. */
-int marcel_tick_init(int signal);
+int marcel_tick_init(void);
 void marcel_tick_exit(void);
 
 /* Whether the calling LWP takes the signal, whatever it has inherited. */

@@ -143,6 +143,7 @@ struct marcel_sched {
 	uint64_t spin_ns;                     /* -: */
 	uint64_t slice_ns;                    /* -: of a thread; 0: no tick */
 	int signal;                           /* -: of the tick */
+	int break_signal;                     /* -: of call.c */
 	unsigned lwp_max;                     /* -: kernel threads per VP */
 	long threads_max;                     /* -: if SCARCE_THREADS */
 	int nested;                           /* main's: inits not yet ended */

@@ -47,13 +47,14 @@ void marcel_signal_set(uint64_t bits, sigset_t *out)
 
 uint64_t marcel_signal_reserved(void)
 {
+	uint64_t ours = 0;
 	sigset_t all;
 
 	sigfillset(&all); /* but libc's own */
-	return ~marcel_signal_bits(&all) |
-	       (marcel_sched.signal != 0
-			? marcel_signal_bit(marcel_sched.signal)
-			: 0);
+	if (marcel_sched.signal != 0)
+		ours = marcel_signal_bit(marcel_sched.signal) |
+		       marcel_signal_bit(marcel_sched.break_signal);
+	return ~marcel_signal_bits(&all) | ours;
 }
 
 static uint64_t not_to_be_blocked(void)

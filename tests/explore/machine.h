@@ -164,6 +164,8 @@ UNREACHED(struct marcel_vp *, marcel_switch_exceptions, struct marcel_vp *vp,
 	  struct marcel_thread *self, struct marcel_thread *next)
 UNREACHED(pid_t, os_tid, void)
 UNREACHED(void, marcel_tick_block, bool block)
+UNREACHED(void, marcel_hush_end, struct marcel_lwp *l)
+UNREACHED(void, marcel_call_allow, void)
 UNREACHED(void, marcel_tick_send, struct marcel_lwp *l)
 UNREACHED(bool, os_barrier_init, void)
 UNREACHED(bool, os_thread_sleeps, pid_t tid)

@@ -556,9 +556,9 @@ class Queues(gdb.Command):
                 show_queue(f"level {i} {name}", found, every)
 
 
-# The signal of preemption comes often, and is nothing to stop at. Another one,
-# by MARCEL_SIGNAL, is the user's to handle.
-gdb.execute("handle SIG62 nostop noprint pass", to_string=True)
+# The signals of preemption and cancellation are nothing to stop at. Others, by
+# MARCEL_SIGNAL and MARCEL_CANCEL_SIGNAL, are the user's to handle.
+gdb.execute("handle SIG61 SIG62 nostop noprint pass", to_string=True)
 
 for command in (Marcel, Threads, Bt, ThreadCommand, Vps, Lwps, Queues):
     command()

@@ -18,7 +18,8 @@ extern "C" {
  * What the caller does until marcel_blocking_end() may sleep in the kernel: its
  * VP may go on without it meanwhile. The caller stays on its kernel thread, and
  * errno as it is. A call to marcel in between ends the section. Where no kernel
- * thread can be had (MARCEL_LWP_MAX), the VP waits with the caller.
+ * thread can be had (MARCEL_LWP_MAX), the VP waits with the caller. No signal
+ * of the runtime's ends a system call in a section with EINTR.
  *
  * From user threads and main; from a foreign thread, outside a section (end)
  * and in one (begin) they do nothing. Neither fails. begin() may switch to

@@ -2,11 +2,12 @@
  * Calls that may sleep in the kernel, for user threads: the functions of libc
  * in announced blocking sections (<marcel/blocking.h>).
  *
- * Each has the arguments, result, errno and EINTR of the function of that name.
- * While it sleeps, the other threads of the caller's VP run. A call that need
- * not sleep causes no switch. Where no kernel thread is left (MARCEL_LWP_MAX),
- * who waits for descriptors, or for time to pass, shares one with all others
- * that do, and is not interrupted by signals; other calls hold up the VP.
+ * Each has the arguments, result, errno and EINTR of the function of that name;
+ * no signal of the runtime's ends one. While it sleeps, the others of the
+ * caller's VP run. A call that need not sleep causes no switch. Where no
+ * kernel thread is left (MARCEL_LWP_MAX), who waits for descriptors, or for
+ * time to pass, shares one with all others that do, and is not interrupted by
+ * signals; other calls hold up the VP.
  *
  * They are cancellation points (<marcel/cancel.h>), but for getaddrinfo; one
  * that shares a kernel thread only before it waits.

@@ -77,8 +77,10 @@ static int leave_cpu(void)
 {
 	int bound;
 
-	if (!is_ours())
+	if (!is_ours()) {
 		marcel_block_rise();
+		marcel_hush_lift();
+	}
 	bound = cpu_bound();
 
 	if (bound != 0)
@@ -145,6 +147,7 @@ int marcel_front_spawn(front_spawn_fn *next, pid_t *out, const char *path,
 pid_t marcel_front_fork(front_fork_fn *next)
 {
 	marcel_block_rise();
+	marcel_hush_lift();
 	return next();
 }
 

@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -100,6 +101,38 @@ TEST(before_and_after_the_runtime_all_work)
 }
 
 /* --- children --- */
+
+static uint64_t blocked_in(FILE *status)
+{
+	char line[256];
+	uint64_t bits = 0;
+
+	CHECK(status != NULL);
+	while (fgets(line, sizeof(line), status) != NULL)
+		if (strncmp(line, "SigBlk:", 7) == 0)
+			bits = strtoull(line + 7, NULL, 16);
+	return bits;
+}
+
+/* The tick is blocked in a section, but for nobody who is made there. */
+TEST_VPS(children_of_a_section_have_no_signal_of_ours_blocked)
+{
+	FILE *status;
+	int code;
+	pid_t pid;
+
+	marcel_blocking_begin();
+	status = popen("exec cat /proc/self/status", "r");
+	CHECK_INT(blocked_in(status), 0);
+	CHECK_INT(pclose(status), 0);
+	marcel_blocking_begin();
+	pid = fork();
+	if (pid == 0)
+		_exit(blocked_in(fopen("/proc/self/status", "r")) != 0);
+	CHECK_INT(waitpid(pid, &code, 0), pid);
+	CHECK_INT(code, 0);
+	marcel_blocking_end();
+}
 
 static int is_ordinary(void)
 {
