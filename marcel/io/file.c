@@ -43,6 +43,23 @@ int marcel_io_sync(__typeof__(fsync) *next, int fd)
 	return rc;
 }
 
+/* So much is had at once; of more a signal leaves a part. */
+enum { RANDOM_AT_ONCE = 256 };
+
+ssize_t marcel_io_getrandom(__typeof__(getrandom) *next, void *buf, size_t n,
+			    unsigned flags)
+{
+	ssize_t rc;
+
+	if ((n <= RANDOM_AT_ONCE && (flags & GRND_RANDOM) == 0) ||
+	    likely(!io_holds()))
+		return next(buf, n, flags);
+	marcel_call_enter();
+	rc = next(buf, n, flags);
+	marcel_call_end(rc < 0);
+	return rc;
+}
+
 /* True: it is asked to let another thread run here, which it refused before. */
 static BASE_NOINLINE BASE_NO_ASAN bool count_lock(int by)
 {
@@ -95,4 +112,9 @@ BASE_PUBLIC int marcel_fsync(int fd)
 BASE_PUBLIC int marcel_fdatasync(int fd)
 {
 	return marcel_io_sync(fdatasync, fd);
+}
+
+BASE_PUBLIC ssize_t marcel_getrandom(void *buf, size_t n, unsigned flags)
+{
+	return marcel_io_getrandom(getrandom, buf, n, flags);
 }

@@ -8,7 +8,12 @@
 
 #include <fcntl.h>
 #include <netdb.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/file.h>
+#include <sys/msg.h>
+#include <sys/random.h>
+#include <sys/sem.h>
 #include <unistd.h>
 
 #include <base/compiler.h>
@@ -16,6 +21,8 @@
 
 typedef int marcel_open_fn(const char *path, int flags, ...);
 typedef int marcel_openat_fn(int dir, const char *path, int flags, ...);
+typedef int marcel_fcntl_fn(int fd, int what, ...);
+typedef int marcel_lockf_fn(int fd, int what, off_t n);
 
 /* The mode of an open is there only if a file may be made. */
 static inline bool marcel_io_has_mode(int flags)
@@ -94,6 +101,15 @@ BASE_PUBLIC int marcel_io_openat(marcel_openat_fn *next, int dir,
 /* For fsync() and fdatasync(). */
 BASE_PUBLIC int marcel_io_sync(__typeof__(fsync) *next, int fd);
 
+BASE_PUBLIC ssize_t marcel_io_getrandom(__typeof__(getrandom) *next, void *buf,
+					size_t n, unsigned flags);
+
+BASE_PUBLIC int marcel_io_flock(__typeof__(flock) *next, int fd, int op);
+BASE_PUBLIC int marcel_io_lockf(marcel_lockf_fn *next, int fd, int what,
+				off_t n);
+BASE_PUBLIC int marcel_io_fcntl(marcel_fcntl_fn *next, int fd, int what,
+				void *arg);
+
 /* The calling kernel thread holds one more, or one less, lock of libc's. */
 BASE_PUBLIC void marcel_io_holds_lock(int by);
 
@@ -105,5 +121,37 @@ BASE_PUBLIC pid_t marcel_io_wait4(__typeof__(wait4) *next, pid_t pid,
 				  struct rusage *usage);
 BASE_PUBLIC int marcel_io_waitid(__typeof__(waitid) *next, idtype_t type,
 				 id_t id, siginfo_t *out, int options);
+
+BASE_PUBLIC int marcel_io_semop(__typeof__(semop) *next, int id,
+				struct sembuf *ops, size_t n);
+BASE_PUBLIC int marcel_io_semtimedop(__typeof__(semtimedop) *next, int id,
+				     struct sembuf *ops, size_t n,
+				     const struct timespec *timeout);
+BASE_PUBLIC ssize_t marcel_io_msgrcv(__typeof__(msgrcv) *next, int id,
+				     void *msg, size_t n, long type, int flags);
+BASE_PUBLIC int marcel_io_msgsnd(__typeof__(msgsnd) *next, int id,
+				 const void *msg, size_t n, int flags);
+BASE_PUBLIC ssize_t marcel_io_mq_receive(__typeof__(mq_receive) *next, mqd_t mq,
+					 char *msg, size_t n, unsigned *prio);
+BASE_PUBLIC ssize_t marcel_io_mq_timedreceive(__typeof__(mq_timedreceive) *next,
+					      mqd_t mq, char *msg, size_t n,
+					      unsigned *prio,
+					      const struct timespec *deadline);
+BASE_PUBLIC int marcel_io_mq_send(__typeof__(mq_send) *next, mqd_t mq,
+				  const char *msg, size_t n, unsigned prio);
+BASE_PUBLIC int marcel_io_mq_timedsend(__typeof__(mq_timedsend) *next, mqd_t mq,
+				       const char *msg, size_t n, unsigned prio,
+				       const struct timespec *deadline);
+
+BASE_PUBLIC int marcel_io_sigtimedwait(__typeof__(sigtimedwait) *next,
+				       const sigset_t *set, siginfo_t *info,
+				       const struct timespec *timeout);
+BASE_PUBLIC int marcel_io_sigwaitinfo(__typeof__(sigwaitinfo) *next,
+				      const sigset_t *set, siginfo_t *info);
+BASE_PUBLIC int marcel_io_sigwait(__typeof__(sigwait) *next,
+				  const sigset_t *set, int *out);
+BASE_PUBLIC int marcel_io_pause(__typeof__(pause) *next);
+BASE_PUBLIC int marcel_io_sigsuspend(__typeof__(sigsuspend) *next,
+				     const sigset_t *mask);
 
 #endif

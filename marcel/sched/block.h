@@ -61,6 +61,9 @@ static inline void marcel_call_enter(void)
 /* A mask for such a call, which that puts in the place of the thread's. */
 void marcel_hush_mask(sigset_t *mask);
 
+/* A set of signals to wait for, without ours. */
+void marcel_hush_set(sigset_t *set);
+
 /* The caller makes a process or a kernel thread, which inherits its mask. */
 void marcel_hush_lift(void);
 

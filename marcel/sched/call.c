@@ -77,6 +77,14 @@ void marcel_hush_mask(sigset_t *mask)
 	sigdelset(mask, breaker.signal);
 }
 
+void marcel_hush_set(sigset_t *set)
+{
+	if (BASE_TSAN)
+		return;
+	sigdelset(set, marcel_sched.signal);
+	sigdelset(set, breaker.signal);
+}
+
 /* --- sections --- */
 
 BASE_PUBLIC void marcel_blocking_begin(void)

@@ -18,11 +18,14 @@
  * <marcel/time.h>.
  *
  * libmarcel stands before libc's own names, too, except in builds with a
- * sanitizer and where it was dlopened: read() there is marcel_read().
+ * sanitizer and where it was dlopened: read() there is marcel_read(). Before
+ * nanosleep(), sigwait(), pause() ... too, for which there are no names here:
+ * <marcel/time.h> and <marcel/signal.h> do not need a kernel thread.
  */
 #ifndef MARCEL_IO_H
 #define MARCEL_IO_H
 
+#include <mqueue.h>
 #include <poll.h>
 #include <stddef.h>
 #include <sys/epoll.h>
@@ -39,6 +42,7 @@ extern "C" {
 #endif
 
 struct addrinfo;
+struct sembuf;
 
 /* --- read, write --- */
 
@@ -82,6 +86,10 @@ int marcel_open(const char *path, int flags, ... /* mode_t mode */);
 int marcel_openat(int dir, const char *path, int flags, ... /* mode_t mode */);
 int marcel_fsync(int fd);
 int marcel_fdatasync(int fd);
+int marcel_fcntl(int fd, int what, ... /* as it wants */);
+int marcel_flock(int fd, int op);
+int marcel_lockf(int fd, int what, off_t n);
+ssize_t marcel_getrandom(void *buf, size_t n, unsigned flags);
 
 /* --- children --- */
 
@@ -89,6 +97,20 @@ pid_t marcel_wait(int *status);
 pid_t marcel_waitpid(pid_t pid, int *status, int options);
 pid_t marcel_wait4(pid_t pid, int *status, int options, struct rusage *usage);
 int marcel_waitid(idtype_t type, id_t id, siginfo_t *out, int options);
+
+/* --- semaphores and messages between processes --- */
+
+int marcel_semop(int id, struct sembuf *ops, size_t n);
+int marcel_semtimedop(int id, struct sembuf *ops, size_t n,
+		      const struct timespec *timeout);
+ssize_t marcel_msgrcv(int id, void *msg, size_t n, long type, int flags);
+int marcel_msgsnd(int id, const void *msg, size_t n, int flags);
+ssize_t marcel_mq_receive(mqd_t mq, char *msg, size_t n, unsigned *prio);
+ssize_t marcel_mq_timedreceive(mqd_t mq, char *msg, size_t n, unsigned *prio,
+			       const struct timespec *deadline);
+int marcel_mq_send(mqd_t mq, const char *msg, size_t n, unsigned prio);
+int marcel_mq_timedsend(mqd_t mq, const char *msg, size_t n, unsigned prio,
+			const struct timespec *deadline);
 
 #ifdef __cplusplus
 }

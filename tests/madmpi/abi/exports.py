@@ -27,8 +27,12 @@ def main():
     before_libc = set()
     for source in sources:
         with open(source) as f:
+            text = f.read()
             before_libc.update(re.findall(r'^BASE_PUBLIC [^(]*?(\w+)\(',
-                                          f.read(), re.M))
+                                          text, re.M))
+            # Made by a macro, from several names of one function.
+            for several in re.findall(r'^[A-Z]+\((\w+(?:, \w+)*)\)$', text, re.M):
+                before_libc.update(several.split(', '))
     symbols = {}
     for line in out.splitlines():
         address, kind, name = line.split()

@@ -1,0 +1,629 @@
+/*
+ * Calls that sleep in the kernel, each with what it gives when nothing comes,
+ * or with who gives it something.
+ */
+#ifndef TESTS_MARCEL_IO_KINDS_H
+#define TESTS_MARCEL_IO_KINDS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <mqueue.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/msg.h>
+#include <sys/random.h>
+#include <sys/sem.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <base/atomic.h>
+#include <marcel/blocking.h>
+#include "../../../marcel/io/next.h"
+#include "../../../marcel/os/os.h"
+#include "../../../marcel/sched/vp.h"
+#include "../with.h"
+
+enum { MS = 2, LOOKS = 200 };
+
+static const struct timespec short_time = { .tv_nsec = MS * 1000000L };
+static const struct timespec no_time;
+
+/* What nothing comes from or goes into, but by a give(). */
+static struct {
+	int pipe[2], full[2], pair[2], stuffed[2], listener, epoll, notify;
+	struct sockaddr_un busy; /* nobody accepts there */
+	socklen_t busy_bytes;
+	char fifo[64];
+	sigset_t none, usr2;
+	pid_t child;
+	int sem, queue, locked, want;
+	mqd_t mq;
+} e;
+
+static void fails(long rc, int error)
+{
+	CHECK_INT(rc, -1);
+	CHECK_INT(errno, error);
+}
+
+/* --- calls that a signal ends, whether or not they are to begin again --- */
+
+static void call_poll(void)
+{
+	struct pollfd p = { .fd = e.pipe[0], .events = POLLIN };
+
+	CHECK_INT(marcel_poll(&p, 1, MS), 0);
+}
+
+static void call_ppoll(void)
+{
+	struct pollfd p = { .fd = e.pipe[0], .events = POLLIN };
+
+	CHECK_INT(marcel_ppoll(&p, 1, &short_time, NULL), 0);
+}
+
+static void call_ppoll_mask(void)
+{
+	struct pollfd p = { .fd = e.pipe[0], .events = POLLIN };
+
+	CHECK_INT(marcel_ppoll(&p, 1, &short_time, &e.none), 0);
+}
+
+static void call_select(void)
+{
+	struct timeval t = { .tv_usec = MS * 1000 };
+	fd_set in;
+
+	FD_ZERO(&in);
+	FD_SET(e.pipe[0], &in);
+	CHECK_INT(marcel_select(e.pipe[0] + 1, &in, NULL, NULL, &t), 0);
+	CHECK_INT(t.tv_sec, 0);
+	CHECK_INT(t.tv_usec, 0);
+}
+
+static void call_pselect(void)
+{
+	fd_set in;
+
+	FD_ZERO(&in);
+	FD_SET(e.pipe[0], &in);
+	CHECK_INT(marcel_pselect(e.pipe[0] + 1, &in, NULL, NULL, &short_time,
+				 &e.none),
+		  0);
+}
+
+static void call_epoll_wait(void)
+{
+	struct epoll_event ev;
+
+	CHECK_INT(marcel_epoll_wait(e.epoll, &ev, 1, MS), 0);
+}
+
+static void call_epoll_pwait(void)
+{
+	struct epoll_event ev;
+
+	CHECK_INT(marcel_epoll_pwait(e.epoll, &ev, 1, MS, &e.none), 0);
+}
+
+/* Not to wait at all takes a moment, too. */
+static void call_looks(void)
+{
+	struct pollfd p = { .fd = e.pipe[0], .events = POLLIN };
+	struct timeval t = { 0 };
+	struct epoll_event ev;
+	fd_set in;
+
+	FD_ZERO(&in);
+	for (int i = 0; i < LOOKS; i++) {
+		CHECK_INT(marcel_poll(&p, 1, 0), 0);
+		CHECK_INT(marcel_ppoll(&p, 1, &no_time, &e.none), 0);
+		FD_SET(e.pipe[0], &in);
+		CHECK_INT(marcel_select(e.pipe[0] + 1, &in, NULL, NULL, &t), 0);
+		CHECK_INT(marcel_epoll_wait(e.epoll, &ev, 1, 0), 0);
+	}
+}
+
+static void call_nanosleep(void)
+{
+	struct timespec left;
+
+	CHECK_INT(marcel_io_nanosleep(nanosleep, &short_time, &left), 0);
+	CHECK_INT(marcel_io_nanosleep(nanosleep, &no_time, &left), 0);
+}
+
+static void call_clock_nanosleep(void)
+{
+	struct timespec t;
+
+	CHECK_INT(marcel_io_clock_nanosleep(clock_nanosleep, CLOCK_MONOTONIC, 0,
+					    &short_time, NULL),
+		  0);
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_nsec = (t.tv_nsec + short_time.tv_nsec) % 1000000000;
+	t.tv_sec += t.tv_nsec < short_time.tv_nsec;
+	CHECK_INT(marcel_io_clock_nanosleep(clock_nanosleep, CLOCK_MONOTONIC,
+					    TIMER_ABSTIME, &t, NULL),
+		  0);
+}
+
+static void call_usleep(void)
+{
+	CHECK_INT(marcel_io_usleep(usleep, MS * 1000), 0);
+	CHECK_INT(marcel_io_usleep(usleep, 0), 0);
+}
+
+static void call_sleep(void)
+{
+	CHECK_INT(marcel_io_sleep(sleep, 1), 0);
+}
+
+static void call_recv(void)
+{
+	char c;
+
+	fails(marcel_recv(e.pair[0], &c, 1, 0), EAGAIN);
+	fails(marcel_read(e.pair[0], &c, 1), EAGAIN);
+}
+
+static void call_send(void)
+{
+	static char block[5000];
+
+	fails(marcel_send(e.stuffed[0], "", 1, 0), EAGAIN);
+	fails(marcel_write(e.stuffed[0], block, sizeof(block)), EAGAIN);
+}
+
+static void call_accept(void)
+{
+	fails(marcel_accept(e.listener, NULL, NULL), EAGAIN);
+}
+
+static void call_connect(void)
+{
+	struct timeval t = { .tv_usec = MS * 1000 };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	CHECK_INT(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)), 0);
+	fails(marcel_connect(fd, (struct sockaddr *)&e.busy, e.busy_bytes),
+	      EAGAIN);
+	CHECK_INT(close(fd), 0);
+}
+
+static void user_section(void)
+{
+	marcel_blocking_begin();
+	CHECK_INT(poll(NULL, 0, MS), 0);
+	marcel_blocking_end();
+}
+
+static void call_timerfd(void)
+{
+	struct itimerspec when = { .it_value = short_time };
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	uint64_t n;
+
+	CHECK_INT(timerfd_settime(fd, 0, &when, NULL), 0);
+	CHECK_INT(marcel_read(fd, &n, sizeof(n)), sizeof(n));
+	CHECK_INT(close(fd), 0);
+}
+
+static void call_sigtimedwait(void)
+{
+	siginfo_t info;
+
+	fails(marcel_io_sigtimedwait(sigtimedwait, &e.usr2, &info, &short_time),
+	      EAGAIN);
+}
+
+static void call_semtimedop(void)
+{
+	struct sembuf down = { .sem_op = -1 };
+
+	fails(marcel_semtimedop(e.sem, &down, 1, &short_time), EAGAIN);
+}
+
+static void call_mq_timedreceive(void)
+{
+	struct timespec t;
+	char msg[8];
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec = (t.tv_nsec + short_time.tv_nsec) % 1000000000;
+	t.tv_sec += t.tv_nsec < short_time.tv_nsec;
+	fails(marcel_mq_timedreceive(e.mq, msg, sizeof(msg), NULL, &t),
+	      ETIMEDOUT);
+}
+
+static void call_getrandom(void)
+{
+	static char bytes[1 << 20];
+
+	CHECK_INT(marcel_getrandom(bytes, sizeof(bytes), 0), sizeof(bytes));
+}
+
+/* --- calls that last until something is given --- */
+
+static void call_read(void)
+{
+	char c;
+
+	CHECK_INT(marcel_read(e.pipe[0], &c, 1), 1);
+}
+
+static void give_byte(void)
+{
+	CHECK_INT(write(e.pipe[1], "", 1), 1);
+}
+
+static void call_write(void)
+{
+	CHECK_INT(marcel_write(e.full[1], "", 1), 1);
+}
+
+static void give_room(void)
+{
+	static char page[4096];
+
+	CHECK_INT(read(e.full[0], page, sizeof(page)), sizeof(page));
+}
+
+static void fill(void)
+{
+	static char page[4096];
+
+	fcntl(e.full[1], F_SETFL, O_NONBLOCK);
+	while (write(e.full[1], page, sizeof(page)) > 0)
+		;
+	while (write(e.full[1], page, 1) > 0)
+		;
+	fcntl(e.full[1], F_SETFL, 0);
+}
+
+static void call_inotify(void)
+{
+	char event[sizeof(struct inotify_event) + 256];
+
+	CHECK(marcel_read(e.notify, event, sizeof(event)) > 0);
+}
+
+static void give_event(void)
+{
+	CHECK_INT(chmod(e.fifo, 0600), 0);
+}
+
+static void call_open(void)
+{
+	int fd = marcel_open(e.fifo, O_RDONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	CHECK_INT(close(fd), 0);
+}
+
+static void give_writer(void)
+{
+	int fd = open(e.fifo, O_WRONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	CHECK_INT(close(fd), 0);
+}
+
+static void make_child(void)
+{
+	e.child = fork();
+	if (e.child == 0)
+		for (;;)
+			pause();
+}
+
+static void give_end(void)
+{
+	CHECK_INT(kill(e.child, SIGKILL), 0);
+}
+
+static void call_wait4(void)
+{
+	CHECK_INT(marcel_wait4(e.child, NULL, 0, NULL), e.child);
+}
+
+static void call_waitid(void)
+{
+	CHECK_INT(marcel_waitid(P_PID, (id_t)e.child, NULL, WEXITED), 0);
+}
+
+static void call_sigwaitinfo(void)
+{
+	CHECK_INT(marcel_io_sigwaitinfo(sigwaitinfo, &e.usr2, NULL), SIGUSR2);
+}
+
+static void call_sigwait(void)
+{
+	sigset_t all;
+	int signal = 0;
+
+	sigfillset(&all); /* with ours */
+	CHECK_INT(marcel_io_sigwait(sigwait, &all, &signal), 0);
+	CHECK_INT(signal, SIGUSR2);
+}
+
+static void give_usr2(void)
+{
+	CHECK_INT(kill(getpid(), SIGUSR2), 0);
+}
+
+static void call_semop(void)
+{
+	struct sembuf down = { .sem_op = -1 };
+
+	CHECK_INT(marcel_semop(e.sem, &down, 1), 0);
+}
+
+static void give_up(void)
+{
+	struct sembuf up = { .sem_op = 1 };
+
+	CHECK_INT(semop(e.sem, &up, 1), 0);
+}
+
+struct message {
+	long type;
+	char text[8];
+};
+
+static void call_msgrcv(void)
+{
+	struct message m;
+
+	CHECK_INT(marcel_msgrcv(e.queue, &m, sizeof(m.text), 7, 0), 1);
+}
+
+static void give_message(void)
+{
+	struct message m = { .type = 7 };
+
+	CHECK_INT(msgsnd(e.queue, &m, 1, 0), 0);
+}
+
+static void call_mq_receive(void)
+{
+	char msg[8];
+
+	CHECK_INT(marcel_mq_receive(e.mq, msg, sizeof(msg), NULL), 1);
+}
+
+static void give_mq(void)
+{
+	CHECK_INT(mq_send(e.mq, "x", 1, 0), 0);
+}
+
+static void give_mq_room(void)
+{
+	char msg[8];
+
+	CHECK_INT(mq_receive(e.mq, msg, sizeof(msg), NULL), 1);
+}
+
+static void call_mq_send(void)
+{
+	mq_timedsend(e.mq, "x", 1, 0, &no_time); /* the last room */
+	CHECK_INT(marcel_mq_send(e.mq, "x", 1, 0), 0);
+	give_mq_room();
+}
+
+static void lock(void)
+{
+	CHECK_INT(flock(e.locked, LOCK_EX), 0);
+}
+
+static void call_flock(void)
+{
+	CHECK_INT(marcel_flock(e.want, LOCK_EX), 0);
+	CHECK_INT(marcel_flock(e.want, LOCK_UN), 0);
+}
+
+static void give_flock(void)
+{
+	CHECK_INT(flock(e.locked, LOCK_UN), 0);
+}
+
+static void set_lock(int fd, short type)
+{
+	struct flock all = { .l_type = type };
+
+	CHECK_INT(marcel_fcntl(fd, F_OFD_SETLKW, &all), 0);
+}
+
+static void lock_range(void)
+{
+	set_lock(e.locked, F_WRLCK);
+}
+
+static void call_fcntl(void)
+{
+	set_lock(e.want, F_WRLCK);
+	set_lock(e.want, F_UNLCK);
+}
+
+static void give_range(void)
+{
+	set_lock(e.locked, F_UNLCK);
+}
+
+static ATOMIC(int) handled;
+
+static void handler(int signal)
+{
+	(void)signal;
+	fetch_add_relaxed(&handled, 1);
+}
+
+static void call_pause(void)
+{
+	int before = load_relaxed(&handled);
+
+	fails(marcel_io_pause(pause), EINTR);
+	CHECK(load_relaxed(&handled) > before);
+}
+
+static void call_sigsuspend(void)
+{
+	int before = load_relaxed(&handled);
+
+	fails(marcel_io_sigsuspend(sigsuspend, &e.none), EINTR);
+	CHECK(load_relaxed(&handled) > before);
+}
+
+static const struct kind {
+	void (*call)(void), (*before)(void), (*give)(void);
+	bool once;     /* a round takes long */
+	bool handlers; /* what is given are signals */
+} kinds[] = {
+	{ call_poll },
+	{ call_ppoll },
+	{ call_ppoll_mask },
+	{ call_select },
+	{ call_pselect },
+	{ call_epoll_wait },
+	{ call_epoll_pwait },
+	{ call_looks },
+	{ call_nanosleep },
+	{ call_clock_nanosleep },
+	{ call_usleep },
+	{ call_sleep, .once = true },
+	{ call_recv },
+	{ call_send },
+	{ call_accept },
+	{ call_connect },
+	{ user_section },
+	{ call_timerfd },
+	{ call_sigtimedwait },
+	{ call_semtimedop },
+	{ call_mq_timedreceive },
+	{ call_getrandom },
+	{ call_sigwaitinfo, .give = give_usr2 },
+	{ call_sigwait, .give = give_usr2 },
+	{ call_semop, .give = give_up },
+	{ call_msgrcv, .give = give_message },
+	{ call_mq_receive, .give = give_mq },
+	{ call_mq_send, .give = give_mq_room },
+	{ call_flock, lock, give_flock },
+	{ call_fcntl, lock_range, give_range },
+	{ call_pause, .handlers = true },
+	{ call_sigsuspend, .handlers = true },
+	{ call_read, .give = give_byte },
+	{ call_write, fill, give_room },
+	{ call_inotify, .give = give_event },
+	{ call_open, .give = give_writer },
+	{ call_wait4, make_child, give_end, .once = true },
+	{ call_waitid, make_child, give_end, .once = true },
+};
+
+static void set_time(int fd, int name)
+{
+	struct timeval t = { .tv_usec = MS * 1000 };
+
+	CHECK_INT(setsockopt(fd, SOL_SOCKET, name, &t, sizeof(t)), 0);
+}
+
+static int listen_at(struct sockaddr_un *at, socklen_t *len, int backlog)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*len = sizeof(*at);
+	at->sun_family = AF_UNIX;
+	CHECK_INT(bind(fd, (struct sockaddr *)at, sizeof(at->sun_family)), 0);
+	CHECK_INT(listen(fd, backlog), 0);
+	CHECK_INT(getsockname(fd, (struct sockaddr *)at, len), 0);
+	return fd;
+}
+
+static int connect_now(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (connect(fd, (struct sockaddr *)&e.busy, e.busy_bytes) == 0)
+		return 0; /* it stays in the queue */
+	CHECK_INT(errno, EAGAIN);
+	return close(fd), -1;
+}
+
+static void open_ipc(void)
+{
+	struct mq_attr one = { .mq_maxmsg = 1, .mq_msgsize = 8 };
+	char name[80];
+
+	e.sem = semget(IPC_PRIVATE, 1, 0600);
+	e.queue = msgget(IPC_PRIVATE, 0600);
+	CHECK(e.sem >= 0 && e.queue >= 0);
+	snprintf(name, sizeof(name), "/marcel-eintr-%d", getpid());
+	e.mq = mq_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600, &one);
+	CHECK(e.mq >= 0);
+	CHECK_INT(mq_unlink(name), 0);
+	snprintf(name, sizeof(name), "%s.lock", e.fifo);
+	e.locked = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	e.want = open(name, O_RDWR | O_CLOEXEC);
+	CHECK_INT(unlink(name), 0);
+	CHECK(e.locked >= 0 && e.want >= 0);
+}
+
+static void close_all(void)
+{
+	CHECK_INT(semctl(e.sem, 0, IPC_RMID), 0);
+	CHECK_INT(msgctl(e.queue, IPC_RMID, NULL), 0);
+	CHECK_INT(unlink(e.fifo), 0);
+}
+
+static void handle_with(int flags)
+{
+	struct sigaction a = { .sa_handler = handler, .sa_flags = flags };
+
+	CHECK_INT(sigaction(SIGUSR1, &a, NULL), 0);
+}
+
+/* SIGUSR2 is blocked everywhere: the LWPs have our mask. */
+static void open_all(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	struct sockaddr_un any;
+	socklen_t len;
+	static char block[65536];
+
+	sigemptyset(&e.none);
+	CHECK_INT(pipe2(e.pipe, O_CLOEXEC), 0);
+	CHECK_INT(pipe2(e.full, O_CLOEXEC), 0);
+	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, e.pair), 0);
+	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, e.stuffed), 0);
+	set_time(e.pair[0], SO_RCVTIMEO);
+	set_time(e.stuffed[0], SO_SNDTIMEO);
+	for (size_t n = sizeof(block); n > 0; n /= 2)
+		while (send(e.stuffed[0], block, n, MSG_DONTWAIT) > 0)
+			;
+	e.listener = listen_at(&any, &len, 1);
+	set_time(e.listener, SO_RCVTIMEO);
+	listen_at(&e.busy, &e.busy_bytes, 0);
+	while (connect_now() == 0)
+		;
+	e.epoll = epoll_create1(EPOLL_CLOEXEC);
+	CHECK_INT(epoll_ctl(e.epoll, EPOLL_CTL_ADD, e.pipe[0], &ev), 0);
+	snprintf(e.fifo, sizeof(e.fifo), "/tmp/marcel-eintr-%d", getpid());
+	CHECK_INT(mkfifo(e.fifo, 0600), 0);
+	e.notify = inotify_init1(IN_CLOEXEC);
+	CHECK(inotify_add_watch(e.notify, e.fifo, IN_ATTRIB) >= 0);
+	open_ipc();
+	sigemptyset(&e.usr2);
+	sigaddset(&e.usr2, SIGUSR2);
+	CHECK_INT(pthread_sigmask(SIG_BLOCK, &e.usr2, NULL), 0);
+	handle_with(0);
+}
+
+#endif
