@@ -81,6 +81,7 @@ struct marcel_lwp {
 	ATOMIC(uint32_t) ticked;    /* a: relaxed; the signal is on its way */
 	ATOMIC(pid_t) tid;          /* a: relaxed; the kernel's number */
 	struct base_spin cpu_lock;  /* of what the thread that runs here used */
+	uint32_t preempted;         /* o: so often was what ran here */
 	uint64_t cpu_since;         /* l: cpu_lock; since it was switched to */
 	pthread_t kernel_thread;    /* -: not of LWP 0 */
 	struct marcel_lwp *next;    /* l: in the pool */

@@ -44,6 +44,7 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 		return;
 	}
 	fetch_add_relaxed(&vp->preempted, 1);
+	l->preempted++;
 	marcel_runq_be_fair(vp);
 	marcel_lwp_hand(vp, to);
 	marcel_lwp_regain(l);

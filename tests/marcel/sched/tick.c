@@ -3,14 +3,10 @@
  * that sleeps in the kernel unannounced, holds up nobody; wherever it was
  * interrupted, it goes on as if nothing had been.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,7 +14,7 @@
 #include "../../../marcel/sched/tick.h"
 #include "../with.h"
 
-enum { OTHERS = 100, ENOUGH = 1000 };
+enum { OTHERS = 100 };
 
 static ATOMIC(int) stop, ran;
 
@@ -213,132 +209,6 @@ TEST(a_thread_that_is_not_preemptible_computes_on)
 	CHECK_INT(marcel_join(other, NULL), 0);
 	CHECK_INT(marcel_end(), 0);
 	unsetenv("MARCEL_TIMESLICE_US");
-}
-
-/*
- * Interrupted anywhere.
- *
- * They call marcel now and then: one that slept on a lock unannounced, and thus
- * has lost its VP, would run on beside that, where nobody preempts it.
- */
-
-/* Four threads, and main waits until there were enough preemptions. */
-static void hammer(void *(*fn)(void *))
-{
-	marcel_t t[4];
-
-	for (int i = 0; i < 4; i++)
-		t[i] = start(fn, (void *)(intptr_t)(i + 1));
-	while (preemptions() < ENOUGH)
-		marcel_yield();
-	store_relaxed(&stop, 1);
-	for (int i = 0; i < 4; i++)
-		CHECK_INT(marcel_join(t[i], NULL), 0);
-}
-
-static void *allocates(void *arg)
-{
-	unsigned seed = (unsigned)(intptr_t)arg;
-	char *held[64] = { NULL };
-
-	while (load_relaxed(&stop) == 0) {
-		int i = rand_r(&seed) % 64;
-		size_t n = 1 + (size_t)rand_r(&seed) % 5000;
-
-		if (held[i] != NULL)
-			CHECK(held[i][0] == (char)i);
-		free(held[i]);
-		held[i] = malloc(n);
-		memset(held[i], i, n);
-		if (i == 0)
-			marcel_others_ready();
-	}
-	for (int i = 0; i < 64; i++)
-		free(held[i]);
-	return arg;
-}
-
-TEST_TICK(inside_malloc, "200")
-{
-	hammer(allocates);
-}
-
-static FILE *file;
-static int in_file; /* the lock of the file */
-
-static void *prints(void *arg)
-{
-	while (load_relaxed(&stop) == 0) {
-		flockfile(file);
-		CHECK_INT(in_file++, 0);
-		for (int i = 0; i < 20; i++)
-			fprintf(file, "%d %s\n", i, "of a line of some length");
-		CHECK_INT(--in_file, 0);
-		funlockfile(file);
-		marcel_others_ready();
-	}
-	return arg;
-}
-
-TEST_TICK(while_a_file_is_locked, "200")
-{
-	file = fopen("/dev/null", "w");
-	CHECK(file != NULL);
-	hammer(prints);
-	fclose(file);
-}
-
-static int compare(const void *a, const void *b)
-{
-	int x = *(const int *)a, y = *(const int *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void *sorts(void *arg)
-{
-	enum { N = 2000 };
-	unsigned seed = (unsigned)(intptr_t)arg;
-	int *v = malloc(N * sizeof(*v));
-
-	while (load_relaxed(&stop) == 0) {
-		for (int i = 0; i < N; i++)
-			v[i] = rand_r(&seed);
-		qsort(v, N, sizeof(*v), compare);
-		for (int i = 1; i < N; i++)
-			CHECK(v[i - 1] <= v[i]);
-		marcel_others_ready();
-	}
-	free(v);
-	return arg;
-}
-
-TEST_TICK(inside_a_qsort_comparator, "200")
-{
-	hammer(sorts);
-}
-
-static int one_object(struct dl_phdr_info *info, size_t bytes, void *arg)
-{
-	for (int i = 0; i < 20000 && load_relaxed(&stop) == 0; i++)
-		++*(unsigned *)arg;
-	return 0;
-}
-
-static void *walks(void *arg)
-{
-	unsigned n = 0;
-
-	while (load_relaxed(&stop) == 0) {
-		dl_iterate_phdr(one_object, &n);
-		marcel_others_ready();
-	}
-	return arg;
-}
-
-TEST_TICK(inside_a_callback_of_dl_iterate_phdr, "200")
-{
-	hammer(walks);
 }
 
 /* --- asleep, unannounced --- */
