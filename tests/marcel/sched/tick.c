@@ -5,8 +5,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -104,27 +108,47 @@ TEST_TICK(others_run_while_main_computes, "1000")
 	CHECK_INT(marcel_join(t, NULL), 0);
 }
 
+/* What each VP had been preempted when one more thread was made. */
+static uint32_t before[2], after[2];
+
+static void count_slices(uint32_t *out)
+{
+	for (int i = 0; i < marcel_sched.nvp; i++)
+		out[i] = load_relaxed(&marcel_sched.vps[i].preempted);
+}
+
+static void *counts_and_stops(void *arg)
+{
+	count_slices(after);
+	return stops(arg);
+}
+
 static void *foreign(void *arg)
 {
-	marcel_t t = start(stops, NULL);
+	marcel_t t;
 
+	count_slices(before);
+	t = start(counts_and_stops, NULL);
 	CHECK_INT(marcel_join(t, NULL), 0);
 	return arg;
 }
 
-/* All VPs compute, and a foreign thread makes one more. */
-TEST_TICK(what_a_foreign_thread_makes_runs_beside_computing_threads, "1000")
+/* All VPs compute: no slice but those that end, and at most three, go by. */
+TEST_TICK(what_a_foreign_thread_makes_runs_within_three_slices, "1000")
 {
-	marcel_t busy[2];
+	marcel_t busy[1];
 	pthread_t p;
+	int n = marcel_nvp() - 1;
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < n; i++)
 		busy[i] = start(computes, NULL);
 	CHECK_INT(pthread_create(&p, NULL, foreign, NULL), 0);
 	computes(NULL);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < n; i++)
 		CHECK_INT(marcel_join(busy[i], NULL), 0);
 	CHECK_INT(pthread_join(p, NULL), 0);
+	for (int i = 0; i < marcel_nvp(); i++)
+		CHECK(after[i] - before[i] <= 3);
 }
 
 /* Nobody waits: the monitor looks, and sends nothing. */
@@ -281,4 +305,92 @@ TEST_TICK(a_read_that_nobody_announced, "1000")
 {
 	read_beside_others(1);
 	read_beside_others(0);
+}
+
+/* --- a page of a slow file --- */
+
+static struct {
+	int fd;
+	char *page;
+	size_t bytes;
+} slow;
+
+static void open_slow(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	slow.bytes = (size_t)sysconf(_SC_PAGESIZE);
+	slow.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (slow.fd < 0 || ioctl(slow.fd, UFFDIO_API, &api) < 0)
+		check_skip("the kernel refuses userfaultfd");
+	slow.page = mmap(NULL, slow.bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(slow.page != MAP_FAILED);
+	range.range.start = (uintptr_t)slow.page;
+	range.range.len = slow.bytes;
+	CHECK_INT(ioctl(slow.fd, UFFDIO_REGISTER, &range), 0);
+}
+
+/* It has the page once others have run. */
+static void *serves(void *arg)
+{
+	char *from = calloc(1, slow.bytes);
+	struct uffd_msg msg;
+	struct uffdio_copy copy = { .dst = (uintptr_t)slow.page,
+				    .src = (uintptr_t)from,
+				    .len = slow.bytes };
+
+	from[7] = 'x';
+	CHECK_INT(read(slow.fd, &msg, sizeof(msg)), sizeof(msg));
+	CHECK_INT(msg.event, UFFD_EVENT_PAGEFAULT);
+	while (load_relaxed(&ran) < OTHERS)
+		sched_yield();
+	CHECK_INT(ioctl(slow.fd, UFFDIO_COPY, &copy), 0);
+	free(from);
+	return arg;
+}
+
+static void *touches(void *arg)
+{
+	CHECK_INT(((volatile char *)slow.page)[7], 'x');
+	CHECK_INT(load_relaxed(&ran), OTHERS);
+	return arg;
+}
+
+/* All on one VP, the last; main waits. */
+static void a_page_that_comes_late(void)
+{
+	marcel_t t, others[OTHERS];
+	marcel_attr_t attr;
+	pthread_t p;
+
+	CHECK_INT(pthread_create(&p, NULL, serves, NULL), 0);
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setvp(&attr, marcel_nvp() - 1), 0);
+	CHECK_INT(marcel_create(&t, &attr, touches, NULL), 0);
+	for (int i = 0; i < OTHERS; i++)
+		CHECK_INT(marcel_create(&others[i], &attr, runs, NULL), 0);
+	for (int i = 0; i < OTHERS; i++)
+		CHECK_INT(marcel_join(others[i], NULL), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK_INT(pthread_join(p, NULL), 0);
+}
+
+static void with_slow_page(int nvp)
+{
+	open_slow();
+	with_slice("1000", nvp, a_page_that_comes_late);
+	CHECK_INT(munmap(slow.page, slow.bytes), 0);
+	CHECK_INT(close(slow.fd), 0);
+}
+
+TEST(a_page_that_comes_late_on_1_vp)
+{
+	with_slow_page(1);
+}
+
+TEST(a_page_that_comes_late_on_2_vps)
+{
+	with_slow_page(2);
 }
