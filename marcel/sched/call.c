@@ -138,7 +138,7 @@ bool marcel_call_begin(void)
 	l = cpu_tls_word();
 	hush(l, MARCEL_HUSH_CALL);
 	marcel_san_acquire(l);
-	marcel_timer_set_never(&l->call, &kind);
+	marcel_timer_set_never(&l->call, &kind, load_relaxed(&l->self));
 	l->in_call = true;
 	marcel_cancel_show(&l->call);
 	marcel_cancel_look(&l->call);

@@ -176,19 +176,10 @@ int marcel_timer_check_clock(clockid_t clock)
 	return clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME ? 0 : EINVAL;
 }
 
-void marcel_timer_set_never(struct marcel_timer *t,
-			    const struct marcel_timer_kind *k)
-{
-	t->kind = k;
-	t->thread = marcel_thread_self();
-	t->armed = t->expired = t->shown = false;
-	t->in = NULL;
-}
-
 static int set_timer(struct marcel_timer *t, const struct marcel_timer_kind *k,
 		     clockid_t clock, uint64_t ns)
 {
-	marcel_timer_set_never(t, k);
+	marcel_timer_set_never(t, k, marcel_thread_self());
 	t->clock = clock;
 	t->ns = ns;
 	return place(t, base_now_ns()) ? ETIMEDOUT : 0;

@@ -112,9 +112,19 @@ int marcel_timer_set(struct marcel_timer *t, const struct marcel_timer_kind *k,
 int marcel_timer_set_ns(struct marcel_timer *t,
 			const struct marcel_timer_kind *k, uint64_t ns);
 
-/* The wait has no end in time; it may end as the kind says nevertheless. */
-void marcel_timer_set_never(struct marcel_timer *t,
-			    const struct marcel_timer_kind *k);
+/*
+ * The calling thread will wait without an end in time; it may end as the kind
+ * says nevertheless.
+ */
+static inline void marcel_timer_set_never(struct marcel_timer *t,
+					  const struct marcel_timer_kind *k,
+					  struct marcel_thread *self)
+{
+	t->kind = k;
+	t->thread = self;
+	t->armed = t->expired = t->shown = false;
+	t->in = NULL;
+}
 
 /*
  * It may expire from now on. Whoever grants the wait afterwards must disarm

@@ -114,7 +114,7 @@ woken:
 
 void marcel_timer_park(struct marcel_timer *t)
 {
-	if (t->in == &t->alone)
+	if (unlikely(t->in == &t->alone))
 		park_foreign(t->thread, &t->alone);
 	else
 		marcel_park(NULL, NULL);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 
-#include <marcel/wait.h>
 #include "../thread/cancel.h"
 
 static struct marcel_timed *timed_of(struct marcel_timer *t)
@@ -30,18 +29,8 @@ static void expire_guarded(struct marcel_timer *t)
 	d->leave(d);
 }
 
-static const struct marcel_timer_kind guarded = { claim_guarded,
-						  expire_guarded };
-
-static void set_guarded(struct marcel_timed *d, struct marcel_waiter *w,
-			struct marcel_guard *guard,
-			void (*leave)(struct marcel_timed *d))
-{
-	d->guard = guard;
-	d->waiter = w;
-	d->leave = leave;
-	w->timer = &d->timer;
-}
+const struct marcel_timer_kind marcel_timed_kind = { claim_guarded,
+						     expire_guarded };
 
 int marcel_timed_set(struct marcel_timed *d, struct marcel_waiter *w,
 		     struct marcel_guard *guard,
@@ -52,47 +41,8 @@ int marcel_timed_set(struct marcel_timed *d, struct marcel_waiter *w,
 
 	if (until == NULL)
 		return 0;
-	rc = marcel_timer_set(&d->timer, &guarded, until);
+	rc = marcel_timer_set(&d->timer, &marcel_timed_kind, until);
 	if (rc != EINVAL)
-		set_guarded(d, w, guard, leave);
+		marcel_timed_link(d, w, guard, leave);
 	return rc;
-}
-
-int marcel_timed_set_point(struct marcel_timed *d, struct marcel_waiter *w,
-			   struct marcel_guard *guard,
-			   void (*leave)(struct marcel_timed *d),
-			   const struct marcel_until *until)
-{
-	if (until != NULL)
-		return marcel_timed_set(d, w, guard, leave, until);
-	marcel_timer_set_never(&d->timer, &guarded);
-	set_guarded(d, w, guard, leave);
-	return 0;
-}
-
-void marcel_timed_arm_point(struct marcel_timed *d,
-			    const struct marcel_until *until)
-{
-	if (until != NULL)
-		marcel_timer_arm(&d->timer);
-	marcel_cancel_show(&d->timer);
-}
-
-bool marcel_timed_park(struct marcel_timed *d)
-{
-	if (d == NULL) {
-		marcel_park(NULL, NULL);
-		return true;
-	}
-	marcel_cancel_look(&d->timer);
-	marcel_timer_park(&d->timer);
-	return !d->timer.expired;
-}
-
-void marcel_waitq_disarm(struct marcel_waiter *w)
-{
-	if (w->timer->in != NULL)
-		marcel_timer_disarm(w->timer);
-	marcel_cancel_hide(w->timer);
-	w->timer = NULL;
 }

@@ -11,7 +11,9 @@
 #ifndef MARCEL_SYNC_TIMED_H
 #define MARCEL_SYNC_TIMED_H
 
+#include <marcel/wait.h>
 #include "../sched/timer.h"
+#include "../thread/cancel.h"
 #include "guard.h"
 #include "waitq.h"
 
@@ -37,11 +39,34 @@ int marcel_timed_set(struct marcel_timed *d, struct marcel_waiter *w,
 		     void (*leave)(struct marcel_timed *d),
 		     const struct marcel_until *until);
 
+/* timed.c */
+extern const struct marcel_timer_kind marcel_timed_kind;
+
+/* The part of the two above and below that says what is waited for. */
+static inline void marcel_timed_link(struct marcel_timed *d,
+				     struct marcel_waiter *w,
+				     struct marcel_guard *guard,
+				     void (*leave)(struct marcel_timed *d))
+{
+	d->guard = guard;
+	d->waiter = w;
+	d->leave = leave;
+	w->timer = &d->timer;
+}
+
 /* The same for a cancellation point: NULL, or w ends for that alone. */
-int marcel_timed_set_point(struct marcel_timed *d, struct marcel_waiter *w,
-			   struct marcel_guard *guard,
-			   void (*leave)(struct marcel_timed *d),
-			   const struct marcel_until *until);
+static inline int marcel_timed_set_point(struct marcel_timed *d,
+					 struct marcel_waiter *w,
+					 struct marcel_guard *guard,
+					 void (*leave)(struct marcel_timed *d),
+					 const struct marcel_until *until)
+{
+	if (until != NULL)
+		return marcel_timed_set(d, w, guard, leave, until);
+	marcel_timer_set_never(&d->timer, &marcel_timed_kind, w->thread);
+	marcel_timed_link(d, w, guard, leave);
+	return 0;
+}
 
 /* It is in the queue; the guard is held. */
 static inline void marcel_timed_arm(struct marcel_waiter *w)
@@ -51,13 +76,27 @@ static inline void marcel_timed_arm(struct marcel_waiter *w)
 }
 
 /* The same at a cancellation point. */
-void marcel_timed_arm_point(struct marcel_timed *d,
-			    const struct marcel_until *until);
+static inline void marcel_timed_arm_point(struct marcel_timed *d,
+					  const struct marcel_until *until)
+{
+	if (until != NULL)
+		marcel_timer_arm(&d->timer);
+	marcel_cancel_show(&d->timer);
+}
 
 /*
  * Until the waiter is granted (true), or its time has come, or it is cancelled.
  * NULL: it has no timer.
  */
-bool marcel_timed_park(struct marcel_timed *d);
+static inline bool marcel_timed_park(struct marcel_timed *d)
+{
+	if (d == NULL) {
+		marcel_park(NULL, NULL);
+		return true;
+	}
+	marcel_cancel_look(&d->timer);
+	marcel_timer_park(&d->timer);
+	return !d->timer.expired;
+}
 
 #endif

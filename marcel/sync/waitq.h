@@ -23,10 +23,10 @@
 #include <stddef.h>
 
 #include <base/compiler.h>
+#include "../sched/timer.h"
+#include "../thread/cancel.h"
 
 struct marcel_mutex;
-struct marcel_thread;
-struct marcel_timer;
 
 struct marcel_waiter {
 	/* -: const while it waits    l: guard of the queue it is in
@@ -95,8 +95,14 @@ static inline void marcel_waitq_remove(struct marcel_waitq *q,
 		q->last = w->prev;
 }
 
-/* timed.c: take w, which has a timer, out of its heap. */
-void marcel_waitq_disarm(struct marcel_waiter *w);
+/* Take w, which has a timer, out of its heap. */
+static inline void marcel_waitq_disarm(struct marcel_waiter *w)
+{
+	if (unlikely(w->timer->in != NULL))
+		marcel_timer_disarm(w->timer);
+	marcel_cancel_hide(w->timer);
+	w->timer = NULL;
+}
 
 /* Take this one to wake it. */
 static inline void marcel_waitq_take_this(struct marcel_waitq *q,

@@ -40,14 +40,6 @@ static void barrier(void)
 		os_futex_wait_for(&word, 0, PATIENCE_NS);
 }
 
-static void set_wait(struct marcel_thread *t, struct marcel_timer *w)
-{
-	if (likely(t->stack != NULL))
-		store_light(&t->stack->wait, w); /* order(cancel) */
-	else
-		store_light(&t->rest->wait, w); /* order(cancel) */
-}
-
 /* As it is by now; what comes of an old one is seen to below. */
 static BASE_NO_TSAN BASE_NOINLINE struct marcel_stack *
 stack_of(struct marcel_thread *t)
@@ -69,11 +61,6 @@ static struct marcel_timer *get_wait(struct marcel_thread *t)
 	return load_relaxed(&t->state) != MARCEL_T_ENDED ? w : NULL;
 }
 
-static bool is_wanted(struct marcel_thread *t)
-{
-	return load_light(&t->flags) & MARCEL_F_CANCEL; /* order(cancel) */
-}
-
 /* Under the lock: nobody else will end the wait, or it is over. */
 static enum marcel_claim claim(struct marcel_timer *w)
 {
@@ -84,7 +71,7 @@ static enum marcel_claim claim(struct marcel_timer *w)
 	if (w->in != NULL && !marcel_timer_disarm(w) &&
 	    w->kind == &marcel_timer_plain)
 		return MARCEL_CLAIM_GONE;
-	set_wait(w->thread, NULL);
+	marcel_cancel_set_wait(w->thread, NULL);
 	return c;
 }
 
@@ -110,28 +97,15 @@ static bool withdraw(struct marcel_thread *t)
 	return w != NULL;
 }
 
-void marcel_cancel_show(struct marcel_timer *t)
+void marcel_cancel_look_slow(struct marcel_timer *t)
 {
-	t->shown = !marcel_thread_has(t->thread, MARCEL_F_SHELTER);
-	if (likely(t->shown))
-		set_wait(t->thread, t);
-}
-
-void marcel_cancel_look(struct marcel_timer *t)
-{
-	if (!t->shown || likely(!is_wanted(t->thread)))
-		return;
 	barrier(); /* as who cancels: who grants may have begun before */
 	withdraw(t->thread);
 }
 
-void marcel_cancel_hide(struct marcel_timer *t)
+/* Until nobody looks any more at what the thread's word has named. */
+void marcel_cancel_hide_slow(void)
 {
-	if (!t->shown)
-		return;
-	set_wait(t->thread, NULL);
-	if (likely(!is_wanted(t->thread)))
-		return;
 	base_spin_lock(&looking);
 	base_spin_unlock(&looking);
 }

@@ -44,18 +44,53 @@ static inline void marcel_cancel_point(void)
 		marcel_cancel_act();
 }
 
+/* order(cancel): what the thread waits for; NULL: nothing that is named. */
+static inline void marcel_cancel_set_wait(struct marcel_thread *t,
+					  struct marcel_timer *w)
+{
+	if (likely(t->stack != NULL))
+		store_light(&t->stack->wait, w); /* order(cancel) */
+	else
+		store_light(&t->rest->wait, w); /* order(cancel) */
+}
+
+static inline bool marcel_cancel_is_wanted(struct marcel_thread *t)
+{
+	return load_light(&t->flags) & MARCEL_F_CANCEL; /* order(cancel) */
+}
+
+/* cancel.c: the rest of the two below, for a thread that is wanted. */
+void marcel_cancel_look_slow(struct marcel_timer *t);
+void marcel_cancel_hide_slow(void);
+
 /*
  * The calling thread is about to wait as the timer says, which is armed if it
  * ever will be, and may be taken out from now on, unless it is sheltered. With
  * the guard held if there is one.
  */
-void marcel_cancel_show(struct marcel_timer *t);
+static inline void marcel_cancel_show(struct marcel_timer *t)
+{
+	t->shown = !marcel_thread_has(t->thread, MARCEL_F_SHELTER);
+	if (likely(t->shown))
+		marcel_cancel_set_wait(t->thread, t);
+}
 
 /* Then, no guard held and before it parks: it may be wanted already. */
-void marcel_cancel_look(struct marcel_timer *t);
+static inline void marcel_cancel_look(struct marcel_timer *t)
+{
+	if (unlikely(marcel_cancel_is_wanted(t->thread)) && t->shown)
+		marcel_cancel_look_slow(t);
+}
 
 /* The wait has ended, or is granted: before what the timer points to goes. */
-void marcel_cancel_hide(struct marcel_timer *t);
+static inline void marcel_cancel_hide(struct marcel_timer *t)
+{
+	if (unlikely(!t->shown))
+		return;
+	marcel_cancel_set_wait(t->thread, NULL);
+	if (unlikely(marcel_cancel_is_wanted(t->thread)))
+		marcel_cancel_hide_slow();
+}
 
 /* Who joins t by its unmarked name sleeps, and is wanted: take it out. */
 void marcel_cancel_join(struct marcel_thread *joiner, struct marcel_thread *t);
