@@ -62,8 +62,8 @@ struct marcel_thread *marcel_levelq_take_slow(struct marcel_levelq *q,
 	return NULL;
 }
 
-struct marcel_thread *marcel_levelq_take_kept(struct marcel_levelq *q,
-					      struct marcel_lwp *l)
+struct marcel_thread *marcel_levelq_take_kept(struct marcel_levelq *q, int vp,
+					      struct marcel_lwp *l, bool by)
 {
 	struct marcel_thread *t, *found = NULL;
 
@@ -73,9 +73,11 @@ struct marcel_thread *marcel_levelq_take_kept(struct marcel_levelq *q,
 	for (unsigned band = 0; band < MARCEL_BANDS && !found; band++) {
 		base_list_for_each (n, &q->list[band]) {
 			t = container_of(n, struct marcel_thread, link);
-			if (marcel_thread_has(t, MARCEL_F_KEPT) &&
-			    t->rest->lwp == l)
+			if (marcel_levelq_is_kept(t, l, by) &&
+			    (vp < 0 || marcel_thread_may_run(t, vp))) {
 				found = t;
+				break;
+			}
 		}
 		if (found != NULL)
 			remove_locked(q, band, &found->link);

@@ -56,9 +56,20 @@ marcel_levelq_take(struct marcel_levelq *q, enum marcel_band band, int vp)
 bool marcel_levelq_fetch(struct marcel_levelq *q, struct marcel_thread *t,
 			 int vp);
 
-/* A thread of any band that l keeps; or NULL. */
-struct marcel_thread *marcel_levelq_take_kept(struct marcel_levelq *q,
-					      struct marcel_lwp *l);
+/* Whoever holds t: whether l keeps it; if not `by`, whether another LWP does.
+ */
+static inline bool marcel_levelq_is_kept(struct marcel_thread *t,
+					 struct marcel_lwp *l, bool by)
+{
+	return marcel_thread_has(t, MARCEL_F_KEPT) && (t->rest->lwp == l) == by;
+}
+
+/*
+ * A thread of any band that l keeps, or if not `by` any LWP but l, and that may
+ * run on this VP (-1: any); or NULL.
+ */
+struct marcel_thread *marcel_levelq_take_kept(struct marcel_levelq *q, int vp,
+					      struct marcel_lwp *l, bool by);
 
 /* Whether a thread waits there that may run on this VP; order(idle). */
 bool marcel_levelq_look(struct marcel_levelq *q, int vp);

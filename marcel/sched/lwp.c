@@ -290,6 +290,15 @@ struct marcel_lwp *marcel_lwp_get(bool low)
 	return l != NULL ? l : make(low);
 }
 
+/* Or seems to be: it may be about to be told. */
+static bool is_adrift(struct marcel_lwp *l)
+{
+	struct marcel_vp *vp = load_relaxed(&l->vp);
+
+	return vp != NULL && marcel_vp_lwp(vp) != l &&
+	       load_relaxed(&l->waits) == 0 && load_relaxed(&l->inside) == 0;
+}
+
 struct marcel_lwp *marcel_lwp_of(struct marcel_thread *t)
 {
 	struct marcel_lwp *l;
@@ -300,6 +309,18 @@ struct marcel_lwp *marcel_lwp_of(struct marcel_thread *t)
 	for (l = marcel_lwps.all; l != NULL; l = l->all)
 		if (load_relaxed(&l->self) == t)
 			break;
+	base_spin_unlock(&marcel_lwps.lock);
+	return l;
+}
+
+struct marcel_lwp *marcel_lwp_adrift(struct marcel_lwp *after)
+{
+	struct marcel_lwp *l;
+
+	base_spin_lock(&marcel_lwps.lock);
+	l = after != NULL ? after->all : marcel_lwps.all;
+	while (l != NULL && !is_adrift(l))
+		l = l->all;
 	base_spin_unlock(&marcel_lwps.lock);
 	return l;
 }
@@ -333,11 +354,33 @@ void marcel_lwp_hand(struct marcel_vp *vp, struct marcel_lwp *to)
 	marcel_lwp_tell(to);
 }
 
-struct marcel_vp *marcel_lwp_give(struct marcel_vp *vp)
+static struct marcel_lwp *take_give(struct marcel_vp *vp)
 {
-	struct marcel_lwp *l = marcel_vp_lwp(vp), *to = vp->give;
+	struct marcel_lwp *to = vp->give;
 
 	vp->give = NULL;
+	return to;
+}
+
+struct marcel_lwp *marcel_lwp_of_kept(struct marcel_vp *vp)
+{
+	struct marcel_thread *t;
+
+	if (marcel_timers_are_due(&vp->timers))
+		marcel_timers_run(&vp->timers);
+	while (vp->give == NULL) {
+		t = marcel_runq_take_kept(vp, marcel_vp_lwp(vp), false);
+		if (t == NULL)
+			break;
+		marcel_vp_enters_slow(vp, t);
+	}
+	return take_give(vp);
+}
+
+struct marcel_vp *marcel_lwp_give(struct marcel_vp *vp)
+{
+	struct marcel_lwp *l = marcel_vp_lwp(vp), *to = take_give(vp);
+
 	retire(vp, l);
 	marcel_lwp_hand(vp, to);
 	return marcel_lwp_wait(l);
@@ -443,12 +486,12 @@ static void no_longer_keep(struct marcel_thread *t)
 	t->rest->lwp = NULL;
 }
 
-/* Until t goes on. */
-static struct marcel_vp *come_back(struct marcel_lwp *l,
-				   struct marcel_thread *t)
+/* Until t goes on; vp: there is one already. */
+static struct marcel_vp *
+come_back(struct marcel_lwp *l, struct marcel_thread *t, struct marcel_vp *vp)
 {
-	struct marcel_vp *vp = marcel_lwp_wait(l);
-
+	if (vp == NULL)
+		vp = marcel_lwp_wait(l);
 	while (unlikely(vp->handed != NULL))
 		vp = let_other_run(vp, t);
 	if (l == &marcel_lwps.first && t->rest->interrupted != NULL) {
@@ -464,22 +507,42 @@ static struct marcel_vp *come_back(struct marcel_lwp *l,
 	return vp;
 }
 
-BASE_NOINLINE struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l)
+/* The calling thread waits until it is picked; vp: as come_back(). */
+static struct marcel_vp *wait_for_turn(struct marcel_lwp *l,
+				       struct marcel_vp *vp)
 {
 	struct marcel_thread *t = load_relaxed(&l->self);
-	struct marcel_vp *vp;
 	int saved;
 
-	marcel_hush_over(l);
-	if (marcel_lwp_end_section(l) || is_restored(l))
-		return load_relaxed(&l->vp);
 	marcel_san_enter();
 	saved = *l->errno_addr;
 	keep(l, t);
-	vp = come_back(l, t);
+	if (vp != NULL)
+		marcel_vp_attach(vp, l); /* somebody sits interrupted now */
+	vp = come_back(l, t, vp);
 	*l->errno_addr = saved;
 	marcel_san_leave();
 	return vp;
+}
+
+BASE_NOINLINE struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l)
+{
+	marcel_hush_over(l);
+	if (marcel_lwp_end_section(l) || is_restored(l))
+		return load_relaxed(&l->vp);
+	return wait_for_turn(l, NULL);
+}
+
+bool marcel_lwp_make_way(struct marcel_lwp *l, struct marcel_vp *vp)
+{
+	if (l != &marcel_lwps.first)
+		return false;
+	vp->handed = marcel_runq_take_kept(vp, l, true);
+	if (vp->handed == NULL)
+		return false;
+	fetch_add_relaxed(&vp->preempted, 1);
+	wait_for_turn(l, vp); /* nobody else picks it from VP 0 */
+	return true;
 }
 
 /* --- init, exit --- */

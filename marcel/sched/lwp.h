@@ -76,6 +76,7 @@ struct marcel_lwp {
 	bool in_call;                         /* o: call.c */
 	bool ends;                            /* o: of private.h */
 	enum marcel_hush hushed;              /* o: by whom: call.c */
+	bool was_adrift;                      /* -: the monitor's */
 	int again;                            /* o: os_signal_soon()'s, or 0 */
 	struct marcel_timer call;   /* o: what the caller's `wait` names */
 	ATOMIC(uint32_t) ticked;    /* a: relaxed; the signal is on its way */
@@ -152,6 +153,12 @@ bool marcel_lwp_provide(void);
 struct marcel_lwp *marcel_lwp_of(struct marcel_thread *t);
 
 /*
+ * Anyone: an LWP, but LWP 0, whose thread has lost its VP and has not noticed,
+ * in no section; the first, or the next after that one; NULL: no more.
+ */
+struct marcel_lwp *marcel_lwp_adrift(struct marcel_lwp *after);
+
+/*
  * Nobody but main is left, and no VP but the first runs: end the others. A
  * guest that wakes a VP may tell one still; exit() frees them.
  */
@@ -168,6 +175,19 @@ struct marcel_vp *marcel_lwp_give(struct marcel_vp *vp);
 
 /* The caller, who may dispose of vp, has `to` drive it. */
 void marcel_lwp_hand(struct marcel_vp *vp, struct marcel_lwp *to);
+
+/*
+ * There is no LWP to be had. The owner of vp, on its LWP or in its place: one
+ * that keeps a ready thread, and that will go on with that if vp is handed to
+ * it; NULL: none but the LWP of vp.
+ */
+struct marcel_lwp *marcel_lwp_of_kept(struct marcel_vp *vp);
+
+/*
+ * There is none either, and the calling thread was interrupted on LWP 0: main,
+ * or what else that keeps, runs first. False: nothing.
+ */
+bool marcel_lwp_make_way(struct marcel_lwp *l, struct marcel_vp *vp);
 
 /* Until the calling LWP, which drives nothing, drives a VP; NULL: end. */
 struct marcel_vp *marcel_lwp_wait(struct marcel_lwp *l);

@@ -25,6 +25,7 @@
 #include "../os/os.h"
 #include "place.h"
 #include "runq.h"
+#include "sanitizer.h"
 #include "tick.h"
 
 /* What the monitor remembers of a VP. */
@@ -51,34 +52,50 @@ void marcel_monitor_wake(void)
 		os_futex_wake(&marcel_monitor.asleep, 1);
 }
 
+/*
+ * Who shall drive a VP that we have taken: anyone; or, if all are used up, one
+ * that keeps a ready thread. What the VP's own waits for may be had from that.
+ */
+static struct marcel_lwp *successor(struct marcel_vp *vp)
+{
+	struct marcel_lwp *to = marcel_lwp_get(false);
+
+	if (to != NULL) {
+		to->is_fair = true;
+		return to;
+	}
+	marcel_san_enter();
+	to = marcel_lwp_of_kept(vp);
+	marcel_san_leave();
+	return to;
+}
+
 /* The LWP has slept in the kernel all the time. */
 static void take_from(struct marcel_vp *vp, struct marcel_lwp *l)
 {
 	uintptr_t mine = (uintptr_t)l, marked = mine | MARCEL_REVOKING;
-	struct marcel_lwp *to = marcel_lwp_get(false);
+	struct marcel_lwp *to;
 
-	if (to == NULL)
+	marcel_lwp_provide();                    /* that takes time */
+	if (!cas_seq(&vp->owner, &mine, marked)) /* order(revoke) */
 		return;
-	if (!cas_seq(&vp->owner, &mine, marked)) { /* order(revoke) */
-		marcel_lwp_put(to);
-		return;
-	}
 	os_barrier_all();
-	/* While it was inside, the LWP may have written another owner. */
-	if (load_seq(&l->inside) == 0) { /* order(revoke): the VP */
-		store_relaxed(&to->vp, vp);
-		to->is_fair = true;
-		/* order(section) */
-		if (cas_release(&vp->owner, &marked, (uintptr_t)to)) {
-			fetch_add_relaxed(&vp->revoked, 1);
-			marcel_lwp_tell(to);
-			return;
-		}
-		to->is_fair = false;
-	} else {
-		cas_relaxed(&vp->owner, &marked, (uintptr_t)l);
+	if (load_seq(&l->inside) != 0) { /* order(revoke): the VP */
+		/* Perhaps it has written another owner. */
+		if (cas_relaxed(&vp->owner, &marked, (uintptr_t)l))
+			marcel_lwp_tell(l); /* it may have looked meanwhile */
+		return;
 	}
-	marcel_lwp_put(to);
+	if (load_relaxed(&vp->owner) != marked)
+		return;
+	to = successor(vp);
+	if (to == NULL) {
+		os_barrier_all(); /* it sees what we did in the queues */
+		store_relaxed(&vp->owner, (uintptr_t)l);
+		return;
+	}
+	fetch_add_relaxed(&vp->revoked, 1);
+	marcel_lwp_hand(vp, to);
 }
 
 /* Grows whenever a thread comes or goes there. */
@@ -122,9 +139,10 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	asleep = os_thread_sleeps(load_relaxed(&l->tid));
 	if (asleep && last->was_asleep && monitor.can_revoke)
 		take_from(vp, l);
-	else if (!asleep && marcel_thread_is_preemptible(t) &&
-		 marcel_lwp_provide())
+	else if (!asleep && marcel_thread_is_preemptible(t)) {
+		marcel_lwp_provide();
 		tick(l);
+	}
 	last->was_asleep = asleep;
 	return;
 other:
@@ -144,6 +162,21 @@ static void call_first(void)
 		tick(first);
 }
 
+/*
+ * A thread that was asleep unannounced, lost its VP and is awake again is to
+ * wait for its turn as any other. Seen at two looks: it may just return.
+ */
+static void call_adrift(void)
+{
+	struct marcel_lwp *l = marcel_lwp_adrift(NULL);
+
+	for (; l != NULL; l = marcel_lwp_adrift(l)) {
+		if (l->was_adrift && !os_thread_sleeps(load_relaxed(&l->tid)))
+			tick(l);
+		l->was_adrift = !l->was_adrift;
+	}
+}
+
 /* Whether a VP is awake, or a thread waits for LWP 0. */
 static bool look_at_all(void)
 {
@@ -160,6 +193,7 @@ static bool look_at_all(void)
 		any = true;
 		call_first();
 	}
+	call_adrift();
 	store_relaxed(&marcel_monitor.looks,
 		      load_relaxed(&marcel_monitor.looks) + 1);
 	return any;

@@ -257,19 +257,27 @@ void marcel_runq_withdraw(struct marcel_vp *vp, struct marcel_thread *t)
 }
 
 struct marcel_thread *marcel_runq_take_kept(struct marcel_vp *vp,
-					    struct marcel_lwp *l)
+					    struct marcel_lwp *l, bool by)
 {
+	struct marcel_thread *found = NULL;
+	uintptr_t x = marcel_slot_take(&vp->next);
+
+	if (x != 0)
+		marcel_runq_push_behind(vp, marcel_runq_thread(x));
 	receive_remote(vp);
 	base_list_for_each (n, &vp->bound) {
 		struct marcel_thread *t =
 			container_of(n, struct marcel_thread, link);
 
-		if (!marcel_thread_has(t, MARCEL_F_KEPT) || t->rest->lwp != l)
+		if (!marcel_levelq_is_kept(t, l, by))
 			continue;
 		remove_bound(vp, n);
 		return t;
 	}
-	return marcel_levelq_take_kept(vp->above[0], l);
+	for (unsigned i = 0; i < vp->nabove && found == NULL; i++)
+		found = marcel_levelq_take_kept(vp->above[i],
+						i == 0 ? -1 : vp->id, l, by);
+	return found;
 }
 
 static struct marcel_thread *take_fifo(struct marcel_vp *vp)

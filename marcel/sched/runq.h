@@ -28,9 +28,12 @@ void marcel_runq_push_to(struct marcel_vp *vp, struct marcel_thread *t);
 /* The owner: t, which was pushed to vp, is no longer to be picked. */
 void marcel_runq_withdraw(struct marcel_vp *vp, struct marcel_thread *t);
 
-/* The owner: a thread that was pushed to vp and is kept by l; NULL: none. */
+/*
+ * The owner: a ready thread for vp that l keeps, or if not `by` another LWP
+ * than l; NULL: there is none. What an LWP keeps is in no deque.
+ */
 struct marcel_thread *marcel_runq_take_kept(struct marcel_vp *vp,
-					    struct marcel_lwp *l);
+					    struct marcel_lwp *l, bool by);
 
 /*
  * Anyone: whether threads, or a timer that is due, seem to wait for this VP,

@@ -155,7 +155,8 @@ static BASE_COLD struct marcel_thread *pass(struct marcel_vp *vp,
 		is_first ? marcel_lwp_get(false) : marcel_switch_successor(vp);
 	if (vp->give != NULL)
 		return vp->idle;
-	return is_first ? marcel_runq_take_kept(vp, &marcel_lwps.first) : NULL;
+	return is_first ? marcel_runq_take_kept(vp, &marcel_lwps.first, true)
+			: NULL;
 }
 
 /* To enter t, or NULL, or what has to come first. */

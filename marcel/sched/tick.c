@@ -39,8 +39,11 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 	    !marcel_place_leaves(l, load_relaxed(&l->self)))
 		return;
 	to = marcel_lwp_take(false);
+	if (to == NULL)
+		to = marcel_lwp_of_kept(vp);
 	if (to == NULL) {
-		fetch_add_relaxed(&vp->unpreempted, 1);
+		if (!marcel_lwp_make_way(l, vp))
+			fetch_add_relaxed(&vp->unpreempted, 1);
 		return;
 	}
 	fetch_add_relaxed(&vp->preempted, 1);
@@ -69,8 +72,8 @@ static void handle(int signal, siginfo_t *info, void *context)
 	owner = load_light(&load_relaxed(&l->vp)->owner); /* order(revoke) */
 	if (owner == (uintptr_t)l)
 		hand_over(l, load_relaxed(&l->vp));
-	else if (l == &marcel_lwps.first && !(owner & MARCEL_SECTION))
-		marcel_lwp_regain(l); /* main may wait for this LWP */
+	else if (owner != ((uintptr_t)l | MARCEL_SECTION))
+		marcel_lwp_regain(l); /* it lost its VP; main may need LWP 0 */
 	t->rest->interrupted = NULL;
 	marcel_lwp_leaves(l, 0);
 	errno = saved;
@@ -79,8 +82,9 @@ static void handle(int signal, siginfo_t *info, void *context)
 void marcel_tick_send(struct marcel_lwp *l)
 {
 	/* Signals of this kind queue; one is enough. */
-	if (xchg_relaxed(&l->ticked, 1) == 0)
-		os_thread_kill(load_relaxed(&l->tid), tick.signal);
+	if (xchg_relaxed(&l->ticked, 1) == 0 &&
+	    !os_thread_kill(load_relaxed(&l->tid), tick.signal))
+		store_relaxed(&l->ticked, 0); /* they queue up to a limit */
 }
 
 int marcel_tick_init(void)

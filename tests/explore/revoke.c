@@ -89,6 +89,90 @@ EXPLORE(who_gets_a_vp_that_was_taken_sees_it_as_it_was_left)
 	explore_may_sleep(explore_spawn("lwp 1", is_given, NULL));
 }
 
+static void is_given_back(void *arg)
+{
+	struct marcel_lwp *l = &lwps[1];
+
+	marcel_tls.lwp = l;
+	store_relaxed(&l->inside, 1);
+	marcel_lwp_wait(l)->handovers++;
+}
+
+static void takes_from_lwp_1(void *arg)
+{
+	take_from(&vps[0], &lwps[1]);
+}
+
+/* It was handed the VP, and sleeps still. */
+EXPLORE(who_looks_at_its_vp_while_the_monitor_tries_gets_it)
+{
+	set_up(1);
+	init_lwp(&lwps[1], &vps[0]);
+	lwps[1].errno_addr = marcel_os_errno();
+	store_relaxed(&lwps[1].inside, 1);
+	store_relaxed(&lwps[1].told, 1);
+	store_relaxed(&vps[0].owner, (uintptr_t)&lwps[1]);
+	explore_spawn("lwp 1", is_given_back, NULL);
+	explore_spawn("monitor", takes_from_lwp_1, NULL);
+}
+
+/* --- no LWP is left --- */
+
+/* A thread that LWP 1 keeps; it is in VP 0's queues. */
+static void is_kept_by_lwp_1(struct marcel_thread *t)
+{
+	init_lwp(&lwps[1], NULL);
+	lwps[1].errno_addr = marcel_os_errno();
+	store_relaxed(&lwps[1].self, t);
+	store_relaxed(&lwps[1].inside, 1);
+	t->rest->lwp = &lwps[1];
+	t->home = 0;
+	fetch_or_relaxed(&t->flags, MARCEL_F_KEPT);
+	store_relaxed(&t->state, MARCEL_T_RUNNING);
+	marcel_runq_push_to(&vps[0], t);
+}
+
+/* It goes on, with the VP or without, and then gives it to whom it meets. */
+static void goes_on(void *arg)
+{
+	struct marcel_lwp *l = &lwps[1];
+	struct marcel_vp *vp;
+
+	marcel_tls.lwp = l;
+	vp = marcel_lwp_wait(l);
+	vp->handovers++;
+	vp->fair_at = MARCEL_PICKS_FAIR;
+	explore_check(!marcel_vp_enters(vp, next_thread(vp)));
+	marcel_lwp_give(vp);
+}
+
+EXPLORE(a_vp_goes_to_who_keeps_a_thread_if_no_lwp_is_left)
+{
+	set_up(1);
+	marcel_lwps.left = 0;
+	store_relaxed(&lwps[0].self, &threads[1]);
+	store_relaxed(&threads[1].state, MARCEL_T_RUNNING);
+	is_kept_by_lwp_1(&threads[2]);
+	explore_name(lwps, sizeof(lwps), "lwps");
+	explore_name(&vps[0].owner, sizeof(vps[0].owner), "owner");
+	explore_spawn("thread", enters, NULL);
+	explore_spawn("monitor", takes_vp, NULL);
+	explore_may_sleep(explore_spawn("lwp 1", goes_on, NULL));
+	explore_finish(it_came_back);
+}
+
+/* Then it stays as it is, and is seen as the monitor left it. */
+EXPLORE(a_vp_stays_if_nobody_keeps_a_thread)
+{
+	set_up(1);
+	marcel_lwps.left = 0;
+	store_relaxed(&lwps[0].self, &threads[1]);
+	store_relaxed(&threads[1].state, MARCEL_T_RUNNING);
+	explore_spawn("thread", enters, NULL);
+	explore_spawn("monitor", takes_vp, NULL);
+	explore_finish(it_came_back);
+}
+
 /* --- an LWP that drove another VP before --- */
 
 static void hands(void *arg)

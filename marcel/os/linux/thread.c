@@ -21,12 +21,13 @@ pid_t os_tid(void)
 	return (pid_t)syscall(SYS_gettid);
 }
 
-void os_thread_kill(pid_t tid, int signal)
+bool os_thread_kill(pid_t tid, int signal)
 {
 	int saved = errno;
+	bool sent = syscall(SYS_tgkill, getpid(), tid, signal) == 0;
 
-	syscall(SYS_tgkill, getpid(), tid, signal);
 	errno = saved;
+	return sent;
 }
 
 /* The kernel's number of that clock: see CPUCLOCK_PERTHREAD there. */
