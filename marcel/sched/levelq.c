@@ -86,6 +86,49 @@ struct marcel_thread *marcel_levelq_take_kept(struct marcel_levelq *q, int vp,
 	return found;
 }
 
+/*
+ * Under the lock, so that who waits no more and then takes the lock has been
+ * let loose or will not be.
+ */
+static bool may_go_loose(struct marcel_thread *t)
+{
+	struct marcel_lwp *l = t->rest->lwp;
+
+	return marcel_thread_has(t, MARCEL_F_KEPT) &&
+	       t->rest->interrupted != NULL && load_relaxed(&l->self) == t &&
+	       load_relaxed(&l->waits) != 0;
+}
+
+struct marcel_lwp *marcel_levelq_let_loose(struct marcel_levelq *q)
+{
+	struct marcel_lwp *l = NULL;
+
+	if (load_relaxed(&q->length) == 0)
+		return NULL;
+	base_spin_lock(&q->lock);
+	for (unsigned band = 0; band < MARCEL_BANDS && l == NULL; band++) {
+		base_list_for_each (n, &q->list[band]) {
+			struct marcel_thread *t =
+				container_of(n, struct marcel_thread, link);
+
+			if (!may_go_loose(t))
+				continue;
+			l = t->rest->lwp;
+			store_relaxed(&l->is_loose, 1);
+			remove_locked(q, band, n);
+			break;
+		}
+	}
+	base_spin_unlock(&q->lock);
+	return l;
+}
+
+void marcel_levelq_settle(struct marcel_levelq *q)
+{
+	base_spin_lock(&q->lock);
+	base_spin_unlock(&q->lock);
+}
+
 bool marcel_levelq_fetch(struct marcel_levelq *q, struct marcel_thread *t,
 			 int vp)
 {

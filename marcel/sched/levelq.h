@@ -52,6 +52,16 @@ marcel_levelq_take(struct marcel_levelq *q, enum marcel_band band, int vp)
 		       : marcel_levelq_take_slow(q, band, vp);
 }
 
+/*
+ * Anyone, for the monitor: take out a thread that was interrupted, and whose
+ * LWP waits for it; that LWP is to be told, and goes on without a VP. NULL:
+ * there is none.
+ */
+struct marcel_lwp *marcel_levelq_let_loose(struct marcel_levelq *q);
+
+/* That LWP, which waits no more: nothing is let loose any more. */
+void marcel_levelq_settle(struct marcel_levelq *q);
+
 /* Take out t, if it is there and may run on this VP (-1: any). */
 bool marcel_levelq_fetch(struct marcel_levelq *q, struct marcel_thread *t,
 			 int vp);

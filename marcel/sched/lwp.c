@@ -93,6 +93,8 @@ static bool takes(struct marcel_lwp *l)
 
 struct marcel_vp *marcel_lwp_wait(struct marcel_lwp *l)
 {
+	bool drives;
+
 	store_relaxed(&l->waits, 1);
 	do {
 		/* order(give): l->vp */
@@ -100,9 +102,10 @@ struct marcel_vp *marcel_lwp_wait(struct marcel_lwp *l)
 			os_futex_wait(&l->told, 0);
 		if (l->stop)
 			return NULL;
-	} while (!takes(l));
+		drives = takes(l);
+	} while (!drives && load_relaxed(&l->is_loose) == 0);
 	store_relaxed(&l->waits, 0);
-	return load_relaxed(&l->vp);
+	return drives ? load_relaxed(&l->vp) : NULL;
 }
 
 /* --- the pool --- */
@@ -206,10 +209,14 @@ err_left:
  */
 static struct marcel_lwp *take_ended(void)
 {
-	struct marcel_lwp **at, *l;
+	struct marcel_lwp **at, **end, *list, *l;
 
 	base_spin_lock(&marcel_lwps.lock);
-	at = &marcel_lwps.ended;
+	list = marcel_lwps.ended;
+	marcel_lwps.ended = NULL;
+	base_spin_unlock(&marcel_lwps.lock);
+	/* To join takes locks of libc's. */
+	at = &list;
 	while ((l = *at) != NULL && !l->is_joined &&
 	       pthread_tryjoin_np(l->kernel_thread, NULL) != 0)
 		at = &l->next;
@@ -217,6 +224,11 @@ static struct marcel_lwp *take_ended(void)
 		l->is_joined = true;
 		*at = l->next;
 	}
+	for (end = &list; *end != NULL;)
+		end = &(*end)->next;
+	base_spin_lock(&marcel_lwps.lock);
+	*end = marcel_lwps.ended;
+	marcel_lwps.ended = list;
 	base_spin_unlock(&marcel_lwps.lock);
 	return l;
 }
@@ -263,6 +275,7 @@ int marcel_lwp_start(struct marcel_lwp *l)
 
 void marcel_lwp_ended(struct marcel_lwp *l)
 {
+	store_relaxed(&l->vp, NULL); /* it is not adrift */
 	base_spin_lock(&marcel_lwps.lock);
 	l->next = marcel_lwps.ended;
 	marcel_lwps.ended = l;
@@ -325,13 +338,22 @@ struct marcel_lwp *marcel_lwp_adrift(struct marcel_lwp *after)
 	return l;
 }
 
-bool marcel_lwp_provide(void)
+void marcel_lwp_provide(void)
 {
 	struct marcel_lwp *l = marcel_lwp_get(false);
 
 	if (l != NULL)
 		marcel_lwp_put(l);
-	return l != NULL;
+}
+
+bool marcel_lwp_may_provide(void)
+{
+	bool may;
+
+	base_spin_lock(&marcel_lwps.lock);
+	may = marcel_lwps.normal == NULL && marcel_lwps.left > 0;
+	base_spin_unlock(&marcel_lwps.lock);
+	return may;
 }
 
 /* --- give and regain --- */
@@ -486,17 +508,36 @@ static void no_longer_keep(struct marcel_thread *t)
 	t->rest->lwp = NULL;
 }
 
-/* Until t goes on; vp: there is one already. */
+/*
+ * l, which waits no more, keeps t, which has been let loose, and is in no queue
+ * then. LWP 0 may have been given VP 0 for another thread meanwhile.
+ */
+static bool is_loose(struct marcel_lwp *l, struct marcel_vp *vp)
+{
+	if (l == &marcel_lwps.first)
+		marcel_levelq_settle(marcel_sched.vps[0].above[0]);
+	if (likely(load_relaxed(&l->is_loose) == 0))
+		return false;
+	store_relaxed(&l->is_loose, 0);
+	if (vp != NULL && vp->handed != NULL) {
+		marcel_runq_push_to(vp, vp->handed);
+		vp->handed = NULL;
+	}
+	return true;
+}
+
+/* Until t goes on; vp: there is one already. NULL: without one. */
 static struct marcel_vp *
 come_back(struct marcel_lwp *l, struct marcel_thread *t, struct marcel_vp *vp)
 {
 	if (vp == NULL)
 		vp = marcel_lwp_wait(l);
-	while (unlikely(vp->handed != NULL))
+	while (!is_loose(l, vp) && unlikely(vp->handed != NULL))
 		vp = let_other_run(vp, t);
 	if (l == &marcel_lwps.first && t->rest->interrupted != NULL) {
 		marcel_lwps.ninterrupted--;
-		marcel_vp_attach(vp, l); /* it may go on as ever */
+		if (vp != NULL)
+			marcel_vp_attach(vp, l); /* it may go on as ever */
 	}
 	t->rest->returns = false;
 	if (marcel_thread_has(t, MARCEL_F_MAIN) || l->only != NULL)

@@ -81,6 +81,7 @@ struct marcel_lwp {
 	struct marcel_timer call;   /* o: what the caller's `wait` names */
 	ATOMIC(uint32_t) ticked;    /* a: relaxed; the signal is on its way */
 	ATOMIC(pid_t) tid;          /* a: relaxed; the kernel's number */
+	ATOMIC(uint32_t) is_loose;  /* a: relaxed; go on without a VP: told */
 	struct base_spin cpu_lock;  /* of what the thread that runs here used */
 	uint32_t preempted;         /* o: so often was what ran here */
 	uint64_t cpu_since;         /* l: cpu_lock; since it was switched to */
@@ -146,15 +147,18 @@ void marcel_lwp_ended(struct marcel_lwp *l);
 /* Without making one; also from a signal handler that is not inside. */
 struct marcel_lwp *marcel_lwp_take(bool low);
 
-/* Whether take(false) would find one; else one is made, if it can be had. */
-bool marcel_lwp_provide(void);
+/* take(false) will find one, if it can be had. */
+void marcel_lwp_provide(void);
+
+/* Whether there is none, but one could be made. */
+bool marcel_lwp_may_provide(void);
 
 /* Anyone: the LWP on which t seems to run, with or without a VP; or NULL. */
 struct marcel_lwp *marcel_lwp_of(struct marcel_thread *t);
 
 /*
  * Anyone: an LWP, but LWP 0, whose thread has lost its VP and has not noticed,
- * in no section; the first, or the next after that one; NULL: no more.
+ * the first, or the next after that one; NULL: no more.
  */
 struct marcel_lwp *marcel_lwp_adrift(struct marcel_lwp *after);
 

@@ -24,6 +24,7 @@
 #include <base/diag.h>
 #include "../os/os.h"
 #include "place.h"
+#include "poller.h"
 #include "runq.h"
 #include "sanitizer.h"
 #include "tick.h"
@@ -58,7 +59,7 @@ void marcel_monitor_wake(void)
  */
 static struct marcel_lwp *successor(struct marcel_vp *vp)
 {
-	struct marcel_lwp *to = marcel_lwp_get(false);
+	struct marcel_lwp *to = marcel_lwp_take(false);
 
 	if (to != NULL) {
 		to->is_fair = true;
@@ -70,32 +71,47 @@ static struct marcel_lwp *successor(struct marcel_vp *vp)
 	return to;
 }
 
-/* The LWP has slept in the kernel all the time. */
-static void take_from(struct marcel_vp *vp, struct marcel_lwp *l)
+/* The LWP has slept in the kernel all the time. False: it cannot be. */
+static bool take_from(struct marcel_vp *vp, struct marcel_lwp *l)
 {
 	uintptr_t mine = (uintptr_t)l, marked = mine | MARCEL_REVOKING;
 	struct marcel_lwp *to;
 
-	marcel_lwp_provide();                    /* that takes time */
 	if (!cas_seq(&vp->owner, &mine, marked)) /* order(revoke) */
-		return;
+		return false;
 	os_barrier_all();
 	if (load_seq(&l->inside) != 0) { /* order(revoke): the VP */
 		/* Perhaps it has written another owner. */
 		if (cas_relaxed(&vp->owner, &marked, (uintptr_t)l))
 			marcel_lwp_tell(l); /* it may have looked meanwhile */
-		return;
+		return false;
 	}
 	if (load_relaxed(&vp->owner) != marked)
-		return;
+		return false;
 	to = successor(vp);
 	if (to == NULL) {
 		os_barrier_all(); /* it sees what we did in the queues */
 		store_relaxed(&vp->owner, (uintptr_t)l);
-		return;
+		return false;
 	}
 	fetch_add_relaxed(&vp->revoked, 1);
 	marcel_lwp_hand(vp, to);
+	return true;
+}
+
+/*
+ * Its LWP sleeps inside the runtime, or there is none to go on with the VP: on
+ * a lock of libc's, most likely, as the allocator's, that a thread holds which
+ * was interrupted and waits for a VP. One such thread goes on without.
+ */
+static void let_loose(struct marcel_vp *vp)
+{
+	struct marcel_lwp *l = NULL;
+
+	for (unsigned i = 0; i < vp->nabove && l == NULL; i++)
+		l = marcel_levelq_let_loose(vp->above[i]);
+	if (l != NULL)
+		marcel_lwp_tell(l);
 }
 
 /* Grows whenever a thread comes or goes there. */
@@ -119,12 +135,11 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	struct marcel_thread *t;
 	uint64_t progress;
 	bool asleep;
+	pid_t tid;
 
 	if (owner & (MARCEL_SECTION | MARCEL_REVOKING))
 		goto other;
 	t = load_relaxed(&l->self);
-	if (t == &l->idle)
-		goto other;
 	progress = progress_of(vp);
 	if (l != last->lwp || t != last->thread || progress != last->progress) {
 		*last = (struct look){ .lwp = l,
@@ -136,13 +151,15 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 		last->was_asleep = false;
 		return;
 	}
-	asleep = os_thread_sleeps(load_relaxed(&l->tid));
-	if (asleep && last->was_asleep && monitor.can_revoke)
-		take_from(vp, l);
-	else if (!asleep && marcel_thread_is_preemptible(t)) {
-		marcel_lwp_provide();
+	if (marcel_lwp_may_provide())
+		marcel_poller_want_lwp();
+	tid = load_relaxed(&l->tid);
+	asleep = tid == 0 || os_thread_sleeps(tid);
+	if (asleep && last->was_asleep) {
+		if (t == &l->idle || !monitor.can_revoke || !take_from(vp, l))
+			let_loose(vp);
+	} else if (!asleep && t != &l->idle && marcel_thread_is_preemptible(t))
 		tick(l);
-	}
 	last->was_asleep = asleep;
 	return;
 other:
@@ -236,6 +253,8 @@ int marcel_monitor_init(void)
 	monitor.looks = calloc((size_t)marcel_sched.nvp, sizeof(struct look));
 	if (monitor.looks == NULL)
 		return -ENOMEM;
+	if (marcel_poller_start() < 0)
+		return -EAGAIN;
 	monitor.can_revoke = os_barrier_init();
 	store_relaxed(&monitor.stop, 0);
 	store_relaxed(&marcel_monitor.looks, 0);

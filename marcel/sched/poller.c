@@ -40,12 +40,13 @@ static struct {
 	/* -: const while it runs    l: lock */
 	pthread_mutex_t lock;
 	pthread_cond_t done;
-	pthread_t kernel_thread; /* -: */
-	int epoll;               /* -: */
-	int bell;                /* -: an eventfd in it: look at the rest */
-	bool runs;               /* l: */
-	bool stop;               /* l: */
-	struct order *orders;    /* l: */
+	pthread_t kernel_thread;    /* -: */
+	int epoll;                  /* -: */
+	int bell;                   /* -: an eventfd in it: look at the rest */
+	ATOMIC(uint32_t) wants_lwp; /* a: relaxed; after it a ring */
+	bool runs;                  /* l: */
+	bool stop;                  /* l: */
+	struct order *orders;       /* l: */
 } poller = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	     .done = PTHREAD_COND_INITIALIZER };
 
@@ -83,6 +84,8 @@ static bool answer(void)
 	}
 	stop = poller.stop;
 	pthread_mutex_unlock(&poller.lock);
+	if (xchg_relaxed(&poller.wants_lwp, 0) != 0 && !stop)
+		marcel_lwp_provide();
 	return !stop;
 }
 
@@ -108,6 +111,12 @@ static void *poller_main(void *arg)
 }
 
 /* --- those who ask --- */
+
+void marcel_poller_want_lwp(void)
+{
+	if (xchg_relaxed(&poller.wants_lwp, 1) == 0)
+		ring();
+}
 
 int marcel_poller_create(pthread_t *out, void *(*fn)(void *), void *arg)
 {
@@ -214,6 +223,7 @@ int marcel_poller_start(void)
 	pthread_mutex_lock(&poller.lock);
 	if (!poller.runs) {
 		poller.stop = false;
+		store_relaxed(&poller.wants_lwp, 0);
 		rc = start();
 		poller.runs = rc == 0;
 	}

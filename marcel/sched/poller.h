@@ -4,7 +4,8 @@
  * of ordinary priority when one of lowest priority needs them. (A child gets
  * the priority of its maker, and nobody without privileges may raise it.)
  *
- * It lives from the first spare on, which an LWP of ordinary priority makes.
+ * It makes those, too, that the monitor needs: who makes a kernel thread takes
+ * locks of libc's, whose holders the monitor may have to see to.
  */
 #ifndef MARCEL_SCHED_POLLER_H
 #define MARCEL_SCHED_POLLER_H
@@ -22,6 +23,9 @@ void marcel_poller_stop(void);
 
 /* As os_thread_create(), with ordinary priority whoever calls. */
 int marcel_poller_create(pthread_t *out, void *(*fn)(void *), void *arg);
+
+/* Anyone, and nobody waits: one more LWP in the pool, if it can be had. */
+void marcel_poller_want_lwp(void);
 
 /*
  * User threads: park until `events` (EPOLLIN ...) or an error can be had of a

@@ -140,7 +140,10 @@ static BASE_COLD void push_as_guest(struct marcel_thread *t)
 /* No guest: the end waits for LWPs. */
 void marcel_runq_push_to(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	if (unlikely(marcel_thread_has(t, MARCEL_F_BAND)))
+	/* What was interrupted lies where the monitor can let it loose. */
+	if (unlikely(marcel_thread_has(t, MARCEL_F_BAND) ||
+		     (marcel_thread_has(t, MARCEL_F_KEPT) &&
+		      t->rest->interrupted != NULL)))
 		push_leaf(vp, t);
 	else
 		push_remote(vp, t);

@@ -133,7 +133,7 @@ static int wait_for(const sigset_t *set, siginfo_t *info, bool timed,
 		return EINVAL;
 	marcel_cancel_point();
 	if (!timed)
-		marcel_timer_set_never(&w.timer, &kind);
+		marcel_timer_set_never(&w.timer, &kind, self);
 	late = timed && marcel_timer_set_ns(&w.timer, &kind, ns) != 0;
 	if (take_now(&w, self) == 0) {
 		if (late || marcel_process_signals_start() < 0)

@@ -157,6 +157,7 @@ UNREACHED(int, marcel_poller_create, pthread_t *out, void *(*fn)(void *),
 	  void *arg)
 UNREACHED(int, marcel_poller_start, void)
 UNREACHED(void, marcel_poller_stop, void)
+UNREACHED(void, marcel_poller_want_lwp, void)
 UNREACHED(struct marcel_thread *, marcel_foreign_self, void)
 UNREACHED(int, pthread_join, pthread_t t, void **out)
 UNREACHED(void, os_thread_lowest, void)
