@@ -135,9 +135,9 @@ static void *lwp_main(void *arg)
 		os_thread_lowest();
 	os_stack_bounds(&l->idle_rest.stack_low, &l->idle_rest.stack_bytes);
 	marcel_san_adopt(&l->idle);
+	store_relaxed(&l->inside, 1); /* the tick may come */
 	attach(l);
 	marcel_san_enter();
-	store_relaxed(&l->inside, 1);
 	if (l->only != NULL)
 		marcel_private_run(l);
 	else if (marcel_lwp_wait(l) != NULL)
@@ -309,6 +309,7 @@ static bool is_adrift(struct marcel_lwp *l)
 	struct marcel_vp *vp = load_relaxed(&l->vp);
 
 	return vp != NULL && marcel_vp_lwp(vp) != l &&
+	       load_relaxed(&l->self) != &l->idle &&
 	       load_relaxed(&l->waits) == 0 && load_relaxed(&l->inside) == 0;
 }
 

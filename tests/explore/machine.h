@@ -205,6 +205,7 @@ static void set_up(int nvp)
 		marcel_vp_attach(vp, &lwps[i]);
 		vp->fair_at = vp->fair_due = MARCEL_PICKS_FAIR;
 		base_list_init(&vp->bound);
+		base_list_init(&vp->stuck);
 		base_mpsc_init(&vp->remote);
 		marcel_timers_init(&vp->timers);
 		marcel_deque_init(&vp->fifo, SLOTS);

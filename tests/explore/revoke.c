@@ -246,3 +246,95 @@ EXPLORE(the_monitor_does_not_sleep_while_a_thread_waits_for_lwp_0)
 	explore_spawn("vp", leaves_one_stuck, NULL);
 	explore_spawn("monitor", falls_asleep, NULL);
 }
+
+/* --- a thread that was interrupted is let loose --- */
+
+static bool went_on;
+
+/* LWP 0, in the tick's handler of thread 0. */
+static void was_interrupted(void *arg)
+{
+	struct marcel_lwp *l = &marcel_lwps.first;
+	struct marcel_vp *vp;
+
+	marcel_tls.lwp = l;
+	vp = marcel_lwp_wait(l);
+	if (!is_loose(l, vp) && vp->handed != NULL) {
+		/* Another is to run here: thread 0 may not be left. */
+		explore_check(marcel_levelq_fetch(&machine, &threads[0], -1));
+		marcel_runq_push_to(vp, vp->handed);
+		vp->handed = NULL;
+	}
+	explore_check(vp == NULL || vp->handed == NULL);
+	went_on = true;
+}
+
+static void lets_loose(void *arg)
+{
+	let_loose(&vps[0]);
+}
+
+/* LWP 1 gives VP 0 to LWP 0, for a thread that it has picked. */
+static void gives_for(struct marcel_thread *t)
+{
+	struct marcel_vp *vp = &vps[0];
+
+	marcel_tls.lwp = &lwps[1];
+	if (t == NULL)
+		return;
+	explore_check(!marcel_vp_enters_slow(vp, t));
+	if (vp->give != NULL)
+		marcel_lwp_hand(vp, take_give(vp));
+}
+
+static void gives_for_it(void *arg)
+{
+	gives_for(marcel_levelq_take(&machine, MARCEL_BAND_NORMAL, -1));
+}
+
+static void gives_for_another(void *arg)
+{
+	gives_for(&threads[1]);
+}
+
+static void it_is_somewhere_once(void)
+{
+	bool queued = marcel_levelq_fetch(&machine, &threads[0], -1);
+
+	explore_check(went_on + queued == 1);
+}
+
+static void one_is_let_loose(void (*gives)(void *arg))
+{
+	struct marcel_lwp *first = &marcel_lwps.first;
+	struct marcel_thread *t = &threads[0];
+
+	set_up(1);
+	init_lwp(first, &vps[0]);
+	first->errno_addr = marcel_os_errno();
+	store_relaxed(&first->inside, 1);
+	store_relaxed(&first->self, t);
+	init_lwp(&lwps[1], &vps[0]);
+	lwps[1].errno_addr = marcel_os_errno();
+	store_relaxed(&vps[0].owner, (uintptr_t)&lwps[1]);
+	store_relaxed(&t->state, MARCEL_T_RUNNING);
+	t->rest->interrupted = t;
+	keep(first, t);
+	store_relaxed(&threads[1].state, MARCEL_T_RUNNING);
+	threads[1].rest->lwp = first;
+	fetch_or_relaxed(&threads[1].flags, MARCEL_F_KEPT);
+	explore_may_sleep(explore_spawn("lwp 0", was_interrupted, NULL));
+	explore_spawn("monitor", lets_loose, NULL);
+	explore_spawn("lwp 1", gives, NULL);
+	explore_finish(it_is_somewhere_once);
+}
+
+EXPLORE(who_is_let_loose_is_not_picked)
+{
+	one_is_let_loose(gives_for_it);
+}
+
+EXPLORE(who_is_let_loose_is_not_left_for_another)
+{
+	one_is_let_loose(gives_for_another);
+}
