@@ -121,6 +121,10 @@ void marcel_lwp_put(struct marcel_lwp *l)
 	base_spin_unlock(&marcel_lwps.lock);
 }
 
+/*
+ * Up to its first wait it allocates nothing: who holds the allocator's lock may
+ * have been interrupted, and wait for the VP that it is to drive.
+ */
 static void *lwp_main(void *arg)
 {
 	struct marcel_lwp *l = arg;
@@ -133,7 +137,9 @@ static void *lwp_main(void *arg)
 	marcel_call_allow();
 	if (l->is_low)
 		os_thread_lowest();
-	os_stack_bounds(&l->idle_rest.stack_low, &l->idle_rest.stack_bytes);
+	if (BASE_ASAN)
+		os_stack_bounds(&l->idle_rest.stack_low,
+				&l->idle_rest.stack_bytes);
 	marcel_san_adopt(&l->idle);
 	store_relaxed(&l->inside, 1); /* the tick may come */
 	attach(l);

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/auxv.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -156,11 +155,11 @@ void *marcel_overflow_lwp_init(void)
 		return NULL; /* it has one, a sanitizer's perhaps */
 	s.ss_flags = 0;
 	s.ss_size = altstack_bytes();
-	s.ss_sp = malloc(s.ss_size);
+	s.ss_sp = os_map(s.ss_size);
 	if (s.ss_sp == NULL)
 		return NULL; /* then an overflow has no message */
 	if (sigaltstack(&s, NULL) < 0) {
-		free(s.ss_sp);
+		os_unmap(s.ss_sp, s.ss_size);
 		return NULL;
 	}
 	return s.ss_sp;
@@ -173,5 +172,5 @@ void marcel_overflow_lwp_exit(void *altstack)
 	if (altstack == NULL)
 		return;
 	sigaltstack(&off, NULL);
-	free(altstack);
+	os_unmap(altstack, altstack_bytes());
 }
