@@ -118,6 +118,7 @@ static inline void marcel_san_free(struct marcel_thread *t)
 #if BASE_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#include <sanitizer/lsan_interface.h>
 #include "../thread/stack.h"
 
 /* fake NULL: the leaving thread never comes back. */
@@ -148,6 +149,12 @@ static inline void marcel_san_clean(void *low, size_t bytes)
 {
 	__asan_unpoison_memory_region(low, bytes);
 }
+
+/* What is found from there, which is mapped for good, is no leak. */
+static inline void marcel_san_root(void *low, size_t bytes)
+{
+	__lsan_register_root_region(low, bytes);
+}
 #elif BASE_TSAN
 /* A thread that may be destroyed must not be inside the scheduler for TSan. */
 static inline void marcel_san_start(void **fake, struct marcel_thread *next)
@@ -174,6 +181,12 @@ static inline void marcel_san_clean(void *low, size_t bytes)
 	(void)low;
 	(void)bytes;
 }
+
+static inline void marcel_san_root(void *low, size_t bytes)
+{
+	(void)low;
+	(void)bytes;
+}
 #else
 static inline void marcel_san_start(void **fake, struct marcel_thread *next)
 {
@@ -192,6 +205,12 @@ static inline void marcel_san_return(struct marcel_thread *t)
 }
 
 static inline void marcel_san_clean(void *low, size_t bytes)
+{
+	(void)low;
+	(void)bytes;
+}
+
+static inline void marcel_san_root(void *low, size_t bytes)
 {
 	(void)low;
 	(void)bytes;

@@ -7,7 +7,6 @@
 #include "arena.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include <base/list.h>
 #include <base/spin.h>
@@ -49,6 +48,17 @@ struct marcel_arena {
 	uint8_t guard[SLOTS_MAX];  /* q: */
 };
 
+/*
+ * Inside the runtime libc's allocator must not be called: the holder of its
+ * lock may have been preempted, and wait for the caller's VP.
+ */
+enum { CHUNK = 256 };
+
+struct chunk {
+	struct chunk *next;
+	struct marcel_arena arena[CHUNK];
+};
+
 /* l: lock */
 struct class
 {
@@ -64,6 +74,8 @@ struct class
 static struct {
 	struct base_spin lock;
 	struct marcel_arena *arenas; /* l: */
+	struct chunk *chunks;        /* l: where these are */
+	unsigned used;               /* l: of the newest */
 	struct class class[CLASSES];
 	size_t page;               /* -: */
 	enum marcel_guards guards; /* -: not AUTO */
@@ -209,27 +221,47 @@ static struct marcel_stack *cut(struct marcel_arena *a, unsigned slot)
 	return s;
 }
 
+/* NULL: no memory. */
+static struct marcel_arena *new_arena_locked(void)
+{
+	struct chunk *c = all.chunks;
+
+	if (c == NULL || all.used == CHUNK) {
+		c = os_map(sizeof(*c));
+		if (c == NULL)
+			return NULL;
+		c->next = all.chunks;
+		all.chunks = c;
+		all.used = 0;
+	}
+	return &c->arena[all.used++];
+}
+
 /* A mapping more, its slots cold. False: no memory. */
 static bool grow(unsigned c)
 {
 	size_t slot = slot_bytes(c);
 	size_t n = slot > ARENA ? 1 : ARENA / slot;
-	struct marcel_arena *a = calloc(1, sizeof(*a));
+	struct marcel_arena *a;
+	char *base;
 
-	if (a == NULL)
-		return false;
 	if (n > SLOTS_MAX)
 		n = SLOTS_MAX;
-	a->bytes = n * slot;
-	a->base = os_map_stacks(a->bytes);
-	if (a->base == NULL) {
-		free(a);
+	base = os_map_stacks(n * slot);
+	if (base == NULL)
+		return false;
+	base_spin_lock(&all.lock);
+	a = new_arena_locked();
+	if (a == NULL) {
+		base_spin_unlock(&all.lock);
+		os_unmap(base, n * slot);
 		return false;
 	}
+	a->base = base;
+	a->bytes = n * slot;
 	a->class = c;
 	a->all = a->cold = ~(uint64_t)0 >> (SLOTS_MAX - n);
 	base_link_init(&a->link);
-	base_spin_lock(&all.lock);
 	a->next = all.arenas;
 	all.arenas = a;
 	sort_locked(a);
@@ -418,20 +450,23 @@ int marcel_arena_init(enum marcel_guards guards)
 
 void marcel_arena_exit(void)
 {
-	struct marcel_arena *a, *next;
+	struct marcel_arena *a;
+	struct chunk *c;
 
 	marcel_watch_end();
-	for (a = all.arenas; a != NULL; a = next) {
-		next = a->next;
+	for (a = all.arenas; a != NULL; a = a->next) {
 		for (uint64_t w = a->all & ~a->cold; w != 0; w &= w - 1)
 			os_checker_forget(
 				stack_at(a, (unsigned)__builtin_ctzll(w))
 					->checker);
 		marcel_san_clean(a->base, a->bytes);
 		os_unmap(a->base, a->bytes);
-		free(a);
 	}
 	all.arenas = NULL;
+	while ((c = all.chunks) != NULL) {
+		all.chunks = c->next;
+		os_unmap(c, sizeof(*c));
+	}
 	store_relaxed(&all.unguarded, 0);
 }
 

@@ -10,10 +10,11 @@
  */
 #include "thread.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <base/spin.h>
+#include "../os/os.h"
+#include "../sched/sanitizer.h"
 #include "../sched/vp.h"
 
 enum {
@@ -41,17 +42,18 @@ static struct {
 	unsigned nloose;              /* l: */
 } all = { .lock = BASE_SPIN_INIT(BASE_RANK_POOL), .used = SLAB };
 
-/* From libc, so that leak checkers see what only a descriptor points to. */
+/* Not from libc, whose allocator must not be called inside: arena.c. */
 static bool grow_locked(void)
 {
-	struct slab *s =
-		calloc(1, sizeof(*s) + BASE_CACHE_LINE +
-				  SLAB * (sizeof(struct marcel_thread) +
-					  sizeof(struct marcel_thread_rest)));
+	size_t bytes = sizeof(struct slab) + BASE_CACHE_LINE +
+		       SLAB * (sizeof(struct marcel_thread) +
+			       sizeof(struct marcel_thread_rest));
+	struct slab *s = os_map(bytes);
 	char *first = (char *)(s + 1);
 
 	if (s == NULL)
 		return false;
+	marcel_san_root(s, bytes);
 	first += -(uintptr_t)first % BASE_CACHE_LINE;
 	s->thread = (struct marcel_thread *)first;
 	s->rest = (struct marcel_thread_rest *)(s->thread + SLAB);
