@@ -23,6 +23,7 @@
 
 #include <base/diag.h>
 #include "../os/os.h"
+#include "../thread/cancel.h"
 #include "place.h"
 #include "poller.h"
 #include "runq.h"
@@ -147,6 +148,8 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 				       .progress = progress };
 		return;
 	}
+	if (unlikely(marcel_cancel_is_due(t)))
+		tick(l);
 	if (!marcel_runq_seems_ready(vp, t) && !marcel_place_leaves(l, t)) {
 		last->was_asleep = false;
 		return;
