@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -167,7 +168,7 @@ TEST(a_thread_alone_sees_no_tick)
 	unsetenv("MARCEL_TIMESLICE_US");
 }
 
-/* --- who is not to be interrupted --- */
+/* --- there is no room for signals --- */
 
 /* So many looks of the monitor long. */
 static void compute_for(uint64_t looks)
@@ -177,6 +178,39 @@ static void compute_for(uint64_t looks)
 	while (load_relaxed(&marcel_monitor.looks) < end)
 		;
 }
+
+static void *computes_until_others_ran(void *arg)
+{
+	while (load_relaxed(&ran) == 0)
+		;
+	return arg;
+}
+
+/* As when other processes of the user have used up what they may queue. */
+TEST(a_tick_that_could_not_be_sent_is_sent_later)
+{
+	struct marcel_config one = { .nvp = 1 };
+	struct rlimit all, none;
+	marcel_t t, other;
+
+	setenv("MARCEL_TIMESLICE_US", "200", 1);
+	store_relaxed(&ran, 0);
+	CHECK_INT(marcel_init(&one), 0);
+	CHECK_INT(getrlimit(RLIMIT_SIGPENDING, &all), 0);
+	none = (struct rlimit){ 0, all.rlim_max };
+	CHECK_INT(setrlimit(RLIMIT_SIGPENDING, &none), 0);
+	other = start(runs, NULL);
+	compute_for(50);
+	CHECK_INT(load_relaxed(&ran), 0);
+	CHECK_INT(setrlimit(RLIMIT_SIGPENDING, &all), 0);
+	t = start(computes_until_others_ran, NULL);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK_INT(marcel_join(other, NULL), 0);
+	CHECK_INT(marcel_end(), 0);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
+/* --- who is not to be interrupted --- */
 
 /* Others run only after it has allowed that; then it waits for them. */
 static void *is_steady(void *arg)
