@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Run the benchmarks of a release build, beside the peers that are installed.
 
-    tools/bench/run.py [--build DIR] [--rounds N] [--peers a,b] [WHAT ...]
+    tools/bench/run.py [--build DIR] [--rounds N] [--peers a,b]
+                       [--programs a,b] [WHAT ...]
 
-WHAT is threads (thread, lock and ltask costs), match (the matching tables),
-shm, tcp (latency, bandwidth and rate between two ranks), many (bursts of
-requests), heat (1,024 threads against one thread a process); all if none is
-named.
+WHAT is threads (marcel beside other thread libraries on 1 and 2 CPUs; with
+--programs, only those of tests/bench/marcel), ltask, match (the matching tables), shm, tcp (latency, bandwidth and rate
+between two ranks), many (bursts of requests), heat (1,024 threads against one
+thread a process); all if none is named.
 
 MPI programs are compiled from the same source with every MPI that is found
 and run in turn, A B C A B C ..., so that drifts of the machine hit all alike.
@@ -21,10 +22,12 @@ import subprocess
 import sys
 import tempfile
 
+import threads
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SOURCES = os.path.join(ROOT, "tests", "bench", "mpi")
 NATIVE = {
-    "threads": ["bench_threads", "bench_sync", "bench_ltask"],
+    "ltask": ["bench_ltask"],
     "match": ["bench_match"],
 }
 MANY = ["10", "1000", "100000"]
@@ -148,19 +151,27 @@ def main():
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--peers", default="mpich,openmpi")
+    parser.add_argument("--programs")
     parser.add_argument("what", nargs="*", metavar="WHAT")
     options = parser.parse_args()
-    known = ["threads", "match", "shm", "tcp", "many", "heat"]
+    known = ["threads", "ltask", "match", "shm", "tcp", "many", "heat"]
     for what in options.what:
         if what not in known:
             parser.error(f"'{what}' is not one of {', '.join(known)}")
+    programs = options.programs.split(",") if options.programs else []
+    for name in programs:
+        if name not in threads.PROGRAMS:
+            parser.error(f"'{name}' is not one of "
+                         f"{', '.join(threads.PROGRAMS)}")
     if options.rounds < 1:
         parser.error(f"--rounds {options.rounds}: at least 1")
     if not os.path.isdir(options.build):
         sys.exit(f"{options.build}: no such build; tools/demo makes one")
     mpis = find_mpis(options.build, options.peers.split(","))
     for what in options.what or known:
-        if what in NATIVE:
+        if what == "threads":
+            threads.compare(options.build, options.rounds, programs)
+        elif what in NATIVE:
             native(options.build, what)
         elif what == "heat":
             heat(options.build, options.rounds)

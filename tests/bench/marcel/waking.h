@@ -1,0 +1,114 @@
+/* A kernel thread wakes an idle worker; threads that compute are preempted. */
+
+enum { WAKES = 200, SLICES = 60, SPAN_US = 10, SLEEP_US = 2000 };
+
+struct waker {
+	sem_t ready; /* to the kernel thread: the other is about to wait */
+	rt_sem sem;
+	double posted;
+	int idle_us;
+};
+
+static void *wake(void *arg)
+{
+	struct waker *w = (struct waker *)arg;
+	double until;
+
+	use_cpus(workers, CPU_SETSIZE);
+	for (int i = 0; i < WAKES; i++) {
+		while (sem_wait(&w->ready) != 0)
+			;
+		if (w->idle_us > SPAN_US)
+			usleep((useconds_t)w->idle_us);
+		until = now_ns() + SPAN_US * 1e3;
+		while (now_ns() < until)
+			;
+		w->posted = now_ns();
+		rt_sem_post(&w->sem);
+	}
+	return NULL;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *x, int n)
+{
+	qsort(x, (size_t)n, sizeof(*x), by_value);
+	return x[n / 2];
+}
+
+/* us from post to awake, after so long a time with nothing to do. */
+static double wake_after(int idle_us)
+{
+	double us[WAKES];
+	struct waker w;
+	pthread_t t;
+
+	w.idle_us = idle_us;
+	must(rt_sem_init(&w.sem));
+	sem_init(&w.ready, 0, 0);
+	must(pthread_create(&t, NULL, wake, &w));
+	for (int i = 0; i < WAKES; i++) {
+		sem_post(&w.ready);
+		rt_sem_wait(&w.sem);
+		us[i] = (now_ns() - w.posted) * 1e-3;
+	}
+	must(pthread_join(t, NULL));
+	return median(us, WAKES);
+}
+
+static void wake_up(void)
+{
+	if (!RT_FOREIGN)
+		return;
+	report("wake_soon", wake_after(0), "us");
+	report("wake_late", wake_after(SLEEP_US), "us");
+}
+
+/* Two threads compute, and say when they were last seen to. */
+static struct {
+	int who;
+	double when[2];
+	int n;
+	double gap[SLICES];
+} slices;
+
+static void *compute(void *arg)
+{
+	int me = arg != NULL, other, n;
+	double t;
+
+	do {
+		other = __atomic_load_n(&slices.who, __ATOMIC_RELAXED) != me;
+		n = __atomic_load_n(&slices.n, __ATOMIC_RELAXED);
+		t = now_ns();
+		if (other && n < SLICES) {
+			slices.gap[n] = t - slices.when[!me];
+			__atomic_store_n(&slices.n, n + 1, __ATOMIC_RELAXED);
+			__atomic_store_n(&slices.who, me, __ATOMIC_RELAXED);
+		}
+		__atomic_store(&slices.when[me], &t, __ATOMIC_RELAXED);
+	} while (n < SLICES);
+	return NULL;
+}
+
+/* us from the last of one thread to the first of the next, on one CPU. */
+static void preempt(void)
+{
+	rt_thread t[2];
+
+	if (!RT_PREEMPTS || workers > 1)
+		return;
+	slices.n = 0;
+	slices.when[0] = now_ns();
+	for (int i = 0; i < 2; i++)
+		must(rt_create(&t[i], NULL, compute, i == 0 ? NULL : t));
+	for (int i = 0; i < 2; i++)
+		must(rt_join(&t[i]));
+	report("preempt", median(slices.gap, SLICES) * 1e-3, "us");
+}
