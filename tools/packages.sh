@@ -26,6 +26,9 @@ ci | libclang-rt-14-dev | have_clang_rt | sanitizers of clang
 ci | gcc-aarch64-linux-gnu | command -v aarch64-linux-gnu-gcc | the switch on aarch64
 ci | libc6-dev-arm64-cross | test -e /usr/aarch64-linux-gnu/include/stdio.h | its headers
 ci | qemu-user | command -v qemu-aarch64 | runs it
+peers | libpth-dev | have_header pth.h | GNU Pth, to measure threads against
+peers | libboost-fiber-dev | test -e /usr/include/boost/fiber/all.hpp | Boost.Fiber, likewise
+peers-go | golang-go | command -v go | Go, likewise; 80 MB
 '
 
 say() {

@@ -8,6 +8,9 @@ import subprocess
 # What tests/bench/marcel/meson.build makes, and what it needs for that.
 PEERS = {
     "pthread": "libc6-dev",
+    "pth": "libpth-dev",
+    "boost": "libboost-fiber-dev",
+    "go": "golang-go",
 }
 PROGRAMS = ["fork_join_cold", "create_join", "fork_join", "fork_join_16k",
             "fork_join_1m", "yield_2", "yield_1000", "hand_over",

@@ -1,7 +1,7 @@
 /*
  * What threads cost, by the same programs for every thread library: a file for
- * each (marcel.c, pthread.c) says how the library does what
- * the programs need, and includes them.
+ * each (marcel.c, pthread.c, pth.c, boost.cpp) says how the library does what
+ * the programs need, and includes them; go/main.go is the same in Go.
  *
  *   bench_LIBRARY [-m] [-n OPERATIONS] CPUS [PROGRAM ...]
  *
