@@ -5,7 +5,8 @@
                        [--programs a,b] [WHAT ...]
 
 WHAT is threads (marcel beside other thread libraries on 1 and 2 CPUs; with
---programs, only those of tests/bench/marcel), ltask, match (the matching tables), shm, tcp (latency, bandwidth and rate
+--programs, only those of tests/bench/marcel), counts (marcel's instructions),
+ltask, match (the matching tables), shm, tcp (latency, bandwidth and rate
 between two ranks), many (bursts of requests), heat (1,024 threads against one
 thread a process); all if none is named.
 
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 
+import counts
 import threads
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -154,7 +156,7 @@ def main():
     parser.add_argument("--programs")
     parser.add_argument("what", nargs="*", metavar="WHAT")
     options = parser.parse_args()
-    known = ["threads", "ltask", "match", "shm", "tcp", "many", "heat"]
+    known = ["threads", "counts", "ltask", "match", "shm", "tcp", "many", "heat"]
     for what in options.what:
         if what not in known:
             parser.error(f"'{what}' is not one of {', '.join(known)}")
@@ -169,7 +171,9 @@ def main():
         sys.exit(f"{options.build}: no such build; tools/demo makes one")
     mpis = find_mpis(options.build, options.peers.split(","))
     for what in options.what or known:
-        if what == "threads":
+        if what == "counts":
+            counts.show(options.build)
+        elif what == "threads":
             threads.compare(options.build, options.rounds, programs)
         elif what in NATIVE:
             native(options.build, what)
