@@ -109,6 +109,7 @@ struct marcel_vp {
 	ATOMIC(uint32_t) revoked;     /* a: relaxed; how often */
 
 	/* Seldom used. */
+	struct marcel_stack *odd_stack; /* o: cached, of another size */
 	struct marcel_levelq *above[MARCEL_ABOVE_MAX]; /* -: nearest first */
 	unsigned nabove;                               /* -: */
 	struct marcel_vp **victims; /* -: other VPs, nearest first */

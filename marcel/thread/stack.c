@@ -1,6 +1,6 @@
 /*
  * Stacks as threads get them: a cache per VP for the default size, last in,
- * first out, in front of the arenas.
+ * first out, and the newest of all others, in front of the arenas.
  */
 #include "stack.h"
 
@@ -52,9 +52,16 @@ static BASE_COLD struct marcel_stack *refill(struct marcel_vp *vp)
 				     &vp->nstacks);
 }
 
-static BASE_COLD struct marcel_stack *get_class(unsigned c)
+static struct marcel_stack *get_class(struct marcel_vp *vp, unsigned c)
 {
-	return c != 0 ? marcel_arena_get(c) : NULL;
+	struct marcel_stack *s;
+
+	if (c == 0)
+		return NULL;
+	if (vp == NULL || (s = vp->odd_stack) == NULL || s->class != c)
+		return marcel_arena_get(c);
+	vp->odd_stack = NULL;
+	return s;
 }
 
 static BASE_COLD struct marcel_stack *get_slow(struct marcel_vp *vp,
@@ -63,7 +70,7 @@ static BASE_COLD struct marcel_stack *get_slow(struct marcel_vp *vp,
 	struct marcel_stack *s;
 
 	if (bytes != marcel_sched.stacksize || vp == NULL)
-		return get_class(marcel_arena_class(bytes));
+		return get_class(vp, marcel_arena_class(bytes));
 	s = refill(vp);
 	if (s == NULL)
 		fetch_or_relaxed(&marcel_sched.scarce, MARCEL_SCARCE_STACKS);
@@ -110,21 +117,30 @@ static BASE_COLD void spill(struct marcel_vp *vp)
 	marcel_arena_put(old);
 }
 
-static BASE_COLD void put_slow(struct marcel_stack *s)
+/* Of another size: the newest stays, but nothing huge. */
+static BASE_COLD void put_slow(struct marcel_vp *vp, struct marcel_stack *s)
 {
+	struct marcel_stack *old = s;
+
 	if (marcel_stack_is_apart(s)) {
 		marcel_apart_put(s);
 		return;
 	}
-	s->next = NULL;
-	marcel_arena_put(s);
+	if (vp != NULL && s->bytes <= MARCEL_STACK_EARLY) {
+		old = vp->odd_stack;
+		vp->odd_stack = s;
+	}
+	if (old == NULL)
+		return;
+	old->next = NULL;
+	marcel_arena_put(old);
 }
 
 void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s)
 {
 	marcel_san_clean(s->low, s->bytes);
 	if (unlikely(vp == NULL || s->class != normal)) {
-		put_slow(s);
+		put_slow(vp, s);
 		return;
 	}
 	s->next = vp->stacks;

@@ -65,7 +65,7 @@ size_t marcel_stack_min(void);
 #define MARCEL_STACK_EARLY ((size_t)1 << 22)
 
 /*
- * A stack of at least `bytes`, from the VP's cache if it is the default size.
+ * A stack of at least `bytes`, from the VP's cache if it has one of the size.
  * NULL: no memory; marcel_sched.scarce says so from then on. The caller is the
  * owner of vp; vp may be NULL.
  */

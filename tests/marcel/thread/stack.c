@@ -39,6 +39,58 @@ TEST(a_hot_stack_serves_the_next_thread)
 	CHECK_INT(marcel_end(), 0);
 }
 
+static void *run_sized(size_t bytes)
+{
+	marcel_attr_t a;
+	marcel_t t;
+	void *at;
+
+	CHECK_INT(marcel_attr_init(&a), 0);
+	CHECK_INT(marcel_attr_setstacksize(&a, bytes), 0);
+	CHECK_INT(marcel_create(&t, &a, place, NULL), 0);
+	CHECK_INT(marcel_join(t, &at), 0);
+	return at;
+}
+
+static unsigned long stacks_out(void)
+{
+	struct marcel_arena_counts n;
+
+	marcel_arena_count(&n);
+	return (unsigned long)n.used;
+}
+
+TEST(a_hot_stack_of_another_size_stays_for_the_next_of_its_size)
+{
+	static const size_t sizes[] = { 16384, 300000, 1 << 20 };
+	struct marcel_config config = { .nvp = 1 };
+	unsigned long used;
+	void *first;
+
+	CHECK_INT(marcel_init(&config), 0);
+	used = stacks_out();
+	for (unsigned k = 0; k < BASE_ARRAY_LEN(sizes); k++) {
+		first = run_sized(sizes[k]);
+		for (int i = 0; i < 100; i++)
+			CHECK_PTR(run_sized(sizes[k]), first);
+		CHECK_INT(stacks_out(), used + 1);
+	}
+	CHECK(run_sized(sizes[0]) != first);
+	CHECK_INT(marcel_end(), 0);
+}
+
+TEST(of_a_huge_stack_nothing_stays)
+{
+	struct marcel_config config = { .nvp = 1 };
+	unsigned long used;
+
+	CHECK_INT(marcel_init(&config), 0);
+	used = stacks_out();
+	run_sized(2 * MARCEL_STACK_EARLY);
+	CHECK_INT(stacks_out(), used);
+	CHECK_INT(marcel_end(), 0);
+}
+
 /* With the scheduler out of the way. */
 enum { MANY = 200 };
 
