@@ -106,12 +106,19 @@ static void run(struct check_test *t, int number)
 	fflush(stdout);
 }
 
+/* Those that are named; with -NAMEs alone, all others. */
 static bool wanted(const char *name, int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++)
+	bool all = true;
+
+	for (int i = 1; i < argc; i++) {
+		if (argv[i][0] == '-' && strcmp(argv[i] + 1, name) == 0)
+			return false;
 		if (strcmp(argv[i], name) == 0)
 			return true;
-	return argc <= 1;
+		all = all && argv[i][0] == '-';
+	}
+	return all;
 }
 
 int main(int argc, char **argv)

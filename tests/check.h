@@ -4,6 +4,7 @@
  *
  *   prog            run all tests
  *   prog NAME ...   run only these
+ *   prog -NAME ...  run all but these
  *   TEST_SEED=n     seed of check_random(), printed by every run
  *   TEST_TIMEOUT=s  seconds after which the program dumps its state and dies
  */
