@@ -23,7 +23,7 @@ ci | git | command -v git | which files are ours
 ci | clang | command -v clang | the second compiler
 ci | clang-format | command -v clang-format | spacing
 ci | libclang-rt-14-dev | have_clang_rt | sanitizers of clang
-ci | gcc-aarch64-linux-gnu | command -v aarch64-linux-gnu-gcc | the switch on aarch64
+ci | gcc-aarch64-linux-gnu | command -v aarch64-linux-gnu-gcc | marcel on aarch64
 ci | libc6-dev-arm64-cross | test -e /usr/aarch64-linux-gnu/include/stdio.h | its headers
 ci | qemu-user | command -v qemu-aarch64 | runs it
 peers | libpth-dev | have_header pth.h | GNU Pth, to measure threads against
