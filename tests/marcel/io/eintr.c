@@ -23,28 +23,32 @@ static void kill_lwps(int signal)
 	os_thread_kill(load_relaxed(&marcel_lwps.first.tid), signal);
 }
 
-/* What was called is given what it waits for after some ticks. */
+/*
+ * What was called is given what it waits for after some ticks. They queue where
+ * they are blocked, and there is one queue for all of the user's processes.
+ */
 static void *ticker(void *arg)
 {
 	const struct kind *k;
 	int n, round = 0, sent = 0;
 
-	while (load_relaxed(&over) == 0) {
+	for (; load_relaxed(&over) == 0; sched_yield()) {
+		fetch_add_release(&turns, 1);
 		n = load_acquire(&round_now);
 		k = load_relaxed(&calling);
-		kill_lwps(marcel_sched.signal);
 		if (n != round)
 			sent = 0;
 		round = n;
-		if (n != 0 && n == load_relaxed(&round_now)) {
-			fetch_add_relaxed(&hits, 1);
+		if (n == 0)
+			continue;
+		if (sent < HITS) {
+			kill_lwps(marcel_sched.signal);
+			fetch_add_relaxed(&hits, n == load_relaxed(&round_now));
 			if (++sent == HITS && k->give != NULL)
 				k->give();
-			if (sent >= HITS && k->handlers)
-				kill_lwps(SIGUSR1);
+		} else if (k->handlers) {
+			kill_lwps(SIGUSR1);
 		}
-		fetch_add_release(&turns, 1);
-		sched_yield();
 	}
 	return arg;
 }
