@@ -62,7 +62,7 @@ int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg);
 
 /* The kernel's number of the calling kernel thread. */
 pid_t os_tid(void);
-/* False: it is gone, or too many signals of the user are pending. */
+/* False: too many signals of the user are pending. */
 bool os_thread_kill(pid_t tid, int signal);
 /* What a kernel thread of ours has used of CPUs; 0: it is gone. */
 uint64_t os_thread_cpu_ns(pid_t tid);

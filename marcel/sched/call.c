@@ -15,6 +15,7 @@
  * instruction, a timer of the kernel repeats it.
  */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 
 #include <marcel/blocking.h>
@@ -109,8 +110,9 @@ static enum marcel_claim claim_call(struct marcel_timer *t)
 {
 	struct marcel_lwp *l = container_of(t, struct marcel_lwp, call);
 
-	if (!BASE_TSAN)
-		os_thread_kill(load_relaxed(&l->tid), breaker.signal);
+	while (!BASE_TSAN &&
+	       !os_thread_kill(load_relaxed(&l->tid), breaker.signal))
+		sched_yield();
 	return MARCEL_CLAIM_GONE;
 }
 

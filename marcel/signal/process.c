@@ -98,8 +98,9 @@ void marcel_process_signals_look(void)
 {
 	pid_t tid = load_relaxed(&process.tid);
 
-	if (tid != 0)
-		os_thread_kill(tid, marcel_sched.signal);
+	/* That many signals are somebody's mistake, and pass. */
+	while (tid != 0 && !os_thread_kill(tid, marcel_sched.signal))
+		sched_yield();
 }
 
 void marcel_process_signals_stop(void)

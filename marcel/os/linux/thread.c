@@ -24,7 +24,8 @@ pid_t os_tid(void)
 bool os_thread_kill(pid_t tid, int signal)
 {
 	int saved = errno;
-	bool sent = syscall(SYS_tgkill, getpid(), tid, signal) == 0;
+	bool sent = syscall(SYS_tgkill, getpid(), tid, signal) == 0 ||
+		    errno != EAGAIN;
 
 	errno = saved;
 	return sent;
