@@ -100,6 +100,9 @@ void os_barrier_all(void);
 /* The calling kernel thread runs when no other wants to, for ever. */
 void os_thread_lowest(void);
 
+/* Another one, of lowest priority, is as others are. False: not allowed. */
+bool os_thread_ordinary(pid_t tid);
+
 /* On how many CPUs the calling kernel thread may run. */
 int os_cpu_count(void);
 

@@ -80,7 +80,8 @@ static bool begin(struct marcel_vp *vp)
 	busy = load_seq(&vp->timers.next) != 0 || /* order(idle) */
 	       marcel_runq_look(vp) ||
 	       marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING;
-	marcel_monitor_vp_sleeps(vp);
+	if (!busy)
+		marcel_monitor_vp_sleeps(vp);
 	/* order(section): the VP, for who takes it */
 	store_seq(&vp->owner, (uintptr_t)l | MARCEL_SECTION);
 	/* order(section): a waker may have looked at the owner before */

@@ -370,6 +370,10 @@ static void retire(struct marcel_vp *vp, struct marcel_lwp *l)
 {
 	if (l == &marcel_lwps.first)
 		return; /* only who drives VP 0 gives it that one */
+	if (unlikely(load_relaxed(&l->raised) != 0)) {
+		store_relaxed(&l->raised, 0);
+		os_thread_lowest();
+	}
 	if (l->is_low && load_relaxed(&vp->stand_in) == NULL)
 		store_relaxed(&vp->stand_in, l);
 	else

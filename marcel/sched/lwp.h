@@ -71,6 +71,7 @@ struct marcel_lwp {
 	struct marcel_exceptions *exceptions; /* -: */
 	int cpu;                              /* o: bound to, or -1 */
 	bool is_low;                          /* -: of lowest priority */
+	ATOMIC(uint32_t) raised;              /* a: relaxed; low, but not now */
 	bool stop;                            /* g: end when told */
 	bool is_fair;                         /* g: begins with a fair pick */
 	bool in_call;                         /* o: call.c */

@@ -129,6 +129,22 @@ static void tick(struct marcel_lwp *l)
 	marcel_tick_send(l);
 }
 
+/* Another process on its CPU must not starve the VP for more than a slice. */
+static void raise_low(struct marcel_lwp *l)
+{
+	if (l->is_low && load_relaxed(&l->raised) == 0 &&
+	    load_relaxed(&l->tid) != 0 &&
+	    os_thread_ordinary(load_relaxed(&l->tid)))
+		store_relaxed(&l->raised, 1);
+}
+
+/* The spare of a VP in a section, or NULL. */
+static void raise_told(struct marcel_lwp *l)
+{
+	if (l != NULL && load_relaxed(&l->told) != 0)
+		raise_low(l);
+}
+
 static void look_at(struct marcel_vp *vp, struct look *last)
 {
 	uintptr_t owner = load_relaxed(&vp->owner);
@@ -138,8 +154,11 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	bool asleep;
 	pid_t tid;
 
-	if (owner & (MARCEL_SECTION | MARCEL_REVOKING))
-		goto other;
+	if (owner & (MARCEL_SECTION | MARCEL_REVOKING)) {
+		raise_told(load_relaxed(&vp->stand_in));
+		*last = (struct look){ 0 };
+		return;
+	}
 	t = load_relaxed(&l->self);
 	progress = progress_of(vp);
 	if (l != last->lwp || t != last->thread || progress != last->progress) {
@@ -150,6 +169,7 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	}
 	if (unlikely(marcel_cancel_is_due(t)))
 		tick(l);
+	raise_low(l);
 	if (!marcel_runq_seems_ready(vp, t) && !marcel_place_leaves(l, t)) {
 		last->was_asleep = false;
 		return;
@@ -164,9 +184,6 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	} else if (!asleep && t != &l->idle && marcel_thread_is_preemptible(t))
 		tick(l);
 	last->was_asleep = asleep;
-	return;
-other:
-	*last = (struct look){ 0 };
 }
 
 /*

@@ -161,6 +161,7 @@ UNREACHED(void, marcel_poller_want_lwp, void)
 UNREACHED(struct marcel_thread *, marcel_foreign_self, void)
 UNREACHED(int, pthread_join, pthread_t t, void **out)
 UNREACHED(void, os_thread_lowest, void)
+UNREACHED(bool, os_thread_ordinary, pid_t tid)
 UNREACHED(struct marcel_vp *, marcel_switch_exceptions, struct marcel_vp *vp,
 	  struct marcel_thread *self, struct marcel_thread *next)
 UNREACHED(pid_t, os_tid, void)

@@ -47,6 +47,13 @@ BASE_NOINLINE int os_thread_create(pthread_t *out, void *(*fn)(void *),
 	return rc;
 }
 
+bool os_thread_ordinary(pid_t tid)
+{
+	struct sched_param none = { 0 };
+
+	return sched_setscheduler(tid, SCHED_OTHER, &none) == 0;
+}
+
 void os_thread_lowest(void)
 {
 	struct sched_param none = { 0 };
