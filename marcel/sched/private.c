@@ -69,27 +69,15 @@ static struct marcel_vp *enter(struct marcel_vp *vp, struct marcel_lwp *l)
 	return vp;
 }
 
-/* An LWP that keeps a ready thread, if one is found; that is then in `give`. */
-static void look_for_kept(struct marcel_vp *vp)
-{
-	struct marcel_thread *t = marcel_runq_pick(vp);
-
-	if (t != NULL && (load_relaxed(&t->state) == MARCEL_T_NEW ||
-			  marcel_vp_enters(vp, t)))
-		marcel_runq_push_behind(vp, t);
-}
-
 /* If all LWPs are used up one has to come back, or to go on itself. */
 static struct marcel_lwp *next_driver(struct marcel_vp *vp)
 {
 	struct marcel_lwp *to = vp->give;
 
-	while (to == NULL && (to = marcel_switch_successor(vp)) == NULL) {
-		look_for_kept(vp);
-		to = vp->give;
-		sched_yield();
-	}
 	vp->give = NULL;
+	while (to == NULL && (to = marcel_switch_successor(vp)) == NULL &&
+	       (to = marcel_lwp_of_kept(vp)) == NULL)
+		sched_yield();
 	return to;
 }
 
