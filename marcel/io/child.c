@@ -29,7 +29,7 @@ pid_t marcel_io_wait4(__typeof__(wait4) *next, pid_t pid, int *status,
 {
 	pid_t rc;
 
-	if ((options & WNOHANG) != 0 || likely(!io_holds()))
+	if (likely(!io_holds()) || (options & WNOHANG) != 0)
 		return next(pid, status, options, usage);
 	do {
 		rc = next(pid, status, options | WNOHANG, usage);
@@ -47,7 +47,7 @@ pid_t marcel_io_waitpid(__typeof__(waitpid) *next, pid_t pid, int *status,
 {
 	pid_t rc;
 
-	if ((options & WNOHANG) != 0 || likely(!io_holds()))
+	if (likely(!io_holds()) || (options & WNOHANG) != 0)
 		return next(pid, status, options);
 	do {
 		rc = next(pid, status, options | WNOHANG);
@@ -88,7 +88,7 @@ int marcel_io_waitid(__typeof__(waitid) *next, idtype_t type, id_t id,
 	bool none;
 	int rc;
 
-	if ((options & WNOHANG) != 0 || likely(!io_holds()))
+	if (likely(!io_holds()) || (options & WNOHANG) != 0)
 		return next(type, id, out, options);
 	do {
 		rc = try_waitid(next, type, id, out, options, &none);

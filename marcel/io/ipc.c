@@ -60,7 +60,7 @@ ssize_t marcel_io_msgrcv(__typeof__(msgrcv) *next, int id, void *msg, size_t n,
 {
 	ssize_t rc;
 
-	if ((flags & IPC_NOWAIT) != 0 || likely(!io_holds()))
+	if (likely(!io_holds()) || (flags & IPC_NOWAIT) != 0)
 		return next(id, msg, n, type, flags);
 	rc = next(id, msg, n, type, flags | IPC_NOWAIT);
 	if (rc >= 0 || *marcel_os_errno() != ENOMSG)
@@ -76,7 +76,7 @@ int marcel_io_msgsnd(__typeof__(msgsnd) *next, int id, const void *msg,
 {
 	int rc;
 
-	if ((flags & IPC_NOWAIT) != 0 || likely(!io_holds()))
+	if (likely(!io_holds()) || (flags & IPC_NOWAIT) != 0)
 		return next(id, msg, n, flags);
 	rc = next(id, msg, n, flags | IPC_NOWAIT);
 	if (!io_would_block(rc))

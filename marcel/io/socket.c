@@ -72,7 +72,7 @@ ssize_t marcel_io_recv(__typeof__(recv) *next, int fd, void *buf, size_t n,
 	struct iovec iov = { buf, n };
 	ssize_t rc;
 
-	if ((flags & MSG_DONTWAIT) != 0 || likely(!io_holds()))
+	if (likely(!io_holds()) || (flags & MSG_DONTWAIT) != 0)
 		return next(fd, buf, n, flags);
 	do {
 		rc = next(fd, buf, n, flags | MSG_DONTWAIT);
@@ -91,7 +91,7 @@ ssize_t marcel_io_recvfrom(__typeof__(recvfrom) *next, int fd, void *buf,
 	struct iovec iov = { buf, n };
 	ssize_t rc;
 
-	if ((flags & MSG_DONTWAIT) != 0 || likely(!io_holds()))
+	if (likely(!io_holds()) || (flags & MSG_DONTWAIT) != 0)
 		return next(fd, buf, n, flags, from, len);
 	do {
 		rc = next(fd, buf, n, flags | MSG_DONTWAIT, from, len);
@@ -108,7 +108,7 @@ ssize_t marcel_io_recvmsg(__typeof__(recvmsg) *next, int fd, struct msghdr *msg,
 {
 	ssize_t rc;
 
-	if ((flags & MSG_DONTWAIT) != 0 || likely(!io_holds()))
+	if (likely(!io_holds()) || (flags & MSG_DONTWAIT) != 0)
 		return next(fd, msg, flags);
 	do {
 		rc = next(fd, msg, flags | MSG_DONTWAIT);
@@ -141,7 +141,7 @@ ssize_t marcel_io_send(__typeof__(send) *next, int fd, const void *buf,
 	bool tries = n <= IO_SMALL;
 	ssize_t rc;
 
-	if ((flags & MSG_DONTWAIT) != 0 || likely(!io_holds()))
+	if (likely(!io_holds()) || (flags & MSG_DONTWAIT) != 0)
 		return next(fd, buf, n, flags);
 	do {
 		if (tries) {
@@ -164,7 +164,7 @@ ssize_t marcel_io_sendto(__typeof__(sendto) *next, int fd, const void *buf,
 	bool tries = n <= IO_SMALL;
 	ssize_t rc;
 
-	if ((flags & MSG_DONTWAIT) != 0 || likely(!io_holds()))
+	if (likely(!io_holds()) || (flags & MSG_DONTWAIT) != 0)
 		return next(fd, buf, n, flags, to, len);
 	do {
 		if (tries) {
@@ -185,7 +185,7 @@ ssize_t marcel_io_sendmsg(__typeof__(sendmsg) *next, int fd,
 	bool tries;
 	ssize_t rc;
 
-	if ((flags & MSG_DONTWAIT) != 0 || likely(!io_holds()))
+	if (likely(!io_holds()) || (flags & MSG_DONTWAIT) != 0)
 		return next(fd, msg, flags);
 	tries = msg->msg_iovlen <= IOV_MAX &&
 		io_bytes(msg->msg_iov, (int)msg->msg_iovlen) <= IO_SMALL;

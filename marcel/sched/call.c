@@ -15,7 +15,6 @@
  * instruction, a timer of the kernel repeats it.
  */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 
 #include <marcel/blocking.h>
@@ -49,8 +48,8 @@ static void unhush(struct marcel_lwp *l)
 {
 	if (l == NULL || l->hushed == MARCEL_HUSH_NONE)
 		return;
-	marcel_tick_block(false);
 	l->hushed = MARCEL_HUSH_NONE;
+	marcel_tick_block(false);
 }
 
 void marcel_hush_lift(void)
@@ -110,9 +109,9 @@ static enum marcel_claim claim_call(struct marcel_timer *t)
 {
 	struct marcel_lwp *l = container_of(t, struct marcel_lwp, call);
 
-	while (!BASE_TSAN &&
-	       !os_thread_kill(load_relaxed(&l->tid), breaker.signal))
-		sched_yield();
+	if (!BASE_TSAN &&
+	    !os_thread_kill(load_relaxed(&l->tid), breaker.signal))
+		return MARCEL_CLAIM_LATER;
 	return MARCEL_CLAIM_GONE;
 }
 
@@ -151,7 +150,8 @@ void marcel_call_alone(void)
 {
 	struct marcel_lwp *l = cpu_tls_word();
 
-	if (l != NULL && l->hushed == MARCEL_HUSH_NONE)
+	if (l != NULL && (l->hushed == MARCEL_HUSH_NONE ||
+			  l->hushed == MARCEL_HUSH_OVER))
 		hush(l, MARCEL_HUSH_CALL);
 }
 

@@ -96,7 +96,7 @@ static bool may_go_loose(struct marcel_thread *t)
 
 	return marcel_thread_has(t, MARCEL_F_KEPT) &&
 	       t->rest->interrupted != NULL && load_relaxed(&l->self) == t &&
-	       load_relaxed(&l->waits) != 0;
+	       load_relaxed(&l->waits) != 0 && load_relaxed(&l->is_given) == 0;
 }
 
 struct marcel_lwp *marcel_levelq_let_loose(struct marcel_levelq *q)
@@ -123,9 +123,22 @@ struct marcel_lwp *marcel_levelq_let_loose(struct marcel_levelq *q)
 	return l;
 }
 
-void marcel_levelq_settle(struct marcel_levelq *q)
+bool marcel_levelq_claim(struct marcel_levelq *q, struct marcel_lwp *l)
+{
+	bool may;
+
+	base_spin_lock(&q->lock);
+	may = load_relaxed(&l->waits) != 0 && load_relaxed(&l->is_loose) == 0;
+	if (may)
+		store_relaxed(&l->is_given, 1);
+	base_spin_unlock(&q->lock);
+	return may;
+}
+
+void marcel_levelq_settle(struct marcel_levelq *q, struct marcel_lwp *l)
 {
 	base_spin_lock(&q->lock);
+	store_relaxed(&l->is_given, 0);
 	base_spin_unlock(&q->lock);
 }
 

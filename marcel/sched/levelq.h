@@ -59,8 +59,14 @@ marcel_levelq_take(struct marcel_levelq *q, enum marcel_band band, int vp)
  */
 struct marcel_lwp *marcel_levelq_let_loose(struct marcel_levelq *q);
 
-/* That LWP, which waits no more: nothing is let loose any more. */
-void marcel_levelq_settle(struct marcel_levelq *q);
+/*
+ * LWP 0, which waits for a thread in q or elsewhere, is to be given VP 0 for
+ * another: then nothing is let loose there. False: that has been.
+ */
+bool marcel_levelq_claim(struct marcel_levelq *q, struct marcel_lwp *l);
+
+/* LWP 0, which waits no more: nothing is let loose any more. */
+void marcel_levelq_settle(struct marcel_levelq *q, struct marcel_lwp *l);
 
 /* Take out t, if it is there and may run on this VP (-1: any). */
 bool marcel_levelq_fetch(struct marcel_levelq *q, struct marcel_thread *t,

@@ -70,8 +70,11 @@ void marcel_lwp_tell(struct marcel_lwp *l)
 static bool takes(struct marcel_lwp *l)
 {
 	struct marcel_vp *vp = load_relaxed(&l->vp);
-	uintptr_t o = load_acquire(&vp->owner); /* order(section) */
+	uintptr_t o;
 
+	if (unlikely(vp == NULL))
+		return false; /* an older hint, and it has driven none yet */
+	o = load_acquire(&vp->owner); /* order(section) */
 	if (o == (uintptr_t)l) {
 		marcel_vp_attach(vp, l);
 		marcel_switch_after(vp); /* of who left a private LWP */
@@ -256,7 +259,9 @@ struct marcel_lwp *marcel_lwp_make_for(struct marcel_thread *t,
 		list(l);
 	}
 	l->only = t;
-	l->ends = false;
+	l->ends = l->in_call = l->is_fair = false;
+	l->hushed = MARCEL_HUSH_NONE;
+	store_relaxed(&l->is_loose, 0);
 	l->cpu = -1;
 	store_relaxed(&l->told, 0);
 	store_relaxed(&l->waits, 0);
@@ -519,21 +524,14 @@ static void no_longer_keep(struct marcel_thread *t)
 	t->rest->lwp = NULL;
 }
 
-/*
- * l, which waits no more, keeps t, which has been let loose, and is in no queue
- * then. LWP 0 may have been given VP 0 for another thread meanwhile.
- */
-static bool is_loose(struct marcel_lwp *l, struct marcel_vp *vp)
+/* l, which waits no more, keeps a thread that has been let loose. */
+static bool is_loose(struct marcel_lwp *l)
 {
 	if (l == &marcel_lwps.first)
-		marcel_levelq_settle(marcel_sched.vps[0].above[0]);
+		marcel_levelq_settle(marcel_sched.vps[0].above[0], l);
 	if (likely(load_relaxed(&l->is_loose) == 0))
 		return false;
 	store_relaxed(&l->is_loose, 0);
-	if (vp != NULL && vp->handed != NULL) {
-		marcel_runq_push_to(vp, vp->handed);
-		vp->handed = NULL;
-	}
 	return true;
 }
 
@@ -543,7 +541,7 @@ come_back(struct marcel_lwp *l, struct marcel_thread *t, struct marcel_vp *vp)
 {
 	if (vp == NULL)
 		vp = marcel_lwp_wait(l);
-	while (!is_loose(l, vp) && unlikely(vp->handed != NULL))
+	while (!is_loose(l) && unlikely(vp->handed != NULL))
 		vp = let_other_run(vp, t);
 	if (l == &marcel_lwps.first && t->rest->interrupted != NULL) {
 		marcel_lwps.ninterrupted--;

@@ -83,6 +83,7 @@ struct marcel_lwp {
 	ATOMIC(uint32_t) ticked;    /* a: relaxed; the signal is on its way */
 	ATOMIC(pid_t) tid;          /* a: relaxed; the kernel's number */
 	ATOMIC(uint32_t) is_loose;  /* a: relaxed; go on without a VP: told */
+	ATOMIC(uint32_t) is_given;  /* a: relaxed; LWP 0 will be told of VP 0 */
 	struct base_spin cpu_lock;  /* of what the thread that runs here used */
 	uint32_t preempted;         /* o: so often was what ran here */
 	uint64_t cpu_since;         /* l: cpu_lock; since it was switched to */

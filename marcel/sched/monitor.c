@@ -42,7 +42,7 @@ static struct {
 	pthread_t thread;
 	bool runs;
 	ATOMIC(uint32_t) stop; /* a: relaxed; after it a wake */
-	bool can_revoke;
+	bool can_revoke, may_not_raise;
 	struct look *looks; /* one for each VP */
 } monitor;
 
@@ -132,10 +132,40 @@ static void tick(struct marcel_lwp *l)
 /* Another process on its CPU must not starve the VP for more than a slice. */
 static void raise_low(struct marcel_lwp *l)
 {
-	if (l->is_low && load_relaxed(&l->raised) == 0 &&
-	    load_relaxed(&l->tid) != 0 &&
-	    os_thread_ordinary(load_relaxed(&l->tid)))
+	if (!l->is_low || load_relaxed(&l->raised) != 0 ||
+	    load_relaxed(&l->tid) == 0 || monitor.may_not_raise)
+		return;
+	if (os_thread_ordinary(load_relaxed(&l->tid)))
 		store_relaxed(&l->raised, 1);
+	else
+		monitor.may_not_raise = true;
+}
+
+/*
+ * t has run on l since the last look. Whether it sleeps: then threads of any
+ * band may be what it waits for.
+ */
+static bool help(struct marcel_vp *vp, struct marcel_lwp *l,
+		 struct marcel_thread *t, bool was_asleep)
+{
+	bool leaves = marcel_place_leaves(l, t), asleep;
+	pid_t tid = load_relaxed(&l->tid);
+
+	if (!leaves && !marcel_runq_seems_ready(vp, MARCEL_BANDS))
+		return false;
+	if (marcel_lwp_may_provide())
+		marcel_poller_want_lwp();
+	asleep = tid == 0 || os_thread_sleeps(tid);
+	if (asleep && was_asleep) {
+		if (t == &l->idle || !monitor.can_revoke || !take_from(vp, l))
+			let_loose(vp);
+	} else if (!asleep && t != &l->idle &&
+		   marcel_thread_is_preemptible(t) &&
+		   (leaves ||
+		    marcel_runq_seems_ready(vp, marcel_thread_band(t)))) {
+		tick(l);
+	}
+	return asleep;
 }
 
 /* The spare of a VP in a section, or NULL. */
@@ -151,8 +181,6 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	struct marcel_lwp *l = (struct marcel_lwp *)owner;
 	struct marcel_thread *t;
 	uint64_t progress;
-	bool asleep;
-	pid_t tid;
 
 	if (owner & (MARCEL_SECTION | MARCEL_REVOKING)) {
 		raise_told(load_relaxed(&vp->stand_in));
@@ -161,29 +189,16 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	}
 	t = load_relaxed(&l->self);
 	progress = progress_of(vp);
+	if (unlikely(marcel_cancel_is_due(t)))
+		tick(l);
 	if (l != last->lwp || t != last->thread || progress != last->progress) {
 		*last = (struct look){ .lwp = l,
 				       .thread = t,
 				       .progress = progress };
 		return;
 	}
-	if (unlikely(marcel_cancel_is_due(t)))
-		tick(l);
 	raise_low(l);
-	if (!marcel_runq_seems_ready(vp, t) && !marcel_place_leaves(l, t)) {
-		last->was_asleep = false;
-		return;
-	}
-	if (marcel_lwp_may_provide())
-		marcel_poller_want_lwp();
-	tid = load_relaxed(&l->tid);
-	asleep = tid == 0 || os_thread_sleeps(tid);
-	if (asleep && last->was_asleep) {
-		if (t == &l->idle || !monitor.can_revoke || !take_from(vp, l))
-			let_loose(vp);
-	} else if (!asleep && t != &l->idle && marcel_thread_is_preemptible(t))
-		tick(l);
-	last->was_asleep = asleep;
+	last->was_asleep = help(vp, l, t, last->was_asleep);
 }
 
 /*
@@ -268,20 +283,17 @@ static void *monitor_main(void *arg)
 
 int marcel_monitor_init(void)
 {
-	int rc;
-
 	monitor.looks = calloc((size_t)marcel_sched.nvp, sizeof(struct look));
 	if (monitor.looks == NULL)
 		return -ENOMEM;
-	if (marcel_poller_start() < 0)
-		return -EAGAIN;
 	monitor.can_revoke = os_barrier_init();
+	monitor.may_not_raise = false;
 	store_relaxed(&monitor.stop, 0);
 	store_relaxed(&marcel_monitor.looks, 0);
 	store_relaxed(&marcel_monitor.ticks, 0);
 	store_relaxed(&marcel_monitor.asleep, 0);
-	rc = os_thread_create(&monitor.thread, monitor_main, NULL);
-	if (rc != 0) {
+	if (marcel_poller_start() < 0 ||
+	    os_thread_create(&monitor.thread, monitor_main, NULL) != 0) {
 		free(monitor.looks);
 		return -EAGAIN;
 	}

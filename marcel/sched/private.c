@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <sched.h>
 
+#include <base/clock.h>
 #include "../thread/cputime.h"
 #include "../thread/stack.h"
 #include "runq.h"
@@ -28,9 +29,8 @@ static void destructor(void *arg)
 {
 	struct marcel_lwp *l = arg;
 
-	if (++l->turns < PTHREAD_DESTRUCTOR_ITERATIONS - 1)
-		pthread_setspecific(private.key, l);
-	else
+	if (++l->turns >= PTHREAD_DESTRUCTOR_ITERATIONS - 1 ||
+	    pthread_setspecific(private.key, l) != 0)
 		marcel_tasklet_schedule(&l->end);
 }
 
@@ -48,7 +48,8 @@ static void ended(void *arg)
 void marcel_private_leave(struct marcel_lwp *l)
 {
 	l->turns = 0;
-	pthread_setspecific(private.key, l);
+	if (pthread_setspecific(private.key, l) != 0)
+		marcel_tasklet_schedule(&l->end); /* no memory */
 }
 
 /* --- its life --- */
@@ -69,6 +70,18 @@ static struct marcel_vp *enter(struct marcel_vp *vp, struct marcel_lwp *l)
 	return vp;
 }
 
+/* One that was to come only while a thread sleeps; or NULL. */
+static struct marcel_lwp *spare_of(struct marcel_vp *vp)
+{
+	struct marcel_lwp *l = load_relaxed(&vp->stand_in);
+
+	if (l == NULL)
+		return marcel_lwp_take(true);
+	store_relaxed(&vp->stand_in, NULL);
+	vp->taken_ns = base_now_ns();
+	return l;
+}
+
 /* If all LWPs are used up one has to come back, or to go on itself. */
 static struct marcel_lwp *next_driver(struct marcel_vp *vp)
 {
@@ -76,7 +89,8 @@ static struct marcel_lwp *next_driver(struct marcel_vp *vp)
 
 	vp->give = NULL;
 	while (to == NULL && (to = marcel_switch_successor(vp)) == NULL &&
-	       (to = marcel_lwp_of_kept(vp)) == NULL)
+	       (to = marcel_lwp_of_kept(vp)) == NULL &&
+	       (to = spare_of(vp)) == NULL)
 		sched_yield();
 	return to;
 }
@@ -106,7 +120,7 @@ int marcel_private_set(struct marcel_thread *t)
 
 	pthread_once(&private.once, make_key);
 	if (private.rc != 0)
-		return EAGAIN;
+		goto err_stack;
 	if (t->stack == NULL)
 		t->stack = marcel_stack_get(NULL, marcel_sched.stacksize);
 	if (t->stack == NULL)
@@ -129,6 +143,7 @@ int marcel_private_set(struct marcel_thread *t)
 	t->rest->lwp = NULL;
 	marcel_san_free(t);
 err_stack:
-	marcel_stack_put(NULL, t->stack);
+	if (t->stack != NULL)
+		marcel_stack_put(NULL, t->stack);
 	return EAGAIN;
 }

@@ -680,9 +680,8 @@ static BASE_COLD bool others_seem_to_have(struct marcel_vp *vp)
 	return false;
 }
 
-bool marcel_runq_seems_ready(struct marcel_vp *vp, struct marcel_thread *t)
+bool marcel_runq_seems_ready(struct marcel_vp *vp, enum marcel_band band)
 {
-	enum marcel_band band = marcel_thread_band(t);
 	uint32_t mask = (2u << band) - 1;
 
 	if (marcel_tasklets_are_pending(vp))

@@ -36,10 +36,11 @@ struct marcel_thread *marcel_runq_take_kept(struct marcel_vp *vp,
 					    struct marcel_lwp *l, bool by);
 
 /*
- * Anyone: whether threads, or a timer that is due, seem to wait for this VP,
- * which t has; threads of a lower band than t's do not.
+ * Anyone: whether threads of this band or those above, or a timer that is due,
+ * seem to wait for this VP; for the idle band also what it could steal. BANDS:
+ * any, but nothing to steal.
  */
-bool marcel_runq_seems_ready(struct marcel_vp *vp, struct marcel_thread *t);
+bool marcel_runq_seems_ready(struct marcel_vp *vp, enum marcel_band band);
 
 /* The owner: as above, but behind the others that are ready here. */
 void marcel_runq_push_behind(struct marcel_vp *vp, struct marcel_thread *t);

@@ -36,13 +36,14 @@ static struct {
 /* The LWP drives its VP: somebody else is to. */
 static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 {
+	struct marcel_thread *t = load_relaxed(&l->self);
 	struct marcel_lwp *to;
 
 	if (marcel_sched.slice_ns == 0 || /* a canceller's, too late */
-	    !marcel_thread_is_preemptible(load_relaxed(&l->self)))
+	    !marcel_thread_is_preemptible(t))
 		return;
-	if (!marcel_runq_seems_ready(vp, load_relaxed(&l->self)) &&
-	    !marcel_place_leaves(l, load_relaxed(&l->self)))
+	if (!marcel_runq_seems_ready(vp, marcel_thread_band(t)) &&
+	    !marcel_place_leaves(l, t))
 		return;
 	to = marcel_lwp_take(false);
 	if (to == NULL)

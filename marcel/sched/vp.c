@@ -61,8 +61,10 @@ bool marcel_vp_wake(struct marcel_vp *vp, bool own)
 	os_futex_wake(&vp->sleeper.asleep, 1);
 	/* order(section): it says that it is in one, or looks at the sleeper */
 	if (unlikely(load_seq(&vp->owner) & MARCEL_SECTION) &&
-	    (spare = load_relaxed(&vp->stand_in)) != NULL)
+	    (spare = load_relaxed(&vp->stand_in)) != NULL) {
+		marcel_monitor_vp_wakes(vp); /* it may be starved */
 		marcel_lwp_tell(spare);
+	}
 	return true;
 }
 
@@ -280,11 +282,12 @@ bool marcel_vp_enters_slow(struct marcel_vp *vp, struct marcel_thread *t)
 		vp->give = l;
 		if (unlikely(load_relaxed(&vp->nstuck) != 0) &&
 		    l == &marcel_lwps.first &&
-		    !marcel_thread_has(t, MARCEL_F_MAIN)) {
+		    !marcel_thread_has(t, MARCEL_F_MAIN) &&
+		    marcel_levelq_claim(vp->above[0], l)) {
 			vp->handed = take_stuck(vp);
 			marcel_runq_push_to(vp, t);
 		}
-	} else if (self == &l->idle || load_relaxed(&l->waits) != 0) {
+	} else if (self == &l->idle || marcel_levelq_claim(vp->above[0], l)) {
 		vp->give = l;
 		vp->handed = t;
 	} else {

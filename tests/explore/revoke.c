@@ -259,7 +259,7 @@ static void was_interrupted(void *arg)
 
 	marcel_tls.lwp = l;
 	vp = marcel_lwp_wait(l);
-	if (!is_loose(l, vp) && vp->handed != NULL) {
+	if (!is_loose(l) && vp->handed != NULL) {
 		/* Another is to run here: thread 0 may not be left. */
 		explore_check(marcel_levelq_fetch(&machine, &threads[0], -1));
 		marcel_runq_push_to(vp, vp->handed);
@@ -302,6 +302,7 @@ static void it_is_somewhere_once(void)
 	bool queued = marcel_levelq_fetch(&machine, &threads[0], -1);
 
 	explore_check(went_on + queued == 1);
+	explore_check(vps[0].handed == NULL);
 }
 
 static void one_is_let_loose(void (*gives)(void *arg))
