@@ -23,7 +23,6 @@
 
 #include <base/diag.h>
 #include "../os/os.h"
-#include "../thread/cancel.h"
 #include "place.h"
 #include "poller.h"
 #include "runq.h"

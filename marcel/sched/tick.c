@@ -8,9 +8,6 @@
  * what is thread-local stays true, and a lock of libc's that it holds is freed
  * by running it.
  *
- * A thread of asynchronous cancellation type ends in the handler, if somebody
- * wants it to end.
- *
  * Nothing is done inside the runtime, where the VP's fields may be half written
  * and its locks held. The handler makes no LWP: the monitor has done that.
  */
@@ -20,10 +17,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <marcel/cancel.h>
 #include "../os/os.h"
 #include "../os/tls.h"
-#include "../thread/cancel.h"
 #include "place.h"
 #include "runq.h"
 #include "sanitizer.h"
@@ -39,8 +34,7 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 	struct marcel_thread *t = load_relaxed(&l->self);
 	struct marcel_lwp *to;
 
-	if (marcel_sched.slice_ns == 0 || /* a canceller's, too late */
-	    !marcel_thread_is_preemptible(t))
+	if (!marcel_thread_is_preemptible(t))
 		return;
 	if (!marcel_runq_seems_ready(vp, marcel_thread_band(t)) &&
 	    !marcel_place_leaves(l, t))
@@ -58,16 +52,6 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 	marcel_runq_be_fair(vp);
 	marcel_lwp_hand(vp, to);
 	marcel_lwp_regain(l);
-}
-
-/*
- * The thread ends where it was interrupted: the unwinder knows the frame of a
- * signal. The LWP goes on with the mask that it had.
- */
-static BASE_COLD BASE_NORETURN void end_here(void)
-{
-	marcel_tick_block(false);
-	marcel_exit(MARCEL_CANCELED);
 }
 
 static void handle(int signal, siginfo_t *info, void *context)
@@ -94,8 +78,6 @@ static void handle(int signal, siginfo_t *info, void *context)
 	t->rest->interrupted = NULL;
 	marcel_lwp_leaves(l, 0);
 	errno = saved;
-	if (unlikely(marcel_cancel_is_due(t)))
-		end_here();
 }
 
 void marcel_tick_send(struct marcel_lwp *l)
@@ -104,14 +86,6 @@ void marcel_tick_send(struct marcel_lwp *l)
 	if (xchg_relaxed(&l->ticked, 1) == 0 &&
 	    !os_thread_kill(load_relaxed(&l->tid), tick.signal))
 		store_relaxed(&l->ticked, 0); /* they queue up to a limit */
-}
-
-void marcel_cancel_interrupt(struct marcel_thread *t)
-{
-	struct marcel_lwp *l = BASE_TSAN ? NULL : marcel_lwp_of(t);
-
-	if (l != NULL)
-		marcel_tick_send(l);
 }
 
 int marcel_tick_init(void)

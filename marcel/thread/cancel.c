@@ -208,13 +208,6 @@ void marcel_cancel_act(void)
 		marcel_exit(MARCEL_CANCELED);
 }
 
-bool marcel_cancel_is_due(struct marcel_thread *t)
-{
-	return marcel_thread_has(t, MARCEL_F_CANCEL) &&
-	       !marcel_thread_has(t, MARCEL_F_SHELTER) &&
-	       (load_relaxed(&t->rest->cancel) & ASYNCHRONOUS) != 0;
-}
-
 static void allow(struct marcel_thread *self, uint32_t c)
 {
 	marcel_thread_use_rest(self);
@@ -290,8 +283,6 @@ BASE_PUBLIC void marcel_testcancel(void)
 
 BASE_PUBLIC int marcel_cancel(marcel_t t)
 {
-	bool is_due;
-
 	if (load_relaxed(&t->state) == MARCEL_T_FREE)
 		return ESRCH;
 	store_relaxed(&marcel_cancels.any, 1);
@@ -302,11 +293,8 @@ BASE_PUBLIC int marcel_cancel(marcel_t t)
 		return 0;
 	}
 	barrier();
-	is_due = marcel_cancel_is_due(t);
 	if (!withdraw(t))
 		withdraw_join(t);
-	if (is_due)
-		marcel_cancel_interrupt(t); /* it may be gone */
 	return 0;
 }
 

@@ -37,15 +37,6 @@ extern struct marcel_cancels marcel_cancels;
 /* cancel.c: end the calling thread, if somebody wants that and it may. */
 void marcel_cancel_act(void);
 
-/*
- * Anyone: whether t is to end wherever it is, outside the runtime. Who asks may
- * be wrong if t changes what it allows; the tick asks on t's own LWP.
- */
-bool marcel_cancel_is_due(struct marcel_thread *t);
-
-/* tick.c: have t end, if it computes or sleeps; or the monitor will. */
-void marcel_cancel_interrupt(struct marcel_thread *t);
-
 /* A cancellation point. */
 static inline void marcel_cancel_point(void)
 {

@@ -155,7 +155,6 @@ UNREACHED(struct marcel_vp *, marcel_lwp_regain, struct marcel_lwp *l)
 UNREACHED(struct marcel_vp *, marcel_switch_exceptions, struct marcel_vp *vp,
 	  struct marcel_thread *self, struct marcel_thread *next)
 UNREACHED(void, marcel_key_exit, struct marcel_thread *t)
-UNREACHED(void, marcel_cancel_interrupt, struct marcel_thread *t)
 UNREACHED(bool, marcel_vp_wake, struct marcel_vp *vp, bool own)
 UNREACHED(void, marcel_runq_push_behind, struct marcel_vp *vp,
 	  struct marcel_thread *t)

@@ -64,10 +64,6 @@ int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
 	return 0;
 }
 
-void marcel_cancel_interrupt(struct marcel_thread *t)
-{
-}
-
 /* Where a thread that is cancelled goes. */
 static jmp_buf world_end[WORLD_THREADS];
 

@@ -60,14 +60,7 @@ void marcel_testcancel(void);
 /*
  * What the caller allows from now on; *old, if not NULL, is what it did before.
  * At first: ENABLE, DEFERRED. EINVAL: no such state or type. With ASYNCHRONOUS
- * a thread may also end in these two functions, when it cancels itself, and at
- * any instruction outside of marcel: at once if it computes or sleeps in the
- * kernel, unless it holds a lock of the runtime's hooks. So it should call only
- * what POSIX says is async-cancel-safe: these two and marcel_cancel(). Frames
- * need asynchronous unwind tables (the default of gcc and clang) for handlers
- * and destructors to run; and C++, or C with -fexceptions, also
- * -fnon-call-exceptions, if a function that has such is where it computes. With
- * TSan it ends at cancellation points only.
+ * a thread may also end in these two functions, or when it cancels itself.
  */
 int marcel_setcancelstate(int state, int *old);
 int marcel_setcanceltype(int type, int *old);
