@@ -40,12 +40,14 @@ static const struct timespec no_time;
 
 /* What nothing comes from or goes into, but by a give(). */
 static struct {
-	int pipe[2], full[2], pair[2], stuffed[2], listener, epoll, notify;
+	int pipe[2], full[2], pair[2], stuffed[2], listener, crowded, epoll;
+	int notify, fifo_fd;
 	struct sockaddr_un busy; /* nobody accepts there */
 	socklen_t busy_bytes;
-	char fifo[64];
+	char fifo[64]; /* a name of fifo_fd, which has no other */
 	sigset_t none, usr2;
-	pid_t child;
+	pid_t child, remover;
+	int alive; /* as long as this is open, the remover waits */
 	int sem, queue, locked, want;
 	mqd_t mq;
 } e;
@@ -321,13 +323,18 @@ static void give_writer(void)
 static void make_child(void)
 {
 	e.child = fork();
-	if (e.child == 0)
-		for (;;)
-			pause();
+	CHECK(e.child >= 0);
+	if (e.child > 0)
+		return;
+	signal(SIGALRM, SIG_DFL);
+	alarm(240); /* where a test that failed forgot it */
+	for (;;)
+		pause();
 }
 
 static void give_end(void)
 {
+	CHECK(e.child > 0);
 	CHECK_INT(kill(e.child, SIGKILL), 0);
 }
 
@@ -551,10 +558,48 @@ static int connect_now(void)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (connect(fd, (struct sockaddr *)&e.busy, e.busy_bytes) == 0)
-		return 0; /* it stays in the queue */
-	CHECK_INT(errno, EAGAIN);
-	return close(fd), -1;
+	int rc = connect(fd, (struct sockaddr *)&e.busy, e.busy_bytes);
+
+	if (rc < 0)
+		CHECK_INT(errno, EAGAIN);
+	CHECK_INT(close(fd), 0); /* it stays in the queue */
+	return rc;
+}
+
+static void open_fifo(void)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "/tmp/marcel-eintr-%d", getpid());
+	CHECK_INT(mkfifo(name, 0600), 0);
+	e.fifo_fd = open(name, O_PATH | O_CLOEXEC);
+	CHECK_INT(unlink(name), 0);
+	CHECK(e.fifo_fd >= 0);
+	snprintf(e.fifo, sizeof(e.fifo), "/proc/self/fd/%d", e.fifo_fd);
+	e.notify = inotify_init1(IN_CLOEXEC);
+	CHECK(inotify_add_watch(e.notify, e.fifo, IN_ATTRIB) >= 0);
+}
+
+/* However the test ends: what is of the system outlives its processes. */
+static void make_remover(void)
+{
+	int ends[2];
+	char c;
+
+	CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+	e.remover = fork();
+	CHECK(e.remover >= 0);
+	if (e.remover == 0) {
+		setpgid(0, 0); /* not killed with the others */
+		close(ends[1]);
+		while (read(ends[0], &c, 1) < 0)
+			;
+		semctl(e.sem, 0, IPC_RMID);
+		msgctl(e.queue, IPC_RMID, NULL);
+		_exit(0);
+	}
+	e.alive = ends[1];
+	CHECK_INT(close(ends[0]), 0);
 }
 
 static void open_ipc(void)
@@ -565,11 +610,12 @@ static void open_ipc(void)
 	e.sem = semget(IPC_PRIVATE, 1, 0600);
 	e.queue = msgget(IPC_PRIVATE, 0600);
 	CHECK(e.sem >= 0 && e.queue >= 0);
+	make_remover();
 	snprintf(name, sizeof(name), "/marcel-eintr-%d", getpid());
 	e.mq = mq_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600, &one);
 	CHECK(e.mq >= 0);
 	CHECK_INT(mq_unlink(name), 0);
-	snprintf(name, sizeof(name), "%s.lock", e.fifo);
+	snprintf(name, sizeof(name), "/tmp/marcel-eintr-%d.lock", getpid());
 	e.locked = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	e.want = open(name, O_RDWR | O_CLOEXEC);
 	CHECK_INT(unlink(name), 0);
@@ -578,9 +624,17 @@ static void open_ipc(void)
 
 static void close_all(void)
 {
-	CHECK_INT(semctl(e.sem, 0, IPC_RMID), 0);
-	CHECK_INT(msgctl(e.queue, IPC_RMID, NULL), 0);
-	CHECK_INT(unlink(e.fifo), 0);
+	const int fds[] = {
+		e.pipe[0], e.pipe[1], e.full[0],    e.full[1],
+		e.pair[0], e.pair[1], e.listener,   e.crowded,
+		e.epoll,   e.notify,  e.stuffed[0], e.locked,
+		e.want,    e.fifo_fd, e.alive,      e.stuffed[1],
+	};
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(fds); i++)
+		CHECK_INT(close(fds[i]), 0);
+	CHECK_INT(mq_close(e.mq), 0);
+	CHECK_INT(waitpid(e.remover, NULL, 0), e.remover);
 }
 
 static void handle_with(int flags)
@@ -610,15 +664,12 @@ static void open_all(void)
 			;
 	e.listener = listen_at(&any, &len, 1);
 	set_time(e.listener, SO_RCVTIMEO);
-	listen_at(&e.busy, &e.busy_bytes, 0);
+	e.crowded = listen_at(&e.busy, &e.busy_bytes, 0);
 	while (connect_now() == 0)
 		;
 	e.epoll = epoll_create1(EPOLL_CLOEXEC);
 	CHECK_INT(epoll_ctl(e.epoll, EPOLL_CTL_ADD, e.pipe[0], &ev), 0);
-	snprintf(e.fifo, sizeof(e.fifo), "/tmp/marcel-eintr-%d", getpid());
-	CHECK_INT(mkfifo(e.fifo, 0600), 0);
-	e.notify = inotify_init1(IN_CLOEXEC);
-	CHECK(inotify_add_watch(e.notify, e.fifo, IN_ATTRIB) >= 0);
+	open_fifo();
 	open_ipc();
 	sigemptyset(&e.usr2);
 	sigaddset(&e.usr2, SIGUSR2);
