@@ -26,6 +26,9 @@ static void kill_lwps(int signal)
 /*
  * What was called is given what it waits for after some ticks. They queue where
  * they are blocked, and there is one queue for all of the user's processes.
+ *
+ * The kind is never newer than the round. If it is older, this is the first
+ * tick of the round, and only the last one gives.
  */
 static void *ticker(void *arg)
 {
@@ -34,8 +37,8 @@ static void *ticker(void *arg)
 
 	for (; load_relaxed(&over) == 0; sched_yield()) {
 		fetch_add_release(&turns, 1);
+		k = load_acquire(&calling);
 		n = load_acquire(&round_now);
-		k = load_relaxed(&calling);
 		if (n != round)
 			sent = 0;
 		round = n;
@@ -71,13 +74,11 @@ static void no_more_signals(void)
 
 static void *calls(void *arg)
 {
-	static int rounds, slept;
+	static int rounds;
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(kinds); i++) {
-		if (kinds[i].call == call_sleep && slept++ > 0)
-			continue; /* a second each time */
 		store_relaxed(&hits, 0);
-		store_relaxed(&calling, &kinds[i]);
+		store_release(&calling, &kinds[i]);
 		do {
 			if (kinds[i].before != NULL)
 				kinds[i].before();
