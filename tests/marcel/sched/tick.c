@@ -19,6 +19,10 @@
 #include "../../../marcel/sched/tick.h"
 #include "../with.h"
 
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+
 enum { OTHERS = 100 };
 
 static ATOMIC(int) stop, ran;
@@ -118,20 +122,34 @@ static void count_slices(uint32_t *out)
 		out[i] = load_relaxed(&marcel_sched.vps[i].preempted);
 }
 
-static void *counts_and_stops(void *arg)
+static void *counts(void *arg)
 {
 	count_slices(after);
-	return stops(arg);
+	return arg;
 }
 
+static bool runs_within_three_slices(void)
+{
+	count_slices(before);
+	CHECK_INT(marcel_join(start(counts, NULL), NULL), 0);
+	for (int i = 0; i < marcel_sched.nvp; i++)
+		if (after[i] - before[i] > 3)
+			return false;
+	return true;
+}
+
+/*
+ * Of five, one: while another process has the CPU of a thread that was picked
+ * and is about to count, those on the other VP go on.
+ */
 static void *foreign(void *arg)
 {
-	marcel_t t;
+	bool in_time = false;
 
-	count_slices(before);
-	t = start(counts_and_stops, NULL);
-	CHECK_INT(marcel_join(t, NULL), 0);
-	return arg;
+	for (int i = 0; i < 5 && !in_time; i++)
+		in_time = runs_within_three_slices();
+	stops(NULL);
+	return in_time ? arg : NULL;
 }
 
 /* All VPs compute: no slice but those that end, and at most three, go by. */
@@ -140,16 +158,16 @@ TEST_TICK(what_a_foreign_thread_makes_runs_within_three_slices, "1000")
 	marcel_t busy[1];
 	pthread_t p;
 	int n = marcel_nvp() - 1;
+	void *in_time;
 
 	for (int i = 0; i < n; i++)
 		busy[i] = start(computes, NULL);
-	CHECK_INT(pthread_create(&p, NULL, foreign, NULL), 0);
+	CHECK_INT(pthread_create(&p, NULL, foreign, before), 0);
 	computes(NULL);
 	for (int i = 0; i < n; i++)
 		CHECK_INT(marcel_join(busy[i], NULL), 0);
-	CHECK_INT(pthread_join(p, NULL), 0);
-	for (int i = 0; i < marcel_nvp(); i++)
-		CHECK(after[i] - before[i] <= 3);
+	CHECK_INT(pthread_join(p, &in_time), 0);
+	CHECK_PTR(in_time, before);
 }
 
 /* Nobody waits: the monitor looks, and sends nothing. */
@@ -216,17 +234,22 @@ TEST(a_tick_that_could_not_be_sent_is_sent_later)
 static void *is_steady(void *arg)
 {
 	marcel_attr_t attr;
+	uint64_t ticks;
+	uint32_t preempted;
 	marcel_t other;
 	int old;
 
+	compute_for(2); /* the look that found main's slice over is over */
+	ticks = load_relaxed(&marcel_monitor.ticks);
+	preempted = preemptions();
 	CHECK_INT(marcel_getattr_np(marcel_self(), &attr), 0);
 	CHECK_INT(marcel_attr_getpreemptible(&attr, &old), 0);
 	CHECK_INT(old, 0);
 	other = start(runs, NULL);
 	compute_for(100);
 	CHECK_INT(load_relaxed(&ran), 0);
-	CHECK_INT(preemptions(), 0);
-	CHECK_INT(load_relaxed(&marcel_monitor.ticks), 0);
+	CHECK_INT(preemptions(), preempted);
+	CHECK_INT(load_relaxed(&marcel_monitor.ticks), ticks);
 	CHECK_INT(marcel_setpreemptible(1, &old), 0);
 	CHECK_INT(old, 0);
 	while (load_relaxed(&ran) == 0)
@@ -276,7 +299,10 @@ static long counted;
 
 static void *locks(void *arg)
 {
-	while (load_relaxed(&stop) == 0) {
+	intptr_t mine = 0;
+
+	(void)arg;
+	for (; load_relaxed(&stop) == 0; mine++) {
 		pthread_mutex_lock(&kernel_lock);
 		for (int i = 0; i < 3000; i++)
 			__asm__ volatile("" ::: "memory");
@@ -284,21 +310,27 @@ static void *locks(void *arg)
 		pthread_mutex_unlock(&kernel_lock);
 		marcel_others_ready();
 	}
-	return arg;
+	return (void *)mine;
 }
 
 /* Who holds it is preempted, and the next one sleeps in the kernel. */
 TEST_TICK(a_pthread_mutex_of_a_preempted_thread, "500")
 {
+	intptr_t sum = 0;
 	marcel_t t[4];
+	void *mine;
 
+	counted = 0;
 	for (int i = 0; i < 4; i++)
 		t[i] = start(locks, NULL);
 	while (preemptions() < 50)
 		marcel_yield();
 	store_relaxed(&stop, 1);
-	for (int i = 0; i < 4; i++)
-		CHECK_INT(marcel_join(t[i], NULL), 0);
+	for (int i = 0; i < 4; i++) {
+		CHECK_INT(marcel_join(t[i], &mine), 0);
+		sum += (intptr_t)mine;
+	}
+	CHECK_INT(counted, sum);
 }
 
 static int ends[2];
@@ -355,7 +387,10 @@ static void open_slow(void)
 	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 
 	slow.bytes = (size_t)sysconf(_SC_PAGESIZE);
-	slow.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	slow.fd =
+		(int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	if (slow.fd < 0 && errno == EINVAL) /* before Linux 5.11 */
+		slow.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	if (slow.fd < 0 || ioctl(slow.fd, UFFDIO_API, &api) < 0)
 		check_skip("the kernel refuses userfaultfd");
 	slow.page = mmap(NULL, slow.bytes, PROT_READ | PROT_WRITE,
