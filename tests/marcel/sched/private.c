@@ -407,7 +407,8 @@ TEST_PRIVATE(thousands_leave_no_kernel_thread)
 	for (int i = 0; i < MANY / FEWER; i++)
 		join(start(nothing, NULL));
 	/* The last ones are on their way. */
-	CHECK(kernel_threads() < before + 20);
+	while (kernel_threads() >= before + 20)
+		marcel_yield();
 }
 
 /* --- limits --- */
