@@ -16,7 +16,7 @@ static void handler(int signal)
 {
 	(void)signal;
 	store_relaxed(&taken_by, marcel_self());
-	fetch_add_relaxed(&taken, 1);
+	fetch_add_release(&taken, 1);
 }
 
 static void handle(int signal, void (*fn)(int), int flags)
@@ -187,6 +187,7 @@ TEST_VPS(a_handler_may_block)
 	CHECK_INT(marcel_kill(t, SIGUSR1), 0);
 	CHECK_INT(marcel_sem_post(&sem), 0);
 	marcel_sem_wait(&in_handler);
+	until_it_waits(t);
 	/* Another one in the handler's wait; its own is blocked there. */
 	CHECK_INT(marcel_kill(t, SIGUSR2), 0);
 	CHECK_INT(marcel_kill(t, SIGUSR1), 0);
@@ -258,6 +259,7 @@ TEST(without_a_handler_the_process_dies_of_it)
 	int status;
 	pid_t pid = fork();
 
+	CHECK(pid >= 0);
 	if (pid == 0)
 		die_by_a_signal();
 	CHECK_INT(waitpid(pid, &status, 0), pid);
@@ -443,7 +445,7 @@ TEST_VPS(kernel_threads_have_the_kernels_signals)
 	target = make(yield_until_stop, NULL);
 	CHECK_INT(pthread_create(&t, NULL, be_foreign, &target), 0);
 	CHECK_INT(pthread_join(t, NULL), 0);
-	while (load_relaxed(&taken) < 2)
+	while (load_acquire(&taken) < 2)
 		marcel_yield();
 	CHECK(load_relaxed(&taken_by) == target);
 	store_relaxed(&stop, 1);
