@@ -96,6 +96,7 @@ TEST(another_process_leaves_a_third)
 	CPU_SET(sched_getcpu(), &one);
 	CHECK_INT(sched_setaffinity(0, sizeof(one), &one), 0);
 	spinner = fork();
+	CHECK(spinner >= 0);
 	if (spinner == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
