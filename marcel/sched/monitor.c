@@ -147,10 +147,12 @@ static void raise_low(struct marcel_lwp *l)
 static bool help(struct marcel_vp *vp, struct marcel_lwp *l,
 		 struct marcel_thread *t, bool was_asleep)
 {
-	bool leaves = marcel_place_leaves(l, t), asleep;
+	bool wanted = marcel_place_leaves(l, t) ||
+		      marcel_runq_seems_ready(vp, marcel_thread_band(t));
 	pid_t tid = load_relaxed(&l->tid);
+	bool asleep;
 
-	if (!leaves && !marcel_runq_seems_ready(vp, MARCEL_BANDS))
+	if (!wanted && !marcel_runq_seems_ready(vp, MARCEL_BANDS))
 		return false;
 	if (marcel_lwp_may_provide())
 		marcel_poller_want_lwp();
@@ -158,10 +160,8 @@ static bool help(struct marcel_vp *vp, struct marcel_lwp *l,
 	if (asleep && was_asleep) {
 		if (t == &l->idle || !monitor.can_revoke || !take_from(vp, l))
 			let_loose(vp);
-	} else if (!asleep && t != &l->idle &&
-		   marcel_thread_is_preemptible(t) &&
-		   (leaves ||
-		    marcel_runq_seems_ready(vp, marcel_thread_band(t)))) {
+	} else if (!asleep && wanted && t != &l->idle &&
+		   marcel_thread_is_preemptible(t)) {
 		tick(l);
 	}
 	return asleep;
@@ -188,8 +188,6 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	}
 	t = load_relaxed(&l->self);
 	progress = progress_of(vp);
-	if (unlikely(marcel_cancel_is_due(t)))
-		tick(l);
 	if (l != last->lwp || t != last->thread || progress != last->progress) {
 		*last = (struct look){ .lwp = l,
 				       .thread = t,
