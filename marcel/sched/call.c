@@ -150,8 +150,8 @@ void marcel_call_alone(void)
 {
 	struct marcel_lwp *l = cpu_tls_word();
 
-	if (l != NULL && (l->hushed == MARCEL_HUSH_NONE ||
-			  l->hushed == MARCEL_HUSH_OVER))
+	if (l != NULL &&
+	    (l->hushed == MARCEL_HUSH_NONE || l->hushed == MARCEL_HUSH_OVER))
 		hush(l, MARCEL_HUSH_CALL);
 }
 

@@ -8,13 +8,12 @@
  *	the first pthread_create() starts the runtime, and its caller becomes
  *	the main thread, which must not end before the process;
  *	a thread has 64 KiB of stack if no attribute says otherwise;
- *	signals of pthread_kill() are taken as <marcel/signal.h> says;
- *	a system call that blocks stops a VP, unless it is announced
- *	(<marcel/blocking.h>).
+ *	signals of pthread_kill() are taken as <marcel/signal.h> says: they end
+ *	no pause() and no sigsuspend(), which are the kernel thread's, as are
+ *	raise(), sigprocmask() and what <sched.h> does to processes.
  *
  * ENOTSUP: what is shared by processes, robust mutexes, priority inheritance
- * and ceilings. A name of POSIX that is not here is still the kernel threads',
- * whose types no longer fit: the compiler says so.
+ * and ceilings. What else of <pthread.h> is not here does not compile.
  *
  * In C++ the standard library's own threads and locks stay kernel threads'.
  */
@@ -339,5 +338,9 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #pragma GCC poison pthread_mutexattr_setprioceiling
 #pragma GCC poison pthread_rwlockattr_setkind_np pthread_rwlockattr_getkind_np
 #pragma GCC poison sem_open sem_close sem_unlink
+#undef PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
+#undef PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
+#undef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
+#undef PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 
 #endif
