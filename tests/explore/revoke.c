@@ -132,20 +132,7 @@ static void is_kept_by_lwp_1(struct marcel_thread *t)
 	marcel_runq_push_to(&vps[0], t);
 }
 
-/* It goes on, with the VP or without, and then gives it to whom it meets. */
-static void goes_on(void *arg)
-{
-	struct marcel_lwp *l = &lwps[1];
-	struct marcel_vp *vp;
-
-	marcel_tls.lwp = l;
-	vp = marcel_lwp_wait(l);
-	vp->handovers++;
-	vp->fair_at = MARCEL_PICKS_FAIR;
-	explore_check(!marcel_vp_enters(vp, next_thread(vp)));
-	marcel_lwp_give(vp);
-}
-
+/* Of the two, who has the VP keeps it. */
 EXPLORE(a_vp_goes_to_who_keeps_a_thread_if_no_lwp_is_left)
 {
 	set_up(1);
@@ -155,10 +142,9 @@ EXPLORE(a_vp_goes_to_who_keeps_a_thread_if_no_lwp_is_left)
 	is_kept_by_lwp_1(&threads[2]);
 	explore_name(lwps, sizeof(lwps), "lwps");
 	explore_name(&vps[0].owner, sizeof(vps[0].owner), "owner");
-	explore_spawn("thread", enters, NULL);
+	explore_may_sleep(explore_spawn("thread", enters, NULL));
 	explore_spawn("monitor", takes_vp, NULL);
-	explore_may_sleep(explore_spawn("lwp 1", goes_on, NULL));
-	explore_finish(it_came_back);
+	explore_may_sleep(explore_spawn("lwp 1", is_given_back, NULL));
 }
 
 /* Then it stays as it is, and is seen as the monitor left it. */
