@@ -52,6 +52,15 @@ static BASE_COLD struct marcel_stack *refill(struct marcel_vp *vp)
 				     &vp->nstacks);
 }
 
+static inline struct marcel_stack *pop(struct marcel_vp *vp)
+{
+	struct marcel_stack *s = vp->stacks;
+
+	vp->stacks = s->next;
+	vp->nstacks--;
+	return s;
+}
+
 static struct marcel_stack *get_class(struct marcel_vp *vp, unsigned c)
 {
 	struct marcel_stack *s;
@@ -67,10 +76,13 @@ static struct marcel_stack *get_class(struct marcel_vp *vp, unsigned c)
 static BASE_COLD struct marcel_stack *get_slow(struct marcel_vp *vp,
 					       size_t bytes)
 {
+	unsigned c = marcel_arena_class(bytes);
 	struct marcel_stack *s;
 
-	if (bytes != marcel_sched.stacksize || vp == NULL)
-		return get_class(vp, marcel_arena_class(bytes));
+	if (c != normal || vp == NULL)
+		return get_class(vp, c);
+	if (vp->stacks != NULL)
+		return pop(vp); /* of another size, which that has room for */
 	s = refill(vp);
 	if (s == NULL)
 		fetch_or_relaxed(&marcel_sched.scarce, MARCEL_SCARCE_STACKS);
@@ -79,15 +91,10 @@ static BASE_COLD struct marcel_stack *get_slow(struct marcel_vp *vp,
 
 struct marcel_stack *marcel_stack_get(struct marcel_vp *vp, size_t bytes)
 {
-	struct marcel_stack *s;
-
 	if (unlikely(bytes != marcel_sched.stacksize || vp == NULL ||
 		     vp->stacks == NULL))
 		return get_slow(vp, bytes);
-	s = vp->stacks;
-	vp->stacks = s->next;
-	vp->nstacks--;
-	return s;
+	return pop(vp);
 }
 
 bool marcel_stack_can_be_had(void)

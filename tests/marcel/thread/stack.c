@@ -62,7 +62,7 @@ static unsigned long stacks_out(void)
 
 TEST(a_hot_stack_of_another_size_stays_for_the_next_of_its_size)
 {
-	static const size_t sizes[] = { 16384, 300000, 1 << 20 };
+	static const size_t sizes[] = { 300000, 1 << 20, 2 << 20 };
 	struct marcel_config config = { .nvp = 1 };
 	unsigned long used;
 	void *first;
