@@ -138,7 +138,7 @@ bool marcel_call_begin(void)
 		return false;
 	l = cpu_tls_word();
 	hush(l, MARCEL_HUSH_CALL);
-	marcel_san_acquire(l);
+	marcel_san_acquire(&l->call);
 	marcel_timer_set_never(&l->call, &kind, load_relaxed(&l->self));
 	l->in_call = true;
 	marcel_cancel_show(&l->call);
@@ -161,7 +161,7 @@ void marcel_call_end(bool failed)
 	int saved = *marcel_os_errno();
 
 	if (l != NULL)
-		marcel_san_acquire(l);
+		marcel_san_acquire(&l->call);
 	if (l != NULL && l->in_call) {
 		marcel_cancel_hide(&l->call);
 		l->in_call = false;
@@ -170,7 +170,7 @@ void marcel_call_end(bool failed)
 		*marcel_os_errno() = saved;
 	}
 	if (l != NULL)
-		marcel_san_release(l);
+		marcel_san_release(&l->call);
 	marcel_blocking_end();
 	if (failed)
 		marcel_cancel_point();
