@@ -71,7 +71,19 @@
 
 #define store_relaxed(a, v) base_store_(a, v, memory_order_relaxed)
 #define store_release(a, v) base_store_(a, v, memory_order_release)
-#define store_seq(a, v)     base_store_(a, v, memory_order_seq_cst)
+/*
+ * BASE_SEQ_FENCE: for qemu-user (7.2) on x86, where an LDAR may be done before
+ * the STLR that precedes it, which no ARM does.
+ */
+#ifdef BASE_SEQ_FENCE
+#define store_seq(a, v)                                                        \
+	do {                                                                   \
+		base_store_(a, v, memory_order_seq_cst);                       \
+		atomic_thread_fence(memory_order_seq_cst);                     \
+	} while (0)
+#else
+#define store_seq(a, v) base_store_(a, v, memory_order_seq_cst)
+#endif
 
 #define xchg_relaxed(a, v) base_xchg_(a, v, memory_order_relaxed)
 #define xchg_acquire(a, v) base_xchg_(a, v, memory_order_acquire)
