@@ -62,38 +62,62 @@ struct marcel_thread *marcel_levelq_take_slow(struct marcel_levelq *q,
 	return NULL;
 }
 
+/* Who is wanted of those in a queue. */
+struct search {
+	int vp; /* it may run there; -1: anywhere */
+	struct marcel_lwp *l;
+	bool by;
+};
+
+/* Take out the first that fits, of any band; or NULL. */
+static struct marcel_thread *take_locked(struct marcel_levelq *q,
+					 bool (*fits)(struct marcel_thread *t,
+						      const struct search *s),
+					 const struct search *s)
+{
+	for (unsigned band = 0; band < MARCEL_BANDS; band++) {
+		base_list_for_each (n, &q->list[band]) {
+			struct marcel_thread *t =
+				container_of(n, struct marcel_thread, link);
+
+			if (!fits(t, s))
+				continue;
+			remove_locked(q, band, n);
+			return t;
+		}
+	}
+	return NULL;
+}
+
+static bool is_kept(struct marcel_thread *t, const struct search *s)
+{
+	return marcel_levelq_is_kept(t, s->l, s->by) &&
+	       (s->vp < 0 || marcel_thread_may_run(t, s->vp));
+}
+
 struct marcel_thread *marcel_levelq_take_kept(struct marcel_levelq *q, int vp,
 					      struct marcel_lwp *l, bool by)
 {
-	struct marcel_thread *t, *found = NULL;
+	struct search s = { .vp = vp, .l = l, .by = by };
+	struct marcel_thread *t;
 
 	if (load_relaxed(&q->length) == 0)
 		return NULL;
 	base_spin_lock(&q->lock);
-	for (unsigned band = 0; band < MARCEL_BANDS && !found; band++) {
-		base_list_for_each (n, &q->list[band]) {
-			t = container_of(n, struct marcel_thread, link);
-			if (marcel_levelq_is_kept(t, l, by) &&
-			    (vp < 0 || marcel_thread_may_run(t, vp))) {
-				found = t;
-				break;
-			}
-		}
-		if (found != NULL)
-			remove_locked(q, band, &found->link);
-	}
+	t = take_locked(q, is_kept, &s);
 	base_spin_unlock(&q->lock);
-	return found;
+	return t;
 }
 
 /*
  * Under the lock, so that who waits no more and then takes the lock has been
  * let loose or will not be.
  */
-static bool may_go_loose(struct marcel_thread *t)
+static bool may_go_loose(struct marcel_thread *t, const struct search *s)
 {
 	struct marcel_lwp *l = t->rest->lwp;
 
+	(void)s;
 	return marcel_thread_has(t, MARCEL_F_KEPT) &&
 	       t->rest->interrupted != NULL && load_relaxed(&l->self) == t &&
 	       load_relaxed(&l->waits) != 0 && load_relaxed(&l->is_given) == 0;
@@ -102,22 +126,15 @@ static bool may_go_loose(struct marcel_thread *t)
 struct marcel_lwp *marcel_levelq_let_loose(struct marcel_levelq *q)
 {
 	struct marcel_lwp *l = NULL;
+	struct marcel_thread *t;
 
 	if (load_relaxed(&q->length) == 0)
 		return NULL;
 	base_spin_lock(&q->lock);
-	for (unsigned band = 0; band < MARCEL_BANDS && l == NULL; band++) {
-		base_list_for_each (n, &q->list[band]) {
-			struct marcel_thread *t =
-				container_of(n, struct marcel_thread, link);
-
-			if (!may_go_loose(t))
-				continue;
-			l = t->rest->lwp;
-			store_relaxed(&l->is_loose, 1);
-			remove_locked(q, band, n);
-			break;
-		}
+	t = take_locked(q, may_go_loose, NULL);
+	if (t != NULL) {
+		l = t->rest->lwp;
+		store_relaxed(&l->is_loose, 1);
 	}
 	base_spin_unlock(&q->lock);
 	return l;
