@@ -134,7 +134,7 @@ static void *lwp_main(void *arg)
 	void *altstack = marcel_overflow_lwp_init();
 
 	store_relaxed(&l->tid, os_tid());
-	/* Who makes it, the monitor too, may have blocked what it likes. */
+	/* Who makes it may have blocked what it likes. */
 	pthread_sigmask(SIG_SETMASK, &marcel_lwps.mask, NULL);
 	marcel_tick_block(false);
 	marcel_call_allow();
@@ -212,6 +212,12 @@ err_left:
 
 /* --- for one thread --- */
 
+static void no_longer_keep(struct marcel_thread *t)
+{
+	fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_KEPT);
+	t->rest->lwp = NULL;
+}
+
 /*
  * An old one whose kernel thread is gone, or NULL. Late looks find an LWP in
  * that memory still, so it is no other's before the runtime ends.
@@ -286,6 +292,7 @@ int marcel_lwp_start(struct marcel_lwp *l)
 
 void marcel_lwp_ended(struct marcel_lwp *l)
 {
+	no_longer_keep(l->only);
 	store_relaxed(&l->vp, NULL); /* it is not adrift */
 	base_spin_lock(&marcel_lwps.lock);
 	l->next = marcel_lwps.ended;
@@ -516,12 +523,6 @@ static void keep(struct marcel_lwp *l, struct marcel_thread *t)
 	if (t->rest->interrupted != NULL)
 		marcel_lwps.ninterrupted++;
 	marcel_runq_push_to(&marcel_sched.vps[0], t);
-}
-
-static void no_longer_keep(struct marcel_thread *t)
-{
-	fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_KEPT);
-	t->rest->lwp = NULL;
 }
 
 /* l, which waits no more, keeps a thread that has been let loose. */

@@ -39,8 +39,6 @@ static void ended(void *arg)
 	struct marcel_lwp *l = arg;
 	struct marcel_thread *t = l->only;
 
-	t->rest->lwp = NULL;
-	fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_KEPT);
 	marcel_lwp_ended(l);
 	marcel_thread_ended(t);
 }
@@ -140,7 +138,6 @@ int marcel_private_set(struct marcel_thread *t)
 	marcel_switch_begin(t);
 	if (marcel_lwp_start(l) == 0)
 		return 0;
-	t->rest->lwp = NULL;
 	marcel_san_free(t);
 err_stack:
 	if (t->stack != NULL)
