@@ -299,6 +299,23 @@ static struct marcel_thread *joiner_here(struct marcel_vp *vp,
 	return joiner;
 }
 
+/* For the last time; what waits for its end sees all that it did. */
+static inline struct marcel_vp *enter_to_end(struct marcel_thread *t,
+					     void *value)
+{
+	struct marcel_vp *vp;
+
+	if (unlikely(marcel_thread_has(t, MARCEL_F_KEYS)))
+		marcel_key_exit(t);
+	vp = marcel_enter();
+	marcel_hook_switch(vp);
+	marcel_san_enter();
+	t->arg = value;
+	marcel_san_release(&t->ended);
+	marcel_san_release(t->stack);
+	return vp;
+}
+
 /* With its kernel thread, after whose end others learn of it; or all ends. */
 static BASE_COLD BASE_NORETURN void end_otherwise(struct marcel_thread *t,
 						  void *value)
@@ -307,14 +324,7 @@ static BASE_COLD BASE_NORETURN void end_otherwise(struct marcel_thread *t,
 
 	if (marcel_thread_has(t, MARCEL_F_FOREIGN))
 		exit(0); /* it was the only thread of a forked child */
-	if (marcel_thread_has(t, MARCEL_F_KEYS))
-		marcel_key_exit(t);
-	vp = marcel_enter();
-	marcel_hook_switch(vp);
-	marcel_san_enter();
-	t->arg = value;
-	marcel_san_release(&t->ended);
-	marcel_san_release(t->stack);
+	vp = enter_to_end(t, value);
 	marcel_private_end(t);
 	marcel_switch_last(vp, t, marcel_switch_next(vp));
 }
@@ -326,14 +336,7 @@ void marcel_thread_end(void *value)
 
 	if (unlikely(marcel_thread_has(t, MARCEL_F_FOREIGN | MARCEL_F_KEPT)))
 		end_otherwise(t, value);
-	if (unlikely(marcel_thread_has(t, MARCEL_F_KEYS)))
-		marcel_key_exit(t);
-	vp = marcel_enter();
-	marcel_hook_switch(vp);
-	marcel_san_enter();
-	t->arg = value;
-	marcel_san_release(&t->ended);
-	marcel_san_release(t->stack);
+	vp = enter_to_end(t, value);
 	next = joiner_here(vp, t);
 	if (likely(next != NULL)) {
 		vp->after = end_joined_after;
