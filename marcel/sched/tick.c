@@ -9,7 +9,7 @@
  * by running it.
  *
  * Nothing is done inside the runtime, where the VP's fields may be half written
- * and its locks held. The handler makes no LWP: the monitor has done that.
+ * and its locks held. The handler makes no LWP: the monitor has one made.
  */
 #include "tick.h"
 

@@ -4,7 +4,7 @@
  * the thread lost its VP between its way in and its way out.
  *
  * They call marcel now and then: one that slept on a lock unannounced, and thus
- * has lost its VP, would run on beside that, where nobody preempts it.
+ * has lost its VP, comes back to it there at once.
  */
 #include <dlfcn.h>
 #include <link.h>
