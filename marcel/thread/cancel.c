@@ -281,24 +281,48 @@ BASE_PUBLIC void marcel_testcancel(void)
 	marcel_cancel_point();
 }
 
-BASE_PUBLIC int marcel_cancel(marcel_t t)
+static void cancel_self(struct marcel_thread *self)
 {
-	if (load_relaxed(&t->state) == MARCEL_T_FREE)
-		return ESRCH;
-	store_relaxed(&marcel_cancels.any, 1);
+	fetch_or_relaxed(&self->flags, MARCEL_F_CANCEL);
+	if (load_relaxed(&self->rest->cancel) & ASYNCHRONOUS)
+		marcel_cancel_act();
+}
+
+static void cancel_other(struct marcel_thread *t)
+{
 	fetch_or_seq(&t->flags, MARCEL_F_CANCEL); /* order(cancel) */
-	if (t == marcel_thread_self()) {
-		if (load_relaxed(&t->rest->cancel) & ASYNCHRONOUS)
-			marcel_cancel_act();
-		return 0;
-	}
 	barrier();
 	if (!withdraw(t))
 		withdraw_join(t);
-	return 0;
+}
+
+BASE_PUBLIC int marcel_cancel(marcel_t t)
+{
+	int rc = 0;
+
+	store_relaxed(&marcel_cancels.any, 1);
+	if (t == marcel_thread_self()) {
+		cancel_self(t);
+		return 0;
+	}
+	fetch_add_seq(&marcel_cancels.at_work, 1); /* order(cancels) */
+	if (load_seq(&t->state) == MARCEL_T_FREE)  /* order(cancels) */
+		rc = ESRCH;
+	else
+		cancel_other(t);
+	fetch_sub_release(&marcel_cancels.at_work, 1); /* order(cancels) */
+	return rc;
+}
+
+void marcel_cancel_over(struct marcel_thread *t)
+{
+	store_seq(&t->state, MARCEL_T_FREE);           /* order(cancels) */
+	while (load_seq(&marcel_cancels.at_work) != 0) /* order(cancels) */
+		sched_yield();
 }
 
 void marcel_cancel_forked(void)
 {
 	base_spin_init(&looking, BASE_RANK_POOL);
+	store_relaxed(&marcel_cancels.at_work, 0);
 }

@@ -21,6 +21,16 @@
  * Nothing names the thread that somebody joins: to join costs no more for it.
  * Who cancels looks for the thread whose `ended` names the joiner, sees to it
  * that neither is in the middle of its part of a join, and takes it out there.
+ *
+ * A foreign thread may see that it is wanted, and end, before who cancels it
+ * has done, and nobody joins it; its descriptor is another thread's as soon as
+ * it is given back. So it is not while anybody cancels: order(cancels).
+ *
+ *	ends				cancels
+ *	state = FREE			at_work + 1
+ *	at_work is 0?			state is FREE? no such thread
+ *	the descriptor is given back	...
+ *					at_work - 1
  */
 #ifndef MARCEL_THREAD_CANCEL_H
 #define MARCEL_THREAD_CANCEL_H
@@ -29,7 +39,8 @@
 #include "thread.h"
 
 struct marcel_cancels {
-	ATOMIC(uint32_t) any; /* a: relaxed; somebody was ever cancelled */
+	ATOMIC(uint32_t) any;     /* a: relaxed; somebody was ever cancelled */
+	ATOMIC(uint32_t) at_work; /* a: order(cancels); they cancel another */
 };
 
 extern struct marcel_cancels marcel_cancels;
@@ -112,6 +123,9 @@ void marcel_cancel_unhold(struct marcel_thread *self, uint32_t was);
 
 /* The calling thread ends: nobody cancels it any more. */
 void marcel_cancel_ends(struct marcel_thread *self);
+
+/* A foreign thread ends: until nobody will look at its descriptor any more. */
+void marcel_cancel_over(struct marcel_thread *t);
 
 /* In the child, where nobody else looks. */
 void marcel_cancel_forked(void);

@@ -31,6 +31,7 @@ static void give_back(void *arg)
 	if (marcel_thread_has(t, MARCEL_F_KEYS))
 		marcel_key_exit(t);
 	marcel_tls.self = NULL;
+	marcel_cancel_over(t);
 	marcel_thread_put(NULL, t);
 }
 
@@ -98,10 +99,10 @@ static void forked(void)
 	struct marcel_thread *t;
 
 	marcel_thread_forked();
+	marcel_cancel_forked();
 	if (load_relaxed(&marcel_sched.running) == 0)
 		return;
 	is_forked = true;
-	marcel_cancel_forked();
 	store_relaxed(&marcel_sched.running, 0);
 	os_cpu_unbind();
 	if (l == NULL)

@@ -3,7 +3,7 @@
  * out of it if nobody grants what it waits for, and nothing of that is touched
  * when it may be gone. Of joins see join.c.
  *
- * covers: cancel
+ * covers: cancel, cancels
  */
 #include "sync_timers.h"
 
@@ -141,4 +141,30 @@ EXPLORE(what_is_granted_is_gone)
 	explore_spawn("grants", grant, NULL);
 	explore_spawn("cancels", cancel, NULL);
 	explore_finish(one_of_both);
+}
+
+/* --- who ends by itself --- */
+
+static void ends(void *arg)
+{
+	struct marcel_thread *self = marcel_thread_self();
+
+	marcel_cancel_over(self);
+	explore_gone(&self->flags, sizeof(self->flags));
+	explore_gone(self->rest, sizeof(*self->rest));
+}
+
+static void until_nobody_cancels(void)
+{
+	while (load_relaxed(&marcel_cancels.at_work) != 0)
+		explore_relax();
+}
+
+EXPLORE(who_cancels_looks_at_no_descriptor_that_was_given_back)
+{
+	names();
+	world_yield = until_nobody_cancels;
+	explore_spawn("ends", ends, NULL);
+	explore_spawn("cancels", cancel, NULL);
+	explore_finish(NULL);
 }
