@@ -141,6 +141,32 @@ static void raise_low(struct marcel_lwp *l)
 }
 
 /*
+ * A thread waits for LWP 0, on which another runs that has lost its VP, or
+ * sleeps in a call that a signal does not end.
+ */
+static void call_first(void)
+{
+	struct marcel_lwp *first = &marcel_lwps.first;
+	pid_t tid = load_relaxed(&first->tid);
+
+	if (!os_thread_sleeps(tid) || os_thread_sleeps_on(tid))
+		tick(first);
+}
+
+/*
+ * l has slept with its VP at two looks, and others wait. If nobody can go on
+ * with the VP, what waits may be kept by l itself, as main is by LWP 0.
+ */
+static void help_asleep(struct marcel_vp *vp, struct marcel_lwp *l, bool idle)
+{
+	if (!idle && monitor.can_revoke && take_from(vp, l))
+		return;
+	if (!idle && l == &marcel_lwps.first)
+		call_first();
+	let_loose(vp);
+}
+
+/*
  * t has run on l since the last look. Whether it sleeps: then threads of any
  * band may be what it waits for.
  */
@@ -157,13 +183,11 @@ static bool help(struct marcel_vp *vp, struct marcel_lwp *l,
 	if (marcel_lwp_may_provide())
 		marcel_poller_want_lwp();
 	asleep = tid == 0 || os_thread_sleeps(tid);
-	if (asleep && was_asleep) {
-		if (t == &l->idle || !monitor.can_revoke || !take_from(vp, l))
-			let_loose(vp);
-	} else if (!asleep && wanted && t != &l->idle &&
-		   marcel_thread_is_preemptible(t)) {
+	if (asleep && was_asleep)
+		help_asleep(vp, l, t == &l->idle);
+	else if (!asleep && wanted && t != &l->idle &&
+		 marcel_thread_is_preemptible(t))
 		tick(l);
-	}
 	return asleep;
 }
 
@@ -196,19 +220,6 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	}
 	raise_low(l);
 	last->was_asleep = help(vp, l, t, last->was_asleep);
-}
-
-/*
- * A thread waits for LWP 0, on which another runs that has lost its VP, or
- * sleeps in a call that a signal does not end.
- */
-static void call_first(void)
-{
-	struct marcel_lwp *first = &marcel_lwps.first;
-	pid_t tid = load_relaxed(&first->tid);
-
-	if (!os_thread_sleeps(tid) || os_thread_sleeps_on(tid))
-		tick(first);
 }
 
 /*

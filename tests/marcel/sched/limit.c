@@ -131,21 +131,33 @@ static void *computes(void *arg)
 	return arg;
 }
 
-TEST_LIMIT(main_comes_back_from_a_sleep)
+/* Each other one sleeps unannounced. Main sleeps, too, and comes back. */
+static void sleep_beside(void *(*other)(void *))
 {
 	int n = marcel_nvp();
 	marcel_t t[4];
 
 	CHECK_INT(pipe(fds), 0);
 	for (int i = 0; i < 2 * n; i++)
-		t[i] = start(i % 2 ? computes : sleeps_unannounced, NULL);
+		t[i] = start(i % 2 ? other : sleeps_unannounced, NULL);
 	for (int i = 0; i < 10; i++)
 		CHECK_INT(marcel_usleep(2000), 0);
 	store_relaxed(&stop, 1);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < 2 * n; i++)
 		CHECK_INT(write(fds[1], "x", 1), 1);
 	for (int i = 0; i < 2 * n; i++)
 		CHECK_INT(marcel_join(t[i], NULL), 0);
 	close(fds[0]);
 	close(fds[1]);
+}
+
+TEST_LIMIT(main_comes_back_from_a_sleep)
+{
+	sleep_beside(computes);
+}
+
+/* LWP 0, too, with its VP. */
+TEST_LIMIT(main_comes_back_though_all_others_sleep)
+{
+	sleep_beside(sleeps_unannounced);
 }
