@@ -90,51 +90,34 @@ BASE_PUBLIC int marcel_condattr_getpshared(const marcel_condattr_t *attr,
 	return 0;
 }
 
-/* --- those that say nothing else: words[0] is whether it was initialised ---
- */
-
-enum { RWLOCK_VALID = 0x72776c6b, BARRIER_VALID = 0x62617272 };
-
-static int set_shared(const uint64_t *words, uint64_t valid, int pshared)
-{
-	return words[0] == valid ? check_shared(pshared) : EINVAL;
-}
-
-static int get_shared(const uint64_t *words, uint64_t valid, int *out)
-{
-	if (words[0] != valid)
-		return EINVAL;
-	*out = MARCEL_PROCESS_PRIVATE;
-	return 0;
-}
-
-BASE_PUBLIC int marcel_rwlockattr_init(marcel_rwlockattr_t *attr)
-{
-	attr->marcel_words[0] = RWLOCK_VALID;
-	return 0;
-}
-
-BASE_PUBLIC int marcel_rwlockattr_destroy(marcel_rwlockattr_t *attr)
-{
-	attr->marcel_words[0] = 0;
-	return 0;
-}
-
 BASE_PUBLIC int marcel_rwlockattr_setpshared(marcel_rwlockattr_t *attr,
 					     int pshared)
 {
-	return set_shared(attr->marcel_words, RWLOCK_VALID, pshared);
+	int kind;
+
+	if (marcel_rwlockattr_getkind(attr, &kind) != 0)
+		return EINVAL;
+	return check_shared(pshared);
 }
 
 BASE_PUBLIC int marcel_rwlockattr_getpshared(const marcel_rwlockattr_t *attr,
 					     int *out)
 {
-	return get_shared(attr->marcel_words, RWLOCK_VALID, out);
+	int kind;
+
+	if (marcel_rwlockattr_getkind(attr, &kind) != 0)
+		return EINVAL;
+	*out = MARCEL_PROCESS_PRIVATE;
+	return 0;
 }
+
+/* --- a barrier's say nothing else: words[0]: whether it was initialised --- */
+
+enum { BARRIERATTR_VALID = 0x62617272 };
 
 BASE_PUBLIC int marcel_barrierattr_init(marcel_barrierattr_t *attr)
 {
-	attr->marcel_words[0] = BARRIER_VALID;
+	attr->marcel_words[0] = BARRIERATTR_VALID;
 	return 0;
 }
 
@@ -147,11 +130,16 @@ BASE_PUBLIC int marcel_barrierattr_destroy(marcel_barrierattr_t *attr)
 BASE_PUBLIC int marcel_barrierattr_setpshared(marcel_barrierattr_t *attr,
 					      int pshared)
 {
-	return set_shared(attr->marcel_words, BARRIER_VALID, pshared);
+	if (attr->marcel_words[0] != BARRIERATTR_VALID)
+		return EINVAL;
+	return check_shared(pshared);
 }
 
 BASE_PUBLIC int marcel_barrierattr_getpshared(const marcel_barrierattr_t *attr,
 					      int *out)
 {
-	return get_shared(attr->marcel_words, BARRIER_VALID, out);
+	if (attr->marcel_words[0] != BARRIERATTR_VALID)
+		return EINVAL;
+	*out = MARCEL_PROCESS_PRIVATE;
+	return 0;
 }

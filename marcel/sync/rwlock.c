@@ -9,10 +9,16 @@
  * lock that somebody waits for gives it to the first waiter, and with a reader
  * to all readers up to the next writer, in one step with its own unlock: the
  * last access to the lock. Then it wakes them.
+ *
+ * That is the fair kind. The others have a second queue, before the first, for
+ * whom they prefer; and if these are readers, QUEUED keeps only writers out. So
+ * who waits while readers have the lock is a writer, or comes behind one; and
+ * nobody waits while nobody has it.
  */
 #include <marcel/sync.h>
 
 #include <errno.h>
+#include <stddef.h>
 
 #include <marcel/wait.h>
 #include "../sched/vp.h"
@@ -27,24 +33,31 @@
 #define HELD (~(MARCEL_GUARDED | QUEUED)) /* by anybody */
 
 struct rwlock {
-	/* l: guard    a: atomic, pair named */
+	/* -: const    l: guard    a: atomic, pair named */
 	struct marcel_guard guard; /* a: order(rwlock) */
+	uint64_t kind;             /* -: whom it prefers */
 	/* a: relaxed; exact for who asks "is it me" */
 	ATOMIC(struct marcel_thread *) owner;
-	struct marcel_waitq queue; /* l: */
+	struct marcel_waitq preferred; /* l: their turn comes first */
+	struct marcel_waitq queue;     /* l: the others; if it is fair, all */
 } BASE_MAY_ALIAS;
 
 _Static_assert(sizeof(struct rwlock) <= sizeof(marcel_rwlock_t),
 	       "a read-write lock fits its public words");
+_Static_assert(
+	offsetof(struct rwlock, kind) == sizeof(uint64_t),
+	"the kind is where MARCEL_RWLOCK_PREFER_WRITER_INITIALIZER says");
 
 BASE_PUBLIC int marcel_rwlock_init(marcel_rwlock_t *lock,
 				   const marcel_rwlockattr_t *attr)
 {
-	int shared;
+	struct rwlock *l = (struct rwlock *)lock;
+	int kind = MARCEL_RWLOCK_FAIR;
 
-	if (attr != NULL && marcel_rwlockattr_getpshared(attr, &shared) != 0)
+	if (attr != NULL && marcel_rwlockattr_getkind(attr, &kind) != 0)
 		return EINVAL;
 	*lock = (marcel_rwlock_t)MARCEL_RWLOCK_INITIALIZER;
+	l->kind = (uint64_t)kind;
 	return 0;
 }
 
@@ -56,9 +69,32 @@ BASE_PUBLIC int marcel_rwlock_destroy(marcel_rwlock_t *lock)
 }
 
 /* Whether who asks for it may have it, given the word without the guard. */
-static bool is_open(uint32_t w, bool writer)
+static bool is_open(const struct rwlock *l, uint32_t w, bool writer)
 {
-	return !(w & (writer ? HELD | QUEUED : WRITER | QUEUED));
+	if (writer)
+		return !(w & (HELD | QUEUED));
+	if (likely(!(w & (WRITER | QUEUED))))
+		return true;
+	return !(w & WRITER) && l->kind == MARCEL_RWLOCK_PREFER_READER;
+}
+
+/* Where they wait. */
+static struct marcel_waitq *queue_of(struct rwlock *l, bool writer)
+{
+	uint64_t kind = writer ? MARCEL_RWLOCK_PREFER_WRITER
+			       : MARCEL_RWLOCK_PREFER_READER;
+
+	return l->kind == kind ? &l->preferred : &l->queue;
+}
+
+/* Whose turn is next; NULL: nobody waits. */
+static struct marcel_waiter *first_of(struct rwlock *l)
+{
+	if (!marcel_waitq_is_empty(&l->preferred))
+		return marcel_waitq_first(&l->preferred);
+	if (!marcel_waitq_is_empty(&l->queue))
+		return marcel_waitq_first(&l->queue);
+	return NULL;
 }
 
 /*
@@ -69,7 +105,7 @@ static int try_lock(struct rwlock *l, bool writer, uint32_t *seen)
 {
 	uint32_t w = load_relaxed(&l->guard.word);
 
-	while (!(w & MARCEL_GUARDED) && is_open(w, writer)) {
+	while (!(w & MARCEL_GUARDED) && is_open(l, w, writer)) {
 		if (unlikely(!writer && w + READER < w))
 			return EAGAIN;
 		/* order(rwlock), the taker's end */
@@ -92,11 +128,10 @@ static struct marcel_waiter *grant(struct rwlock *l, uint32_t *w)
 {
 	struct marcel_waiter *chain = NULL, **end = &chain, *first;
 
-	while (!marcel_waitq_is_empty(&l->queue)) {
-		first = marcel_waitq_first(&l->queue);
+	while ((first = first_of(l)) != NULL) {
 		if (first->writer && *w & HELD)
 			break;
-		marcel_waitq_take_this(&l->queue, first);
+		marcel_waitq_take_this(queue_of(l, first->writer), first);
 		*w += first->writer ? WRITER : READER;
 		*end = first;
 		end = &first->next;
@@ -106,7 +141,7 @@ static struct marcel_waiter *grant(struct rwlock *l, uint32_t *w)
 		}
 	}
 	*end = NULL;
-	if (marcel_waitq_is_empty(&l->queue))
+	if (first_of(l) == NULL)
 		*w &= ~QUEUED;
 	return chain;
 }
@@ -121,8 +156,8 @@ static void rwlock_leave(struct marcel_timed *d)
 	struct marcel_waiter *chain = NULL;
 	uint32_t w = d->word;
 
-	marcel_waitq_remove(&l->queue, d->waiter);
-	if (w & WRITER && marcel_waitq_is_empty(&l->queue))
+	marcel_waitq_remove(queue_of(l, d->waiter->writer), d->waiter);
+	if (w & WRITER && first_of(l) == NULL)
 		w &= ~QUEUED;
 	else if (!(w & WRITER))
 		chain = grant(l, &w);
@@ -147,7 +182,7 @@ static BASE_NOINLINE int lock_slow(struct rwlock *l, bool writer,
 	if (late == EINVAL)
 		return EINVAL;
 	w = marcel_guard_lock(&l->guard);
-	if (is_open(w, writer)) {
+	if (is_open(l, w, writer)) {
 		if (unlikely(!writer && w + READER < w)) {
 			marcel_guard_unlock(&l->guard, w);
 			return EAGAIN;
@@ -161,7 +196,7 @@ static BASE_NOINLINE int lock_slow(struct rwlock *l, bool writer,
 		marcel_guard_unlock(&l->guard, w);
 		return ETIMEDOUT;
 	}
-	marcel_waitq_push(&l->queue, &me);
+	marcel_waitq_push(queue_of(l, writer), &me);
 	marcel_timed_arm(&me);
 	marcel_guard_unlock(&l->guard, w | QUEUED);
 	marcel_thread_waits(self, writer ? "write lock" : "read lock");
@@ -274,5 +309,39 @@ BASE_PUBLIC int marcel_rwlock_unlock(marcel_rwlock_t *lock_)
 		if (cas_weak_release(&l->guard.word, &w, w - mine))
 			return 0;
 	unlock_queue(l, mine);
+	return 0;
+}
+
+/* words[0]: the kind; words[1]: whether it was initialised. */
+enum { RWLOCKATTR_VALID = 0x72776c6b };
+
+BASE_PUBLIC int marcel_rwlockattr_init(marcel_rwlockattr_t *attr)
+{
+	attr->marcel_words[0] = MARCEL_RWLOCK_FAIR;
+	attr->marcel_words[1] = RWLOCKATTR_VALID;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_rwlockattr_destroy(marcel_rwlockattr_t *attr)
+{
+	attr->marcel_words[1] = 0;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_rwlockattr_setkind(marcel_rwlockattr_t *attr, int kind)
+{
+	if (attr->marcel_words[1] != RWLOCKATTR_VALID ||
+	    kind < MARCEL_RWLOCK_FAIR || kind > MARCEL_RWLOCK_PREFER_WRITER)
+		return EINVAL;
+	attr->marcel_words[0] = (uint64_t)kind;
+	return 0;
+}
+
+BASE_PUBLIC int marcel_rwlockattr_getkind(const marcel_rwlockattr_t *attr,
+					  int *out)
+{
+	if (attr->marcel_words[1] != RWLOCKATTR_VALID)
+		return EINVAL;
+	*out = (int)attr->marcel_words[0];
 	return 0;
 }

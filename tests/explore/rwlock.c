@@ -1,6 +1,6 @@
 /*
  * marcel/sync/rwlock.c: a writer is alone, readers see what writers did, all
- * who wait get their turn, the last user may free it.
+ * who wait get their turn, the last user may free it; whoever it prefers.
  *
  * covers: rwlock guard
  */
@@ -101,6 +101,54 @@ EXPLORE(a_reader_and_a_writer_get_their_turn_after_a_writer)
 	explore_spawn("writer", write, NULL);
 }
 
+/* --- whom it prefers --- */
+
+static void set_kind(int kind)
+{
+	marcel_rwlockattr_t attr;
+
+	marcel_rwlockattr_init(&attr);
+	explore_check(marcel_rwlockattr_setkind(&attr, kind) == 0);
+	explore_check(marcel_rwlock_init(&rwlock, &attr) == 0);
+}
+
+/* The second lock does not wait for a writer that waits for the first. */
+static void read_twice(void *arg)
+{
+	marcel_rwlock_rdlock(&rwlock);
+	read(arg);
+	marcel_rwlock_unlock(&rwlock);
+}
+
+EXPLORE(a_reader_that_is_preferred_may_read_again)
+{
+	names(1);
+	set_kind(MARCEL_RWLOCK_PREFER_READER);
+	explore_spawn("reader", read_twice, NULL);
+	explore_spawn("writer", write, NULL);
+}
+
+EXPLORE(a_writer_gets_its_turn_after_readers_that_are_preferred)
+{
+	names(1);
+	set_kind(MARCEL_RWLOCK_PREFER_READER);
+	marcel_rwlock_rdlock(&rwlock);
+	explore_spawn("holder", leave, NULL);
+	explore_spawn("reader", read, NULL);
+	explore_spawn("writer", write, NULL);
+}
+
+EXPLORE(a_reader_gets_its_turn_after_a_writer_that_is_preferred)
+{
+	names(2);
+	set_kind(MARCEL_RWLOCK_PREFER_WRITER);
+	marcel_rwlock_wrlock(&rwlock);
+	store_relaxed(&((struct rwlock *)&rwlock)->owner, &world_threads[1]);
+	explore_spawn("holder", leave_written, NULL);
+	explore_spawn("reader", read, NULL);
+	explore_spawn("writer", write, NULL);
+}
+
 EXPLORE(a_try_sees_what_was_done_before)
 {
 	world_init();
@@ -170,14 +218,25 @@ static void a_reader_stays(void)
 }
 
 /* The first reader stays; the second came behind the writer, or before it. */
-EXPLORE(a_reader_behind_a_writer_that_leaves_is_let_in)
+static void a_writer_leaves(int kind)
 {
 	world_init();
 	name_timers();
 	explore_name(&rwlock, sizeof(rwlock), "rwlock");
+	set_kind(kind);
 	marcel_rwlock_rdlock(&rwlock);
 	explore_spawn("writer", write_in_time, NULL);
 	explore_spawn("reader", read_behind, NULL);
 	explore_spawn("expires", time_passes, &rwlock);
 	explore_finish(a_reader_stays);
+}
+
+EXPLORE(a_reader_behind_a_writer_that_leaves_is_let_in)
+{
+	a_writer_leaves(MARCEL_RWLOCK_FAIR);
+}
+
+EXPLORE(a_writer_leaves_whom_preferred_readers_pass)
+{
+	a_writer_leaves(MARCEL_RWLOCK_PREFER_READER);
 }

@@ -27,6 +27,16 @@ struct timespec soon(struct actor *a, clockid_t clock)
 	return t;
 }
 
+void draw_rwlock(struct actor *a, marcel_rwlock_t *out)
+{
+	marcel_rwlockattr_t attr;
+
+	MUST_INT(marcel_rwlockattr_init(&attr), 0);
+	MUST_INT(marcel_rwlockattr_setkind(&attr, (int)draw_below(a, 3)), 0);
+	MUST_INT(marcel_rwlock_init(out, &attr), 0);
+	MUST_INT(marcel_rwlockattr_destroy(&attr), 0);
+}
+
 static void compute(unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)

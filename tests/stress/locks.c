@@ -314,7 +314,7 @@ void locks_begin(struct actor *a)
 	cells_begin();
 	MUST_INT(marcel_sem_init(&units, 0, UNITS), 0);
 	buffer_begin(a);
-	MUST_INT(marcel_rwlock_init(&book.l, NULL), 0);
+	draw_rwlock(a, &book.l);
 	book.edition = 0;
 	store_relaxed(&book.writes, 0);
 }

@@ -87,6 +87,9 @@ static inline bool one_in(struct actor *a, unsigned n)
 /* Some microseconds from now, or just now. */
 struct timespec soon(struct actor *a, clockid_t clock);
 
+/* One that prefers readers, or writers, or is fair. */
+void draw_rwlock(struct actor *a, marcel_rwlock_t *out);
+
 /* Do a little that others may come between. */
 void stir(struct actor *a);
 

@@ -180,7 +180,7 @@ static void op_last_of_rwlock(struct actor *a)
 	int size = draw_size(a);
 	struct held *h = page_new();
 
-	MUST_INT(marcel_rwlock_init(&h->l, NULL), 0);
+	draw_rwlock(a, &h->l);
 	h->left = size;
 	play(a, size, h, hold_rwlock);
 }

@@ -10,7 +10,11 @@
  *	a thread has 64 KiB of stack if no attribute says otherwise;
  *	signals of pthread_kill() are taken as <marcel/signal.h> says: they end
  *	no pause() and no sigsuspend(), which are the kernel thread's, as are
- *	raise(), sigprocmask() and what <sched.h> does to processes.
+ *	raise(), sigprocmask() and what <sched.h> does to processes;
+ *	a read-write lock is fair if no attribute says otherwise: who reads and
+ *	locks it again waits behind a writer, unless it prefers readers. Both
+ *	of glibc's kinds that prefer writers do (there the first prefers
+ *	readers).
  *
  * ENOTSUP: what is shared by processes, robust mutexes, priority inheritance
  * and ceilings. What else of <pthread.h> is not here does not compile.
@@ -137,6 +141,7 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #undef PTHREAD_PROCESS_PRIVATE
 #undef PTHREAD_PROCESS_SHARED
 #undef PTHREAD_RWLOCK_INITIALIZER
+#undef PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 #undef PTHREAD_STACK_MIN
 
 /* --- threads --- */
@@ -278,6 +283,13 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #define PTHREAD_BARRIER_SERIAL_THREAD MARCEL_BARRIER_SERIAL_THREAD
 #define PTHREAD_RWLOCK_INITIALIZER    MARCEL_RWLOCK_INITIALIZER
 
+#define PTHREAD_RWLOCK_DEFAULT_NP                    MARCEL_RWLOCK_FAIR
+#define PTHREAD_RWLOCK_PREFER_READER_NP              MARCEL_RWLOCK_PREFER_READER
+#define PTHREAD_RWLOCK_PREFER_WRITER_NP              MARCEL_RWLOCK_PREFER_WRITER
+#define PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP MARCEL_RWLOCK_PREFER_WRITER
+#define PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP                      \
+	MARCEL_RWLOCK_PREFER_WRITER_INITIALIZER
+
 #define pthread_rwlock_init            marcel_rwlock_init
 #define pthread_rwlock_destroy         marcel_rwlock_destroy
 #define pthread_rwlock_rdlock          marcel_rwlock_rdlock
@@ -294,6 +306,8 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #define pthread_barrier_wait           marcel_barrier_wait
 #define pthread_rwlockattr_init        marcel_rwlockattr_init
 #define pthread_rwlockattr_destroy     marcel_rwlockattr_destroy
+#define pthread_rwlockattr_setkind_np  marcel_rwlockattr_setkind
+#define pthread_rwlockattr_getkind_np  marcel_rwlockattr_getkind
 #define pthread_rwlockattr_setpshared  marcel_rwlockattr_setpshared
 #define pthread_rwlockattr_getpshared  marcel_rwlockattr_getpshared
 #define pthread_barrierattr_init       marcel_barrierattr_init
@@ -336,11 +350,9 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #pragma GCC poison pthread_mutex_setprioceiling
 #pragma GCC poison pthread_mutexattr_getprioceiling
 #pragma GCC poison pthread_mutexattr_setprioceiling
-#pragma GCC poison pthread_rwlockattr_setkind_np pthread_rwlockattr_getkind_np
 #pragma GCC poison sem_open sem_close sem_unlink
 #undef PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 #undef PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
 #undef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
-#undef PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 
 #endif

@@ -42,6 +42,10 @@ extern "C" {
 #define MARCEL_MUTEX_STALLED   0
 #define MARCEL_MUTEX_ROBUST    1
 
+#define MARCEL_RWLOCK_FAIR          0
+#define MARCEL_RWLOCK_PREFER_READER 1
+#define MARCEL_RWLOCK_PREFER_WRITER 2
+
 #define MARCEL_BARRIER_SERIAL_THREAD (-1)
 
 typedef struct {
@@ -93,6 +97,8 @@ typedef struct {
 #define MARCEL_COND_INITIALIZER   { { 0 } }
 #define MARCEL_RWLOCK_INITIALIZER { { 0 } }
 #define MARCEL_ONCE_INIT          { { 0 } }
+#define MARCEL_RWLOCK_PREFER_WRITER_INITIALIZER                                \
+	{ { 0, MARCEL_RWLOCK_PREFER_WRITER } }
 /* clang-format on */
 
 int marcel_mutexattr_init(marcel_mutexattr_t *attr);
@@ -162,20 +168,38 @@ int marcel_sem_clockwait(marcel_sem_t *s, clockid_t clock,
 int marcel_sem_post(marcel_sem_t *s);
 int marcel_sem_getvalue(marcel_sem_t *s, int *out);
 
-/* Nothing but PRIVATE to set: SHARED is ENOTSUP. */
 int marcel_rwlockattr_init(marcel_rwlockattr_t *attr);
 int marcel_rwlockattr_destroy(marcel_rwlockattr_t *attr);
+/*
+ * Whom the lock prefers; EINVAL: no such kind.
+ * FAIR, the default: a waiting writer keeps new readers out, and threads get
+ * their turn in the order in which they came.
+ * PREFER_READER: a reader waits only while a writer has the lock, which then
+ * goes to all waiting readers, or if there are none to a writer: so writers
+ * wait for as long as readers follow one another. Only here may a thread that
+ * reads lock it for reading again; elsewhere a writer may wait between.
+ * PREFER_WRITER: a waiting writer keeps new readers out, and a freed lock goes
+ * to writers, in the order in which they came, before readers: so these wait
+ * for as long as writers follow one another.
+ */
+int marcel_rwlockattr_setkind(marcel_rwlockattr_t *attr, int kind);
+int marcel_rwlockattr_getkind(const marcel_rwlockattr_t *attr, int *out);
+/* PRIVATE, the default; SHARED is ENOTSUP. */
 int marcel_rwlockattr_setpshared(marcel_rwlockattr_t *attr, int pshared);
 int marcel_rwlockattr_getpshared(const marcel_rwlockattr_t *attr, int *out);
+/* Nothing but PRIVATE to set: SHARED is ENOTSUP. */
 int marcel_barrierattr_init(marcel_barrierattr_t *attr);
 int marcel_barrierattr_destroy(marcel_barrierattr_t *attr);
 int marcel_barrierattr_setpshared(marcel_barrierattr_t *attr, int pshared);
 int marcel_barrierattr_getpshared(const marcel_barrierattr_t *attr, int *out);
 
 /*
- * attr NULL: the same as one just initialised. A waiting writer keeps new
- * readers out; threads get their turn in the order in which they came. EDEADLK:
- * the caller is its writer; EPERM: unlock of what the caller cannot hold.
+ * attr NULL: the same as one just initialised. rdlock, wrlock and their timed
+ * and clock forms may block, until the lock's kind says that it is the caller's
+ * turn; a try has the lock if they would not wait. A writer whose time has come
+ * lets those in that waited only for it. EDEADLK: the caller is its writer;
+ * EPERM: unlock of what the caller cannot hold; EAGAIN: too many readers;
+ * EBUSY: try, or destroy of a locked one.
  */
 int marcel_rwlock_init(marcel_rwlock_t *l, const marcel_rwlockattr_t *attr);
 int marcel_rwlock_destroy(marcel_rwlock_t *l);

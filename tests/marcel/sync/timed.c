@@ -465,23 +465,34 @@ static void *read_behind(void *arg)
 }
 
 /* The reader can be joined though the first reader stays. */
+static void let_a_writer_leave(int kind)
+{
+	marcel_rwlockattr_t attr;
+	marcel_t writer, reader;
+	marcel_rwlock_t l;
+
+	CHECK_INT(marcel_rwlockattr_init(&attr), 0);
+	CHECK_INT(marcel_rwlockattr_setkind(&attr, kind), 0);
+	CHECK_INT(marcel_rwlock_init(&l, &attr), 0);
+	store_relaxed(&turn, 0);
+	CHECK_INT(marcel_rwlock_rdlock(&l), 0);
+	CHECK_INT(marcel_create(&writer, NULL, write_in_time, &l), 0);
+	while (load_relaxed(&turn) == 0)
+		marcel_yield();
+	CHECK_INT(marcel_create(&reader, NULL, read_behind, &l), 0);
+	CHECK_INT(marcel_join(reader, NULL), 0);
+	CHECK_INT(marcel_join(writer, NULL), 0);
+	CHECK_INT(marcel_rwlock_unlock(&l), 0);
+	CHECK_INT(marcel_rwlock_destroy(&l), 0);
+}
+
 TEST(readers_behind_a_writer_that_left_are_let_in)
 {
-	marcel_rwlock_t l = MARCEL_RWLOCK_INITIALIZER;
-	marcel_t writer, reader;
-
 	for (int nvp = 1; nvp <= VPS_MANY; nvp += VPS_MANY - 1) {
 		vps_start(nvp);
-		store_relaxed(&turn, 0);
-		CHECK_INT(marcel_rwlock_rdlock(&l), 0);
-		CHECK_INT(marcel_create(&writer, NULL, write_in_time, &l), 0);
-		while (load_relaxed(&turn) == 0)
-			marcel_yield();
-		CHECK_INT(marcel_create(&reader, NULL, read_behind, &l), 0);
-		CHECK_INT(marcel_join(reader, NULL), 0);
-		CHECK_INT(marcel_join(writer, NULL), 0);
-		CHECK_INT(marcel_rwlock_unlock(&l), 0);
-		CHECK_INT(marcel_rwlock_destroy(&l), 0);
+		for (int kind = MARCEL_RWLOCK_FAIR;
+		     kind <= MARCEL_RWLOCK_PREFER_WRITER; kind++)
+			let_a_writer_leave(kind);
 		vps_stop();
 	}
 }

@@ -550,6 +550,38 @@ TEST(misuse_has_the_error_numbers_of_posix)
 	CHECK_INT(sem_destroy(&sem), 0);
 }
 
+TEST(a_read_write_lock_prefers_whom_it_is_told_to)
+{
+	static const int kinds[] = {
+		PTHREAD_RWLOCK_DEFAULT_NP,
+		PTHREAD_RWLOCK_PREFER_READER_NP,
+		PTHREAD_RWLOCK_PREFER_WRITER_NP,
+		PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP,
+	};
+	pthread_rwlock_t l = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+	pthread_rwlockattr_t attr;
+	int kind;
+
+	CHECK_INT(pthread_rwlock_wrlock(&l), 0);
+	CHECK_INT(pthread_rwlock_tryrdlock(&l), EBUSY);
+	CHECK_INT(pthread_rwlock_unlock(&l), 0);
+	CHECK_INT(pthread_rwlock_destroy(&l), 0);
+	CHECK_INT(pthread_rwlockattr_init(&attr), 0);
+	CHECK_INT(pthread_rwlockattr_getkind_np(&attr, &kind), 0);
+	CHECK_INT(kind, PTHREAD_RWLOCK_DEFAULT_NP);
+	CHECK_INT(pthread_rwlockattr_setkind_np(&attr, 99), EINVAL);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		CHECK_INT(pthread_rwlockattr_setkind_np(&attr, kinds[i]), 0);
+		CHECK_INT(pthread_rwlockattr_getkind_np(&attr, &kind), 0);
+		CHECK_INT(kind, kinds[i]);
+		CHECK_INT(pthread_rwlock_init(&l, &attr), 0);
+		CHECK_INT(pthread_rwlock_rdlock(&l), 0);
+		CHECK_INT(pthread_rwlock_unlock(&l), 0);
+		CHECK_INT(pthread_rwlock_destroy(&l), 0);
+	}
+	CHECK_INT(pthread_rwlockattr_destroy(&attr), 0);
+}
+
 #ifdef ON_MARCEL
 TEST(what_is_not_offered_is_refused)
 {
