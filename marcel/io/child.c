@@ -67,6 +67,14 @@ pid_t marcel_io_wait(__typeof__(wait) *next, int *status)
 	return marcel_io_waitpid(waitpid, -1, status, 0);
 }
 
+pid_t marcel_io_wait3(__typeof__(wait3) *next, int *status, int options,
+		      struct rusage *usage)
+{
+	if (likely(!io_holds()))
+		return next(status, options, usage);
+	return marcel_io_wait4(wait4, -1, status, options, usage);
+}
+
 /* That there is none yet is told by what is left unwritten. */
 static int try_waitid(__typeof__(waitid) *next, idtype_t type, id_t id,
 		      siginfo_t *out, int options, bool *none)
@@ -112,6 +120,11 @@ BASE_PUBLIC pid_t marcel_wait(int *status)
 BASE_PUBLIC pid_t marcel_waitpid(pid_t pid, int *status, int options)
 {
 	return marcel_io_waitpid(waitpid, pid, status, options);
+}
+
+BASE_PUBLIC pid_t marcel_wait3(int *status, int options, struct rusage *usage)
+{
+	return marcel_io_wait3(wait3, status, options, usage);
 }
 
 BASE_PUBLIC pid_t marcel_wait4(pid_t pid, int *status, int options,

@@ -1,5 +1,6 @@
 /*
- * Files: to open one may wait for a disk, or for the other end of a FIFO.
+ * Files: to open one may wait for a disk, or for the other end of a FIFO; what
+ * was written may have to reach the disk or the terminal.
  */
 #include "io.h"
 
@@ -112,6 +113,11 @@ BASE_PUBLIC int marcel_fsync(int fd)
 BASE_PUBLIC int marcel_fdatasync(int fd)
 {
 	return marcel_io_sync(fdatasync, fd);
+}
+
+BASE_PUBLIC int marcel_tcdrain(int fd)
+{
+	return marcel_io_sync(tcdrain, fd);
 }
 
 BASE_PUBLIC ssize_t marcel_getrandom(void *buf, size_t n, unsigned flags)

@@ -116,4 +116,10 @@ static inline bool io_is_time(const struct timespec *t)
 	return t->tv_sec >= 0 && t->tv_nsec >= 0 && t->tv_nsec < 1000000000;
 }
 
+/* Not to wait at all; NULL is to wait for ever. */
+static inline bool io_is_none(const struct timespec *t)
+{
+	return t != NULL && t->tv_sec == 0 && t->tv_nsec == 0;
+}
+
 #endif

@@ -14,6 +14,7 @@
 #include <sys/msg.h>
 #include <sys/random.h>
 #include <sys/sem.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <base/compiler.h>
@@ -53,6 +54,11 @@ BASE_PUBLIC ssize_t marcel_io_sendto(__typeof__(sendto) *next, int fd,
 				     const struct sockaddr *to, socklen_t len);
 BASE_PUBLIC ssize_t marcel_io_sendmsg(__typeof__(sendmsg) *next, int fd,
 				      const struct msghdr *msg, int flags);
+BASE_PUBLIC int marcel_io_recvmmsg(__typeof__(recvmmsg) *next, int fd,
+				   struct mmsghdr *msgs, unsigned n, int flags,
+				   struct timespec *timeout);
+BASE_PUBLIC int marcel_io_sendmmsg(__typeof__(sendmmsg) *next, int fd,
+				   struct mmsghdr *msgs, unsigned n, int flags);
 BASE_PUBLIC int marcel_io_accept(__typeof__(accept) *next, int fd,
 				 struct sockaddr *addr, socklen_t *len);
 BASE_PUBLIC int marcel_io_accept4(__typeof__(accept4) *next, int fd,
@@ -83,6 +89,10 @@ BASE_PUBLIC int marcel_io_epoll_wait(__typeof__(epoll_wait) *next, int fd,
 BASE_PUBLIC int marcel_io_epoll_pwait(__typeof__(epoll_pwait) *next, int fd,
 				      struct epoll_event *out, int max,
 				      int timeout, const sigset_t *mask);
+BASE_PUBLIC int marcel_io_epoll_pwait2(__typeof__(epoll_pwait2) *next, int fd,
+				       struct epoll_event *out, int max,
+				       const struct timespec *timeout,
+				       const sigset_t *mask);
 
 BASE_PUBLIC int marcel_io_nanosleep(__typeof__(nanosleep) *next,
 				    const struct timespec *time,
@@ -98,7 +108,7 @@ BASE_PUBLIC int marcel_io_open(marcel_open_fn *next, const char *path,
 			       int flags, mode_t mode);
 BASE_PUBLIC int marcel_io_openat(marcel_openat_fn *next, int dir,
 				 const char *path, int flags, mode_t mode);
-/* For fsync() and fdatasync(). */
+/* For fsync(), fdatasync() and tcdrain(). */
 BASE_PUBLIC int marcel_io_sync(__typeof__(fsync) *next, int fd);
 
 BASE_PUBLIC ssize_t marcel_io_getrandom(__typeof__(getrandom) *next, void *buf,
@@ -116,6 +126,8 @@ BASE_PUBLIC void marcel_io_holds_lock(int by);
 BASE_PUBLIC pid_t marcel_io_wait(__typeof__(wait) *next, int *status);
 BASE_PUBLIC pid_t marcel_io_waitpid(__typeof__(waitpid) *next, pid_t pid,
 				    int *status, int options);
+BASE_PUBLIC pid_t marcel_io_wait3(__typeof__(wait3) *next, int *status,
+				  int options, struct rusage *usage);
 BASE_PUBLIC pid_t marcel_io_wait4(__typeof__(wait4) *next, pid_t pid,
 				  int *status, int options,
 				  struct rusage *usage);

@@ -17,11 +17,6 @@ static bool was_interrupted(int rc)
 	return rc < 0 && *marcel_os_errno() == EINTR;
 }
 
-static bool is_none(const struct timespec *t)
-{
-	return t != NULL && t->tv_sec == 0 && t->tv_nsec == 0;
-}
-
 static uint64_t ms_deadline(int timeout)
 {
 	struct timespec t = { timeout / 1000, timeout % 1000 * 1000000L };
@@ -88,7 +83,7 @@ int marcel_io_ppoll(__typeof__(ppoll) *next, struct pollfd *fds, nfds_t n,
 		return next(fds, n, timeout, mask);
 	mask = io_mask(mask, &room);
 	rc = ppoll_now(next, fds, n, mask);
-	if (rc != 0 || is_none(timeout))
+	if (rc != 0 || io_is_none(timeout))
 		return rc;
 	if (!marcel_call_begin()) {
 		deadline = io_deadline(timeout);
@@ -254,7 +249,7 @@ int marcel_io_pselect(__typeof__(pselect) *next, int n, fd_set *in, fd_set *out,
 		marcel_call_enter();
 	} else {
 		rc = pselect_now(next, &s, mask);
-		if (rc != 0 || is_none(timeout))
+		if (rc != 0 || io_is_none(timeout))
 			return rc;
 		if (!marcel_call_begin()) {
 			deadline = io_deadline(timeout);
@@ -292,6 +287,17 @@ static int epoll_pnow(__typeof__(epoll_pwait) *next, int fd,
 
 	do
 		rc = next(fd, out, max, 0, mask);
+	while (mask == NULL && was_interrupted(rc));
+	return rc;
+}
+
+static int epoll_pnow2(__typeof__(epoll_pwait2) *next, int fd,
+		       struct epoll_event *out, int max, const sigset_t *mask)
+{
+	int rc;
+
+	do
+		rc = next(fd, out, max, &no_time, mask);
 	while (mask == NULL && was_interrupted(rc));
 	return rc;
 }
@@ -351,6 +357,35 @@ int marcel_io_epoll_pwait(__typeof__(epoll_pwait) *next, int fd,
 	return rc;
 }
 
+int marcel_io_epoll_pwait2(__typeof__(epoll_pwait2) *next, int fd,
+			   struct epoll_event *out, int max,
+			   const struct timespec *timeout, const sigset_t *mask)
+{
+	struct pollfd one = { .fd = fd, .events = POLLIN };
+	uint64_t deadline;
+	sigset_t room;
+	int rc;
+
+	if (likely(!io_holds()) || (timeout != NULL && !io_is_time(timeout)))
+		return next(fd, out, max, timeout, mask);
+	mask = io_mask(mask, &room);
+	rc = epoll_pnow2(next, fd, out, max, mask);
+	if (rc != 0 || io_is_none(timeout))
+		return rc;
+	if (!marcel_call_begin()) {
+		deadline = io_deadline(timeout);
+		while (io_sleep_ns(&one, 1, deadline)) {
+			rc = epoll_pnow2(next, fd, out, max, mask);
+			if (rc != 0 || base_now_ns() >= deadline)
+				return rc;
+		}
+	}
+	marcel_call_alone();
+	rc = next(fd, out, max, timeout, mask);
+	marcel_call_end(rc < 0);
+	return rc;
+}
+
 /* --- the public names --- */
 
 BASE_PUBLIC int marcel_poll(struct pollfd *fds, nfds_t n, int timeout)
@@ -388,4 +423,12 @@ BASE_PUBLIC int marcel_epoll_pwait(int fd, struct epoll_event *out, int max,
 				   int timeout, const sigset_t *mask)
 {
 	return marcel_io_epoll_pwait(epoll_pwait, fd, out, max, timeout, mask);
+}
+
+BASE_PUBLIC int marcel_epoll_pwait2(int fd, struct epoll_event *out, int max,
+				    const struct timespec *timeout,
+				    const sigset_t *mask)
+{
+	return marcel_io_epoll_pwait2(epoll_pwait2, fd, out, max, timeout,
+				      mask);
 }

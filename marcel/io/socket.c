@@ -203,6 +203,127 @@ ssize_t marcel_io_sendmsg(__typeof__(sendmsg) *next, int fd,
 	return rc;
 }
 
+/* --- several messages: a try may take some, or send some --- */
+
+/* What two calls have done; an error is told by who has done nothing. */
+static int some_or(unsigned done, int rc)
+{
+	if (done == 0)
+		return rc;
+	return (int)done + (rc > 0 ? rc : 0);
+}
+
+static void tell_left(struct timespec *timeout, uint64_t deadline)
+{
+	uint64_t now = base_now_ns();
+	uint64_t left = deadline > now ? deadline - now : 0;
+
+	if (deadline == IO_NEVER)
+		return;
+	timeout->tv_sec = (time_t)(left / 1000000000);
+	timeout->tv_nsec = (long)(left % 1000000000);
+}
+
+/*
+ * The kernel looks at the time only when it has received a message, and tells
+ * how much is left then: so the time ends no wait for the first. A part of what
+ * MSG_WAITALL asks for would be a message: that is not tried.
+ */
+int marcel_io_recvmmsg(__typeof__(recvmmsg) *next, int fd, struct mmsghdr *msgs,
+		       unsigned n, int flags, struct timespec *timeout)
+{
+	bool tries = (flags & MSG_WAITALL) == 0 || n == 0;
+	uint64_t deadline;
+	unsigned done = 0;
+	int rc;
+
+	if (likely(!io_holds()) || (flags & MSG_DONTWAIT) != 0 ||
+	    (timeout != NULL && !io_is_time(timeout)))
+		return next(fd, msgs, n, flags, timeout);
+	n = n < IOV_MAX ? n : IOV_MAX; /* as the kernel does */
+	deadline = io_deadline(timeout);
+	while (tries) {
+		rc = next(fd, msgs + done, n - done, flags | MSG_DONTWAIT,
+			  timeout);
+		if (rc < 0 && !io_would_block(rc))
+			return some_or(done, rc);
+		done += rc > 0 ? (unsigned)rc : 0;
+		if (done == n)
+			return (int)n;
+		if (done > 0 && (flags & MSG_WAITFORONE || io_is_none(timeout)))
+			return (int)done;
+		if (io_sleep(fd, EPOLLIN, IO_BLOCKS) == IO_CALL)
+			break;
+		tell_left(timeout, deadline);
+	}
+	if (!tries)
+		io_sleep(fd, EPOLLIN, IO_CANNOT);
+	rc = next(fd, msgs + done, n - done, flags, timeout);
+	marcel_call_end(rc < 0 && done == 0);
+	return some_or(done, rc);
+}
+
+static bool is_whole(const struct mmsghdr *m)
+{
+	return m->msg_len ==
+	       io_bytes(m->msg_hdr.msg_iov, (int)m->msg_hdr.msg_iovlen);
+}
+
+/* A stream may have taken a part of the last. */
+static unsigned sent_several(int fd, struct mmsghdr *msgs, int n)
+{
+	struct mmsghdr *m;
+
+	if (n <= 0)
+		return 0;
+	m = &msgs[n - 1];
+	m->msg_len = (unsigned)sent(fd, m->msg_hdr.msg_iov,
+				    m->msg_hdr.msg_iovlen, m->msg_len);
+	return (unsigned)n;
+}
+
+static bool are_small(const struct mmsghdr *msgs, unsigned n)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < n && bytes <= IO_SMALL; i++) {
+		if (msgs[i].msg_hdr.msg_iovlen > IOV_MAX)
+			return false;
+		bytes += io_bytes(msgs[i].msg_hdr.msg_iov,
+				  (int)msgs[i].msg_hdr.msg_iovlen);
+	}
+	return bytes <= IO_SMALL;
+}
+
+int marcel_io_sendmmsg(__typeof__(sendmmsg) *next, int fd, struct mmsghdr *msgs,
+		       unsigned n, int flags)
+{
+	unsigned done = 0;
+	bool tries;
+	int rc;
+
+	if (likely(!io_holds()) || (flags & MSG_DONTWAIT) != 0)
+		return next(fd, msgs, n, flags);
+	n = n < IOV_MAX ? n : IOV_MAX; /* as the kernel does */
+	tries = are_small(msgs, n);
+	do {
+		if (tries) {
+			rc = next(fd, msgs + done, n - done,
+				  flags | MSG_DONTWAIT);
+			if (rc < 0 && !io_would_block(rc))
+				return some_or(done, rc);
+			done += sent_several(fd, msgs + done, rc);
+			if (done == n ||
+			    (done > 0 && !is_whole(&msgs[done - 1])))
+				return (int)done;
+		}
+		tries = true;
+	} while (io_sleep(fd, EPOLLOUT, IO_BLOCKS) == IO_RETRY);
+	rc = next(fd, msgs + done, n - done, flags);
+	marcel_call_end(rc < 0 && done == 0);
+	return some_or(done, rc);
+}
+
 /* --- connections --- */
 
 int marcel_io_accept(__typeof__(accept) *next, int fd, struct sockaddr *addr,
@@ -292,6 +413,18 @@ BASE_PUBLIC ssize_t marcel_sendto(int fd, const void *buf, size_t n, int flags,
 BASE_PUBLIC ssize_t marcel_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	return marcel_io_sendmsg(sendmsg, fd, msg, flags);
+}
+
+BASE_PUBLIC int marcel_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n,
+				int flags, struct timespec *timeout)
+{
+	return marcel_io_recvmmsg(recvmmsg, fd, msgs, n, flags, timeout);
+}
+
+BASE_PUBLIC int marcel_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n,
+				int flags)
+{
+	return marcel_io_sendmmsg(sendmmsg, fd, msgs, n, flags);
 }
 
 BASE_PUBLIC int marcel_accept(int fd, struct sockaddr *addr, socklen_t *len)

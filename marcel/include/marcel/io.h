@@ -42,6 +42,7 @@ extern "C" {
 #endif
 
 struct addrinfo;
+struct mmsghdr;
 struct sembuf;
 
 /* --- read, write --- */
@@ -61,6 +62,9 @@ ssize_t marcel_send(int fd, const void *buf, size_t n, int flags);
 ssize_t marcel_sendto(int fd, const void *buf, size_t n, int flags,
 		      const struct sockaddr *to, socklen_t len);
 ssize_t marcel_sendmsg(int fd, const struct msghdr *msg, int flags);
+int marcel_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags,
+		    struct timespec *timeout);
+int marcel_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags);
 int marcel_accept(int fd, struct sockaddr *addr, socklen_t *len);
 int marcel_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 int marcel_connect(int fd, const struct sockaddr *addr, socklen_t len);
@@ -79,6 +83,8 @@ int marcel_pselect(int n, fd_set *in, fd_set *out, fd_set *except,
 int marcel_epoll_wait(int fd, struct epoll_event *out, int max, int timeout);
 int marcel_epoll_pwait(int fd, struct epoll_event *out, int max, int timeout,
 		       const sigset_t *mask);
+int marcel_epoll_pwait2(int fd, struct epoll_event *out, int max,
+			const struct timespec *timeout, const sigset_t *mask);
 
 /* --- files --- */
 
@@ -86,6 +92,7 @@ int marcel_open(const char *path, int flags, ... /* mode_t mode */);
 int marcel_openat(int dir, const char *path, int flags, ... /* mode_t mode */);
 int marcel_fsync(int fd);
 int marcel_fdatasync(int fd);
+int marcel_tcdrain(int fd);
 int marcel_fcntl(int fd, int what, ... /* as it wants */);
 int marcel_flock(int fd, int op);
 int marcel_lockf(int fd, int what, off_t n);
@@ -95,6 +102,7 @@ ssize_t marcel_getrandom(void *buf, size_t n, unsigned flags);
 
 pid_t marcel_wait(int *status);
 pid_t marcel_waitpid(pid_t pid, int *status, int options);
+pid_t marcel_wait3(int *status, int options, struct rusage *usage);
 pid_t marcel_wait4(pid_t pid, int *status, int options, struct rusage *usage);
 int marcel_waitid(idtype_t type, id_t id, siginfo_t *out, int options);
 

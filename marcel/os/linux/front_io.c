@@ -82,6 +82,17 @@ BASE_PUBLIC ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	return marcel_io_sendmsg(NEXT(sendmsg), fd, msg, flags);
 }
 
+BASE_PUBLIC int recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags,
+			 struct timespec *timeout)
+{
+	return marcel_io_recvmmsg(NEXT(recvmmsg), fd, msgs, n, flags, timeout);
+}
+
+BASE_PUBLIC int sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
+{
+	return marcel_io_sendmmsg(NEXT(sendmmsg), fd, msgs, n, flags);
+}
+
 BASE_PUBLIC int accept(int fd, __SOCKADDR_ARG addr, socklen_t *len)
 {
 	return marcel_io_accept(NEXT(accept), fd, addr.__sockaddr__, len);
@@ -144,6 +155,14 @@ BASE_PUBLIC int epoll_pwait(int fd, struct epoll_event *out, int max,
 				     mask);
 }
 
+BASE_PUBLIC int epoll_pwait2(int fd, struct epoll_event *out, int max,
+			     const struct timespec *timeout,
+			     const sigset_t *mask)
+{
+	return marcel_io_epoll_pwait2(NEXT(epoll_pwait2), fd, out, max, timeout,
+				      mask);
+}
+
 /* --- time --- */
 
 BASE_PUBLIC int nanosleep(const struct timespec *time, struct timespec *left)
@@ -179,6 +198,11 @@ BASE_PUBLIC int fsync(int fd)
 BASE_PUBLIC int fdatasync(int fd)
 {
 	return marcel_io_sync(NEXT(fdatasync), fd);
+}
+
+BASE_PUBLIC int tcdrain(int fd)
+{
+	return marcel_io_sync(NEXT(tcdrain), fd);
 }
 
 /*
@@ -277,6 +301,11 @@ BASE_PUBLIC pid_t wait(int *status)
 BASE_PUBLIC pid_t waitpid(pid_t pid, int *status, int options)
 {
 	return marcel_io_waitpid(NEXT(waitpid), pid, status, options);
+}
+
+BASE_PUBLIC pid_t wait3(int *status, int options, struct rusage *usage)
+{
+	return marcel_io_wait3(NEXT(wait3), status, options, usage);
 }
 
 BASE_PUBLIC pid_t wait4(pid_t pid, int *status, int options,

@@ -118,6 +118,18 @@ static void call_epoll_pwait(void)
 	CHECK_INT(marcel_epoll_pwait(e.epoll, &ev, 1, MS, &e.none), 0);
 }
 
+/* Some kernels, and emulators, do not have it. */
+static void call_epoll_pwait2(void)
+{
+	struct epoll_event ev;
+	int rc = marcel_epoll_pwait2(e.epoll, &ev, 1, &short_time, &e.none);
+
+	if (rc < 0)
+		CHECK_INT(errno, ENOSYS);
+	else
+		CHECK_INT(rc, 0);
+}
+
 /* Not to wait at all takes a moment, too. */
 static void call_looks(void)
 {
@@ -184,6 +196,22 @@ static void call_send(void)
 
 	fails(marcel_send(e.stuffed[0], "", 1, 0), EAGAIN);
 	fails(marcel_write(e.stuffed[0], block, sizeof(block)), EAGAIN);
+}
+
+static void call_recvmmsg(void)
+{
+	struct mmsghdr m = { .msg_len = 0 };
+
+	fails(marcel_recvmmsg(e.pair[0], &m, 1, 0, NULL), EAGAIN);
+}
+
+static void call_sendmmsg(void)
+{
+	char c = 0;
+	struct iovec iov = { &c, 1 };
+	struct mmsghdr m = { .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } };
+
+	fails(marcel_sendmmsg(e.stuffed[0], &m, 1, 0), EAGAIN);
 }
 
 static void call_accept(void)
@@ -268,6 +296,21 @@ static void give_byte(void)
 	CHECK_INT(write(e.pipe[1], "", 1), 1);
 }
 
+static void call_recvmmsg_given(void)
+{
+	char c;
+	struct iovec iov = { &c, 1 };
+	struct mmsghdr m = { .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } };
+
+	CHECK_INT(marcel_recvmmsg(e.pair[1], &m, 1, 0, NULL), 1);
+	CHECK_INT(m.msg_len, 1);
+}
+
+static void give_message_on_socket(void)
+{
+	CHECK_INT(send(e.pair[0], "", 1, 0), 1);
+}
+
 static void call_write(void)
 {
 	CHECK_INT(marcel_write(e.full[1], "", 1), 1);
@@ -336,6 +379,11 @@ static void give_end(void)
 {
 	CHECK(e.child > 0);
 	CHECK_INT(kill(e.child, SIGKILL), 0);
+}
+
+static void call_wait3(void)
+{
+	CHECK_INT(marcel_wait3(NULL, 0, NULL), e.child);
 }
 
 static void call_wait4(void)
@@ -502,6 +550,7 @@ static const struct kind {
 	{ call_pselect },
 	{ call_epoll_wait },
 	{ call_epoll_pwait },
+	{ call_epoll_pwait2 },
 	{ call_looks },
 	{ call_nanosleep },
 	{ call_clock_nanosleep },
@@ -509,6 +558,8 @@ static const struct kind {
 	{ call_sleep, .once = true },
 	{ call_recv },
 	{ call_send },
+	{ call_recvmmsg },
+	{ call_sendmmsg },
 	{ call_accept },
 	{ call_connect },
 	{ user_section },
@@ -528,9 +579,11 @@ static const struct kind {
 	{ call_pause, .handlers = true },
 	{ call_sigsuspend, .handlers = true },
 	{ call_read, .give = give_byte },
+	{ call_recvmmsg_given, .give = give_message_on_socket },
 	{ call_write, fill, give_room },
 	{ call_inotify, .give = give_event },
 	{ call_open, .give = give_writer },
+	{ call_wait3, make_child, give_end, .once = true },
 	{ call_wait4, make_child, give_end, .once = true },
 	{ call_waitid, make_child, give_end, .once = true },
 };

@@ -159,6 +159,8 @@ TEST(a_call_that_does_not_block_causes_no_switch)
 static void failures(void)
 {
 	struct iovec iov = { got, 1 };
+	struct mmsghdr msg = { .msg_len = 0 };
+	struct timespec bad_time = { .tv_nsec = -1 };
 	int dir = marcel_open("/", O_RDONLY | O_CLOEXEC);
 
 #define FAILS(call, error)                                                     \
@@ -175,12 +177,17 @@ static void failures(void)
 	FAILS(marcel_write(dir, got, 1), EBADF);
 	FAILS(marcel_readv(dir, &iov, 1), EISDIR);
 	FAILS(marcel_recv(dir, got, 1, 0), ENOTSOCK);
+	FAILS(marcel_recvmmsg(dir, &msg, 1, 0, NULL), ENOTSOCK);
+	FAILS(marcel_recvmmsg(dir, &msg, 1, 0, &bad_time), EINVAL);
+	FAILS(marcel_sendmmsg(dir, &msg, 1, 0), ENOTSOCK);
 	FAILS(marcel_accept(dir, NULL, NULL), ENOTSOCK);
 	FAILS(marcel_accept(-1, NULL, NULL), EBADF);
 	FAILS(marcel_open("/no/such/file", O_RDONLY), ENOENT);
 	FAILS(marcel_openat(dir, "no/such", O_RDONLY), ENOENT);
 	FAILS(marcel_fsync(-1), EBADF);
 	FAILS(marcel_fdatasync(-1), EBADF);
+	FAILS(marcel_tcdrain(-1), EBADF);
+	FAILS(marcel_tcdrain(dir), ENOTTY);
 	close(dir);
 
 	CHECK_INT(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
@@ -282,6 +289,40 @@ static void *sends_all(void *arg)
 	return arg;
 }
 
+static void set_messages(struct mmsghdr *msgs, struct iovec *iov, unsigned n,
+			 size_t bytes)
+{
+	memset(msgs, 0, n * sizeof(*msgs));
+	for (unsigned i = 0; i < n; i++) {
+		iov[i].iov_len = bytes;
+		msgs[i].msg_hdr.msg_iov = &iov[i];
+		msgs[i].msg_hdr.msg_iovlen = 1;
+	}
+}
+
+/* Large ones, and such as are tried. */
+static void *sends_several(void *arg)
+{
+	static const size_t sizes[] = { LARGE / 4, 1024 };
+
+	for (size_t s = 0; s < BASE_ARRAY_LEN(sizes); s++) {
+		size_t bytes = sizes[s];
+
+		for (char *p = sent; p < sent + LARGE; p += 4 * bytes) {
+			struct mmsghdr msgs[4];
+			struct iovec iov[4];
+
+			set_messages(msgs, iov, 4, bytes);
+			for (unsigned i = 0; i < 4; i++)
+				iov[i].iov_base = p + i * bytes;
+			CHECK_INT(marcel_sendmmsg(ends[1], msgs, 4, 0), 4);
+			for (unsigned i = 0; i < 4; i++)
+				CHECK_INT(msgs[i].msg_len, bytes);
+		}
+	}
+	return arg;
+}
+
 static void *reads_all(void *arg)
 {
 	ssize_t n;
@@ -317,11 +358,98 @@ static void large_writes(void)
 	through(writes_all, 1);
 	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	through(sends_all, 4);
+	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	through(sends_several, 2);
 }
 
 TEST(large_writes_are_whole)
 {
 	in_all_ways(large_writes);
+}
+
+/* --- several messages --- */
+
+/* More than a socket holds. */
+enum { MESSAGES = 100 };
+
+static struct {
+	struct mmsghdr msgs[MESSAGES];
+	struct iovec iov[MESSAGES];
+	int word[MESSAGES];
+} out, in;
+
+static void set_words(void)
+{
+	set_messages(out.msgs, out.iov, MESSAGES, sizeof(int));
+	set_messages(in.msgs, in.iov, MESSAGES, sizeof(int));
+	for (int i = 0; i < MESSAGES; i++) {
+		out.word[i] = i;
+		in.word[i] = -1;
+		out.iov[i].iov_base = &out.word[i];
+		in.iov[i].iov_base = &in.word[i];
+	}
+}
+
+static void *sends_words(void *arg)
+{
+	CHECK_INT(marcel_sendmmsg(ends[1], out.msgs, MESSAGES, 0), MESSAGES);
+	return arg;
+}
+
+static void receive_all(int flags, struct timespec *timeout)
+{
+	marcel_t t;
+
+	set_words();
+	CHECK_INT(marcel_create(&t, NULL, sends_words, NULL), 0);
+	CHECK_INT(marcel_recvmmsg(ends[0], in.msgs, MESSAGES, flags, timeout),
+		  MESSAGES);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	for (int n = 0; n < MESSAGES; n++) {
+		CHECK_INT(in.word[n], n);
+		CHECK_INT(in.msgs[n].msg_len, sizeof(int));
+		CHECK_INT(out.msgs[n].msg_len, sizeof(int));
+	}
+}
+
+static void messages(void)
+{
+	CHECK_INT(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	/* All, however few are there at once. */
+	receive_all(0, NULL);
+	receive_all(MSG_WAITALL, NULL);
+	/* What is there, or as many as are wanted. */
+	CHECK_INT(marcel_sendmmsg(ends[1], out.msgs, 5, 0), 5);
+	CHECK_INT(marcel_recvmmsg(ends[0], in.msgs, 2, 0, NULL), 2);
+	CHECK_INT(marcel_recvmmsg(ends[0], in.msgs, MESSAGES, MSG_WAITFORONE,
+				  NULL),
+		  3);
+	CHECK_INT(marcel_recvmmsg(ends[0], in.msgs, 1, MSG_DONTWAIT, NULL), -1);
+	CHECK_INT(errno, EAGAIN);
+	CHECK_INT(marcel_recvmmsg(ends[0], in.msgs, 0, MSG_WAITALL, NULL), 0);
+	close_ends();
+}
+
+TEST(several_messages_are_had_and_sent_by_one_call)
+{
+	in_all_ways(messages);
+}
+
+static void messages_in_time(void)
+{
+	struct timespec none = { 0 }, long_time = { .tv_sec = 3600 };
+
+	CHECK_INT(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	receive_all(0, &long_time);
+	CHECK(long_time.tv_sec < 3600); /* what is left */
+	CHECK_INT(marcel_sendmmsg(ends[1], out.msgs, 2, 0), 2);
+	CHECK_INT(marcel_recvmmsg(ends[0], in.msgs, 2, 0, &none), 1);
+	close_ends();
+}
+
+TEST(the_time_for_messages_is_looked_at_behind_each)
+{
+	in_all_ways(messages_in_time);
 }
 
 /* --- sockets --- */

@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -57,6 +59,8 @@ static void *uses_all(void *arg)
 {
 	struct timespec t = { 0, 1000 };
 	struct pollfd p = { .fd = -1 };
+	struct mmsghdr msg = { .msg_len = 0 };
+	struct epoll_event ev;
 	char c;
 	int fd;
 
@@ -67,6 +71,11 @@ static void *uses_all(void *arg)
 	CHECK_INT(read(ends[0], &c, 1), 1);
 	close(ends[0]);
 	close(ends[1]);
+	CHECK_INT(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	CHECK_INT(sendmmsg(ends[1], &msg, 1, 0), 1);
+	CHECK_INT(recvmmsg(ends[0], &msg, 1, 0, NULL), 1);
+	close(ends[0]);
+	close(ends[1]);
 	CHECK_INT(poll(&p, 1, 1), 0);
 	CHECK_INT(nanosleep(&t, NULL), 0);
 	CHECK_INT(usleep(1), 0);
@@ -74,6 +83,11 @@ static void *uses_all(void *arg)
 	CHECK(fd >= 0);
 	CHECK_INT(fsync(fd), -1);
 	CHECK_INT(errno, EINVAL);
+	CHECK_INT(tcdrain(fd), -1);
+	CHECK_INT(errno, ENOTTY);
+	CHECK_INT(epoll_pwait2(fd, &ev, 1, NULL, NULL), -1);
+	CHECK_INT(wait3(NULL, WNOHANG, NULL), -1);
+	CHECK_INT(errno, ECHILD);
 	close(fd);
 	CHECK_INT(system("exit 3"), 3 << 8);
 	return arg;
