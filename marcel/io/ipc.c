@@ -55,12 +55,13 @@ int marcel_io_semtimedop(__typeof__(semtimedop) *next, int id,
 	return rc;
 }
 
+/* MSG_COPY never waits: without IPC_NOWAIT it is an error. */
 ssize_t marcel_io_msgrcv(__typeof__(msgrcv) *next, int id, void *msg, size_t n,
 			 long type, int flags)
 {
 	ssize_t rc;
 
-	if (likely(!io_holds()) || (flags & IPC_NOWAIT) != 0)
+	if (likely(!io_holds()) || (flags & (IPC_NOWAIT | MSG_COPY)) != 0)
 		return next(id, msg, n, type, flags);
 	rc = next(id, msg, n, type, flags | IPC_NOWAIT);
 	if (rc >= 0 || *marcel_os_errno() != ENOMSG)

@@ -1,6 +1,6 @@
 /*
  * marcel/io: who sleeps in any of the calls holds up nobody, and is cancelled
- * there.
+ * there; what does not sleep is as libc has it.
  */
 #include "kinds.h"
 
@@ -91,4 +91,46 @@ TEST(who_sleeps_is_cancelled_on_4_vps)
 	open_all();
 	with_vps(4, are_cancelled);
 	close_all();
+}
+
+/* --- as libc --- */
+
+static void *copies(void *arg)
+{
+	bool *can = arg;
+	struct message m;
+	ssize_t n;
+
+	give_message();
+	fails(marcel_msgrcv(e.queue, &m, sizeof(m.text), 0, MSG_COPY), EINVAL);
+	n = marcel_msgrcv(e.queue, &m, sizeof(m.text), 0,
+			  MSG_COPY | IPC_NOWAIT);
+	*can = n >= 0;
+	if (*can)
+		CHECK_INT(m.type, 7);
+	else
+		CHECK_INT(errno, ENOSYS);
+	call_msgrcv(); /* it is there still */
+	return NULL;
+}
+
+static bool can_copy;
+
+static void copy_everywhere(void)
+{
+	marcel_t t;
+
+	copies(&can_copy);
+	CHECK_INT(marcel_create(&t, NULL, copies, &can_copy), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+TEST(a_copy_of_a_message_is_not_waited_for)
+{
+	open_all();
+	with_vps(1, copy_everywhere);
+	close_all();
+	if (!can_copy)
+		check_skip("this kernel copies none (without "
+			   "CONFIG_CHECKPOINT_RESTORE): only errors were seen");
 }
