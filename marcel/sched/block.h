@@ -64,8 +64,12 @@ void marcel_hush_mask(sigset_t *mask);
 /* A set of signals to wait for, without ours. */
 void marcel_hush_set(sigset_t *set);
 
-/* The caller makes a process or a kernel thread, which inherits its mask. */
+/*
+ * The caller makes a process or a kernel thread, which inherits its mask, or
+ * becomes another program. After that, if it comes back: again().
+ */
 void marcel_hush_lift(void);
+void marcel_hush_again(void);
 
 /* The section on l has ended otherwise than by marcel_blocking_end(). */
 void marcel_hush_end(struct marcel_lwp *l);

@@ -4,7 +4,8 @@
  * The monitor sends no tick to who is in a section, but one may be on its way,
  * and of many calls signal(7) says that they fail with EINTR then, or no longer
  * wait as long as they were to. So the LWP blocks the tick meanwhile. (A user's
- * handler that forks must not hand that on: marcel_hush_lift().)
+ * handler that forks must not hand that on, nor who becomes another program:
+ * marcel_hush_lift().)
  *
  * While a call lasts the `wait` of its thread (thread/cancel.h) names the LWP
  * on which it sleeps, and to take it out is to send that a signal of its own,
@@ -58,6 +59,16 @@ void marcel_hush_lift(void)
 
 	if (unlikely(l != NULL) && l->hushed != MARCEL_HUSH_NONE)
 		marcel_tick_block(false);
+}
+
+/* Handlers of a fork may have ended the section, elsewhere even. */
+void marcel_hush_again(void)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+
+	if (unlikely(l != NULL) && l->hushed != MARCEL_HUSH_NONE &&
+	    l->hushed != MARCEL_HUSH_OVER)
+		marcel_tick_block(true);
 }
 
 /* If a user's handler ends it, that returns to the mask of the section. */

@@ -80,7 +80,7 @@ struct marcel_lwp {
 	bool was_adrift;                      /* -: the monitor's */
 	int again;                            /* o: os_signal_soon()'s, or 0 */
 	struct marcel_timer call;   /* o: what the caller's `wait` names */
-	ATOMIC(uint32_t) ticked;    /* a: relaxed; the signal is on its way */
+	ATOMIC(uint32_t) ticked;    /* a: relaxed; if a tick may come: tick.c */
 	ATOMIC(pid_t) tid;          /* a: relaxed; the kernel's number */
 	ATOMIC(uint32_t) is_loose;  /* a: relaxed; go on without a VP: told */
 	ATOMIC(uint32_t) is_given;  /* a: relaxed; LWP 0 will be told of VP 0 */

@@ -14,6 +14,7 @@
 #include "tick.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -22,6 +23,9 @@
 #include "place.h"
 #include "runq.h"
 #include "sanitizer.h"
+
+/* Of an LWP's `ticked`; 0: none is on its way, one may be sent. */
+enum { ON_ITS_WAY = 1, HELD };
 
 static struct {
 	int signal;
@@ -82,10 +86,38 @@ static void handle(int signal, siginfo_t *info, void *context)
 
 void marcel_tick_send(struct marcel_lwp *l)
 {
+	uint32_t none = 0;
+
 	/* Signals of this kind queue; one is enough. */
-	if (xchg_relaxed(&l->ticked, 1) == 0 &&
+	if (cas_relaxed(&l->ticked, &none, ON_ITS_WAY) &&
 	    !os_thread_kill(load_relaxed(&l->tid), tick.signal))
 		store_relaxed(&l->ticked, 0); /* they queue up to a limit */
+}
+
+/* The handler says that it has come. */
+struct marcel_lwp *marcel_tick_hold(void)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+	uint32_t none = 0;
+	sigset_t now;
+
+	if (l == NULL || marcel_sched.slice_ns == 0)
+		return NULL;
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	if (sigismember(&now, tick.signal) == 1)
+		return NULL; /* who has blocked it keeps it so */
+	for (; !cas_relaxed(&l->ticked, &none, HELD); none = 0) {
+		if (none == HELD)
+			return NULL;
+		sched_yield();
+	}
+	return l;
+}
+
+void marcel_tick_release(struct marcel_lwp *l)
+{
+	if (l != NULL)
+		store_relaxed(&l->ticked, 0);
 }
 
 int marcel_tick_init(void)

@@ -18,6 +18,14 @@ void marcel_tick_block(bool block);
 /* The LWP, which should drive its VP, interrupts what it runs. */
 void marcel_tick_send(struct marcel_lwp *l);
 
+/*
+ * The caller is about to become another program, which has no handler and would
+ * be killed by a tick: none is on its way to this LWP any more, and none is
+ * sent until release(). NULL: none comes anyway.
+ */
+struct marcel_lwp *marcel_tick_hold(void);
+void marcel_tick_release(struct marcel_lwp *l);
+
 /* monitor.c: start and stop it. 0 or -errno. */
 int marcel_monitor_init(void);
 void marcel_monitor_exit(void);

@@ -1,5 +1,6 @@
 /*
- * Children of an LWP get the affinity and the policy that the process had.
+ * Children of an LWP, and a program that it becomes, get the affinity, the
+ * policy and the mask of signals that the process had.
  *
  * A kernel thread inherits its maker's mask, and our LWPs are bound to one CPU
  * each: an OpenMP runtime that starts in a user thread would have all its
@@ -24,6 +25,7 @@
 #include <base/compiler.h>
 #include <marcel/blocking.h>
 #include "../../sched/block.h"
+#include "../../sched/tick.h"
 #include "../tls.h"
 #include "front.h"
 
@@ -94,6 +96,8 @@ static void return_to_cpu(int bound)
 
 	if (bound != 0)
 		os_cpu_set(bound - 1);
+	if (!is_ours())
+		marcel_hush_again();
 	errno = saved;
 }
 
@@ -146,9 +150,16 @@ int marcel_front_spawn(front_spawn_fn *next, pid_t *out, const char *path,
 
 pid_t marcel_front_fork(front_fork_fn *next)
 {
+	pid_t pid;
+	int saved;
+
 	marcel_block_rise();
 	marcel_hush_lift();
-	return next();
+	pid = next();
+	saved = errno;
+	marcel_hush_again();
+	errno = saved;
+	return pid;
 }
 
 /* It waits for the end of the command. */
@@ -173,6 +184,44 @@ FILE *marcel_front_popen(front_popen_fn *next, const char *command,
 
 	return_to_cpu(bound);
 	return f;
+}
+
+/* --- to become another program; only who fails comes back --- */
+
+int marcel_front_exec(front_exec_fn *next, const char *path, char *const argv[],
+		      char *const env[])
+{
+	int bound = leave_cpu();
+	struct marcel_lwp *l = marcel_tick_hold();
+	int rc = next(path, argv, env);
+
+	marcel_tick_release(l);
+	return_to_cpu(bound);
+	return rc;
+}
+
+int marcel_front_fexecve(front_fexecve_fn *next, int fd, char *const argv[],
+			 char *const env[])
+{
+	int bound = leave_cpu();
+	struct marcel_lwp *l = marcel_tick_hold();
+	int rc = next(fd, argv, env);
+
+	marcel_tick_release(l);
+	return_to_cpu(bound);
+	return rc;
+}
+
+int marcel_front_execveat(front_execveat_fn *next, int dir, const char *path,
+			  char *const argv[], char *const env[], int flags)
+{
+	int bound = leave_cpu();
+	struct marcel_lwp *l = marcel_tick_hold();
+	int rc = next(dir, path, argv, env, flags);
+
+	marcel_tick_release(l);
+	return_to_cpu(bound);
+	return rc;
 }
 
 /* --- save --- */

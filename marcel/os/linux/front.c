@@ -8,6 +8,7 @@
  */
 #include "front.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -64,10 +65,121 @@ BASE_PUBLIC FILE *popen(const char *command, const char *mode)
 	return marcel_front_popen(front_find(&next), command, mode);
 }
 
+/* --- to become another program --- */
+
+static struct front_next next_execve = { .name = "execve" };
+static struct front_next next_execvpe = { .name = "execvpe" };
+static struct front_next next_fexecve = { .name = "fexecve" };
+static struct front_next next_execveat = { .name = "execveat" };
+
+BASE_PUBLIC int execve(const char *path, char *const argv[], char *const env[])
+{
+	return marcel_front_exec(front_find(&next_execve), path, argv, env);
+}
+
+BASE_PUBLIC int execvpe(const char *file, char *const argv[], char *const env[])
+{
+	return marcel_front_exec(front_find(&next_execvpe), file, argv, env);
+}
+
+BASE_PUBLIC int fexecve(int fd, char *const argv[], char *const env[])
+{
+	return marcel_front_fexecve(front_find(&next_fexecve), fd, argv, env);
+}
+
+BASE_PUBLIC int execveat(int dir, const char *path, char *const argv[],
+			 char *const env[], int flags)
+{
+	return marcel_front_execveat(front_find(&next_execveat), dir, path,
+				     argv, env, flags);
+}
+
+BASE_PUBLIC int execv(const char *path, char *const argv[])
+{
+	return execve(path, argv, environ);
+}
+
+BASE_PUBLIC int execvp(const char *file, char *const argv[])
+{
+	return execvpe(file, argv, environ);
+}
+
+/* The bytes of an array of the arguments, with the first and the NULL. */
+static size_t array_bytes(va_list ap)
+{
+	size_t n = 2;
+	va_list copy;
+
+	va_copy(copy, ap);
+	while (va_arg(copy, char *) != NULL)
+		n++;
+	va_end(copy);
+	return n * sizeof(char *);
+}
+
+/* The environment comes behind them, if it is asked for. */
+static void fill_array(char **argv, const char *first, va_list ap,
+		       char *const **env)
+{
+	*argv++ = (char *)first;
+	while ((*argv++ = va_arg(ap, char *)) != NULL)
+		;
+	if (env != NULL)
+		*env = va_arg(ap, char *const *);
+}
+
+/* No malloc: they may be called by a signal handler, and by a forked child. */
+BASE_PUBLIC int execl(const char *path, const char *arg, ...)
+{
+	char **argv;
+	va_list ap;
+
+	va_start(ap, arg);
+	argv = __builtin_alloca(array_bytes(ap));
+	fill_array(argv, arg, ap, NULL);
+	va_end(ap);
+	return execv(path, argv);
+}
+
+BASE_PUBLIC int execlp(const char *file, const char *arg, ...)
+{
+	char **argv;
+	va_list ap;
+
+	va_start(ap, arg);
+	argv = __builtin_alloca(array_bytes(ap));
+	fill_array(argv, arg, ap, NULL);
+	va_end(ap);
+	return execvp(file, argv);
+}
+
+BASE_PUBLIC int execle(const char *path, const char *arg, ...)
+{
+	char *const *env;
+	char **argv;
+	va_list ap;
+
+	va_start(ap, arg);
+	argv = __builtin_alloca(array_bytes(ap));
+	fill_array(argv, arg, ap, &env);
+	va_end(ap);
+	return execve(path, argv, env);
+}
+
+/* --- to become two --- */
+
+/*
+ * Another thread may hold the dynamic linker's lock, and the child does not
+ * have that thread: what it will need is looked up before.
+ */
 BASE_PUBLIC pid_t fork(void)
 {
 	static struct front_next next = { .name = "fork" };
 
+	front_find(&next_execve);
+	front_find(&next_execvpe);
+	front_find(&next_fexecve);
+	front_find(&next_execveat);
 	return marcel_front_fork(front_find(&next));
 }
 

@@ -33,6 +33,10 @@ typedef int front_spawn_fn(pid_t *, const char *,
 			   char *const *);
 typedef int front_system_fn(const char *);
 typedef FILE *front_popen_fn(const char *, const char *);
+typedef int front_exec_fn(const char *, char *const *, char *const *);
+typedef int front_fexecve_fn(int, char *const *, char *const *);
+typedef int front_execveat_fn(int, const char *, char *const *, char *const *,
+			      int);
 
 BASE_PUBLIC int marcel_front_pthread_create(front_pthread_create_fn *next,
 					    pthread_t *out,
@@ -50,5 +54,13 @@ BASE_PUBLIC pid_t marcel_front_fork(front_fork_fn *next);
 BASE_PUBLIC int marcel_front_system(front_system_fn *next, const char *command);
 BASE_PUBLIC FILE *marcel_front_popen(front_popen_fn *next, const char *command,
 				     const char *mode);
+/* For execve() and execvpe(). */
+BASE_PUBLIC int marcel_front_exec(front_exec_fn *next, const char *path,
+				  char *const argv[], char *const env[]);
+BASE_PUBLIC int marcel_front_fexecve(front_fexecve_fn *next, int fd,
+				     char *const argv[], char *const env[]);
+BASE_PUBLIC int marcel_front_execveat(front_execveat_fn *next, int dir,
+				      const char *path, char *const argv[],
+				      char *const env[], int flags);
 
 #endif

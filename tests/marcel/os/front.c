@@ -131,6 +131,13 @@ static uint64_t blocked_in(FILE *status)
 		       UINT64_C(1) << (marcel_sched.break_signal - 1));
 }
 
+static int waits(pid_t pid)
+{
+	int status = -1;
+
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
 /* The tick is blocked in a section, but for nobody who is made there. */
 TEST_VPS(children_of_a_section_have_no_signal_of_ours_blocked)
 {
@@ -152,6 +159,129 @@ TEST_VPS(children_of_a_section_have_no_signal_of_ours_blocked)
 	marcel_blocking_end();
 }
 
+/* --- who becomes another program --- */
+
+#define CAT  "/bin/cat"
+#define LIST CAT, "/proc/self/status", (char *)NULL
+
+static int becomes(int way)
+{
+	char name[] = CAT, file[] = "/proc/self/status";
+	char *argv[] = { name, file, NULL };
+	int fd;
+
+	switch (way) {
+	case 0:
+		return execve(CAT, argv, environ);
+	case 1:
+		return execv(CAT, argv);
+	case 2:
+		return execvp("cat", argv);
+	case 3:
+		return execvpe("cat", argv, environ);
+	case 4:
+		return execl(CAT, LIST);
+	case 5:
+		return execlp("cat", LIST);
+	case 6:
+		return execle(CAT, LIST, environ);
+	case 7:
+		fd = open(CAT, O_RDONLY | O_CLOEXEC);
+		return fexecve(fd, argv, environ);
+	case 8:
+		return execveat(AT_FDCWD, CAT, argv, environ, 0);
+	default:
+		return -1;
+	}
+}
+
+enum { PROGRAMS = 9 };
+
+/* Which signals are blocked, and which CPUs may be used. */
+static void inherited(FILE *status, char *out, size_t bytes)
+{
+	char line[1024];
+
+	CHECK(status != NULL);
+	*out = '\0';
+	while (fgets(line, sizeof(line), status) != NULL)
+		if (strncmp(line, "SigBlk:", 7) == 0 ||
+		    strncmp(line, "SigIgn:", 7) == 0 ||
+		    strncmp(line, "Cpus_allowed:", 13) == 0)
+			strncat(out, line, bytes - strlen(out) - 1);
+	fclose(status);
+}
+
+/* In a section, with a descriptor for what is printed; 1: it came back. */
+static int become(int way, bool forks, int out)
+{
+	struct marcel_config config = { .nvp = 1 };
+	pid_t pid = 0;
+	int code = 1;
+
+	if (marcel_init(&config) != 0 || dup2(out, STDOUT_FILENO) < 0)
+		return 2;
+	marcel_blocking_begin();
+	if (forks)
+		pid = fork();
+	if (pid == 0)
+		becomes(way);
+	else
+		waitpid(pid, &code, 0);
+	return code;
+}
+
+TEST(a_program_begins_with_what_the_process_had)
+{
+	char had[2048], has[2048];
+
+	inherited(fopen("/proc/self/status", "r"), had, sizeof(had));
+	for (int i = 0; i < 2 * PROGRAMS; i++) {
+		int status;
+		pid_t pid;
+
+		CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+		pid = fork();
+		CHECK(pid >= 0);
+		if (pid == 0)
+			_exit(become(i / 2, i % 2 == 0, ends[1]));
+		close(ends[1]);
+		inherited(fdopen(ends[0], "r"), has, sizeof(has));
+		CHECK_STR(has, had);
+		CHECK_INT(waitpid(pid, &status, 0), pid);
+		CHECK_INT(status, 0);
+	}
+}
+
+static bool tick_is_blocked(void)
+{
+	sigset_t now;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &now);
+	return sigismember(&now, marcel_sched.signal) == 1;
+}
+
+/* Neither who fails to become one, nor who makes one, loses its section. */
+TEST_VPS(a_section_goes_on_after_a_program_was_begun)
+{
+	pid_t pid;
+
+	marcel_blocking_begin();
+	CHECK_INT(execl("/no/such/program", "x", (char *)NULL), -1);
+	CHECK_INT(errno, ENOENT);
+	CHECK(tick_is_blocked());
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0)
+		_exit(tick_is_blocked());
+	CHECK(tick_is_blocked());
+	CHECK(waits(pid));
+	marcel_blocking_end();
+	CHECK(!tick_is_blocked());
+}
+
+/* --- priority --- */
+
 static int is_ordinary(void)
 {
 	return sched_getscheduler(0) == SCHED_OTHER &&
@@ -166,13 +296,6 @@ static void *kernel_thread(void *arg)
 static int c_thread(void *arg)
 {
 	return is_ordinary();
-}
-
-static int waits(pid_t pid)
-{
-	int status = -1;
-
-	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
 static int forked(void)

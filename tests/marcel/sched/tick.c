@@ -228,6 +228,33 @@ TEST(a_tick_that_could_not_be_sent_is_sent_later)
 	unsetenv("MARCEL_TIMESLICE_US");
 }
 
+/* --- who becomes another program --- */
+
+/* It would not survive one that is sent, or is on its way. */
+TEST(no_tick_comes_while_they_are_held)
+{
+	struct marcel_config one = { .nvp = 1 };
+	struct marcel_lwp *held;
+	marcel_t other;
+
+	setenv("MARCEL_TIMESLICE_US", "200", 1);
+	store_relaxed(&ran, 0);
+	CHECK_INT(marcel_init(&one), 0);
+	compute_for(2);
+	held = marcel_tick_hold();
+	CHECK(held != NULL);
+	CHECK_PTR(marcel_tick_hold(), NULL);
+	other = start(runs, NULL);
+	compute_for(50);
+	CHECK_INT(load_relaxed(&ran), 0);
+	marcel_tick_release(held);
+	while (load_relaxed(&ran) == 0)
+		;
+	CHECK_INT(marcel_join(other, NULL), 0);
+	CHECK_INT(marcel_end(), 0);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
 /* --- who is not to be interrupted --- */
 
 /* Others run only after it has allowed that; then it waits for them. */
