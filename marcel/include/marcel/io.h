@@ -93,6 +93,14 @@ int marcel_openat(int dir, const char *path, int flags, ... /* mode_t mode */);
 int marcel_fsync(int fd);
 int marcel_fdatasync(int fd);
 int marcel_tcdrain(int fd);
+/*
+ * Only what waits for a lock is a section and a cancellation point: F_SETLKW
+ * and F_OFD_SETLKW; flock() without LOCK_NB; F_LOCK. With LOCK_NB, F_TLOCK,
+ * F_SETLK and F_OFD_SETLK they are libc's: the lock is had at once, or the call
+ * fails with EWOULDBLOCK (flock), or EACCES or EAGAIN. Locks are not a
+ * thread's: those of flock() and F_OFD_... are the open file's, the others the
+ * process's, whose threads they do not keep from one another.
+ */
 int marcel_fcntl(int fd, int what, ... /* as it wants */);
 int marcel_flock(int fd, int op);
 int marcel_lockf(int fd, int what, off_t n);

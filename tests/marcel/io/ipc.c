@@ -134,3 +134,38 @@ TEST(a_copy_of_a_message_is_not_waited_for)
 		check_skip("this kernel copies none (without "
 			   "CONFIG_CHECKPOINT_RESTORE): only errors were seen");
 }
+
+/* What cannot wait is no cancellation point either. */
+static void *tries_to_lock(void *arg)
+{
+	struct flock all = { .l_type = F_WRLCK };
+
+	CHECK_INT(marcel_cancel(marcel_self()), 0);
+	fails(marcel_flock(e.want, LOCK_EX | LOCK_NB), EWOULDBLOCK);
+	CHECK_INT(marcel_lockf(e.want, F_TLOCK, 0), -1);
+	CHECK(errno == EACCES || errno == EAGAIN);
+	CHECK_INT(marcel_fcntl(e.want, F_OFD_SETLK, &all), -1);
+	CHECK(errno == EACCES || errno == EAGAIN);
+	return arg;
+}
+
+static void try_locks(void)
+{
+	void *value;
+	marcel_t t;
+
+	lock();
+	lock_range();
+	CHECK_INT(marcel_create(&t, NULL, tries_to_lock, &e), 0);
+	CHECK_INT(marcel_join(t, &value), 0);
+	CHECK_PTR(value, &e);
+	give_range();
+	give_flock();
+}
+
+TEST(a_lock_that_is_tried_is_not_waited_for)
+{
+	open_all();
+	with_vps(1, try_locks);
+	close_all();
+}
