@@ -45,26 +45,16 @@ pid_t marcel_io_wait4(__typeof__(wait4) *next, pid_t pid, int *status,
 pid_t marcel_io_waitpid(__typeof__(waitpid) *next, pid_t pid, int *status,
 			int options)
 {
-	pid_t rc;
-
-	if (likely(!io_holds()) || (options & WNOHANG) != 0)
+	if (likely(!io_holds()))
 		return next(pid, status, options);
-	do {
-		rc = next(pid, status, options | WNOHANG);
-		if (rc != 0)
-			return rc;
-	} while (!marcel_call_begin() && sleep_child(pid, options));
-	marcel_call_alone();
-	rc = next(pid, status, options);
-	marcel_call_end(rc < 0);
-	return rc;
+	return marcel_io_wait4(wait4, pid, status, options, NULL);
 }
 
 pid_t marcel_io_wait(__typeof__(wait) *next, int *status)
 {
 	if (likely(!io_holds()))
 		return next(status);
-	return marcel_io_waitpid(waitpid, -1, status, 0);
+	return marcel_io_wait4(wait4, -1, status, 0, NULL);
 }
 
 pid_t marcel_io_wait3(__typeof__(wait3) *next, int *status, int options,

@@ -24,21 +24,6 @@ static bool sem_would_block(int id, const struct sembuf *ops, size_t n, int *rc)
 	return io_would_block(*rc);
 }
 
-int marcel_io_semop(__typeof__(semop) *next, int id, struct sembuf *ops,
-		    size_t n)
-{
-	int rc;
-
-	if (likely(!io_holds()))
-		return next(id, ops, n);
-	if (!sem_would_block(id, ops, n, &rc))
-		return rc;
-	marcel_call_enter();
-	rc = next(id, ops, n);
-	marcel_call_end(rc < 0);
-	return rc;
-}
-
 int marcel_io_semtimedop(__typeof__(semtimedop) *next, int id,
 			 struct sembuf *ops, size_t n,
 			 const struct timespec *timeout)
@@ -53,6 +38,14 @@ int marcel_io_semtimedop(__typeof__(semtimedop) *next, int id,
 	rc = next(id, ops, n, timeout);
 	marcel_call_end(rc < 0);
 	return rc;
+}
+
+int marcel_io_semop(__typeof__(semop) *next, int id, struct sembuf *ops,
+		    size_t n)
+{
+	if (likely(!io_holds()))
+		return next(id, ops, n);
+	return marcel_io_semtimedop(semtimedop, id, ops, n, NULL);
 }
 
 /* MSG_COPY never waits: without IPC_NOWAIT it is an error. */
