@@ -4,8 +4,6 @@
  */
 #include "io.h"
 
-#include <stdarg.h>
-
 int marcel_io_open(marcel_open_fn *next, const char *path, int flags,
 		   mode_t mode)
 {
@@ -83,26 +81,13 @@ BASE_NO_ASAN void marcel_io_holds_lock(int by)
 
 BASE_PUBLIC int marcel_open(const char *path, int flags, ...)
 {
-	mode_t mode = 0;
-	va_list ap;
-
-	va_start(ap, flags);
-	if (marcel_io_has_mode(flags))
-		mode = va_arg(ap, mode_t);
-	va_end(ap);
-	return marcel_io_open(open, path, flags, mode);
+	return marcel_io_open(open, path, flags, MARCEL_IO_MODE(flags));
 }
 
 BASE_PUBLIC int marcel_openat(int dir, const char *path, int flags, ...)
 {
-	mode_t mode = 0;
-	va_list ap;
-
-	va_start(ap, flags);
-	if (marcel_io_has_mode(flags))
-		mode = va_arg(ap, mode_t);
-	va_end(ap);
-	return marcel_io_openat(openat, dir, path, flags, mode);
+	return marcel_io_openat(openat, dir, path, flags,
+				MARCEL_IO_MODE(flags));
 }
 
 BASE_PUBLIC int marcel_fsync(int fd)

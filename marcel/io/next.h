@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <sys/file.h>
 #include <sys/msg.h>
@@ -30,6 +31,19 @@ static inline bool marcel_io_has_mode(int flags)
 {
 	return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
 }
+
+/* That mode, in a function whose last named argument is `flags`; else 0. */
+#define MARCEL_IO_MODE(flags)                                                  \
+	({                                                                     \
+		mode_t io_mode = 0;                                            \
+		va_list io_ap;                                                 \
+                                                                               \
+		va_start(io_ap, flags);                                        \
+		if (marcel_io_has_mode(flags))                                 \
+			io_mode = va_arg(io_ap, mode_t);                       \
+		va_end(io_ap);                                                 \
+		io_mode;                                                       \
+	})
 
 BASE_PUBLIC ssize_t marcel_io_read(__typeof__(read) *next, int fd, void *buf,
 				   size_t n);

@@ -212,14 +212,8 @@ BASE_PUBLIC int tcdrain(int fd)
 #define OPEN(name, name_2)                                                     \
 	BASE_PUBLIC int name(const char *path, int flags, ...)                 \
 	{                                                                      \
-		mode_t mode = 0;                                               \
-		va_list ap;                                                    \
-                                                                               \
-		va_start(ap, flags);                                           \
-		if (marcel_io_has_mode(flags))                                 \
-			mode = va_arg(ap, mode_t);                             \
-		va_end(ap);                                                    \
-		return marcel_io_open(NEXT(name), path, flags, mode);          \
+		return marcel_io_open(NEXT(name), path, flags,                 \
+				      MARCEL_IO_MODE(flags));                  \
 	}                                                                      \
                                                                                \
 	int name_2(const char *path, int flags);                               \
@@ -234,14 +228,8 @@ BASE_PUBLIC int tcdrain(int fd)
 #define OPENAT(name, name_2)                                                   \
 	BASE_PUBLIC int name(int dir, const char *path, int flags, ...)        \
 	{                                                                      \
-		mode_t mode = 0;                                               \
-		va_list ap;                                                    \
-                                                                               \
-		va_start(ap, flags);                                           \
-		if (marcel_io_has_mode(flags))                                 \
-			mode = va_arg(ap, mode_t);                             \
-		va_end(ap);                                                    \
-		return marcel_io_openat(NEXT(name), dir, path, flags, mode);   \
+		return marcel_io_openat(NEXT(name), dir, path, flags,          \
+					MARCEL_IO_MODE(flags));                \
 	}                                                                      \
                                                                                \
 	int name_2(int dir, const char *path, int flags);                      \
