@@ -43,6 +43,12 @@ void marcel_stack_exit(void)
 	marcel_arena_exit();
 }
 
+bool marcel_stack_is_default(size_t bytes)
+{
+	return bytes <= marcel_sched.stacksize &&
+	       marcel_arena_class(bytes) == normal;
+}
+
 /* --- get --- */
 
 static BASE_COLD struct marcel_stack *refill(struct marcel_vp *vp)

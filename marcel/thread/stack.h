@@ -72,6 +72,12 @@ size_t marcel_stack_min(void);
 struct marcel_stack *marcel_stack_get(struct marcel_vp *vp, size_t bytes);
 void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s);
 
+/*
+ * Whether who asks for `bytes` gets a stack of the default size, which holds
+ * them, and which every VP has at hand.
+ */
+bool marcel_stack_is_default(size_t bytes);
+
 /* Whether there is memory again for one of the default size. */
 bool marcel_stack_can_be_had(void);
 

@@ -68,7 +68,8 @@ static BASE_COLD int set_attr(struct marcel_thread *t,
 	/* The attribute may be older than the runtime. */
 	if (a->has_set && (rc = marcel_place_set(t, &a->set)) != 0)
 		return rc;
-	if (a->stacksize != 0) {
+	/* What the default holds is not noted: nothing of `rest` is touched. */
+	if (a->stacksize != 0 && !marcel_stack_is_default(a->stacksize)) {
 		t->rest->stacksize = a->stacksize;
 		fetch_or_relaxed(&t->flags, MARCEL_F_STACK);
 	}

@@ -315,6 +315,32 @@ TEST(a_blocked_thread_has_touched_one_page_of_its_stack)
 	CHECK_INT(marcel_end(), 0);
 }
 
+static unsigned notes_size(size_t bytes)
+{
+	unsigned noted;
+	marcel_attr_t a;
+	marcel_t t;
+
+	CHECK_INT(marcel_attr_init(&a), 0);
+	CHECK_INT(marcel_attr_setstacksize(&a, bytes), 0);
+	CHECK_INT(marcel_create(&t, &a, place, NULL), 0);
+	noted = marcel_thread_has(t, MARCEL_F_STACK);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	return noted;
+}
+
+TEST(who_asks_for_what_is_had_anyway_costs_no_more)
+{
+	struct marcel_config config = { .nvp = 1, .stacksize = 262144 };
+
+	CHECK_INT(marcel_init(&config), 0);
+	CHECK(!notes_size(262144));
+	CHECK(!notes_size(262144 - 4096));
+	CHECK(notes_size(262144 + 1));
+	CHECK(notes_size(524288));
+	CHECK_INT(marcel_end(), 0);
+}
+
 /* --- where guards run out --- */
 
 TEST(past_the_budget_of_mappings_stacks_have_no_guard_page)
