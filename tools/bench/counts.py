@@ -3,7 +3,9 @@ each program of tests/bench/marcel on one CPU, so that start-up falls out.
 """
 import os
 import re
+import shutil
 import subprocess
+import sys
 
 LENGTH = 20000
 # What is counted, by which program, how often it does that.
@@ -31,6 +33,8 @@ def count(program, bench, n):
 
 
 def show(build):
+    if shutil.which("valgrind") is None:
+        sys.exit("counts: valgrind is not installed")
     program = os.path.join(build, "tests", "bench", "marcel", "bench_marcel")
     print("\nmarcel, 1 VP: instructions per operation", flush=True)
     for name, bench, runs in COUNTED:

@@ -30,7 +30,9 @@ class Runtime:
         self.failed = set()
 
     def run(self, cpus, bench, n):
-        """The nth round; what it prints is added to self.values."""
+        """The nth round; what it prints becomes the nth of self.values."""
+        for values in self.values.values():
+            values += [None] * (n + 1 - len(values))
         if bench in self.failed:
             return []
         try:
@@ -49,7 +51,8 @@ class Runtime:
         units = []
         for line in done.stdout.splitlines():
             name, value, unit = line.split()
-            self.values.setdefault(name, [None] * n).append(float(value))
+            values = self.values.setdefault(name, [None] * (n + 1))
+            values[n] = float(value)
             units.append((name, unit))
         return units
 
