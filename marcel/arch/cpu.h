@@ -6,6 +6,8 @@
  *                   anew each time: a user thread that parks may go on on
  *                   another kernel thread, and compilers keep the address of
  *                   thread-local variables across calls;
+ * cpu_tls_pin(n)    adds n to the int at byte CPU_TLS_PINS of that block, for
+ *                   the kernel thread that it runs on;
  * cpu_ticks()       a counter that costs little to read. Another CPU's may
  *                   differ. CPU_TICKS_FEW of them are some microseconds or
  *                   less;

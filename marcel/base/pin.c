@@ -1,18 +1,17 @@
 /*
- * Out of line, because the address of a thread-local word must not outlive a
- * switch of the caller's.
+ * For the sister libraries, which cannot name our thread-local words.
  */
 #include <base/pin.h>
 
 #include <base/compiler.h>
 #include "../os/tls.h"
 
-BASE_PUBLIC BASE_NOINLINE BASE_NO_TSAN void base_pin(void)
+BASE_PUBLIC void base_pin(void)
 {
-	marcel_tls.pins++;
+	cpu_tls_pin(1);
 }
 
-BASE_PUBLIC BASE_NOINLINE BASE_NO_TSAN void base_unpin(void)
+BASE_PUBLIC void base_unpin(void)
 {
-	marcel_tls.pins--;
+	cpu_tls_pin(-1);
 }

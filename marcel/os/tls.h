@@ -10,6 +10,9 @@
 #define MARCEL_OS_TLS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+#include "../arch/cpu.h"
 
 struct marcel_lwp;
 struct marcel_thread;
@@ -17,13 +20,15 @@ struct marcel_thread;
 struct marcel_tls {
 	struct marcel_lwp *lwp;     /* this kernel thread, if it is ours */
 	struct marcel_thread *self; /* a foreign thread's descriptor */
-	volatile int pins;          /* base/pin.h; read by the tick's handler */
-	volatile int locks;         /* that it holds: os/linux/front_lock.c */
-	volatile bool asked;        /* for the kernel thread, by another */
-	bool makes_own;             /* in os_thread_create() */
-	int bound;                  /* 1 + the CPU that it is bound to; or 0 */
+	volatile int pins;   /* cpu_tls_pin(); the tick's handler reads it */
+	volatile int locks;  /* that it holds: os/linux/front_lock.c */
+	volatile bool asked; /* for the kernel thread, by another */
+	bool makes_own;      /* in os_thread_create() */
+	int bound;           /* 1 + the CPU that it is bound to; or 0 */
 };
 
+_Static_assert(offsetof(struct marcel_tls, pins) == CPU_TLS_PINS,
+	       "where the processor's cpu_tls_pin() looks for them");
 _Static_assert(sizeof(struct marcel_tls) <= 128,
 	       "a dlopened library gets little thread-local storage");
 

@@ -20,7 +20,7 @@
 
 #include <base/atomic.h>
 #include <base/compiler.h>
-#include <base/pin.h>
+#include "../arch/cpu.h"
 
 #define MARCEL_GUARDED ((uint32_t)1)
 
@@ -37,7 +37,7 @@ static inline uint32_t marcel_guard_lock(struct marcel_guard *g)
 	uint32_t w = load_relaxed(&g->word);
 	unsigned turn = 0;
 
-	base_pin();
+	cpu_tls_pin(1);
 	for (;;) {
 		if (unlikely(w & MARCEL_GUARDED)) {
 			marcel_guard_pause(&turn);
@@ -55,11 +55,11 @@ static inline bool marcel_guard_trylock(struct marcel_guard *g, uint32_t *out)
 {
 	uint32_t w = load_relaxed(&g->word);
 
-	base_pin();
+	cpu_tls_pin(1);
 	/* order(guard): the queue, as the last holder left it */
 	if (w & MARCEL_GUARDED ||
 	    !cas_acquire(&g->word, &w, w | MARCEL_GUARDED)) {
-		base_unpin();
+		cpu_tls_pin(-1);
 		return false;
 	}
 	*out = w;
@@ -70,7 +70,7 @@ static inline bool marcel_guard_trylock(struct marcel_guard *g, uint32_t *out)
 static inline void marcel_guard_unlock(struct marcel_guard *g, uint32_t w)
 {
 	store_release(&g->word, w); /* order(guard): the queue */
-	base_unpin();
+	cpu_tls_pin(-1);
 }
 
 #endif

@@ -59,6 +59,14 @@ static inline void *cpu_tls_word(void)
 	return explore_tls_word();
 }
 
+enum { CPU_TLS_PINS = 16 };
+
+/* No tick comes. */
+static inline void cpu_tls_pin(int n)
+{
+	(void)n;
+}
+
 /* clang-format off */
 #define explore_type_(a) __typeof__((void)0, (a)->raw)
 

@@ -23,6 +23,9 @@ static inline uint64_t cpu_ticks(void)
 	return n;
 }
 
+/* The offset in the instructions below. */
+enum { CPU_TLS_PINS = 16 };
+
 static inline void *cpu_tls_word(void)
 {
 	void *w, *base;
@@ -33,6 +36,22 @@ static inline void *cpu_tls_word(void)
 			 "ldr %0, [%1, %0]"
 			 : "=&r"(w), "=&r"(base));
 	return w;
+}
+
+static inline void cpu_tls_pin(int n)
+{
+	void *w, *base;
+
+	__asm__ volatile("mrs %1, tpidr_el0\n\t"
+			 "adrp %0, :gottprel:marcel_tls\n\t"
+			 "ldr %0, [%0, :gottprel_lo12:marcel_tls]\n\t"
+			 "add %1, %1, %0\n\t"
+			 "ldr %w0, [%1, 16]\n\t"
+			 "add %w0, %w0, %w2\n\t"
+			 "str %w0, [%1, 16]"
+			 : "=&r"(w), "=&r"(base)
+			 : "r"(n)
+			 : "memory");
 }
 
 static inline void *cpu_context_pc(const ucontext_t *uc)

@@ -22,6 +22,9 @@ static inline uint64_t cpu_ticks(void)
 
 /* Out of line, in arch/generic/tls.c: no caller can keep the address. */
 void *cpu_tls_word(void);
+void cpu_tls_pin(int n);
+
+enum { CPU_TLS_PINS = 2 * sizeof(void *) };
 
 /* Unknown. */
 static inline void *cpu_context_pc(const ucontext_t *uc)

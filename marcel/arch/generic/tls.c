@@ -1,6 +1,6 @@
 /*
- * The thread-local word of processors without an accessor in assembly. This
- * function is never inlined, so its result cannot outlive a context switch.
+ * The thread-local word of processors without an accessor in assembly. These
+ * functions are never inlined, so no address outlives a context switch.
  */
 #include "../cpu.h"
 
@@ -10,4 +10,9 @@
 BASE_NOINLINE void *cpu_tls_word(void)
 {
 	return marcel_tls.lwp;
+}
+
+BASE_NOINLINE void cpu_tls_pin(int n)
+{
+	marcel_tls.pins += n;
 }

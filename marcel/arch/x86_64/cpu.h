@@ -19,6 +19,9 @@ static inline uint64_t cpu_ticks(void)
 	return __builtin_ia32_rdtsc();
 }
 
+/* The offset in the instructions below. */
+enum { CPU_TLS_PINS = 16 };
+
 static inline void *cpu_tls_word(void)
 {
 	void *w;
@@ -27,6 +30,17 @@ static inline void *cpu_tls_word(void)
 			 "movq %%fs:(%0), %0"
 			 : "=r"(w));
 	return w;
+}
+
+static inline void cpu_tls_pin(int n)
+{
+	void *w;
+
+	__asm__ volatile("movq marcel_tls@gottpoff(%%rip), %0\n\t"
+			 "addl %1, %%fs:16(%0)"
+			 : "=&r"(w)
+			 : "ri"(n)
+			 : "cc", "memory");
 }
 
 static inline void *cpu_context_pc(const ucontext_t *uc)
