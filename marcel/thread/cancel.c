@@ -97,10 +97,10 @@ static bool withdraw(struct marcel_thread *t)
 	return w != NULL;
 }
 
-void marcel_cancel_look_slow(struct marcel_timer *t)
+void marcel_cancel_look_slow(struct marcel_thread *t)
 {
 	barrier(); /* as who cancels: who grants may have begun before */
-	withdraw(t->thread);
+	withdraw(t);
 }
 
 /* Until nobody looks any more at what the thread's word has named. */

@@ -126,9 +126,10 @@ BASE_UNUSED void marcel_wake(marcel_t t)
 	explore_unpark(t->number, true);
 }
 
-BASE_UNUSED void marcel_timer_park(struct marcel_timer *t)
+BASE_UNUSED void marcel_timer_park_alone(struct marcel_timer *t,
+					 marcel_after_fn after, void *arg)
 {
-	explore_park();
+	marcel_park(after, arg);
 }
 
 int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
