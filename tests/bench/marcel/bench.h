@@ -13,7 +13,8 @@
  * What a library's file defines before it includes programs.h:
  *
  *   rt_thread, rt_mutex, rt_cond, rt_sem, rt_barrier, rt_attr
- *   RT_SLOW     operations are divided by this
+ *   RT_SLOW     operations are divided by this, but those that no thread
+ *               waits in
  *   RT_MANY     how many threads it can hold at a time
  *   RT_FIB, RT_TREE   how large a recursion and a tree it can do in a second
  *   RT_PREEMPTS, RT_FOREIGN   whether threads that compute are interrupted, and
