@@ -191,11 +191,26 @@ static bool help(struct marcel_vp *vp, struct marcel_lwp *l,
 	return asleep;
 }
 
-/* The spare of a VP in a section, or NULL. */
-static void raise_told(struct marcel_lwp *l)
+/*
+ * The VP is in a section. Its spare, told that it may be taken, is to have done
+ * that by the next look: another process may starve it; or, if it has not begun
+ * yet, it sleeps inside the runtime.
+ */
+static void look_at_section(struct marcel_vp *vp, struct look *last)
 {
-	if (l != NULL && load_relaxed(&l->told) != 0)
+	struct marcel_lwp *l = load_relaxed(&vp->stand_in);
+	struct look now = { 0 };
+	pid_t tid;
+
+	if (l != NULL && load_relaxed(&l->told) != 0) {
 		raise_low(l);
+		tid = load_relaxed(&l->tid);
+		now.lwp = l;
+		now.was_asleep = tid == 0 || os_thread_sleeps(tid);
+		if (now.was_asleep && last->was_asleep && last->lwp == l)
+			let_loose(vp);
+	}
+	*last = now;
 }
 
 static void look_at(struct marcel_vp *vp, struct look *last)
@@ -206,8 +221,7 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	uint64_t progress;
 
 	if (owner & (MARCEL_SECTION | MARCEL_REVOKING)) {
-		raise_told(load_relaxed(&vp->stand_in));
-		*last = (struct look){ 0 };
+		look_at_section(vp, last);
 		return;
 	}
 	t = load_relaxed(&l->self);
