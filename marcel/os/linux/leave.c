@@ -66,14 +66,21 @@ static struct {
 	const void *allocator;
 } leave;
 
+struct frame {
+	uintptr_t pc; /* of the instruction, or in the call */
+	uintptr_t fn; /* its function */
+};
+
 struct walk {
 	uintptr_t pc; /* interrupted there */
+	/* Whether to go on with the frame that has called this one. */
+	bool (*see)(struct walk *w, const struct frame *f);
+	int frames; /* seen before */
+	bool found; /* the frame of pc */
+	bool may;
 	uintptr_t
 		outer; /* if the last frame so far keeps state, its function */
-	int frames;
-	bool found; /* the frame of pc */
-	bool left;  /* a frame that does not */
-	bool may;
+	bool left;     /* a frame that does not */
 };
 
 #ifdef MARCEL_HAVE_DL_FIND_OBJECT
@@ -140,43 +147,55 @@ static bool is_harmless(uintptr_t fn, bool calls_back)
 	return false;
 }
 
-/* What was called from elsewhere decides, not what that has called in turn. */
-static bool may_leave_frame(struct walk *w, uintptr_t pc, uintptr_t fn)
-{
-	uintptr_t outer = w->outer;
-
-	w->outer = keeps_state(pc) ? fn : 0;
-	if (w->outer != 0)
-		return true;
-	if (outer != 0 && !is_harmless(outer, w->left))
-		return false;
-	w->left = true;
-	return true;
-}
-
 /* Innermost first; the first ones are the handler's own. */
 static _Unwind_Reason_Code look(struct _Unwind_Context *frame, void *arg)
 {
 	struct walk *w = arg;
 	int exact;
 	uintptr_t pc = _Unwind_GetIPInfo(frame, &exact);
+	struct frame f;
 
 	if (!w->found && pc != w->pc)
 		return _URC_NO_REASON;
 	w->found = true;
-	/* What a frame has called may be the last thing in it. */
-	w->may = w->frames++ < FRAMES_MAX &&
-		 may_leave_frame(w, exact ? pc : pc - 1,
-				 _Unwind_GetRegionStart(frame));
-	return w->may ? _URC_NO_REASON : _URC_END_OF_STACK;
+	f = (struct frame){
+		/* What a frame has called may be the last thing in it. */
+		.pc = exact ? pc : pc - 1,
+		.fn = _Unwind_GetRegionStart(frame),
+	};
+	if (w->frames == FRAMES_MAX)
+		w->may = false;
+	else if (w->see(w, &f)) {
+		w->frames++;
+		return _URC_NO_REASON;
+	}
+	return _URC_END_OF_STACK;
+}
+
+/* What the signal has interrupted; false: unknown, or a lock is held. */
+static bool may_walk(struct walk *w, const void *context)
+{
+	w->pc = (uintptr_t)cpu_context_pc(context);
+	return w->pc != 0 && marcel_tls.locks == 0;
+}
+
+/* What was called from elsewhere decides, not what that has called in turn. */
+static bool may_leave_frame(struct walk *w, const struct frame *f)
+{
+	uintptr_t outer = w->outer;
+
+	w->outer = keeps_state(f->pc) ? f->fn : 0;
+	w->may = w->outer != 0 || outer == 0 || is_harmless(outer, w->left);
+	w->left = w->left || w->outer == 0;
+	return w->may;
 }
 
 BASE_NOINLINE bool os_may_leave(const void *context)
 {
-	struct walk w = { .pc = (uintptr_t)cpu_context_pc(context) };
+	struct walk w = { .see = may_leave_frame };
 
-	if (w.pc == 0 || marcel_tls.locks != 0)
-		return false; /* unknown; or a lock is held */
+	if (!may_walk(&w, context))
+		return false;
 	_Unwind_Backtrace(look, &w);
 	return w.found ? w.may && w.outer == 0 : !keeps_state(w.pc);
 }
@@ -184,7 +203,7 @@ BASE_NOINLINE bool os_may_leave(const void *context)
 void os_leave_init(void)
 {
 	void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
-	struct walk none = { 0 };
+	struct walk last = { .see = may_leave_frame }; /* its pc is 0 */
 
 	for (unsigned i = 0; i < BASE_ARRAY_LEN(harmless); i++) {
 		const char *name = harmless[i].name;
@@ -197,5 +216,5 @@ void os_leave_init(void)
 	leave.us = object_of((const void *)os_leave_init);
 	leave.allocator = object_of(dlsym(RTLD_DEFAULT, "malloc"));
 	/* Names are looked up, and what is made once is made, here. */
-	_Unwind_Backtrace(look, &none);
+	_Unwind_Backtrace(look, &last);
 }
