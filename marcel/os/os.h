@@ -91,6 +91,15 @@ void os_leave_init(void);
 bool os_may_leave(const void *context);
 
 /*
+ * The same for good, if all that is on its stack down to `first` (which has
+ * called `fn`) is unwound: only if that is the program's own, of the executable
+ * or of the object of fn. False: or it cannot be told, as in a program that has
+ * us linked statically.
+ */
+bool os_may_end(const void *context, void (*first)(void *),
+		void *(*fn)(void *));
+
+/*
  * Every CPU that runs a kernel thread of ours has passed a full barrier when
  * this returns. init() answers whether the kernel offers that.
  */

@@ -15,6 +15,9 @@
  *	  L | REVOKING -> another
  *	else L | REVOKING -> L
  *
+ * A thread that is to be cancelled where it computes is interrupted at every
+ * look, whether or not others wait for its VP.
+ *
  * Who sees the VPs asleep, all of them, sleeps too: order(monitor).
  */
 #include <errno.h>
@@ -23,6 +26,7 @@
 
 #include <base/diag.h>
 #include "../os/os.h"
+#include "../thread/cancel.h"
 #include "place.h"
 #include "poller.h"
 #include "runq.h"
@@ -191,6 +195,16 @@ static bool help(struct marcel_vp *vp, struct marcel_lwp *l,
 	return asleep;
 }
 
+/* t, which seems to run on l, may end there: see tick.c. */
+static BASE_COLD void cancel(struct marcel_lwp *l, struct marcel_thread *t)
+{
+	pid_t tid = load_relaxed(&l->tid);
+
+	if (marcel_thread_is_preemptible(t) && tid != 0 &&
+	    !os_thread_sleeps(tid))
+		tick(l);
+}
+
 /*
  * The VP is in a section. Its spare, told that it may be taken, is to have done
  * that by the next look: another process may starve it; or, if it has not begun
@@ -225,6 +239,8 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 		return;
 	}
 	t = load_relaxed(&l->self);
+	if (unlikely(marcel_cancel_is_due(t)))
+		cancel(l, t);
 	progress = progress_of(vp);
 	if (l != last->lwp || t != last->thread || progress != last->progress) {
 		*last = (struct look){ .lwp = l,

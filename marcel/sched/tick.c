@@ -8,6 +8,12 @@
  * what is thread-local stays true, and a lock of libc's that it holds is freed
  * by running it.
  *
+ * A thread of asynchronous cancellation type that somebody has cancelled ends
+ * here, as if it called marcel_exit() at the instruction that was interrupted;
+ * but only if nothing but the program's own code is on its stack. What the
+ * program may do there is the program's to know: functions that are not its own
+ * are left in the middle of nothing.
+ *
  * Nothing is done inside the runtime, where the VP's fields may be half written
  * and its locks held. The handler makes no LWP: the monitor has one made.
  */
@@ -16,10 +22,13 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include <marcel/cancel.h>
 #include "../os/os.h"
 #include "../os/tls.h"
+#include "../thread/cancel.h"
 #include "place.h"
 #include "runq.h"
 #include "sanitizer.h"
@@ -58,11 +67,26 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 	marcel_lwp_regain(l);
 }
 
+/* Whether t, which was interrupted there, is cancelled there. */
+static bool is_cancelled(struct marcel_thread *t, const void *context)
+{
+	return unlikely(marcel_cancel_is_due(t)) && t->stack != NULL &&
+	       os_may_end(context, marcel_thread_first, t->stack->fn);
+}
+
+/* The unwinder knows the frame of a signal; of its mask it knows nothing. */
+static BASE_COLD BASE_NORETURN void end_there(const ucontext_t *uc)
+{
+	pthread_sigmask(SIG_SETMASK, &uc->uc_sigmask, NULL);
+	marcel_exit(MARCEL_CANCELED);
+}
+
 static void handle(int signal, siginfo_t *info, void *context)
 {
 	struct marcel_lwp *l = cpu_tls_word();
 	struct marcel_thread *t;
 	int saved = errno;
+	bool ends = false;
 	uintptr_t owner;
 
 	(void)signal;
@@ -75,13 +99,18 @@ static void handle(int signal, siginfo_t *info, void *context)
 	store_light(&l->inside, 1); /* order(revoke) */
 	t->rest->interrupted = context;
 	owner = load_light(&load_relaxed(&l->vp)->owner); /* order(revoke) */
-	if (owner == (uintptr_t)l)
-		hand_over(l, load_relaxed(&l->vp));
-	else if (owner != ((uintptr_t)l | MARCEL_SECTION))
-		marcel_lwp_regain(l); /* it lost its VP; main may need LWP 0 */
+	if (owner != ((uintptr_t)l | MARCEL_SECTION)) {
+		if (owner == (uintptr_t)l)
+			hand_over(l, load_relaxed(&l->vp));
+		else /* it lost its VP; main may need LWP 0 */
+			marcel_lwp_regain(l);
+		ends = is_cancelled(t, context);
+	}
 	t->rest->interrupted = NULL;
 	marcel_lwp_leaves(l, 0);
 	errno = saved;
+	if (unlikely(ends))
+		end_there(context);
 }
 
 void marcel_tick_send(struct marcel_lwp *l)

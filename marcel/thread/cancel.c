@@ -208,6 +208,13 @@ void marcel_cancel_act(void)
 		marcel_exit(MARCEL_CANCELED);
 }
 
+bool marcel_cancel_is_due(struct marcel_thread *t)
+{
+	return marcel_thread_has(t, MARCEL_F_CANCEL) &&
+	       !marcel_thread_has(t, MARCEL_F_SHELTER) &&
+	       (load_relaxed(&t->rest->cancel) & ASYNCHRONOUS) != 0;
+}
+
 static void allow(struct marcel_thread *self, uint32_t c)
 {
 	marcel_thread_use_rest(self);

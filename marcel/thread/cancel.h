@@ -48,6 +48,12 @@ extern struct marcel_cancels marcel_cancels;
 /* cancel.c: end the calling thread, if somebody wants that and it may. */
 void marcel_cancel_act(void);
 
+/*
+ * Anyone: whether t is to end wherever that is safe, at a tick as well. True
+ * only as long as t allows it, which t alone, or code on its LWP, knows.
+ */
+bool marcel_cancel_is_due(struct marcel_thread *t);
+
 /* A cancellation point. */
 static inline void marcel_cancel_point(void)
 {

@@ -60,7 +60,23 @@ void marcel_testcancel(void);
 /*
  * What the caller allows from now on; *old, if not NULL, is what it did before.
  * At first: ENABLE, DEFERRED. EINVAL: no such state or type. With ASYNCHRONOUS
- * a thread may also end in these two functions, or when it cancels itself.
+ * a thread may also end in these two functions, when it cancels itself, and at
+ * the end of a time slice, between any two instructions, if all functions on
+ * its stack are of the executable or of the object of its first function: not
+ * inside marcel, libc, other libraries, or what these have called, nor in a
+ * handler of a signal. So it should call only what POSIX calls async-cancel-
+ * safe, these two and marcel_cancel(); what it locks or allocates otherwise is
+ * lost if it ends before its handlers know.
+ *
+ * It does not end there, but at cancellation points, if it is main, is not
+ * preemptible, or MARCEL_TIMESLICE_US is 0; if the program has marcel in it as
+ * a static library, or an allocator; if code on the stack has no unwind tables
+ * (-fno-asynchronous-unwind-tables); with glibc before 2.35, or TSan. Nor in a
+ * function of C++, or of C with -fexceptions, that has destructors or handlers
+ * to run, nor called by one that takes it for throwing nothing, as noexcept,
+ * nor below catch (...). Such a function should compute in another one that the
+ * compiler does not see: if it calls nothing that may throw, nobody is told
+ * what it has to run at all.
  */
 int marcel_setcancelstate(int state, int *old);
 int marcel_setcanceltype(int type, int *old);

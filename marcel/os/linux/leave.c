@@ -1,12 +1,17 @@
 /*
  * Whether a function that a signal has interrupted may be left, in the handler,
- * for other code that then runs on the same kernel thread.
+ * for other code that then runs on the same kernel thread; or for good.
  *
  * That code must not find what the thread has left half done: so no function on
  * the stack may belong to an object that keeps state of its own per kernel
  * thread (the allocator, the sanitizers, OpenMP) or locks that it knows by the
  * kernel thread (libc, the dynamic linker), but for a few that are harmless;
  * and none of the locks that front_lock.c counts may be held.
+ *
+ * What is left for good nobody completes, and it may be known to others than
+ * the thread. So there every function must be the program's, down to where the
+ * thread began, which has to be seen; and the unwinder must be able to leave
+ * them: landing.h.
  *
  * The unwinder of libgcc takes no lock for this, and neither does
  * _dl_find_object(). Frames beyond code without unwind tables are not seen.
@@ -23,6 +28,7 @@
 #include <base/compiler.h>
 #include "../../arch/cpu.h"
 #include "../tls.h"
+#include "landing.h"
 
 enum { FRAMES_MAX = 1000 };
 
@@ -67,8 +73,10 @@ static struct {
 } leave;
 
 struct frame {
-	uintptr_t pc; /* of the instruction, or in the call */
-	uintptr_t fn; /* its function */
+	uintptr_t pc;  /* of the instruction, or in the call */
+	uintptr_t fn;  /* its function */
+	bool is_exact; /* a signal came there */
+	const void *lsda;
 };
 
 struct walk {
@@ -78,9 +86,13 @@ struct walk {
 	int frames; /* seen before */
 	bool found; /* the frame of pc */
 	bool may;
+	/* for another: */
 	uintptr_t
 		outer; /* if the last frame so far keeps state, its function */
 	bool left;     /* a frame that does not */
+	/* for good: */
+	uintptr_t first; /* function of the thread */
+	const void *own; /* object that is the program's, too */
 };
 
 #ifdef MARCEL_HAVE_DL_FIND_OBJECT
@@ -122,6 +134,17 @@ static bool keeps_state(uintptr_t pc)
 	       has_tls(o.dlfo_map_start);
 }
 
+/* Of the executable or that object, and not ours. */
+static bool is_programs(uintptr_t pc, const void *own)
+{
+	struct dl_find_object o;
+
+	if (_dl_find_object((void *)pc, &o) != 0 ||
+	    o.dlfo_map_start == leave.us || keeps_state(pc))
+		return false;
+	return o.dlfo_map_start == own || *o.dlfo_link_map->l_name == '\0';
+}
+
 #else
 
 static const void *object_of(const void *pc)
@@ -134,6 +157,13 @@ static bool keeps_state(uintptr_t pc)
 {
 	(void)pc;
 	return true;
+}
+
+static bool is_programs(uintptr_t pc, const void *own)
+{
+	(void)pc;
+	(void)own;
+	return false;
 }
 
 #endif
@@ -162,6 +192,8 @@ static _Unwind_Reason_Code look(struct _Unwind_Context *frame, void *arg)
 		/* What a frame has called may be the last thing in it. */
 		.pc = exact ? pc : pc - 1,
 		.fn = _Unwind_GetRegionStart(frame),
+		.is_exact = exact,
+		.lsda = _Unwind_GetLanguageSpecificData(frame),
 	};
 	if (w->frames == FRAMES_MAX)
 		w->may = false;
@@ -178,6 +210,8 @@ static bool may_walk(struct walk *w, const void *context)
 	w->pc = (uintptr_t)cpu_context_pc(context);
 	return w->pc != 0 && marcel_tls.locks == 0;
 }
+
+/* --- for another --- */
 
 /* What was called from elsewhere decides, not what that has called in turn. */
 static bool may_leave_frame(struct walk *w, const struct frame *f)
@@ -199,6 +233,37 @@ BASE_NOINLINE bool os_may_leave(const void *context)
 	_Unwind_Backtrace(look, &w);
 	return w.found ? w.may && w.outer == 0 : !keeps_state(w.pc);
 }
+
+/* --- for good --- */
+
+/*
+ * A handler of the program's, whose mask would stay, was called by code of
+ * libc's or the kernel's, as its stack shows.
+ */
+static bool may_end_frame(struct walk *w, const struct frame *f)
+{
+	if (f->fn == w->first) {
+		w->may = w->frames > 0;
+		return false;
+	}
+	return is_programs(f->pc, w->own) &&
+	       os_landing_passes(f->lsda, f->pc - f->fn, f->is_exact);
+}
+
+BASE_NOINLINE bool os_may_end(const void *context, void (*first)(void *),
+			      void *(*fn)(void *))
+{
+	struct walk w = { .see = may_end_frame,
+			  .first = (uintptr_t)first,
+			  .own = object_of((const void *)(uintptr_t)fn) };
+
+	if (!may_walk(&w, context))
+		return false;
+	_Unwind_Backtrace(look, &w);
+	return w.may;
+}
+
+/* --- init --- */
 
 void os_leave_init(void)
 {

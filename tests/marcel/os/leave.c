@@ -17,11 +17,15 @@
 #include "../../check.h"
 
 static char *page; /* a read of it is interrupted */
-static ATOMIC(int) answer;
+static ATOMIC(int) answer, ends;
+
+static void first(void *arg);
+static void *interrupted_in(void *arg);
 
 static void handle(int signal, siginfo_t *info, void *context)
 {
 	store_relaxed(&answer, os_may_leave(context));
+	store_relaxed(&ends, os_may_end(context, first, interrupted_in));
 	mprotect(page, os_page_size(), PROT_READ);
 }
 
@@ -50,6 +54,27 @@ static BASE_NOINLINE void interrupted(void)
 {
 	CHECK_INT(mprotect(page, os_page_size(), PROT_NONE), 0);
 	CHECK_INT(*(volatile char *)page, 0);
+}
+
+static void *interrupted_in(void *arg)
+{
+	interrupted();
+	return arg;
+}
+
+static BASE_NOINLINE void first(void *arg)
+{
+	CHECK_PTR(interrupted_in(arg), arg);
+}
+
+/* Of our own functions and the program's nobody knows which is which. */
+TEST(not_for_good_where_we_are_in_the_program)
+{
+	set_up(SIGSEGV);
+	first(page);
+	CHECK_INT(load_relaxed(&answer), 1);
+	CHECK_INT(load_relaxed(&ends), 0);
+	tear_down(SIGSEGV);
 }
 
 TEST(in_the_program)

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <base/atomic.h>
+#include <base/compiler.h>
 #include "../../check.h"
 
 enum { THREADS = 20, ROUNDS = 200, SLOTS = 4 };
@@ -252,6 +254,44 @@ TEST(who_waits_is_cancelled_and_has_the_mutex)
 	CHECK_INT(pthread_mutex_destroy(&w.m), 0);
 	CHECK_INT(pthread_cond_destroy(&w.c), 0);
 }
+
+#if !BASE_TSAN /* where there is no tick */
+static ATOMIC(int) computing;
+
+static void count(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void *compute_for_ever(void *arg)
+{
+	int old;
+
+	pthread_cleanup_push(count, arg);
+	CHECK_INT(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old), 0);
+	store_relaxed(&computing, 1);
+	while (load_relaxed(&computing) != 0)
+		;
+	pthread_cleanup_pop(0);
+	return NULL;
+}
+
+TEST(who_computes_is_cancelled)
+{
+	int cleaned = 0;
+	pthread_t t;
+	void *value;
+
+	store_relaxed(&computing, 0);
+	CHECK_INT(pthread_create(&t, NULL, compute_for_ever, &cleaned), 0);
+	while (load_relaxed(&computing) == 0)
+		sched_yield();
+	CHECK_INT(pthread_cancel(t), 0);
+	CHECK_INT(pthread_join(t, &value), 0);
+	CHECK_PTR(value, PTHREAD_CANCELED);
+	CHECK_INT(cleaned, 1);
+}
+#endif
 
 /* --- attributes --- */
 
