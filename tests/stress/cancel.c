@@ -227,6 +227,24 @@ static void wait_test(struct victim *v)
 	}
 }
 
+/* Ends where it computes, in the middle of a slice, or now and then. */
+static void wait_compute(struct victim *v)
+{
+	int old;
+
+	MUST_INT(marcel_setcanceltype(MARCEL_CANCEL_ASYNCHRONOUS, &old), 0);
+	for (unsigned n = 1; !marcel_event_test(&v->event); n++) {
+		for (int i = 0; i < 200; i++)
+			__asm__ volatile("");
+		if (n % 64 == 0)
+			marcel_yield();
+		if (n % 4096 == 0)
+			marcel_testcancel();
+	}
+	MUST_INT(marcel_setcanceltype(MARCEL_CANCEL_DEFERRED, &old), 0);
+	MUST_INT(old, MARCEL_CANCEL_ASYNCHRONOUS);
+}
+
 static bool take_back_test(struct victim *v)
 {
 	return marcel_event_test(&v->event) && !v->took;
@@ -240,6 +258,7 @@ static const struct way ways[] = {
 	  .needs = true, .users = true },
 	{ .wait = wait_sleep },
 	{ begin_test, wait_test, grant_join, take_back_test },
+	{ begin_test, wait_compute, grant_join, take_back_test },
 };
 
 /* --- the one that is cancelled --- */
