@@ -27,6 +27,12 @@ struct marcel_cancels marcel_cancels;
 /* Held by who looks at what a `wait` names. */
 static struct base_spin looking = BASE_SPIN_INIT(BASE_RANK_POOL);
 
+/* l: descriptors of threads that ended while somebody cancels */
+static struct {
+	struct base_spin lock;
+	struct marcel_thread *first; /* l: linked by `free` */
+} kept = { .lock = BASE_SPIN_INIT(BASE_RANK_POOL) };
+
 /* --- what a thread waits for --- */
 
 /* What was stored before is seen by who loads after. */
@@ -55,10 +61,12 @@ static struct marcel_timer *get_wait(struct marcel_thread *t)
 {
 	struct marcel_stack *s = stack_of(t);
 	struct marcel_timer *w;
+	uint32_t state;
 
 	w = s != NULL ? load_light(&s->wait)        /* order(cancel) */
 		      : load_light(&t->rest->wait); /* order(cancel) */
-	return load_relaxed(&t->state) != MARCEL_T_ENDED ? w : NULL;
+	state = load_relaxed(&t->state);
+	return state != MARCEL_T_ENDED && state != MARCEL_T_FREE ? w : NULL;
 }
 
 /* Under the lock: nobody else will end the wait, or it is over. */
@@ -303,6 +311,52 @@ static void cancel_other(struct marcel_thread *t)
 		withdraw_join(t);
 }
 
+/* --- threads that nobody joins --- */
+
+static void begin_work(void)
+{
+	base_spin_lock(&kept.lock);
+	/* order(cancels): then we look at a thread's state */
+	store_seq(&marcel_cancels.at_work,
+		  load_relaxed(&marcel_cancels.at_work) + 1);
+	base_spin_unlock(&kept.lock);
+	barrier();
+}
+
+static void end_work(void)
+{
+	struct marcel_thread *t, *list = NULL;
+	uint32_t n;
+
+	base_spin_lock(&kept.lock);
+	n = load_relaxed(&marcel_cancels.at_work) - 1;
+	/* order(cancels): what we did with the thread */
+	store_release(&marcel_cancels.at_work, n);
+	if (n == 0) {
+		list = kept.first;
+		kept.first = NULL;
+	}
+	base_spin_unlock(&kept.lock);
+	while ((t = list) != NULL) {
+		list = t->free;
+		marcel_thread_put(NULL, t);
+	}
+}
+
+bool marcel_cancel_keeps_slow(struct marcel_thread *t)
+{
+	bool keep;
+
+	base_spin_lock(&kept.lock);
+	keep = load_relaxed(&marcel_cancels.at_work) != 0;
+	if (keep) {
+		t->free = kept.first;
+		kept.first = t;
+	}
+	base_spin_unlock(&kept.lock);
+	return keep;
+}
+
 BASE_PUBLIC int marcel_cancel(marcel_t t)
 {
 	int rc = 0;
@@ -312,24 +366,19 @@ BASE_PUBLIC int marcel_cancel(marcel_t t)
 		cancel_self(t);
 		return 0;
 	}
-	fetch_add_seq(&marcel_cancels.at_work, 1); /* order(cancels) */
-	if (load_seq(&t->state) == MARCEL_T_FREE)  /* order(cancels) */
+	begin_work();
+	if (load_seq(&t->state) == MARCEL_T_FREE) /* order(cancels) */
 		rc = ESRCH;
 	else
 		cancel_other(t);
-	fetch_sub_release(&marcel_cancels.at_work, 1); /* order(cancels) */
+	end_work();
 	return rc;
-}
-
-void marcel_cancel_over(struct marcel_thread *t)
-{
-	store_seq(&t->state, MARCEL_T_FREE);           /* order(cancels) */
-	while (load_seq(&marcel_cancels.at_work) != 0) /* order(cancels) */
-		sched_yield();
 }
 
 void marcel_cancel_forked(void)
 {
 	base_spin_init(&looking, BASE_RANK_POOL);
+	base_spin_init(&kept.lock, BASE_RANK_POOL);
+	kept.first = NULL;
 	store_relaxed(&marcel_cancels.at_work, 0);
 }

@@ -22,15 +22,16 @@
  * Who cancels looks for the thread whose `ended` names the joiner, sees to it
  * that neither is in the middle of its part of a join, and takes it out there.
  *
- * A foreign thread may see that it is wanted, and end, before who cancels it
- * has done, and nobody joins it; its descriptor is another thread's as soon as
- * it is given back. So it is not while anybody cancels: order(cancels).
+ * A thread that nobody joins, foreign or detached, may see that it is wanted,
+ * and end, before who cancels it has done; then its descriptor is another
+ * thread's as soon as it is given back. So while anybody cancels they are kept,
+ * and the last who does gives them back: order(cancels).
  *
  *	ends				cancels
- *	state = FREE			at_work + 1
- *	at_work is 0?			state is FREE? no such thread
- *	the descriptor is given back	...
- *					at_work - 1
+ *	state = FREE			at_work + 1; a barrier on every CPU
+ *	at_work is 0? give it back	state is FREE? no such thread
+ *	else keep it			...
+ *					at_work - 1; 0? give back what was kept
  */
 #ifndef MARCEL_THREAD_CANCEL_H
 #define MARCEL_THREAD_CANCEL_H
@@ -40,7 +41,7 @@
 
 struct marcel_cancels {
 	ATOMIC(uint32_t) any;     /* a: relaxed; somebody was ever cancelled */
-	ATOMIC(uint32_t) at_work; /* a: order(cancels); they cancel another */
+	ATOMIC(uint32_t) at_work; /* a: order(cancels); so many cancel */
 };
 
 extern struct marcel_cancels marcel_cancels;
@@ -142,8 +143,19 @@ void marcel_cancel_unhold(struct marcel_thread *self, uint32_t was);
 /* The calling thread ends: nobody cancels it any more. */
 void marcel_cancel_ends(struct marcel_thread *self);
 
-/* A foreign thread ends: until nobody will look at its descriptor any more. */
-void marcel_cancel_over(struct marcel_thread *t);
+/* cancel.c: the rest of the next, when somebody cancels. */
+bool marcel_cancel_keeps_slow(struct marcel_thread *t);
+
+/* t, which nobody joins, has ended. True: its descriptor is given back later.
+ */
+static inline bool marcel_cancel_keeps(struct marcel_thread *t)
+{
+	store_light(&t->state, MARCEL_T_FREE); /* order(cancels) */
+	/* order(cancels): who cancels looks at the state */
+	if (likely(load_light(&marcel_cancels.at_work) == 0))
+		return false;
+	return marcel_cancel_keeps_slow(t);
+}
 
 /* In the child, where nobody else looks. */
 void marcel_cancel_forked(void);

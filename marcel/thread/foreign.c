@@ -31,8 +31,8 @@ static void give_back(void *arg)
 	if (marcel_thread_has(t, MARCEL_F_KEYS))
 		marcel_key_exit(t);
 	marcel_tls.self = NULL;
-	marcel_cancel_over(t);
-	marcel_thread_put(NULL, t);
+	if (!marcel_cancel_keeps(t))
+		marcel_thread_put(NULL, t);
 }
 
 static void make_key(void)

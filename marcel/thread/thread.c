@@ -123,12 +123,25 @@ static struct marcel_thread *get(struct marcel_vp *vp)
 	return marcel_thread_get(vp);
 }
 
-static void let_go(struct marcel_vp *vp, struct marcel_thread *t)
+static void count_gone(void)
 {
 	if (unlikely(load_relaxed(&marcel_sched.scarce) &
 		     MARCEL_SCARCE_THREADS))
 		fetch_sub_relaxed(&marcel_sched.threads, 1);
+}
+
+static void let_go(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	count_gone();
 	marcel_thread_put(vp, t);
+}
+
+/* The same if nobody has joined it. */
+static void let_go_detached(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	count_gone();
+	if (!marcel_cancel_keeps(t))
+		marcel_thread_put(vp, t);
 }
 
 static void count_created(struct marcel_vp *vp)
@@ -250,7 +263,7 @@ static void end_after(void *arg)
 	bury(vp, t);
 	joiner = xchg_acq_rel(&t->ended, MARCEL_END_DONE); /* order(join) */
 	if (joiner == MARCEL_END_DETACHED)
-		let_go(vp, t);
+		let_go_detached(vp, t);
 	else if (joiner != MARCEL_END_NONE)
 		marcel_wake(
 			(struct marcel_thread *)(joiner & ~MARCEL_END_TIMED));
@@ -352,13 +365,14 @@ void marcel_thread_end(void *value)
 /* --- join, detach --- */
 
 /* Nobody will ask for this one again. */
-static void put(struct marcel_thread *t)
+static void put(struct marcel_thread *t,
+		void (*let)(struct marcel_vp *vp, struct marcel_thread *t))
 {
 	uint32_t was = 0;
 	struct marcel_vp *vp = marcel_nest(&was);
 
 	marcel_san_enter();
-	let_go(vp, t);
+	let(vp, t);
 	marcel_san_leave();
 	marcel_unnest(vp, was);
 }
@@ -368,7 +382,7 @@ void marcel_thread_collect(struct marcel_thread *t, void **out)
 	marcel_san_acquire(&t->ended);
 	if (out != NULL)
 		*out = t->arg;
-	put(t);
+	put(t, let_go);
 }
 
 /* A joiner that sleeps; on its own stack. */
@@ -490,7 +504,7 @@ BASE_PUBLIC int marcel_detach(marcel_t t)
 		return 0;
 	if (w != MARCEL_END_DONE)
 		return EINVAL;
-	put(t);
+	put(t, let_go_detached);
 	return 0;
 }
 

@@ -145,26 +145,35 @@ EXPLORE(what_is_granted_is_gone)
 
 /* --- who ends by itself --- */
 
+static bool is_back;
+
 static void ends(void *arg)
 {
 	struct marcel_thread *self = marcel_thread_self();
 
-	marcel_cancel_over(self);
-	explore_gone(&self->flags, sizeof(self->flags));
-	explore_gone(self->rest, sizeof(*self->rest));
+	if (!marcel_cancel_keeps(self))
+		marcel_thread_put(NULL, self);
 }
 
-static void until_nobody_cancels(void)
+static void descriptor_is_back(void)
 {
-	while (load_relaxed(&marcel_cancels.at_work) != 0)
-		explore_relax();
+	explore_check(is_back && kept.first == NULL);
+}
+
+/* Another thread's, from now on. */
+static void put(struct marcel_thread *t)
+{
+	is_back = true;
+	explore_gone(&t->flags, sizeof(t->flags));
+	explore_gone(t->rest, sizeof(*t->rest));
 }
 
 EXPLORE(who_cancels_looks_at_no_descriptor_that_was_given_back)
 {
 	names();
-	world_yield = until_nobody_cancels;
+	is_back = false;
+	world_put = put;
 	explore_spawn("ends", ends, NULL);
 	explore_spawn("cancels", cancel, NULL);
-	explore_finish(NULL);
+	explore_finish(descriptor_is_back);
 }

@@ -64,6 +64,15 @@ int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
 	return 0;
 }
 
+/* A descriptor is given back. */
+static void (*world_put)(struct marcel_thread *t);
+
+void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	if (world_put != NULL)
+		world_put(t);
+}
+
 /* Where a thread that is cancelled goes. */
 static jmp_buf world_end[WORLD_THREADS];
 

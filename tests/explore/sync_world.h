@@ -39,6 +39,7 @@ struct marcel_thread_rest {
 
 struct marcel_thread {
 	int number;
+	struct marcel_thread *free;
 	ATOMIC(uint16_t) flags;
 	ATOMIC(uint32_t) state;
 	ATOMIC(uintptr_t) ended;
@@ -131,6 +132,8 @@ BASE_UNUSED void marcel_timer_park_alone(struct marcel_timer *t,
 {
 	marcel_park(after, arg);
 }
+
+void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t);
 
 int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
 			void *arg);
