@@ -282,7 +282,6 @@ bool marcel_vp_enters_slow(struct marcel_vp *vp, struct marcel_thread *t)
 		vp->give = l;
 		if (unlikely(load_relaxed(&vp->nstuck) != 0) &&
 		    l == &marcel_lwps.first &&
-		    !marcel_thread_has(t, MARCEL_F_MAIN) &&
 		    marcel_levelq_claim(vp->above[0], l)) {
 			vp->handed = take_stuck(vp);
 			marcel_runq_push_to(vp, t);

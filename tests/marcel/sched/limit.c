@@ -161,3 +161,42 @@ TEST_LIMIT(main_comes_back_though_all_others_sleep)
 {
 	sleep_beside(sleeps_unannounced);
 }
+
+/* --- main, asleep on the kernel thread that another needs --- */
+
+/* It is interrupted on LWP 0, where it began, and ends main's sleep. */
+static void *ends_the_sleep(void *arg)
+{
+	while (load_acquire(&stop) == 0)
+		;
+	CHECK_INT(write(fds[1], "x", 1), 1);
+	return arg;
+}
+
+static void sleep_for_one_of(int priority)
+{
+	marcel_attr_t attr;
+	marcel_t t;
+	char c;
+
+	CHECK_INT(pipe(fds), 0);
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setpriority(&attr, priority), 0);
+	CHECK_INT(marcel_create(&t, &attr, ends_the_sleep, NULL), 0);
+	CHECK_INT(marcel_usleep(3000), 0);
+	store_release(&stop, 1);
+	CHECK_INT(syscall(SYS_read, fds[0], &c, 1), 1);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+TEST_LIMIT(main_asleep_makes_way_on_its_lwp)
+{
+	sleep_for_one_of(MARCEL_PRIORITY_NORMAL);
+}
+
+TEST_LIMIT(main_asleep_makes_way_for_the_idle_band_too)
+{
+	sleep_for_one_of(MARCEL_PRIORITY_IDLE);
+}
