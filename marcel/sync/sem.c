@@ -109,7 +109,7 @@ static void sem_leave(struct marcel_timed *d)
 }
 
 /* The thread has left: let it be seen, or take a unit that came meanwhile. */
-static void enqueue_after(void *arg)
+static void wait_after(void *arg)
 {
 	struct wait *wait = arg;
 	struct marcel_thread *t = wait->me.thread;
@@ -135,7 +135,7 @@ static bool wait_for_post(struct wait *wait)
 	struct marcel_timer *t = &wait->timed.timer;
 
 	marcel_thread_waits(t->thread, "semaphore");
-	marcel_timer_park_after(t, enqueue_after, wait);
+	marcel_timer_park_after(t, wait_after, wait);
 	if (likely(!t->expired))
 		return true;
 	marcel_cancel_point();
