@@ -38,8 +38,6 @@
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include <base/spin.h>
-#include <marcel/wait.h>
-#include "../arch/cpu.h"
 
 struct marcel_timer;
 
@@ -134,24 +132,8 @@ static inline void marcel_timer_set_never(struct marcel_timer *t,
  */
 void marcel_timer_arm(struct marcel_timer *t);
 
-/* For a foreign thread, which waits alone. wake.c */
-void marcel_timer_park_alone(struct marcel_timer *t, marcel_after_fn after,
-			     void *arg);
-
-/* As marcel_park(), by the thread that armed it, or whose after action does. */
-static inline void marcel_timer_park_after(struct marcel_timer *t,
-					   marcel_after_fn after, void *arg)
-{
-	if (likely(cpu_tls_word() != NULL))
-		marcel_park(after, arg);
-	else
-		marcel_timer_park_alone(t, after, arg);
-}
-
-static inline void marcel_timer_park(struct marcel_timer *t)
-{
-	marcel_timer_park_after(t, NULL, NULL);
-}
+/* As marcel_park(NULL), by the thread that armed it. wake.c */
+void marcel_timer_park(struct marcel_timer *t);
 
 /*
  * Take it out of the heap, if it is there; it will not expire. False: it had

@@ -112,12 +112,12 @@ woken:
 	marcel_san_acquire(t);
 }
 
-void marcel_timer_park_alone(struct marcel_timer *t, marcel_after_fn after,
-			     void *arg)
+void marcel_timer_park(struct marcel_timer *t)
 {
-	if (after != NULL)
-		after(arg);
-	park_foreign(t->thread, t->in == &t->alone ? &t->alone : NULL);
+	if (unlikely(t->in == &t->alone))
+		park_foreign(t->thread, &t->alone);
+	else
+		marcel_park(NULL, NULL);
 }
 
 BASE_PUBLIC void marcel_wake(marcel_t t)

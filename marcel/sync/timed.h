@@ -75,13 +75,13 @@ static inline void marcel_timed_arm(struct marcel_waiter *w)
 		marcel_timer_arm(w->timer);
 }
 
-/* The same at a cancellation point: what marcel_cancel_show() answers. */
-static inline bool marcel_timed_arm_point(struct marcel_timed *d,
+/* The same at a cancellation point. */
+static inline void marcel_timed_arm_point(struct marcel_timed *d,
 					  const struct marcel_until *until)
 {
 	if (until != NULL)
 		marcel_timer_arm(&d->timer);
-	return marcel_cancel_show(&d->timer);
+	marcel_cancel_show(&d->timer);
 }
 
 /*

@@ -105,10 +105,10 @@ static bool withdraw(struct marcel_thread *t)
 	return w != NULL;
 }
 
-void marcel_cancel_look_slow(struct marcel_thread *t)
+void marcel_cancel_look_slow(struct marcel_timer *t)
 {
 	barrier(); /* as who cancels: who grants may have begun before */
-	withdraw(t);
+	withdraw(t->thread);
 }
 
 /* Until nobody looks any more at what the thread's word has named. */

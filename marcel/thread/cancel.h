@@ -77,39 +77,27 @@ static inline bool marcel_cancel_is_wanted(struct marcel_thread *t)
 	return load_light(&t->flags) & MARCEL_F_CANCEL; /* order(cancel) */
 }
 
-/* cancel.c: the rest of those below, for a thread that is wanted. */
-void marcel_cancel_look_slow(struct marcel_thread *t);
+/* cancel.c: the rest of the two below, for a thread that is wanted. */
+void marcel_cancel_look_slow(struct marcel_timer *t);
 void marcel_cancel_hide_slow(void);
 
 /*
  * The calling thread is about to wait as the timer says, which is armed if it
- * ever will be, and may be taken out from now on, unless it is sheltered: true
- * if it may. With the guard held if there is one. Or the thread has left, and
- * this is its after action.
+ * ever will be, and may be taken out from now on, unless it is sheltered. With
+ * the guard held if there is one.
  */
-static inline bool marcel_cancel_show(struct marcel_timer *t)
+static inline void marcel_cancel_show(struct marcel_timer *t)
 {
-	bool shown = !marcel_thread_has(t->thread, MARCEL_F_SHELTER);
-
-	t->shown = shown;
-	if (likely(shown))
+	t->shown = !marcel_thread_has(t->thread, MARCEL_F_SHELTER);
+	if (likely(t->shown))
 		marcel_cancel_set_wait(t->thread, t);
-	return shown;
 }
 
-/*
- * Then, no guard held and before it parks, or in the after action, when the
- * timer may be gone: it may be wanted already.
- */
-static inline void marcel_cancel_look_at(struct marcel_thread *t, bool shown)
-{
-	if (unlikely(marcel_cancel_is_wanted(t)) && shown)
-		marcel_cancel_look_slow(t);
-}
-
+/* Then, no guard held and before it parks: it may be wanted already. */
 static inline void marcel_cancel_look(struct marcel_timer *t)
 {
-	marcel_cancel_look_at(t->thread, t->shown);
+	if (unlikely(marcel_cancel_is_wanted(t->thread)) && t->shown)
+		marcel_cancel_look_slow(t);
 }
 
 /* The wait has ended, or is granted: before what the timer points to goes. */

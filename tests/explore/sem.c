@@ -1,7 +1,7 @@
 /*
  * marcel/sync/sem.c: a unit goes to one waiter, who sees what was done before
- * the post; no waiter is forgotten, nor a cancellation; the semaphore may go
- * away once all that was posted has been waited for.
+ * the post; no waiter is forgotten; the semaphore may go away once all that
+ * was posted has been waited for.
  *
  * covers: sem guard
  */
@@ -164,49 +164,4 @@ EXPLORE(a_unit_goes_to_the_waiter_or_stays)
 	explore_spawn("posts", post_data, NULL);
 	explore_spawn("expires", time_passes, NULL);
 	explore_finish(unit_is_left);
-}
-
-/* --- cancelled: it joins the queue when it has left --- */
-
-static void wait_or_end(void *arg)
-{
-	if (_setjmp(world_end[explore_self()]) != 0) {
-		ran_out++;
-	} else {
-		marcel_sem_wait(&sem);
-		granted++;
-	}
-	frames_are_gone(__builtin_frame_address(0));
-}
-
-static void cancel(void *arg)
-{
-	marcel_cancel(&world_threads[WAITER]);
-}
-
-/* Somebody holds the guard: until nobody does. */
-static void until_free(void)
-{
-	do
-		explore_relax();
-	while (load_relaxed(&((struct sem *)&sem)->guard.word) &
-	       MARCEL_GUARDED);
-}
-
-static void is_cancelled(void)
-{
-	explore_check(ran_out == 1);
-	explore_check(marcel_sem_destroy(&sem) == 0);
-}
-
-EXPLORE(who_waits_for_ever_is_cancelled)
-{
-	names(0);
-	marcel_sched.nvp = 0; /* nobody joins */
-	store_relaxed(&world_threads[WAITER].flags, 0);
-	world_yield = until_free;
-	explore_name(&looking, sizeof(looking), "looking");
-	explore_spawn("waiter", wait_or_end, NULL);
-	explore_spawn("cancels", cancel, NULL);
-	explore_finish(is_cancelled);
 }

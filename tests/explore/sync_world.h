@@ -127,10 +127,9 @@ BASE_UNUSED void marcel_wake(marcel_t t)
 	explore_unpark(t->number, true);
 }
 
-BASE_UNUSED void marcel_timer_park_alone(struct marcel_timer *t,
-					 marcel_after_fn after, void *arg)
+BASE_UNUSED void marcel_timer_park(struct marcel_timer *t)
 {
-	marcel_park(after, arg);
+	explore_park();
 }
 
 void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t);
