@@ -120,7 +120,10 @@ int marcel_private_set(struct marcel_thread *t)
 	if (private.rc != 0)
 		goto err_stack;
 	if (t->stack == NULL)
-		t->stack = marcel_stack_get(NULL, marcel_sched.stacksize);
+		t->stack = marcel_stack_get(NULL,
+					    marcel_thread_has(t, MARCEL_F_STACK)
+						    ? t->rest->stacksize
+						    : marcel_sched.stacksize);
 	if (t->stack == NULL)
 		return EAGAIN;
 	l = marcel_lwp_make_for(t, ended);

@@ -527,3 +527,29 @@ TEST_PRIVATE(it_moves_with_its_kernel_thread)
 	join(t);
 	join(other);
 }
+
+static void *uses_much(void *arg)
+{
+	volatile char room[300000];
+
+	for (size_t i = sizeof(room); i > 0; i -= 500)
+		room[i - 1] = 1;
+	return arg;
+}
+
+static void size_body(void)
+{
+	marcel_attr_t attr;
+	marcel_t t;
+
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setprivatetls(&attr, 1), 0);
+	CHECK_INT(marcel_attr_setstacksize(&attr, 1 << 20), 0);
+	CHECK_INT(marcel_create(&t, &attr, uses_much, NULL), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+TEST(its_stack_has_the_size_that_was_asked_for)
+{
+	with_vps(1, size_body);
+}
