@@ -200,7 +200,7 @@ static BASE_COLD void cancel(struct marcel_lwp *l, struct marcel_thread *t)
 {
 	pid_t tid = load_relaxed(&l->tid);
 
-	if (marcel_thread_is_preemptible(t) && tid != 0 &&
+	if (t->stack != NULL && marcel_thread_is_preemptible(t) && tid != 0 &&
 	    !os_thread_sleeps(tid))
 		tick(l);
 }
@@ -254,17 +254,33 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 
 /*
  * A thread that was asleep unannounced, lost its VP and is awake again is to
- * wait for its turn as any other. Seen at two looks: it may just return.
+ * wait for its turn as any other. Seen at two looks: it may just return. Or it
+ * is to end where it computes, and no VP need be awake for that: whether there
+ * is one.
  */
-static void call_adrift(void)
+static bool call_adrift(void)
 {
 	struct marcel_lwp *l = marcel_lwp_adrift(NULL);
+	bool due, any = false;
 
 	for (; l != NULL; l = marcel_lwp_adrift(l)) {
-		if (l->was_adrift && !os_thread_sleeps(load_relaxed(&l->tid)))
+		due = marcel_cancel_is_due(load_relaxed(&l->self));
+		any |= due;
+		if ((due || l->was_adrift) &&
+		    !os_thread_sleeps(load_relaxed(&l->tid)))
 			tick(l);
 		l->was_adrift = !l->was_adrift;
 	}
+	return any;
+}
+
+static bool is_one_adrift_due(void)
+{
+	struct marcel_lwp *l = marcel_lwp_adrift(NULL);
+
+	while (l != NULL && !marcel_cancel_is_due(load_relaxed(&l->self)))
+		l = marcel_lwp_adrift(l);
+	return l != NULL;
 }
 
 /* Whether a VP is awake, or a thread waits for LWP 0. */
@@ -283,7 +299,7 @@ static bool look_at_all(void)
 		any = true;
 		call_first();
 	}
-	call_adrift();
+	any |= call_adrift();
 	store_relaxed(&marcel_monitor.looks,
 		      load_relaxed(&marcel_monitor.looks) + 1);
 	return any;
@@ -302,6 +318,9 @@ static void sleep_with_vps(void)
 			store_relaxed(&marcel_monitor.asleep, 0);
 			return;
 		}
+	/* Who cancels has a barrier run before it looks whether we sleep. */
+	if (is_one_adrift_due())
+		store_relaxed(&marcel_monitor.asleep, 0);
 	while (load_relaxed(&marcel_monitor.asleep) != 0 &&
 	       load_relaxed(&monitor.stop) == 0)
 		os_futex_wait(&marcel_monitor.asleep, 1);

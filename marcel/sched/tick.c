@@ -71,6 +71,7 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 static bool is_cancelled(struct marcel_thread *t, const void *context)
 {
 	return unlikely(marcel_cancel_is_due(t)) && t->stack != NULL &&
+	       marcel_thread_is_preemptible(t) &&
 	       os_may_end(context, marcel_thread_first, t->stack->fn);
 }
 

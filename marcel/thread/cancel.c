@@ -14,6 +14,7 @@
 #include <marcel/cancel.h>
 #include <marcel/wait.h>
 #include "../os/os.h"
+#include "../sched/tick.h"
 #include "../sched/vp.h"
 
 /* Bits of `cancel`. */
@@ -309,6 +310,8 @@ static void cancel_other(struct marcel_thread *t)
 	barrier();
 	if (!withdraw(t))
 		withdraw_join(t);
+	if (marcel_cancel_is_due(t))
+		marcel_monitor_wake(); /* it may compute, and no VP with it */
 }
 
 /* --- threads that nobody joins --- */

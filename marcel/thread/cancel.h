@@ -22,10 +22,10 @@
  * Who cancels looks for the thread whose `ended` names the joiner, sees to it
  * that neither is in the middle of its part of a join, and takes it out there.
  *
- * A thread that nobody joins, foreign or detached, may see that it is wanted,
- * and end, before who cancels it has done; then its descriptor is another
- * thread's as soon as it is given back. So while anybody cancels they are kept,
- * and the last who does gives them back: order(cancels).
+ * A thread may see that it is wanted, and end, before who cancels it has done;
+ * then, if it is foreign, detached, or somebody else joins it, its descriptor
+ *is another thread's as soon as it is given back. So while anybody cancels they
+ *are kept, and the last who does gives them back: order(cancels).
  *
  *	ends				cancels
  *	state = FREE			at_work + 1; a barrier on every CPU
@@ -134,7 +134,8 @@ void marcel_cancel_ends(struct marcel_thread *self);
 /* cancel.c: the rest of the next, when somebody cancels. */
 bool marcel_cancel_keeps_slow(struct marcel_thread *t);
 
-/* t, which nobody joins, has ended. True: its descriptor is given back later.
+/* t has ended, and nobody will ask for it. True: its descriptor is given back
+ * later.
  */
 static inline bool marcel_cancel_keeps(struct marcel_thread *t)
 {

@@ -123,24 +123,12 @@ static struct marcel_thread *get(struct marcel_vp *vp)
 	return marcel_thread_get(vp);
 }
 
-static void count_gone(void)
+static void let_go(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	if (unlikely(load_relaxed(&marcel_sched.scarce) &
 		     MARCEL_SCARCE_THREADS))
 		fetch_sub_relaxed(&marcel_sched.threads, 1);
-}
-
-static void let_go(struct marcel_vp *vp, struct marcel_thread *t)
-{
-	count_gone();
-	marcel_thread_put(vp, t);
-}
-
-/* The same if nobody has joined it. */
-static void let_go_detached(struct marcel_vp *vp, struct marcel_thread *t)
-{
-	count_gone();
-	if (!marcel_cancel_keeps(t))
+	if (likely(!marcel_cancel_keeps(t)))
 		marcel_thread_put(vp, t);
 }
 
@@ -263,7 +251,7 @@ static void end_after(void *arg)
 	bury(vp, t);
 	joiner = xchg_acq_rel(&t->ended, MARCEL_END_DONE); /* order(join) */
 	if (joiner == MARCEL_END_DETACHED)
-		let_go_detached(vp, t);
+		let_go(vp, t);
 	else if (joiner != MARCEL_END_NONE)
 		marcel_wake(
 			(struct marcel_thread *)(joiner & ~MARCEL_END_TIMED));
@@ -365,14 +353,13 @@ void marcel_thread_end(void *value)
 /* --- join, detach --- */
 
 /* Nobody will ask for this one again. */
-static void put(struct marcel_thread *t,
-		void (*let)(struct marcel_vp *vp, struct marcel_thread *t))
+static void put(struct marcel_thread *t)
 {
 	uint32_t was = 0;
 	struct marcel_vp *vp = marcel_nest(&was);
 
 	marcel_san_enter();
-	let(vp, t);
+	let_go(vp, t);
 	marcel_san_leave();
 	marcel_unnest(vp, was);
 }
@@ -382,7 +369,7 @@ void marcel_thread_collect(struct marcel_thread *t, void **out)
 	marcel_san_acquire(&t->ended);
 	if (out != NULL)
 		*out = t->arg;
-	put(t, let_go);
+	put(t);
 }
 
 /* A joiner that sleeps; on its own stack. */
@@ -504,7 +491,7 @@ BASE_PUBLIC int marcel_detach(marcel_t t)
 		return 0;
 	if (w != MARCEL_END_DONE)
 		return EINVAL;
-	put(t, let_go_detached);
+	put(t);
 	return 0;
 }
 

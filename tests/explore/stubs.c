@@ -55,6 +55,15 @@ WEAK void base_fatal(const char *module, const char *fmt, ...)
 	explore_fail("%s: %s", module, text);
 }
 
+/* Nobody is cancelled. */
+struct marcel_thread;
+bool marcel_cancel_is_due(struct marcel_thread *t);
+
+WEAK bool marcel_cancel_is_due(struct marcel_thread *t)
+{
+	return false;
+}
+
 /* No tick comes. */
 void base_pin(void);
 void base_unpin(void);

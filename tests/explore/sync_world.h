@@ -15,6 +15,7 @@
 #include "../../marcel/sync/guard.h"
 
 #define MARCEL_SCHED_ENTER_H
+#define MARCEL_SCHED_TICK_H
 #define MARCEL_SCHED_VP_H
 #define MARCEL_THREAD_THREAD_H
 
@@ -136,6 +137,10 @@ void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t);
 
 int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
 			void *arg);
+
+static inline void marcel_monitor_wake(void)
+{
+}
 
 bool marcel_vp_wake(struct marcel_vp *vp, bool own);
 bool marcel_foreign_is_forked(void);

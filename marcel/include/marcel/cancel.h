@@ -70,7 +70,10 @@ void marcel_testcancel(void);
  *
  * It does not end there, but at cancellation points, if it is main, is not
  * preemptible, or MARCEL_TIMESLICE_US is 0; if the program has marcel in it as
- * a static library, or an allocator; if code on the stack has no unwind tables
+ * a static library, or an allocator; if its first function is in a library, but
+ * for one of the program's that has no thread-local storage; within
+ * marcel_blocking_begin() and its end; if code on the stack has no unwind
+ * tables
  * (-fno-asynchronous-unwind-tables); with glibc before 2.35, or TSan. Nor in a
  * function of C++, or of C with -fexceptions, that has destructors or handlers
  * to run, nor called by one that takes it for throwing nothing, as noexcept,

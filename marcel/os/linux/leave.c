@@ -257,7 +257,7 @@ BASE_NOINLINE bool os_may_end(const void *context, void (*first)(void *),
 			  .first = (uintptr_t)first,
 			  .own = object_of((const void *)(uintptr_t)fn) };
 
-	if (!may_walk(&w, context))
+	if (!may_walk(&w, context) || !is_programs(w.pc, w.own))
 		return false;
 	_Unwind_Backtrace(look, &w);
 	return w.may;

@@ -7,7 +7,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <base/atomic.h>
@@ -186,6 +189,50 @@ static void *yields(void *arg)
 		marcel_yield();
 	}
 	return arg;
+}
+
+/* --- who computes without a VP, while all VPs sleep --- */
+
+static int fds[2];
+static marcel_t lone;
+
+/* Unannounced: its VP goes, and then there is nothing that others wait for. */
+static void *sleeps_and_computes(void *arg)
+{
+	char c;
+
+	allow();
+	CHECK_INT(syscall(SYS_read, fds[0], &c, 1), 1);
+	descend(1);
+	return arg;
+}
+
+/* A kernel thread. The sleeps let the runtime's threads fall asleep. */
+static void *wakes_and_cancels(void *arg)
+{
+	syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	CHECK_INT(syscall(SYS_write, fds[1], "x", 1), 1);
+	while (load_relaxed(&begun) == 0)
+		;
+	syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	CHECK_INT(marcel_cancel(lone), 0);
+	return arg;
+}
+
+TEST_ASYNC(who_computes_while_all_vps_sleep_ends)
+{
+	void *value;
+	pthread_t p;
+
+	CHECK_INT(pipe(fds), 0);
+	CHECK_INT(marcel_create(&lone, NULL, sleeps_and_computes, NULL), 0);
+	marcel_yield();
+	CHECK_INT(pthread_create(&p, NULL, wakes_and_cancels, NULL), 0);
+	CHECK_INT(marcel_join(lone, &value), 0);
+	CHECK_PTR(value, MARCEL_CANCELED);
+	CHECK_INT(pthread_join(p, NULL), 0);
+	close(fds[0]);
+	close(fds[1]);
 }
 
 TEST_ASYNC(who_yields_again_and_again_ends)
