@@ -72,6 +72,19 @@ static struct front_next next_execvpe = { .name = "execvpe" };
 static struct front_next next_fexecve = { .name = "fexecve" };
 static struct front_next next_execveat = { .name = "execveat" };
 
+/*
+ * Another thread may hold the dynamic linker's lock, and a child, of whatever
+ * function of libc's, does not have that thread; a signal handler may have
+ * interrupted it. So they are looked up before, when this is loaded.
+ */
+static __attribute__((constructor)) void find_programs(void)
+{
+	front_find(&next_execve);
+	front_find(&next_execvpe);
+	front_find(&next_fexecve);
+	front_find(&next_execveat);
+}
+
 BASE_PUBLIC int execve(const char *path, char *const argv[], char *const env[])
 {
 	return marcel_front_exec(front_find(&next_execve), path, argv, env);
@@ -168,18 +181,10 @@ BASE_PUBLIC int execle(const char *path, const char *arg, ...)
 
 /* --- to become two --- */
 
-/*
- * Another thread may hold the dynamic linker's lock, and the child does not
- * have that thread: what it will need is looked up before.
- */
 BASE_PUBLIC pid_t fork(void)
 {
 	static struct front_next next = { .name = "fork" };
 
-	front_find(&next_execve);
-	front_find(&next_execvpe);
-	front_find(&next_fexecve);
-	front_find(&next_execveat);
 	return marcel_front_fork(front_find(&next));
 }
 
