@@ -121,7 +121,8 @@ void marcel_block_rise(void)
 	struct marcel_vp *vp;
 	int saved;
 
-	if (likely(l == NULL || !l->is_low) || !marcel_block_may(l))
+	if (likely(l == NULL || !l->is_low) || !marcel_block_may(l) ||
+	    marcel_lwp_here() != l)
 		return;
 	vp = marcel_enter();
 	marcel_san_enter();

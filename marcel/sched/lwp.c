@@ -357,6 +357,13 @@ struct marcel_lwp *marcel_lwp_adrift(struct marcel_lwp *after)
 	return l;
 }
 
+struct marcel_lwp *marcel_lwp_here(void)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+
+	return l != NULL && load_relaxed(&l->tid) == os_tid() ? l : NULL;
+}
+
 void marcel_lwp_provide(void)
 {
 	struct marcel_lwp *l = marcel_lwp_get(false);

@@ -170,6 +170,13 @@ struct marcel_lwp *marcel_lwp_adrift(struct marcel_lwp *after);
  */
 void marcel_lwp_stop(void);
 
+/*
+ * The LWP that the caller is; NULL: none, or a process that has the storage of
+ * one but not the kernel thread, as a child of _Fork() or of clone(), which may
+ * even share it. One system call.
+ */
+struct marcel_lwp *marcel_lwp_here(void);
+
 /* Tell an LWP to look at its VP: it was given that, or may take it. */
 void marcel_lwp_tell(struct marcel_lwp *l);
 

@@ -127,7 +127,7 @@ void marcel_tick_send(struct marcel_lwp *l)
 /* The handler says that it has come. */
 struct marcel_lwp *marcel_tick_hold(void)
 {
-	struct marcel_lwp *l = cpu_tls_word();
+	struct marcel_lwp *l = marcel_lwp_here();
 	uint32_t none = 0;
 	sigset_t now;
 

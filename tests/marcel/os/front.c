@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include <base/atomic.h>
-#include "../../../marcel/sched/vp.h"
+#include "../../../marcel/sched/tick.h"
 #include "../with.h"
 
 static int ends[2];
@@ -278,6 +278,94 @@ TEST_VPS(a_section_goes_on_after_a_program_was_begun)
 	CHECK(waits(pid));
 	marcel_blocking_end();
 	CHECK(!tick_is_blocked());
+}
+
+/* --- ... while ticks come --- */
+
+static void *computes(void *arg)
+{
+	while (load_relaxed(&over) == 0)
+		;
+	return arg;
+}
+
+/* Beside main, on its VP. */
+static marcel_t begin_ticks(void)
+{
+	struct marcel_config config = { .nvp = 1 };
+	marcel_t other;
+
+	setenv("MARCEL_TIMESLICE_US", "200", 1);
+	store_relaxed(&over, 0);
+	CHECK_INT(marcel_init(&config), 0);
+	CHECK_INT(marcel_create(&other, NULL, computes, NULL), 0);
+	return other;
+}
+
+static void end_ticks(marcel_t other)
+{
+	store_relaxed(&over, 1);
+	CHECK_INT(marcel_join(other, NULL), 0);
+	CHECK_INT(marcel_end(), 0);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
+/* From now on the tick is blocked. */
+static void wait_for_tick(void)
+{
+	sigset_t now;
+
+	marcel_tick_block(true);
+	do
+		CHECK_INT(sigpending(&now), 0);
+	while (sigismember(&now, marcel_sched.signal) == 0);
+}
+
+/* In a process of its own; 1: it came back. */
+static int become_quiet(void)
+{
+	alarm(10); /* where nobody would answer */
+	marcel_tick_block(false);
+	execl(CAT, CAT, "/dev/null", (char *)NULL);
+	return 1;
+}
+
+/* None comes to a child, which has a copy of the runtime and of its LWP. */
+TEST(a_child_without_handlers_of_fork_waits_for_no_tick)
+{
+	marcel_t other = begin_ticks();
+	pid_t pid;
+
+	wait_for_tick();
+	pid = _Fork();
+	if (pid == 0)
+		_exit(become_quiet());
+	marcel_tick_block(false);
+	CHECK(waits(pid));
+	end_ticks(other);
+}
+
+static int becomes_quiet(void *arg)
+{
+	(void)arg;
+	_exit(become_quiet());
+}
+
+/* They are still sent to the LWP, whose storage was the child's. */
+TEST(a_child_on_our_memory_holds_no_ticks)
+{
+	static char stack[1 << 16] BASE_ALIGNED(16);
+	marcel_t other = begin_ticks();
+	struct marcel_lwp *l;
+	pid_t pid;
+
+	pid = clone(becomes_quiet, stack + sizeof(stack),
+		    CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+	CHECK(waits(pid));
+	l = marcel_tick_hold();
+	CHECK(l != NULL);
+	marcel_tick_release(l);
+	end_ticks(other);
 }
 
 /* --- priority --- */
