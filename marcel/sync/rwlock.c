@@ -56,6 +56,8 @@ BASE_PUBLIC int marcel_rwlock_init(marcel_rwlock_t *lock,
 
 	if (attr != NULL && marcel_rwlockattr_getkind(attr, &kind) != 0)
 		return EINVAL;
+	if (kind == MARCEL_RWLOCK_PREFER_WRITER_NP)
+		kind = MARCEL_RWLOCK_PREFER_READER;
 	*lock = (marcel_rwlock_t)MARCEL_RWLOCK_INITIALIZER;
 	l->kind = (uint64_t)kind;
 	return 0;
@@ -331,7 +333,7 @@ BASE_PUBLIC int marcel_rwlockattr_destroy(marcel_rwlockattr_t *attr)
 BASE_PUBLIC int marcel_rwlockattr_setkind(marcel_rwlockattr_t *attr, int kind)
 {
 	if (attr->marcel_words[1] != RWLOCKATTR_VALID ||
-	    kind < MARCEL_RWLOCK_FAIR || kind > MARCEL_RWLOCK_PREFER_WRITER)
+	    kind < MARCEL_RWLOCK_FAIR || kind > MARCEL_RWLOCK_PREFER_WRITER_NP)
 		return EINVAL;
 	attr->marcel_words[0] = (uint64_t)kind;
 	return 0;

@@ -12,9 +12,10 @@
  *	no pause() and no sigsuspend(), which are the kernel thread's, as are
  *	raise(), sigprocmask() and what <sched.h> does to processes;
  *	a read-write lock is fair if no attribute says otherwise: who reads and
- *	locks it again waits behind a writer, unless it prefers readers. Both
- *	of glibc's kinds that prefer writers do (there the first prefers
- *	readers).
+ *	locks it again waits behind a writer, unless it prefers readers, as
+ *	PTHREAD_RWLOCK_PREFER_READER_NP says and, as in glibc,
+ *	PTHREAD_RWLOCK_PREFER_WRITER_NP; the kind that prefers writers is
+ *	PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP.
  *
  * ENOTSUP: what is shared by processes, robust mutexes, priority inheritance
  * and ceilings. What else of <pthread.h> is not here does not compile.
@@ -285,7 +286,7 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 
 #define PTHREAD_RWLOCK_DEFAULT_NP                    MARCEL_RWLOCK_FAIR
 #define PTHREAD_RWLOCK_PREFER_READER_NP              MARCEL_RWLOCK_PREFER_READER
-#define PTHREAD_RWLOCK_PREFER_WRITER_NP              MARCEL_RWLOCK_PREFER_WRITER
+#define PTHREAD_RWLOCK_PREFER_WRITER_NP              MARCEL_RWLOCK_PREFER_WRITER_NP
 #define PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP MARCEL_RWLOCK_PREFER_WRITER
 #define PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP                      \
 	MARCEL_RWLOCK_PREFER_WRITER_INITIALIZER

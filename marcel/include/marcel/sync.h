@@ -42,9 +42,10 @@ extern "C" {
 #define MARCEL_MUTEX_STALLED   0
 #define MARCEL_MUTEX_ROBUST    1
 
-#define MARCEL_RWLOCK_FAIR          0
-#define MARCEL_RWLOCK_PREFER_READER 1
-#define MARCEL_RWLOCK_PREFER_WRITER 2
+#define MARCEL_RWLOCK_FAIR             0
+#define MARCEL_RWLOCK_PREFER_READER    1
+#define MARCEL_RWLOCK_PREFER_WRITER    2
+#define MARCEL_RWLOCK_PREFER_WRITER_NP 3
 
 #define MARCEL_BARRIER_SERIAL_THREAD (-1)
 
@@ -181,6 +182,8 @@ int marcel_rwlockattr_destroy(marcel_rwlockattr_t *attr);
  * PREFER_WRITER: a waiting writer keeps new readers out, and a freed lock goes
  * to writers, in the order in which they came, before readers: so these wait
  * for as long as writers follow one another.
+ * PREFER_WRITER_NP: PREFER_READER by the number of glibc's kind of that name,
+ * which prefers readers, for <marcel/pthread.h>; getkind() gives it back.
  */
 int marcel_rwlockattr_setkind(marcel_rwlockattr_t *attr, int kind);
 int marcel_rwlockattr_getkind(const marcel_rwlockattr_t *attr, int *out);

@@ -227,9 +227,10 @@ TEST(who_reads_may_lock_again_while_a_writer_waits_if_readers_are_preferred)
 	static const struct timespec past = { .tv_sec = 1 };
 
 	vps_start(1);
-	for (int kind = MARCEL_RWLOCK_FAIR; kind <= MARCEL_RWLOCK_PREFER_WRITER;
-	     kind++) {
-		bool again = kind == MARCEL_RWLOCK_PREFER_READER;
+	for (int kind = MARCEL_RWLOCK_FAIR;
+	     kind <= MARCEL_RWLOCK_PREFER_WRITER_NP; kind++) {
+		bool again = kind == MARCEL_RWLOCK_PREFER_READER ||
+			     kind == MARCEL_RWLOCK_PREFER_WRITER_NP;
 		marcel_rwlock_t l;
 		marcel_t writer;
 
@@ -266,7 +267,7 @@ TEST(errors_are_those_of_posix)
 	CHECK_INT(kind, MARCEL_RWLOCK_FAIR);
 	CHECK_INT(marcel_rwlockattr_setkind(&attr, -1), EINVAL);
 	CHECK_INT(marcel_rwlockattr_setkind(&attr,
-					    MARCEL_RWLOCK_PREFER_WRITER + 1),
+					    MARCEL_RWLOCK_PREFER_WRITER_NP + 1),
 		  EINVAL);
 	CHECK_INT(marcel_rwlockattr_setkind(&attr, MARCEL_RWLOCK_PREFER_READER),
 		  0);

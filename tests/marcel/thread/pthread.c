@@ -623,6 +623,69 @@ TEST(a_read_write_lock_prefers_whom_it_is_told_to)
 }
 
 #ifdef ON_MARCEL
+/*
+ * Which kinds are recursive; this compiles only if all are different. (Kernel
+ * threads have one number for two, and do not say that they wait.)
+ */
+static int reads_again(int kind)
+{
+	switch (kind) {
+	case PTHREAD_RWLOCK_PREFER_READER_NP:
+	case PTHREAD_RWLOCK_PREFER_WRITER_NP:
+		return 0;
+	case PTHREAD_RWLOCK_DEFAULT_NP:
+	case PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP:
+		return EBUSY;
+	default:
+		return -1;
+	}
+}
+
+static int is_waiting(const struct marcel_info *info, void *t)
+{
+	return marcel_equal(info->id, *(marcel_t *)t) &&
+	       info->state == MARCEL_STATE_WAITING;
+}
+
+static void *writes_once(void *arg)
+{
+	CHECK_INT(pthread_rwlock_wrlock(arg), 0);
+	CHECK_INT(pthread_rwlock_unlock(arg), 0);
+	return arg;
+}
+
+TEST(who_reads_may_lock_again_unless_the_kind_is_not_recursive)
+{
+	static const int kinds[] = {
+		PTHREAD_RWLOCK_DEFAULT_NP,
+		PTHREAD_RWLOCK_PREFER_READER_NP,
+		PTHREAD_RWLOCK_PREFER_WRITER_NP,
+		PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP,
+	};
+	pthread_rwlockattr_t attr;
+	pthread_rwlock_t l;
+	pthread_t writer;
+	int expected;
+
+	CHECK_INT(pthread_rwlockattr_init(&attr), 0);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		CHECK_INT(pthread_rwlockattr_setkind_np(&attr, kinds[i]), 0);
+		CHECK_INT(pthread_rwlock_init(&l, &attr), 0);
+		CHECK_INT(pthread_rwlock_rdlock(&l), 0);
+		CHECK_INT(pthread_create(&writer, NULL, writes_once, &l), 0);
+		while (!marcel_threads(is_waiting, &writer))
+			sched_yield();
+		expected = reads_again(kinds[i]);
+		CHECK_INT(pthread_rwlock_tryrdlock(&l), expected);
+		if (expected == 0)
+			CHECK_INT(pthread_rwlock_unlock(&l), 0);
+		CHECK_INT(pthread_rwlock_unlock(&l), 0);
+		CHECK_INT(pthread_join(writer, NULL), 0);
+		CHECK_INT(pthread_rwlock_destroy(&l), 0);
+	}
+	CHECK_INT(pthread_rwlockattr_destroy(&attr), 0);
+}
+
 TEST(what_is_not_offered_is_refused)
 {
 	pthread_mutexattr_t attr;
