@@ -240,7 +240,6 @@ int marcel_io_recvmmsg(__typeof__(recvmmsg) *next, int fd, struct mmsghdr *msgs,
 	if (likely(!io_holds()) || (flags & MSG_DONTWAIT) != 0 ||
 	    (timeout != NULL && !io_is_time(timeout)))
 		return next(fd, msgs, n, flags, timeout);
-	n = n < IOV_MAX ? n : IOV_MAX; /* as the kernel does */
 	deadline = io_deadline(timeout);
 	while (tries) {
 		rc = next(fd, msgs + done, n - done, flags | MSG_DONTWAIT,

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -433,6 +434,36 @@ static void messages(void)
 TEST(several_messages_are_had_and_sent_by_one_call)
 {
 	in_all_ways(messages);
+}
+
+/* More than sendmmsg() would take; of a stream, which holds so many. */
+enum { MANY = IOV_MAX + 76 };
+
+static void many_messages(void)
+{
+	static struct mmsghdr msgs[MANY];
+	static struct iovec iov[MANY];
+	static char bytes[MANY];
+
+	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	set_messages(msgs, iov, MANY, 1);
+	for (int i = 0; i < MANY; i++)
+		iov[i].iov_base = &bytes[i];
+	for (int round = 0; round < 2; round++) {
+		CHECK_INT(marcel_write(ends[1], bytes, MANY), MANY);
+		CHECK_INT(marcel_recvmmsg(ends[0], msgs, MANY,
+					  round == 0 ? 0 : MSG_WAITFORONE,
+					  NULL),
+			  MANY);
+	}
+	CHECK_INT(marcel_recv(ends[0], bytes, 1, MSG_DONTWAIT), -1);
+	close_ends();
+}
+
+TEST(as_many_messages_are_received_as_are_asked_for)
+{
+	many_messages();
+	in_all_ways(many_messages);
 }
 
 static void messages_in_time(void)
