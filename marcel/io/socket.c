@@ -7,6 +7,16 @@
 
 /* --- receive --- */
 
+/*
+ * Who asks for the errors queued on a socket (MSG_ERRQUEUE) does not wait, and
+ * no EPOLLIN would tell of one. (A family without such a queue does not know
+ * the flag, and may sleep: the VP waits until the monitor finds that out.)
+ */
+static bool never_waits(int flags)
+{
+	return (flags & (MSG_DONTWAIT | MSG_ERRQUEUE)) != 0;
+}
+
 /* Past the bound: what is there, then wait for more. */
 static ssize_t recv_in_turns(int fd, char *to, size_t n, int flags)
 {
@@ -72,7 +82,7 @@ ssize_t marcel_io_recv(__typeof__(recv) *next, int fd, void *buf, size_t n,
 	struct iovec iov = { buf, n };
 	ssize_t rc;
 
-	if (likely(!io_holds()) || (flags & MSG_DONTWAIT) != 0)
+	if (likely(!io_holds()) || never_waits(flags))
 		return next(fd, buf, n, flags);
 	do {
 		rc = next(fd, buf, n, flags | MSG_DONTWAIT);
@@ -91,7 +101,7 @@ ssize_t marcel_io_recvfrom(__typeof__(recvfrom) *next, int fd, void *buf,
 	struct iovec iov = { buf, n };
 	ssize_t rc;
 
-	if (likely(!io_holds()) || (flags & MSG_DONTWAIT) != 0)
+	if (likely(!io_holds()) || never_waits(flags))
 		return next(fd, buf, n, flags, from, len);
 	do {
 		rc = next(fd, buf, n, flags | MSG_DONTWAIT, from, len);
@@ -108,7 +118,7 @@ ssize_t marcel_io_recvmsg(__typeof__(recvmsg) *next, int fd, struct msghdr *msg,
 {
 	ssize_t rc;
 
-	if (likely(!io_holds()) || (flags & MSG_DONTWAIT) != 0)
+	if (likely(!io_holds()) || never_waits(flags))
 		return next(fd, msg, flags);
 	do {
 		rc = next(fd, msg, flags | MSG_DONTWAIT);
@@ -237,7 +247,7 @@ int marcel_io_recvmmsg(__typeof__(recvmmsg) *next, int fd, struct mmsghdr *msgs,
 	unsigned done = 0;
 	int rc;
 
-	if (likely(!io_holds()) || (flags & MSG_DONTWAIT) != 0 ||
+	if (likely(!io_holds()) || never_waits(flags) ||
 	    (timeout != NULL && !io_is_time(timeout)))
 		return next(fd, msgs, n, flags, timeout);
 	deadline = io_deadline(timeout);

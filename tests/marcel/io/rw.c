@@ -466,6 +466,64 @@ TEST(as_many_messages_are_received_as_are_asked_for)
 	in_all_ways(many_messages);
 }
 
+static void no_errors_queued(void)
+{
+	struct iovec iov = { got, 1 };
+	struct mmsghdr m = { .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+#define IS_EMPTY(call)                                                         \
+	do {                                                                   \
+		*__errno_location() = 0;                                       \
+		CHECK_INT(call, -1);                                           \
+		CHECK_INT(*__errno_location(), EAGAIN);                        \
+	} while (0)
+
+	CHECK(fd >= 0);
+	IS_EMPTY(marcel_recv(fd, got, 1, MSG_ERRQUEUE));
+	IS_EMPTY(marcel_recvfrom(fd, got, 1, MSG_ERRQUEUE, NULL, NULL));
+	IS_EMPTY(marcel_recvmsg(fd, &m.msg_hdr, MSG_ERRQUEUE));
+	IS_EMPTY(marcel_recvmmsg(fd, &m, 1, MSG_ERRQUEUE, NULL));
+	close(fd);
+#undef IS_EMPTY
+}
+
+TEST(nobody_waits_for_errors_that_are_queued)
+{
+	no_errors_queued();
+	in_all_ways(no_errors_queued);
+}
+
+static int is_waiting(const struct marcel_info *info, void *arg)
+{
+	return info->state == MARCEL_STATE_WAITING;
+}
+
+/* Until one waits for the poller, there may be sections. */
+TEST(nobody_waits_for_errors_that_are_queued_past_the_bound)
+{
+	marcel_t readers[10];
+
+	if (BASE_TSAN || BASE_ASAN)
+		check_skip("a sanitizer sees no try");
+	for (int nvp = 1; nvp <= 4; nvp += 3) {
+		start(nvp, "1");
+		CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+		for (int i = 0; i < 10; i++)
+			CHECK_INT(
+				marcel_create(&readers[i], NULL, read_x, NULL),
+				0);
+		while (!marcel_threads(is_waiting, NULL))
+			marcel_yield();
+		no_errors_queued();
+		CHECK_INT(marcel_write(ends[1], "xxxxxxxxxx", 10), 10);
+		for (int i = 0; i < 10; i++)
+			CHECK_INT(marcel_join(readers[i], NULL), 0);
+		close_ends();
+		CHECK_INT(marcel_end(), 0);
+	}
+}
+
 static void messages_in_time(void)
 {
 	struct timespec none = { 0 }, long_time = { .tv_sec = 3600 };
