@@ -79,6 +79,11 @@ bool os_thread_sleeps_on(pid_t tid);
  */
 void os_signal_soon(int *timer, int signal, uint64_t ns);
 void os_signal_stop(int *timer);
+/*
+ * The calling kernel thread, which has blocked it, takes that signal without
+ * its handler. False: none has come for so long, or something interrupted it.
+ */
+bool os_signal_take(int signal, uint64_t ns);
 /* The calling kernel thread takes no signals. */
 void os_thread_no_signals(void);
 void os_sleep_ns(uint64_t ns);

@@ -20,7 +20,6 @@
 #include "tick.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -35,6 +34,8 @@
 
 /* Of an LWP's `ticked`; 0: none is on its way, one may be sent. */
 enum { ON_ITS_WAY = 1, HELD };
+
+enum { AGAIN_NS = 1000000 };
 
 static struct {
 	int signal;
@@ -124,24 +125,27 @@ void marcel_tick_send(struct marcel_lwp *l)
 		store_relaxed(&l->ticked, 0); /* they queue up to a limit */
 }
 
-/* The handler says that it has come. */
+/*
+ * One that is pending, even because the program has blocked it, survives until
+ * the new program lets it through: it is taken here. No handler comes between,
+ * which might want the same. One that could not be sent never comes, and its
+ * sender says so, to nobody in particular: hence the time.
+ */
 struct marcel_lwp *marcel_tick_hold(void)
 {
 	struct marcel_lwp *l = marcel_lwp_here();
-	uint32_t none = 0;
-	sigset_t now;
+	uint32_t was = 0;
+	sigset_t all, old;
 
 	if (l == NULL || marcel_sched.slice_ns == 0)
 		return NULL;
-	pthread_sigmask(SIG_BLOCK, NULL, &now);
-	if (sigismember(&now, tick.signal) == 1)
-		return NULL; /* who has blocked it keeps it so */
-	for (; !cas_relaxed(&l->ticked, &none, HELD); none = 0) {
-		if (none == HELD)
-			return NULL;
-		sched_yield();
-	}
-	return l;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	for (; !cas_relaxed(&l->ticked, &was, HELD) && was != HELD; was = 0)
+		if (os_signal_take(tick.signal, AGAIN_NS))
+			store_relaxed(&l->ticked, 0);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return was == HELD ? NULL : l;
 }
 
 void marcel_tick_release(struct marcel_lwp *l)

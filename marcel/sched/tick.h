@@ -20,8 +20,9 @@ void marcel_tick_send(struct marcel_lwp *l);
 
 /*
  * The caller is about to become another program, which has no handler and would
- * be killed by a tick: none is on its way to this LWP any more, and none is
- * sent until release(). NULL: none comes anyway.
+ * be killed by a tick: none is on its way to this LWP any more, nor pending,
+ * and none is sent until release(). NULL: none comes anyway, or somebody on
+ * this LWP holds them already.
  */
 struct marcel_lwp *marcel_tick_hold(void);
 void marcel_tick_release(struct marcel_lwp *l);

@@ -130,6 +130,22 @@ void os_signal_stop(int *timer)
 	*timer = 0;
 }
 
+/* libc's sigtimedwait() may be the wrapper. */
+bool os_signal_take(int signal, uint64_t ns)
+{
+	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u),
+			      .tv_nsec = (long)(ns % 1000000000u) };
+	int saved = errno;
+	sigset_t set;
+	long taken;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	taken = syscall(SYS_rt_sigtimedwait, &set, NULL, &t, _NSIG / 8);
+	errno = saved;
+	return taken == signal;
+}
+
 void os_sleep_ns(uint64_t ns)
 {
 	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u),

@@ -368,6 +368,40 @@ TEST(a_child_on_our_memory_holds_no_ticks)
 	end_ticks(other);
 }
 
+/* For the thread itself. */
+static uint64_t pending_in(FILE *status)
+{
+	char line[1024];
+	uint64_t bits = ~UINT64_C(0);
+
+	CHECK(status != NULL);
+	while (fgets(line, sizeof(line), status) != NULL)
+		if (strncmp(line, "SigPnd:", 7) == 0)
+			bits = strtoull(line + 7, NULL, 16);
+	fclose(status);
+	return bits;
+}
+
+/* It would be killed as soon as it allowed it. */
+TEST(a_program_has_no_tick_pending)
+{
+	pid_t pid;
+
+	CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		begin_ticks();
+		wait_for_tick();
+		if (dup2(ends[1], STDOUT_FILENO) >= 0)
+			becomes(0);
+		_exit(1);
+	}
+	close(ends[1]);
+	CHECK_INT(pending_in(fdopen(ends[0], "r")), 0);
+	CHECK(waits(pid));
+}
+
 /* --- priority --- */
 
 static int is_ordinary(void)

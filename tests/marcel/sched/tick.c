@@ -8,6 +8,7 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -245,6 +246,35 @@ TEST(no_tick_comes_while_they_are_held)
 	CHECK(held != NULL);
 	CHECK_PTR(marcel_tick_hold(), NULL);
 	other = start(runs, NULL);
+	compute_for(50);
+	CHECK_INT(load_relaxed(&ran), 0);
+	marcel_tick_release(held);
+	while (load_relaxed(&ran) == 0)
+		;
+	CHECK_INT(marcel_join(other, NULL), 0);
+	CHECK_INT(marcel_end(), 0);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
+/* It would come as soon as it is allowed. */
+TEST(a_tick_that_the_program_has_blocked_is_taken)
+{
+	struct marcel_config one = { .nvp = 1 };
+	struct marcel_lwp *held;
+	sigset_t now;
+	marcel_t other;
+
+	setenv("MARCEL_TIMESLICE_US", "200", 1);
+	store_relaxed(&ran, 0);
+	CHECK_INT(marcel_init(&one), 0);
+	marcel_tick_block(true);
+	other = start(runs, NULL);
+	do
+		CHECK_INT(sigpending(&now), 0);
+	while (sigismember(&now, marcel_sched.signal) == 0);
+	held = marcel_tick_hold();
+	CHECK(held != NULL);
+	marcel_tick_block(false);
 	compute_for(50);
 	CHECK_INT(load_relaxed(&ran), 0);
 	marcel_tick_release(held);
