@@ -70,6 +70,12 @@ static inline bool io_would_block(ssize_t rc)
 }
 
 /*
+ * Whether next() may be called, then marcel_call_end(), with nothing tried: in
+ * a section, or without for who does not wait. False: past the bound.
+ */
+bool io_begin(int fd);
+
+/*
  * What to do about a descriptor that let a try down. A non-blocking one, and a
  * regular file, give an answer at once or make no promise: call.
  */

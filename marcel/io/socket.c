@@ -235,8 +235,20 @@ static void tell_left(struct timespec *timeout, uint64_t deadline)
 }
 
 /*
+ * Whether a try may take a part of what the call would. The kernel keeps an
+ * error behind a part for the next call on the socket, which must be the
+ * caller's and no other try.
+ */
+static bool takes_part(unsigned n, int flags)
+{
+	return (flags & MSG_WAITALL) != 0 ||
+	       (n > 1 && (flags & MSG_WAITFORONE) == 0);
+}
+
+/*
  * The kernel looks at the time only when it has received a message, and tells
- * how much is left then: so the time ends no wait for the first. A part of what
+ * how much is left then: so the time ends no wait for the first. Past the bound
+ * parts are had one by one, and an error behind one is lost; but a part of what
  * MSG_WAITALL asks for would be a message: that is not tried.
  */
 int marcel_io_recvmmsg(__typeof__(recvmmsg) *next, int fd, struct mmsghdr *msgs,
@@ -245,13 +257,15 @@ int marcel_io_recvmmsg(__typeof__(recvmmsg) *next, int fd, struct mmsghdr *msgs,
 	bool tries = (flags & MSG_WAITALL) == 0 || n == 0;
 	uint64_t deadline;
 	unsigned done = 0;
+	bool calls;
 	int rc;
 
 	if (likely(!io_holds()) || never_waits(flags) ||
 	    (timeout != NULL && !io_is_time(timeout)))
 		return next(fd, msgs, n, flags, timeout);
 	deadline = io_deadline(timeout);
-	while (tries) {
+	calls = takes_part(n, flags) && io_begin(fd);
+	while (tries && !calls) {
 		rc = next(fd, msgs + done, n - done, flags | MSG_DONTWAIT,
 			  timeout);
 		if (rc < 0 && !io_would_block(rc))
@@ -261,11 +275,11 @@ int marcel_io_recvmmsg(__typeof__(recvmmsg) *next, int fd, struct mmsghdr *msgs,
 			return (int)n;
 		if (done > 0 && (flags & MSG_WAITFORONE || io_is_none(timeout)))
 			return (int)done;
-		if (io_sleep(fd, EPOLLIN, IO_BLOCKS) == IO_CALL)
-			break;
-		tell_left(timeout, deadline);
+		calls = io_sleep(fd, EPOLLIN, IO_BLOCKS) == IO_CALL;
+		if (!calls)
+			tell_left(timeout, deadline);
 	}
-	if (!tries)
+	if (!calls)
 		io_sleep(fd, EPOLLIN, IO_CANNOT);
 	rc = next(fd, msgs + done, n - done, flags, timeout);
 	marcel_call_end(rc < 0 && done == 0);

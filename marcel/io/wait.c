@@ -27,9 +27,14 @@ static bool has_timeout(int fd, uint32_t events)
 	       (t.tv_sec != 0 || t.tv_usec != 0);
 }
 
+bool io_begin(int fd)
+{
+	return is_nonblocking(fd) || marcel_call_begin();
+}
+
 enum io_sleep io_sleep(int fd, uint32_t events, enum io_try tried)
 {
-	if (is_nonblocking(fd) || marcel_call_begin())
+	if (io_begin(fd))
 		return IO_CALL;
 	if (!has_timeout(fd, events) && marcel_poller_wait(fd, events) &&
 	    tried != IO_CANNOT)

@@ -4,10 +4,10 @@
  *
  * Each has the arguments, result, errno and EINTR of the function of that name;
  * no signal of the runtime's ends one. While it sleeps, the others of the
- * caller's VP run. A call that need not sleep causes no switch. Where no
- * kernel thread is left (MARCEL_LWP_MAX), who waits for descriptors, or for
- * time to pass, shares one with all others that do, and is not interrupted by
- * signals; other calls hold up the VP.
+ * caller's VP run. A call that need not sleep causes no switch, but for
+ * marcel_recvmmsg(). Where no kernel thread is left (MARCEL_LWP_MAX), who waits
+ * for descriptors, or for time to pass, shares one with all others that do, and
+ * is not interrupted by signals; other calls hold up the VP.
  *
  * They are cancellation points (<marcel/cancel.h>), but for getaddrinfo; one
  * that shares a kernel thread only before it waits.
@@ -62,6 +62,12 @@ ssize_t marcel_send(int fd, const void *buf, size_t n, int flags);
 ssize_t marcel_sendto(int fd, const void *buf, size_t n, int flags,
 		      const struct sockaddr *to, socklen_t len);
 ssize_t marcel_sendmsg(int fd, const struct msghdr *msg, int flags);
+/*
+ * For several messages without MSG_WAITFORONE, from a socket that blocks, it is
+ * a section even if all are there: so an error behind some is for the next call
+ * on the socket, as with libc. Where no kernel thread is left it is lost,
+ * except with MSG_WAITALL, which holds up the VP.
+ */
 int marcel_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags,
 		    struct timespec *timeout);
 int marcel_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags);

@@ -160,7 +160,7 @@ TEST(a_call_that_does_not_block_causes_no_switch)
 static void failures(void)
 {
 	struct iovec iov = { got, 1 };
-	struct mmsghdr msg = { .msg_len = 0 };
+	struct mmsghdr msg = { .msg_len = 0 }, msgs[2] = { msg, msg };
 	struct timespec bad_time = { .tv_nsec = -1 };
 	int dir = marcel_open("/", O_RDONLY | O_CLOEXEC);
 
@@ -206,6 +206,7 @@ static void failures(void)
 	close(ends[1]);
 
 	CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+	FAILS(marcel_recvmmsg(ends[0], msgs, 2, 0, NULL), ENOTSOCK);
 	close(ends[1]);
 	CHECK_INT(marcel_read(ends[0], got, 1), 0);
 	close(ends[0]);
@@ -464,6 +465,37 @@ TEST(as_many_messages_are_received_as_are_asked_for)
 {
 	many_messages();
 	in_all_ways(many_messages);
+}
+
+/* The second of three is received to nowhere. */
+static void error_behind_a_part(void)
+{
+	char *const nowhere = (char *)1;
+
+	CHECK_INT(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	set_words();
+	in.iov[1].iov_base = nowhere;
+	CHECK_INT(marcel_sendmmsg(ends[1], out.msgs, 3, 0), 3);
+	CHECK_INT(marcel_recvmmsg(ends[0], in.msgs, 3, 0, NULL), 1);
+	CHECK_INT(in.word[0], 0);
+	CHECK_INT(marcel_recv(ends[0], &in.word[2], sizeof(int), MSG_DONTWAIT),
+		  -1);
+	CHECK_INT(*__errno_location(), EFAULT);
+	CHECK_INT(marcel_recv(ends[0], &in.word[2], sizeof(int), 0),
+		  sizeof(int));
+	CHECK_INT(in.word[2], 2);
+	close_ends();
+}
+
+/* Not past the bound. */
+TEST(an_error_behind_some_messages_is_for_the_next_call)
+{
+	error_behind_a_part();
+	for (int nvp = 1; nvp <= 4; nvp += 3) {
+		start(nvp, "64");
+		error_behind_a_part();
+		CHECK_INT(marcel_end(), 0);
+	}
 }
 
 static void no_errors_queued(void)
