@@ -74,20 +74,25 @@ static BASE_NOINLINE int cpu_bound(void)
 	return marcel_tls.bound;
 }
 
-/* Around a real call. The answer goes from the first to the second. */
-static int leave_cpu(void)
+/* Ticks and CPUs of the kernel thread as children inherit them. */
+static int lend_original(void)
 {
 	int bound;
 
-	if (!is_ours()) {
-		marcel_block_rise();
+	if (!is_ours())
 		marcel_hush_lift();
-	}
-	bound = cpu_bound();
-
+	bound = cpu_bound(); /* a tick may have come */
 	if (bound != 0)
 		set_original();
 	return bound;
+}
+
+/* Around a real call. The answer goes from the first to the second. */
+static int leave_cpu(void)
+{
+	if (!is_ours())
+		marcel_block_rise();
+	return lend_original();
 }
 
 static void return_to_cpu(int bound)
@@ -188,39 +193,59 @@ FILE *marcel_front_popen(front_popen_fn *next, const char *command,
 
 /* --- to become another program; only who fails comes back --- */
 
+struct hold {
+	struct marcel_lwp *lwp;
+	int bound;
+};
+
+/*
+ * A tick could bind the LWP again: none comes between the first and the last
+ * look at its CPU. A process that has only the storage of the LWP (_Fork(),
+ * clone()) has nothing mended but its own mask and CPUs.
+ */
+static struct hold begin_program(void)
+{
+	struct hold h;
+
+	marcel_block_rise();
+	h.lwp = marcel_tick_hold();
+	h.bound = lend_original();
+	return h;
+}
+
+static void no_program(struct hold h)
+{
+	return_to_cpu(h.bound);
+	marcel_tick_release(h.lwp);
+}
+
 int marcel_front_exec(front_exec_fn *next, const char *path, char *const argv[],
 		      char *const env[])
 {
-	int bound = leave_cpu();
-	struct marcel_lwp *l = marcel_tick_hold();
+	struct hold h = begin_program();
 	int rc = next(path, argv, env);
 
-	marcel_tick_release(l);
-	return_to_cpu(bound);
+	no_program(h);
 	return rc;
 }
 
 int marcel_front_fexecve(front_fexecve_fn *next, int fd, char *const argv[],
 			 char *const env[])
 {
-	int bound = leave_cpu();
-	struct marcel_lwp *l = marcel_tick_hold();
+	struct hold h = begin_program();
 	int rc = next(fd, argv, env);
 
-	marcel_tick_release(l);
-	return_to_cpu(bound);
+	no_program(h);
 	return rc;
 }
 
 int marcel_front_execveat(front_execveat_fn *next, int dir, const char *path,
 			  char *const argv[], char *const env[], int flags)
 {
-	int bound = leave_cpu();
-	struct marcel_lwp *l = marcel_tick_hold();
+	struct hold h = begin_program();
 	int rc = next(dir, path, argv, env, flags);
 
-	marcel_tick_release(l);
-	return_to_cpu(bound);
+	no_program(h);
 	return rc;
 }
 

@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <threads.h>
@@ -400,6 +401,48 @@ TEST(a_program_has_no_tick_pending)
 	close(ends[1]);
 	CHECK_INT(pending_in(fdopen(ends[0], "r")), 0);
 	CHECK(waits(pid));
+}
+
+/* How often main's LWP had been preempted. */
+static struct {
+	bool on;
+	int calls;
+	uint32_t first, last;
+} seen;
+
+/* The runtime finds this one, in which many ticks come, if any does. */
+int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set)
+{
+	uint64_t end = load_relaxed(&marcel_monitor.looks) + 50;
+
+	if (!seen.on)
+		return (int)syscall(SYS_sched_setaffinity, pid, bytes, set);
+	if (seen.calls++ == 0)
+		seen.first = marcel_lwps.first.preempted;
+	while (load_relaxed(&marcel_monitor.looks) < end)
+		;
+	seen.last = marcel_lwps.first.preempted;
+	return (int)syscall(SYS_sched_setaffinity, pid, bytes, set);
+}
+
+/* A tick may bind the LWP, to the CPU of another VP even. */
+TEST(no_tick_comes_while_the_cpus_are_those_of_a_program)
+{
+	marcel_t other = begin_ticks();
+	bool bound = marcel_sched.bind;
+
+	seen.calls = 0;
+	seen.on = true;
+	CHECK_INT(execl("/no/such/program", "x", (char *)NULL), -1);
+	seen.on = false;
+	CHECK_INT(errno, ENOENT);
+	while (marcel_lwps.first.preempted == seen.last)
+		__asm__ volatile("" ::: "memory"); /* they come again */
+	end_ticks(other);
+	if (!bound)
+		check_skip("needs a CPU to be bound to");
+	CHECK_INT(seen.calls, 2);
+	CHECK_INT(seen.last, seen.first);
 }
 
 /* --- priority --- */
