@@ -12,6 +12,7 @@ mutate.exempt lists what is let off, with the reason. It is made weaker only
 with --exempt: most of it keeps a scenario busy until its time is over."""
 
 import argparse
+import collections
 import concurrent.futures
 import os
 import re
@@ -127,6 +128,8 @@ def find_mutants(orders, scenarios):
 class Worker:
     """A copy of the sources in which one mutant at a time lives."""
 
+    kills = collections.Counter()  # (scenario, order): who finds most is first
+
     def __init__(self, compiler, library, top, number):
         self.compiler = compiler
         self.library = library
@@ -177,12 +180,16 @@ class Worker:
 
     def _try(self, mutant):
         """All scenarios for a short time, then those again that need more."""
-        scenarios = mutant.scenarios
+        names = mutant.site.names
+        scenarios = sorted(
+            mutant.scenarios, key=lambda s: -sum(self.kills[s.name, n] for n in names)
+        )
         for limit in LIMITS:
             mutant.timed_out = []
             for scenario in scenarios:
                 mutant.result = self._fails(mutant, scenario, limit)
                 if mutant.result is not None:
+                    self.kills.update((scenario.name, n) for n in names)
                     return
             scenarios = [s for s in scenarios if s.name in mutant.timed_out]
 
