@@ -190,7 +190,6 @@ static BASE_COLD void clear_rest(struct marcel_thread_rest *rest)
 
 void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	store_relaxed(&t->state, MARCEL_T_FREE);
 	if (unlikely(marcel_thread_has(t, MARCEL_F_NAMED | MARCEL_F_USED)))
 		clear_rest(t->rest);
 	if (unlikely(vp == NULL)) {

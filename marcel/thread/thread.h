@@ -191,7 +191,10 @@ static inline bool marcel_thread_may_run(struct marcel_thread *t, int vp)
 	       marcel_vpset_has(&t->rest->set, vp);
 }
 
-/* Anyone. A descriptor with no attribute set, or NULL. vp NULL: none. */
+/*
+ * Anyone. A descriptor with no attribute set, or NULL. vp NULL: none. It is put
+ * back when marcel_cancel_keeps() has said that it is free.
+ */
 struct marcel_thread *marcel_thread_get(struct marcel_vp *vp);
 void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t);
 
