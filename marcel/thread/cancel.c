@@ -314,7 +314,7 @@ static void cancel_other(struct marcel_thread *t)
 		marcel_monitor_wake(); /* it may compute, and no VP with it */
 }
 
-/* --- threads that nobody joins --- */
+/* --- threads that end meanwhile --- */
 
 static void begin_work(void)
 {

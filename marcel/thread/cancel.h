@@ -24,8 +24,8 @@
  *
  * A thread may see that it is wanted, and end, before who cancels it has done;
  * then, if it is foreign, detached, or somebody else joins it, its descriptor
- *is another thread's as soon as it is given back. So while anybody cancels they
- *are kept, and the last who does gives them back: order(cancels).
+ * is another thread's as soon as it is given back. So while anybody cancels
+ * they are kept, and the last who does gives them back: order(cancels).
  *
  *	ends				cancels
  *	state = FREE			at_work + 1; a barrier on every CPU
@@ -134,8 +134,9 @@ void marcel_cancel_ends(struct marcel_thread *self);
 /* cancel.c: the rest of the next, when somebody cancels. */
 bool marcel_cancel_keeps_slow(struct marcel_thread *t);
 
-/* t has ended, and nobody will ask for it. True: its descriptor is given back
- * later.
+/*
+ * t has ended, and nobody will ask for it: FREE. True: its descriptor is given
+ * back later, else the caller does.
  */
 static inline bool marcel_cancel_keeps(struct marcel_thread *t)
 {

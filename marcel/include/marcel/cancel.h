@@ -73,13 +73,12 @@ void marcel_testcancel(void);
  * a static library, or an allocator; if its first function is in a library, but
  * for one of the program's that has no thread-local storage; within
  * marcel_blocking_begin() and its end; if code on the stack has no unwind
- * tables
- * (-fno-asynchronous-unwind-tables); with glibc before 2.35, or TSan. Nor in a
- * function of C++, or of C with -fexceptions, that has destructors or handlers
- * to run, nor called by one that takes it for throwing nothing, as noexcept,
- * nor below catch (...). Such a function should compute in another one that the
- * compiler does not see: if it calls nothing that may throw, nobody is told
- * what it has to run at all.
+ * tables (-fno-asynchronous-unwind-tables); with glibc before 2.35, or TSan.
+ * Nor in a function of C++, or of C with -fexceptions, that has destructors or
+ * handlers to run, nor called by one that takes it for throwing nothing, as
+ * noexcept, nor below catch (...). Such a function should compute in another
+ * one that the compiler does not see: if it calls nothing that may throw,
+ * nobody is told what it has to run at all.
  */
 int marcel_setcancelstate(int state, int *old);
 int marcel_setcanceltype(int type, int *old);
