@@ -305,6 +305,9 @@ static struct marcel_thread *next_thread(struct marcel_vp *vp)
 		vp->handed = NULL;
 		return t;
 	}
+	/* Threads that compute, one after the other, look at none. */
+	if (marcel_timers_are_armed(&vp->timers))
+		marcel_timers_look(&vp->timers);
 	if (marcel_tasklets_are_pending(vp))
 		marcel_tasklets_run(vp);
 	marcel_runq_attend(vp);

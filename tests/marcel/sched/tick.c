@@ -104,6 +104,42 @@ static void *stops(void *arg)
 	return arg;
 }
 
+enum {
+	SLEEPS = 10,
+	TICKS_MAX = 1000, /* of a hundred or so that the sleeps last */
+};
+
+/* Unless somebody is starved. */
+static void *computes_a_while(void *arg)
+{
+	while (load_relaxed(&stop) == 0 && preemptions() < TICKS_MAX)
+		;
+	return arg;
+}
+
+static void *sleeps(void *arg)
+{
+	const struct timespec slices = { .tv_nsec = 2000000 };
+
+	for (int i = 0; i < SLEEPS; i++)
+		CHECK_INT(marcel_nanosleep(&slices, NULL), 0);
+	store_relaxed(&stop, 1);
+	return arg;
+}
+
+TEST_TICK(who_sleeps_wakes_among_those_that_compute, "1000")
+{
+	marcel_t busy[4], t = start(sleeps, NULL);
+	int n = 2 * marcel_nvp();
+
+	for (int i = 0; i < n; i++)
+		busy[i] = start(computes_a_while, NULL);
+	for (int i = 0; i < n; i++)
+		CHECK_INT(marcel_join(busy[i], NULL), 0);
+	CHECK(preemptions() < TICKS_MAX);
+	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
 TEST_TICK(others_run_while_main_computes, "1000")
 {
 	marcel_t t = start(stops, NULL);
