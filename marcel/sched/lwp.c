@@ -406,7 +406,7 @@ void marcel_lwp_hand(struct marcel_vp *vp, struct marcel_lwp *to)
 	marcel_lwp_tell(to);
 }
 
-static struct marcel_lwp *take_give(struct marcel_vp *vp)
+struct marcel_lwp *marcel_lwp_take_give(struct marcel_vp *vp)
 {
 	struct marcel_lwp *to = vp->give;
 
@@ -426,12 +426,12 @@ struct marcel_lwp *marcel_lwp_of_kept(struct marcel_vp *vp)
 			break;
 		marcel_vp_enters_slow(vp, t);
 	}
-	return take_give(vp);
+	return marcel_lwp_take_give(vp);
 }
 
 struct marcel_vp *marcel_lwp_give(struct marcel_vp *vp)
 {
-	struct marcel_lwp *l = marcel_vp_lwp(vp), *to = take_give(vp);
+	struct marcel_lwp *l = marcel_vp_lwp(vp), *to = marcel_lwp_take_give(vp);
 
 	retire(vp, l);
 	marcel_lwp_hand(vp, to);

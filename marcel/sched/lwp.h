@@ -186,6 +186,9 @@ void marcel_lwp_tell(struct marcel_lwp *l);
  */
 struct marcel_vp *marcel_lwp_give(struct marcel_vp *vp);
 
+/* Whom marcel_vp_enters_slow() would have drive vp next, or NULL. */
+struct marcel_lwp *marcel_lwp_take_give(struct marcel_vp *vp);
+
 /* The caller, who may dispose of vp, has `to` drive it. */
 void marcel_lwp_hand(struct marcel_vp *vp, struct marcel_lwp *to);
 

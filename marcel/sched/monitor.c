@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <base/clock.h>
 #include <base/diag.h>
 #include "../os/os.h"
 #include "../thread/cancel.h"
@@ -38,6 +39,8 @@ struct look {
 	struct marcel_lwp *lwp;
 	struct marcel_thread *thread;
 	uint64_t progress;
+	uint64_t at_ns;  /* when, if others waited, or 0; and by then */
+	uint64_t cpu_ns; /* the LWP had run so long */
 	bool was_asleep; /* in the kernel */
 };
 
@@ -170,29 +173,55 @@ static void help_asleep(struct marcel_vp *vp, struct marcel_lwp *l, bool idle)
 	let_loose(vp);
 }
 
-/*
- * t has run on l since the last look. Whether it sleeps: then threads of any
- * band may be what it waits for.
- */
-static bool help(struct marcel_vp *vp, struct marcel_lwp *l,
-		 struct marcel_thread *t, bool was_asleep)
+static void note_time(struct look *last, pid_t tid)
 {
+	if (tid == 0)
+		return;
+	last->at_ns = base_now_ns();
+	last->cpu_ns = os_thread_cpu_ns(tid);
+}
+
+/*
+ * Who has computed since the last look, but for what interrupts take, need not
+ * be looked at in /proc, which costs ten times as much as to read its clock.
+ * Calls that a tick would end, if one was begun just now, are not many, and a
+ * tick may come upon one however we look.
+ */
+static bool is_asleep(struct look *last, pid_t tid)
+{
+	struct look before = *last;
+	uint64_t ns;
+
+	note_time(last, tid);
+	ns = base_now_ns() - before.at_ns; /* no less than by its clock */
+	if (before.at_ns != 0 && last->cpu_ns - before.cpu_ns >= ns - ns / 64)
+		return false;
+	return os_thread_sleeps(tid);
+}
+
+/*
+ * t has run on l since the last look. Threads of any band may be what it waits
+ * for, if it sleeps.
+ */
+static void help(struct marcel_vp *vp, struct marcel_lwp *l,
+		 struct marcel_thread *t, struct look *last)
+{
+	bool was_asleep = last->was_asleep;
 	bool wanted = marcel_place_leaves(l, t) ||
 		      marcel_runq_seems_ready(vp, marcel_thread_band(t));
 	pid_t tid = load_relaxed(&l->tid);
-	bool asleep;
 
+	last->was_asleep = false;
 	if (!wanted && !marcel_runq_seems_ready(vp, MARCEL_BANDS))
-		return false;
+		return;
 	if (marcel_lwp_may_provide())
 		marcel_poller_want_lwp();
-	asleep = tid == 0 || os_thread_sleeps(tid);
-	if (asleep && was_asleep)
+	last->was_asleep = tid == 0 || is_asleep(last, tid);
+	if (last->was_asleep && was_asleep)
 		help_asleep(vp, l, t == &l->idle);
-	else if (!asleep && wanted && t != &l->idle &&
+	else if (!last->was_asleep && wanted && t != &l->idle &&
 		 marcel_thread_is_preemptible(t))
 		tick(l);
-	return asleep;
 }
 
 /* t, which seems to run on l, may end there: see tick.c. */
@@ -246,10 +275,12 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 		*last = (struct look){ .lwp = l,
 				       .thread = t,
 				       .progress = progress };
+		if (marcel_runq_seems_ready(vp, MARCEL_BANDS))
+			note_time(last, load_relaxed(&l->tid));
 		return;
 	}
 	raise_low(l);
-	last->was_asleep = help(vp, l, t, last->was_asleep);
+	help(vp, l, t, last);
 }
 
 /*

@@ -31,6 +31,7 @@
 #include "place.h"
 #include "runq.h"
 #include "sanitizer.h"
+#include "tasklet.h"
 
 /* Of an LWP's `ticked`; 0: none is on its way, one may be sent. */
 enum { ON_ITS_WAY = 1, HELD };
@@ -41,6 +42,46 @@ static struct {
 	int signal;
 	struct sigaction before;
 } tick;
+
+/* What is done before a thread is entered, on a stack of an LWP's own. */
+static bool has_work(struct marcel_vp *vp)
+{
+	return marcel_tasklets_are_pending(vp) || marcel_sched.random.on ||
+	       (load_relaxed(&marcel_sched.before_switch) &
+		MARCEL_BEFORE_HOOKS) != 0;
+}
+
+/*
+ * Who takes the VP from t: the LWP that keeps the next thread, told at once;
+ * else `any`, which runs that or looks for one itself.
+ */
+static struct marcel_lwp *
+next_lwp(struct marcel_vp *vp, struct marcel_thread *t, struct marcel_lwp *any)
+{
+	struct marcel_thread *next;
+	struct marcel_lwp *to;
+
+	if (has_work(vp))
+		return any;
+	if (marcel_timers_are_due(&vp->timers))
+		marcel_timers_run(&vp->timers);
+	next = marcel_thread_band(t) == MARCEL_BAND_REALTIME
+		       ? marcel_runq_pick_urgent(vp)
+		       : marcel_runq_pick(vp);
+	if (next == NULL)
+		return any;
+	if (!marcel_thread_has(next, MARCEL_F_KEPT) ||
+	    next->rest->lwp == marcel_vp_lwp(vp) ||
+	    marcel_vp_enters_slow(vp, next)) {
+		vp->handed = next;
+		return any;
+	}
+	to = marcel_lwp_take_give(vp);
+	if (to == NULL)
+		return any;
+	marcel_lwp_put(any);
+	return to;
+}
 
 /* The LWP drives its VP: somebody else is to. */
 static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
@@ -53,9 +94,9 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 	if (!marcel_runq_seems_ready(vp, marcel_thread_band(t)) &&
 	    !marcel_place_leaves(l, t))
 		return;
+	marcel_runq_be_fair(vp);
 	to = marcel_lwp_take(false);
-	if (to == NULL)
-		to = marcel_lwp_of_kept(vp);
+	to = to != NULL ? next_lwp(vp, t, to) : marcel_lwp_of_kept(vp);
 	if (to == NULL) {
 		if (!marcel_lwp_make_way(l, vp))
 			fetch_add_relaxed(&vp->unpreempted, 1);
@@ -63,7 +104,6 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 	}
 	fetch_add_relaxed(&vp->preempted, 1);
 	l->preempted++;
-	marcel_runq_be_fair(vp);
 	marcel_lwp_hand(vp, to);
 	marcel_lwp_regain(l);
 }

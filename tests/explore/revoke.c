@@ -270,7 +270,7 @@ static void gives_for(struct marcel_thread *t)
 		return;
 	explore_check(!marcel_vp_enters_slow(vp, t));
 	if (vp->give != NULL)
-		marcel_lwp_hand(vp, take_give(vp));
+		marcel_lwp_hand(vp, marcel_lwp_take_give(vp));
 }
 
 static void gives_for_it(void *arg)

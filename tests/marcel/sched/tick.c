@@ -104,6 +104,56 @@ static void *stops(void *arg)
 	return arg;
 }
 
+/*
+ * Nanoseconds that the LWPs which drive nothing, nor keep anybody, have run.
+ * The handler of the tick takes that lock.
+ */
+static uint64_t pool_ran(void)
+{
+	uint64_t ns = 0;
+
+	CHECK_INT(marcel_setpreemptible(0, NULL), 0);
+	base_spin_lock(&marcel_lwps.lock);
+	for (struct marcel_lwp *l = marcel_lwps.normal; l != NULL; l = l->next)
+		ns += os_thread_cpu_ns(load_relaxed(&l->tid));
+	base_spin_unlock(&marcel_lwps.lock);
+	CHECK_INT(marcel_setpreemptible(1, NULL), 0);
+	return ns;
+}
+
+enum { HANDED = 50 };
+
+static uint64_t ran_before, ran_after;
+
+static void *computes_until_handed(void *arg)
+{
+	uint32_t seen = preemptions();
+
+	while (preemptions() < seen + 10)
+		;
+	ran_before = pool_ran();
+	while (preemptions() < seen + HANDED)
+		;
+	ran_after = pool_ran();
+	store_relaxed(&stop, 1);
+	return arg;
+}
+
+static void two_compute(void)
+{
+	marcel_t t = start(computes, NULL);
+
+	CHECK_INT(marcel_join(start(computes_until_handed, NULL), NULL), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK(ran_before != 0);
+	CHECK(ran_before == ran_after);
+}
+
+TEST(a_preempted_thread_goes_on_without_a_third_kernel_thread)
+{
+	with_slice("1000", 1, two_compute);
+}
+
 enum {
 	SLEEPS = 10,
 	TICKS_MAX = 1000, /* of a hundred or so that the sleeps last */
