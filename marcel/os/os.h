@@ -114,8 +114,14 @@ void os_barrier_all(void);
 /* The calling kernel thread runs when no other wants to, for ever. */
 void os_thread_lowest(void);
 
-/* Another one, of lowest priority, is as others are. False: not allowed. */
+/*
+ * Another one, of lowest priority, is as others are; 0: the caller. False: not
+ * allowed.
+ */
 bool os_thread_ordinary(pid_t tid);
+
+/* Whether that is allowed. Makes a thread to see, and waits for it. */
+bool os_thread_may_lower(void);
 
 /* On how many CPUs the calling kernel thread may run. */
 int os_cpu_count(void);

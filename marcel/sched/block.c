@@ -58,7 +58,7 @@ static struct marcel_lwp *spare_of(struct marcel_vp *vp)
 		return l;
 	if (marcel_poller_start() < 0)
 		return NULL; /* nobody would make LWPs for it: poller.h */
-	l = marcel_lwp_get(true);
+	l = marcel_lwp_get(load_relaxed(&marcel_lwps.lowers) != 0);
 	if (l != NULL) {
 		store_relaxed(&l->vp, vp);
 		store_relaxed(&vp->stand_in, l); /* seen by order(section) */

@@ -393,7 +393,8 @@ static void retire(struct marcel_vp *vp, struct marcel_lwp *l)
 		store_relaxed(&l->raised, 0);
 		os_thread_lowest();
 	}
-	if (l->is_low && load_relaxed(&vp->stand_in) == NULL)
+	if (l->is_low && load_relaxed(&marcel_lwps.lowers) != 0 &&
+	    load_relaxed(&vp->stand_in) == NULL)
 		store_relaxed(&vp->stand_in, l);
 	else
 		marcel_lwp_put(l);
@@ -431,7 +432,8 @@ struct marcel_lwp *marcel_lwp_of_kept(struct marcel_vp *vp)
 
 struct marcel_vp *marcel_lwp_give(struct marcel_vp *vp)
 {
-	struct marcel_lwp *l = marcel_vp_lwp(vp), *to = marcel_lwp_take_give(vp);
+	struct marcel_lwp *l = marcel_vp_lwp(vp),
+			  *to = marcel_lwp_take_give(vp);
 
 	retire(vp, l);
 	marcel_lwp_hand(vp, to);

@@ -112,6 +112,8 @@ struct marcel_lwps {
 	struct marcel_lwp *ended;        /* l: that were for one thread */
 	unsigned left;                   /* l: that may still be made */
 	sigset_t mask;                   /* -: main's, at the start */
+	/* a: relaxed; spares have the lowest priority, and can be raised */
+	ATOMIC(uint32_t) lowers;
 	/* o: of LWP 0: threads that wait there in the tick's handler */
 	unsigned ninterrupted;
 	unsigned nkept;          /* o: of LWP 0: but main, that wait for it */

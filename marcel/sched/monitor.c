@@ -48,7 +48,7 @@ static struct {
 	pthread_t thread;
 	bool runs;
 	ATOMIC(uint32_t) stop; /* a: relaxed; after it a wake */
-	bool can_revoke, may_not_raise;
+	bool can_revoke;
 	struct look *looks; /* one for each VP */
 } monitor;
 
@@ -139,12 +139,12 @@ static void tick(struct marcel_lwp *l)
 static void raise_low(struct marcel_lwp *l)
 {
 	if (!l->is_low || load_relaxed(&l->raised) != 0 ||
-	    load_relaxed(&l->tid) == 0 || monitor.may_not_raise)
+	    load_relaxed(&l->tid) == 0)
 		return;
 	if (os_thread_ordinary(load_relaxed(&l->tid)))
 		store_relaxed(&l->raised, 1);
-	else
-		monitor.may_not_raise = true;
+	else /* the program has given privileges up: no more such spares */
+		store_relaxed(&marcel_lwps.lowers, 0);
 }
 
 /*
@@ -375,7 +375,6 @@ int marcel_monitor_init(void)
 	if (monitor.looks == NULL)
 		return -ENOMEM;
 	monitor.can_revoke = os_barrier_init();
-	monitor.may_not_raise = false;
 	store_relaxed(&monitor.stop, 0);
 	store_relaxed(&marcel_monitor.looks, 0);
 	store_relaxed(&marcel_monitor.ticks, 0);

@@ -209,6 +209,7 @@ static int start(void)
 		return rc;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
+	store_relaxed(&marcel_lwps.lowers, os_thread_may_lower());
 	rc = -os_thread_create(&poller.kernel_thread, poller_main, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc < 0)

@@ -54,6 +54,23 @@ bool os_thread_ordinary(pid_t tid)
 	return sched_setscheduler(tid, SCHED_OTHER, &none) == 0;
 }
 
+static void *lower_and_raise(void *arg)
+{
+	os_thread_lowest();
+	return os_thread_ordinary(0) ? arg : NULL;
+}
+
+bool os_thread_may_lower(void)
+{
+	static char yes;
+	pthread_t thread;
+	void *may = NULL;
+
+	if (os_thread_create(&thread, lower_and_raise, &yes) == 0)
+		pthread_join(thread, &may);
+	return may != NULL;
+}
+
 void os_thread_lowest(void)
 {
 	struct sched_param none = { 0 };

@@ -1,12 +1,14 @@
 /*
  * marcel/sched/monitor.c: while a thread sleeps in the kernel its VP is driven
- * by an LWP of lowest priority; another process on the same CPU does not starve
- * it. By what each has used of the CPU, which is all that they could have.
+ * by an LWP of lowest priority, where that can be raised again; another process
+ * on the same CPU does not starve it. By what each has used of the CPU, which
+ * is all that they could have.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,9 +16,10 @@
 #include <base/atomic.h>
 #include <marcel/io.h>
 #include "../../../marcel/os/os.h"
+#include "../../../marcel/sched/lwp.h"
 #include "../with.h"
 
-enum { ENOUGH_MS = 400 };
+enum { ENOUGH_MS = 400, NOBODY = 65534 };
 
 static pid_t spinner;
 static int ends[2];
@@ -27,23 +30,6 @@ static long used_ms(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static void *may_rise(void *arg)
-{
-	os_thread_lowest();
-	return os_thread_ordinary(os_tid()) ? arg : NULL;
-}
-
-static void need_privilege(void)
-{
-	pthread_t p;
-	void *may;
-
-	CHECK_INT(pthread_create(&p, NULL, may_rise, &spinner), 0);
-	CHECK_INT(pthread_join(p, &may), 0);
-	if (may == NULL)
-		check_skip("the kernel raises no priority for us");
 }
 
 static void *reads(void *arg)
@@ -86,11 +72,10 @@ static void beside_a_spinner(void)
 	CHECK(ours * 2 >= theirs); /* a third of both */
 }
 
-TEST(another_process_leaves_a_third)
+static void on_one_cpu(void (*body)(void))
 {
 	cpu_set_t all, one;
 
-	need_privilege();
 	CHECK_INT(sched_getaffinity(0, sizeof(all), &all), 0);
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
@@ -102,8 +87,55 @@ TEST(another_process_leaves_a_third)
 		for (;;)
 			;
 	}
-	with_vps(1, beside_a_spinner);
+	body();
 	CHECK_INT(kill(spinner, SIGKILL), 0);
 	CHECK_INT(waitpid(spinner, NULL, 0), spinner);
 	CHECK_INT(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
+static void as_we_are(void)
+{
+	CHECK_INT(os_thread_may_lower(), load_relaxed(&marcel_lwps.lowers));
+	beside_a_spinner();
+}
+
+static void on_one_vp(void)
+{
+	with_vps(1, as_we_are);
+}
+
+TEST(another_process_leaves_a_third)
+{
+	on_one_cpu(on_one_vp);
+}
+
+static void lose_privileges(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	CHECK_INT(setrlimit(RLIMIT_NICE, &none), 0);
+	if (getuid() == 0)
+		CHECK_INT(setresuid(NOBODY, NOBODY, NOBODY), 0);
+	CHECK(!os_thread_may_lower());
+}
+
+/* A process that may not raise what it has lowered. */
+static void unprivileged(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		lose_privileges();
+		on_one_vp();
+		_exit(0);
+	}
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(status, 0);
+}
+
+TEST(another_process_leaves_a_third_without_privileges)
+{
+	on_one_cpu(unprivileged);
 }
