@@ -17,6 +17,7 @@
 #include <base/option.h>
 #include "../os/os.h"
 #include "../signal/signal.h"
+#include "../sync/late.h"
 #include "../thread/cputime.h"
 #include "../thread/dump.h"
 #include "../thread/overflow.h"
@@ -454,6 +455,7 @@ static int start(const struct marcel_config *config)
 	if ((rc = start_ticks()) < 0)
 		goto err_lwps;
 	marcel_dump_init(dump_signal);
+	marcel_late_init();
 	store_release(&s->running, 1); /* order(running) */
 	return 0;
 err_lwps:
@@ -488,6 +490,7 @@ static void stop(void)
 	marcel_call_exit();
 	marcel_runq_wait_guests(marcel_tasklets_drop);
 	marcel_tasklets_drop();
+	marcel_late_exit();
 	marcel_overflow_exit();
 	marcel_overflow_lwp_exit(main_altstack);
 	os_cpu_unbind();

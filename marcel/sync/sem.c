@@ -12,6 +12,9 @@
  * semaphore has waiters until the last of these posts has done with it. A
  * waiter whose time has come leaves only if there are more waiters than such
  * posts: while `value` is negative.
+ *
+ * Where a post may have interrupted the runtime, it leaves to others what it
+ * owes: late.h.
  */
 #include <marcel/sync.h>
 
@@ -19,9 +22,10 @@
 #include <limits.h>
 
 #include <marcel/wait.h>
-#include "../sched/vp.h"
+#include "../sched/enter.h"
 #include "../thread/cancel.h"
 #include "guard.h"
+#include "late.h"
 #include "timed.h"
 #include "waitq.h"
 
@@ -31,6 +35,7 @@ struct sem {
 	struct marcel_guard guard; /* a: no bits of its own */
 	uint32_t tokens;           /* l: */
 	struct marcel_waitq queue; /* l: */
+	struct marcel_late late;   /* a: late.h */
 } BASE_MAY_ALIAS;
 
 _Static_assert(sizeof(struct sem) <= sizeof(marcel_sem_t),
@@ -178,6 +183,14 @@ static void post_owed(struct sem *s)
 	marcel_wake(t);
 }
 
+void marcel_sem_pay(struct marcel_late *l, uint32_t posts)
+{
+	struct sem *s = container_of(l, struct sem, late);
+
+	while (posts-- > 0)
+		post_owed(s);
+}
+
 BASE_PUBLIC int marcel_sem_post(marcel_sem_t *sem)
 {
 	struct sem *s = (struct sem *)sem;
@@ -187,7 +200,8 @@ BASE_PUBLIC int marcel_sem_post(marcel_sem_t *sem)
 		if (unlikely(v >= INT32_MAX))
 			return EOVERFLOW;
 	while (!cas_weak_release(&s->value, &v, v + 1)); /* order(sem): all */
-	if (unlikely(v < 0))
+	if (unlikely(v < 0) &&
+	    likely(!marcel_is_within() || !marcel_late_post(&s->late)))
 		post_owed(s);
 	return 0;
 }

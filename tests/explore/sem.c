@@ -3,11 +3,12 @@
  * the post; no waiter is forgotten; the semaphore may go away once all that
  * was posted has been waited for.
  *
- * covers: sem guard
+ * covers: sem guard late mpsc
  */
 #include "sync_timers.h"
 
 #include "../../marcel/sync/waitq.c"
+#include "../../marcel/sync/late.c"
 #include "../../marcel/sync/sem.c"
 
 static marcel_sem_t sem;
@@ -124,6 +125,55 @@ EXPLORE(it_may_be_freed_after_one_post)
 	names(0);
 	explore_spawn("waiter", wait_for_first, NULL);
 	explore_spawn("post", post, (void *)0);
+}
+
+/* --- from handlers --- */
+
+int marcel_is_running(void)
+{
+	return 1;
+}
+
+int marcel_tasklet_init(marcel_tasklet_t *t, void (*fn)(void *), void *arg)
+{
+	return 0;
+}
+
+int marcel_tasklet_hi_schedule(marcel_tasklet_t *t)
+{
+	return 0;
+}
+
+static void post_within(void *arg)
+{
+	world_within[explore_self()] = true;
+	post(arg);
+}
+
+/* A run for each schedule, at least; more do no harm. */
+static void pay_always(void *arg)
+{
+	while (load_relaxed(&over) == 0) {
+		pay(NULL);
+		explore_relax();
+	}
+}
+
+static void wait_twice(void *arg)
+{
+	marcel_sem_wait(&sem);
+	marcel_sem_wait(&sem);
+	explore_check(posted[0] && posted[1]);
+	store_relaxed(&over, 1);
+}
+
+EXPLORE(handlers_posts_are_paid_and_seen)
+{
+	names(0);
+	explore_spawn("waiter", wait_twice, NULL);
+	explore_spawn("handler 0", post_within, (void *)0);
+	explore_spawn("handler 1", post_within, (void *)1);
+	explore_spawn("pays", pay_always, NULL);
 }
 
 /* --- in time --- */

@@ -92,6 +92,14 @@ static inline void marcel_unnest(struct marcel_vp *vp, uint32_t was)
 {
 }
 
+/* Who is a handler of signals that came anywhere. */
+static bool world_within[WORLD_THREADS];
+
+static inline bool marcel_is_within(void)
+{
+	return world_within[explore_self()];
+}
+
 static inline struct marcel_thread *marcel_vp_current(struct marcel_vp *vp)
 {
 	return &world_threads[vp->id];

@@ -66,7 +66,7 @@ typedef struct {
 } marcel_condattr_t;
 
 typedef struct {
-	uint64_t marcel_words[4];
+	uint64_t marcel_words[5];
 } marcel_sem_t;
 
 typedef struct {
@@ -157,7 +157,8 @@ int marcel_cond_broadcast(marcel_cond_t *c);
 
 /*
  * As sem_*, but errors are returned, not put into errno. pshared must be 0
- * (ENOTSUP otherwise). post never blocks; EOVERFLOW past INT32_MAX.
+ * (ENOTSUP otherwise). post never blocks; EOVERFLOW past INT32_MAX. While
+ * marcel runs, handlers of signals may post, whatever they have interrupted.
  */
 int marcel_sem_init(marcel_sem_t *s, int pshared, unsigned value);
 int marcel_sem_destroy(marcel_sem_t *s);
