@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <sched.h>
 
-#include <base/spin.h>
 #include <marcel/marcel.h>
 #include "runq.h"
 #include "sanitizer.h"
@@ -19,8 +18,7 @@
 
 struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
 
-/* l: who adds and removes. */
-static struct base_spin lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
+struct base_spin marcel_hook_lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
 
 enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 					enum marcel_hook_point point)
@@ -71,11 +69,11 @@ BASE_PUBLIC int marcel_hook_add(enum marcel_hook_point point,
 	if (!is_point(point) || hook == NULL || hook->fn == NULL)
 		return -EINVAL;
 	table = &marcel_hooks[point];
-	base_spin_lock(&lock);
+	base_spin_lock(&marcel_hook_lock);
 	while (i < MARCEL_HOOKS_MAX && load_relaxed(&table->slot[i]) != NULL)
 		i++;
 	if (i == MARCEL_HOOKS_MAX) {
-		base_spin_unlock(&lock);
+		base_spin_unlock(&marcel_hook_lock);
 		return -ENOSPC;
 	}
 	store_seq(&table->slot[i], hook); /* order(hook): *hook */
@@ -84,7 +82,7 @@ BASE_PUBLIC int marcel_hook_add(enum marcel_hook_point point,
 	if (point == MARCEL_HOOK_SWITCH)
 		fetch_or_relaxed(&marcel_sched.before_switch,
 				 MARCEL_BEFORE_HOOKS);
-	base_spin_unlock(&lock);
+	base_spin_unlock(&marcel_hook_lock);
 	/* A VP that sleeps may have to poll from now on. */
 	if (marcel_is_running() && marcel_idle_wanted(&marcel_sched.idle))
 		marcel_runq_wake_one(NULL);
@@ -111,12 +109,12 @@ BASE_PUBLIC int marcel_hook_remove(enum marcel_hook_point point,
 	if (!is_point(point) || hook == NULL)
 		return -EINVAL;
 	table = &marcel_hooks[point];
-	base_spin_lock(&lock);
+	base_spin_lock(&marcel_hook_lock);
 	used = load_relaxed(&table->used);
 	while (i < used && load_relaxed(&table->slot[i]) != hook)
 		i++;
 	if (i == used) {
-		base_spin_unlock(&lock);
+		base_spin_unlock(&marcel_hook_lock);
 		return -ENOENT;
 	}
 	store_seq(&table->slot[i], NULL); /* order(hook) */
@@ -126,7 +124,7 @@ BASE_PUBLIC int marcel_hook_remove(enum marcel_hook_point point,
 	if (point == MARCEL_HOOK_SWITCH && used == 0)
 		fetch_and_relaxed(&marcel_sched.before_switch,
 				  ~MARCEL_BEFORE_HOOKS);
-	base_spin_unlock(&lock);
+	base_spin_unlock(&marcel_hook_lock);
 	for (int i = 0; i < marcel_nvp(); i++)
 		wait_for(&marcel_sched.vps[i]);
 	return 0;

@@ -4,6 +4,7 @@
 #ifndef MARCEL_SCHED_HOOK_H
 #define MARCEL_SCHED_HOOK_H
 
+#include <base/spin.h>
 #include <marcel/hook.h>
 #include "vp.h"
 
@@ -17,6 +18,9 @@ struct marcel_hook_table {
 };
 
 extern struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
+
+/* l: who adds and removes. */
+extern struct base_spin marcel_hook_lock;
 
 /* The owner. The highest answer of the point's hooks. */
 enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include <base/spin.h>
 #include "../thread/look.h"
 #include "enter.h"
 #include "hook.h"
@@ -19,8 +18,7 @@
 #include "runq.h"
 #include "switch.h"
 
-/* l: every thread's `wanted`, and MOVES. */
-static struct base_spin lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
+struct base_spin marcel_place_lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
 
 /* The VPs of the set that exist; how many, and the last. */
 static int cut(const marcel_vpset_t *set, marcel_vpset_t *out, int *last)
@@ -63,9 +61,9 @@ bool marcel_place_arrive(struct marcel_vp *vp, struct marcel_thread *t)
 	if (marcel_thread_has(t, MARCEL_F_KEPT) &&
 	    t->rest->lwp == &marcel_lwps.first)
 		return true;
-	base_spin_lock(&lock);
+	base_spin_lock(&marcel_place_lock);
 	marcel_place_set(t, &t->rest->wanted);
-	base_spin_unlock(&lock);
+	base_spin_unlock(&marcel_place_lock);
 	if (marcel_thread_may_run(t, vp->id))
 		return true;
 	marcel_runq_push_behind(vp, t);
@@ -76,10 +74,10 @@ bool marcel_place_arrive(struct marcel_vp *vp, struct marcel_thread *t)
 
 static void want(struct marcel_thread *t, const marcel_vpset_t *set)
 {
-	base_spin_lock(&lock);
+	base_spin_lock(&marcel_place_lock);
 	t->rest->wanted = *set;
 	fetch_or_relaxed(&t->flags, MARCEL_F_MOVES);
-	base_spin_unlock(&lock);
+	base_spin_unlock(&marcel_place_lock);
 }
 
 /* --- for oneself --- */
@@ -95,9 +93,9 @@ static void go(struct marcel_thread *self, const marcel_vpset_t *set)
 
 	marcel_hook_switch(vp);
 	marcel_san_enter();
-	base_spin_lock(&lock);
+	base_spin_lock(&marcel_place_lock);
 	marcel_place_set(self, set);
-	base_spin_unlock(&lock);
+	base_spin_unlock(&marcel_place_lock);
 	if (!marcel_thread_may_run(self, vp->id)) {
 		vp->after = moved_after;
 		vp->after_arg = self;
@@ -142,14 +140,14 @@ BASE_PUBLIC int marcel_getaffinity(marcel_t t, marcel_vpset_t *out)
 		return rc;
 	marcel_vpset_zero(&set);
 	marcel_san_enter();
-	base_spin_lock(&lock);
+	base_spin_lock(&marcel_place_lock);
 	if (marcel_thread_has(t, MARCEL_F_MOVES))
 		cut(&t->rest->wanted, &set, &last);
 	else
 		for (int i = 0; i < marcel_sched.nvp; i++)
 			if (marcel_thread_may_run(t, i))
 				marcel_vpset_add(&set, i);
-	base_spin_unlock(&lock);
+	base_spin_unlock(&marcel_place_lock);
 	marcel_san_leave();
 	*out = set;
 	return 0;

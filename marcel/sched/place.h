@@ -4,7 +4,11 @@
 #ifndef MARCEL_SCHED_PLACE_H
 #define MARCEL_SCHED_PLACE_H
 
+#include <base/spin.h>
 #include "vp.h"
+
+/* l: every thread's `wanted`, and MOVES. */
+extern struct base_spin marcel_place_lock;
 
 /* Who holds t: it runs on VPs of the set. EINVAL: there are none. */
 int marcel_place_set(struct marcel_thread *t, const marcel_vpset_t *set);

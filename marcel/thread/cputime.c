@@ -54,9 +54,11 @@ void marcel_cputime_exit(void)
 /* While it runs somewhere, what that LWP has used since belongs to it. */
 static uint64_t used_by(struct marcel_thread *t)
 {
-	struct marcel_lwp *l = marcel_lwp_of(t);
+	struct marcel_lwp *l;
 	uint64_t ns;
 
+	/* In a forked child it runs no more, and an LWP's lock may be held. */
+	l = marcel_foreign_is_forked() ? NULL : marcel_lwp_of(t);
 	if (l == NULL)
 		return load_relaxed(&t->rest->cpu_ns);
 	base_spin_lock(&l->cpu_lock);

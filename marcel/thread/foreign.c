@@ -10,7 +10,9 @@
 
 #include <base/diag.h>
 #include "../os/os.h"
-#include "../sched/vp.h"
+#include "../sched/hook.h"
+#include "../sched/place.h"
+#include "../signal/signal.h"
 #include "cancel.h"
 
 static pthread_key_t key;
@@ -88,6 +90,14 @@ bool marcel_foreign_is_forked(void)
 	return is_forked;
 }
 
+/* Locks of what can be called without a runtime; somebody may hold them. */
+static void renew_locks(void)
+{
+	base_spin_init(&marcel_place_lock, marcel_place_lock.rank);
+	base_spin_init(&marcel_hook_lock, marcel_hook_lock.rank);
+	base_spin_init(&marcel_signal_lock, marcel_signal_lock.rank);
+}
+
 /*
  * The child has one thread, the one that forked, whatever it was: from now on
  * it is a kernel thread among nobody. The runtime's memory stays as it is, and
@@ -98,6 +108,7 @@ static void forked(void)
 	struct marcel_lwp *l = marcel_tls.lwp;
 	struct marcel_thread *t;
 
+	renew_locks();
 	marcel_thread_forked();
 	marcel_cancel_forked();
 	if (load_relaxed(&marcel_sched.running) == 0)

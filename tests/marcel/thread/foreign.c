@@ -11,7 +11,9 @@
 
 #include <base/atomic.h>
 #include "../with.h"
-#include "../../../marcel/sched/vp.h"
+#include "../../../marcel/sched/hook.h"
+#include "../../../marcel/sched/place.h"
+#include "../../../marcel/signal/signal.h"
 
 static void *self(void *arg)
 {
@@ -154,6 +156,83 @@ TEST(a_forked_child_unlocks_what_threads_of_the_parent_wait_for)
 	CHECK_INT(marcel_mutex_unlock(&held), 0);
 	CHECK_INT(marcel_join(t, NULL), 0);
 	CHECK_INT(marcel_end(), 0);
+}
+
+/* Each call of a forked child takes one of the locks. */
+static int call_in_child(marcel_t other, struct marcel_hook *hook)
+{
+	marcel_vpset_t set;
+	uint64_t ns;
+
+	alarm(10);
+	if (marcel_getaffinity(other, &set) != 0 ||
+	    marcel_setaffinity(other, &set) != 0)
+		return 1;
+	if (marcel_hook_add(MARCEL_HOOK_IDLE, hook) != 0 ||
+	    marcel_hook_remove(MARCEL_HOOK_IDLE, hook) != 0)
+		return 2;
+	if (marcel_kill(other, SIGUSR1) != 0)
+		return 3;
+	return marcel_cputime(other, &ns) == 0 ? 0 : 4;
+}
+
+static enum marcel_hook_answer no_work(void *arg, int vp)
+{
+	(void)arg;
+	(void)vp;
+	return MARCEL_HOOK_NOTHING;
+}
+
+static ATOMIC(int) holds;
+
+static void *hold_while_forked(void *lock)
+{
+	base_spin_lock(lock);
+	store_release(&holds, 1);
+	while (load_acquire(&holds) != 0)
+		sched_yield();
+	base_spin_unlock(lock);
+	return NULL;
+}
+
+/* Another kernel thread holds the lock. */
+static void fork_with(struct base_spin *lock, marcel_t other)
+{
+	struct marcel_hook hook = { .fn = no_work };
+	pthread_t p;
+	pid_t pid;
+
+	CHECK_INT(pthread_create(&p, NULL, hold_while_forked, lock), 0);
+	while (load_acquire(&holds) == 0)
+		sched_yield();
+	pid = fork();
+	if (pid == 0)
+		_exit(call_in_child(other, &hook));
+	store_release(&holds, 0);
+	CHECK_INT(pthread_join(p, NULL), 0);
+	wait_for(pid, 0);
+}
+
+TEST(a_forked_child_waits_for_no_lock_of_its_maker)
+{
+	struct marcel_config config = { .nvp = 2 };
+	marcel_t t;
+
+	setenv("MARCEL_CPUTIME", "1", 1);
+	CHECK_INT(marcel_init(&config), 0);
+	store_relaxed(&came, 0);
+	CHECK_INT(marcel_mutex_lock(&held), 0);
+	CHECK_INT(marcel_create(&t, NULL, lock_held, NULL), 0);
+	while (load_relaxed(&came) == 0)
+		marcel_yield();
+	fork_with(&marcel_place_lock, t);
+	fork_with(&marcel_hook_lock, t);
+	fork_with(&marcel_signal_lock, t);
+	fork_with(&marcel_lwps.lock, t);
+	CHECK_INT(marcel_mutex_unlock(&held), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK_INT(marcel_end(), 0);
+	unsetenv("MARCEL_CPUTIME");
 }
 
 /* --- while libc waits --- */
