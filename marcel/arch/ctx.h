@@ -9,6 +9,8 @@
 #ifndef MARCEL_ARCH_CTX_H
 #define MARCEL_ARCH_CTX_H
 
+#include <stddef.h>
+
 struct marcel_ctx {
 	void *sp;
 };
@@ -39,6 +41,19 @@ void *marcel_ctx_switch(struct marcel_ctx *from, const struct marcel_ctx *to,
 static inline char *marcel_ctx_low(const struct marcel_ctx *ctx)
 {
 	return (char *)ctx->sp - 512;
+}
+#endif
+
+/*
+ * Where the first function of a context would return to, which unwinders take
+ * for one more frame; NULL: to nowhere, as they know. Once one was entered.
+ */
+#ifdef MARCEL_CTX_UCONTEXT
+const void *marcel_ctx_base(void);
+#else
+static inline const void *marcel_ctx_base(void)
+{
+	return NULL;
 }
 #endif
 

@@ -12,11 +12,21 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include <base/atomic.h>
+
 struct saved {
 	ucontext_t uc;
 	void *value; /* what the next switch to it hands over */
 	void (*entry)(void *);
 };
+
+/* In libc, the same for all. */
+static ATOMIC(const void *) base; /* a: relaxed */
+
+const void *marcel_ctx_base(void)
+{
+	return load_relaxed(&base);
+}
 
 /* makecontext() hands over ints only. */
 static void first(unsigned high, unsigned low)
@@ -24,6 +34,7 @@ static void first(unsigned high, unsigned low)
 	struct saved *s =
 		(struct saved *)(uintptr_t)((uint64_t)high << 32 | low);
 
+	store_relaxed(&base, __builtin_return_address(0));
 	fesetenv(FE_DFL_ENV);
 	s->entry(s->value);
 }

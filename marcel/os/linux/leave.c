@@ -27,6 +27,7 @@
 
 #include <base/compiler.h>
 #include "../../arch/cpu.h"
+#include "../../arch/ctx.h"
 #include "../tls.h"
 #include "landing.h"
 
@@ -188,6 +189,8 @@ static _Unwind_Reason_Code look(struct _Unwind_Context *frame, void *arg)
 	if (!w->found && pc != w->pc)
 		return _URC_NO_REASON;
 	w->found = true;
+	if (pc == (uintptr_t)marcel_ctx_base())
+		return _URC_END_OF_STACK; /* what lies below never ran */
 	f = (struct frame){
 		/* What a frame has called may be the last thing in it. */
 		.pc = exact ? pc : pc - 1,

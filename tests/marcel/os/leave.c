@@ -13,6 +13,7 @@
 
 #include <base/atomic.h>
 #include <base/compiler.h>
+#include "../../../marcel/arch/ctx.h"
 #include "../../../marcel/os/os.h"
 #include "../../check.h"
 
@@ -140,6 +141,29 @@ TEST(below_qsort)
 	tear_down(SIGSEGV);
 }
 #endif
+
+static struct marcel_ctx main_ctx, other_ctx;
+
+static void interrupted_alone(void *arg)
+{
+	interrupted();
+	marcel_ctx_switch(&other_ctx, &main_ctx, arg);
+}
+
+/* Even if libc makes the contexts. */
+TEST(where_a_context_begins)
+{
+	enum { STACK = 65536 };
+	char *stack = os_map(STACK);
+
+	CHECK(stack != NULL);
+	set_up(SIGSEGV);
+	marcel_ctx_make(&other_ctx, stack + STACK, interrupted_alone);
+	CHECK_PTR(marcel_ctx_switch(&main_ctx, &other_ctx, page), page);
+	CHECK_INT(load_relaxed(&answer), 1);
+	tear_down(SIGSEGV);
+	os_unmap(stack, STACK);
+}
 
 /* --- in a call that only waits for another thread --- */
 
