@@ -488,7 +488,10 @@ static void stop(void)
 	marcel_random_print();
 	marcel_tick_exit();
 	marcel_call_exit();
+	/* A guest may cancel main, which is in no wait: see cancel.c. */
+	store_light(&marcel_lwps.first.inside, 2); /* order(cancel) */
 	marcel_runq_wait_guests(marcel_tasklets_drop);
+	store_light(&marcel_lwps.first.inside, 1); /* order(cancel) */
 	marcel_tasklets_drop();
 	marcel_late_exit();
 	marcel_overflow_exit();

@@ -153,7 +153,7 @@ struct marcel_sched {
 	struct marcel_random random;          /* random.h */
 	/* Threads made by foreign threads. a: order(end) */
 	ATOMIC(uint64_t) created BASE_ALIGNED(BASE_CACHE_PAIR);
-	/* Foreign threads that push. a: order(guest) */
+	/* Foreign threads that push or cancel. a: order(guest) */
 	ATOMIC(uint32_t) guests;
 	ATOMIC(long) threads; /* a: relaxed; that exist, if SCARCE_THREADS */
 };

@@ -14,6 +14,7 @@
 #include <marcel/cancel.h>
 #include <marcel/wait.h>
 #include "../os/os.h"
+#include "../sched/runq.h"
 #include "../sched/tick.h"
 #include "../sched/vp.h"
 
@@ -316,8 +317,11 @@ static void cancel_other(struct marcel_thread *t)
 
 /* --- threads that end meanwhile --- */
 
+/* A foreign thread looks at LWPs, though no thread may be left: a guest. */
 static void begin_work(void)
 {
+	if (cpu_tls_word() == NULL)
+		marcel_runq_guest_begin();
 	base_spin_lock(&kept.lock);
 	/* order(cancels): then we look at a thread's state */
 	store_seq(&marcel_cancels.at_work,
@@ -344,6 +348,8 @@ static void end_work(void)
 		list = t->free;
 		marcel_thread_put(NULL, t);
 	}
+	if (cpu_tls_word() == NULL)
+		marcel_runq_guest_end();
 }
 
 bool marcel_cancel_keeps_slow(struct marcel_thread *t)

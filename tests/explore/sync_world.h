@@ -15,6 +15,7 @@
 #include "../../marcel/sync/guard.h"
 
 #define MARCEL_SCHED_ENTER_H
+#define MARCEL_SCHED_RUNQ_H
 #define MARCEL_SCHED_TICK_H
 #define MARCEL_SCHED_VP_H
 #define MARCEL_THREAD_THREAD_H
@@ -147,6 +148,15 @@ int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
 			void *arg);
 
 static inline void marcel_monitor_wake(void)
+{
+}
+
+/* Nobody is foreign. */
+static inline void marcel_runq_guest_begin(void)
+{
+}
+
+static inline void marcel_runq_guest_end(void)
 {
 }
 

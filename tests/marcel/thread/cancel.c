@@ -4,9 +4,10 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
-#include "../../../marcel/thread/thread.h"
+#include "../../../marcel/sched/enter.h"
 #include "../with.h"
 
 /* What nobody grants. */
@@ -701,4 +702,45 @@ TEST_VPS(a_join_ends_once)
 		if (*left != NULL)
 			CHECK_INT(marcel_join(*left, NULL), 0);
 	}
+}
+
+/* --- by who is not ours --- */
+
+static ATOMIC(int) is_inside;
+
+/* Its canceller waits until it has left the runtime, and looks at its LWP. */
+static void *be_inside(void *arg)
+{
+	struct marcel_thread *self = marcel_self();
+	struct marcel_vp *vp;
+
+	marcel_setcancelstate(MARCEL_CANCEL_DISABLE, NULL);
+	vp = marcel_enter();
+	store_release(&is_inside, 1);
+	while (!marcel_thread_has(self, MARCEL_F_CANCEL))
+		;
+	CHECK_INT(load_relaxed(&marcel_sched.guests), 1);
+	marcel_leave(vp);
+	return arg;
+}
+
+static void *cancel_inside(void *t)
+{
+	while (load_acquire(&is_inside) == 0)
+		sched_yield();
+	CHECK_INT(marcel_cancel(t), 0);
+	return NULL;
+}
+
+/* So the LWPs stay until it has done with them. */
+TEST_VPS(a_foreign_thread_that_cancels_is_a_guest)
+{
+	pthread_t p;
+	marcel_t t;
+
+	store_relaxed(&is_inside, 0);
+	CHECK_INT(marcel_create(&t, NULL, be_inside, NULL), 0);
+	CHECK_INT(pthread_create(&p, NULL, cancel_inside, t), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK_INT(pthread_join(p, NULL), 0);
 }
