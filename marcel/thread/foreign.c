@@ -103,7 +103,7 @@ static void renew_locks(void)
  * it is a kernel thread among nobody. The runtime's memory stays as it is, and
  * nothing of it is ever used or freed.
  */
-static void forked(void)
+void marcel_foreign_forked(void)
 {
 	struct marcel_lwp *l = marcel_tls.lwp;
 	struct marcel_thread *t;
@@ -129,5 +129,5 @@ static void forked(void)
 
 int marcel_foreign_init(void)
 {
-	return -pthread_atfork(NULL, NULL, forked);
+	return -pthread_atfork(NULL, NULL, marcel_foreign_forked);
 }

@@ -238,6 +238,9 @@ struct marcel_thread *marcel_foreign_self(void);
 void marcel_foreign_to_main(struct marcel_thread *t);
 void marcel_foreign_from_main(struct marcel_thread *t);
 
+/* The calling process is a child that was just forked. Again: no more. */
+void marcel_foreign_forked(void);
+
 /* True in a child that was forked while the runtime was running. */
 bool marcel_foreign_is_forked(void);
 

@@ -26,6 +26,7 @@
 #include <marcel/blocking.h>
 #include "../../sched/block.h"
 #include "../../sched/tick.h"
+#include "../../thread/thread.h"
 #include "../tls.h"
 #include "front.h"
 
@@ -87,22 +88,38 @@ static int lend_original(void)
 	return bound;
 }
 
-/* Around a real call. The answer goes from the first to the second. */
-static int leave_cpu(void)
+/*
+ * Around a real call: what the first has changed, and the second puts back. A
+ * tick could bind the LWP again, and a program that it becomes be killed by
+ * one: none comes between. A process that has only the storage of the LWP
+ * (clone()) has nothing mended but its own mask and CPUs.
+ */
+struct lent {
+	struct marcel_lwp *held;
+	int bound;
+};
+
+static struct lent leave_cpu(void)
 {
-	if (!is_ours())
+	struct lent lent = { NULL, 0 };
+
+	if (!is_ours()) {
 		marcel_block_rise();
-	return lend_original();
+		lent.held = marcel_tick_hold();
+	}
+	lent.bound = lend_original();
+	return lent;
 }
 
-static void return_to_cpu(int bound)
+static void return_to_cpu(struct lent lent)
 {
 	int saved = errno;
 
-	if (bound != 0)
-		os_cpu_set(bound - 1);
+	if (lent.bound != 0)
+		os_cpu_set(lent.bound - 1);
 	if (!is_ours())
 		marcel_hush_again();
+	marcel_tick_release(lent.held);
 	errno = saved;
 }
 
@@ -120,24 +137,26 @@ int marcel_front_pthread_create(front_pthread_create_fn *next, pthread_t *out,
 				const pthread_attr_t *attr, void *(*fn)(void *),
 				void *arg)
 {
-	int bound, rc;
+	struct lent lent;
+	int rc;
 
 	if (fn == probe) {
 		came_by = true;
 		return EAGAIN;
 	}
-	bound = leave_cpu();
+	lent = leave_cpu();
 	rc = next(out, attr, fn, arg);
-	return_to_cpu(bound);
+	return_to_cpu(lent);
 	return rc;
 }
 
 int marcel_front_thrd_create(front_thrd_create_fn *next, thrd_t *out,
 			     thrd_start_t fn, void *arg)
 {
-	int bound = leave_cpu(), rc = next(out, fn, arg);
+	struct lent lent = leave_cpu();
+	int rc = next(out, fn, arg);
 
-	return_to_cpu(bound);
+	return_to_cpu(lent);
 	return rc;
 }
 
@@ -146,10 +165,10 @@ int marcel_front_spawn(front_spawn_fn *next, pid_t *out, const char *path,
 		       const posix_spawnattr_t *attr, char *const argv[],
 		       char *const env[])
 {
-	int bound = leave_cpu();
+	struct lent lent = leave_cpu();
 	int rc = next(out, path, actions, attr, argv, env);
 
-	return_to_cpu(bound);
+	return_to_cpu(lent);
 	return rc;
 }
 
@@ -167,16 +186,32 @@ pid_t marcel_front_fork(front_fork_fn *next)
 	return pid;
 }
 
+/*
+ * No handlers of fork() are called, and a handler of signals may call it: so
+ * the caller stays where it is, and the child is told here what it is not.
+ */
+pid_t marcel_front__Fork(front_fork_fn *next)
+{
+	pid_t pid = next();
+
+	if (pid == 0) {
+		marcel_hush_lift();
+		marcel_foreign_forked();
+	}
+	return pid;
+}
+
 /* It waits for the end of the command. */
 int marcel_front_system(front_system_fn *next, const char *command)
 {
-	int bound, rc;
+	struct lent lent;
+	int rc;
 
 	if (marcel_block_holds())
 		marcel_block_begin();
-	bound = leave_cpu();
+	lent = leave_cpu();
 	rc = next(command);
-	return_to_cpu(bound);
+	return_to_cpu(lent);
 	marcel_blocking_end();
 	return rc;
 }
@@ -184,68 +219,42 @@ int marcel_front_system(front_system_fn *next, const char *command)
 FILE *marcel_front_popen(front_popen_fn *next, const char *command,
 			 const char *mode)
 {
-	int bound = leave_cpu();
+	struct lent lent = leave_cpu();
 	FILE *f = next(command, mode);
 
-	return_to_cpu(bound);
+	return_to_cpu(lent);
 	return f;
 }
 
 /* --- to become another program; only who fails comes back --- */
 
-struct hold {
-	struct marcel_lwp *lwp;
-	int bound;
-};
-
-/*
- * A tick could bind the LWP again: none comes between the first and the last
- * look at its CPU. A process that has only the storage of the LWP (_Fork(),
- * clone()) has nothing mended but its own mask and CPUs.
- */
-static struct hold begin_program(void)
-{
-	struct hold h;
-
-	marcel_block_rise();
-	h.lwp = marcel_tick_hold();
-	h.bound = lend_original();
-	return h;
-}
-
-static void no_program(struct hold h)
-{
-	return_to_cpu(h.bound);
-	marcel_tick_release(h.lwp);
-}
-
 int marcel_front_exec(front_exec_fn *next, const char *path, char *const argv[],
 		      char *const env[])
 {
-	struct hold h = begin_program();
+	struct lent lent = leave_cpu();
 	int rc = next(path, argv, env);
 
-	no_program(h);
+	return_to_cpu(lent);
 	return rc;
 }
 
 int marcel_front_fexecve(front_fexecve_fn *next, int fd, char *const argv[],
 			 char *const env[])
 {
-	struct hold h = begin_program();
+	struct lent lent = leave_cpu();
 	int rc = next(fd, argv, env);
 
-	no_program(h);
+	return_to_cpu(lent);
 	return rc;
 }
 
 int marcel_front_execveat(front_execveat_fn *next, int dir, const char *path,
 			  char *const argv[], char *const env[], int flags)
 {
-	struct hold h = begin_program();
+	struct lent lent = leave_cpu();
 	int rc = next(dir, path, argv, env, flags);
 
-	no_program(h);
+	return_to_cpu(lent);
 	return rc;
 }
 

@@ -71,6 +71,7 @@ static struct front_next next_execve = { .name = "execve" };
 static struct front_next next_execvpe = { .name = "execvpe" };
 static struct front_next next_fexecve = { .name = "fexecve" };
 static struct front_next next_execveat = { .name = "execveat" };
+static struct front_next next_Fork = { .name = "_Fork" };
 
 /*
  * Another thread may hold the dynamic linker's lock, and a child, of whatever
@@ -83,6 +84,7 @@ static __attribute__((constructor)) void find_programs(void)
 	front_find(&next_execvpe);
 	front_find(&next_fexecve);
 	front_find(&next_execveat);
+	front_find(&next_Fork);
 }
 
 BASE_PUBLIC int execve(const char *path, char *const argv[], char *const env[])
@@ -186,6 +188,11 @@ BASE_PUBLIC pid_t fork(void)
 	static struct front_next next = { .name = "fork" };
 
 	return marcel_front_fork(front_find(&next));
+}
+
+BASE_PUBLIC pid_t _Fork(void)
+{
+	return marcel_front__Fork(front_find(&next_Fork));
 }
 
 /* A child that shares our memory could not mend its affinity. */

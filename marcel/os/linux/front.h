@@ -51,6 +51,7 @@ BASE_PUBLIC int marcel_front_spawn(front_spawn_fn *next, pid_t *out,
 				   const posix_spawnattr_t *attr,
 				   char *const argv[], char *const env[]);
 BASE_PUBLIC pid_t marcel_front_fork(front_fork_fn *next);
+BASE_PUBLIC pid_t marcel_front__Fork(front_fork_fn *next);
 BASE_PUBLIC int marcel_front_system(front_system_fn *next, const char *command);
 BASE_PUBLIC FILE *marcel_front_popen(front_popen_fn *next, const char *command,
 				     const char *mode);

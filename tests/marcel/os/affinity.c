@@ -2,6 +2,7 @@
  * marcel/os/linux/affinity.c: LWPs are bound, and whatever the application
  * makes has the affinity that the process had.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
@@ -12,7 +13,9 @@
 #include <threads.h>
 #include <unistd.h>
 
+#include "../../../marcel/os/linux/front.h"
 #include "../../../marcel/os/os.h"
+#include "../../../marcel/sched/tick.h"
 #include "../with.h"
 
 /* The program's own malloc(), which is not always allowed. */
@@ -147,6 +150,48 @@ static void *make_kernel_thread(void *arg)
 TEST(kernel_threads_of_the_application_are_not_bound)
 {
 	on_all_vps(make_kernel_thread);
+}
+
+static ATOMIC(int) others_end;
+
+static void *run_meanwhile(void *arg)
+{
+	while (load_relaxed(&others_end) == 0)
+		marcel_yield();
+	return arg;
+}
+
+/* In the place of libc's function: a tick comes, if it is let through. */
+static int tick_comes(pthread_t *out, const pthread_attr_t *attr,
+		      void *(*fn)(void *), void *arg)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+	uint32_t before = l->preempted;
+	cpu_set_t mine;
+
+	marcel_tick_send(l);
+	CHECK_INT(l->preempted, before);
+	CHECK_INT(sched_getaffinity(0, sizeof(mine), &mine), 0);
+	CHECK(CPU_EQUAL(&mine, &process));
+	return EAGAIN;
+}
+
+/* After it a child would inherit the CPU of the LWP. */
+TEST(no_tick_comes_while_a_kernel_thread_is_made)
+{
+	struct marcel_config config = { .nvp = 1 };
+	pthread_t p;
+	marcel_t t;
+
+	CHECK_INT(marcel_init(&config), 0);
+	marcel_lwp_provide(); /* the handler makes none */
+	CHECK_INT(marcel_create(&t, NULL, run_meanwhile, NULL), 0);
+	CHECK_INT(marcel_front_pthread_create(tick_comes, &p, NULL, is_bound,
+					      NULL),
+		  EAGAIN);
+	store_relaxed(&others_end, 1);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK_INT(marcel_end(), 0);
 }
 
 static void check_child(pid_t pid)

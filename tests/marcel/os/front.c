@@ -346,6 +346,36 @@ TEST(a_child_without_handlers_of_fork_waits_for_no_tick)
 	end_ticks(other);
 }
 
+/* 0: as in a child of fork(). */
+static int call_without_runtime(int fd)
+{
+	char c;
+
+	alarm(10);
+	if (marcel_is_running() || marcel_current_vp() != -1)
+		return 1;
+	if (read(fd, &c, 1) != 1)
+		return 2;
+	return system("exit 3") == 3 << 8 ? 0 : 3;
+}
+
+TEST(a_child_without_handlers_of_fork_has_no_runtime)
+{
+	marcel_t other = begin_ticks();
+	int fds[2];
+	pid_t pid;
+
+	CHECK_INT(pipe(fds), 0);
+	pid = _Fork();
+	if (pid == 0)
+		_exit(call_without_runtime(fds[0]));
+	CHECK_INT(write(fds[1], "", 1), 1);
+	CHECK(waits(pid));
+	close(fds[0]);
+	close(fds[1]);
+	end_ticks(other);
+}
+
 static int becomes_quiet(void *arg)
 {
 	(void)arg;
