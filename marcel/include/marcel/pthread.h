@@ -339,19 +339,58 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #define sigpending      marcel_posix_sigpending
 
 /*
- * Not offered: an error, and not the kernel threads'. A thread's CPU time is
- * no clock of the kernel's (marcel_cputime() tells it), signals do not queue,
- * and what semaphores have names in the file system processes share.
+ * Not offered: an error that says why, and not the kernel threads'. The names
+ * are of things that cannot be called, nor used otherwise.
  */
+#if defined __has_attribute
+#if __has_attribute(unavailable)
+#define MARCEL_POSIX_NOT(name, why)                                            \
+	extern const int name __attribute__((unavailable(why)))
+#endif
+#endif
+#ifndef MARCEL_POSIX_NOT
+#define MARCEL_POSIX_NOT(name, why) struct name
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+MARCEL_POSIX_NOT(marcel_posix_no_queue,
+		 "marcel: signals do not queue, nor carry a value");
+MARCEL_POSIX_NOT(marcel_posix_no_clock,
+		 "marcel: a user thread has no clock of the kernel's; "
+		 "marcel_cputime() tells what it has used");
+MARCEL_POSIX_NOT(marcel_posix_no_default,
+		 "marcel: defaults are in the environment, MARCEL_STACKSIZE");
+MARCEL_POSIX_NOT(marcel_posix_no_mask,
+		 "marcel: a thread begins with its maker's mask of signals");
+MARCEL_POSIX_NOT(marcel_posix_no_robust,
+		 "marcel: mutexes are not robust, a user thread does not die "
+		 "alone");
+MARCEL_POSIX_NOT(marcel_posix_no_ceiling,
+		 "marcel: mutexes have no priority ceiling, priorities are "
+		 "three bands");
+MARCEL_POSIX_NOT(marcel_posix_no_names,
+		 "marcel: semaphores with names are shared by processes");
+#ifdef __cplusplus
+}
+#endif
+#undef MARCEL_POSIX_NOT
 
-#pragma GCC poison pthread_sigqueue pthread_getcpuclockid
-#pragma GCC poison pthread_setattr_default_np pthread_getattr_default_np
-#pragma GCC poison pthread_attr_setsigmask_np pthread_attr_getsigmask_np
-#pragma GCC poison pthread_mutex_consistent pthread_mutex_getprioceiling
-#pragma GCC poison pthread_mutex_setprioceiling
-#pragma GCC poison pthread_mutexattr_getprioceiling
-#pragma GCC poison pthread_mutexattr_setprioceiling
-#pragma GCC poison sem_open sem_close sem_unlink
+#define pthread_sigqueue                 marcel_posix_no_queue
+#define pthread_getcpuclockid            marcel_posix_no_clock
+#define pthread_setattr_default_np       marcel_posix_no_default
+#define pthread_getattr_default_np       marcel_posix_no_default
+#define pthread_attr_setsigmask_np       marcel_posix_no_mask
+#define pthread_attr_getsigmask_np       marcel_posix_no_mask
+#define pthread_mutex_consistent         marcel_posix_no_robust
+#define pthread_mutex_getprioceiling     marcel_posix_no_ceiling
+#define pthread_mutex_setprioceiling     marcel_posix_no_ceiling
+#define pthread_mutexattr_getprioceiling marcel_posix_no_ceiling
+#define pthread_mutexattr_setprioceiling marcel_posix_no_ceiling
+#define sem_open                         marcel_posix_no_names
+#define sem_close                        marcel_posix_no_names
+#define sem_unlink                       marcel_posix_no_names
+
 #undef PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 #undef PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
 #undef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
