@@ -3,7 +3,10 @@
  */
 #include "io.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* --- receive --- */
 
@@ -246,10 +249,25 @@ static bool takes_part(unsigned n, int flags)
 }
 
 /*
+ * The socket has an error for the next call, which is not to be ours. Not
+ * poll(): that is a cancellation point.
+ */
+static bool has_error(int fd)
+{
+	struct pollfd p = { .fd = fd };
+	struct timespec none = { 0 };
+
+	return syscall(SYS_ppoll, &p, 1, &none, NULL, 0) > 0 &&
+	       (p.revents & POLLERR) != 0;
+}
+
+/*
  * The kernel looks at the time only when it has received a message, and tells
  * how much is left then: so the time ends no wait for the first. Past the bound
- * parts are had one by one, and an error behind one is lost; but a part of what
- * MSG_WAITALL asks for would be a message: that is not tried.
+ * parts are had one by one, up to an error behind one, as the kernel does; but
+ * a part of what MSG_WAITALL asks for would be a message: that is not tried. An
+ * error is lost that comes between our look and the call, or when that waits
+ * for the rest.
  */
 int marcel_io_recvmmsg(__typeof__(recvmmsg) *next, int fd, struct mmsghdr *msgs,
 		       unsigned n, int flags, struct timespec *timeout)
@@ -276,6 +294,12 @@ int marcel_io_recvmmsg(__typeof__(recvmmsg) *next, int fd, struct mmsghdr *msgs,
 		if (done > 0 && (flags & MSG_WAITFORONE || io_is_none(timeout)))
 			return (int)done;
 		calls = io_sleep(fd, EPOLLIN, IO_BLOCKS) == IO_CALL;
+		if (done > 0 && has_error(fd)) {
+			if (calls)
+				marcel_call_end(false);
+			tell_left(timeout, deadline);
+			return (int)done;
+		}
 		if (!calls)
 			tell_left(timeout, deadline);
 	}

@@ -65,8 +65,9 @@ ssize_t marcel_sendmsg(int fd, const struct msghdr *msg, int flags);
 /*
  * For several messages without MSG_WAITFORONE, from a socket that blocks, it is
  * a section even if all are there: so an error behind some is for the next call
- * on the socket, as with libc. Where no kernel thread is left it is lost,
- * except with MSG_WAITALL, which holds up the VP.
+ * on the socket, as with libc. Where no kernel thread is left, one that comes
+ * while the call waits for more may be lost, except with MSG_WAITALL, which
+ * holds up the VP.
  */
 int marcel_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags,
 		    struct timespec *timeout);

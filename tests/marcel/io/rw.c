@@ -468,6 +468,46 @@ TEST(as_many_messages_are_received_as_are_asked_for)
 }
 
 /* The second of three is received to nowhere. */
+static int is_waiting(const struct marcel_info *info, void *arg)
+{
+	return info->state == MARCEL_STATE_WAITING;
+}
+
+static void *read_one(void *fd)
+{
+	char c = 0;
+
+	CHECK_INT(marcel_read(*(int *)fd, &c, 1), 1);
+	return fd;
+}
+
+/* Until one waits for the poller, there may be sections. */
+static void past_the_bound(void (*body)(void))
+{
+	marcel_t readers[10];
+	int fds[2];
+
+	if (BASE_TSAN || BASE_ASAN)
+		check_skip("a sanitizer sees no try");
+	for (int nvp = 1; nvp <= 4; nvp += 3) {
+		start(nvp, "1");
+		CHECK_INT(pipe2(fds, O_CLOEXEC), 0);
+		for (int i = 0; i < 10; i++)
+			CHECK_INT(marcel_create(&readers[i], NULL, read_one,
+						&fds[0]),
+				  0);
+		while (!marcel_threads(is_waiting, NULL))
+			marcel_yield();
+		body();
+		CHECK_INT(marcel_write(fds[1], "xxxxxxxxxx", 10), 10);
+		for (int i = 0; i < 10; i++)
+			CHECK_INT(marcel_join(readers[i], NULL), 0);
+		close(fds[0]);
+		close(fds[1]);
+		CHECK_INT(marcel_end(), 0);
+	}
+}
+
 static void error_behind_a_part(void)
 {
 	char *const nowhere = (char *)1;
@@ -487,15 +527,15 @@ static void error_behind_a_part(void)
 	close_ends();
 }
 
-/* Not past the bound. */
 TEST(an_error_behind_some_messages_is_for_the_next_call)
 {
 	error_behind_a_part();
-	for (int nvp = 1; nvp <= 4; nvp += 3) {
-		start(nvp, "64");
-		error_behind_a_part();
-		CHECK_INT(marcel_end(), 0);
-	}
+	in_all_ways(error_behind_a_part);
+}
+
+TEST(an_error_behind_some_messages_is_for_the_next_call_past_the_bound)
+{
+	past_the_bound(error_behind_a_part);
 }
 
 static void no_errors_queued(void)
@@ -526,34 +566,9 @@ TEST(nobody_waits_for_errors_that_are_queued)
 	in_all_ways(no_errors_queued);
 }
 
-static int is_waiting(const struct marcel_info *info, void *arg)
-{
-	return info->state == MARCEL_STATE_WAITING;
-}
-
-/* Until one waits for the poller, there may be sections. */
 TEST(nobody_waits_for_errors_that_are_queued_past_the_bound)
 {
-	marcel_t readers[10];
-
-	if (BASE_TSAN || BASE_ASAN)
-		check_skip("a sanitizer sees no try");
-	for (int nvp = 1; nvp <= 4; nvp += 3) {
-		start(nvp, "1");
-		CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
-		for (int i = 0; i < 10; i++)
-			CHECK_INT(
-				marcel_create(&readers[i], NULL, read_x, NULL),
-				0);
-		while (!marcel_threads(is_waiting, NULL))
-			marcel_yield();
-		no_errors_queued();
-		CHECK_INT(marcel_write(ends[1], "xxxxxxxxxx", 10), 10);
-		for (int i = 0; i < 10; i++)
-			CHECK_INT(marcel_join(readers[i], NULL), 0);
-		close_ends();
-		CHECK_INT(marcel_end(), 0);
-	}
+	past_the_bound(no_errors_queued);
 }
 
 static void messages_in_time(void)
