@@ -176,6 +176,38 @@ EXPLORE(handlers_posts_are_paid_and_seen)
 	explore_spawn("pays", pay_always, NULL);
 }
 
+/* They wait already, in this order. */
+static struct marcel_waiter queued[2];
+
+static void was_first(void *arg)
+{
+	explore_park();
+}
+
+static void was_second(void *arg)
+{
+	explore_park();
+	explore_check(posted[0] && posted[1]);
+	store_relaxed(&over, 1);
+}
+
+EXPLORE(who_is_paid_by_the_second_sees_both)
+{
+	struct sem *s = (struct sem *)&sem;
+
+	names(0);
+	store_relaxed(&s->value, -2);
+	for (int i = 0; i < 2; i++) {
+		queued[i].thread = &world_threads[WAITER + i];
+		marcel_waitq_push(&s->queue, &queued[i]);
+	}
+	explore_spawn("first", was_first, NULL);
+	explore_spawn("second", was_second, NULL);
+	explore_spawn("handler 0", post_within, (void *)0);
+	explore_spawn("handler 1", post_within, (void *)1);
+	explore_spawn("pays", pay_always, NULL);
+}
+
 /* --- in time --- */
 
 static void wait_sem(void *arg)
