@@ -5,7 +5,7 @@
  * than 1 KiB.
  */
 
-enum { FRAME = 900, BATCH = 1000, IDLE_MS = 2000 };
+enum { FRAME = 900, BATCH = 1000, IDLE_MS = 500 };
 
 static struct {
 	rt_sem gate, batch;
@@ -101,7 +101,7 @@ static void idle(void)
 	rt_sleep_ms(100);
 	cpu = cpu_seconds();
 	rt_sleep_ms(IDLE_MS);
-	report("idle", (cpu_seconds() - cpu) * 1e3, "ms");
+	report("idle", (cpu_seconds() - cpu) * 1e6 / IDLE_MS, "ms/s");
 	for (int i = 0; i < HERD; i++)
 		rt_sem_post(&room.gate);
 	for (int i = 0; i < HERD; i++)

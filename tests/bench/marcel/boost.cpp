@@ -16,9 +16,9 @@ namespace fibers = boost::fibers;
 
 enum {
 	RT_SLOW = 5,
-	RT_MANY = 100000,
+	RT_MANY = 50000,
 	RT_FIB = 20,
-	RT_TREE = 400,
+	RT_TREE = 200,
 	RT_PREEMPTS = 0,
 	RT_FOREIGN = 1,
 };

@@ -4,7 +4,7 @@
 
 enum {
 	RT_SLOW = 1,
-	RT_MANY = 1000000,
+	RT_MANY = 200000,
 	RT_FIB = 27,
 	RT_TREE = 4000,
 	RT_PREEMPTS = 1,

@@ -39,7 +39,7 @@ static const struct bench benches[] = {
 	{ "yield_2", yield_2, 1000000, NULL },
 	{ "yield_1000", yield_1000, 2000000, NULL },
 	{ "hand_over", hand_over, 1000000, NULL },
-	{ "hand_over_pinned", hand_over_pinned, 1000000, NULL },
+	{ "hand_over_pinned", hand_over_pinned, 400000, NULL },
 	{ "mutex_cond", mutex_cond, 1000000, NULL },
 	{ "mutex", uncontended, 2000000, NULL, 1 },
 	{ "mutex_short", mutex_short, 2000000, NULL },

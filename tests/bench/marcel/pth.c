@@ -7,10 +7,10 @@
 #include "bench.h"
 
 enum {
-	RT_SLOW = 20,
-	RT_MANY = 20000,
-	RT_FIB = 18,
-	RT_TREE = 40,
+	RT_SLOW = 200,
+	RT_MANY = 1000,
+	RT_FIB = 12,
+	RT_TREE = 20,
 	RT_PREEMPTS = 0,
 	RT_FOREIGN = 0,
 };

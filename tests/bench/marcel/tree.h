@@ -40,9 +40,13 @@ static double fib_threads(long ops)
 
 /*
  * A node below the root has CHILDREN children, once in 8.03 times, or none: its
- * mean subtree has 250 nodes. 1,600 ns of work are WORK steps.
+ * mean subtree has 250 nodes. 1,600 ns of work are WORK steps, and fewer nodes
+ * are enough with them: the first WORK_ROOTS subtrees, 277,000 nodes.
  */
-enum { CHILDREN = 8, WORK = 466 };
+enum { CHILDREN = 8, WORK = 466, WORK_ROOTS = 400 };
+
+/* One thread visits all levels, of which there are 768. */
+enum { SERIAL_STACK = 1 << 20 };
 
 static const uint64_t TREE_LIMIT = ((uint64_t)1 << 53) / 10000 * 1245;
 
@@ -110,8 +114,17 @@ static void visit_serial(struct node *n)
 	}
 }
 
-/* ns per node; the root has RT_TREE children. */
-static double tree_of(int work, int serial)
+static int tree_roots(void)
+{
+	int roots = RT_TREE;
+
+	if (tree_work != 0 && roots > WORK_ROOTS)
+		roots = WORK_ROOTS;
+	return roots;
+}
+
+/* ns per node. */
+static double tree_of(int work)
 {
 	struct node root = { 40, 1 }, *child;
 	rt_thread *t = threads_new(RT_TREE);
@@ -120,16 +133,12 @@ static double tree_of(int work, int serial)
 	child = (struct node *)must_have(malloc(RT_TREE * sizeof(*child)));
 	tree_work = work;
 	start = now_ns();
-	for (int i = 0; i < RT_TREE; i++) {
+	for (int i = 0; i < tree_roots(); i++) {
 		child_of(&root, i, &child[i]);
-		if (serial)
-			visit_serial(&child[i]);
-		else
-			must(rt_create(&t[i], NULL, visit, &child[i]));
+		must(rt_create(&t[i], NULL, visit, &child[i]));
 	}
-	for (int i = 0; i < RT_TREE; i++) {
-		if (!serial)
-			must(rt_join(&t[i]));
+	for (int i = 0; i < tree_roots(); i++) {
+		must(rt_join(&t[i]));
 		root.nodes += child[i].nodes;
 	}
 	start = now_ns() - start;
@@ -140,15 +149,38 @@ static double tree_of(int work, int serial)
 
 static double tree(long ops)
 {
-	return tree_of(0, 0);
+	return tree_of(0);
 }
 
 static double tree_working(long ops)
 {
-	return tree_of(WORK, 0);
+	return tree_of(WORK);
 }
 
+static void *serial(void *arg)
+{
+	struct node root = { 40, 1 }, child;
+	double start = now_ns();
+
+	for (int i = 0; i < tree_roots(); i++) {
+		child_of(&root, i, &child);
+		visit_serial(&child);
+		root.nodes += child.nodes;
+	}
+	*(double *)arg = (now_ns() - start) / (double)root.nodes;
+	return NULL;
+}
+
+/* No threads but the one that has the stack for it. */
 static double tree_serial(long ops)
 {
-	return tree_of(WORK, 1);
+	double ns = NAN;
+	rt_thread t;
+	rt_attr a;
+
+	tree_work = WORK;
+	must(rt_attr_init(&a, SERIAL_STACK, -1));
+	must(rt_create(&t, &a, serial, &ns));
+	must(rt_join(&t));
+	return ns;
 }

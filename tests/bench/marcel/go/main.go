@@ -143,7 +143,7 @@ func fib(n int, calls *int64) int {
 func fibThreads(int64) float64 {
 	var calls int64
 	start := nowNs()
-	fib(27, &calls)
+	fib(25, &calls)
 	return (nowNs() - start) / float64(calls)
 }
 
@@ -152,6 +152,7 @@ const (
 	treeChildren = 8
 	treeWork     = 466
 	treeLimit    = uint64(1) << 53 / 10000 * 1245
+	workRoots    = 400
 )
 
 type node struct {
@@ -217,6 +218,9 @@ func (n *node) visitSerial(work int) {
 func treeOf(work int, serial bool) float64 {
 	root := node{40, 1}
 	child := make([]node, treeRoot)
+	if work != 0 {
+		child = child[:workRoots]
+	}
 	start := nowNs()
 	for i := range child {
 		child[i] = root.child(i)
@@ -225,7 +229,7 @@ func treeOf(work int, serial bool) float64 {
 		}
 	}
 	if !serial {
-		all(treeRoot, func(i int) { child[i].visit(work) })
+		all(len(child), func(i int) { child[i].visit(work) })
 	}
 	for i := range child {
 		root.nodes += child[i].nodes
@@ -329,10 +333,10 @@ func barriers(s *shared, me int) {
 }
 
 const (
-	many   = 1000000
+	many   = 200000
 	frame  = 900
 	batch  = 1000
-	idleMs = 2000
+	idleMs = 500
 )
 
 var room struct {
@@ -416,7 +420,7 @@ func idle() {
 	time.Sleep(100 * time.Millisecond)
 	cpu := cpuSeconds()
 	time.Sleep(idleMs * time.Millisecond)
-	report("idle", (cpuSeconds()-cpu)*1e3, "ms")
+	report("idle", (cpuSeconds()-cpu)*1e6/idleMs, "ms/s")
 }
 
 const (
