@@ -201,6 +201,22 @@ static inline struct marcel_thread *marcel_thread_self(void)
 				 : marcel_foreign_self();
 }
 
+/*
+ * Both by one look, for code that does not switch before it has used them; the
+ * VP is a guess outside of the runtime. False: the caller is foreign.
+ */
+static inline bool marcel_thread_here(struct marcel_thread **self,
+				      struct marcel_vp **vp)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+
+	if (unlikely(l == NULL))
+		return false;
+	*self = load_relaxed(&l->self);
+	*vp = load_relaxed(&l->vp);
+	return true;
+}
+
 /* The calling LWP, which owns the VP, drives it from now on. */
 void marcel_vp_attach(struct marcel_vp *vp, struct marcel_lwp *l);
 

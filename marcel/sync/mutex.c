@@ -212,18 +212,35 @@ static BASE_NOINLINE int lock_slow(struct marcel_mutex *m,
 	return acquire(m, &me, until);
 }
 
-static inline int lock_until(marcel_mutex_t *mutex,
-			     const struct marcel_until *until)
+static inline int lock_as(struct marcel_mutex *m, struct marcel_thread *self,
+			  struct marcel_vp *vp,
+			  const struct marcel_until *until)
 {
-	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
-	struct marcel_thread *self = marcel_thread_self();
 	uint32_t free = 0;
 
 	/* order(mutex), the taker's end */
 	if (unlikely(!cas_acquire(&m->guard.word, &free, LOCKED)))
 		return lock_slow(m, self, until);
-	note_owner(m, self, marcel_vp_self());
+	note_owner(m, self, vp);
 	return 0;
+}
+
+static BASE_NOINLINE int lock_foreign(struct marcel_mutex *m,
+				      const struct marcel_until *until)
+{
+	return lock_as(m, marcel_thread_self(), NULL, until);
+}
+
+static inline int lock_until(marcel_mutex_t *mutex,
+			     const struct marcel_until *until)
+{
+	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
+	struct marcel_thread *self;
+	struct marcel_vp *vp;
+
+	if (unlikely(!marcel_thread_here(&self, &vp)))
+		return lock_foreign(m, until);
+	return lock_as(m, self, vp, until);
 }
 
 BASE_PUBLIC int marcel_mutex_lock(marcel_mutex_t *mutex)

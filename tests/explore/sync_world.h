@@ -84,6 +84,14 @@ static inline struct marcel_vp *marcel_vp_self(void)
 	return &world_vps[explore_self()];
 }
 
+static inline bool marcel_thread_here(struct marcel_thread **self,
+				      struct marcel_vp **vp)
+{
+	*self = marcel_thread_self();
+	*vp = marcel_vp_self();
+	return true;
+}
+
 static inline struct marcel_vp *marcel_nest(uint32_t *was)
 {
 	return marcel_vp_self();
