@@ -101,7 +101,10 @@ marcel_deque_grow(struct marcel_deque *d, struct marcel_deque_array *a,
 	return bigger;
 }
 
-/* Owner. Put x where the bottom is; false: full and no memory to grow. */
+/*
+ * Owner. Put x where the bottom is, or behind others that were so put since the
+ * last push: b. Nobody sees it yet; false: full and no memory to grow.
+ */
 static inline bool marcel_deque_place(struct marcel_deque *d, int64_t b,
 				      void *x)
 {
@@ -118,6 +121,13 @@ static inline bool marcel_deque_place(struct marcel_deque *d, int64_t b,
 	return true;
 }
 
+/* Owner. What was placed below b is pushed; sleepers that look see it. */
+static inline void marcel_deque_publish(struct marcel_deque *d, int64_t b)
+{
+	/* order(deque): the slots, *x; order(idle): before the look */
+	store_seq(&d->bottom, b);
+}
+
 /* Owner. False: no room. Visible to sleepers that look: order(idle). */
 static inline bool marcel_deque_push(struct marcel_deque *d, void *x)
 {
@@ -125,9 +135,13 @@ static inline bool marcel_deque_push(struct marcel_deque *d, void *x)
 
 	if (unlikely(!marcel_deque_place(d, b, x)))
 		return false;
-	/* order(deque): the slot, *x; order(idle): before the look */
-	store_seq(&d->bottom, b + 1);
+	marcel_deque_publish(d, b + 1);
 	return true;
+}
+
+static inline void marcel_deque_publish_sole(struct marcel_deque *d, int64_t b)
+{
+	store_relaxed(&d->bottom, b);
 }
 
 static inline bool marcel_deque_push_sole(struct marcel_deque *d, void *x)
@@ -136,7 +150,7 @@ static inline bool marcel_deque_push_sole(struct marcel_deque *d, void *x)
 
 	if (unlikely(!marcel_deque_place(d, b, x)))
 		return false;
-	store_relaxed(&d->bottom, b + 1);
+	marcel_deque_publish_sole(d, b + 1);
 	return true;
 }
 

@@ -221,6 +221,29 @@ void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 		refill_slot(vp, x);
 }
 
+void marcel_runq_push_many(struct marcel_vp *vp, struct marcel_thread **t,
+			   unsigned n)
+{
+	uintptr_t x = marcel_slot_take(&vp->next);
+	struct marcel_deque *d = &vp->fifo;
+	unsigned i = 0;
+	int64_t b;
+
+	if (x != 0)
+		marcel_runq_push_behind(vp, marcel_runq_thread(x));
+	b = load_relaxed(&d->bottom);
+	while (i < n && likely(marcel_deque_place(d, b + i, t[i])))
+		i++;
+	if (vp->sole)
+		marcel_deque_publish_sole(d, b + i);
+	else
+		marcel_deque_publish(d, b + i);
+	for (; unlikely(i < n); i++)
+		push_level(vp, t[i]);
+	if (!vp->sole && marcel_idle_wanted(&marcel_sched.idle))
+		marcel_runq_wake_one(vp);
+}
+
 /* --- pick --- */
 
 static void remove_bound(struct marcel_vp *vp, struct base_link *n)

@@ -12,6 +12,14 @@
  */
 void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t);
 
+/*
+ * The owner: the same for several, as it would be if another came after them.
+ * All were woken, and may run everywhere with no priority of their own. One
+ * push and one look for sleepers serve them all.
+ */
+void marcel_runq_push_many(struct marcel_vp *vp, struct marcel_thread **t,
+			   unsigned n);
+
 /* A foreign thread uses the VPs: they do not go away meanwhile. */
 void marcel_runq_guest_begin(void);
 void marcel_runq_guest_end(void);

@@ -34,6 +34,7 @@
 #include "hook.h"
 #include "runq.h"
 #include "switch.h"
+#include "wake.h"
 
 enum { FOREIGN_SPINS = 200 }; /* a few us: cheaper than to sleep and be woken */
 
@@ -149,6 +150,47 @@ BASE_PUBLIC void marcel_wake(marcel_t t)
 	marcel_runq_push(vp, t);
 	marcel_unnest(vp, was);
 	marcel_san_leave();
+}
+
+/*
+ * Of n threads, those at the beginning that sleep, and that any VP may run:
+ * they are made ready, and their number is returned.
+ */
+static unsigned make_ready(struct marcel_thread **t, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (unlikely(t[i]->home >= 0 ||
+			     marcel_thread_has(t[i], MARCEL_F_FOREIGN |
+							     MARCEL_F_SUBSET |
+							     MARCEL_F_BAND)) ||
+		    /* order(park) */
+		    load_acquire(&t[i]->state) != MARCEL_T_PARKED)
+			return i;
+		marcel_san_release(t[i]);
+		store_relaxed(&t[i]->state, MARCEL_T_RUNNING);
+	}
+	return n;
+}
+
+void marcel_wake_many(struct marcel_thread **t, unsigned n)
+{
+	uint32_t was = 0;
+	struct marcel_vp *vp = marcel_nest(&was);
+	unsigned some = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		/* The last one is what should run next. */
+		if (vp != NULL)
+			some = make_ready(t + i, n - 1 - i);
+		if (some != 0) {
+			marcel_san_enter();
+			marcel_runq_push_many(vp, t + i, some);
+			marcel_san_leave();
+		}
+		i += some;
+		marcel_wake(t[i]);
+	}
+	marcel_unnest(vp, was);
 }
 
 static void yield_after(void *arg)

@@ -4,15 +4,19 @@
 #include "waitq.h"
 
 #include <base/diag.h>
-#include <marcel/wait.h>
+#include "../sched/wake.h"
+
+enum { BATCH = 64 }; /* woken at once: meanwhile no tick comes */
 
 void marcel_waitq_wake(struct marcel_waiter *chain)
 {
-	struct marcel_waiter *next;
+	struct marcel_thread *t[BATCH];
+	unsigned n;
 
-	for (struct marcel_waiter *w = chain; w != NULL; w = next) {
-		next = w->next;
-		marcel_wake(w->thread);
+	while (chain != NULL) {
+		for (n = 0; n < BATCH && chain != NULL; chain = chain->next)
+			t[n++] = chain->thread;
+		marcel_wake_many(t, n);
 	}
 }
 

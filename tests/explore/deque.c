@@ -123,6 +123,21 @@ static void push_three(void *arg)
 	push(2);
 }
 
+/* One, then two at once: the array grows with one that nobody sees yet. */
+static void push_two_at_once(void *arg)
+{
+	int64_t b;
+
+	push(0);
+	b = load_relaxed(&deque.bottom);
+	for (int i = 1; i <= 2; i++) {
+		entries[i].pushed++;
+		explore_check(marcel_deque_place(&deque, b, &entries[i]));
+		b++;
+	}
+	marcel_deque_publish(&deque, b);
+}
+
 static void push_while_there_is_room(void *arg)
 {
 	no_memory = true;
@@ -195,6 +210,15 @@ EXPLORE(a_thief_may_look_at_an_array_that_is_outgrown)
 {
 	set_up(2);
 	explore_spawn("owner", push_three, NULL);
+	explore_spawn("thief", steal, NULL);
+	explore_spawn("other thief", steal, NULL);
+	explore_finish(all_once);
+}
+
+EXPLORE(thieves_see_what_was_pushed_at_once)
+{
+	set_up(2);
+	explore_spawn("owner", push_two_at_once, NULL);
 	explore_spawn("thief", steal, NULL);
 	explore_spawn("other thief", steal, NULL);
 	explore_finish(all_once);

@@ -23,6 +23,7 @@ __thread struct marcel_tls marcel_tls;
 static struct marcel_vp vps[2];
 static struct marcel_lwp lwps[2];
 static struct marcel_thread threads[THREADS];
+static struct marcel_thread other; /* woken with the parker; foreign */
 static int saved[THREADS];
 static struct marcel_vp *handed[THREADS];
 static ATOMIC(struct marcel_thread *) published;
@@ -103,6 +104,13 @@ void marcel_runq_push(struct marcel_vp *vp, struct marcel_thread *t)
 	woken[vp->id] = t;
 }
 
+void marcel_runq_push_many(struct marcel_vp *vp, struct marcel_thread **t,
+			   unsigned n)
+{
+	explore_check(n == 1);
+	marcel_runq_push(vp, t[0]);
+}
+
 struct marcel_thread *marcel_switch_next(struct marcel_vp *vp)
 {
 	struct marcel_thread *t = woken[vp->id];
@@ -154,14 +162,17 @@ static void park_foreign_known(void *arg)
 }
 
 /* VP 1 ends with the waker; what it was given it runs. */
-static void wake(struct marcel_thread *t)
+static void end_waker(struct marcel_vp *vp)
 {
-	struct marcel_vp *vp = marcel_vp_self();
-
-	data++;
-	marcel_wake(t);
 	if (vp != NULL && woken[vp->id] != NULL)
 		enter(marcel_switch_next(vp), vp);
+}
+
+static void wake(struct marcel_thread *t)
+{
+	data++;
+	marcel_wake(t);
+	end_waker(marcel_vp_self());
 }
 
 static void wake_published(void *arg)
@@ -178,6 +189,17 @@ static void wake_known(void *arg)
 {
 	be(&vps[1]);
 	wake(&threads[PARKER]);
+}
+
+static void wake_with_another(void *arg)
+{
+	struct marcel_thread *t[] = { &threads[PARKER], &other };
+
+	be(&vps[1]);
+	data++;
+	marcel_wake_many(t, 2);
+	explore_check(load_relaxed(&other.state) == MARCEL_T_WOKEN);
+	end_waker(&vps[1]);
 }
 
 static void wake_foreign(void *arg)
@@ -202,6 +224,10 @@ static void set_up(void)
 	saved[IDLE] = 1;
 	for (int i = 0; i < THREADS; i++)
 		store_relaxed(&threads[i].state, MARCEL_T_RUNNING);
+	for (int i = 0; i < THREADS; i++)
+		threads[i].home = -1;
+	store_relaxed(&other.state, MARCEL_T_RUNNING);
+	store_relaxed(&other.flags, MARCEL_F_FOREIGN);
 	explore_name(&threads[PARKER], sizeof(threads[0]), "parker");
 	explore_name(&threads[PARKER].state, 4, "state");
 	explore_name(&published, sizeof(published), "published");
@@ -231,6 +257,11 @@ EXPLORE(who_publishes_itself_is_entered_when_it_is_saved)
 EXPLORE(a_wake_may_come_before_the_park)
 {
 	spawn(park_known, wake_known);
+}
+
+EXPLORE(several_may_be_woken_before_one_parks)
+{
+	spawn(park_known, wake_with_another);
 }
 
 EXPLORE(a_foreign_thread_sleeps_and_is_woken)

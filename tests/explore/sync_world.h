@@ -61,6 +61,8 @@ struct marcel_lwp {
 	ATOMIC(uint32_t) inside;
 };
 
+#include "../../marcel/sched/wake.h"
+
 static struct marcel_thread world_threads[WORLD_THREADS];
 static struct marcel_thread_rest world_rests[WORLD_THREADS];
 
@@ -143,6 +145,12 @@ BASE_UNUSED void marcel_park(marcel_after_fn after, void *arg)
 BASE_UNUSED void marcel_wake(marcel_t t)
 {
 	explore_unpark(t->number, true);
+}
+
+BASE_UNUSED void marcel_wake_many(struct marcel_thread **t, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		marcel_wake(t[i]);
 }
 
 BASE_UNUSED void marcel_timer_park(struct marcel_timer *t)

@@ -1,4 +1,7 @@
 /* sync/barrier.c */
+#include <string.h>
+
+#include "../with.h"
 #include "crowd.h"
 
 #include <errno.h>
@@ -99,6 +102,59 @@ TEST(more_threads_than_its_number_pass_in_rounds_of_that_number)
 		CHECK_INT(load_relaxed(&p.serials), 2 * ROUNDS);
 		CHECK_INT(marcel_barrier_destroy(&p.b), 0);
 	}
+}
+
+/* More than are woken at once, of every kind. */
+enum { KINDS = 4, OF_ALL_KINDS = 150, KERNEL = 6 };
+
+static struct {
+	marcel_barrier_t b;
+	int came[OF_ALL_KINDS + KERNEL]; /* plain: the barrier orders */
+} mixed;
+
+static void *come(void *arg)
+{
+	*(int *)arg = 1;
+	marcel_barrier_wait(&mixed.b);
+	for (int i = 0; i < OF_ALL_KINDS + KERNEL; i++)
+		CHECK_INT(mixed.came[i], 1);
+	return NULL;
+}
+
+static void make_kind(marcel_t *out, int i)
+{
+	marcel_attr_t a;
+	int priority[KINDS] = { MARCEL_PRIORITY_NORMAL, MARCEL_PRIORITY_NORMAL,
+				MARCEL_PRIORITY_REALTIME,
+				MARCEL_PRIORITY_IDLE };
+
+	CHECK_INT(marcel_attr_init(&a), 0);
+	CHECK_INT(marcel_attr_setpriority(&a, priority[i % KINDS]), 0);
+	if (i % KINDS == 1)
+		CHECK_INT(marcel_attr_setvp(&a, i % marcel_nvp()), 0);
+	CHECK_INT(marcel_create(out, &a, come, &mixed.came[i]), 0);
+	CHECK_INT(marcel_attr_destroy(&a), 0);
+}
+
+TEST_VPS(threads_of_all_kinds_are_let_go)
+{
+	marcel_t t[OF_ALL_KINDS];
+	pthread_t p[KERNEL];
+
+	memset(&mixed, 0, sizeof(mixed));
+	CHECK_INT(marcel_barrier_init(&mixed.b, NULL, OF_ALL_KINDS + KERNEL),
+		  0);
+	for (int i = 0; i < OF_ALL_KINDS; i++)
+		make_kind(&t[i], i);
+	for (int i = 0; i < KERNEL; i++)
+		CHECK_INT(pthread_create(&p[i], NULL, come,
+					 &mixed.came[OF_ALL_KINDS + i]),
+			  0);
+	for (int i = 0; i < OF_ALL_KINDS; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+	for (int i = 0; i < KERNEL; i++)
+		CHECK_INT(pthread_join(p[i], NULL), 0);
+	CHECK_INT(marcel_barrier_destroy(&mixed.b), 0);
 }
 
 TEST(a_barrier_of_one_never_waits)
