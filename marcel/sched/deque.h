@@ -84,12 +84,31 @@ static inline bool marcel_deque_has_seq(struct marcel_deque *d)
 	return load_seq(&d->bottom) > t;
 }
 
+/* Owner. The array, if it has room for the b-th; NULL: it is full. */
+static inline struct marcel_deque_array *
+marcel_deque_room(struct marcel_deque *d, int64_t b)
+{
+	/* order(deque_reuse): the thief that moved top has read its slot. */
+	int64_t t = load_acquire(&d->top);
+	struct marcel_deque_array *a = load_relaxed(&d->array);
+
+	return likely(b - t < a->size) ? a : NULL;
+}
+
+static inline void marcel_deque_fill(struct marcel_deque_array *a, int64_t b,
+				     void *x)
+{
+	store_relaxed(&a->slot[b & (a->size - 1)], x);
+}
+
 /* Owner. Twice the room, the same entries. */
 static inline struct marcel_deque_array *
-marcel_deque_grow(struct marcel_deque *d, struct marcel_deque_array *a,
-		  int64_t t, int64_t b)
+marcel_deque_grow(struct marcel_deque *d, int64_t b)
 {
-	struct marcel_deque_array *bigger = marcel_deque_array_new(2 * a->size);
+	int64_t t = load_relaxed(&d->top); /* an old one copies more */
+	struct marcel_deque_array *a = load_relaxed(&d->array), *bigger;
+
+	bigger = marcel_deque_array_new(2 * a->size);
 
 	if (bigger == NULL)
 		return NULL;
@@ -108,16 +127,14 @@ marcel_deque_grow(struct marcel_deque *d, struct marcel_deque_array *a,
 static inline bool marcel_deque_place(struct marcel_deque *d, int64_t b,
 				      void *x)
 {
-	/* order(deque_reuse): the thief that moved top has read its slot. */
-	int64_t t = load_acquire(&d->top);
-	struct marcel_deque_array *a = load_relaxed(&d->array);
+	struct marcel_deque_array *a = marcel_deque_room(d, b);
 
-	if (unlikely(b - t >= a->size)) {
-		a = marcel_deque_grow(d, a, t, b);
+	if (unlikely(a == NULL)) {
+		a = marcel_deque_grow(d, b);
 		if (a == NULL)
 			return false;
 	}
-	store_relaxed(&a->slot[b & (a->size - 1)], x);
+	marcel_deque_fill(a, b, x);
 	return true;
 }
 

@@ -15,7 +15,7 @@
 
 /* --- push --- */
 
-void marcel_runq_wake_one(struct marcel_vp *vp)
+BASE_NOINLINE void marcel_runq_wake_one(struct marcel_vp *vp)
 {
 	struct marcel_sched *s = &marcel_sched;
 
@@ -68,18 +68,32 @@ static void push_level(struct marcel_vp *vp, struct marcel_thread *t)
 			return;
 }
 
+static BASE_NOINLINE void
+push_full(struct marcel_vp *vp, struct marcel_deque *d, struct marcel_thread *t)
+{
+	if (unlikely(!marcel_deque_push(d, t)))
+		push_level(vp, t);
+	else if (marcel_idle_wanted(&marcel_sched.idle))
+		marcel_runq_wake_one(vp);
+}
+
+/* marcel_deque_push() in two: a call in the middle would cost a frame. */
 static void push_deque(struct marcel_vp *vp, struct marcel_deque *d,
 		       struct marcel_thread *t)
 {
+	int64_t b = load_relaxed(&d->bottom);
+	struct marcel_deque_array *a = marcel_deque_room(d, b);
+
+	if (unlikely(a == NULL)) {
+		push_full(vp, d, t);
+		return;
+	}
+	marcel_deque_fill(a, b, t);
 	if (vp->sole) {
-		if (unlikely(!marcel_deque_push_sole(d, t)))
-			push_level(vp, t);
+		marcel_deque_publish_sole(d, b + 1);
 		return;
 	}
-	if (unlikely(!marcel_deque_push(d, t))) {
-		push_level(vp, t);
-		return;
-	}
+	marcel_deque_publish(d, b + 1);
 	if (marcel_idle_wanted(&marcel_sched.idle))
 		marcel_runq_wake_one(vp);
 }
