@@ -38,6 +38,9 @@ bool explore_cas(void *word, size_t size, uint64_t *expected, uint64_t v,
 		 const struct explore_site *s);
 void explore_relax(void);
 
+/* Is it the access with this number that is to be weaker (mutate.py)? */
+bool explore_mutant(int number);
+
 /* The processor's header is not included; this is its part. */
 void *explore_tls_word(void);
 

@@ -170,6 +170,7 @@ enum outcome { RUNNING, COMPLETE, CUT, FAILED };
 
 struct explorer {
 	jmp_buf outside; /* where a failure in setup or finish goes */
+	int mutant;      /* the access that is weaker than written; or 0 */
 
 	/* the scenario */
 	uint64_t bound, executions, cuts;

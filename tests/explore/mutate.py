@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """The mutation check: is every named order needed, and would we notice?
 
-Each access that has an order and a name is made weaker, one at a time, in a
-copy of the sources; a scenario that covers the name must then fail. A mutant
-that survives means that the order is stronger than needed, or that no scenario
-tries what it is for.
+Each access that has an order and a name is made weaker, one at a time; a
+scenario that covers the name must then fail. A mutant that survives means that
+the order is stronger than needed, or that no scenario tries what it is for.
+
+Compilers take longer than most mutants live, so each scenario is compiled once
+and holds all mutants: in a copy of the sources every such access becomes a
+macro that says the accessor as it was and the weaker ones, and asks the
+explorer which one to use. The number of a mutant comes from the environment.
 
   mutate.py [--cc COMPILER] [--lib libexplore.a] [--exempt] [NAME ...]
 
@@ -17,10 +21,10 @@ import concurrent.futures
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -29,7 +33,7 @@ sys.path.insert(0, os.path.join(ROOT, "tools", "check"))
 from order import ATOMIC, Orders  # noqa: E402
 
 WORKERS = 2
-LIMITS = [4, 40]  # seconds for a run of a scenario, and for its second try
+LIMITS = [1, 4, 40]  # seconds of CPU time for a test, and for its next tries
 MODULES = ["marcel", "pioman", "nmad", "madmpi"]
 
 WEAKER = {
@@ -47,6 +51,7 @@ FLAGS = """-std=gnu11 -O1 -w -D_GNU_SOURCE -DBASE_EXPLORE
 -DMARCEL_ARCH_CPU_H -ffunction-sections -fdata-sections -fsanitize=thread""".split()
 INCLUDES = ["tests/explore"] + [m + "/include" for m in MODULES]
 
+TEST = re.compile(r"^EXPLORE\((\w+)\)", re.M)
 COVERS = re.compile(r"\bcovers:([a-z0-9_, *\n\t-]*)")
 
 
@@ -55,8 +60,9 @@ class Scenario:
         self.name = name
         path = os.path.join(HERE, name + ".c")
         with open(path, encoding="utf-8") as f:
-            head = f.read().split("*/")[0]
-        match = COVERS.search(head)
+            text = f.read()
+        self.tests = TEST.findall(text)
+        match = COVERS.search(text.split("*/")[0])
         words = re.findall(r"[a-z][a-z_0-9-]*", match.group(1)) if match else []
         self.covers = set(words)
         self.files = self._files(compiler, path)
@@ -75,14 +81,15 @@ class Scenario:
 
 
 class Mutant:
-    """One access, made weaker."""
+    """One access, made weaker; numbers begin at 1."""
 
-    def __init__(self, site, weaker, scenarios):
+    def __init__(self, number, site, weaker, scenarios):
+        self.number = number
         self.site = site
         self.weaker = weaker
         self.scenarios = scenarios
         self.result = None
-        self.timed_out = []  # scenarios that said nothing in time
+        self.timed_out = []  # (scenario, test) that said nothing in time
 
     def old(self):
         return f"{self.site.accessor}_{self.site.order}"
@@ -118,112 +125,125 @@ def find_mutants(orders, scenarios):
         able.sort(key=lambda s: not s.covers & site.names)
         if not inner:
             able = [s for s in able if s.covers & site.names]
-        if able:
-            mutants += [Mutant(site, w, able) for w in weaker]
-        else:
+        for order in weaker if able else []:
+            mutants.append(Mutant(len(mutants) + 1, site, order, able))
+        if not able:
             uncovered.append(site)
     return mutants, uncovered
 
 
-class Worker:
-    """A copy of the sources in which one mutant at a time lives."""
+def macro(number, mutants):
+    """What an access becomes: as it was, unless one of its mutants is meant."""
+    body = f"{mutants[0].old()}(__VA_ARGS__)"
+    for m in mutants:
+        body = f"(explore_mutant({m.number}) ? {m.new()}(__VA_ARGS__) : {body})"
+    return f"#define mutable_{number}_(...) {body}\n"
 
-    kills = collections.Counter()  # (scenario, order): who finds most is first
 
-    def __init__(self, compiler, library, top, number):
+def write_copy(top, mutants):
+    """The sources with all mutants in them; mutants.h has the macros."""
+    for folder in MODULES + ["tests/explore"]:
+        shutil.copytree(os.path.join(ROOT, folder), os.path.join(top, folder))
+    sites = {}
+    for m in mutants:
+        sites.setdefault((m.site.path, m.site.line, m.site.column), []).append(m)
+    texts, macros = {}, []
+    # From the end of a line to its beginning, so that columns stay true.
+    for number, where in enumerate(sorted(sites, reverse=True)):
+        path, line, column = where
+        if path not in texts:
+            with open(os.path.join(top, path), encoding="utf-8") as f:
+                texts[path] = f.read().split("\n")
+        text, old = texts[path][line - 1], sites[where][0].old()
+        if not re.match(old + r"\b", text[column:]):
+            raise RuntimeError(f"{sites[where][0]}: not found")
+        texts[path][line - 1] = (
+            text[:column] + f"mutable_{number}_" + text[column + len(old) :]
+        )
+        macros.append(macro(number, sites[where]))
+    for path, lines in texts.items():
+        with open(os.path.join(top, path), "w", encoding="utf-8") as f:
+            f.write("\n".join(lines))
+    with open(os.path.join(top, "mutants.h"), "w", encoding="utf-8") as f:
+        f.write("".join(macros))
+
+
+class Check:
+    """The scenarios with the mutants, in a folder."""
+
+    def __init__(self, compiler, library, top):
         self.compiler = compiler
         self.library = library
-        self.root = os.path.join(top, str(number))
-        for folder in MODULES + ["tests/explore"]:
-            shutil.copytree(
-                os.path.join(ROOT, folder), os.path.join(self.root, folder)
-            )
+        self.top = top
+        self.kills = collections.Counter()  # (scenario, test, order)
+        self.used = {}  # (scenario, test): the limit in which it has found one
 
-    def _build(self, scenario):
-        """The program, or what the compiler said."""
-        program = os.path.join(self.root, scenario.name)
-        source = os.path.join(self.root, "tests", "explore", scenario.name + ".c")
+    def build(self, scenario):
+        program = os.path.join(self.top, scenario.name)
+        source = os.path.join(self.top, "tests", "explore", scenario.name + ".c")
+        header = ["-include", os.path.join(self.top, "mutants.h")]
         object_file = program + ".o"
         for command in (
-            FLAGS + includes(self.root) + ["-c", source, "-o", object_file],
+            FLAGS + includes(self.top) + header + ["-c", source, "-o", object_file],
             ["-Wl,--gc-sections", object_file, self.library, "-o", program],
         ):
             done = subprocess.run(
                 self.compiler + command, capture_output=True, text=True, check=False
             )
             if done.returncode != 0:
-                return None, done.stderr
-        return program, ""
+                raise RuntimeError(
+                    f"{scenario.name} does not compile:\n{done.stderr}"
+                )
 
-    def _fails(self, mutant, scenario, limit):
-        """Which of its tests fails; None: none does, or not in time."""
-        program, said = self._build(scenario)
-        if program is None:
-            raise RuntimeError(f"{scenario.name} does not compile:\n{said}")
-        env = dict(os.environ, EXPLORE_FIRST="1")
-        try:
-            done = subprocess.run(
-                [program],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=limit,
-                env=env,
-            )
-        except subprocess.TimeoutExpired:
-            mutant.timed_out.append(scenario.name)
-            return None
-        if done.returncode != 1:
-            return None
-        match = re.search(r"^not ok \d+ - (\w+)", done.stdout, re.M)
-        return f"{scenario.name}: {match.group(1) if match else 'crash'}"
-
-    def _try(self, mutant):
-        """All scenarios for a short time, then those again that need more."""
-        names = mutant.site.names
-        scenarios = sorted(
-            mutant.scenarios, key=lambda s: -sum(self.kills[s.name, n] for n in names)
-        )
-        for limit in LIMITS:
-            mutant.timed_out = []
-            for scenario in scenarios:
-                mutant.result = self._fails(mutant, scenario, limit)
-                if mutant.result is not None:
-                    self.kills.update((scenario.name, n) for n in names)
-                    return
-            scenarios = [s for s in scenarios if s.name in mutant.timed_out]
+    def _run(self, number, scenario, test, limit):
+        """The exit code: 1 if it fails, -SIGKILL if it did not end in time."""
+        # Not by the clock: that would depend on what else the machine does.
+        command = ["prlimit", f"--cpu={limit}", os.path.join(self.top, scenario.name)]
+        return subprocess.run(
+            command + [test],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+            env=dict(os.environ, EXPLORE_MUTANT=str(number)),
+        ).returncode
 
     def run(self, mutant):
-        path = os.path.join(self.root, mutant.site.path)
-        with open(path, encoding="utf-8") as f:
-            text = f.read()
-        lines = text.split("\n")
-        line, column = mutant.site.line - 1, mutant.site.column
-        before, after = lines[line][:column], lines[line][column:]
-        if not after.startswith(mutant.old()):
-            raise RuntimeError(f"{mutant}: not found")
-        lines[line] = before + mutant.new() + after[len(mutant.old()) :]
-        try:
-            with open(path, "w", encoding="utf-8") as f:
-                f.write("\n".join(lines))
-            self._try(mutant)
-        finally:
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
+        """All tests for a short time, then those again that need more."""
+        names = mutant.site.names
+        todo = [(s, test) for s in mutant.scenarios for test in s.tests]
+        # Who finds most is first.
+        todo.sort(key=lambda w: -sum(self.kills[*w, name] for name in names))
+        for limit in LIMITS:
+            mutant.timed_out = []
+            for scenario, test in todo:
+                code = self._run(mutant.number, scenario, test, limit)
+                if code == 1:
+                    mutant.result = f"{scenario.name}: {test}"
+                    self.kills.update((scenario, test, name) for name in names)
+                    self.used[scenario, test] = limit
+                    return
+                if code == -signal.SIGKILL:
+                    mutant.timed_out.append((scenario, test))
+            todo = mutant.timed_out
+
+    def run_whole(self, used):
+        """A test that fails when nothing is weaker has found nothing."""
+        (scenario, test), limit = used
+        if self._run(0, scenario, test, limit) == 1:
+            raise RuntimeError(f"{scenario.name}: {test} fails without a mutant")
 
 
 def run_all(mutants, compiler, library):
-    mine = threading.local()
-    count = iter(range(1000))
+    needed = {s for m in mutants for s in m.scenarios}
     with tempfile.TemporaryDirectory() as top:
-
-        def run(mutant):
-            if not hasattr(mine, "worker"):
-                mine.worker = Worker(compiler, library, top, next(count))
-            mine.worker.run(mutant)
-
+        write_copy(top, mutants)
+        check = Check(compiler, library, top)
         with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-            for _ in pool.map(run, mutants):
+            for _ in pool.map(check.build, needed):
+                pass
+            for _ in pool.map(check.run, mutants):
+                pass
+            for _ in pool.map(check.run_whole, check.used.items()):
                 pass
 
 
@@ -313,7 +333,10 @@ def main():
     ]
     idle = [] if args.names else [k for k in exempt if k not in used]
     say("SURVIVES", survivors)
-    say("TIMED OUT", [f"{m} in {', '.join(m.timed_out)}" for m in late])
+    say(
+        "TIMED OUT",
+        [f"{m} in {', '.join(f'{s.name}: {t}' for s, t in m.timed_out)}" for m in late],
+    )
     say("NOT COVERED", lone)
     say("EXEMPT FOR NOTHING", [" ".join(k) for k in idle])
     say("exempt", [f"order({n}) in {p}: {exempt[n, p]}" for n, p in sorted(used)])
