@@ -15,8 +15,8 @@
  *	  L | REVOKING -> another
  *	else L | REVOKING -> L
  *
- * A thread that is to be cancelled where it computes is interrupted at every
- * look, whether or not others wait for its VP.
+ * A thread that is to be cancelled, or to take signals, where it computes is
+ * interrupted at every look, whether or not others wait for its VP.
  *
  * Who sees the VPs asleep, all of them, sleeps too: order(monitor).
  */
@@ -224,12 +224,17 @@ static void help(struct marcel_vp *vp, struct marcel_lwp *l,
 		tick(l);
 }
 
-/* t, which seems to run on l, may end there: see tick.c. */
-static BASE_COLD void cancel(struct marcel_lwp *l, struct marcel_thread *t)
+/* Whether t is to end or to take signals, wherever it computes: see tick.c. */
+static bool is_called(struct marcel_thread *t)
+{
+	return marcel_cancel_is_due(t) || marcel_thread_has(t, MARCEL_F_SIGNAL);
+}
+
+static BASE_COLD void call(struct marcel_lwp *l, struct marcel_thread *t)
 {
 	pid_t tid = load_relaxed(&l->tid);
 
-	if (t->stack != NULL && marcel_thread_is_preemptible(t) && tid != 0 &&
+	if (marcel_thread_is_preemptible(t) && tid != 0 &&
 	    !os_thread_sleeps(tid))
 		tick(l);
 }
@@ -268,8 +273,8 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 		return;
 	}
 	t = load_relaxed(&l->self);
-	if (unlikely(marcel_cancel_is_due(t)))
-		cancel(l, t);
+	if (unlikely(is_called(t)))
+		call(l, t);
 	progress = progress_of(vp);
 	if (l != last->lwp || t != last->thread || progress != last->progress) {
 		*last = (struct look){ .lwp = l,
@@ -295,7 +300,7 @@ static bool call_adrift(void)
 	bool due, any = false;
 
 	for (; l != NULL; l = marcel_lwp_adrift(l)) {
-		due = marcel_cancel_is_due(load_relaxed(&l->self));
+		due = is_called(load_relaxed(&l->self));
 		any |= due;
 		if ((due || l->was_adrift) &&
 		    !os_thread_sleeps(load_relaxed(&l->tid)))
@@ -305,11 +310,11 @@ static bool call_adrift(void)
 	return any;
 }
 
-static bool is_one_adrift_due(void)
+static bool is_one_adrift_called(void)
 {
 	struct marcel_lwp *l = marcel_lwp_adrift(NULL);
 
-	while (l != NULL && !marcel_cancel_is_due(load_relaxed(&l->self)))
+	while (l != NULL && !is_called(load_relaxed(&l->self)))
 		l = marcel_lwp_adrift(l);
 	return l != NULL;
 }
@@ -349,8 +354,8 @@ static void sleep_with_vps(void)
 			store_relaxed(&marcel_monitor.asleep, 0);
 			return;
 		}
-	/* Who cancels has a barrier run before it looks whether we sleep. */
-	if (is_one_adrift_due())
+	/* Who calls has a barrier run before it looks whether we sleep. */
+	if (is_one_adrift_called())
 		store_relaxed(&marcel_monitor.asleep, 0);
 	while (load_relaxed(&marcel_monitor.asleep) != 0 &&
 	       load_relaxed(&monitor.stop) == 0)

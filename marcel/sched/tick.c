@@ -14,6 +14,9 @@
  * program may do there is the program's to know: functions that are not its own
  * are left in the middle of nothing.
  *
+ * A thread to which somebody has sent a signal takes it here, as if the kernel
+ * had sent it.
+ *
  * Nothing is done inside the runtime, where the VP's fields may be half written
  * and its locks held. The handler makes no LWP: the monitor has one made.
  */
@@ -27,6 +30,7 @@
 #include <marcel/cancel.h>
 #include "../os/os.h"
 #include "../os/tls.h"
+#include "../signal/signal.h"
 #include "../thread/cancel.h"
 #include "place.h"
 #include "runq.h"
@@ -123,12 +127,25 @@ static BASE_COLD BASE_NORETURN void end_there(const ucontext_t *uc)
 	marcel_exit(MARCEL_CANCELED);
 }
 
+/* Ticks come again, as to whatever it computes. */
+static BASE_COLD void take_signals(struct marcel_thread *t,
+				   const ucontext_t *uc)
+{
+	uint32_t held = marcel_cancel_hold(t);
+	sigset_t ours;
+
+	pthread_sigmask(SIG_SETMASK, &uc->uc_sigmask, &ours);
+	marcel_signal_take(t);
+	pthread_sigmask(SIG_SETMASK, &ours, NULL);
+	marcel_cancel_unhold(t, held);
+}
+
 static void handle(int signal, siginfo_t *info, void *context)
 {
 	struct marcel_lwp *l = cpu_tls_word();
 	struct marcel_thread *t;
+	bool ends = false, takes = false;
 	int saved = errno;
-	bool ends = false;
 	uintptr_t owner;
 
 	(void)signal;
@@ -147,12 +164,16 @@ static void handle(int signal, siginfo_t *info, void *context)
 		else /* it lost its VP; main may need LWP 0 */
 			marcel_lwp_regain(l);
 		ends = is_cancelled(t, context);
+		takes = marcel_thread_has(t, MARCEL_F_SIGNAL) &&
+			marcel_thread_is_preemptible(t);
 	}
 	t->rest->interrupted = NULL;
 	marcel_lwp_leaves(l, 0);
-	errno = saved;
 	if (unlikely(ends))
 		end_there(context);
+	if (unlikely(takes))
+		take_signals(t, context);
+	errno = saved;
 }
 
 void marcel_tick_send(struct marcel_lwp *l)

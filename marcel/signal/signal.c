@@ -4,7 +4,8 @@
  * Who sends one marks the thread by a flag, which a pick looks at together with
  * KEPT. Who picks it holds it, and its context is saved; so a context is made
  * below that one on its stack, in which it takes its signals and then goes on
- * to the first. No switch, wake or entry knows of it.
+ * to the first. No switch, wake or entry knows of it. A thread that computes
+ * takes them in the handler of the tick.
  */
 #include "signal.h"
 
@@ -19,6 +20,7 @@
 #include "../sched/enter.h"
 #include "../thread/cancel.h"
 #include "../sched/switch.h"
+#include "../sched/tick.h"
 #include "../thread/look.h"
 
 enum { SIGNALS = 64 };
@@ -251,6 +253,13 @@ static int send_foreign(struct marcel_thread *t, int signal)
 	return pthread_kill(pthread_self(), signal);
 }
 
+/* From no VP: t may compute without one, and all of them sleep. */
+static void call_monitor(void)
+{
+	marcel_cancel_barrier();
+	marcel_monitor_wake();
+}
+
 BASE_PUBLIC int marcel_kill(marcel_t t, int signal)
 {
 	if (!marcel_thread_is_alive(t))
@@ -275,6 +284,8 @@ BASE_PUBLIC int marcel_kill(marcel_t t, int signal)
 	base_spin_unlock(&marcel_signal_lock);
 	if (t == marcel_thread_self())
 		marcel_signal_take(t);
+	else if (cpu_tls_word() == NULL)
+		call_monitor();
 	return 0;
 }
 

@@ -37,8 +37,7 @@ static struct {
 
 /* --- what a thread waits for --- */
 
-/* What was stored before is seen by who loads after. */
-static void barrier(void)
+void marcel_cancel_barrier(void)
 {
 	uint32_t word = 0;
 
@@ -109,7 +108,8 @@ static bool withdraw(struct marcel_thread *t)
 
 void marcel_cancel_look_slow(struct marcel_timer *t)
 {
-	barrier(); /* as who cancels: who grants may have begun before */
+	marcel_cancel_barrier(); /* as who cancels: who grants may have begun
+				    before */
 	withdraw(t->thread);
 }
 
@@ -147,7 +147,7 @@ static void settle(struct marcel_thread *t)
 {
 	while (is_inside(t))
 		sched_yield();
-	barrier();
+	marcel_cancel_barrier();
 }
 
 void marcel_cancel_join(struct marcel_thread *joiner, struct marcel_thread *t)
@@ -308,7 +308,7 @@ static void cancel_self(struct marcel_thread *self)
 static void cancel_other(struct marcel_thread *t)
 {
 	fetch_or_seq(&t->flags, MARCEL_F_CANCEL); /* order(cancel) */
-	barrier();
+	marcel_cancel_barrier();
 	if (!withdraw(t))
 		withdraw_join(t);
 	if (marcel_cancel_is_due(t))
@@ -327,7 +327,7 @@ static void begin_work(void)
 	store_seq(&marcel_cancels.at_work,
 		  load_relaxed(&marcel_cancels.at_work) + 1);
 	base_spin_unlock(&kept.lock);
-	barrier();
+	marcel_cancel_barrier();
 }
 
 static void end_work(void)

@@ -55,6 +55,9 @@ void marcel_cancel_act(void);
  */
 bool marcel_cancel_is_due(struct marcel_thread *t);
 
+/* What was stored before is seen by who loads after, on any CPU. */
+void marcel_cancel_barrier(void);
+
 /* A cancellation point. */
 static inline void marcel_cancel_point(void)
 {

@@ -1,13 +1,16 @@
 /*
  * Signals of user threads. What marcel_kill() sends, a thread takes on its own
- * stack, in a function of the runtime's: at once if it sends it to itself, else
- * when it next runs after it waited, yielded or was new. So no wait is cut
- * short, and a thread that computes, or is in the kernel, takes it afterwards.
+ * stack: at once if it sends it to itself, in a function of the runtime's when
+ * it next runs after it waited, yielded or was new, or, if it computes, at a
+ * tick (so not without time slices, nor if it is not preemptible). So no wait
+ * is cut short, and a thread that is in the kernel takes it afterwards.
  *
  * Handlers are the process's, from sigaction(): with SA_NODEFER, SA_RESETHAND
  * and sa_mask; siginfo says SI_TKILL, and the context is where the handler was
- * called from. In a handler one may call what one likes. What has no handler
- * acts on the whole process. A signal that is pending already is not queued.
+ * called from. A handler may have interrupted anything, and may call what POSIX
+ * calls async-signal-safe (marcel_sem_post(), too), nothing that waits for
+ * another thread. What has no handler acts on the whole process. A signal that
+ * is pending already is not queued.
  *
  * Signals that the kernel sends to the process are another matter: their
  * handlers run on some kernel thread, with the mask that it had when the

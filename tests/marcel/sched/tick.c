@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <base/atomic.h>
+#include <marcel/signal.h>
 #include "../../../marcel/sched/tick.h"
 #include "../with.h"
 
@@ -27,6 +28,7 @@
 enum { OTHERS = 100 };
 
 static ATOMIC(int) stop, ran;
+static ATOMIC(marcel_t) sent_to;
 
 static uint32_t preemptions(void)
 {
@@ -198,6 +200,88 @@ TEST_TICK(others_run_while_main_computes, "1000")
 	computes(NULL);
 	CHECK_INT(gettid(), tid);
 	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+/* --- who computes and is sent a signal --- */
+
+static void stop_here(int signal)
+{
+	(void)signal;
+	CHECK(marcel_self() == load_relaxed(&sent_to));
+	errno = EDOM;
+	store_relaxed(&stop, 1);
+}
+
+static void *sends(void *arg)
+{
+	CHECK_INT(marcel_kill(load_relaxed(&sent_to), SIGUSR1), 0);
+	return arg;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction sa = { .sa_handler = stop_here };
+
+	CHECK_INT(sigaction(SIGUSR1, &sa, NULL), 0);
+}
+
+static void *computes_on(void *arg)
+{
+	errno = 0;
+	computes(NULL);
+	CHECK_INT(errno, 0);
+	return arg;
+}
+
+TEST_TICK(who_computes_takes_signals, "1000")
+{
+	marcel_t t = start(computes_on, NULL);
+	pthread_t p;
+
+	catch_signals();
+	store_relaxed(&sent_to, t);
+	marcel_yield();
+	CHECK_INT(pthread_create(&p, NULL, sends, NULL), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK_INT(pthread_join(p, NULL), 0);
+}
+
+TEST_TICK(main_computes_and_takes_signals, "1000")
+{
+	marcel_t t;
+
+	catch_signals();
+	store_relaxed(&sent_to, marcel_self());
+	t = start(sends, NULL);
+	computes_on(NULL);
+	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+/* Blocked, it waits, and no tick comes for it. */
+static void *computes_blocked(void *arg)
+{
+	sigset_t set, none;
+
+	sigemptyset(&none);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK_INT(marcel_sigmask(SIG_BLOCK, &set, NULL), 0);
+	CHECK_INT(marcel_kill(marcel_self(), SIGUSR1), 0);
+	for (uint64_t n = load_relaxed(&marcel_monitor.looks) + 5;
+	     load_relaxed(&marcel_monitor.looks) < n;)
+		;
+	CHECK_INT(load_relaxed(&stop), 0);
+	CHECK_INT(load_relaxed(&marcel_monitor.ticks), 0);
+	CHECK_INT(marcel_sigmask(SIG_SETMASK, &none, NULL), 0);
+	CHECK_INT(load_relaxed(&stop), 1);
+	return arg;
+}
+
+TEST_TICK(who_computes_takes_no_signal_that_it_blocks, "1000")
+{
+	catch_signals();
+	store_relaxed(&sent_to, marcel_self());
+	computes_blocked(NULL);
 }
 
 /* What each VP had been preempted when one more thread was made. */
