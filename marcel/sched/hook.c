@@ -20,18 +20,20 @@ struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
 
 struct base_spin marcel_hook_lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
 
+static struct marcel_hooking asking; /* the monitor */
+
 enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 					enum marcel_hook_point point)
 {
 	struct marcel_hook_table *table = &marcel_hooks[point];
 	enum marcel_hook_answer answer, highest = MARCEL_HOOK_NOTHING;
 	unsigned used = load_seq(&table->used); /* order(idle) */
-	uint32_t seq = load_relaxed(&vp->hooking);
+	uint32_t seq = load_relaxed(&vp->hooking.seq);
 	struct marcel_hook *hook;
 
 	if (used == 0 || (seq & 1) != 0)
 		return MARCEL_HOOK_NOTHING;
-	store_seq(&vp->hooking, seq + 1); /* order(hook) */
+	store_seq(&vp->hooking.seq, seq + 1); /* order(hook) */
 	for (unsigned i = 0; i < used; i++) {
 		hook = load_seq(&table->slot[i]); /* order(hook) */
 		if (hook == NULL)
@@ -40,7 +42,8 @@ enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 		if (answer > highest)
 			highest = answer;
 	}
-	store_release(&vp->hooking, seq + 2); /* order(hook): no hook runs */
+	store_release(&vp->hooking.seq,
+		      seq + 2); /* order(hook): no hook runs */
 	return highest;
 }
 
@@ -89,14 +92,34 @@ BASE_PUBLIC int marcel_hook_add(enum marcel_hook_point point,
 	return 0;
 }
 
-/* Wait until a VP that may be in a removed hook has left it. */
-static void wait_for(struct marcel_vp *vp)
+bool marcel_hook_is_wanted(struct marcel_vp *vp)
 {
-	uint32_t seq = load_seq(&vp->hooking); /* order(hook) */
+	struct marcel_hook_table *table = &marcel_hooks[MARCEL_HOOK_TICK];
+	unsigned used = load_relaxed(&table->used);
+	uint32_t seq = load_relaxed(&asking.seq);
+	struct marcel_hook *hook;
+	bool wanted = false;
+
+	if (used == 0)
+		return false;
+	store_seq(&asking.seq, seq + 1); /* order(hook) */
+	for (unsigned i = 0; i < used && !wanted; i++) {
+		hook = load_seq(&table->slot[i]); /* order(hook) */
+		wanted = hook != NULL && (hook->wanted == NULL ||
+					  hook->wanted(hook->arg, vp->id));
+	}
+	store_release(&asking.seq, seq + 2); /* order(hook): none is asked */
+	return wanted;
+}
+
+/* Wait until who may be in a removed hook has left it. */
+static void wait_for(struct marcel_hooking *h)
+{
+	uint32_t seq = load_seq(&h->seq); /* order(hook) */
 
 	if ((seq & 1) == 0)
 		return;
-	while (load_acquire(&vp->hooking) == seq) /* order(hook) */
+	while (load_acquire(&h->seq) == seq) /* order(hook) */
 		sched_yield();
 }
 
@@ -126,7 +149,8 @@ BASE_PUBLIC int marcel_hook_remove(enum marcel_hook_point point,
 				  ~MARCEL_BEFORE_HOOKS);
 	base_spin_unlock(&marcel_hook_lock);
 	for (int i = 0; i < marcel_nvp(); i++)
-		wait_for(&marcel_sched.vps[i]);
+		wait_for(&marcel_sched.vps[i].hooking);
+	wait_for(&asking);
 	return 0;
 }
 

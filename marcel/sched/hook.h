@@ -26,6 +26,9 @@ extern struct base_spin marcel_hook_lock;
 enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 					enum marcel_hook_point point);
 
+/* The monitor: whether a hook is to run at the next tick of that VP. */
+bool marcel_hook_is_wanted(struct marcel_vp *vp);
+
 /* The slow half of marcel_hook_switch(). */
 void marcel_hook_switch_slow(struct marcel_vp *vp);
 

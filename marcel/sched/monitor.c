@@ -28,6 +28,7 @@
 #include <base/diag.h>
 #include "../os/os.h"
 #include "../thread/cancel.h"
+#include "hook.h"
 #include "place.h"
 #include "poller.h"
 #include "runq.h"
@@ -199,6 +200,18 @@ static bool is_asleep(struct look *last, pid_t tid)
 	return os_thread_sleeps(tid);
 }
 
+/* Whether t is to go elsewhere, or hooks or others are to have its VP. */
+static bool is_wanted(struct marcel_vp *vp, struct marcel_lwp *l,
+		      struct marcel_thread *t)
+{
+	if (t != &l->idle && marcel_hook_is_wanted(vp)) {
+		store_relaxed(&vp->hook_due, 1);
+		return true;
+	}
+	return marcel_place_leaves(l, t) ||
+	       marcel_runq_seems_ready(vp, marcel_thread_band(t));
+}
+
 /*
  * t has run on l since the last look. Threads of any band may be what it waits
  * for, if it sleeps.
@@ -207,8 +220,7 @@ static void help(struct marcel_vp *vp, struct marcel_lwp *l,
 		 struct marcel_thread *t, struct look *last)
 {
 	bool was_asleep = last->was_asleep;
-	bool wanted = marcel_place_leaves(l, t) ||
-		      marcel_runq_seems_ready(vp, marcel_thread_band(t));
+	bool wanted = is_wanted(vp, l, t);
 	pid_t tid = load_relaxed(&l->tid);
 
 	last->was_asleep = false;
@@ -280,7 +292,8 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 		*last = (struct look){ .lwp = l,
 				       .thread = t,
 				       .progress = progress };
-		if (marcel_runq_seems_ready(vp, MARCEL_BANDS))
+		if (marcel_runq_seems_ready(vp, MARCEL_BANDS) ||
+		    load_relaxed(&marcel_hooks[MARCEL_HOOK_TICK].used) != 0)
 			note_time(last, load_relaxed(&l->tid));
 		return;
 	}

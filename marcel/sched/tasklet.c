@@ -397,8 +397,8 @@ static bool may_wait(void)
 {
 	uint32_t was = 0;
 	struct marcel_vp *vp = marcel_nest(&was);
-	bool may = vp == NULL ||
-		   (!vp->in_tasklet && (load_relaxed(&vp->hooking) & 1) == 0);
+	bool may = vp == NULL || (!vp->in_tasklet &&
+				  (load_relaxed(&vp->hooking.seq) & 1) == 0);
 
 	marcel_unnest(vp, was);
 	return may;

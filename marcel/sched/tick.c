@@ -51,8 +51,7 @@ static struct {
 static bool has_work(struct marcel_vp *vp)
 {
 	return marcel_tasklets_are_pending(vp) || marcel_sched.random.on ||
-	       (load_relaxed(&marcel_sched.before_switch) &
-		MARCEL_BEFORE_HOOKS) != 0;
+	       load_relaxed(&vp->hook_due) != 0;
 }
 
 /*
@@ -96,7 +95,7 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 	if (!marcel_thread_is_preemptible(t))
 		return;
 	if (!marcel_runq_seems_ready(vp, marcel_thread_band(t)) &&
-	    !marcel_place_leaves(l, t))
+	    !marcel_place_leaves(l, t) && load_relaxed(&vp->hook_due) == 0)
 		return;
 	marcel_runq_be_fair(vp);
 	to = marcel_lwp_take(false);

@@ -308,6 +308,10 @@ static struct marcel_thread *next_thread(struct marcel_vp *vp)
 	/* Threads that compute, one after the other, look at none. */
 	if (marcel_timers_are_armed(&vp->timers))
 		marcel_timers_look(&vp->timers);
+	if (unlikely(load_relaxed(&vp->hook_due) != 0)) {
+		store_relaxed(&vp->hook_due, 0);
+		marcel_hook_run(vp, MARCEL_HOOK_TICK);
+	}
 	if (marcel_tasklets_are_pending(vp))
 		marcel_tasklets_run(vp);
 	marcel_runq_attend(vp);

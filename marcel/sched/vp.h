@@ -50,6 +50,11 @@ enum {
 	MARCEL_PICKS_FAIR = 61,
 };
 
+/* Who runs hooks, or asks them: odd while it is in their table. */
+struct marcel_hooking {
+	ATOMIC(uint32_t) seq; /* a: order(hook) */
+};
+
 struct marcel_vp {
 	/* -: const while it runs    o: who drives the VP
 	 * a: atomic, pair named */
@@ -97,14 +102,14 @@ struct marcel_vp {
 	ATOMIC(uint32_t) stop; /* a: seq_cst; order(idle) */
 	/* Tasklets for it, the newest: tasklet.h. */
 	ATOMIC(uintptr_t) calls; /* a: order(calls), order(idle) */
-	/* Hooks run: odd while it is in a list. a: order(hook) */
-	ATOMIC(uint32_t) hooking BASE_ALIGNED(BASE_CACHE_PAIR);
+	struct marcel_hooking hooking BASE_ALIGNED(BASE_CACHE_PAIR);
 
 	/* The monitor looks at it: it does not sleep. a: order(monitor) */
 	ATOMIC(uint32_t) is_watched;
-	struct base_list stuck;       /* o: kept by LWP 0, which is busy */
-	ATOMIC(uint32_t) nstuck;      /* a: relaxed; as nbound */
-	ATOMIC(uint32_t) preempted;   /* a: relaxed; how often */
+	struct base_list stuck;     /* o: kept by LWP 0, which is busy */
+	ATOMIC(uint32_t) nstuck;    /* a: relaxed; as nbound */
+	ATOMIC(uint32_t) hook_due;  /* a: relaxed; that of the tick is wanted */
+	ATOMIC(uint32_t) preempted; /* a: relaxed; how often */
 	ATOMIC(uint32_t) unpreempted; /* a: relaxed; for want of an LWP */
 	ATOMIC(uint32_t) revoked;     /* a: relaxed; how often */
 

@@ -75,6 +75,15 @@ bool piom_poll_is_idle(int vp)
 	return true;
 }
 
+bool piom_poll_is_pending(int vp)
+{
+	for (struct piom_queue *q = piom_tree_leaf(vp); q != NULL;
+	     q = q->parent)
+		if (piom_queue_is_pending(q))
+			return true;
+	return false;
+}
+
 BASE_PUBLIC int piom_poll(void)
 {
 	if (unlikely(piom_tree_machine() == NULL))

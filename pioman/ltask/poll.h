@@ -22,4 +22,7 @@ int piom_poll_round(int vp, bool *pending);
 /* Whether there is nothing to run for this VP. Some loads, no store. */
 bool piom_poll_is_idle(int vp);
 
+/* Whether something of it wants to be run soon. Anyone. */
+bool piom_poll_is_pending(int vp);
+
 #endif

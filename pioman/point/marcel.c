@@ -1,5 +1,6 @@
 /*
- * The whole coupling to marcel's scheduler: the idle and the switch hook.
+ * The whole coupling to marcel's scheduler: the idle, the switch and the tick
+ * hook.
  *
  * Idle: go round as often as marcel asks, and say whether the VP may sleep.
  *
@@ -9,6 +10,9 @@
  * as much as a switch, hence it is looked at in every step-th switch only, and
  * the step follows from how fast the switches come: 1 when they are rare, so
  * that nobody waits for a poll longer than STEP_MAX switches once.
+ *
+ * Tick: while a thread computes, once a time slice, if an ltask wants to be
+ * run.
  */
 #include "marcel.h"
 
@@ -115,8 +119,32 @@ static enum marcel_hook_answer on_switch(void *arg, int vp)
 	return look(p, vp);
 }
 
-static struct marcel_hook idle_hook = { .fn = idle };
-static struct marcel_hook switch_hook = { .fn = on_switch };
+static enum marcel_hook_answer on_tick(void *arg, int vp)
+{
+	(void)arg;
+	return answer(piom_poll_all(vp), false);
+}
+
+static bool is_wanted(void *arg, int vp)
+{
+	(void)arg;
+	return piom_poll_is_pending(vp);
+}
+
+static struct {
+	enum marcel_hook_point point;
+	struct marcel_hook hook;
+} hooks[] = {
+	{ MARCEL_HOOK_IDLE, { .fn = idle } },
+	{ MARCEL_HOOK_SWITCH, { .fn = on_switch } },
+	{ MARCEL_HOOK_TICK, { .fn = on_tick, .wanted = is_wanted } },
+};
+
+static void remove_hooks(unsigned n)
+{
+	while (n-- > 0)
+		marcel_hook_remove(hooks[n].point, &hooks[n].hook);
+}
 
 int piom_point_marcel_init(void)
 {
@@ -127,19 +155,19 @@ int piom_point_marcel_init(void)
 		store_relaxed(&points[vp].left, 1);
 		store_relaxed(&points[vp].step, 1);
 	}
-	err = marcel_hook_add(MARCEL_HOOK_IDLE, &idle_hook);
-	if (err < 0)
-		return err;
-	err = marcel_hook_add(MARCEL_HOOK_SWITCH, &switch_hook);
-	if (err < 0)
-		marcel_hook_remove(MARCEL_HOOK_IDLE, &idle_hook);
-	return err;
+	for (unsigned i = 0; i < BASE_ARRAY_LEN(hooks); i++) {
+		err = marcel_hook_add(hooks[i].point, &hooks[i].hook);
+		if (err < 0) {
+			remove_hooks(i);
+			return err;
+		}
+	}
+	return 0;
 }
 
 void piom_point_marcel_exit(void)
 {
-	marcel_hook_remove(MARCEL_HOOK_SWITCH, &switch_hook);
-	marcel_hook_remove(MARCEL_HOOK_IDLE, &idle_hook);
+	remove_hooks(BASE_ARRAY_LEN(hooks));
 }
 
 uint64_t piom_point_marcel_polls(void)

@@ -85,6 +85,36 @@ EXPLORE(a_removed_hook_runs_no_more)
 	explore_spawn("remover", remove_it, NULL);
 }
 
+/* The monitor asks, which uses the hook as well. */
+static bool note_it(void *arg, int vp)
+{
+	return note(arg, vp) == MARCEL_HOOK_WORKED;
+}
+
+static void ask(void *arg)
+{
+	marcel_hook_is_wanted(&vps[0]);
+	marcel_hook_is_wanted(&vps[0]);
+}
+
+static void remove_asked(void *arg)
+{
+	explore_check(marcel_hook_remove(MARCEL_HOOK_TICK, &hook) == 0);
+	explore_gone(&hook, sizeof(hook));
+	explore_gone(&running, sizeof(running));
+}
+
+EXPLORE(a_removed_hook_is_asked_no_more)
+{
+	set_up(1);
+	names();
+	hook.fn = note;
+	hook.wanted = note_it;
+	marcel_hook_add(MARCEL_HOOK_TICK, &hook);
+	explore_spawn("monitor", ask, NULL);
+	explore_spawn("remover", remove_asked, NULL);
+}
+
 EXPLORE(an_added_hook_is_seen_whole)
 {
 	set_up(1);

@@ -5,6 +5,8 @@
 #ifndef MARCEL_HOOK_H
 #define MARCEL_HOOK_H
 
+#include <stdbool.h>
+
 #include <marcel/topo.h>
 
 #ifdef __cplusplus
@@ -14,6 +16,7 @@ extern "C" {
 enum marcel_hook_point {
 	MARCEL_HOOK_IDLE,   /* a VP has no thread to run */
 	MARCEL_HOOK_SWITCH, /* a thread is about to give its VP away */
+	MARCEL_HOOK_TICK,   /* a thread has computed for a time slice */
 	MARCEL_HOOK_POINTS
 };
 
@@ -27,10 +30,17 @@ enum marcel_hook_answer {
 /*
  * fn runs on the VP `vp`, perhaps on the stack of a user thread. It must not
  * block or park; it may wake threads. Memory is the caller's until removed.
+ *
+ * At a tick it runs on the kernel thread that takes the VP over, whatever the
+ * thread was doing that computes, and if `wanted` says so: which is asked once
+ * a slice for each VP that computes, by another kernel thread, and may do no
+ * more than read a few words (the triggers of Trahay, Denis, Aumage, Namyst,
+ * EuroPVM/MPI 2007: idle, context switch, period). NULL: always.
  */
 struct marcel_hook {
 	enum marcel_hook_answer (*fn)(void *arg, int vp);
 	void *arg;
+	bool (*wanted)(void *arg, int vp); /* of MARCEL_HOOK_TICK only */
 };
 
 /* 0; -EINVAL: point or fn; -ENOSPC: the point has 16 hooks already. */

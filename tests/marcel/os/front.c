@@ -612,7 +612,7 @@ static int make_children(void)
 			make_on_spare(&makers[i]);
 			if (!good)
 				return (int)i + 1;
-		} while (!was_low);
+		} while (!was_low && load_relaxed(&marcel_lwps.lowers) != 0);
 	marcel_end();
 	return 0;
 }

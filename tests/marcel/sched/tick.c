@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <base/atomic.h>
+#include <marcel/hook.h>
 #include <marcel/signal.h>
 #include "../../../marcel/sched/tick.h"
 #include "../with.h"
@@ -200,6 +201,50 @@ TEST_TICK(others_run_while_main_computes, "1000")
 	computes(NULL);
 	CHECK_INT(gettid(), tid);
 	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+/* --- hooks of the tick --- */
+
+enum { HOOKED = 5 };
+
+static ATOMIC(int) hooked, wanted;
+
+static enum marcel_hook_answer comes(void *arg, int vp)
+{
+	CHECK_INT(vp, marcel_current_vp());
+	CHECK(marcel_self() != arg); /* not in the middle of what computes */
+	if (fetch_add_relaxed(&hooked, 1) + 1 == HOOKED)
+		store_relaxed(&stop, 1);
+	return MARCEL_HOOK_NOTHING;
+}
+
+static bool is_wanted(void *arg, int vp)
+{
+	(void)arg;
+	(void)vp;
+	return load_relaxed(&wanted) != 0;
+}
+
+/* Nobody waits for the VP: it is the hook alone that comes. */
+TEST_TICK(hooks_come_between_what_computes, "1000")
+{
+	struct marcel_hook hook = { .fn = comes,
+				    .arg = marcel_self(),
+				    .wanted = is_wanted };
+	uint64_t n;
+
+	store_relaxed(&hooked, 0);
+	store_relaxed(&wanted, 0);
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_TICK, &hook), 0);
+	n = load_relaxed(&marcel_monitor.looks) + 5;
+	while (load_relaxed(&marcel_monitor.looks) < n)
+		;
+	CHECK_INT(load_relaxed(&hooked), 0);
+	CHECK_INT(load_relaxed(&marcel_monitor.ticks), 0);
+	store_relaxed(&wanted, 1);
+	computes(NULL);
+	CHECK(load_relaxed(&hooked) >= HOOKED);
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_TICK, &hook), 0);
 }
 
 /* --- who computes and is sent a signal --- */

@@ -64,6 +64,50 @@ TEST(a_switching_vp_runs_ltasks)
 	WITH_ALL(one, switches_run);
 }
 
+static ATOMIC(int) ran;
+
+static enum piom_ltask_result note_it(void *arg)
+{
+	(void)arg;
+	store_relaxed(&ran, 1);
+	return PIOM_LTASK_DONE;
+}
+
+static void *compute(void *arg)
+{
+	while (load_relaxed(&ran) == 0)
+		;
+	return arg;
+}
+
+static void ticks_run(void)
+{
+	struct piom_ltask task;
+	marcel_t t[3];
+	int others = marcel_nvp() - 1;
+
+	store_relaxed(&ran, 0);
+	for (int i = 0; i < others; i++)
+		CHECK_INT(marcel_create(&t[i], NULL, compute, NULL), 0);
+	piom_ltask_init(&task, note_it, NULL, PIOM_LTASK_ONESHOT, NULL);
+	piom_ltask_submit(&task);
+	compute(NULL);
+	for (int i = 0; i < others; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+	piom_ltask_wait(&task);
+}
+
+/* Nobody calls anything. */
+TEST(a_vp_that_computes_runs_ltasks)
+{
+	static const struct mode some[] = { { 1, "marcel", "auto", "0" },
+					    { 2, "marcel", "auto", "0" } };
+
+	if (BASE_TSAN)
+		check_skip("no ticks with TSan");
+	WITH_ALL(some, ticks_run);
+}
+
 static void only_polls_run(void)
 {
 	marcel_event_t e = MARCEL_EVENT_INIT;

@@ -1,0 +1,76 @@
+/*
+ * A message that needs its receiver's help arrives while that one computes: it
+ * calls neither MPI nor marcel until the sender, whose call has returned, says
+ * so by other means.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../program.h"
+
+enum { MESSAGES = 5, BYTES = 3000000 };
+
+/* What both processes see beside MPI. */
+static volatile int *open_word(void)
+{
+	char name[64];
+	void *p;
+	int fd;
+
+	snprintf(name, sizeof(name), "/overlap-%d", (int)getppid());
+	fd = shm_open(name, O_RDWR | O_CREAT, 0600);
+	EXPECT(fd >= 0);
+	EXPECT_INT(ftruncate(fd, sizeof(int)), 0);
+	p = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	EXPECT(p != MAP_FAILED);
+	close(fd);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 0)
+		shm_unlink(name);
+	return p;
+}
+
+static void send_all(volatile int *sent, unsigned char *bytes)
+{
+	for (int i = 0; i < MESSAGES; i++) {
+		memset(bytes, i + 1, BYTES);
+		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Send(bytes, BYTES, MPI_BYTE, 1, i, MPI_COMM_WORLD);
+		__atomic_store_n(sent, i + 1, __ATOMIC_RELEASE);
+	}
+}
+
+static void receive_all(volatile int *sent, unsigned char *bytes)
+{
+	MPI_Request r;
+
+	for (int i = 0; i < MESSAGES; i++) {
+		memset(bytes, 0, BYTES);
+		MPI_Irecv(bytes, BYTES, MPI_BYTE, 0, i, MPI_COMM_WORLD, &r);
+		MPI_Barrier(MPI_COMM_WORLD);
+		while (__atomic_load_n(sent, __ATOMIC_ACQUIRE) <= i)
+			;
+		MPI_Wait(&r, MPI_STATUS_IGNORE);
+		for (int j = 0; j < BYTES; j++)
+			if (bytes[j] != i + 1)
+				EXPECT_INT(bytes[j], i + 1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	unsigned char *bytes = malloc(BYTES);
+	volatile int *sent;
+
+	program_begin(&argc, &argv);
+	EXPECT(bytes != NULL);
+	sent = open_word();
+	if (rank == 0)
+		send_all(sent, bytes);
+	else
+		receive_all(sent, bytes);
+	free(bytes);
+	return program_end("overlap");
+}
