@@ -30,17 +30,18 @@ static enum marcel_claim claim_join(struct marcel_timer *t)
 		       : MARCEL_CLAIM_GONE;
 }
 
-/* Whether it has ended (0), as far as a join is concerned. */
+/* 0: it has ended, and is ours to collect; EBUSY: it has not. */
 static int look(struct marcel_thread *t, struct marcel_thread *self)
 {
-	uintptr_t w;
-
+	if (t == NULL)
+		return ESRCH;
 	if (t == self)
 		return EDEADLK;
-	w = load_acquire(&t->ended); /* order(join) */
-	if (w == MARCEL_END_DONE)
-		return 0;
-	return w == MARCEL_END_NONE ? EBUSY : EINVAL;
+	if (load_relaxed(&t->ended) == MARCEL_END_NONE)
+		return EBUSY;
+	return marcel_thread_claim(t, (uintptr_t)self)
+		       ? 0
+		       : marcel_thread_refuses(t);
 }
 
 BASE_PUBLIC int marcel_tryjoin_np(marcel_t t, void **out)
@@ -57,9 +58,8 @@ static int wait_for_end(struct timed_join *j)
 	uintptr_t w = MARCEL_END_NONE;
 
 	j->mark = (uintptr_t)j->timer.thread | MARCEL_END_TIMED;
-	/* order(join): what it did, if it has just ended */
-	if (!cas_acquire(&j->target->ended, &w, j->mark))
-		return w == MARCEL_END_DONE ? 0 : EINVAL;
+	if (!cas_relaxed(&j->target->ended, &w, j->mark))
+		return look(j->target, j->timer.thread);
 	marcel_thread_waits(j->timer.thread, "join");
 	marcel_timer_arm(&j->timer);
 	marcel_cancel_show(&j->timer);
@@ -85,9 +85,9 @@ BASE_PUBLIC int marcel_clockjoin_np(marcel_t t, void **out, clockid_t clock,
 	int rc;
 
 	marcel_cancel_point();
-	rc = look(t, marcel_self());
 	if (marcel_timer_check_clock(clock) != 0)
 		return EINVAL;
+	rc = look(t, marcel_self());
 	if (rc == EBUSY) {
 		rc = marcel_timer_set(&j.timer, &kind, &until);
 		if (rc == 0)

@@ -7,11 +7,16 @@
  *	a thread  who joins it; only we resume it, or (TIMED) its timer, or
  *		  who cancels it: cancel.h
  *	DETACHED  nobody will join it
- *	DONE      it has ended; the result may be read, the descriptor freed
  *
- * Writing DONE is the last access to the descriptor, after the stack went
- * back; what lies on a stack cannot give it back, so both happen in the after
- * action of the thread's last switch.
+ * The end adds DONE to whichever it is. Alone, it is there to be claimed: who
+ * puts its own name before it may read the result, and frees the descriptor.
+ * A name before it is of who does that, or has: so a descriptor is freed once,
+ * and who comes later learns that there is no such thread, until it is another
+ * one's.
+ *
+ * Adding DONE is the last access to the descriptor, after the stack went back,
+ * unless it is detached; what lies on a stack cannot give it back, so both
+ * happen in the after action of the thread's last switch.
  */
 #include "thread.h"
 
@@ -168,6 +173,8 @@ BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 	t->arg = arg;
 	store_relaxed(&t->ended, MARCEL_END_NONE);
 	if (unlikely(a != NULL) && (rc = set_attr(t, a)) != 0) {
+		/* For who knows it as a thread that has gone. */
+		store_relaxed(&t->ended, MARCEL_END_DETACHED);
 		let_go(vp, t);
 		goto out_leave;
 	}
@@ -249,7 +256,8 @@ static void end_after(void *arg)
 
 	store_relaxed(&t->state, MARCEL_T_ENDED); /* then its stack goes */
 	bury(vp, t);
-	joiner = xchg_acq_rel(&t->ended, MARCEL_END_DONE); /* order(join) */
+	joiner =
+		fetch_add_acq_rel(&t->ended, MARCEL_END_DONE); /* order(join) */
 	if (joiner == MARCEL_END_DETACHED)
 		let_go(vp, t);
 	else if (joiner != MARCEL_END_NONE)
@@ -269,7 +277,8 @@ static void end_joined_after(void *arg)
 
 	store_relaxed(&t->state, MARCEL_T_ENDED); /* then its stack goes */
 	bury(marcel_vp_self(), t);
-	store_relaxed(&t->ended, MARCEL_END_DONE); /* the joiner runs here */
+	/* Nobody else changes it: the joiner is no timed one, and runs here. */
+	store_relaxed(&t->ended, load_relaxed(&t->ended) + MARCEL_END_DONE);
 }
 
 /* Whether it may go before what else is ready. */
@@ -364,6 +373,23 @@ static void put(struct marcel_thread *t)
 	marcel_unnest(vp, was);
 }
 
+bool marcel_thread_claim(struct marcel_thread *t, uintptr_t who)
+{
+	uintptr_t done = MARCEL_END_DONE;
+
+	/* order(join): what it did */
+	return cas_acquire(&t->ended, &done, who | MARCEL_END_DONE);
+}
+
+int marcel_thread_refuses(struct marcel_thread *t)
+{
+	/* What is given back by a foreign thread never ended. */
+	return load_relaxed(&t->ended) & MARCEL_END_DONE ||
+			       load_relaxed(&t->state) == MARCEL_T_FREE
+		       ? ESRCH
+		       : EINVAL;
+}
+
 void marcel_thread_collect(struct marcel_thread *t, void **out)
 {
 	marcel_san_acquire(&t->ended);
@@ -392,8 +418,8 @@ static void join_after(void *arg)
 			marcel_cancel_join_here(self, target);
 		return;
 	}
-	if (none != MARCEL_END_DONE)
-		j->rc = EINVAL;
+	if (!marcel_thread_claim(target, (uintptr_t)self))
+		j->rc = marcel_thread_refuses(target);
 	marcel_wake(self);
 }
 
@@ -455,29 +481,45 @@ static bool join_at_once(struct marcel_thread *self, struct marcel_thread *t)
 	return joined;
 }
 
+/* It ended, or is not to be joined: nothing to wait for. */
+static int join_no_more(struct marcel_thread *self, struct marcel_thread *t,
+			void **out)
+{
+	marcel_cancel_point(); /* who claims it sees to it */
+	if (!marcel_thread_claim(t, (uintptr_t)self))
+		return marcel_thread_refuses(t);
+	marcel_thread_collect(t, out);
+	return 0;
+}
+
+/* Whoever wants us to end: its end came first, and it is ours. */
+static bool is_mine(struct marcel_thread *self, struct marcel_thread *t)
+{
+	return load_relaxed(&t->ended) == ((uintptr_t)self | MARCEL_END_DONE);
+}
+
 BASE_PUBLIC int marcel_join(marcel_t t, void **out)
 {
 	struct marcel_thread *self = marcel_thread_self();
 	struct join j = { self, t, 0 };
-	uintptr_t w;
 
+	if (unlikely(t == NULL))
+		return ESRCH;
 	if (t == self)
 		return EDEADLK;
-	w = load_acquire(&t->ended); /* order(join) */
-	if (unlikely(w != MARCEL_END_NONE && w != MARCEL_END_DONE))
-		return EINVAL;
-	if (w == MARCEL_END_NONE && !join_at_once(self, t)) {
+	if (load_relaxed(&t->ended) != MARCEL_END_NONE)
+		return join_no_more(self, t, out);
+	if (!join_at_once(self, t)) {
 		marcel_cancel_point();
 		marcel_thread_waits(self, "join");
 		marcel_park(join_after, &j);
 		if (j.rc != 0)
 			return j.rc;
 	}
-	if (unlikely(marcel_thread_has(self, MARCEL_F_CANCEL))) {
+	if (unlikely(marcel_thread_has(self, MARCEL_F_CANCEL)) &&
+	    !is_mine(self, t)) {
 		marcel_cancel_act();
-		/* It was taken out, and is sheltered by now. */
-		if (load_relaxed(&t->ended) != MARCEL_END_DONE)
-			return marcel_join(t, out);
+		return marcel_join(t, out); /* it is sheltered by now */
 	}
 	marcel_thread_collect(t, out);
 	return 0;
@@ -485,12 +527,15 @@ BASE_PUBLIC int marcel_join(marcel_t t, void **out)
 
 BASE_PUBLIC int marcel_detach(marcel_t t)
 {
-	uintptr_t w = MARCEL_END_NONE;
+	uintptr_t none = MARCEL_END_NONE;
 
-	if (cas_acq_rel(&t->ended, &w, MARCEL_END_DETACHED)) /* order(join) */
+	if (unlikely(t == NULL))
+		return ESRCH;
+	/* order(join) */
+	if (cas_release(&t->ended, &none, MARCEL_END_DETACHED))
 		return 0;
-	if (w != MARCEL_END_DONE)
-		return EINVAL;
+	if (!marcel_thread_claim(t, MARCEL_END_DETACHED))
+		return marcel_thread_refuses(t);
 	put(t);
 	return 0;
 }

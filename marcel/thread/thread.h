@@ -77,7 +77,7 @@ enum marcel_band {
 	MARCEL_BANDS,
 };
 
-/* Values of `ended` that are no thread: see thread.c. */
+/* What `ended` holds that is no thread: see thread.c. DONE is added. */
 enum { MARCEL_END_NONE, MARCEL_END_DONE, MARCEL_END_DETACHED };
 
 /* Marks a thread there: it may stop waiting; only a wake resumes it. */
@@ -246,6 +246,14 @@ bool marcel_foreign_is_forked(void);
 
 /* Learn of forks from now on. 0 or -errno. */
 int marcel_foreign_init(void);
+
+/*
+ * Whether t has ended, nobody else has claimed it, and it is now the caller's
+ * to collect; `who` says so in `ended`: the caller, or DETACHED. Else why not,
+ * of one that is not joinable or no thread any more: EINVAL, ESRCH.
+ */
+bool marcel_thread_claim(struct marcel_thread *t, uintptr_t who);
+int marcel_thread_refuses(struct marcel_thread *t);
 
 /* t has ended, and the caller joins it: its result, and the end of it. */
 void marcel_thread_collect(struct marcel_thread *t, void **out);

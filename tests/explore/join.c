@@ -26,6 +26,7 @@ struct marcel_sched marcel_sched;
 __thread struct marcel_tls marcel_tls;
 
 static bool is_looked_for; /* the target, by who cancels */
+static bool is_contended;  /* by two who would free it; it is type-stable */
 static struct marcel_vp vps[2];
 static struct marcel_lwp lwps[2];
 static struct marcel_thread threads[THREADS];
@@ -141,7 +142,7 @@ void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s)
 void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	freed++;
-	if (!is_looked_for)
+	if (!is_looked_for && !is_contended)
 		explore_gone(t, sizeof(*t));
 }
 
@@ -373,6 +374,59 @@ EXPLORE(detached_or_ended_first_it_is_freed_once)
 	explore_finish(freed_once);
 }
 
+/* --- two that may not both have it --- */
+
+static int refused;
+
+static void have(int rc)
+{
+	explore_check(rc == 0 || rc == EINVAL || rc == ESRCH);
+	if (rc != 0)
+		refused++;
+}
+
+static void joins_if_it_may(void *arg)
+{
+	be(&vps[0]);
+	have(marcel_join(&threads[TARGET], NULL));
+}
+
+static void detaches_too(void *arg)
+{
+	have(marcel_detach(&threads[TARGET]));
+}
+
+static void tries_to_join(void *arg)
+{
+	int rc = marcel_tryjoin_np(&threads[TARGET], NULL);
+
+	have(rc == EBUSY ? EINVAL : rc);
+}
+
+/* Joined, or detached, by one; the other is told so. */
+static void one_has_it(void)
+{
+	explore_check(refused == 1 && freed == 1);
+}
+
+static void set_up_two(void (*other)(void *))
+{
+	is_contended = true;
+	set_up(joins_if_it_may, exits);
+	explore_spawn("other", other, NULL);
+	explore_finish(one_has_it);
+}
+
+EXPLORE(joined_and_detached_it_is_freed_once)
+{
+	set_up_two(detaches_too);
+}
+
+EXPLORE(joined_twice_it_is_freed_once)
+{
+	set_up_two(tries_to_join);
+}
+
 EXPLORE(the_last_thread_wakes_who_waits_for_all)
 {
 	set_up(waits_for_all, exits);
@@ -416,7 +470,8 @@ static void is_joining(void *arg)
 	be(handed[SELF]);
 	marcel_switch_after(handed[SELF]);
 	w = load_relaxed(&threads[TARGET].ended);
-	explore_check(w == MARCEL_END_NONE || w == MARCEL_END_DONE);
+	explore_check(w == MARCEL_END_NONE || w == MARCEL_END_DONE ||
+		      w == ((uintptr_t)&threads[SELF] | MARCEL_END_DONE));
 	joined++;
 }
 

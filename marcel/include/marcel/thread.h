@@ -144,10 +144,12 @@ int marcel_create(marcel_t *out, const marcel_attr_t *attr, void *(*fn)(void *),
 
 /*
  * As pthread_join(): blocks the calling thread only, then the descriptor is
- * gone. EDEADLK: oneself; EINVAL: detached, or somebody else joins it.
+ * gone. EDEADLK: oneself; EINVAL: detached, or somebody else joins it; ESRCH:
+ * NULL, or it was joined, or detached and has ended, and no other thread has
+ * got its place, which is as long as that can be told.
  */
 int marcel_join(marcel_t t, void **out);
-int marcel_detach(marcel_t t);
+int marcel_detach(marcel_t t); /* errors as above, but EDEADLK */
 
 /*
  * As pthread_tryjoin_np(): EBUSY if it has not ended. timedjoin and clockjoin

@@ -7,6 +7,7 @@
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include "../with.h"
+#include "../../../marcel/thread/attr.h"
 #include "../../../marcel/thread/thread.h"
 
 enum { MANY = 3000 / FEWER, DEPTH = BASE_TSAN ? 5 : 10 };
@@ -244,6 +245,158 @@ TEST_VPS(join_refuses_what_cannot_be_joined)
 	store_release(&stop, 1);
 	CHECK_INT(marcel_join(u[0], &value), 0);
 	CHECK_INT((long)value, 0);
+}
+
+/* --- who is no thread any more --- */
+
+static void is_gone(marcel_t t)
+{
+	const struct timespec now = { 0, 0 };
+
+	CHECK_INT(marcel_join(t, NULL), ESRCH);
+	CHECK_INT(marcel_tryjoin_np(t, NULL), ESRCH);
+	CHECK_INT(marcel_timedjoin_np(t, NULL, &now), ESRCH);
+	CHECK_INT(marcel_clockjoin_np(t, NULL, CLOCK_MONOTONIC, &now), ESRCH);
+	CHECK_INT(marcel_detach(t), ESRCH);
+}
+
+static marcel_t make(void)
+{
+	marcel_t t;
+
+	CHECK_INT(marcel_create(&t, NULL, add_one, NULL), 0);
+	return t;
+}
+
+static marcel_t make_ended(void)
+{
+	marcel_t t = make();
+
+	while (!(load_acquire(&t->ended) & MARCEL_END_DONE))
+		marcel_yield();
+	return t;
+}
+
+/* Each ways to the end of one. */
+static marcel_t make_gone(int how)
+{
+	const struct timespec late = { .tv_sec = INT32_MAX };
+	marcel_t t = how % 2 ? make() : make_ended();
+	int rc;
+
+	switch (how / 2) {
+	case 0:
+		CHECK_INT(marcel_join(t, NULL), 0);
+		break;
+	case 1:
+		CHECK_INT(marcel_timedjoin_np(t, NULL, &late), 0);
+		break;
+	case 2:
+		while ((rc = marcel_tryjoin_np(t, NULL)) == EBUSY)
+			marcel_yield();
+		CHECK_INT(rc, 0);
+		break;
+	default:
+		CHECK_INT(marcel_detach(t), 0);
+		while (load_relaxed(&t->state) != MARCEL_T_FREE)
+			marcel_yield();
+	}
+	return t;
+}
+
+enum { WAYS = 8 };
+
+/* No descriptor is given out twice. */
+static void are_all_different(void)
+{
+	static marcel_t t[200];
+
+	store_relaxed(&stop, 0);
+	for (int i = 0; i < 200; i++) {
+		CHECK_INT(marcel_create(&t[i], NULL, yield_until_stopped, NULL),
+			  0);
+		for (int j = 0; j < i; j++)
+			CHECK(!marcel_equal(t[i], t[j]));
+	}
+	store_release(&stop, 1);
+	for (int i = 0; i < 200; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+}
+
+TEST_VPS(a_thread_is_joined_or_detached_once)
+{
+	for (int how = 0; how < WAYS; how++)
+		is_gone(make_gone(how));
+	are_all_different();
+}
+
+static void *end_foreign(void *arg)
+{
+	*(marcel_t *)arg = marcel_self();
+	return NULL;
+}
+
+TEST_VPS(a_foreign_thread_that_has_ended_is_none)
+{
+	pthread_t p;
+	marcel_t t;
+
+	CHECK_INT(pthread_create(&p, NULL, end_foreign, &t), 0);
+	CHECK_INT(pthread_join(p, NULL), 0);
+	is_gone(t);
+}
+
+TEST_VPS(what_could_not_be_made_is_no_thread)
+{
+	marcel_t gone = make_gone(0), t = NULL;
+	marcel_attr_t attr;
+
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	/* As one that was set when there were more VPs. */
+	((struct marcel_attr *)&attr)->has_set = true;
+	((struct marcel_attr *)&attr)->set.bits[3] = (uint64_t)1 << 63;
+	CHECK_INT(marcel_create(&t, &attr, add_one, NULL), EINVAL);
+	CHECK_PTR(t, NULL);
+	is_gone(gone);
+}
+
+static marcel_t wanted;
+static ATOMIC(int) begin; /* a: order(test): `wanted` */
+
+static void *want(void *arg)
+{
+	int rc;
+
+	while (!load_acquire(&begin)) /* order(test) */
+		marcel_yield();
+	rc = (long)arg % 2 ? marcel_join(wanted, NULL) : marcel_detach(wanted);
+	CHECK(rc == 0 || rc == EINVAL || rc == ESRCH);
+	return (void *)(long)(rc == 0);
+}
+
+TEST_VPS(of_many_that_want_a_thread_one_has_it)
+{
+	enum { RIVALS = 4 };
+	marcel_t t[RIVALS];
+	void *won;
+	long winners;
+
+	/* While they want it nothing is made that would get its descriptor. */
+	for (int round = 0; round < 500 / FEWER; round++) {
+		wanted = round % 2 ? make() : make_ended();
+		winners = 0;
+		store_relaxed(&begin, 0);
+		for (long i = 0; i < RIVALS; i++)
+			CHECK_INT(marcel_create(&t[i], NULL, want, (void *)i),
+				  0);
+		store_release(&begin, 1); /* order(test) */
+		for (int i = 0; i < RIVALS; i++) {
+			CHECK_INT(marcel_join(t[i], &won), 0);
+			winners += (long)won;
+		}
+		CHECK_INT(winners, 1);
+	}
+	are_all_different();
 }
 
 TEST(nothing_is_created_before_init)
