@@ -24,9 +24,11 @@ static inline struct marcel_vp *marcel_enter(void)
 		return NULL;
 	store_light(&l->inside, 1); /* order(revoke) */
 	vp = load_relaxed(&l->vp);
-	if (likely(load_light(&vp->owner) == (uintptr_t)l)) /* order(revoke) */
-		return vp;
-	return marcel_lwp_regain(l);
+	/* order(revoke) */
+	if (unlikely(load_light(&vp->owner) != (uintptr_t)l))
+		return marcel_lwp_regain(l);
+	base_assume(vp != NULL); /* callers do not test for it again */
+	return vp;
 }
 
 /* The thread may be on another LWP than the one on which it entered. */
@@ -49,10 +51,13 @@ static inline struct marcel_vp *marcel_nest(uint32_t *was)
 	*was = load_relaxed(&l->inside);
 	store_light(&l->inside, 1); /* order(revoke) */
 	vp = load_relaxed(&l->vp);
-	if (likely(load_light(&vp->owner) == (uintptr_t)l)) /* order(revoke) */
-		return vp;
-	store_light(&l->inside, *was);
-	return NULL;
+	/* order(revoke) */
+	if (unlikely(load_light(&vp->owner) != (uintptr_t)l)) {
+		store_light(&l->inside, *was);
+		return NULL;
+	}
+	base_assume(vp != NULL);
+	return vp;
 }
 
 static inline void marcel_unnest(struct marcel_vp *vp, uint32_t was)

@@ -34,6 +34,13 @@
 /* Symbols are hidden unless they say this; it stands on definitions. */
 #define BASE_PUBLIC __attribute__((visibility("default")))
 
+/* For what the compiler cannot know: x, which has no side effects, is true. */
+#define base_assume(x)                                                         \
+	do {                                                                   \
+		if (!(x))                                                      \
+			__builtin_unreachable();                               \
+	} while (0)
+
 /* The struct that holds this member; a null pointer is not allowed. */
 #define container_of(ptr, type, member)                                        \
 	((type *)((char *)(ptr)-offsetof(type, member)))
