@@ -6,7 +6,8 @@
  *	QUEUED      the queue is not empty
  *	CHOSEN      one waiter was taken out and woken and has not yet tried
  *	FAIR        unlock gives the mutex to the first waiter
- *	RECURSIVE, ERRORCHECK    the kind, never changes; normal: none
+ *	RECURSIVE, ERRORCHECK    the kind, never changes; normal: none. Static
+ *		    initialisers in <marcel/sync.h> know these two
  *
  * A normal mutex that nobody waits for goes 0 -> LOCKED -> 0, each one
  * compare-and-swap; every other case differs in some bit and so takes the slow

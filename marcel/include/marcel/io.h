@@ -119,7 +119,9 @@ pid_t marcel_wait(int *status);
 pid_t marcel_waitpid(pid_t pid, int *status, int options);
 pid_t marcel_wait3(int *status, int options, struct rusage *usage);
 pid_t marcel_wait4(pid_t pid, int *status, int options, struct rusage *usage);
+#ifdef WEXITED /* else <sys/wait.h> has no waitid() */
 int marcel_waitid(idtype_t type, id_t id, siginfo_t *out, int options);
+#endif
 
 /* --- semaphores and messages between processes --- */
 

@@ -127,6 +127,7 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #undef PTHREAD_CREATE_DETACHED
 #undef PTHREAD_CREATE_JOINABLE
 #undef PTHREAD_DESTRUCTOR_ITERATIONS
+#undef PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
 #undef PTHREAD_KEYS_MAX
 #undef PTHREAD_MUTEX_DEFAULT
 #undef PTHREAD_MUTEX_ERRORCHECK
@@ -141,6 +142,7 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #undef PTHREAD_PRIO_PROTECT
 #undef PTHREAD_PROCESS_PRIVATE
 #undef PTHREAD_PROCESS_SHARED
+#undef PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 #undef PTHREAD_RWLOCK_INITIALIZER
 #undef PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 #undef PTHREAD_STACK_MIN
@@ -239,6 +241,11 @@ int marcel_posix_sem_getvalue(marcel_sem_t *s, int *out);
 #define PTHREAD_PRIO_PROTECT      MARCEL_PRIO_PROTECT
 #define PTHREAD_PROCESS_PRIVATE   MARCEL_PROCESS_PRIVATE
 #define PTHREAD_PROCESS_SHARED    MARCEL_PROCESS_SHARED
+
+#define PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP                                 \
+	MARCEL_MUTEX_RECURSIVE_INITIALIZER
+#define PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP                                \
+	MARCEL_MUTEX_ERRORCHECK_INITIALIZER
 
 #define pthread_mutex_init            marcel_mutex_init
 #define pthread_mutex_destroy         marcel_mutex_destroy
@@ -391,8 +398,6 @@ MARCEL_POSIX_NOT(marcel_posix_no_names,
 #define sem_close                        marcel_posix_no_names
 #define sem_unlink                       marcel_posix_no_names
 
-#undef PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
-#undef PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
 #undef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
 
 #endif

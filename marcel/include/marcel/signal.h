@@ -25,7 +25,7 @@
 #define MARCEL_SIGNAL_H
 
 #include <signal.h>
-#include <time.h>
+#include <sys/select.h> /* sigset_t, in strict C too */
 
 #include <marcel/thread.h>
 
@@ -55,9 +55,11 @@ int marcel_sigpending(sigset_t *out);
  * Only the calling thread waits. The signals of the set should be blocked.
  */
 int marcel_sigwait(const sigset_t *set, int *out);
+#ifdef SI_USER /* else <signal.h> has no siginfo_t */
 int marcel_sigwaitinfo(const sigset_t *set, siginfo_t *info);
 int marcel_sigtimedwait(const sigset_t *set, siginfo_t *info,
 			const struct timespec *time);
+#endif
 
 #ifdef __cplusplus
 }

@@ -23,11 +23,14 @@
 #define MARCEL_SYNC_H
 
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct timespec; /* strict C has none before C11 */
 
 #define MARCEL_MUTEX_NORMAL     0
 #define MARCEL_MUTEX_RECURSIVE  1
@@ -95,6 +98,8 @@ typedef struct {
 
 /* clang-format off */
 #define MARCEL_MUTEX_INITIALIZER  { { 0 } }
+#define MARCEL_MUTEX_RECURSIVE_INITIALIZER  { { 32 } }
+#define MARCEL_MUTEX_ERRORCHECK_INITIALIZER { { 64 } }
 #define MARCEL_COND_INITIALIZER   { { 0 } }
 #define MARCEL_RWLOCK_INITIALIZER { { 0 } }
 #define MARCEL_ONCE_INIT          { { 0 } }

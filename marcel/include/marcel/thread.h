@@ -9,11 +9,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct timespec; /* strict C has none before C11 */
 
 typedef struct marcel_thread *marcel_t;
 typedef unsigned marcel_key_t;

@@ -14,11 +14,14 @@
 #ifndef MARCEL_TIME_H
 #define MARCEL_TIME_H
 
+#include <sys/types.h>
 #include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct timespec; /* strict C has none before C11 */
 
 /* 0; -1 and errno EINVAL: no such time. */
 int marcel_nanosleep(const struct timespec *time, struct timespec *left);

@@ -34,7 +34,7 @@ struct nm_data {
 	enum nm_data_kind kind;
 	unsigned niov;
 	size_t length; /* bytes in all */
-	union {
+	__extension__ union {
 		void *base;
 		const struct iovec *iov;
 		const void *what;

@@ -320,6 +320,30 @@ TEST(a_normal_mutex_says_busy_and_may_be_used_before_init)
 	CHECK_INT(marcel_mutex_destroy(&s.m), 0);
 }
 
+static bool is_as(int type, const marcel_mutex_t *by_word)
+{
+	marcel_mutexattr_t attr;
+	marcel_mutex_t m;
+
+	CHECK_INT(marcel_mutexattr_init(&attr), 0);
+	CHECK_INT(marcel_mutexattr_settype(&attr, type), 0);
+	CHECK_INT(marcel_mutex_init(&m, &attr), 0);
+	return memcmp(&m, by_word, sizeof(m)) == 0;
+}
+
+TEST(a_static_initialiser_says_the_type)
+{
+	static const marcel_mutex_t normal = MARCEL_MUTEX_INITIALIZER,
+				    recursive =
+					    MARCEL_MUTEX_RECURSIVE_INITIALIZER,
+				    errorcheck =
+					    MARCEL_MUTEX_ERRORCHECK_INITIALIZER;
+
+	CHECK(is_as(MARCEL_MUTEX_NORMAL, &normal));
+	CHECK(is_as(MARCEL_MUTEX_RECURSIVE, &recursive));
+	CHECK(is_as(MARCEL_MUTEX_ERRORCHECK, &errorcheck));
+}
+
 TEST(attributes_are_checked)
 {
 	marcel_mutexattr_t attr = { { 0 } };

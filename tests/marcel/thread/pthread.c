@@ -545,6 +545,23 @@ static void *waits_for_post(void *sem)
 	return NULL;
 }
 
+/* As glibc has them. */
+static pthread_mutex_t again = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_mutex_t checked = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+
+TEST(a_static_initialiser_says_the_type_of_a_mutex)
+{
+	CHECK_INT(pthread_mutex_lock(&again), 0);
+	CHECK_INT(pthread_mutex_lock(&again), 0);
+	CHECK_INT(pthread_mutex_unlock(&again), 0);
+	CHECK_INT(pthread_mutex_unlock(&again), 0);
+	CHECK_INT(pthread_mutex_unlock(&again), EPERM);
+	CHECK_INT(pthread_mutex_lock(&checked), 0);
+	CHECK_INT(pthread_mutex_lock(&checked), EDEADLK);
+	CHECK_INT(pthread_mutex_unlock(&checked), 0);
+	CHECK_INT(pthread_mutex_unlock(&checked), EPERM);
+}
+
 TEST(misuse_has_the_error_numbers_of_posix)
 {
 	pthread_mutexattr_t attr;

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Each public header compiles alone, in every C and C++ that a program may be
+written in, with the names of POSIX or without, and without a warning.
+
+usage: headers.py ROOT
+"""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+MODULES = ["marcel", "pioman", "nmad"]
+WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only"]
+POSIX = ["", "-D_POSIX_C_SOURCE=200809L"]
+
+# compilers, suffix, standards, each with these
+KINDS = [
+    (["gcc", "clang"], ".c", ["c99", "c11", "c17"], POSIX),
+    (["gcc", "clang"], ".c", ["gnu99", "gnu11", "gnu17"], [""]),
+    (["g++", "clang++"], ".cc", ["c++11", "c++14", "c++17", "c++20"], [""]),
+    (["g++", "clang++"], ".cc", ["gnu++11", "gnu++17"], [""]),
+]
+
+# Macros are looked at where they are used.
+USES = """#include <marcel/pthread.h>
+pthread_mutex_t normal = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+pthread_mutex_t checked = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+pthread_rwlock_t writers = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+pthread_once_t once = PTHREAD_ONCE_INIT;
+void use(void (*fn)(void *), sigset_t *set);
+void use(void (*fn)(void *), sigset_t *set)
+{
+	pthread_cleanup_push(fn, 0);
+	pthread_sigmask(0, set, 0);
+	pthread_cleanup_pop(1);
+}
+"""
+
+
+def headers(root):
+    for module in MODULES:
+        folder = os.path.join(root, module, "include")
+        for path in sorted(glob.glob(os.path.join(folder, module, "*.h"))):
+            yield os.path.relpath(path, folder)
+
+
+def write(folder, root, suffix):
+    """One file for each header, which it includes twice, and one of uses."""
+    paths = []
+    for name in headers(root):
+        paths.append(os.path.join(folder, name.replace("/", "_") + suffix))
+        with open(paths[-1], "w", encoding="utf-8") as f:
+            f.write(f"#include <{name}>\n" * 2)
+    paths.append(os.path.join(folder, "uses" + suffix))
+    with open(paths[-1], "w", encoding="utf-8") as f:
+        f.write(USES)
+    return paths
+
+
+def compiles(root, compiler, standard, define, paths):
+    # No -isystem: a system header's warnings are not shown.
+    includes = ["-I" + os.path.join(root, m, "include") for m in MODULES]
+    defines = [define] if define else []
+    return subprocess.run(
+        [compiler, "-std=" + standard] + defines + WARNINGS + includes + paths,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+def main():
+    root = sys.argv[1]
+    failed = n = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for compilers, suffix, standards, defines in KINDS:
+            paths = write(folder, root, suffix)
+            for compiler in filter(shutil.which, compilers):
+                for standard in standards:
+                    for define in defines:
+                        done = compiles(root, compiler, standard, define, paths)
+                        n += 1
+                        bad = "not " if done.returncode else ""
+                        failed += done.returncode != 0
+                        print(f"{bad}ok {n} - {compiler} {standard} {define}")
+                        for line in done.stdout.splitlines():
+                            print("# " + line)
+    print(f"1..{n}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
