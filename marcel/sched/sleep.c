@@ -38,7 +38,8 @@ static void sleep_for(uint64_t ns)
 
 static bool is_time(const struct timespec *t)
 {
-	return t->tv_sec >= 0 && t->tv_nsec >= 0 && t->tv_nsec < (long)SECOND;
+	return t != NULL && t->tv_sec >= 0 && t->tv_nsec >= 0 &&
+	       t->tv_nsec < (long)SECOND;
 }
 
 /* The kernel knows more clocks than we do. */

@@ -188,7 +188,8 @@ static int set_timer(struct marcel_timer *t, const struct marcel_timer_kind *k,
 int marcel_timer_set(struct marcel_timer *t, const struct marcel_timer_kind *k,
 		     const struct marcel_until *until)
 {
-	if (until->abs->tv_nsec < 0 || until->abs->tv_nsec >= (long)SECOND ||
+	if (until->abs == NULL || until->abs->tv_nsec < 0 ||
+	    until->abs->tv_nsec >= (long)SECOND ||
 	    marcel_timer_check_clock(until->clock) != 0)
 		return EINVAL;
 	return set_timer(t, k, until->clock, marcel_timer_ns(until->abs));

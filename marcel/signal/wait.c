@@ -165,6 +165,8 @@ BASE_PUBLIC int marcel_sigwait(const sigset_t *set, int *out)
 	siginfo_t info;
 	int rc;
 
+	if (set == NULL || out == NULL)
+		return EINVAL;
 	if (is_foreign())
 		return sigwait(set, out);
 	rc = wait_for(set, &info, false, 0);

@@ -62,7 +62,7 @@ BASE_PUBLIC int marcel_attr_getstacksize(const marcel_attr_t *attr, size_t *out)
 {
 	const struct marcel_attr *a = marcel_attr_read(attr);
 
-	if (a == NULL)
+	if (a == NULL || out == NULL)
 		return EINVAL;
 	*out = a->stacksize ? a->stacksize : marcel_sched_stacksize();
 	return 0;
@@ -113,7 +113,7 @@ BASE_PUBLIC int marcel_attr_getpreemptible(const marcel_attr_t *attr, int *out)
 {
 	const struct marcel_attr *a = marcel_attr_read(attr);
 
-	if (a == NULL)
+	if (a == NULL || out == NULL)
 		return EINVAL;
 	*out = !a->is_steady;
 	return 0;
@@ -133,7 +133,7 @@ BASE_PUBLIC int marcel_attr_getprivatetls(const marcel_attr_t *attr, int *out)
 {
 	const struct marcel_attr *a = marcel_attr_read(attr);
 
-	if (a == NULL)
+	if (a == NULL || out == NULL)
 		return EINVAL;
 	*out = a->is_private;
 	return 0;
@@ -154,7 +154,7 @@ BASE_PUBLIC int marcel_attr_getdetachstate(const marcel_attr_t *attr, int *out)
 {
 	const struct marcel_attr *a = marcel_attr_read(attr);
 
-	if (a == NULL)
+	if (a == NULL || out == NULL)
 		return EINVAL;
 	*out = a->detach;
 	return 0;
@@ -186,7 +186,7 @@ BASE_PUBLIC int marcel_attr_getpriority(const marcel_attr_t *attr, int *out)
 {
 	const struct marcel_attr *a = marcel_attr_read(attr);
 
-	if (a == NULL)
+	if (a == NULL || out == NULL)
 		return EINVAL;
 	*out = a->priority;
 	return 0;
@@ -230,7 +230,7 @@ BASE_PUBLIC int marcel_attr_getname(const marcel_attr_t *attr, char *out,
 {
 	const struct marcel_attr *a = marcel_attr_read(attr);
 
-	if (a == NULL)
+	if (a == NULL || out == NULL)
 		return EINVAL;
 	if (strlen(a->name) >= bytes)
 		return ERANGE;
@@ -243,7 +243,7 @@ BASE_PUBLIC int marcel_attr_getvpset(const marcel_attr_t *attr,
 {
 	const struct marcel_attr *a = marcel_attr_read(attr);
 
-	if (a == NULL)
+	if (a == NULL || out == NULL)
 		return EINVAL;
 	if (a->has_set)
 		*out = a->set;
@@ -257,7 +257,7 @@ BASE_PUBLIC int marcel_attr_getstack(const marcel_attr_t *attr, void **low,
 {
 	const struct marcel_attr *a = marcel_attr_read(attr);
 
-	if (a == NULL)
+	if (a == NULL || low == NULL || bytes == NULL)
 		return EINVAL;
 	*low = a->stack;
 	return marcel_attr_getstacksize(attr, bytes);
@@ -267,7 +267,7 @@ BASE_PUBLIC int marcel_attr_getguardsize(const marcel_attr_t *attr, size_t *out)
 {
 	const struct marcel_attr *a = marcel_attr_read(attr);
 
-	if (a == NULL)
+	if (a == NULL || out == NULL)
 		return EINVAL;
 	*out = a->guards || (a->stack != NULL && !a->brings) ? a->guardsize
 							     : os_page_size();

@@ -370,6 +370,8 @@ BASE_PUBLIC int marcel_cancel(marcel_t t)
 {
 	int rc = 0;
 
+	if (t == NULL)
+		return ESRCH;
 	store_relaxed(&marcel_cancels.any, 1);
 	if (t == marcel_thread_self()) {
 		cancel_self(t);

@@ -73,6 +73,8 @@ BASE_PUBLIC int marcel_cputime(marcel_t t, uint64_t *ns)
 {
 	if (!marcel_thread_is_alive(t))
 		return ESRCH;
+	if (ns == NULL)
+		return EINVAL;
 	if (marcel_thread_has(t, MARCEL_F_FOREIGN)) {
 		if (t != marcel_thread_self())
 			return ENOENT;

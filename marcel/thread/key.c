@@ -48,6 +48,8 @@ static bool exists(uint64_t generation)
 
 BASE_PUBLIC int marcel_key_create(marcel_key_t *out, void (*destructor)(void *))
 {
+	if (out == NULL)
+		return EINVAL;
 	for (marcel_key_t k = 0; k < MARCEL_KEYS_MAX; k++) {
 		uint64_t g = load_relaxed(&keys[k].generation);
 

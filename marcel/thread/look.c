@@ -18,7 +18,7 @@
 
 bool marcel_thread_is_alive(struct marcel_thread *t)
 {
-	uint32_t state = load_relaxed(&t->state);
+	uint32_t state = t != NULL ? load_relaxed(&t->state) : MARCEL_T_FREE;
 
 	return state != MARCEL_T_FREE && state != MARCEL_T_ENDED;
 }
@@ -118,6 +118,8 @@ marcel_threads(int (*fn)(const struct marcel_info *info, void *arg), void *arg)
 {
 	struct visit v = { fn, arg };
 
+	if (fn == NULL)
+		return EINVAL;
 	return marcel_thread_visit(visit, &v);
 }
 

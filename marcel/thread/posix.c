@@ -47,8 +47,12 @@ BASE_PUBLIC int marcel_posix_create(marcel_t *out, const marcel_attr_t *attr,
 BASE_PUBLIC int marcel_posix_getname(marcel_t t, char *out, size_t bytes)
 {
 	char name[MARCEL_NAME_MAX];
+	int rc = marcel_getname(t, name, sizeof(name));
 
-	marcel_getname(t, name, sizeof(name));
+	if (rc != 0)
+		return rc;
+	if (out == NULL)
+		return EINVAL;
 	if (strlen(name) >= bytes)
 		return ERANGE;
 	strcpy(out, name);

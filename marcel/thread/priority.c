@@ -27,6 +27,8 @@ void marcel_thread_set_priority(struct marcel_thread *t, int priority)
 
 BASE_PUBLIC int marcel_setpriority(marcel_t t, int priority)
 {
+	if (t == NULL)
+		return ESRCH;
 	if (!marcel_priority_exists(priority))
 		return EINVAL;
 	if (marcel_thread_has(t, MARCEL_F_FOREIGN))
@@ -37,6 +39,10 @@ BASE_PUBLIC int marcel_setpriority(marcel_t t, int priority)
 
 BASE_PUBLIC int marcel_getpriority(marcel_t t, int *out)
 {
+	if (t == NULL)
+		return ESRCH;
+	if (out == NULL)
+		return EINVAL;
 	*out = MARCEL_BAND_NORMAL - (int)marcel_thread_band(t);
 	return 0;
 }

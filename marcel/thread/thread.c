@@ -554,6 +554,10 @@ BASE_PUBLIC int marcel_equal(marcel_t a, marcel_t b)
 
 BASE_PUBLIC int marcel_getname(marcel_t t, char *out, size_t bytes)
 {
+	if (t == NULL)
+		return ESRCH;
+	if (out == NULL)
+		return EINVAL;
 	if (bytes < MARCEL_NAME_MAX)
 		return ERANGE;
 	marcel_thread_get_name(t, out);
@@ -562,6 +566,10 @@ BASE_PUBLIC int marcel_getname(marcel_t t, char *out, size_t bytes)
 
 BASE_PUBLIC int marcel_setname(marcel_t t, const char *name)
 {
+	if (t == NULL)
+		return ESRCH;
+	if (name == NULL)
+		return EINVAL;
 	if (strlen(name) >= MARCEL_NAME_MAX)
 		return ERANGE;
 	marcel_thread_name(t, name);

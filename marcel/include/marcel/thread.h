@@ -3,6 +3,11 @@
  *
  * A thread is a small descriptor; it gets its stack when it first runs and
  * gives it back when it ends, so threads that wait to start cost nothing else.
+ *
+ * Of all functions of these headers that have an error to give: ESRCH for NULL
+ * as a thread, EINVAL for NULL where something must be read or written. But a
+ * lock, a semaphore and the like is not looked at before it is used, nor what
+ * marcel_create() writes to: NULL there is a crash.
  */
 #ifndef MARCEL_THREAD_H
 #define MARCEL_THREAD_H

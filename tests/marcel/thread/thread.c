@@ -6,6 +6,7 @@
 
 #include <base/atomic.h>
 #include <base/compiler.h>
+#include <marcel/signal.h>
 #include "../with.h"
 #include "../../../marcel/thread/attr.h"
 #include "../../../marcel/thread/thread.h"
@@ -358,6 +359,80 @@ TEST_VPS(what_could_not_be_made_is_no_thread)
 	CHECK_INT(marcel_create(&t, &attr, add_one, NULL), EINVAL);
 	CHECK_PTR(t, NULL);
 	is_gone(gone);
+}
+
+static int nobody(const struct marcel_info *info, void *arg)
+{
+	return 0;
+}
+
+TEST_VPS(no_thread_is_none_and_nothing_is_no_argument)
+{
+	marcel_t self = marcel_self();
+	char name[MARCEL_NAME_MAX];
+	marcel_vpset_t set;
+	marcel_attr_t attr;
+	uint64_t ns;
+	int value;
+
+	is_gone(NULL);
+	CHECK_INT(marcel_cancel(NULL), ESRCH);
+	CHECK_INT(marcel_kill(NULL, 0), ESRCH);
+	CHECK_INT(marcel_yield_to(NULL), ESRCH);
+	CHECK_INT(marcel_getattr_np(NULL, &attr), ESRCH);
+	CHECK_INT(marcel_getname(NULL, name, sizeof(name)), ESRCH);
+	CHECK_INT(marcel_setname(NULL, "name"), ESRCH);
+	CHECK_INT(marcel_getpriority(NULL, &value), ESRCH);
+	CHECK_INT(marcel_setpriority(NULL, MARCEL_PRIORITY_IDLE), ESRCH);
+	CHECK_INT(marcel_getaffinity(NULL, &set), ESRCH);
+	CHECK_INT(marcel_setaffinity(NULL, &set), ESRCH);
+	CHECK_INT(marcel_cputime(NULL, &ns), ESRCH);
+
+	CHECK_INT(marcel_getattr_np(self, NULL), EINVAL);
+	CHECK_INT(marcel_getname(self, NULL, sizeof(name)), EINVAL);
+	CHECK_INT(marcel_setname(self, NULL), EINVAL);
+	CHECK_INT(marcel_getpriority(self, NULL), EINVAL);
+	CHECK_INT(marcel_setaffinity(self, NULL), EINVAL);
+	CHECK_INT(marcel_cputime(self, NULL), EINVAL);
+	CHECK_INT(marcel_threads(NULL, NULL), EINVAL);
+	CHECK_INT(marcel_threads(nobody, NULL), 0);
+	CHECK_INT(marcel_key_create(NULL, NULL), EINVAL);
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_getdetachstate(&attr, NULL), EINVAL);
+	CHECK_INT(marcel_attr_getstack(&attr, NULL, NULL), EINVAL);
+	CHECK_INT(marcel_nanosleep(NULL, NULL), -1);
+	CHECK_INT(*marcel_errno_location(), EINVAL);
+	CHECK_INT(marcel_sigwait(NULL, NULL), EINVAL);
+}
+
+static void *time_nobody_gave(void *arg)
+{
+	marcel_t t = arg;
+	marcel_mutex_t m = MARCEL_MUTEX_INITIALIZER, n = m;
+	marcel_cond_t c = MARCEL_COND_INITIALIZER;
+	marcel_sem_t s;
+
+	CHECK_INT(marcel_sem_init(&s, 0, 0), 0);
+	CHECK_INT(marcel_mutex_lock(&m), 0);
+	CHECK_INT(marcel_mutex_lock(&n), 0);
+	CHECK_INT(marcel_cond_timedwait(&c, &m, NULL), EINVAL);
+	CHECK_INT(marcel_mutex_timedlock(&n, NULL), EINVAL);
+	CHECK_INT(marcel_sem_timedwait(&s, NULL), EINVAL);
+	CHECK_INT(marcel_timedjoin_np(t, NULL, NULL), EINVAL);
+	return NULL;
+}
+
+TEST_VPS(a_time_that_is_not_there_is_none)
+{
+	marcel_t t;
+
+	CHECK_INT(marcel_create(&t, NULL, time_nobody_gave, marcel_self()), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	store_relaxed(&stop, 0);
+	CHECK_INT(marcel_create(&t, NULL, yield_until_stopped, NULL), 0);
+	time_nobody_gave(t);
+	store_release(&stop, 1);
+	CHECK_INT(marcel_join(t, NULL), 0);
 }
 
 static marcel_t wanted;
