@@ -177,6 +177,19 @@ size_t marcel_sched_stacksize(void)
 	return bytes > least ? bytes : least;
 }
 
+/*
+ * Real-time ones that libc leaves free: of the others some cannot be caught,
+ * some are libc's or ours by another meaning, as SIGSEGV is that of overflow.c.
+ */
+static bool is_free_signal(const struct base_option *o)
+{
+	if (o->value == 0 || (o->value >= SIGRTMIN && o->value <= SIGRTMAX))
+		return true;
+	base_warn("marcel", "%s=%ld: not 0 or a real-time signal, %d to %d",
+		  o->name, o->value, SIGRTMIN, SIGRTMAX);
+	return false;
+}
+
 /* One of them may be the other's default. */
 static int read_signals(void)
 {
@@ -184,6 +197,9 @@ static int read_signals(void)
 	int tick = (int)options[O_SIGNAL].value;
 	int end = (int)options[O_CANCEL_SIGNAL].value;
 
+	if (!is_free_signal(&options[O_SIGNAL]) ||
+	    !is_free_signal(&options[O_CANCEL_SIGNAL]))
+		return -EINVAL;
 	if (tick == 0)
 		tick = end == SIGRTMAX - 2 ? SIGRTMAX - 3 : SIGRTMAX - 2;
 	if (end == 0)

@@ -1,11 +1,15 @@
 /* marcel/sched/start.c: how the runtime starts, and refuses to. */
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../child.h"
 #include "../with.h"
 
 static int init_with(const char *name, const char *value)
@@ -30,6 +34,35 @@ TEST(nonsense_in_the_environment_stops_the_start)
 	CHECK_INT(init_with("MARCEL_MAXTHREADS", "-1"), -EINVAL);
 	CHECK_INT(init_with("MARCEL_GUARDS", "dragons"), -EINVAL);
 	CHECK(!marcel_is_running());
+}
+
+static const char *variable, *value;
+
+static void init_child(void)
+{
+	_exit(init_with(variable, value) == -EINVAL ? 0 : 1);
+}
+
+static void refuses(const char *name, int signal)
+{
+	char number[16], line[128];
+
+	variable = name;
+	value = number;
+	snprintf(number, sizeof(number), "%d", signal);
+	snprintf(line, sizeof(line),
+		 "%s=%d: not 0 or a real-time signal, %d to %d", name, signal,
+		 SIGRTMIN, SIGRTMAX);
+	CHECK_INT(in_child(init_child), 0);
+	CHECK(strstr(said, line) != NULL);
+}
+
+TEST(no_signal_is_ours_that_is_somebody_elses)
+{
+	for (int signal = 1; signal < SIGRTMIN; signal++) {
+		refuses("MARCEL_SIGNAL", signal);
+		refuses("MARCEL_CANCEL_SIGNAL", signal);
+	}
 }
 
 TEST(nonsense_in_the_configuration_stops_the_start)
