@@ -17,6 +17,11 @@
  * A thread to which somebody has sent a signal takes it here, as if the kernel
  * had sent it.
  *
+ * The frame of the signal lies on the thread's own stack. Where no guard page
+ * ends that, this is where a thread that computes and never switches is seen to
+ * have run off it, and one whose stack had no room for the frame: too late, but
+ * before anybody else runs on this VP, and by its name.
+ *
  * Nothing is done inside the runtime, where the VP's fields may be half written
  * and its locks held. The handler makes no LWP: the monitor has one made.
  */
@@ -32,6 +37,7 @@
 #include "../os/tls.h"
 #include "../signal/signal.h"
 #include "../thread/cancel.h"
+#include "../thread/watch.h"
 #include "place.h"
 #include "runq.h"
 #include "sanitizer.h"
@@ -155,6 +161,7 @@ static void handle(int signal, siginfo_t *info, void *context)
 		return;
 	t = load_relaxed(&l->self);
 	store_light(&l->inside, 1); /* order(revoke) */
+	marcel_watch_look(t);
 	t->rest->interrupted = context;
 	owner = load_light(&load_relaxed(&l->vp)->owner); /* order(revoke) */
 	if (owner != ((uintptr_t)l | MARCEL_SECTION)) {

@@ -1,6 +1,7 @@
 /*
  * The look at unguarded stacks is a switch hook, so that it costs nothing
- * where all stacks have guards.
+ * where all stacks have guards. The tick looks as well: who computes does not
+ * switch.
  *
  * The page where the guard would be is there, and nobody writes to it but a
  * thread that runs off its stack: so its words are zeros, and to read them
@@ -15,16 +16,20 @@
 #include "overflow.h"
 #include "stack.h"
 
-static enum marcel_hook_answer look(void *arg, int vp)
+void marcel_watch_look(struct marcel_thread *t)
 {
-	struct marcel_thread *t = marcel_thread_self();
 	const struct marcel_stack *s = t->stack;
 
-	(void)arg;
-	(void)vp;
 	if (s != NULL &&
 	    unlikely(marcel_stack_is_smashed(s, __builtin_frame_address(0))))
 		marcel_overflow_found(t);
+}
+
+static enum marcel_hook_answer look(void *arg, int vp)
+{
+	(void)arg;
+	(void)vp;
+	marcel_watch_look(marcel_thread_self());
 	return MARCEL_HOOK_NOTHING;
 }
 

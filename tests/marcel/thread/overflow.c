@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <base/atomic.h>
 #include <base/compiler.h>
 #include "../child.h"
 #include "../with.h"
+#include "../../../marcel/sched/vp.h"
 #include "../../../marcel/thread/stack.h"
 #include "../../../marcel/thread/thread.h"
 
@@ -219,6 +221,166 @@ static void overflow_protected(void)
 TEST(guards_by_mprotect_do_as_well)
 {
 	check_overflow(overflow_protected);
+}
+
+/* --- in a thread that computes, and never switches by itself --- */
+
+enum { TICKS = 50 };
+
+static uint32_t preemptions(void)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < marcel_sched.nvp; i++)
+		n += load_relaxed(&marcel_sched.vps[i].preempted);
+	return n;
+}
+
+/* If it comes to an end the process does, as if nothing had been. */
+static void compute(void)
+{
+	uint32_t end = preemptions() + TICKS;
+
+	while (preemptions() < end)
+		;
+}
+
+static void *computes(void *arg)
+{
+	compute();
+	return arg;
+}
+
+static BASE_NOINLINE void compute_at(char *limit)
+{
+	char frame[256];
+
+	keep(frame);
+	if (frame > limit)
+		compute_at(limit);
+	else
+		compute();
+	keep(frame);
+}
+
+/* The tick's frame is the first that does not fit. */
+static void *compute_near_the_end(void *arg)
+{
+	compute_at(marcel_self()->stack->low + 700);
+	return arg;
+}
+
+/* It was beyond the end, and is back. */
+static void *compute_after_a_fall(void *arg)
+{
+	fall_to(marcel_self()->stack->low - 100);
+	compute();
+	return arg;
+}
+
+static const struct computing {
+	const char *guards;
+	int nvp;
+	void *(*fn)(void *);
+} computing[] = {
+	{ "auto", 1, compute_near_the_end },
+	{ "auto", 2, compute_near_the_end },
+	{ "mprotect", 1, compute_near_the_end },
+	{ "mprotect", 2, compute_near_the_end },
+	{ "canary", 1, compute_near_the_end },
+	{ "canary", 2, compute_near_the_end },
+	{ "canary", 1, compute_after_a_fall },
+	{ "canary", 2, compute_after_a_fall },
+};
+static const struct computing *now_computing;
+
+/* As many beside it as there are VPs: so it is preempted. */
+static void overflow_by_tick(void)
+{
+	struct marcel_config config = { .nvp = now_computing->nvp };
+	marcel_attr_t attr;
+	marcel_t t;
+
+	setenv("MARCEL_TIMESLICE_US", "1000", 1);
+	setenv("MARCEL_GUARDS", now_computing->guards, 1);
+	if (marcel_init(&config) != 0 || marcel_attr_init(&attr) != 0 ||
+	    marcel_attr_setname(&attr, "deep thought") != 0 ||
+	    marcel_create(&t, &attr, now_computing->fn, NULL) != 0)
+		_exit(1);
+	for (int i = 0; i < now_computing->nvp; i++)
+		if (marcel_create(&t, NULL, computes, NULL) != 0)
+			_exit(1);
+	marcel_join(t, NULL);
+}
+
+TEST(a_tick_finds_who_computes_at_the_end_of_a_stack_or_was_beyond)
+{
+	for (size_t i = 0; i < BASE_ARRAY_LEN(computing); i++) {
+		now_computing = &computing[i];
+		check_overflow(overflow_by_tick);
+	}
+}
+
+/* --- one of very many --- */
+
+enum { MANY = 100000 };
+
+static const struct one_of_many {
+	const char *guards;
+	int which;      /* that gets a stack */
+	bool unguarded; /* for sure: the budget of mappings is used up */
+} ones_of_many[] = {
+	{ "auto", 0, false },
+	{ "auto", MANY - 1, false },
+	{ "mprotect", 0, false },
+	{ "mprotect", MANY - 1, true },
+};
+static const struct one_of_many *one_of_many;
+static ATOMIC(int) begun;
+
+/* The others are blocked then, each on a stack. */
+static void run_off_when_all_have_begun(void)
+{
+	struct marcel_stack *s = marcel_self()->stack;
+
+	if (marcel_setname(marcel_self(), "deep thought") != 0 ||
+	    (one_of_many->unguarded && s->is_guarded))
+		_exit(1);
+	while (load_relaxed(&begun) < MANY)
+		marcel_yield();
+	fall_to(s->low - 100);
+	marcel_usleep(1); /* it switches */
+	_exit(0);
+}
+
+static void *one(void *arg)
+{
+	if (fetch_add_relaxed(&begun, 1) == one_of_many->which)
+		run_off_when_all_have_begun();
+	marcel_park(NULL, NULL);
+	return arg;
+}
+
+static void overflow_of_one(void)
+{
+	struct marcel_config config = { .nvp = 2 };
+	marcel_t t;
+
+	setenv("MARCEL_GUARDS", one_of_many->guards, 1);
+	if (marcel_init(&config) != 0)
+		_exit(1);
+	for (int i = 0; i < MANY; i++)
+		if (marcel_create(&t, NULL, one, NULL) != 0)
+			_exit(1);
+	marcel_join(t, NULL);
+}
+
+TEST(one_of_a_hundred_thousand_is_named)
+{
+	for (size_t i = 0; i < BASE_ARRAY_LEN(ones_of_many); i++) {
+		one_of_many = &ones_of_many[i];
+		check_overflow(overflow_of_one);
+	}
 }
 
 /* --- other faults --- */
