@@ -386,6 +386,62 @@ TEST_TICK(what_a_foreign_thread_makes_runs_within_three_slices, "1000")
 	CHECK_PTR(in_time, before);
 }
 
+/*
+ * The linker puts this before the monitor's. How long it has asked to sleep
+ * since a thread was made, and with it in the sleep in which that was: until it
+ * sent a tick.
+ */
+static ATOMIC(uint64_t) asked, slept, ticks_before;
+
+void __real_os_sleep_ns(uint64_t ns);
+void __wrap_os_sleep_ns(uint64_t ns);
+
+void __wrap_os_sleep_ns(uint64_t ns)
+{
+	store_relaxed(&asked, ns);
+	if (load_relaxed(&marcel_monitor.ticks) == load_relaxed(&ticks_before))
+		fetch_add_relaxed(&slept, ns);
+	__real_os_sleep_ns(ns);
+}
+
+static ATOMIC(int) computing;
+
+static void *says_that_it_computes(void *arg)
+{
+	fetch_add_relaxed(&computing, 1);
+	return computes(arg);
+}
+
+static void *foreign_when_all_compute(void *arg)
+{
+	while (load_relaxed(&computing) < marcel_sched.nvp)
+		sched_yield();
+	store_relaxed(&ticks_before, load_relaxed(&marcel_monitor.ticks));
+	store_relaxed(&slept, load_relaxed(&asked));
+	CHECK_INT(marcel_join(start(runs, NULL), NULL), 0);
+	stops(NULL);
+	return arg;
+}
+
+/* Every VP stays with who computes until then, however long others take. */
+TEST_TICK(a_tick_is_sent_before_three_slices_are_over, "1000")
+{
+	marcel_t busy[1];
+	pthread_t p;
+	int n = marcel_nvp() - 1;
+
+	store_relaxed(&computing, 0);
+	for (int i = 0; i < n; i++)
+		busy[i] = start(says_that_it_computes, NULL);
+	CHECK_INT(pthread_create(&p, NULL, foreign_when_all_compute, NULL), 0);
+	says_that_it_computes(NULL);
+	for (int i = 0; i < n; i++)
+		CHECK_INT(marcel_join(busy[i], NULL), 0);
+	CHECK_INT(pthread_join(p, NULL), 0);
+	CHECK(load_relaxed(&slept) >= marcel_sched.slice_ns);
+	CHECK(load_relaxed(&slept) <= 3 * marcel_sched.slice_ns);
+}
+
 /* Nobody waits: the monitor looks, and sends nothing. */
 TEST(a_thread_alone_sees_no_tick)
 {
