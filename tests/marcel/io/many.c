@@ -8,8 +8,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <base/atomic.h>
+#include <base/spin.h>
 #include <marcel/io.h>
+#include "../../../marcel/os/os.h"
+#include "../../../marcel/sched/vp.h"
 #include "../with.h"
 
 enum {
@@ -21,7 +23,6 @@ enum {
 
 static int pipes[WANTED][2];
 static marcel_t readers[WANTED];
-static ATOMIC(int) begun;
 
 /* As many as there may be descriptors for. */
 static int readers_max(void)
@@ -51,12 +52,42 @@ static int kernel_threads(void)
 	return n - 2;
 }
 
+static int is_parked(const struct marcel_info *info, void *arg)
+{
+	*(int *)arg += info->state == MARCEL_STATE_WAITING &&
+		       info->waits != NULL &&
+		       strcmp(info->waits, "a descriptor") == 0;
+	return 0;
+}
+
+/* Kernel threads that sleep in a reader's call. */
+static BASE_NO_TSAN int asleep_in_calls(void)
+{
+	int n = 0;
+
+	CHECK_INT(marcel_setpreemptible(0, NULL), 0);
+	base_spin_lock(&marcel_lwps.lock);
+	for (struct marcel_lwp *l = marcel_lwps.all; l != NULL; l = l->all)
+		n += l->in_call && os_thread_sleeps(load_relaxed(&l->tid));
+	base_spin_unlock(&marcel_lwps.lock);
+	CHECK_INT(marcel_setpreemptible(1, NULL), 0);
+	return n;
+}
+
+/* None has returned: nothing was written. */
+static int blocked(void)
+{
+	int n = 0;
+
+	CHECK_INT(marcel_threads(is_parked, &n), 0);
+	return n + asleep_in_calls();
+}
+
 static void *reader(void *arg)
 {
 	int i = (int)(intptr_t)arg;
 	char c = 0;
 
-	fetch_add_relaxed(&begun, 1);
 	CHECK_INT(marcel_read(pipes[i][0], &c, 1), 1);
 	CHECK_INT(c, 'a' + i % 26);
 	return arg;
@@ -70,14 +101,13 @@ static void body(int nvp)
 	setenv("MARCEL_LWP_MAX", BASE_TSAN || BASE_ASAN ? "4096" : "4", 1);
 	CHECK_INT(marcel_init(&config), 0);
 	unsetenv("MARCEL_LWP_MAX");
-	store_relaxed(&begun, 0);
 	for (int i = 0; i < n; i++) {
 		CHECK_INT(pipe2(pipes[i], O_CLOEXEC), 0);
 		CHECK_INT(marcel_create(&readers[i], NULL, reader,
 					(void *)(intptr_t)i),
 			  0);
 	}
-	while (load_relaxed(&begun) < n)
+	while (blocked() < n)
 		marcel_yield();
 	/* main, the monitor, the poller */
 	if (!BASE_TSAN && !BASE_ASAN)
