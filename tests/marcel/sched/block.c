@@ -8,9 +8,13 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <base/atomic.h>
+#include <marcel/io.h>
+#include "../../../marcel/os/os.h"
+#include "../../../marcel/sched/vp.h"
 #include "../with.h"
 
 enum { READERS = 200 / FEWER, ROUNDS = 3000 / FEWER, THREADS = 16 };
@@ -127,6 +131,78 @@ TEST_VPS(data_may_arrive_in_reverse_order)
 		CHECK_INT(marcel_join(t[i], NULL), 0);
 	}
 	close_pipes(n);
+}
+
+/* --- who comes back from the kernel --- */
+
+static bool is_of_lowest_priority(void)
+{
+	return sched_getscheduler(0) == SCHED_IDLE ||
+	       getpriority(PRIO_PROCESS, 0) == 19;
+}
+
+static ATOMIC(int) is_back;
+
+/* The spare's first, and it keeps the VP until the reader is back. */
+static void *writes_and_computes(void *arg)
+{
+	struct marcel_vp *vp = marcel_vp_self();
+	char c = 'x';
+
+	store_relaxed((ATOMIC(int) *)arg, is_of_lowest_priority() ? 1 : 2);
+	CHECK_INT(syscall(SYS_write, pipes[0][1], &c, 1), 1);
+	while (load_relaxed(&is_back) == 0)
+		;
+	CHECK_PTR(vp, &marcel_sched.vps[0]);
+	CHECK_PTR(marcel_vp_lwp(vp), cpu_tls_word());
+	return arg;
+}
+
+static void *reads_and_is_back(void *by_wrapper)
+{
+	ATOMIC(int) spare = ATOMIC_INIT(0);
+	marcel_t t;
+	char c = 0;
+
+	store_relaxed(&is_back, 0);
+	CHECK_INT(marcel_create(&t, NULL, writes_and_computes, &spare), 0);
+	if (by_wrapper != NULL)
+		CHECK_INT(marcel_read(pipes[0][0], &c, 1), 1);
+	else
+		c = read_one(0);
+	store_relaxed(&is_back, 1);
+	CHECK_INT(c, 'x');
+	CHECK_INT(load_relaxed(&spare), os_thread_may_lower() ? 1 : 2);
+	CHECK(!is_of_lowest_priority());
+	CHECK_INT(marcel_join(t, NULL), 0);
+	return NULL;
+}
+
+static void readers_come_back(void)
+{
+	marcel_t t;
+
+	open_pipes(1);
+	for (int i = 0; i < 20; i++) {
+		CHECK_INT(marcel_create(&t, NULL, reads_and_is_back,
+					i % 2 == 0 ? NULL : &t),
+			  0);
+		CHECK_INT(marcel_join(t, NULL), 0);
+	}
+	close_pipes(1);
+}
+
+/*
+ * The kernel lets it run in the place of the one of lowest priority that has
+ * its VP (if that may be, the privileges being what they are); and it needs no
+ * VP to go on, so nobody has to be preempted, nor to leave: it would wait for
+ * ever here.
+ */
+TEST(who_has_slept_goes_on_at_once_and_without_a_vp)
+{
+	if (is_of_lowest_priority())
+		check_skip("nothing is lower than what this process has");
+	without_ticks(readers_come_back);
 }
 
 /* Nothing is ready, nothing blocks: no switch, no system call of ours. */
