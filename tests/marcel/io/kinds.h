@@ -5,58 +5,7 @@
 #ifndef TESTS_MARCEL_IO_KINDS_H
 #define TESTS_MARCEL_IO_KINDS_H
 
-#include <errno.h>
-#include <fcntl.h>
-#include <mqueue.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/file.h>
-#include <sys/inotify.h>
-#include <sys/msg.h>
-#include <sys/random.h>
-#include <sys/sem.h>
-#include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/timerfd.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <base/atomic.h>
-#include <marcel/blocking.h>
-#include "../../../marcel/io/next.h"
-#include "../../../marcel/os/os.h"
-#include "../../../marcel/sched/vp.h"
-#include "../with.h"
-
-enum { MS = 2, LOOKS = 200 };
-
-static const struct timespec short_time = { .tv_nsec = MS * 1000000L };
-static const struct timespec no_time;
-
-/* What nothing comes from or goes into, but by a give(). */
-static struct {
-	int pipe[2], full[2], pair[2], stuffed[2], listener, crowded, epoll;
-	int notify, fifo_fd;
-	struct sockaddr_un busy; /* nobody accepts there */
-	socklen_t busy_bytes;
-	char fifo[64]; /* a name of fifo_fd, which has no other */
-	sigset_t none, usr2;
-	pid_t child, remover;
-	int alive; /* as long as this is open, the remover waits */
-	int sem, queue, locked, want;
-	mqd_t mq;
-} e;
-
-static void fails(long rc, int error)
-{
-	CHECK_INT(rc, -1);
-	CHECK_INT(errno, error);
-}
+#include "env.h"
 
 /* --- calls that a signal ends, whether or not they are to begin again --- */
 
@@ -190,12 +139,58 @@ static void call_recv(void)
 	fails(marcel_read(e.pair[0], &c, 1), EAGAIN);
 }
 
+static void call_recvfrom(void)
+{
+	char c;
+
+	fails(marcel_recvfrom(e.pair[0], &c, 1, 0, NULL, NULL), EAGAIN);
+}
+
+static void call_recvmsg(void)
+{
+	char c;
+	struct iovec iov = { &c, 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	fails(marcel_recvmsg(e.pair[0], &m, 0), EAGAIN);
+}
+
+static void call_readv(void)
+{
+	char c;
+	struct iovec iov = { &c, 1 };
+
+	fails(marcel_readv(e.pair[0], &iov, 1), EAGAIN);
+}
+
 static void call_send(void)
 {
 	static char block[5000];
 
 	fails(marcel_send(e.stuffed[0], "", 1, 0), EAGAIN);
 	fails(marcel_write(e.stuffed[0], block, sizeof(block)), EAGAIN);
+}
+
+static void call_sendto(void)
+{
+	fails(marcel_sendto(e.stuffed[0], "", 1, 0, NULL, 0), EAGAIN);
+}
+
+static void call_sendmsg(void)
+{
+	char c = 0;
+	struct iovec iov = { &c, 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	fails(marcel_sendmsg(e.stuffed[0], &m, 0), EAGAIN);
+}
+
+static void call_writev(void)
+{
+	char c = 0;
+	struct iovec iov = { &c, 1 };
+
+	fails(marcel_writev(e.stuffed[0], &iov, 1), EAGAIN);
 }
 
 static void call_recvmmsg(void)
@@ -381,6 +376,16 @@ static void give_end(void)
 	CHECK_INT(kill(e.child, SIGKILL), 0);
 }
 
+static void call_wait(void)
+{
+	CHECK_INT(marcel_wait(NULL), e.child);
+}
+
+static void call_waitpid(void)
+{
+	CHECK_INT(marcel_waitpid(e.child, NULL, 0), e.child);
+}
+
 static void call_wait3(void)
 {
 	CHECK_INT(marcel_wait3(NULL, 0, NULL), e.child);
@@ -449,6 +454,32 @@ static void give_message(void)
 	CHECK_INT(msgsnd(e.queue, &m, 1, 0), 0);
 }
 
+/* A few of them are all that a queue may hold. */
+static struct {
+	long type;
+	char text[4096];
+} large = { .type = 8 };
+
+static void fill_queue(void)
+{
+	while (msgsnd(e.queue, &large, sizeof(large.text), IPC_NOWAIT) == 0)
+		;
+	CHECK_INT(errno, EAGAIN);
+}
+
+static void give_queue_room(void)
+{
+	CHECK_INT(msgrcv(e.queue, &large, sizeof(large.text), 8, 0),
+		  sizeof(large.text));
+}
+
+static void call_msgsnd(void)
+{
+	CHECK_INT(marcel_msgsnd(e.queue, &large, sizeof(large.text), 0), 0);
+	while (msgrcv(e.queue, &large, sizeof(large.text), 8, IPC_NOWAIT) > 0)
+		;
+}
+
 static void call_mq_receive(void)
 {
 	char msg[8];
@@ -472,6 +503,18 @@ static void call_mq_send(void)
 {
 	mq_timedsend(e.mq, "x", 1, 0, &no_time); /* the last room */
 	CHECK_INT(marcel_mq_send(e.mq, "x", 1, 0), 0);
+	give_mq_room();
+}
+
+static void call_mq_timedsend(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec = (t.tv_nsec + short_time.tv_nsec) % 1000000000;
+	t.tv_sec += t.tv_nsec < short_time.tv_nsec;
+	mq_timedsend(e.mq, "x", 1, 0, &no_time); /* the last room */
+	fails(marcel_mq_timedsend(e.mq, "x", 1, 0, &t), ETIMEDOUT);
 	give_mq_room();
 }
 
@@ -514,12 +557,35 @@ static void give_range(void)
 	set_lock(e.locked, F_UNLCK);
 }
 
-static ATOMIC(int) handled;
-
-static void handler(int signal)
+/* These locks are a process's: a child's, that says when it has it. */
+static void lock_in_child(void)
 {
-	(void)signal;
-	fetch_add_relaxed(&handled, 1);
+	struct flock all = { .l_type = F_WRLCK };
+	int ends[2];
+	char c = 0;
+
+	CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+	e.child = fork();
+	CHECK(e.child >= 0);
+	if (e.child == 0) {
+		signal(SIGALRM, SIG_DFL);
+		alarm(240); /* where a test that failed forgot it */
+		if (fcntl(e.locked, F_SETLK, &all) < 0 ||
+		    write(ends[1], &c, 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	CHECK_INT(close(ends[1]), 0);
+	CHECK_INT(read(ends[0], &c, 1), 1);
+	CHECK_INT(close(ends[0]), 0);
+}
+
+static void call_lockf(void)
+{
+	CHECK_INT(marcel_lockf(e.want, F_LOCK, 0), 0);
+	CHECK_INT(marcel_lockf(e.want, F_ULOCK, 0), 0);
+	CHECK_INT(waitpid(e.child, NULL, 0), e.child);
 }
 
 static void call_pause(void)
@@ -558,6 +624,12 @@ static const struct kind {
 	{ call_sleep, .once = true },
 	{ call_recv },
 	{ call_send },
+	{ call_recvfrom },
+	{ call_recvmsg },
+	{ call_readv },
+	{ call_sendto },
+	{ call_sendmsg },
+	{ call_writev },
 	{ call_recvmmsg },
 	{ call_sendmmsg },
 	{ call_accept },
@@ -567,11 +639,13 @@ static const struct kind {
 	{ call_sigtimedwait },
 	{ call_semtimedop },
 	{ call_mq_timedreceive },
+	{ call_mq_timedsend },
 	{ call_getrandom },
 	{ call_sigwaitinfo, .give = give_usr2 },
 	{ call_sigwait, .give = give_usr2 },
 	{ call_semop, .give = give_up },
 	{ call_msgrcv, .give = give_message },
+	{ call_msgsnd, fill_queue, give_queue_room },
 	{ call_mq_receive, .give = give_mq },
 	{ call_mq_send, .give = give_mq_room },
 	{ call_flock, lock, give_flock },
@@ -583,151 +657,12 @@ static const struct kind {
 	{ call_write, fill, give_room },
 	{ call_inotify, .give = give_event },
 	{ call_open, .give = give_writer },
+	{ call_lockf, lock_in_child, give_end, .once = true },
+	{ call_wait, make_child, give_end, .once = true },
+	{ call_waitpid, make_child, give_end, .once = true },
 	{ call_wait3, make_child, give_end, .once = true },
 	{ call_wait4, make_child, give_end, .once = true },
 	{ call_waitid, make_child, give_end, .once = true },
 };
-
-static void set_time(int fd, int name)
-{
-	struct timeval t = { .tv_usec = MS * 1000 };
-
-	CHECK_INT(setsockopt(fd, SOL_SOCKET, name, &t, sizeof(t)), 0);
-}
-
-static int listen_at(struct sockaddr_un *at, socklen_t *len, int backlog)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	*len = sizeof(*at);
-	at->sun_family = AF_UNIX;
-	CHECK_INT(bind(fd, (struct sockaddr *)at, sizeof(at->sun_family)), 0);
-	CHECK_INT(listen(fd, backlog), 0);
-	CHECK_INT(getsockname(fd, (struct sockaddr *)at, len), 0);
-	return fd;
-}
-
-static int connect_now(void)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	int rc = connect(fd, (struct sockaddr *)&e.busy, e.busy_bytes);
-
-	if (rc < 0)
-		CHECK_INT(errno, EAGAIN);
-	CHECK_INT(close(fd), 0); /* it stays in the queue */
-	return rc;
-}
-
-static void open_fifo(void)
-{
-	char name[64];
-
-	snprintf(name, sizeof(name), "/tmp/marcel-eintr-%d", getpid());
-	CHECK_INT(mkfifo(name, 0600), 0);
-	e.fifo_fd = open(name, O_PATH | O_CLOEXEC);
-	CHECK_INT(unlink(name), 0);
-	CHECK(e.fifo_fd >= 0);
-	snprintf(e.fifo, sizeof(e.fifo), "/proc/self/fd/%d", e.fifo_fd);
-	e.notify = inotify_init1(IN_CLOEXEC);
-	CHECK(inotify_add_watch(e.notify, e.fifo, IN_ATTRIB) >= 0);
-}
-
-/* However the test ends: what is of the system outlives its processes. */
-static void make_remover(void)
-{
-	int ends[2];
-	char c;
-
-	CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
-	e.remover = fork();
-	CHECK(e.remover >= 0);
-	if (e.remover == 0) {
-		setpgid(0, 0); /* not killed with the others */
-		close(ends[1]);
-		while (read(ends[0], &c, 1) < 0)
-			;
-		semctl(e.sem, 0, IPC_RMID);
-		msgctl(e.queue, IPC_RMID, NULL);
-		_exit(0);
-	}
-	e.alive = ends[1];
-	CHECK_INT(close(ends[0]), 0);
-}
-
-static void open_ipc(void)
-{
-	struct mq_attr one = { .mq_maxmsg = 1, .mq_msgsize = 8 };
-	char name[80];
-
-	e.sem = semget(IPC_PRIVATE, 1, 0600);
-	e.queue = msgget(IPC_PRIVATE, 0600);
-	CHECK(e.sem >= 0 && e.queue >= 0);
-	make_remover();
-	snprintf(name, sizeof(name), "/marcel-eintr-%d", getpid());
-	e.mq = mq_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600, &one);
-	CHECK(e.mq >= 0);
-	CHECK_INT(mq_unlink(name), 0);
-	snprintf(name, sizeof(name), "/tmp/marcel-eintr-%d.lock", getpid());
-	e.locked = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	e.want = open(name, O_RDWR | O_CLOEXEC);
-	CHECK_INT(unlink(name), 0);
-	CHECK(e.locked >= 0 && e.want >= 0);
-}
-
-static void close_all(void)
-{
-	const int fds[] = {
-		e.pipe[0], e.pipe[1], e.full[0],    e.full[1],
-		e.pair[0], e.pair[1], e.listener,   e.crowded,
-		e.epoll,   e.notify,  e.stuffed[0], e.locked,
-		e.want,    e.fifo_fd, e.alive,      e.stuffed[1],
-	};
-
-	for (size_t i = 0; i < BASE_ARRAY_LEN(fds); i++)
-		CHECK_INT(close(fds[i]), 0);
-	CHECK_INT(mq_close(e.mq), 0);
-	CHECK_INT(waitpid(e.remover, NULL, 0), e.remover);
-}
-
-static void handle_with(int flags)
-{
-	struct sigaction a = { .sa_handler = handler, .sa_flags = flags };
-
-	CHECK_INT(sigaction(SIGUSR1, &a, NULL), 0);
-}
-
-/* SIGUSR2 is blocked everywhere: the LWPs have our mask. */
-static void open_all(void)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-	struct sockaddr_un any;
-	socklen_t len;
-	static char block[65536];
-
-	sigemptyset(&e.none);
-	CHECK_INT(pipe2(e.pipe, O_CLOEXEC), 0);
-	CHECK_INT(pipe2(e.full, O_CLOEXEC), 0);
-	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, e.pair), 0);
-	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, e.stuffed), 0);
-	set_time(e.pair[0], SO_RCVTIMEO);
-	set_time(e.stuffed[0], SO_SNDTIMEO);
-	for (size_t n = sizeof(block); n > 0; n /= 2)
-		while (send(e.stuffed[0], block, n, MSG_DONTWAIT) > 0)
-			;
-	e.listener = listen_at(&any, &len, 1);
-	set_time(e.listener, SO_RCVTIMEO);
-	e.crowded = listen_at(&e.busy, &e.busy_bytes, 0);
-	while (connect_now() == 0)
-		;
-	e.epoll = epoll_create1(EPOLL_CLOEXEC);
-	CHECK_INT(epoll_ctl(e.epoll, EPOLL_CTL_ADD, e.pipe[0], &ev), 0);
-	open_fifo();
-	open_ipc();
-	sigemptyset(&e.usr2);
-	sigaddset(&e.usr2, SIGUSR2);
-	CHECK_INT(pthread_sigmask(SIG_BLOCK, &e.usr2, NULL), 0);
-	handle_with(0);
-}
 
 #endif
