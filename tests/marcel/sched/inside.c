@@ -5,12 +5,15 @@
  *
  * They call marcel now and then: one that slept on a lock unannounced, and thus
  * has lost its VP, comes back to it there at once.
+ *
+ *   TEST_MINUTES=m  each goes on for so long
  */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <base/atomic.h>
 #include "../../../marcel/sched/vp.h"
@@ -18,7 +21,9 @@
 
 enum { ENOUGH = 1000 };
 
-static ATOMIC(int) stop, hits;
+enum place { ALLOCATOR, STREAM, COMPARATOR, CALLBACK, CONSTRUCTOR, PLACES };
+
+static ATOMIC(int) stop, hits[PLACES];
 
 /* A thread that is in such a place stays on its kernel thread. */
 static uint32_t way_in(void)
@@ -28,12 +33,12 @@ static uint32_t way_in(void)
 	return l->preempted;
 }
 
-static void way_out(uint32_t before)
+static void way_out(enum place place, uint32_t before)
 {
 	struct marcel_lwp *l = cpu_tls_word();
 
 	if (l->preempted != before)
-		fetch_add_relaxed(&hits, (int)(l->preempted - before));
+		fetch_add_relaxed(&hits[place], (int)(l->preempted - before));
 }
 
 static marcel_t start(void *(*fn)(void *), void *arg)
@@ -44,20 +49,29 @@ static marcel_t start(void *(*fn)(void *), void *arg)
 	return t;
 }
 
-static void until_hit(void)
+/* Each of them is. */
+static void until_hit(enum place first, enum place last)
 {
-	while (load_relaxed(&hits) < ENOUGH)
+	const char *minutes = getenv("TEST_MINUTES");
+	time_t end = time(NULL) + (minutes != NULL ? 60 * atoi(minutes) : 0);
+
+	for (enum place p = first; p <= last; p++)
+		while (load_relaxed(&hits[p]) < ENOUGH)
+			marcel_yield();
+	while (time(NULL) < end)
 		marcel_yield();
+	for (enum place p = first; p <= last && minutes != NULL; p++)
+		printf("# place %d: %d\n", p, load_relaxed(&hits[p]));
 	store_relaxed(&stop, 1);
 }
 
-static void hammer(void *(*fn)(void *))
+static void hammer(enum place place, void *(*fn)(void *))
 {
 	marcel_t t[4];
 
 	for (int i = 0; i < 4; i++)
 		t[i] = start(fn, (void *)(intptr_t)(i + 1));
-	until_hit();
+	until_hit(place, place);
 	for (int i = 0; i < 4; i++)
 		CHECK_INT(marcel_join(t[i], NULL), 0);
 }
@@ -66,7 +80,8 @@ static void with_ticks(int nvp, void (*body)(void))
 {
 	setenv("MARCEL_TIMESLICE_US", "200", 1);
 	store_relaxed(&stop, 0);
-	store_relaxed(&hits, 0);
+	for (int i = 0; i < PLACES; i++)
+		store_relaxed(&hits[i], 0);
 	with_vps(nvp, body);
 	unsetenv("MARCEL_TIMESLICE_US");
 }
@@ -92,7 +107,7 @@ static void *allocate(void *old, size_t n)
 
 	free(old);
 	p = malloc(n);
-	way_out(in);
+	way_out(ALLOCATOR, in);
 	return p;
 }
 
@@ -122,7 +137,7 @@ static void *allocates(void *arg)
 
 TEST_TICK(inside_malloc_and_free)
 {
-	hammer(allocates);
+	hammer(ALLOCATOR, allocates);
 }
 
 /* --- a stream --- */
@@ -141,7 +156,7 @@ static void *prints(void *arg)
 		for (int i = 0; i < 20; i++)
 			fprintf(file, "%d %s\n", i, "of a line of some length");
 		CHECK_INT(--in_file, 0);
-		way_out(in);
+		way_out(STREAM, in);
 		funlockfile(file);
 		marcel_others_ready();
 	}
@@ -152,7 +167,7 @@ TEST_TICK(while_a_file_is_locked)
 {
 	file = fopen("/dev/null", "w");
 	CHECK(file != NULL);
-	hammer(prints);
+	hammer(STREAM, prints);
 	fclose(file);
 }
 
@@ -167,7 +182,7 @@ static int compare(const void *a, const void *b)
 		__asm__ volatile("" ::: "memory");
 	less = x < y;
 	more = x > y;
-	way_out(in);
+	way_out(COMPARATOR, in);
 	return more - less;
 }
 
@@ -191,7 +206,7 @@ static void *sorts(void *arg)
 
 TEST_TICK(inside_a_qsort_comparator)
 {
-	hammer(sorts);
+	hammer(COMPARATOR, sorts);
 }
 
 static int one_object(struct dl_phdr_info *info, size_t bytes, void *arg)
@@ -200,7 +215,7 @@ static int one_object(struct dl_phdr_info *info, size_t bytes, void *arg)
 
 	for (int i = 0; i < 20000 && load_relaxed(&stop) == 0; i++)
 		++*(unsigned *)arg;
-	way_out(in);
+	way_out(CALLBACK, in);
 	return 0;
 }
 
@@ -217,7 +232,7 @@ static void *walks(void *arg)
 
 TEST_TICK(inside_a_callback_of_dl_iterate_phdr)
 {
-	hammer(walks);
+	hammer(CALLBACK, walks);
 }
 
 /* --- the constructor of an object --- */
@@ -232,7 +247,7 @@ static void *loads_slow(void *arg)
 	while (load_relaxed(&stop) == 0) {
 		in = way_in();
 		object = dlopen(getenv("SLOW"), RTLD_NOW);
-		way_out(in);
+		way_out(CONSTRUCTOR, in);
 		CHECK(object != NULL);
 		CHECK_INT(dlclose(object), 0);
 		fetch_add_relaxed(&loads, 1);
@@ -258,8 +273,29 @@ TEST_TICK(inside_the_constructor_of_an_object)
 		check_skip("SLOW names no object");
 	for (int i = 0; i < 4; i++)
 		t[i] = start(i == 0 ? loads_slow : computes, NULL);
-	until_hit();
+	until_hit(CONSTRUCTOR, CONSTRUCTOR);
 	for (int i = 0; i < 4; i++)
 		CHECK_INT(marcel_join(t[i], NULL), 0);
 	CHECK(load_relaxed(&loads) > before);
+}
+
+/* --- all of them --- */
+
+TEST_TICK(inside_any_of_them_beside_the_others)
+{
+	static void *(*const fns[])(
+		void *) = { allocates, allocates, prints,     prints,  sorts,
+			    walks,     walks,     loads_slow, computes };
+	marcel_t t[BASE_ARRAY_LEN(fns)];
+
+	if (getenv("SLOW") == NULL)
+		check_skip("SLOW names no object");
+	file = fopen("/dev/null", "w");
+	CHECK(file != NULL);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(fns); i++)
+		t[i] = start(fns[i], (void *)(intptr_t)(i + 1));
+	until_hit(0, PLACES - 1);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(fns); i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+	fclose(file);
 }
