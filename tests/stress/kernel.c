@@ -2,8 +2,10 @@
  */
 #include "stress.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +83,49 @@ static void op_libc(struct actor *a)
 		MUST(piece[i][0] == i && piece[i][bytes[i] - 1] == i);
 		free(piece[i]);
 	}
+}
+
+/* --- where libc calls the program while it holds locks --- */
+
+static int one_object(struct dl_phdr_info *info, size_t bytes, void *arg)
+{
+	op_compute(arg);
+	return 0;
+}
+
+static void op_objects(struct actor *a)
+{
+	void *object;
+
+	MUST_INT(dl_iterate_phdr(one_object, a), 0);
+	object = dlopen("libdl.so.2", RTLD_NOW);
+	MUST(object != NULL);
+	MUST_INT(dlclose(object), 0);
+}
+
+/* For some slices, too: the array is too large for one. */
+static int by_value(const void *x, const void *y)
+{
+	const unsigned *a = x, *b = y;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+static void op_sort(struct actor *a)
+{
+	enum { N = 20000 };
+	unsigned *v = malloc(N * sizeof(*v)), sum = 0;
+
+	MUST(v != NULL);
+	for (int i = 0; i < N; i++)
+		sum += v[i] = draw_below(a, 1000000);
+	qsort(v, N, sizeof(*v), by_value);
+	for (int i = 0; i < N; i++) {
+		MUST(i == 0 || v[i - 1] <= v[i]);
+		sum -= v[i];
+	}
+	MUST_INT(sum, 0);
+	free(v);
 }
 
 /* --- a pipe between two threads --- */
@@ -198,6 +243,8 @@ const struct op kernel_ops[] = {
 	{ "unannounced sleep", op_unannounced, 1, false, false },
 	{ "compute", op_compute, 3, false, false },
 	{ "malloc and stdio", op_libc, 6, false, false },
+	{ "objects", op_objects, 1, false, false },
+	{ "sort", op_sort, 1, false, false },
 	{ "pipe", op_pipe, 4, true, false },
 	{ "fork", op_fork, 1, true, false },
 	{ "foreign thread", op_foreign, 2, true, true },
