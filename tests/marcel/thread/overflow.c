@@ -294,7 +294,10 @@ static const struct computing {
 };
 static const struct computing *now_computing;
 
-/* As many beside it as there are VPs: so it is preempted. */
+/*
+ * One more beside it than there are VPs: so it is preempted, even while one of
+ * them was let loose and computes without a VP.
+ */
 static void overflow_by_tick(void)
 {
 	struct marcel_config config = { .nvp = now_computing->nvp };
@@ -307,7 +310,7 @@ static void overflow_by_tick(void)
 	    marcel_attr_setname(&attr, "deep thought") != 0 ||
 	    marcel_create(&t, &attr, now_computing->fn, NULL) != 0)
 		_exit(1);
-	for (int i = 0; i < now_computing->nvp; i++)
+	for (int i = 0; i <= now_computing->nvp; i++)
 		if (marcel_create(&t, NULL, computes, NULL) != 0)
 			_exit(1);
 	marcel_join(t, NULL);
