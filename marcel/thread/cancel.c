@@ -12,6 +12,7 @@
 
 #include <base/spin.h>
 #include <marcel/cancel.h>
+#include <marcel/marcel.h>
 #include <marcel/wait.h>
 #include "../os/os.h"
 #include "../sched/runq.h"
@@ -122,12 +123,17 @@ void marcel_cancel_hide_slow(void)
 
 /* --- joins --- */
 
-/* Whether another LWP runs it in the runtime. */
+/*
+ * Whether another LWP runs it in the runtime. A guest has counted itself, with
+ * a barrier after: if marcel runs by now its VPs stay.
+ */
 static bool is_inside(struct marcel_thread *t)
 {
 	struct marcel_sched *s = &marcel_sched;
 	struct marcel_lwp *l, *self = cpu_tls_word();
 
+	if (!marcel_is_running())
+		return false;
 	for (int i = 0; i < s->nvp; i++) {
 		l = marcel_vp_lwp(&s->vps[i]);
 		if (l != NULL && l != self &&

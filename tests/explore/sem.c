@@ -129,11 +129,6 @@ EXPLORE(it_may_be_freed_after_one_post)
 
 /* --- from handlers --- */
 
-int marcel_is_running(void)
-{
-	return 1;
-}
-
 int marcel_tasklet_init(marcel_tasklet_t *t, void (*fn)(void *), void *arg)
 {
 	return 0;
