@@ -22,6 +22,7 @@
  */
 #include "../thread/cputime.h"
 #include "block.h"
+#include "enter.h"
 #include "hook.h"
 #include "poller.h"
 #include "runq.h"
@@ -95,6 +96,14 @@ BASE_NO_TSAN bool marcel_block_may(struct marcel_lwp *l)
 	return load_relaxed(&l->inside) == 0 && marcel_tls.pins == 0 &&
 	       load_relaxed(&load_relaxed(&l->vp)->owner) == (uintptr_t)l &&
 	       load_relaxed(&l->self) != &l->idle;
+}
+
+BASE_NO_TSAN bool marcel_is_within(void)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+
+	return (l != NULL && load_relaxed(&l->inside) != 0) ||
+	       marcel_tls.pins != 0;
 }
 
 bool marcel_block_begin(void)

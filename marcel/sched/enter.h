@@ -70,12 +70,6 @@ static inline void marcel_unnest(struct marcel_vp *vp, uint32_t was)
  * Whether the calling kernel thread is inside, or holds a lock of ours: a
  * handler of signals that finds this may have interrupted anything.
  */
-static inline bool marcel_is_within(void)
-{
-	struct marcel_lwp *l = cpu_tls_word();
-
-	return (l != NULL && load_relaxed(&l->inside) != 0) ||
-	       marcel_tls.pins != 0;
-}
+bool marcel_is_within(void); /* block.c */
 
 #endif
