@@ -347,10 +347,12 @@ struct marcel_lwp *marcel_lwp_of(struct marcel_thread *t)
 
 struct marcel_lwp *marcel_lwp_adrift(struct marcel_lwp *after)
 {
-	struct marcel_lwp *l;
+	struct marcel_lwp *first = &marcel_lwps.first, *l;
 
+	if (after == NULL && is_adrift(first))
+		return first;
 	base_spin_lock(&marcel_lwps.lock);
-	l = after != NULL ? after->all : marcel_lwps.all;
+	l = after == NULL || after == first ? marcel_lwps.all : after->all;
 	while (l != NULL && !is_adrift(l))
 		l = l->all;
 	base_spin_unlock(&marcel_lwps.lock);

@@ -161,8 +161,8 @@ bool marcel_lwp_may_provide(void);
 struct marcel_lwp *marcel_lwp_of(struct marcel_thread *t);
 
 /*
- * Anyone: an LWP, but LWP 0, whose thread has lost its VP and has not noticed,
- * the first, or the next after that one; NULL: no more.
+ * Anyone: an LWP whose thread has lost its VP, or been let loose, and has not
+ * noticed, the first, or the next after that one; NULL: no more.
  */
 struct marcel_lwp *marcel_lwp_adrift(struct marcel_lwp *after);
 

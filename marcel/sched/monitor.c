@@ -224,8 +224,10 @@ static void help(struct marcel_vp *vp, struct marcel_lwp *l,
 	pid_t tid = load_relaxed(&l->tid);
 
 	last->was_asleep = false;
-	if (!wanted && !marcel_runq_seems_ready(vp, MARCEL_BANDS))
+	if (!wanted && !marcel_runq_seems_ready(vp, MARCEL_BANDS)) {
+		last->at_ns = 0;
 		return;
+	}
 	if (marcel_lwp_may_provide())
 		marcel_poller_want_lwp();
 	last->was_asleep = tid == 0 || is_asleep(last, tid);
@@ -301,6 +303,16 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	help(vp, l, t, last);
 }
 
+/* A signal ends no sleep: it is taken after that, when somebody is awake. */
+static bool is_adrift_called(struct marcel_lwp *l)
+{
+	struct marcel_thread *t = load_relaxed(&l->self);
+
+	return marcel_cancel_is_due(t) ||
+	       (marcel_thread_has(t, MARCEL_F_SIGNAL) &&
+		!os_thread_sleeps(load_relaxed(&l->tid)));
+}
+
 /*
  * A thread that was asleep unannounced, lost its VP and is awake again is to
  * wait for its turn as any other. Seen at two looks: it may just return. Or it
@@ -313,7 +325,7 @@ static bool call_adrift(void)
 	bool due, any = false;
 
 	for (; l != NULL; l = marcel_lwp_adrift(l)) {
-		due = is_called(load_relaxed(&l->self));
+		due = is_adrift_called(l);
 		any |= due;
 		if ((due || l->was_adrift) &&
 		    !os_thread_sleeps(load_relaxed(&l->tid)))
@@ -327,7 +339,7 @@ static bool is_one_adrift_called(void)
 {
 	struct marcel_lwp *l = marcel_lwp_adrift(NULL);
 
-	while (l != NULL && !is_called(load_relaxed(&l->self)))
+	while (l != NULL && !is_adrift_called(l))
 		l = marcel_lwp_adrift(l);
 	return l != NULL;
 }

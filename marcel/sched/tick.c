@@ -56,7 +56,7 @@ static struct {
 /* What is done before a thread is entered, on a stack of an LWP's own. */
 static bool has_work(struct marcel_vp *vp)
 {
-	return marcel_tasklets_are_pending(vp) || marcel_sched.random.on ||
+	return marcel_tasklets_are_pending(vp) ||
 	       load_relaxed(&vp->hook_due) != 0;
 }
 
@@ -80,11 +80,11 @@ next_lwp(struct marcel_vp *vp, struct marcel_thread *t, struct marcel_lwp *any)
 	if (next == NULL)
 		return any;
 	if (!marcel_thread_has(next, MARCEL_F_KEPT) ||
-	    next->rest->lwp == marcel_vp_lwp(vp) ||
-	    marcel_vp_enters_slow(vp, next)) {
+	    next->rest->lwp == marcel_vp_lwp(vp)) {
 		vp->handed = next;
 		return any;
 	}
+	marcel_vp_enters_slow(vp, next); /* not here: who shall drive it? */
 	to = marcel_lwp_take_give(vp);
 	if (to == NULL)
 		return any;
@@ -132,15 +132,21 @@ static BASE_COLD BASE_NORETURN void end_there(const ucontext_t *uc)
 	marcel_exit(MARCEL_CANCELED);
 }
 
-/* Ticks come again, as to whatever it computes. */
+/*
+ * Ticks come again, as to whatever it computes. What was interrupted may be a
+ * handler of a signal that the kernel has sent: what is blocked for that one
+ * comes later.
+ */
 static BASE_COLD void take_signals(struct marcel_thread *t,
 				   const ucontext_t *uc)
 {
+	uint64_t later = marcel_signal_bits(&uc->uc_sigmask) &
+			 ~marcel_signal_bits(&marcel_lwps.mask);
 	uint32_t held = marcel_cancel_hold(t);
 	sigset_t ours;
 
 	pthread_sigmask(SIG_SETMASK, &uc->uc_sigmask, &ours);
-	marcel_signal_take(t);
+	marcel_signal_take(t, later);
 	pthread_sigmask(SIG_SETMASK, &ours, NULL);
 	marcel_cancel_unhold(t, held);
 }

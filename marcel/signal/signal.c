@@ -124,8 +124,11 @@ static void act(struct marcel_thread *self, int signal, uint64_t blocked)
 	change_mask(self, blocked);
 }
 
-/* One that is pending and not blocked; 0: none, and the flag is gone. */
-static int next(struct marcel_thread *self, uint64_t *blocked)
+/*
+ * One that is pending and not blocked, nor one of those for later; 0: none, and
+ * unless there are some for later the flag is gone.
+ */
+static int next(struct marcel_thread *self, uint64_t *blocked, uint64_t later)
 {
 	uint64_t ready;
 	int signal = 0;
@@ -133,22 +136,22 @@ static int next(struct marcel_thread *self, uint64_t *blocked)
 	base_spin_lock(&marcel_signal_lock);
 	*blocked = self->rest->blocked;
 	ready = self->rest->pending & ~*blocked;
-	if (ready != 0) {
-		signal = __builtin_ctzll(ready) + 1;
+	if ((ready & ~later) != 0) {
+		signal = __builtin_ctzll(ready & ~later) + 1;
 		self->rest->pending &= ~marcel_signal_bit(signal);
-	} else {
+	} else if (ready == 0) {
 		fetch_and_relaxed(&self->flags, (uint16_t)~MARCEL_F_SIGNAL);
 	}
 	base_spin_unlock(&marcel_signal_lock);
 	return signal;
 }
 
-void marcel_signal_take(struct marcel_thread *self)
+void marcel_signal_take(struct marcel_thread *self, uint64_t later)
 {
 	uint64_t blocked;
 	int signal, saved = *marcel_errno_location();
 
-	while ((signal = next(self, &blocked)) != 0)
+	while ((signal = next(self, &blocked, later)) != 0)
 		act(self, signal, blocked);
 	*marcel_errno_location() = saved;
 }
@@ -176,7 +179,7 @@ static BASE_NO_ASAN void take_first(void *value)
 	marcel_san_leave();
 	marcel_leave(vp);
 	held = marcel_cancel_hold(self);
-	marcel_signal_take(self);
+	marcel_signal_take(self, 0);
 	marcel_cancel_unhold(self, held);
 	vp = marcel_enter();
 	marcel_san_return(self);
@@ -253,7 +256,7 @@ static int send_foreign(struct marcel_thread *t, int signal)
 	return pthread_kill(pthread_self(), signal);
 }
 
-/* From no VP: t may compute without one, and all of them sleep. */
+/* t may compute without a VP, and all of them sleep. */
 static void call_monitor(void)
 {
 	marcel_cancel_barrier();
@@ -283,8 +286,8 @@ BASE_PUBLIC int marcel_kill(marcel_t t, int signal)
 	send_locked(t, signal);
 	base_spin_unlock(&marcel_signal_lock);
 	if (t == marcel_thread_self())
-		marcel_signal_take(t);
-	else if (cpu_tls_word() == NULL)
+		marcel_signal_take(t, 0);
+	else
 		call_monitor();
 	return 0;
 }
@@ -323,7 +326,7 @@ static int mask(struct marcel_thread *self, int how, const sigset_t *set)
 	}
 	are_used();
 	change_mask(self, bits);
-	marcel_signal_take(self);
+	marcel_signal_take(self, 0);
 	return 0;
 }
 

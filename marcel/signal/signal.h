@@ -55,8 +55,11 @@ bool marcel_sigwait_grant_locked(struct marcel_sigwait *w, int signal,
  */
 void marcel_signal_arrive(struct marcel_thread *t);
 
-/* Outside the runtime: the caller takes what is pending and not blocked. */
-void marcel_signal_take(struct marcel_thread *self);
+/*
+ * Outside the runtime: the caller takes what is pending and not blocked, but
+ * for a set.
+ */
+void marcel_signal_take(struct marcel_thread *self, uint64_t later);
 
 /* t is made by the caller, in a runtime in which signals are used. */
 void marcel_signal_inherit(struct marcel_thread *t);

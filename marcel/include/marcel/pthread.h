@@ -8,6 +8,7 @@
  *	the first pthread_create() starts the runtime, and its caller becomes
  *	the main thread, which must not end before the process;
  *	a thread has 64 KiB of stack if no attribute says otherwise;
+ *	sem_post() may be called by handlers of signals once it has started;
  *	signals of pthread_kill() are taken as <marcel/signal.h> says: they end
  *	no pause() and no sigsuspend(), which are the kernel thread's, as are
  *	raise(), sigprocmask() and what <sched.h> does to processes;
