@@ -13,7 +13,6 @@
 
 #include <base/atomic.h>
 #include <marcel/io.h>
-#include "../../../marcel/os/os.h"
 #include "../../../marcel/sched/vp.h"
 #include "../with.h"
 
@@ -172,7 +171,8 @@ static void *reads_and_is_back(void *by_wrapper)
 		c = read_one(0);
 	store_relaxed(&is_back, 1);
 	CHECK_INT(c, 'x');
-	CHECK_INT(load_relaxed(&spare), os_thread_may_lower() ? 1 : 2);
+	CHECK_INT(load_relaxed(&spare),
+		  load_relaxed(&marcel_lwps.lowers) != 0 ? 1 : 2);
 	CHECK(!is_of_lowest_priority());
 	CHECK_INT(marcel_join(t, NULL), 0);
 	return NULL;
