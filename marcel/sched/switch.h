@@ -30,8 +30,8 @@ static inline void marcel_switch_leave(struct marcel_vp *vp,
 				       struct marcel_thread *self,
 				       struct marcel_thread *next)
 {
-	/* Nobody who switches is in a section. */
-	struct marcel_lwp *l = (struct marcel_lwp *)load_relaxed(&vp->owner);
+	/* The monitor may be trying just now: REVOKING, until it sees us. */
+	struct marcel_lwp *l = marcel_vp_lwp(vp);
 
 	store_release(&l->self, next); /* order(settle): what was done */
 	if (BASE_TSAN)

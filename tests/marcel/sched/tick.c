@@ -18,6 +18,8 @@
 
 #include <base/atomic.h>
 #include <marcel/hook.h>
+#include "../../../marcel/sched/enter.h"
+#include "../../../marcel/sched/switch.h"
 #include "../slice.h"
 
 #ifndef UFFD_USER_MODE_ONLY
@@ -156,6 +158,26 @@ TEST_TICK(others_run_while_main_computes, "1000")
 	computes(NULL);
 	CHECK_INT(gettid(), tid);
 	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+/* The monitor marks the owner before it sees that the LWP is inside. */
+static void switch_while_it_tries(void)
+{
+	struct marcel_vp *vp = marcel_enter();
+	struct marcel_lwp *l = marcel_vp_lwp(vp);
+	struct marcel_thread *self = load_relaxed(&l->self);
+
+	store_relaxed(&vp->owner, (uintptr_t)l | MARCEL_REVOKING);
+	marcel_switch_leave(vp, self, &l->idle);
+	CHECK_PTR(load_relaxed(&l->self), &l->idle);
+	store_relaxed(&l->self, self);
+	store_relaxed(&vp->owner, (uintptr_t)l);
+	marcel_leave(vp);
+}
+
+TEST(who_switches_is_noted_while_the_monitor_tries)
+{
+	without_ticks(switch_while_it_tries);
 }
 
 /* --- hooks of the tick --- */
