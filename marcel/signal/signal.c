@@ -130,14 +130,15 @@ static void act(struct marcel_thread *self, int signal, uint64_t blocked)
  */
 static int next(struct marcel_thread *self, uint64_t *blocked, uint64_t later)
 {
-	uint64_t ready;
+	uint64_t ready, now;
 	int signal = 0;
 
 	base_spin_lock(&marcel_signal_lock);
 	*blocked = self->rest->blocked;
 	ready = self->rest->pending & ~*blocked;
-	if ((ready & ~later) != 0) {
-		signal = __builtin_ctzll(ready & ~later) + 1;
+	now = ready & ~later;
+	if (now != 0) {
+		signal = __builtin_ctzll(now) + 1;
 		self->rest->pending &= ~marcel_signal_bit(signal);
 	} else if (ready == 0) {
 		fetch_and_relaxed(&self->flags, (uint16_t)~MARCEL_F_SIGNAL);

@@ -109,8 +109,8 @@ static bool withdraw(struct marcel_thread *t)
 
 void marcel_cancel_look_slow(struct marcel_timer *t)
 {
-	marcel_cancel_barrier(); /* as who cancels: who grants may have begun
-				    before */
+	/* As who cancels: who grants may have begun before. */
+	marcel_cancel_barrier();
 	withdraw(t->thread);
 }
 
