@@ -8,18 +8,10 @@
 
 #include <base/atomic.h>
 #include "../../marcel/sched/tick.h"
+#include "preemptions.h"
 #include "with.h"
 
 static ATOMIC(int) stop, ran;
-
-static inline uint32_t preemptions(void)
-{
-	uint32_t n = 0;
-
-	for (int i = 0; i < marcel_sched.nvp; i++)
-		n += load_relaxed(&marcel_sched.vps[i].preempted);
-	return n;
-}
 
 static inline void with_slice(const char *us, int nvp, void (*body)(void))
 {

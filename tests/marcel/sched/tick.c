@@ -263,22 +263,29 @@ static void *foreign(void *arg)
 	return in_time ? arg : NULL;
 }
 
-/* All VPs compute: no slice but those that end, and at most three, go by. */
-TEST_TICK(what_a_foreign_thread_makes_runs_within_three_slices, "1000")
+/* One thread a VP, main too; a foreign one meanwhile: what that returns. */
+static void *all_compute(void *(*fn)(void *), void *(*foreign_fn)(void *),
+			 void *arg)
 {
 	marcel_t busy[1];
 	pthread_t p;
 	int n = marcel_nvp() - 1;
-	void *in_time;
+	void *value;
 
 	for (int i = 0; i < n; i++)
-		busy[i] = start(computes, NULL);
-	CHECK_INT(pthread_create(&p, NULL, foreign, before), 0);
-	computes(NULL);
+		busy[i] = start(fn, NULL);
+	CHECK_INT(pthread_create(&p, NULL, foreign_fn, arg), 0);
+	fn(NULL);
 	for (int i = 0; i < n; i++)
 		CHECK_INT(marcel_join(busy[i], NULL), 0);
-	CHECK_INT(pthread_join(p, &in_time), 0);
-	CHECK_PTR(in_time, before);
+	CHECK_INT(pthread_join(p, &value), 0);
+	return value;
+}
+
+/* All VPs compute: no slice but those that end, and at most three, go by. */
+TEST_TICK(what_a_foreign_thread_makes_runs_within_three_slices, "1000")
+{
+	CHECK_PTR(all_compute(computes, foreign, before), before);
 }
 
 /*
@@ -321,18 +328,8 @@ static void *foreign_when_all_compute(void *arg)
 /* Every VP stays with who computes until then, however long others take. */
 TEST_TICK(a_tick_is_sent_before_three_slices_are_over, "1000")
 {
-	marcel_t busy[1];
-	pthread_t p;
-	int n = marcel_nvp() - 1;
-
 	store_relaxed(&computing, 0);
-	for (int i = 0; i < n; i++)
-		busy[i] = start(says_that_it_computes, NULL);
-	CHECK_INT(pthread_create(&p, NULL, foreign_when_all_compute, NULL), 0);
-	says_that_it_computes(NULL);
-	for (int i = 0; i < n; i++)
-		CHECK_INT(marcel_join(busy[i], NULL), 0);
-	CHECK_INT(pthread_join(p, NULL), 0);
+	all_compute(says_that_it_computes, foreign_when_all_compute, NULL);
 	CHECK(load_relaxed(&slept) >= marcel_sched.slice_ns);
 	CHECK(load_relaxed(&slept) <= 3 * marcel_sched.slice_ns);
 }

@@ -1,5 +1,5 @@
 /* sync/mutex.c */
-#include "crowd.h"
+#include "references.h"
 
 #include <errno.h>
 
@@ -86,55 +86,26 @@ TEST(trylock_and_lock_exclude_each_other)
 	}
 }
 
-/*
- * Everybody drops its reference under the mutex; the last unmaps the page that
- * the mutex lies in, while those before it may still be in their unlock.
- */
-struct counted {
-	marcel_mutex_t m;
-	int references;
-};
-
-struct pages {
-	struct counted *page[ROUNDS];
-	marcel_barrier_t start;
-};
-
-static void drop_references(void *arg, int i)
+static int init_it(void *lock)
 {
-	struct pages *p = arg;
+	return marcel_mutex_init(lock, NULL);
+}
 
-	for (int n = 0; n < ROUNDS; n++) {
-		struct counted *c = p->page[n];
-		bool last;
+static int lock_it(void *lock)
+{
+	return marcel_mutex_lock(lock);
+}
 
-		if (n % 16 == 0)
-			marcel_barrier_wait(&p->start);
-		marcel_mutex_lock(&c->m);
-		last = --c->references == 0;
-		if ((n + i) % 5 == 0)
-			marcel_yield();
-		marcel_mutex_unlock(&c->m);
-		if (last)
-			page_free(c);
-	}
+static int unlock_it(void *lock)
+{
+	return marcel_mutex_unlock(lock);
 }
 
 TEST(unlock_touches_nothing_after_it_let_the_next_in)
 {
-	static struct pages p;
+	static const struct lock_calls calls = { init_it, lock_it, unlock_it };
 
-	for (size_t c = 0; c < BASE_ARRAY_LEN(crowds); c++) {
-		int size = crowd_size(&crowds[c]);
-
-		for (int n = 0; n < ROUNDS; n++) {
-			p.page[n] = page_new();
-			p.page[n]->references = size;
-		}
-		marcel_barrier_init(&p.start, NULL, size);
-		crowd_run(&crowds[c], drop_references, &p);
-		CHECK_INT(marcel_barrier_destroy(&p.start), 0);
-	}
+	check_references(&calls);
 }
 
 struct order {

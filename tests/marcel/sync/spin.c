@@ -1,5 +1,5 @@
 /* sync/spin.c */
-#include "crowd.h"
+#include "references.h"
 
 #include <errno.h>
 
@@ -52,54 +52,26 @@ TEST(who_holds_it_may_lose_its_vp)
 	check_exclusion(true);
 }
 
-/* Everybody drops its reference; the last unmaps the lock. */
-struct counted {
-	marcel_spin_t s;
-	int references;
-};
-
-struct pages {
-	struct counted *page[ROUNDS];
-	marcel_barrier_t start;
-};
-
-static void drop_references(void *arg, int i)
+static int init_it(void *lock)
 {
-	struct pages *p = arg;
+	return marcel_spin_init(lock, 0);
+}
 
-	for (int n = 0; n < ROUNDS; n++) {
-		struct counted *c = p->page[n];
-		bool last;
+static int lock_it(void *lock)
+{
+	return marcel_spin_lock(lock);
+}
 
-		if (n % 16 == 0)
-			marcel_barrier_wait(&p->start);
-		CHECK_INT(marcel_spin_lock(&c->s), 0);
-		last = --c->references == 0;
-		if ((n + i) % 5 == 0)
-			marcel_yield();
-		CHECK_INT(marcel_spin_unlock(&c->s), 0);
-		if (last)
-			page_free(c);
-	}
+static int unlock_it(void *lock)
+{
+	return marcel_spin_unlock(lock);
 }
 
 TEST(unlock_touches_nothing_after_it_let_the_next_in)
 {
-	static struct pages p;
+	static const struct lock_calls calls = { init_it, lock_it, unlock_it };
 
-	for (size_t c = 0; c < BASE_ARRAY_LEN(crowds); c++) {
-		int size = crowd_size(&crowds[c]);
-
-		for (int n = 0; n < ROUNDS; n++) {
-			p.page[n] = page_new();
-			p.page[n]->references = size;
-			CHECK_INT(marcel_spin_init(&p.page[n]->s, 0), 0);
-		}
-		CHECK_INT(marcel_barrier_init(&p.start, NULL, (unsigned)size),
-			  0);
-		crowd_run(&crowds[c], drop_references, &p);
-		CHECK_INT(marcel_barrier_destroy(&p.start), 0);
-	}
+	check_references(&calls);
 }
 
 TEST(misuse_is_refused)

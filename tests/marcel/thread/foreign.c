@@ -128,6 +128,19 @@ static void *lock_held(void *arg)
 	return arg;
 }
 
+/* The caller holds the mutex; a thread that waits for it. */
+static marcel_t wait_for_held(void)
+{
+	marcel_t t;
+
+	store_relaxed(&came, 0);
+	CHECK_INT(marcel_mutex_lock(&held), 0);
+	CHECK_INT(marcel_create(&t, NULL, lock_held, NULL), 0);
+	while (load_relaxed(&came) == 0)
+		marcel_yield();
+	return t;
+}
+
 /* As if another kernel thread had been in the scheduler at the fork. */
 TEST(a_forked_child_unlocks_what_threads_of_the_parent_wait_for)
 {
@@ -137,11 +150,7 @@ TEST(a_forked_child_unlocks_what_threads_of_the_parent_wait_for)
 	pid_t pid;
 
 	CHECK_INT(marcel_init(&config), 0);
-	store_relaxed(&came, 0);
-	CHECK_INT(marcel_mutex_lock(&held), 0);
-	CHECK_INT(marcel_create(&t, NULL, lock_held, NULL), 0);
-	while (load_relaxed(&came) == 0)
-		marcel_yield();
+	t = wait_for_held();
 	lock = &marcel_sched.levelqs[0].lock;
 	base_spin_lock(lock);
 	pid = fork();
@@ -220,11 +229,7 @@ TEST(a_forked_child_waits_for_no_lock_of_its_maker)
 
 	setenv("MARCEL_CPUTIME", "1", 1);
 	CHECK_INT(marcel_init(&config), 0);
-	store_relaxed(&came, 0);
-	CHECK_INT(marcel_mutex_lock(&held), 0);
-	CHECK_INT(marcel_create(&t, NULL, lock_held, NULL), 0);
-	while (load_relaxed(&came) == 0)
-		marcel_yield();
+	t = wait_for_held();
 	fork_with(&marcel_place_lock, t);
 	fork_with(&marcel_hook_lock, t);
 	fork_with(&marcel_signal_lock, t);

@@ -6,6 +6,7 @@
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include "../child.h"
+#include "../preemptions.h"
 #include "../with.h"
 #include "../../../marcel/sched/vp.h"
 #include "../../../marcel/thread/stack.h"
@@ -226,15 +227,6 @@ TEST(guards_by_mprotect_do_as_well)
 /* --- in a thread that computes, and never switches by itself --- */
 
 enum { TICKS = 50 };
-
-static uint32_t preemptions(void)
-{
-	uint32_t n = 0;
-
-	for (int i = 0; i < marcel_sched.nvp; i++)
-		n += load_relaxed(&marcel_sched.vps[i].preempted);
-	return n;
-}
 
 /* If it comes to an end the process does, as if nothing had been. */
 static void compute(void)
