@@ -31,7 +31,9 @@ bool marcel_block_begin(void);
 
 /*
  * Whether a call is for those below: the caller is a user thread that drives a
- * VP, as above, or that has lost it and runs on.
+ * VP, as above, or that has lost it and runs on. Not what libc, or a wrapper,
+ * calls in such a call: if that were a cancellation point, it would end the
+ * thread there.
  */
 bool marcel_call_may(struct marcel_lwp *l);
 
@@ -51,6 +53,9 @@ static inline bool marcel_call_holds(void)
 bool marcel_call_begin(void);
 void marcel_call_alone(void);
 void marcel_call_end(bool failed);
+
+/* The caller ends, perhaps in the middle of such a call: in a handler. */
+void marcel_call_abandon(void);
 
 static inline void marcel_call_enter(void)
 {

@@ -134,6 +134,7 @@ static uintptr_t owner_of_vp(struct marcel_lwp *l)
 BASE_NO_TSAN bool marcel_call_may(struct marcel_lwp *l)
 {
 	return load_relaxed(&l->inside) == 0 && marcel_tls.pins == 0 &&
+	       !l->in_call &&
 	       owner_of_vp(l) != ((uintptr_t)l | MARCEL_SECTION) &&
 	       load_relaxed(&l->self) != &l->idle;
 }
@@ -185,6 +186,14 @@ void marcel_call_end(bool failed)
 	marcel_blocking_end();
 	if (failed)
 		marcel_cancel_point();
+}
+
+void marcel_call_abandon(void)
+{
+	struct marcel_lwp *l = cpu_tls_word();
+
+	if (unlikely(l != NULL && l->in_call))
+		marcel_call_end(false);
 }
 
 /* --- to break them --- */

@@ -21,6 +21,7 @@
 
 #include <base/diag.h>
 #include <marcel/marcel.h>
+#include "../sched/block.h"
 #include "../sched/enter.h"
 #include "../sched/sanitizer.h"
 #include "cancel.h"
@@ -156,6 +157,7 @@ BASE_PUBLIC void marcel_exit(void *value)
 	force_fn force;
 
 	marcel_cancel_ends(t);
+	marcel_call_abandon();
 	if (unlikely(marcel_thread_has(t, MARCEL_F_FOREIGN)))
 		exit_foreign(t, value);
 	marcel_san_enter(); /* the descriptor has been another thread's */

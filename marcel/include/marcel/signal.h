@@ -9,8 +9,9 @@
  * and sa_mask; siginfo says SI_TKILL, and the context is where the handler was
  * called from. A handler may have interrupted anything, and may call what POSIX
  * calls async-signal-safe (marcel_sem_post(), too), nothing that waits for
- * another thread. What has no handler acts on the whole process. A signal that
- * is pending already is not queued.
+ * another thread or lets one run, as marcel_yield(): what it interrupted may
+ * know on which kernel thread it is. What has no handler acts on the whole
+ * process. A signal that is pending already is not queued.
  *
  * Signals that the kernel sends to the process are another matter: their
  * handlers run on some kernel thread, with the mask that it had when the

@@ -181,6 +181,100 @@ TEST_VPS(who_sleeps_in_the_kernel_is_cancelled)
 	ends_close(&e);
 }
 
+/* --- a call of libc's that makes one of ours --- */
+
+static ATOMIC(int) vp_goes_on;
+
+static void *go_on(void *arg)
+{
+	CHECK_INT(marcel_write(*(int *)arg, "", 1), 1);
+	store_release(&vp_goes_on, 1);
+	return arg;
+}
+
+/* Once another LWP has the VP, and somebody wants us to end. */
+static ssize_t read_within(int fd, void *buf, size_t n)
+{
+	while (load_acquire(&vp_goes_on) == 0)
+		;
+	CHECK_INT(marcel_cancel(marcel_self()), 0);
+	return marcel_read(fd, buf, n);
+}
+
+static void *read_twice(void *arg)
+{
+	marcel_t me = marcel_self(), other;
+	int *p = arg;
+	char c;
+
+	CHECK_INT(marcel_create(&other, NULL, go_on, &p[1]), 0);
+	CHECK_INT(marcel_detach(other), 0);
+	CHECK_INT(marcel_io_read(read_within, p[0], &c, 1), 1);
+	CHECK_PTR(load_relaxed(&me->stack->wait), NULL);
+	p[0] = -1; /* it was read */
+	marcel_testcancel();
+	return NULL;
+}
+
+static void call_within_a_call(void)
+{
+	int p[2], end;
+	void *value;
+	marcel_t t;
+
+	store_relaxed(&vp_goes_on, 0);
+	CHECK_INT(pipe(p), 0);
+	end = p[0];
+	CHECK_INT(marcel_create(&t, NULL, read_twice, p), 0);
+	CHECK_INT(marcel_join(t, &value), 0);
+	CHECK_PTR(value, MARCEL_CANCELED);
+	CHECK_INT(p[0], -1);
+	CHECK_INT(close(end), 0);
+	CHECK_INT(close(p[1]), 0);
+}
+
+TEST(who_is_in_a_call_ends_after_it)
+{
+	with_vps(1, call_within_a_call);
+}
+
+static ssize_t end_within(int fd, void *buf, size_t n)
+{
+	marcel_exit(buf);
+}
+
+static void *end_in_a_call(void *arg)
+{
+	marcel_io_read(end_within, *(int *)arg, arg, 1);
+	return NULL;
+}
+
+/* Its LWP may wait for others, and what it showed is not theirs. */
+TEST_VPS(who_ends_in_a_call_leaves_nothing)
+{
+	struct ends e;
+	void *value;
+	marcel_t t;
+
+	ends_open(&e);
+	for (int i = 0; i < 20; i++) {
+		struct victim v = { &e, wait_read };
+
+		CHECK_INT(marcel_create(&t, NULL, end_in_a_call, &e.pipe[0]),
+			  0);
+		CHECK_INT(marcel_join(t, &value), 0);
+		CHECK_PTR(value, &e.pipe[0]);
+		CHECK_INT(marcel_create(&t, NULL, be_victim, &v), 0);
+		until_shown(t);
+		CHECK_INT(marcel_cancel(t), 0);
+		CHECK_INT(marcel_join(t, &value), 0);
+		CHECK_PTR(value, MARCEL_CANCELED);
+	}
+	ends_close(&e);
+}
+
+/* --- what comes just then --- */
+
 static void *read_one(void *arg)
 {
 	char c;
