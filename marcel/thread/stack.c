@@ -151,6 +151,8 @@ static BASE_COLD void put_slow(struct marcel_vp *vp, struct marcel_stack *s)
 
 void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s)
 {
+	/* Its next thread waits for nothing: cancel.h. */
+	base_assert(load_relaxed(&s->wait) == NULL);
 	marcel_san_clean(s->low, s->bytes);
 	if (unlikely(vp == NULL || s->class != normal)) {
 		put_slow(vp, s);

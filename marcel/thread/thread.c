@@ -243,7 +243,6 @@ static void count_ended(struct marcel_vp *vp)
 /* On the next thread's stack: what the dead leave behind. */
 static void bury(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	base_assert(load_relaxed(&t->stack->wait) == NULL);
 	marcel_san_free(t);
 	marcel_stack_put(vp, t->stack);
 	count_ended(vp);
