@@ -8,6 +8,8 @@
  *                   thread-local variables across calls;
  * cpu_tls_pin(n)    adds n to the int at byte CPU_TLS_PINS of that block, for
  *                   the kernel thread that it runs on;
+ * cpu_word_is(a, v) whether load_light(a) is v; where possible in one
+ *                   instruction, as compilers load into a register first;
  * cpu_ticks()       a counter that costs little to read. Another CPU's may
  *                   differ. CPU_TICKS_FEW of them are some microseconds or
  *                   less;
@@ -23,6 +25,10 @@
 #include "aarch64/cpu.h"
 #else
 #include "generic/cpu.h"
+#endif
+
+#ifndef cpu_word_is
+#define cpu_word_is(a, v) (load_light(a) == (v))
 #endif
 
 #endif

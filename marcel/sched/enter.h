@@ -25,7 +25,7 @@ static inline struct marcel_vp *marcel_enter(void)
 	store_light(&l->inside, 1); /* order(revoke) */
 	vp = load_relaxed(&l->vp);
 	/* order(revoke) */
-	if (unlikely(load_light(&vp->owner) != (uintptr_t)l))
+	if (unlikely(!cpu_word_is(&vp->owner, (uintptr_t)l)))
 		return marcel_lwp_regain(l);
 	base_assume(vp != NULL); /* callers do not test for it again */
 	return vp;
@@ -52,7 +52,7 @@ static inline struct marcel_vp *marcel_nest(uint32_t *was)
 	store_light(&l->inside, 1); /* order(revoke) */
 	vp = load_relaxed(&l->vp);
 	/* order(revoke) */
-	if (unlikely(load_light(&vp->owner) != (uintptr_t)l)) {
+	if (unlikely(!cpu_word_is(&vp->owner, (uintptr_t)l))) {
 		store_light(&l->inside, *was);
 		return NULL;
 	}

@@ -57,6 +57,8 @@ static inline uint64_t cpu_ticks(void)
 	return 0;
 }
 
+#define cpu_word_is(a, v) (load_light(a) == (v))
+
 static inline void *cpu_tls_word(void)
 {
 	return explore_tls_word();

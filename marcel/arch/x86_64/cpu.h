@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include <base/compiler.h>
+
 static inline void cpu_relax(void)
 {
 	__builtin_ia32_pause();
@@ -42,6 +44,20 @@ static inline void cpu_tls_pin(int n)
 			 : "ri"(n)
 			 : "cc", "memory");
 }
+
+#if !BASE_TSAN /* that follows every access */
+#define cpu_word_is(a, v) cpu_long_is(a, v)
+static inline bool cpu_long_is(const void *a, uintptr_t v)
+{
+	bool is;
+
+	__asm__ volatile("cmpq %2, %1"
+			 : "=@cce"(is)
+			 : "m"(*(const uintptr_t *)a), "r"(v)
+			 : "memory");
+	return is;
+}
+#endif
 
 static inline void *cpu_context_pc(const ucontext_t *uc)
 {
