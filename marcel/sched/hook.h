@@ -17,10 +17,10 @@ struct marcel_hook_table {
 	slot[MARCEL_HOOKS_MAX]; /* a: order(hook) */
 };
 
-extern struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
+extern BASE_HIDDEN struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
 
 /* l: who adds and removes. */
-extern struct base_spin marcel_hook_lock;
+extern BASE_HIDDEN struct base_spin marcel_hook_lock;
 
 /* The owner. The highest answer of the point's hooks. */
 enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,

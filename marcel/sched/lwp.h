@@ -120,7 +120,7 @@ struct marcel_lwps {
 	struct marcel_lwp first; /* LWP 0 */
 };
 
-extern struct marcel_lwps marcel_lwps;
+extern BASE_HIDDEN struct marcel_lwps marcel_lwps;
 
 /*
  * The calling kernel thread is, or ceases to be, LWP 0, on which main runs.

@@ -8,7 +8,7 @@
 #include "vp.h"
 
 /* l: every thread's `wanted`, and MOVES. */
-extern struct base_spin marcel_place_lock;
+extern BASE_HIDDEN struct base_spin marcel_place_lock;
 
 /* Who holds t: it runs on VPs of the set. EINVAL: there are none. */
 int marcel_place_set(struct marcel_thread *t, const marcel_vpset_t *set);

@@ -41,7 +41,7 @@ struct marcel_monitor {
 	ATOMIC(uint64_t) ticks;  /* a: relaxed; sent, so far */
 };
 
-extern struct marcel_monitor marcel_monitor;
+extern BASE_HIDDEN struct marcel_monitor marcel_monitor;
 
 void marcel_monitor_wake(void);
 

@@ -93,7 +93,7 @@ struct marcel_until {
 void marcel_timer_wake(struct marcel_timer *t);
 
 /* Nothing is waited for but the time. */
-extern const struct marcel_timer_kind marcel_timer_plain;
+extern BASE_HIDDEN const struct marcel_timer_kind marcel_timer_plain;
 
 /* 0, or EINVAL: no clock that we wait by. */
 int marcel_timer_check_clock(clockid_t clock);

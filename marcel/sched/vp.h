@@ -171,7 +171,7 @@ struct marcel_sched {
 #define MARCEL_BEFORE_TASKLET ((uint64_t)2)
 #define MARCEL_BEFORE_URGENT  ((uint64_t)1 << 32)
 
-extern struct marcel_sched marcel_sched;
+extern BASE_HIDDEN struct marcel_sched marcel_sched;
 
 /* start.c: of a default stack, before marcel_init() too. */
 size_t marcel_sched_stacksize(void);

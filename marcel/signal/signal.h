@@ -34,10 +34,10 @@ struct marcel_sigwait {
 enum { MARCEL_SIGWAIT_NONE = 0, MARCEL_SIGWAIT_LATE = -1 };
 
 /* l: masks, what is pending, and who waits. Not in a heap of timers. */
-extern struct base_spin marcel_signal_lock;
+extern BASE_HIDDEN struct base_spin marcel_signal_lock;
 
 /* l: every thread in sigwait(). */
-extern struct base_list marcel_sigwaits;
+extern BASE_HIDDEN struct base_list marcel_sigwaits;
 
 uint64_t marcel_signal_bits(const sigset_t *set);
 void marcel_signal_set(uint64_t bits, sigset_t *out);

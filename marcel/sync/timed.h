@@ -40,7 +40,7 @@ int marcel_timed_set(struct marcel_timed *d, struct marcel_waiter *w,
 		     const struct marcel_until *until);
 
 /* timed.c */
-extern const struct marcel_timer_kind marcel_timed_kind;
+extern BASE_HIDDEN const struct marcel_timer_kind marcel_timed_kind;
 
 /* The part of the two above and below that says what is waited for. */
 static inline void marcel_timed_link(struct marcel_timed *d,

@@ -44,7 +44,7 @@ struct marcel_cancels {
 	ATOMIC(uint32_t) at_work; /* a: order(cancels); so many cancel */
 };
 
-extern struct marcel_cancels marcel_cancels;
+extern BASE_HIDDEN struct marcel_cancels marcel_cancels;
 
 /* cancel.c: end the calling thread, if somebody wants that and it may. */
 void marcel_cancel_act(void);

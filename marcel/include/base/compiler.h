@@ -33,6 +33,11 @@
 
 /* Symbols are hidden unless they say this; it stands on definitions. */
 #define BASE_PUBLIC __attribute__((visibility("default")))
+/*
+ * A variable of the same library: reached without its table of addresses, for
+ * which -fvisibility=hidden is not enough where it is only declared.
+ */
+#define BASE_HIDDEN __attribute__((visibility("hidden")))
 
 /* For what the compiler cannot know: x, which has no side effects, is true. */
 #define base_assume(x)                                                         \
