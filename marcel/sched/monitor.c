@@ -57,8 +57,11 @@ struct marcel_monitor marcel_monitor;
 
 void marcel_monitor_wake(void)
 {
+	/* No tick comes between, which nobody else would end. */
+	cpu_tls_pin(1);
 	if (xchg_relaxed(&marcel_monitor.asleep, 0) != 0)
 		os_futex_wake(&marcel_monitor.asleep, 1);
+	cpu_tls_pin(-1);
 }
 
 /*

@@ -51,12 +51,11 @@ void marcel_vp_attach(struct marcel_vp *vp, struct marcel_lwp *l)
 		l->cpu = vp->cpu;
 }
 
-bool marcel_vp_wake(struct marcel_vp *vp, bool own)
+/* It slept, and is told that it does no more. */
+static void rouse(struct marcel_vp *vp)
 {
 	struct marcel_lwp *spare;
 
-	if (!marcel_idle_wake(&marcel_sched.idle, &vp->sleeper, own))
-		return false;
 	/* Whoever ends a section sleeps there, too, until the claim is over. */
 	os_futex_wake(&vp->sleeper.asleep, 1);
 	/* order(section): it says that it is in one, or looks at the sleeper */
@@ -65,7 +64,22 @@ bool marcel_vp_wake(struct marcel_vp *vp, bool own)
 		marcel_monitor_vp_wakes(vp); /* it may be starved */
 		marcel_lwp_tell(spare);
 	}
-	return true;
+}
+
+/*
+ * A user thread that has lost its VP may call this, and is not inside: a tick
+ * would have it wait for a VP, which may be the one that it has not roused yet.
+ */
+bool marcel_vp_wake(struct marcel_vp *vp, bool own)
+{
+	bool slept;
+
+	cpu_tls_pin(1);
+	slept = marcel_idle_wake(&marcel_sched.idle, &vp->sleeper, own);
+	if (slept)
+		rouse(vp);
+	cpu_tls_pin(-1);
+	return slept;
 }
 
 /* --- idle --- */

@@ -1,16 +1,16 @@
 /*
  * sem_post() in a handler of signals that may come at any instruction of the
- * runtime: here it comes at each, in one round or another. (x86-64: the
- * processor's trap flag raises SIGTRAP behind every instruction.)
+ * runtime: here it comes at each, in one round or another.
  */
 #include <signal.h>
 #include <ucontext.h>
 
 #include <base/atomic.h>
+#include "../trap.h"
 #include "../with.h"
 
 /* It comes so seldom that a loop that it has upset ends between. */
-enum { WAITERS = 400, STEPS = 16, TRAP_FLAG = 0x100 };
+enum { WAITERS = 400, STEPS = 16 };
 
 static marcel_sem_t sem, turn;
 static int steps, posts;
@@ -30,19 +30,6 @@ static void handle(int signal, siginfo_t *info, void *context)
 		return;
 	posts++;
 	CHECK_INT(marcel_sem_post(&sem), 0);
-}
-
-static void trap(unsigned long flag)
-{
-	__asm__ volatile("sub $128, %%rsp\n\t" /* the red zone */
-			 "pushf\n\t"
-			 "andq %1, (%%rsp)\n\t"
-			 "orq %0, (%%rsp)\n\t"
-			 "popf\n\t"
-			 "add $128, %%rsp"
-			 :
-			 : "r"(flag), "r"(~(unsigned long)TRAP_FLAG)
-			 : "memory", "cc");
 }
 
 static void *wait_once(void *arg)
