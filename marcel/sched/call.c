@@ -188,11 +188,17 @@ void marcel_call_end(bool failed)
 		marcel_cancel_point();
 }
 
+/* Of the thread that runs on l, the caller; TSan knows only threads. */
+static BASE_NO_TSAN bool is_in_call(const struct marcel_lwp *l)
+{
+	return l->in_call;
+}
+
 void marcel_call_abandon(void)
 {
 	struct marcel_lwp *l = cpu_tls_word();
 
-	if (unlikely(l != NULL && l->in_call))
+	if (unlikely(l != NULL && is_in_call(l)))
 		marcel_call_end(false);
 }
 
