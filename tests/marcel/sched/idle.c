@@ -37,13 +37,18 @@ static bool is_asleep(struct marcel_vp *vp)
 	       sleeps_in_kernel(vp);
 }
 
+/* What it calls is libc's: pinned, it is no user thread that may wait. */
 static void handle(int signal)
 {
+	bool within = marcel_is_within();
+
 	(void)signal;
-	if (!is_claimed())
-		return;
-	claimed++;
-	interruptible += !marcel_is_within();
+	cpu_tls_pin(1);
+	if (is_claimed()) {
+		claimed++;
+		interruptible += !within;
+	}
+	cpu_tls_pin(-1);
 }
 
 static bool has_vp(struct marcel_vp *vp)
