@@ -209,9 +209,8 @@ static bool is_wanted(void *arg, int vp)
 static bool is_without_vp(void)
 {
 	struct marcel_lwp *l = marcel_tls.lwp;
-	uintptr_t owner = load_relaxed(&load_relaxed(&l->vp)->owner);
 
-	return (owner & ~MARCEL_REVOKING) != (uintptr_t)l;
+	return marcel_vp_lwp(load_relaxed(&l->vp)) != l;
 }
 
 /* Nobody waits for the VP: it is the hook alone that comes. */
