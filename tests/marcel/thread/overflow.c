@@ -288,7 +288,10 @@ static const struct computing *now_computing;
 
 /*
  * One more beside it than there are VPs: so it is preempted, even while one of
- * them was let loose and computes without a VP.
+ * them was let loose and computes without a VP. Its stack is of another size
+ * than theirs, so that none of theirs lies below it: where no guard page is,
+ * the tick's frame overwrites what lies there, and who computed on it at the
+ * same time would go on with that before the handler has said anything.
  */
 static void overflow_by_tick(void)
 {
@@ -300,6 +303,7 @@ static void overflow_by_tick(void)
 	setenv("MARCEL_GUARDS", now_computing->guards, 1);
 	if (marcel_init(&config) != 0 || marcel_attr_init(&attr) != 0 ||
 	    marcel_attr_setname(&attr, "deep thought") != 0 ||
+	    marcel_attr_setstacksize(&attr, 200000) != 0 ||
 	    marcel_create(&t, &attr, now_computing->fn, NULL) != 0)
 		_exit(1);
 	for (int i = 0; i <= now_computing->nvp; i++)
