@@ -139,14 +139,23 @@ BASE_NO_TSAN bool marcel_call_may(struct marcel_lwp *l)
 	       load_relaxed(&l->self) != &l->idle;
 }
 
-/* Who has lost its VP needs no section. */
+/*
+ * Who has lost its VP needs no section. But main's LWP does not sleep for
+ * another thread, nor for main while another needs it: there a VP is waited
+ * for, and block.c sees to that.
+ */
+static bool needs_section(struct marcel_lwp *l)
+{
+	return (owner_of_vp(l) & ~MARCEL_REVOKING) == (uintptr_t)l ||
+	       l == &marcel_lwps.first;
+}
+
 bool marcel_call_begin(void)
 {
 	static const struct marcel_timer_kind kind = { .claim = claim_call };
 	struct marcel_lwp *l = cpu_tls_word();
 
-	if ((owner_of_vp(l) & ~MARCEL_REVOKING) == (uintptr_t)l &&
-	    !marcel_block_begin())
+	if (needs_section(l) && !marcel_block_begin())
 		return false;
 	l = cpu_tls_word();
 	hush(l, MARCEL_HUSH_CALL);

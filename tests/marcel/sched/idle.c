@@ -16,9 +16,15 @@ static ATOMIC(int) adrift;
 /* Of the VP, when it slept. */
 static uint32_t picks;
 
+/* What it calls is libc's: pinned, it is no user thread that may wait. */
 static bool sleeps_in_kernel(struct marcel_vp *vp)
 {
-	return os_thread_sleeps(load_relaxed(&marcel_vp_lwp(vp)->tid));
+	bool sleeps;
+
+	cpu_tls_pin(1);
+	sleeps = os_thread_sleeps(load_relaxed(&marcel_vp_lwp(vp)->tid));
+	cpu_tls_pin(-1);
+	return sleeps;
 }
 
 /* It is no sleeper any more, and has not heard of it. */
@@ -37,18 +43,15 @@ static bool is_asleep(struct marcel_vp *vp)
 	       sleeps_in_kernel(vp);
 }
 
-/* What it calls is libc's: pinned, it is no user thread that may wait. */
 static void handle(int signal)
 {
 	bool within = marcel_is_within();
 
 	(void)signal;
-	cpu_tls_pin(1);
 	if (is_claimed()) {
 		claimed++;
 		interruptible += !within;
 	}
-	cpu_tls_pin(-1);
 }
 
 static bool has_vp(struct marcel_vp *vp)

@@ -18,6 +18,7 @@
 
 #include <base/atomic.h>
 #include <marcel/hook.h>
+#include "../../../marcel/sched/block.h"
 #include "../../../marcel/sched/enter.h"
 #include "../../../marcel/sched/switch.h"
 #include "../slice.h"
@@ -604,6 +605,59 @@ TEST_TICK(a_read_that_nobody_announced, "1000")
 {
 	read_beside_others(1);
 	read_beside_others(0);
+}
+
+static int more[2];
+static ATOMIC(int) goes_on;
+
+/* It began on main's LWP, and loses its VP before the wrapper of a call ends.
+ */
+static void *reads_twice(void *arg)
+{
+	char c = 0;
+
+	store_relaxed(&goes_on, 1);
+	reads(arg);
+	store_relaxed(&goes_on, 2);
+	CHECK(marcel_call_begin());
+	CHECK_INT(syscall(SYS_read, more[0], &c, 1), 1);
+	marcel_call_end(false);
+	CHECK_INT(c, 'y');
+	return arg;
+}
+
+/* It has the VP until the other sleeps again, most likely. */
+static void *writes_and_stays(void *arg)
+{
+	while (load_relaxed(&goes_on) == 0)
+		marcel_yield();
+	writes(arg);
+	while (load_relaxed(&goes_on) == 1)
+		marcel_yield();
+	for (int i = 0; i < 10000; i++)
+		marcel_yield();
+	return arg;
+}
+
+/* Main, ready, runs on no LWP but its own. */
+TEST_TICK(no_other_sleeps_on_mains_lwp_though_it_lost_its_vp, "1000")
+{
+	marcel_t r, w;
+
+	for (int i = 0; i < 20; i++) {
+		store_relaxed(&goes_on, 0);
+		CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+		CHECK_INT(pipe2(more, O_CLOEXEC), 0);
+		r = start(reads_twice, NULL);
+		w = start(writes_and_stays, NULL);
+		CHECK_INT(marcel_join(w, NULL), 0);
+		CHECK_INT(write(more[1], "y", 1), 1);
+		CHECK_INT(marcel_join(r, NULL), 0);
+		for (int j = 0; j < 2; j++) {
+			close(ends[j]);
+			close(more[j]);
+		}
+	}
 }
 
 /* --- a page of a slow file --- */
