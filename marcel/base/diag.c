@@ -214,6 +214,11 @@ BASE_PUBLIC void base_dumper_remove(struct base_dumper *d)
 		sched_yield();
 }
 
+void base_dump_forked(void)
+{
+	store_relaxed(&dumping, 0);
+}
+
 BASE_PUBLIC void base_dump_all(void)
 {
 	struct base_dumper *d;

@@ -238,7 +238,9 @@ int marcel_call_init(void)
 				  .sa_flags = SA_SIGINFO | SA_RESTART };
 
 	sigemptyset(&ours.sa_mask);
-	if (sigaction(marcel_sched.break_signal, &ours, &breaker.before) < 0)
+	/* In a child it was ours already. */
+	if (sigaction(marcel_sched.break_signal, &ours,
+		      breaker.signal == 0 ? &breaker.before : NULL) < 0)
 		return -errno;
 	breaker.signal = marcel_sched.break_signal;
 	marcel_call_allow();

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
 
 #include <marcel/marcel.h>
 #include "runq.h"
@@ -56,6 +57,17 @@ void marcel_hook_switch_slow(struct marcel_vp *vp)
 	marcel_san_enter();
 	marcel_runq_attend(vp);
 	marcel_san_leave();
+}
+
+/*
+ * Who added them counts on threads, messages and VPs that are not in a child;
+ * and who asked one is not there either.
+ */
+void marcel_hook_forked(void)
+{
+	memset(marcel_hooks, 0, sizeof(marcel_hooks));
+	store_relaxed(&asking.seq, 0);
+	store_relaxed(&marcel_sched.before_switch, 0);
 }
 
 static bool is_point(enum marcel_hook_point point)

@@ -43,4 +43,7 @@ static inline void marcel_hook_switch(struct marcel_vp *vp)
 		marcel_hook_switch_slow(vp);
 }
 
+/* thread/fork.c: in a child, which has no hooks. */
+void marcel_hook_forked(void);
+
 #endif

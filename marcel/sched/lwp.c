@@ -655,3 +655,13 @@ void marcel_lwp_exit(void)
 	}
 	marcel_lwps.all = NULL;
 }
+
+void marcel_lwp_forked(void)
+{
+	base_spin_init(&marcel_lwps.lock, BASE_RANK_POOL);
+	for (struct marcel_lwp *l = marcel_lwps.all; l != NULL; l = l->all)
+		marcel_san_ignore(l);
+	marcel_lwps.all = NULL;
+	store_relaxed(&marcel_lwps.lowers, 0); /* until a poller starts */
+	marcel_lwps.ninterrupted = marcel_lwps.nkept = 0;
+}

@@ -216,4 +216,7 @@ bool marcel_lwp_end_section(struct marcel_lwp *l);
 /* The slow half of marcel_enter(): the calling thread has lost its VP. */
 struct marcel_vp *marcel_lwp_regain(struct marcel_lwp *l);
 
+/* thread/fork.c: in a child, which has none yet. */
+void marcel_lwp_forked(void);
+
 #endif

@@ -431,3 +431,10 @@ void marcel_monitor_exit(void)
 	free(monitor.looks);
 	monitor.runs = false;
 }
+
+void marcel_monitor_forked(void)
+{
+	marcel_san_ignore(monitor.looks);
+	store_relaxed(&marcel_monitor.asleep, 0); /* nobody wakes it */
+	monitor.runs = false;
+}

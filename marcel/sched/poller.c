@@ -247,3 +247,15 @@ void marcel_poller_stop(void)
 	close_set();
 	poller.runs = false;
 }
+
+/* The set is the parent's; our names of it are closed before they can be other
+ * files'. */
+void marcel_poller_forked(void)
+{
+	pthread_mutex_init(&poller.lock, NULL);
+	pthread_cond_init(&poller.done, NULL);
+	if (poller.runs)
+		close_set();
+	poller.runs = false;
+	poller.orders = NULL;
+}

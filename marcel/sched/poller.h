@@ -33,4 +33,7 @@ void marcel_poller_want_lwp(void);
  */
 bool marcel_poller_wait(int fd, uint32_t events);
 
+/* thread/fork.c: in a child, which has no poller. */
+void marcel_poller_forked(void);
+
 #endif

@@ -11,6 +11,7 @@
 #include <sched.h>
 
 #include <base/diag.h>
+#include "../thread/fork.h"
 #include "tasklet.h"
 
 /* --- push --- */
@@ -141,7 +142,7 @@ static BASE_COLD void push_as_guest(struct marcel_thread *t)
 {
 	struct marcel_sched *s = &marcel_sched;
 
-	if (marcel_foreign_is_forked())
+	if (marcel_fork_is_left())
 		return;
 	marcel_runq_guest_begin();
 	if (t->home >= 0)

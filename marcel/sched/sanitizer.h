@@ -155,6 +155,13 @@ static inline void marcel_san_root(void *low, size_t bytes)
 {
 	__lsan_register_root_region(low, bytes);
 }
+
+/* It is no leak, nor what is found from there. NULL: nothing. */
+static inline void marcel_san_ignore(const void *p)
+{
+	if (p != NULL)
+		__lsan_ignore_object(p);
+}
 #elif BASE_TSAN
 /* A thread that may be destroyed must not be inside the scheduler for TSan. */
 static inline void marcel_san_start(void **fake, struct marcel_thread *next)
@@ -187,6 +194,11 @@ static inline void marcel_san_root(void *low, size_t bytes)
 	(void)low;
 	(void)bytes;
 }
+
+static inline void marcel_san_ignore(const void *p)
+{
+	(void)p;
+}
 #else
 static inline void marcel_san_start(void **fake, struct marcel_thread *next)
 {
@@ -214,6 +226,11 @@ static inline void marcel_san_root(void *low, size_t bytes)
 {
 	(void)low;
 	(void)bytes;
+}
+
+static inline void marcel_san_ignore(const void *p)
+{
+	(void)p;
 }
 #endif
 

@@ -20,6 +20,7 @@
 #include "../sync/late.h"
 #include "../thread/cputime.h"
 #include "../thread/dump.h"
+#include "../thread/fork.h"
 #include "../thread/overflow.h"
 #include "../thread/stack.h"
 #include "block.h"
@@ -360,7 +361,8 @@ static void idle_first(void *value)
 	base_check(!"VP 0 stops");
 }
 
-static int become_main(void)
+/* blocked: signals that its mask has beside the kernel's. */
+static int become_main(uint64_t blocked)
 {
 	struct marcel_sched *s = &marcel_sched;
 	struct marcel_thread *t = marcel_foreign_self();
@@ -369,7 +371,8 @@ static int become_main(void)
 
 	if (stack == NULL)
 		return -ENOMEM;
-	os_stack_bounds(&t->rest->stack_low, &t->rest->stack_bytes);
+	if (t->stack == NULL) /* else in a child */
+		os_stack_bounds(&t->rest->stack_low, &t->rest->stack_bytes);
 	marcel_san_adopt(t);
 	marcel_foreign_to_main(t);
 	s->main = t;
@@ -378,7 +381,7 @@ static int become_main(void)
 	idle->stack = stack;
 	marcel_san_new(idle);
 	marcel_ctx_make(&idle->ctx, stack, idle_first);
-	marcel_signal_init(t);
+	marcel_signal_init(t, blocked);
 	if (s->counts_cpu)
 		marcel_cputime_init(t);
 	return 0;
@@ -445,24 +448,17 @@ err_signal:
 	return rc;
 }
 
-static int start(const struct marcel_config *config)
+/* The settings are known, and the tree. */
+static int start_vps(const int *cpu, uint64_t blocked)
 {
 	struct marcel_sched *s = &marcel_sched;
-	int cpu[MARCEL_VP_MAX], dump_signal = 0, rc;
-	static bool once;
+	int rc;
 
-	if ((rc = read_options(config, &dump_signal)) < 0)
-		return rc;
-	if (!once && (rc = marcel_foreign_init()) < 0)
-		return rc;
-	once = true;
-	if ((rc = init_topo(config, cpu)) < 0)
-		goto err_topo;
 	if ((rc = init_stacks()) < 0)
 		goto err_topo;
 	if ((rc = init_vps(cpu)) < 0)
 		goto err_stack;
-	if ((rc = become_main()) < 0)
+	if ((rc = become_main(blocked)) < 0)
 		goto err_vps;
 	if ((rc = start_lwps()) < 0)
 		goto err_main;
@@ -470,7 +466,6 @@ static int start(const struct marcel_config *config)
 	marcel_overflow_init();
 	if ((rc = start_ticks()) < 0)
 		goto err_lwps;
-	marcel_dump_init(dump_signal);
 	marcel_late_init();
 	store_release(&s->running, 1); /* order(running) */
 	return 0;
@@ -488,6 +483,28 @@ err_stack:
 err_topo:
 	exit_topo();
 	return rc;
+}
+
+static int start(const struct marcel_config *config)
+{
+	int cpu[MARCEL_VP_MAX], dump_signal = 0, rc;
+	static bool once;
+
+	if ((rc = read_options(config, &dump_signal)) < 0)
+		return rc;
+	if (!once && (rc = marcel_fork_init()) < 0)
+		return rc;
+	once = true;
+	if (!BASE_TSAN)
+		os_leave_init();
+	if ((rc = init_topo(config, cpu)) < 0) {
+		exit_topo();
+		return rc;
+	}
+	if ((rc = start_vps(cpu, 0)) < 0)
+		return rc;
+	marcel_dump_init(dump_signal);
+	return 0;
 }
 
 static void stop(void)
@@ -522,14 +539,52 @@ static void stop(void)
 	store_relaxed(&s->created, 0);
 }
 
+/* What the parent had: mapped for good, as nobody knows who looks at it. */
+static void forget_parents(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	marcel_san_ignore(s->vps);
+	marcel_san_ignore(s->levelqs);
+	marcel_san_ignore(s->topo.levels);
+	marcel_san_ignore(s->topo.leaf);
+	marcel_san_ignore(s->topo.children);
+	marcel_san_ignore(s->topo.neighbours);
+	memset(&s->idle, 0, sizeof(s->idle));
+	store_relaxed(&s->ender, NULL);
+	store_relaxed(&s->created, 0);
+	store_relaxed(&s->guests, 0);
+	store_relaxed(&s->threads, 0);
+	fetch_and_relaxed(&s->scarce, ~(unsigned)MARCEL_SCARCE_STACKS);
+}
+
+/* The VP may run wherever the process may, beside the parent's. */
+int marcel_start_anew(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+	uint64_t blocked = marcel_thread_self()->rest->blocked;
+	int cpu = -1, rc;
+
+	forget_parents();
+	s->nvp = 1;
+	s->bind = s->robs = false;
+	s->oversubscribed = true;
+	rc = marcel_topo_build(NULL, &cpu, 1, &s->topo);
+	if (rc == 0)
+		rc = start_vps(&cpu, blocked);
+	if (rc == 0)
+		s->nested = 1;
+	return rc;
+}
+
 BASE_PUBLIC int marcel_init(const struct marcel_config *config)
 {
 	static const struct marcel_config none;
 	struct marcel_sched *s = &marcel_sched;
 	int rc;
 
-	if (marcel_foreign_is_forked())
-		return -EPERM;
+	if (marcel_fork_is_left())
+		return marcel_fork_start();
 	if (s->nested > 0 && marcel_thread_self() != s->main)
 		return -EPERM;
 	if (s->nested == 0) {
@@ -545,7 +600,7 @@ BASE_PUBLIC int marcel_end(void)
 {
 	struct marcel_sched *s = &marcel_sched;
 
-	if (s->nested == 0 || marcel_foreign_is_forked())
+	if (s->nested == 0 || marcel_fork_is_left())
 		return -EINVAL;
 	if (marcel_thread_self() != s->main)
 		return -EPERM;

@@ -8,4 +8,10 @@
 
 extern const struct base_option_table marcel_options;
 
+/*
+ * thread/fork.c: in the child of a fork, one VP as the parent's were. Its
+ * caller is as that of marcel_init(). 0 or -errno.
+ */
+int marcel_start_anew(void);
+
 #endif

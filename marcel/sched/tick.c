@@ -233,11 +233,12 @@ int marcel_tick_init(void)
 	struct sigaction ours = { .sa_sigaction = handle,
 				  .sa_flags = SA_SIGINFO | SA_RESTART };
 
-	tick.signal = signal;
-	os_leave_init();
 	sigemptyset(&ours.sa_mask);
-	if (sigaction(signal, &ours, &tick.before) < 0)
+	/* In a child it was ours already. */
+	if (sigaction(signal, &ours, tick.signal == 0 ? &tick.before : NULL) <
+	    0)
 		return -errno;
+	tick.signal = signal;
 	marcel_tick_block(false);
 	return 0;
 }

@@ -31,6 +31,9 @@ void marcel_tick_release(struct marcel_lwp *l);
 int marcel_monitor_init(void);
 void marcel_monitor_exit(void);
 
+/* thread/fork.c: in a child, which has no monitor. */
+void marcel_monitor_forked(void);
+
 /*
  * The monitor sleeps while every VP does. A VP that will sleep says so before
  * it looks for work for the last time, and not after it was woken.

@@ -16,6 +16,7 @@
 #include <base/diag.h>
 #include <marcel/wait.h>
 #include "../os/os.h"
+#include "../thread/fork.h"
 #include "enter.h"
 #include "vp.h"
 
@@ -234,7 +235,7 @@ bool marcel_timer_disarm(struct marcel_timer *t)
 	bool armed;
 
 	/* Who waits there is no more, and who held the lock neither. */
-	if (unlikely(marcel_foreign_is_forked()) && ts != &t->alone)
+	if (unlikely(marcel_fork_has_left(ts)) && ts != &t->alone)
 		return true;
 	base_spin_lock(&ts->lock);
 	armed = t->armed;

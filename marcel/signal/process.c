@@ -114,3 +114,10 @@ void marcel_process_signals_stop(void)
 	pthread_join(process.thread, NULL);
 	process.runs = false;
 }
+
+void marcel_process_signals_forked(void)
+{
+	process.lock = (marcel_mutex_t)MARCEL_MUTEX_INITIALIZER;
+	process.runs = false;
+	store_relaxed(&process.tid, 0);
+}

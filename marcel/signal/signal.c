@@ -363,14 +363,14 @@ BASE_PUBLIC int marcel_sigpending(sigset_t *out)
 
 /* --- init, exit --- */
 
-void marcel_signal_init(struct marcel_thread *main)
+void marcel_signal_init(struct marcel_thread *main, uint64_t before)
 {
 	sigset_t kernels;
 
 	pthread_sigmask(SIG_SETMASK, NULL, &kernels);
 	main->rest->pending = 0;
 	main->rest->blocked =
-		marcel_signal_bits(&kernels) & ~not_to_be_blocked();
+		(before | marcel_signal_bits(&kernels)) & ~not_to_be_blocked();
 	if (main->rest->blocked != 0)
 		are_used();
 }
@@ -380,4 +380,11 @@ void marcel_signal_exit(void)
 	marcel_process_signals_stop();
 	if (xchg_relaxed(&is_hooked, 0) != 0)
 		marcel_hook_remove(MARCEL_HOOK_SWITCH, &hook);
+}
+
+void marcel_signal_forked(void)
+{
+	base_list_init(&marcel_sigwaits);
+	store_relaxed(&is_hooked, 0);
+	marcel_process_signals_forked();
 }

@@ -64,13 +64,20 @@ void marcel_signal_take(struct marcel_thread *self, uint64_t later);
 /* t is made by the caller, in a runtime in which signals are used. */
 void marcel_signal_inherit(struct marcel_thread *t);
 
-/* Main begins, with the kernel's mask; ends. */
-void marcel_signal_init(struct marcel_thread *main);
+/*
+ * Main begins, with the kernel's mask and what it had blocked before, in the
+ * parent of this process; ends.
+ */
+void marcel_signal_init(struct marcel_thread *main, uint64_t before);
 void marcel_signal_exit(void);
+
+/* thread/fork.c: nobody waits for any, nor is there who would take them. */
+void marcel_signal_forked(void);
 
 /* process.c: signals of the process for who waits. 0 or -errno. */
 int marcel_process_signals_start(void);
 void marcel_process_signals_stop(void);
+void marcel_process_signals_forked(void);
 /* The set of signals that are waited for has grown. */
 void marcel_process_signals_look(void);
 

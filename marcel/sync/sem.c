@@ -191,6 +191,13 @@ void marcel_sem_pay(struct marcel_late *l, uint32_t posts)
 		post_owed(s);
 }
 
+bool marcel_sem_is_whole(struct marcel_late *l)
+{
+	struct sem *s = container_of(l, struct sem, late);
+
+	return (load_relaxed(&s->guard.word) & MARCEL_GUARDED) == 0;
+}
+
 BASE_PUBLIC int marcel_sem_post(marcel_sem_t *sem)
 {
 	struct sem *s = (struct sem *)sem;

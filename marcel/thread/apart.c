@@ -147,3 +147,9 @@ void marcel_apart_exit(void)
 		free(apart_of(s));
 	}
 }
+
+void marcel_apart_forked(void)
+{
+	base_spin_init(&all.lock, BASE_RANK_POOL);
+	all.free = NULL;
+}

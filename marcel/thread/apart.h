@@ -36,4 +36,7 @@ bool marcel_apart_is_brought(const struct marcel_stack *s);
 /* Give the headers back. No thread lives. */
 void marcel_apart_exit(void);
 
+/* In the child of a fork: free headers are forgotten. */
+void marcel_apart_forked(void);
+
 #endif

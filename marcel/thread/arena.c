@@ -490,3 +490,12 @@ void marcel_arena_count(struct marcel_arena_counts *out)
 	out->unguarded = load_relaxed(&all.unguarded);
 	out->budget = load_relaxed(&all.budget);
 }
+
+/* What was mapped stays so, and is nobody's; marcel_arena_init() comes next. */
+void marcel_arena_forked(void)
+{
+	base_spin_init(&all.lock, BASE_RANK_POOL);
+	all.arenas = NULL;
+	all.chunks = NULL;
+	store_relaxed(&all.unguarded, 0);
+}

@@ -57,4 +57,7 @@ void marcel_arena_put(struct marcel_stack *list);
 
 void marcel_arena_count(struct marcel_arena_counts *out);
 
+/* In the child of a fork: all stacks are forgotten. */
+void marcel_arena_forked(void);
+
 #endif

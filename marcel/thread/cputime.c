@@ -10,6 +10,7 @@
 #include "../os/os.h"
 #include "../os/tls.h"
 #include "../sched/vp.h"
+#include "fork.h"
 #include "look.h"
 
 void marcel_cputime_leaves(struct marcel_lwp *l)
@@ -58,7 +59,7 @@ static uint64_t used_by(struct marcel_thread *t)
 	uint64_t ns;
 
 	/* In a forked child it runs no more, and an LWP's lock may be held. */
-	l = marcel_foreign_is_forked() ? NULL : marcel_lwp_of(t);
+	l = marcel_fork_is_left() ? NULL : marcel_lwp_of(t);
 	if (l == NULL)
 		return load_relaxed(&t->rest->cpu_ns);
 	base_spin_lock(&l->cpu_lock);

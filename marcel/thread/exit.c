@@ -92,8 +92,9 @@ static void run_handlers(struct marcel_thread *t, uintptr_t sp)
 
 /* --- the end --- */
 
-/* The main thread leaves: the process ends when all others have. */
-static BASE_COLD BASE_NORETURN void exit_main(struct marcel_thread *t)
+/* Also of the child of a fork that has no runtime: then there is none to end.
+ */
+BASE_COLD BASE_NORETURN void marcel_thread_end_main(struct marcel_thread *t)
 {
 	marcel_key_exit(t);
 	while (marcel_end() == 0)
@@ -101,13 +102,13 @@ static BASE_COLD BASE_NORETURN void exit_main(struct marcel_thread *t)
 	exit(0);
 }
 
-/* Not a user thread, or a process that was forked off by one. */
+/* Not a user thread; but one may have forked this process off. */
 static BASE_COLD BASE_NORETURN void exit_foreign(struct marcel_thread *t,
 						 void *value)
 {
 	run_handlers(t, UINTPTR_MAX);
-	if (marcel_foreign_is_forked())
-		exit(0);
+	if (t->stack != NULL)
+		marcel_thread_end_main(t);
 	pthread_exit(value);
 }
 
@@ -118,7 +119,7 @@ static BASE_NORETURN void unwound(struct marcel_thread *t)
 
 	run_handlers(t, UINTPTR_MAX);
 	if (marcel_thread_has(t, MARCEL_F_MAIN))
-		exit_main(t);
+		marcel_thread_end_main(t);
 	marcel_san_enter();
 	vp = marcel_enter();
 	if (marcel_exceptions_any(vp->exceptions))

@@ -1,7 +1,6 @@
 /*
  * Kernel threads that are not ours: they get a descriptor when they first
- * need one and give it back when they end. Also what is left in a forked
- * child, where every thread is foreign.
+ * need one and give it back when they end.
  */
 #include "thread.h"
 
@@ -9,29 +8,34 @@
 #include <pthread.h>
 
 #include <base/diag.h>
-#include "../os/os.h"
-#include "../sched/hook.h"
-#include "../sched/place.h"
-#include "../signal/signal.h"
+#include <marcel/marcel.h>
+#include "../sched/vp.h"
 #include "cancel.h"
+#include "fork.h"
 
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Written by the only thread of a new process. */
-static bool is_forked;
+/* A child's runtime was started for it, by the first call that needed one. */
+static void end_main(void)
+{
+	if (!marcel_fork_is_child())
+		base_fatal("marcel", "the kernel thread that called "
+				     "marcel_init() ends without marcel_end() "
+				     "or marcel_exit()");
+	while (marcel_end() == 0)
+		;
+}
 
 /* A kernel thread ends. Other destructors may need a descriptor again. */
 static void give_back(void *arg)
 {
 	struct marcel_thread *t = arg;
 
-	if (marcel_thread_has(t, MARCEL_F_MAIN))
-		base_fatal("marcel", "the kernel thread that called "
-				     "marcel_init() ends without marcel_end() "
-				     "or marcel_exit()");
 	if (marcel_thread_has(t, MARCEL_F_KEYS))
 		marcel_key_exit(t);
+	if (marcel_thread_has(t, MARCEL_F_MAIN))
+		end_main();
 	marcel_tls.self = NULL;
 	if (!marcel_cancel_keeps(t))
 		marcel_thread_put(NULL, t);
@@ -83,51 +87,4 @@ void marcel_foreign_from_main(struct marcel_thread *t)
 	fetch_or_relaxed(&t->flags, MARCEL_F_FOREIGN);
 	store_relaxed(&t->rest->steady, 0);
 	t->home = -1;
-}
-
-bool marcel_foreign_is_forked(void)
-{
-	return is_forked;
-}
-
-/* Locks of what can be called without a runtime; somebody may hold them. */
-static void renew_locks(void)
-{
-	base_spin_init(&marcel_place_lock, marcel_place_lock.rank);
-	base_spin_init(&marcel_hook_lock, marcel_hook_lock.rank);
-	base_spin_init(&marcel_signal_lock, marcel_signal_lock.rank);
-}
-
-/*
- * The child has one thread, the one that forked, whatever it was: from now on
- * it is a kernel thread among nobody. The runtime's memory stays as it is, and
- * nothing of it is ever used or freed.
- */
-void marcel_foreign_forked(void)
-{
-	struct marcel_lwp *l = marcel_tls.lwp;
-	struct marcel_thread *t;
-
-	renew_locks();
-	marcel_thread_forked();
-	marcel_cancel_forked();
-	if (load_relaxed(&marcel_sched.running) == 0)
-		return;
-	is_forked = true;
-	store_relaxed(&marcel_sched.running, 0);
-	os_cpu_unbind();
-	if (l == NULL)
-		return;
-	t = load_relaxed(&l->self);
-	fetch_and_relaxed(&t->flags,
-			  (uint16_t) ~(MARCEL_F_MAIN | MARCEL_F_KEPT));
-	fetch_or_relaxed(&t->flags, MARCEL_F_FOREIGN);
-	store_relaxed(&t->state, MARCEL_T_RUNNING);
-	marcel_tls.lwp = NULL;
-	marcel_tls.self = t;
-}
-
-int marcel_foreign_init(void)
-{
-	return -pthread_atfork(NULL, NULL, marcel_foreign_forked);
 }

@@ -130,6 +130,8 @@ int marcel_overflow_init(void)
 				  .sa_flags = SA_SIGINFO | SA_ONSTACK |
 					      SA_NODEFER };
 
+	if (is_installed)
+		return 0; /* by the parent of this process */
 	if (sigaction(SIGSEGV, &ours, &before) < 0)
 		return -errno;
 	is_installed = 1;

@@ -8,6 +8,7 @@
 
 #include <base/compiler.h>
 #include "attr.h"
+#include "fork.h"
 
 static void start(void)
 {
@@ -18,7 +19,7 @@ void marcel_posix_start(void)
 {
 	static marcel_once_t once = MARCEL_ONCE_INIT;
 
-	if (unlikely(!marcel_is_running()))
+	if (unlikely(!marcel_is_running()) && marcel_fork_start() == -EPERM)
 		marcel_once(&once, start);
 }
 

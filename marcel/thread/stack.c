@@ -216,3 +216,10 @@ void marcel_stack_dump(void)
 		  names[marcel_arena_guards()], (unsigned long)n.unguarded,
 		  (unsigned long)n.used, (unsigned long)n.warm);
 }
+
+void marcel_stack_forked(void)
+{
+	marcel_watch_forked();
+	marcel_apart_forked();
+	marcel_arena_forked();
+}

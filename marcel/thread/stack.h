@@ -96,4 +96,7 @@ bool marcel_stack_is_smashed(const struct marcel_stack *s, const char *sp);
 /* One line about all stacks, for dumps. Signal-safe. */
 void marcel_stack_dump(void);
 
+/* fork.c: in a child. Stacks stay mapped, and are nobody's but the caller's. */
+void marcel_stack_forked(void);
+
 #endif

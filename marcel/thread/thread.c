@@ -37,6 +37,7 @@
 #include "arena.h"
 #include "attr.h"
 #include "cancel.h"
+#include "fork.h"
 #include "stack.h"
 
 /* --- create --- */
@@ -157,8 +158,11 @@ BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 	if (unlikely(attr != NULL) && (a = marcel_attr_read(attr)) == NULL)
 		return EINVAL;
 	vp = marcel_nest(&was);
-	if (unlikely(vp == NULL && !marcel_is_running()))
-		return EPERM;
+	if (unlikely(vp == NULL && !marcel_is_running())) {
+		if ((rc = marcel_fork_start()) != 0)
+			return rc == -EPERM ? EPERM : EAGAIN;
+		vp = marcel_nest(&was);
+	}
 	marcel_san_enter();
 	t = get(vp);
 	if (unlikely(t == NULL)) {
@@ -333,8 +337,8 @@ static BASE_COLD BASE_NORETURN void end_otherwise(struct marcel_thread *t,
 {
 	struct marcel_vp *vp;
 
-	if (marcel_thread_has(t, MARCEL_F_FOREIGN))
-		exit(0); /* it was the only thread of a forked child */
+	if (marcel_thread_has(t, MARCEL_F_MAIN | MARCEL_F_FOREIGN))
+		marcel_thread_end_main(t); /* it forked this process off */
 	vp = enter_to_end(t, value);
 	marcel_private_end(t);
 	marcel_switch_last(vp, t, marcel_switch_next(vp));

@@ -228,6 +228,9 @@ void marcel_thread_first(void *value);
 /* The last that a user thread does; nothing of its stack is needed. */
 void marcel_thread_end(void *value) BASE_NORETURN;
 
+/* exit.c: the main thread has; the process does when the others have. */
+void marcel_thread_end_main(struct marcel_thread *t) BASE_NORETURN;
+
 /* On a VP: t, which ended with its LWP, has ended. */
 void marcel_thread_ended(struct marcel_thread *t);
 
@@ -237,15 +240,6 @@ struct marcel_thread *marcel_foreign_self(void);
 /* A foreign thread begins, or ceases, to be a user thread. */
 void marcel_foreign_to_main(struct marcel_thread *t);
 void marcel_foreign_from_main(struct marcel_thread *t);
-
-/* The calling process is a child that was just forked. Again: no more. */
-void marcel_foreign_forked(void);
-
-/* True in a child that was forked while the runtime was running. */
-bool marcel_foreign_is_forked(void);
-
-/* Learn of forks from now on. 0 or -errno. */
-int marcel_foreign_init(void);
 
 /*
  * Whether t has ended, nobody else has claimed it, and it is now the caller's

@@ -49,3 +49,8 @@ void marcel_watch_end(void)
 	if (xchg_relaxed(&is_on, 0) != 0)
 		marcel_hook_remove(MARCEL_HOOK_SWITCH, &hook);
 }
+
+void marcel_watch_forked(void)
+{
+	store_relaxed(&is_on, 0);
+}

@@ -17,4 +17,7 @@ void marcel_watch_look(struct marcel_thread *t);
 void marcel_watch_begin(void);
 void marcel_watch_end(void);
 
+/* The child of a fork has no hooks. */
+void marcel_watch_forked(void);
+
 #endif

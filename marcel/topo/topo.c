@@ -206,7 +206,7 @@ int marcel_topo_build(hwloc_topology_t hw, const int *cpu, int nvp,
 	marcel_vpset_zero(&all);
 	for (int i = 0; i < nvp; i++) {
 		marcel_vpset_add(&all, i);
-		for (int k = 0; k < KINDS; k++)
+		for (int k = 0; k < KINDS && hw != NULL; k++)
 			b.object[i][k] = object_of(hw, kinds[k].type, cpu[i]);
 	}
 	cut(&b, new_level(&b, MARCEL_LEVEL_MACHINE, NULL, &all));

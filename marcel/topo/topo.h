@@ -23,7 +23,8 @@ struct marcel_topo {
 /*
  * Build the tree for VPs that run on the CPUs cpu[0..nvp-1] (hwloc's OS
  * numbers) of the machine hw, which is only read. A level without siblings
- * under its parent is left out. 0 or -ENOMEM.
+ * under its parent is left out. hw NULL: nothing is known, of one VP. 0 or
+ * -ENOMEM.
  */
 int marcel_topo_build(hwloc_topology_t hw, const int *cpu, int nvp,
 		      struct marcel_topo *out);

@@ -161,6 +161,7 @@ UNREACHED(struct marcel_vp *, marcel_lwp_regain, struct marcel_lwp *l)
 UNREACHED(struct marcel_vp *, marcel_switch_exceptions, struct marcel_vp *vp,
 	  struct marcel_thread *self, struct marcel_thread *next)
 UNREACHED(void, marcel_key_exit, struct marcel_thread *t)
+UNREACHED(void, marcel_thread_end_main, struct marcel_thread *t)
 UNREACHED(bool, marcel_vp_wake, struct marcel_vp *vp, bool own)
 UNREACHED(void, marcel_runq_push_behind, struct marcel_vp *vp,
 	  struct marcel_thread *t)
@@ -195,7 +196,7 @@ static void idle(void *arg)
 	}
 }
 
-bool marcel_foreign_is_forked(void)
+bool marcel_fork_has_left(const struct marcel_timers *ts)
 {
 	return false;
 }

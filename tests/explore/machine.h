@@ -98,7 +98,7 @@ int marcel_is_running(void)
 	return 1;
 }
 
-bool marcel_foreign_is_forked(void)
+bool marcel_fork_is_left(void)
 {
 	return false;
 }

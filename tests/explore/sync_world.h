@@ -177,14 +177,14 @@ static inline void marcel_runq_guest_end(void)
 }
 
 bool marcel_vp_wake(struct marcel_vp *vp, bool own);
-bool marcel_foreign_is_forked(void);
+bool marcel_fork_has_left(const struct marcel_timers *ts);
 
 BASE_UNUSED bool marcel_vp_wake(struct marcel_vp *vp, bool own)
 {
 	explore_fail("every thread has its VP");
 }
 
-BASE_UNUSED bool marcel_foreign_is_forked(void)
+BASE_UNUSED bool marcel_fork_has_left(const struct marcel_timers *ts)
 {
 	return false;
 }

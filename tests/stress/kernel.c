@@ -164,17 +164,46 @@ static void op_pipe(struct actor *a)
 
 /* --- children of the process --- */
 
+enum { CHILDS = 10 };
+
+static ATOMIC(int) ran_in_child;
+
+static void *add_one(void *arg)
+{
+	marcel_yield();
+	fetch_add_relaxed(&ran_in_child, 1);
+	return arg;
+}
+
+static int make_in_child(void)
+{
+	marcel_t t[CHILDS];
+
+	for (int i = 0; i < CHILDS; i++)
+		if (marcel_create(&t[i], NULL, add_one, NULL) != 0)
+			return 2;
+	for (int i = 0; i < CHILDS; i++)
+		if (marcel_join(t[i], NULL) != 0)
+			return 3;
+	return load_relaxed(&ran_in_child) != CHILDS || marcel_nvp() != 1 ? 4
+									  : 0;
+}
+
 static int look_in_child(void)
 {
 	marcel_mutex_t m = MARCEL_MUTEX_INITIALIZER;
 
 	if (marcel_is_running() || marcel_current_vp() != -1)
 		return 1;
+	if (marcel_mutex_lock(&m) != 0 || marcel_mutex_unlock(&m) != 0 ||
+	    marcel_yield() != 0)
+		return 1;
 	/* ASan's own allocator may be locked by a thread that is not here. */
-	if (!BASE_ASAN)
-		free(malloc(100));
-	return marcel_mutex_lock(&m) != 0 || marcel_mutex_unlock(&m) != 0 ||
-	       marcel_yield() != 0;
+	if (BASE_ASAN)
+		return 0;
+	free(malloc(100));
+	/* TSan allows no kernel threads there. */
+	return BASE_TSAN ? 0 : make_in_child();
 }
 
 static void op_fork(struct actor *a)
@@ -182,8 +211,10 @@ static void op_fork(struct actor *a)
 	int status = -1;
 	pid_t pid = fork();
 
-	if (pid == 0)
+	if (pid == 0) {
+		alarm(600); /* a hang is to be seen */
 		_exit(look_in_child());
+	}
 	MUST(pid > 0);
 	MUST_INT(marcel_waitpid(pid, &status, 0), pid);
 	MUST_INT(status, 0);

@@ -54,6 +54,9 @@ void base_dumper_add(struct base_dumper *d);
 /* Waits for dumps under way on other threads: what fn reads may be freed. */
 void base_dumper_remove(struct base_dumper *d);
 
+/* In the child of a fork: nobody else dumps. */
+void base_dump_forked(void);
+
 /* Run all dumpers in the order in which they were added. Signal-safe. */
 void base_dump_all(void);
 

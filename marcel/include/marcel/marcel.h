@@ -40,19 +40,30 @@ struct marcel_config {
  *
  * 0; -EINVAL: a nonsense value, named on stderr with what is allowed; -EAGAIN,
  * -ENOMEM: no LWP or no memory could be had; -ENODEV: no CPU to run on; -EPERM:
- * in a forked child, or from another thread than the one that started the
- * runtime.
+ * from another thread than the one that started the runtime.
+ *
+ * In the child of a fork(), made by any thread while the runtime ran, there is
+ * none at first, and the caller is a foreign thread. The first marcel_init() or
+ * marcel_create() there starts one, of which the calling thread is main as if
+ * it had called marcel_init() once: with one VP, which is bound to no CPU, and
+ * the parent's settings; config is not looked at. Nothing else of the parent's
+ * goes on: neither threads nor hooks nor tasklets, and MPI is an error. -EPERM:
+ * the child was forked by a hook, a tasklet, or a handler of signals that
+ * interrupted the runtime.
  */
 int marcel_init(const struct marcel_config *config);
 
 /*
  * Stop the runtime. Waits for all other user threads to end. Only the thread
- * that called marcel_init(). 0; -EINVAL: not started, or in a forked child;
- * -EPERM: another thread.
+ * that called marcel_init(). 0; -EINVAL: not started, or in a forked child that
+ * has started none; -EPERM: another thread.
  */
 int marcel_end(void);
 
-/* True between marcel_init() and marcel_end(), and not in a forked child. */
+/*
+ * True between marcel_init() and marcel_end(); in a forked child when it has
+ * started a runtime of its own.
+ */
 int marcel_is_running(void);
 
 /* Number of virtual processors; 0 before marcel_init(). Never blocks. */

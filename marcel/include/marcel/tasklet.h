@@ -41,7 +41,10 @@ typedef struct {
 		}                                                              \
 	}
 
-/* It is enabled, runs on any VP, and has no type. 0; -EINVAL: no fn. */
+/*
+ * It is enabled, runs on any VP, and has no type. 0; -EINVAL: no fn. In the
+ * child of a fork() one that was scheduled or ran has to be made anew.
+ */
 int marcel_tasklet_init(marcel_tasklet_t *t, void (*fn)(void *arg), void *arg);
 
 /*

@@ -145,7 +145,8 @@ int marcel_attr_getprivatetls(const marcel_attr_t *attr, int *out);
  * stack, any VP. From a user thread no lock is taken and, once warm, no system
  * call made. EAGAIN: as many exist as MARCEL_MAXTHREADS allows, or there is no
  * memory; EINVAL: bad attribute; EPERM: not running. A thread exists until it
- * was joined or, detached, has ended.
+ * was joined or, detached, has ended. In the child of a fork() the first call
+ * starts a runtime: marcel_init().
  */
 int marcel_create(marcel_t *out, const marcel_attr_t *attr, void *(*fn)(void *),
 		  void *arg);

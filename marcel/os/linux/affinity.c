@@ -26,7 +26,7 @@
 #include <marcel/blocking.h>
 #include "../../sched/block.h"
 #include "../../sched/tick.h"
-#include "../../thread/thread.h"
+#include "../../thread/fork.h"
 #include "../tls.h"
 #include "front.h"
 
@@ -196,7 +196,7 @@ pid_t marcel_front__Fork(front_fork_fn *next)
 
 	if (pid == 0) {
 		marcel_hush_lift();
-		marcel_foreign_forked();
+		marcel_forked();
 	}
 	return pid;
 }

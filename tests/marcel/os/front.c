@@ -376,6 +376,32 @@ TEST(a_child_without_handlers_of_fork_has_no_runtime)
 	end_ticks(other);
 }
 
+static void *returns(void *arg)
+{
+	return arg;
+}
+
+/* libc's locks are as they were: nobody else may hold one. */
+static void start_in_child(void)
+{
+	pid_t pid = _Fork();
+	void *out = NULL;
+	marcel_t t;
+
+	if (pid == 0) {
+		alarm(10);
+		_exit(marcel_create(&t, NULL, returns, &t) != 0 ||
+		      marcel_join(t, &out) != 0 || out != &t ||
+		      marcel_current_vp() != 0);
+	}
+	CHECK(waits(pid));
+}
+
+TEST(a_child_without_handlers_of_fork_may_start_a_runtime)
+{
+	without_ticks(start_in_child);
+}
+
 static int becomes_quiet(void *arg)
 {
 	(void)arg;

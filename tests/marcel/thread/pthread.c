@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <base/atomic.h>
 #include <base/compiler.h>
@@ -701,6 +703,44 @@ TEST(who_reads_may_lock_again_unless_the_kind_is_not_recursive)
 		CHECK_INT(pthread_rwlock_destroy(&l), 0);
 	}
 	CHECK_INT(pthread_rwlockattr_destroy(&attr), 0);
+}
+
+static void *pass_on(void *arg)
+{
+	return arg;
+}
+
+static void *make_in_child(void *arg)
+{
+	pthread_t t[THREADS];
+	pid_t pid = fork();
+	int status = -1;
+	void *out;
+
+	if (pid != 0) {
+		CHECK_INT(waitpid(pid, &status, 0), pid);
+		CHECK_INT(status, 0);
+		return arg;
+	}
+	alarm(60);
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&t[i], NULL, pass_on, &t[i]) != 0)
+			_exit(1);
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_join(t[i], &out) != 0 || out != &t[i])
+			_exit(2);
+	_exit(0);
+}
+
+TEST(a_forked_child_makes_threads)
+{
+	pthread_t t;
+
+	if (BASE_ASAN || BASE_TSAN)
+		check_skip("a sanitizer's locks are not those of a child");
+	make_in_child(NULL);
+	CHECK_INT(pthread_create(&t, NULL, make_in_child, NULL), 0);
+	CHECK_INT(pthread_join(t, NULL), 0);
 }
 
 TEST(what_is_not_offered_is_refused)

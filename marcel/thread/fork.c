@@ -1,0 +1,187 @@
+/*
+ * The child of a fork(): what is left of the parent's runtime, and one of its
+ * own.
+ *
+ * The child has one kernel thread, the caller's, and of the parent's runtime
+ *
+ *	only memory, of which what the caller stands on is alive:
+ *
+ * its stack and its descriptor, with what these say of itself: name, keys,
+ * cleanup handlers, locks that it holds. LWPs, VPs, queues, timers, the monitor
+ * and the poller are dead; they may have been in the middle of anything. So
+ * lists and caches that others shared are forgotten and locks over them made
+ * anew, while what was in them stays mapped and is never used, nor freed: late
+ * looks at a descriptor or a VP find one.
+ *
+ * That is all that fork() costs: most children become another program. Until
+ * the child needs more, the caller is a foreign thread among nobody.
+ *
+ *	fork() -----> LEFT -----------------------> STARTED, as any process
+ *	               the first marcel_init(), marcel_create()
+ *
+ * To start means one VP, which the calling kernel thread drives as LWP 0; the
+ * calling thread is main, on whatever stack. The parent's threads, for which
+ * objects of the child may still name waiters, are then foreign threads that
+ * have gone: to wake one does nothing.
+ *
+ * A child that was forked inside the runtime, by a hook, a tasklet or a handler
+ * of signals that interrupted it there, is half way through something for ever,
+ * and starts none.
+ */
+#include "fork.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include <base/diag.h>
+#include <marcel/marcel.h>
+#include "../os/os.h"
+#include "../sched/hook.h"
+#include "../sched/place.h"
+#include "../sched/poller.h"
+#include "../sched/start.h"
+#include "../sched/tick.h"
+#include "../signal/signal.h"
+#include "../sync/late.h"
+#include "cancel.h"
+#include "stack.h"
+
+/* Written by the only thread of a new process; is_left also under the lock. */
+static struct {
+	pthread_mutex_t lock;
+	bool is_child;
+	bool may_start;
+	ATOMIC(int) is_left; /* a: relaxed; who sees 0 asks whether it runs */
+} child = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+bool marcel_fork_is_child(void)
+{
+	return child.is_child;
+}
+
+bool marcel_fork_is_left(void)
+{
+	return load_relaxed(&child.is_left) != 0;
+}
+
+bool marcel_fork_has_left(const struct marcel_timers *ts)
+{
+	if (likely(!child.is_child))
+		return false;
+	for (int i = 0; i < marcel_nvp(); i++)
+		if (ts == &marcel_sched.vps[i].timers)
+			return false;
+	return true;
+}
+
+/* --- in the child, at once --- */
+
+/* Of what can be called without a runtime; somebody may hold them. */
+static void renew_locks(void)
+{
+	base_spin_init(&marcel_place_lock, marcel_place_lock.rank);
+	base_spin_init(&marcel_hook_lock, marcel_hook_lock.rank);
+	base_spin_init(&marcel_signal_lock, marcel_signal_lock.rank);
+	marcel_thread_forked();
+	marcel_cancel_forked();
+}
+
+/* What other kernel threads may have been at while the runtime ran. */
+static void forget_others(void)
+{
+	marcel_signal_forked();
+	marcel_stack_forked();
+	marcel_hook_forked();
+	marcel_poller_forked();
+	marcel_monitor_forked();
+	marcel_lwp_forked();
+	base_dump_forked();
+}
+
+/* The caller, which ran on l. */
+static void leave_lwp(struct marcel_lwp *l)
+{
+	struct marcel_thread *t = load_relaxed(&l->self);
+
+	/* A handler of signals forks in the middle of a call. */
+	if (l->in_call)
+		marcel_cancel_set_wait(t, NULL);
+	fetch_and_relaxed(&t->flags,
+			  (uint16_t) ~(MARCEL_F_MAIN | MARCEL_F_KEPT |
+				       MARCEL_F_SUBSET | MARCEL_F_MOVES |
+				       MARCEL_F_SIGNAL));
+	fetch_or_relaxed(&t->flags, MARCEL_F_FOREIGN);
+	store_relaxed(&t->state, MARCEL_T_RUNNING);
+	t->home = -1;
+	t->rest->lwp = NULL;
+	t->rest->returns = false;
+	t->rest->pending = 0;
+	marcel_tls.lwp = NULL;
+	marcel_tls.self = t;
+}
+
+static bool is_inside(const struct marcel_lwp *l)
+{
+	return marcel_tls.pins != 0 ||
+	       (l != NULL && load_relaxed(&l->inside) != 0);
+}
+
+void marcel_forked(void)
+{
+	struct marcel_lwp *l = marcel_tls.lwp;
+	bool was_left = marcel_fork_is_left();
+
+	renew_locks();
+	/* It runs, or another thread starts or stops it. */
+	if (marcel_sched.vps == NULL)
+		return;
+	pthread_mutex_init(&child.lock, NULL);
+	child.may_start = (!was_left || child.may_start) && !is_inside(l);
+	child.is_child = true;
+	store_relaxed(&child.is_left, 1);
+	store_relaxed(&marcel_sched.running, 0);
+	forget_others();
+	os_cpu_unbind();
+	if (l != NULL)
+		leave_lwp(l);
+	else if (!was_left && marcel_tls.self != NULL)
+		marcel_tls.self->rest->blocked = 0; /* the kernel knows */
+	marcel_late_forked();
+}
+
+int marcel_fork_init(void)
+{
+	return -pthread_atfork(NULL, NULL, marcel_forked);
+}
+
+/* --- when it needs a runtime --- */
+
+/* Only the parent has made threads that are not foreign. */
+static void leave_behind(struct marcel_thread *t, void *arg)
+{
+	uint32_t state = load_relaxed(&t->state);
+
+	(void)arg;
+	if (state == MARCEL_T_FREE || state == MARCEL_T_ENDED ||
+	    marcel_thread_has(t, MARCEL_F_FOREIGN))
+		return;
+	store_relaxed(&t->state, MARCEL_T_FREE);
+	store_relaxed(&t->flags, MARCEL_F_FOREIGN);
+}
+
+int marcel_fork_start(void)
+{
+	int rc = 0;
+
+	if (!marcel_fork_is_left() || !child.may_start)
+		return -EPERM;
+	pthread_mutex_lock(&child.lock);
+	if (marcel_fork_is_left()) {
+		marcel_thread_walk(leave_behind, NULL);
+		rc = marcel_start_anew();
+		if (rc == 0)
+			store_relaxed(&child.is_left, 0);
+	}
+	pthread_mutex_unlock(&child.lock);
+	return rc;
+}
