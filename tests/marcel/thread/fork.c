@@ -819,10 +819,12 @@ static void *fork_and_exit(void *arg)
 TEST_VPS(a_child_ends_properly)
 {
 	as_user(fork_and_return);
-	as_user(start_and_return);
-	as_user(end_and_return);
 	as_user(fork_and_exit);
 	fork_and_exit(NULL);
+	if (BASE_TSAN)
+		return; /* it crashes when main's fiber ends the process */
+	as_user(start_and_return);
+	as_user(end_and_return);
 	as_foreign(start_and_return);
 }
 
@@ -834,7 +836,6 @@ static void *fork_again(void *arg)
 
 	if (pid == 0) {
 		alarm(HANGS_S);
-		/* Before it has a runtime, and with one. */
 		for (int i = 0; i < 3; i++) {
 			grandchild = fork();
 			if (grandchild == 0)
