@@ -8,6 +8,7 @@
 #include "../arch/cpu.h"
 #include "../sched/lwp.h"
 #include "../sched/sanitizer.h"
+#include "fork.h"
 
 /* libstdc++'s, or another C++ library's; none need be there. */
 extern void *__cxa_get_globals(void) __attribute__((weak));
@@ -25,6 +26,9 @@ static void find_function(void)
 {
 	void *lib;
 
+	/* The parent asked; its linker may have been at work at the fork. */
+	if (marcel_fork_is_left())
+		return;
 	get_globals = __cxa_get_globals;
 	if (get_globals != NULL)
 		return;

@@ -1,5 +1,7 @@
 /* marcel/thread/fork.c: children of fork(), with a runtime of their own. */
+#include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -577,6 +579,31 @@ TEST(a_child_waits_for_no_lock_of_its_maker)
 	CHECK_INT(marcel_join(t, NULL), 0);
 	CHECK_INT(marcel_end(), 0);
 	unsetenv("MARCEL_CPUTIME");
+}
+
+/*
+ * As if another kernel thread had been in the dynamic linker, which asserts
+ * that it is consistent. A copy of its state in the program is not meant.
+ */
+TEST(a_child_does_not_ask_the_dynamic_linker)
+{
+	struct r_debug *linker = dlsym(RTLD_DEFAULT, "_r_debug");
+	void *lib = dlopen("libstdc++.so.6", RTLD_LAZY);
+	pid_t pid;
+
+	if (linker == NULL || lib == NULL)
+		check_skip("a C++ library and a linker with a state");
+	CHECK_INT(marcel_init(NULL), 0);
+	linker->r_state = RT_ADD;
+	pid = fork();
+	if (pid == 0) {
+		alarm(HANGS_S);
+		_exit(use_runtime());
+	}
+	linker->r_state = RT_CONSISTENT;
+	wait_for(pid, 0);
+	CHECK_INT(marcel_end(), 0);
+	dlclose(lib);
 }
 
 static ATOMIC(int) asked, forked;
