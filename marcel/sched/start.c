@@ -488,13 +488,11 @@ err_topo:
 static int start(const struct marcel_config *config)
 {
 	int cpu[MARCEL_VP_MAX], dump_signal = 0, rc;
-	static bool once;
 
+	if ((rc = marcel_fork_init()) < 0)
+		return rc;
 	if ((rc = read_options(config, &dump_signal)) < 0)
 		return rc;
-	if (!once && (rc = marcel_fork_init()) < 0)
-		return rc;
-	once = true;
 	if (!BASE_TSAN)
 		os_leave_init();
 	if ((rc = init_topo(config, cpu)) < 0) {

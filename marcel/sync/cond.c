@@ -36,6 +36,13 @@ _Static_assert(sizeof(struct cond) <= sizeof(marcel_cond_t),
 
 _Static_assert(CLOCK_REALTIME == 0, "the clock of MARCEL_COND_INITIALIZER");
 
+static uint32_t cond_adopt(struct marcel_guard *g, uint32_t w)
+{
+	(void)w;
+	marcel_waitq_forget(&container_of(g, struct cond, guard)->queue);
+	return 0;
+}
+
 BASE_PUBLIC int marcel_cond_init(marcel_cond_t *cond,
 				 const marcel_condattr_t *attr)
 {
@@ -53,6 +60,7 @@ BASE_PUBLIC int marcel_cond_destroy(marcel_cond_t *cond)
 {
 	struct cond *c = (struct cond *)cond;
 
+	marcel_guard_renew(&c->guard, cond_adopt);
 	return load_relaxed(&c->guard.word) != 0 ? EBUSY : 0;
 }
 
@@ -83,7 +91,7 @@ static inline int wait_until(struct cond *c, struct marcel_mutex *m,
 	if (marcel_mutex_check_held(m, self) != 0)
 		return EPERM;
 	marcel_cancel_point();
-	marcel_guard_lock(&c->guard);
+	marcel_guard_lock(&c->guard, cond_adopt);
 	marcel_waitq_push(&c->queue, &me);
 	marcel_timed_arm_point(&d, until);
 	marcel_guard_unlock(&c->guard, QUEUED);
@@ -135,7 +143,7 @@ BASE_PUBLIC int marcel_cond_signal(marcel_cond_t *cond)
 
 	if (nobody_waits(c))
 		return 0;
-	if (marcel_guard_lock(&c->guard) & QUEUED) {
+	if (marcel_guard_lock(&c->guard, cond_adopt) & QUEUED) {
 		w = marcel_waitq_first(&c->queue);
 		marcel_waitq_take_this(&c->queue, w);
 	}
@@ -153,7 +161,7 @@ BASE_PUBLIC int marcel_cond_broadcast(marcel_cond_t *cond)
 
 	if (nobody_waits(c))
 		return 0;
-	marcel_guard_lock(&c->guard);
+	marcel_guard_lock(&c->guard, cond_adopt);
 	w = marcel_waitq_take_all(&c->queue);
 	/* One after the other, in whichever heaps they are. */
 	for (next = w; next != NULL; next = next->next)

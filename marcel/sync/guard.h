@@ -11,6 +11,18 @@
  * time and then gives its own CPU away between looks. There is no bit for
  * sleepers: it would turn the store into a second read-modify-write. The lock
  * of a heap of timers (timer.h) may be taken inside.
+ *
+ * The child of a fork() has the object, and none of the threads that wait for
+ * it, nor the one that held the guard at that instant. So the object says whose
+ * it is, by the generation of the process:
+ *
+ *	whoever takes the guard makes the object its process's before;
+ *
+ * hence the waiters in the queue are of the process that the object names, and
+ * in any other nobody waits, nobody is on the way, nobody holds the guard. To
+ * make it one's own is to empty the queue, with its records unread, and to
+ * clear what the word says of waiters. An object of zeros is generation 0's: in
+ * a child that costs one adoption that finds nothing.
  */
 #ifndef MARCEL_SYNC_GUARD_H
 #define MARCEL_SYNC_GUARD_H
@@ -26,18 +38,54 @@
 
 struct marcel_guard {
 	ATOMIC(uint32_t) word; /* a: order(guard); the object's own bits */
+	ATOMIC(uint32_t) generation; /* a: order(adopt); whose it is */
 };
+
+/*
+ * How many processes forked one another, and knew of it, up to this one.
+ * Written by the only thread of a new process.
+ */
+extern uint32_t marcel_generation;
+
+/*
+ * The object is this process's from now on: empty its queue. What its word,
+ * here w, becomes.
+ */
+typedef uint32_t (*marcel_adopt_fn)(struct marcel_guard *g, uint32_t w);
+
+/*
+ * Of another process: take it over, with its guard, which nobody alive holds.
+ * False: somebody else has done it.
+ */
+bool marcel_guard_adopt(struct marcel_guard *g, marcel_adopt_fn adopt,
+			uint32_t *out);
+
+/* thread/fork.c: in the child. */
+void marcel_guard_forked(void);
+
+/* Whether who waits, if anybody, does so in this process. */
+static inline bool marcel_guard_is_ours(struct marcel_guard *g)
+{
+	if (likely(marcel_generation == 0))
+		return true;
+	/* order(adopt): the queue, empty */
+	return load_acquire(&g->generation) == marcel_generation;
+}
 
 /* One pause of somebody who finds it held; *turn counts them, from 0. */
 void marcel_guard_pause(unsigned *turn);
 
 /* Take the guard; the object's bits, without the guard's. */
-static inline uint32_t marcel_guard_lock(struct marcel_guard *g)
+static inline uint32_t marcel_guard_lock(struct marcel_guard *g,
+					 marcel_adopt_fn adopt)
 {
 	uint32_t w = load_relaxed(&g->word);
 	unsigned turn = 0;
 
 	cpu_tls_pin(1);
+	if (unlikely(!marcel_guard_is_ours(g)) &&
+	    marcel_guard_adopt(g, adopt, &w))
+		return w;
 	for (;;) {
 		if (unlikely(w & MARCEL_GUARDED)) {
 			marcel_guard_pause(&turn);
@@ -50,7 +98,10 @@ static inline uint32_t marcel_guard_lock(struct marcel_guard *g)
 	}
 }
 
-/* The same if nobody holds it: true, and the bits go to *out. */
+/*
+ * The same if nobody holds it: true, and the bits go to *out. The object is
+ * ours.
+ */
 static inline bool marcel_guard_trylock(struct marcel_guard *g, uint32_t *out)
 {
 	uint32_t w = load_relaxed(&g->word);
@@ -71,6 +122,24 @@ static inline void marcel_guard_unlock(struct marcel_guard *g, uint32_t w)
 {
 	store_release(&g->word, w); /* order(guard): the queue */
 	cpu_tls_pin(-1);
+}
+
+/* What it says of waiters is true after. No guard is held. */
+static inline void marcel_guard_renew(struct marcel_guard *g,
+				      marcel_adopt_fn adopt)
+{
+	if (unlikely(!marcel_guard_is_ours(g)))
+		marcel_guard_unlock(g, marcel_guard_lock(g, adopt));
+}
+
+/* As pause(), for who does not take it: it may be held by nobody alive. */
+static inline void marcel_guard_wait(struct marcel_guard *g,
+				     marcel_adopt_fn adopt, unsigned *turn)
+{
+	if (likely(marcel_guard_is_ours(g)))
+		marcel_guard_pause(turn);
+	else
+		marcel_guard_renew(g, adopt);
 }
 
 #endif

@@ -58,10 +58,6 @@ void marcel_late_forked(void)
 		struct marcel_late *l =
 			container_of(n, struct marcel_late, node);
 
-		uint32_t posts = load_relaxed(&l->posts);
-
 		store_relaxed(&l->posts, 0); /* the next is the first */
-		if (marcel_sem_is_whole(l))
-			marcel_sem_pay(l, posts);
 	}
 }

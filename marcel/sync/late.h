@@ -36,16 +36,10 @@ bool marcel_late_post(struct marcel_late *l);
 void marcel_late_init(void);
 void marcel_late_exit(void);
 
-/*
- * thread/fork.c: in a child, whose only thread is a foreign one by now. Waiters
- * of the parent are paid, if nobody was changing the semaphore.
- */
+/* thread/fork.c: in a child. What was owed to waiters of the parent is not. */
 void marcel_late_forked(void);
 
 /* sem.c: pay so many. After the last the semaphore may be gone. */
 void marcel_sem_pay(struct marcel_late *l, uint32_t posts);
-
-/* sem.c: in a child, where nobody changes it but who was about to. */
-bool marcel_sem_is_whole(struct marcel_late *l);
 
 #endif

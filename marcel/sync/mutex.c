@@ -56,6 +56,16 @@ enum {
 	COUNT_MAX = INT32_MAX
 };
 
+/* The mutex stays locked if it is, and nobody waits for it. */
+static uint32_t mutex_adopt(struct marcel_guard *g, uint32_t w)
+{
+	struct marcel_mutex *m = container_of(g, struct marcel_mutex, guard);
+
+	marcel_waitq_forget(&m->queue);
+	marcel_waitq_forget(&m->heirs);
+	return w & ~(QUEUED | CHOSEN | FAIR);
+}
+
 /* Whether it makes sense to wait for the unlock without a switch. */
 static bool holder_runs(struct marcel_mutex *m)
 {
@@ -121,7 +131,7 @@ enum enqueued { OURS, WAITING, TOO_LATE };
 static enum enqueued enqueue(struct marcel_mutex *m, struct marcel_waiter *me,
 			     unsigned tries, bool late)
 {
-	uint32_t w = marcel_guard_lock(&m->guard);
+	uint32_t w = marcel_guard_lock(&m->guard, mutex_adopt);
 
 	if (me->chosen)
 		w &= ~CHOSEN;
@@ -276,7 +286,7 @@ BASE_PUBLIC int marcel_mutex_trylock(marcel_mutex_t *mutex)
 		return lock_again(m, w);
 	while (!(w & LOCKED)) {
 		if (w & MARCEL_GUARDED) {
-			marcel_guard_pause(&turn);
+			marcel_guard_wait(&m->guard, mutex_adopt, &turn);
 			w = load_relaxed(&m->guard.word);
 			continue;
 		}
@@ -295,7 +305,7 @@ BASE_PUBLIC int marcel_mutex_trylock(marcel_mutex_t *mutex)
  */
 static void unlock_queue(struct marcel_mutex *m, bool parks)
 {
-	uint32_t w = marcel_guard_lock(&m->guard), fair = w & FAIR;
+	uint32_t w = marcel_guard_lock(&m->guard, mutex_adopt), fair = w & FAIR;
 	struct marcel_waiter *first;
 	struct marcel_thread *t;
 
@@ -333,11 +343,23 @@ static void give_to_heir(struct marcel_mutex *m)
 	marcel_wake(t);
 }
 
+/*
+ * The holder's own. Another thread may take the mutex over meanwhile, and
+ * forget those whom the process before had: then look after that.
+ */
+static bool has_heirs(struct marcel_mutex *m)
+{
+	if (marcel_waitq_is_empty(&m->heirs))
+		return false;
+	marcel_guard_renew(&m->guard, mutex_adopt);
+	return !marcel_waitq_is_empty(&m->heirs);
+}
+
 /* LOCKED is set, and all that the kind asks for has been seen to. */
 static void release(struct marcel_mutex *m, bool parks)
 {
+	bool heirs = has_heirs(m);
 	uint32_t w = load_relaxed(&m->guard.word);
-	bool heirs = !marcel_waitq_is_empty(&m->heirs);
 
 	if (heirs && parks && !(w & QUEUED) &&
 	    !marcel_thread_has(marcel_waitq_first(&m->heirs)->thread,
@@ -420,10 +442,11 @@ void marcel_mutex_requeue(struct marcel_mutex *m, struct marcel_waiter *w,
 	uint32_t word;
 
 	if (load_relaxed(&m->owner) == self) {
+		marcel_guard_renew(&m->guard, mutex_adopt);
 		marcel_waitq_push(&m->heirs, w);
 		return;
 	}
-	word = marcel_guard_lock(&m->guard);
+	word = marcel_guard_lock(&m->guard, mutex_adopt);
 	if (word & (LOCKED | CHOSEN)) {
 		marcel_waitq_push(&m->queue, w);
 		marcel_guard_unlock(&m->guard, word | QUEUED);
@@ -456,6 +479,7 @@ BASE_PUBLIC int marcel_mutex_destroy(marcel_mutex_t *mutex)
 {
 	struct marcel_mutex *m = (struct marcel_mutex *)mutex;
 
+	marcel_guard_renew(&m->guard, mutex_adopt);
 	return load_relaxed(&m->guard.word) & ~KIND ? EBUSY : 0;
 }
 

@@ -15,13 +15,14 @@
 struct marcel_mutex {
 	/* h: the holder    l: guard    a: atomic, pair named */
 	struct marcel_guard guard; /* a: see mutex.c; order(mutex) */
-	uint32_t count;            /* h: locks beyond the first; recursive */
 	/* a: relaxed. Exact for who asks "is it me", else a hint, and where
 	 * it locked: does it run? */
 	ATOMIC(struct marcel_thread *) owner;
 	ATOMIC(int) vp; /* -1: foreign, or given to it while it waits */
+	uint32_t count; /* h: locks beyond the first; recursive */
 	struct marcel_waitq queue; /* l: */
-	struct marcel_waitq heirs; /* h: signalled while the holder held it */
+	/* h: signalled while the holder held it; forgotten by who adopts it */
+	struct marcel_waitq heirs;
 } BASE_MAY_ALIAS;
 
 _Static_assert(sizeof(struct marcel_mutex) <= sizeof(marcel_mutex_t),

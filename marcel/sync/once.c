@@ -1,6 +1,10 @@
 /*
  * Once. One word: 0, then RUNNING with the stack of those who wait, then DONE.
  * The exchange that says DONE is the runner's last access.
+ *
+ * RUNNING has the generation of the process (guard.h) in the 16 bits above an
+ * address: in the child of a fork() that of its parent means that nobody runs
+ * it and nobody waits, and it is as good as 0.
  */
 #include <marcel/sync.h>
 
@@ -8,11 +12,13 @@
 
 #include <marcel/wait.h>
 #include "../sched/vp.h"
+#include "guard.h"
 #include "waitq.h"
 
 #define DONE    ((uintptr_t)1)
 #define RUNNING ((uintptr_t)2)
 #define MARKS   (DONE | RUNNING)
+#define ADDRESS (((uintptr_t)1 << 48) - 1)
 
 struct once {
 	ATOMIC(uintptr_t) word; /* a: order(once) */
@@ -21,24 +27,46 @@ struct once {
 _Static_assert(sizeof(struct once) <= sizeof(marcel_once_t),
 	       "once fits its public words");
 
-static BASE_NOINLINE int once_slow(struct once *o, void (*fn)(void))
+/* RUNNING in this process, and who waits. */
+static uintptr_t running(struct marcel_waiter *first)
 {
-	uintptr_t w = 0;
+	return (uintptr_t)marcel_generation << 48 | (uintptr_t)first | RUNNING;
+}
+
+static struct marcel_waiter *waiters(uintptr_t w)
+{
+	return (struct marcel_waiter *)(w & ADDRESS & ~MARKS);
+}
+
+/* Somebody of this process runs it. */
+static bool is_run(uintptr_t w)
+{
+	return running(waiters(w)) == w;
+}
+
+/* w: what the word was. */
+static BASE_NOINLINE int once_slow(struct once *o, uintptr_t w,
+				   void (*fn)(void))
+{
 	struct marcel_waiter me;
 
-	/* order(once): what fn did, if it has just ended */
-	if (cas_acquire(&o->word, &w, RUNNING)) {
+	while (w != DONE && !is_run(w)) {
+		/* order(once): what fn did, if it has just ended */
+		if (!cas_weak_acquire(&o->word, &w, running(NULL)))
+			continue;
 		fn();
 		/* order(once): what fn did; the records */
 		w = xchg_acq_rel(&o->word, DONE);
-		marcel_waitq_wake((struct marcel_waiter *)(w & ~MARKS));
+		/* fn may have forked. */
+		if (is_run(w))
+			marcel_waitq_wake(waiters(w));
 		return 0;
 	}
 	me.thread = marcel_thread_self();
 	while (w != DONE) {
-		me.next = (struct marcel_waiter *)(w & ~MARKS);
+		me.next = waiters(w);
 		/* order(once): the record; what fn did */
-		if (!cas_weak_acq_rel(&o->word, &w, (uintptr_t)&me | RUNNING))
+		if (!cas_weak_acq_rel(&o->word, &w, running(&me)))
 			continue;
 		marcel_thread_waits(me.thread, "once");
 		marcel_park(NULL, NULL);
@@ -50,11 +78,12 @@ static BASE_NOINLINE int once_slow(struct once *o, void (*fn)(void))
 BASE_PUBLIC int marcel_once(marcel_once_t *once, void (*fn)(void))
 {
 	struct once *o = (struct once *)once;
+	uintptr_t w;
 
 	if (unlikely(fn == NULL))
 		return EINVAL;
-	/* order(once): what fn did */
-	if (likely(load_acquire(&o->word) == DONE))
+	w = load_acquire(&o->word); /* order(once): what fn did */
+	if (likely(w == DONE))
 		return 0;
-	return once_slow(o, fn);
+	return once_slow(o, w, fn);
 }

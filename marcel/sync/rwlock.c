@@ -48,6 +48,16 @@ _Static_assert(
 	offsetof(struct rwlock, kind) == sizeof(uint64_t),
 	"the kind is where MARCEL_RWLOCK_PREFER_WRITER_INITIALIZER says");
 
+/* Who holds it does so for ever, unless that is the caller of fork(). */
+static uint32_t rwlock_adopt(struct marcel_guard *g, uint32_t w)
+{
+	struct rwlock *l = container_of(g, struct rwlock, guard);
+
+	marcel_waitq_forget(&l->preferred);
+	marcel_waitq_forget(&l->queue);
+	return w & ~QUEUED;
+}
+
 BASE_PUBLIC int marcel_rwlock_init(marcel_rwlock_t *lock,
 				   const marcel_rwlockattr_t *attr)
 {
@@ -67,6 +77,7 @@ BASE_PUBLIC int marcel_rwlock_destroy(marcel_rwlock_t *lock)
 {
 	struct rwlock *l = (struct rwlock *)lock;
 
+	marcel_guard_renew(&l->guard, rwlock_adopt);
 	return load_relaxed(&l->guard.word) != 0 ? EBUSY : 0;
 }
 
@@ -183,7 +194,7 @@ static BASE_NOINLINE int lock_slow(struct rwlock *l, bool writer,
 	late = marcel_timed_set(&d, &me, &l->guard, rwlock_leave, until);
 	if (late == EINVAL)
 		return EINVAL;
-	w = marcel_guard_lock(&l->guard);
+	w = marcel_guard_lock(&l->guard, rwlock_adopt);
 	if (is_open(l, w, writer)) {
 		if (unlikely(!writer && w + READER < w)) {
 			marcel_guard_unlock(&l->guard, w);
@@ -230,8 +241,8 @@ static int trylock(struct rwlock *l, bool writer)
 	int err;
 
 	while ((err = try_lock(l, writer, &seen)) == EBUSY &&
-	       seen & MARCEL_GUARDED)
-		marcel_guard_pause(&turn);
+	       (seen & MARCEL_GUARDED || !marcel_guard_is_ours(&l->guard)))
+		marcel_guard_wait(&l->guard, rwlock_adopt, &turn);
 	return err;
 }
 
@@ -283,7 +294,7 @@ BASE_PUBLIC int marcel_rwlock_trywrlock(marcel_rwlock_t *lock_)
 
 static BASE_NOINLINE void unlock_queue(struct rwlock *l, uint32_t mine)
 {
-	uint32_t w = marcel_guard_lock(&l->guard) - mine;
+	uint32_t w = marcel_guard_lock(&l->guard, rwlock_adopt) - mine;
 	struct marcel_waiter *chain = NULL;
 
 	if (!(w & HELD))

@@ -23,6 +23,7 @@ struct marcel_timed {
 	struct marcel_guard *guard;   /* -: the object's */
 	struct marcel_waiter *waiter; /* -: */
 	uint32_t word;                /* l: what the guard found */
+	uint32_t generation;          /* -: of the process; guard.h */
 	/*
 	 * The guard is held, the waiter in the queue. Take it out, give the
 	 * guard back, wake it; or leave it there, if a grant is on its way.
@@ -51,6 +52,7 @@ static inline void marcel_timed_link(struct marcel_timed *d,
 	d->guard = guard;
 	d->waiter = w;
 	d->leave = leave;
+	d->generation = marcel_generation;
 	w->timer = &d->timer;
 }
 

@@ -14,7 +14,10 @@
  * marcel_wake() its thread. A wake that comes before the sleep is not lost, and
  * until the wake the record stays: it may be read after the guard was given
  * back, but nothing of the object may. Who takes a waiter to wake it disarms
- *its timer, if it has one, before it gives the guard back.
+ * its timer, if it has one, before it gives the guard back.
+ *
+ * In the child of a fork() the records are those of threads that are no more,
+ * on stacks that others may use: guard.h says who forgets them, and when.
  */
 #ifndef MARCEL_SYNC_WAITQ_H
 #define MARCEL_SYNC_WAITQ_H
@@ -48,6 +51,12 @@ struct marcel_waitq {
 static inline bool marcel_waitq_is_empty(const struct marcel_waitq *q)
 {
 	return q->last == NULL;
+}
+
+/* Those in it are no threads of this process. */
+static inline void marcel_waitq_forget(struct marcel_waitq *q)
+{
+	q->last = NULL;
 }
 
 /* Who has waited longest; the queue is not empty. */

@@ -42,6 +42,7 @@
 #include "../sched/start.h"
 #include "../sched/tick.h"
 #include "../signal/signal.h"
+#include "../sync/guard.h"
 #include "../sync/late.h"
 #include "cancel.h"
 #include "stack.h"
@@ -82,6 +83,7 @@ static void renew_locks(void)
 	base_spin_init(&marcel_place_lock, marcel_place_lock.rank);
 	base_spin_init(&marcel_hook_lock, marcel_hook_lock.rank);
 	base_spin_init(&marcel_signal_lock, marcel_signal_lock.rank);
+	marcel_guard_forked();
 	marcel_thread_forked();
 	marcel_cancel_forked();
 }
@@ -149,9 +151,20 @@ void marcel_forked(void)
 	marcel_late_forked();
 }
 
+static int learned = EAGAIN;
+
+/*
+ * Handlers in the child run as they were registered: those of the program may
+ * use locks, of which they must not find the parent's waiters.
+ */
+__attribute__((constructor(101))) static void learn_first(void)
+{
+	learned = pthread_atfork(NULL, NULL, marcel_forked);
+}
+
 int marcel_fork_init(void)
 {
-	return -pthread_atfork(NULL, NULL, marcel_forked);
+	return -learned;
 }
 
 /* --- when it needs a runtime --- */

@@ -27,7 +27,7 @@ int marcel_fork_start(void);
 /* The calling process is a child that was just forked. Again: no more. */
 void marcel_forked(void);
 
-/* Learn of forks from now on. 0 or -errno. */
+/* Whether we learn of forks, as we do from the start. 0 or -errno. */
 int marcel_fork_init(void);
 
 #endif

@@ -41,7 +41,7 @@ static void wait(void *arg)
 	bool got;
 
 	marcel_timed_set_point(&d, &me, &thing.guard, leave, NULL);
-	marcel_guard_lock(&thing.guard);
+	marcel_guard_lock(&thing.guard, NULL);
 	got = thing.is_there;
 	if (!got) {
 		marcel_waitq_push(&thing.queue, &me);
@@ -62,7 +62,7 @@ static void grant(void *arg)
 {
 	struct marcel_waiter *w = NULL;
 
-	marcel_guard_lock(&thing.guard);
+	marcel_guard_lock(&thing.guard, NULL);
 	thing.is_there = true;
 	if (!marcel_waitq_is_empty(&thing.queue))
 		w = marcel_waitq_take(&thing.queue);

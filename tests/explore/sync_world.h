@@ -62,6 +62,7 @@ struct marcel_lwp {
 };
 
 #include "../../marcel/sched/wake.h"
+#include "../../marcel/sync/adopt.c"
 
 static struct marcel_thread world_threads[WORLD_THREADS];
 static struct marcel_thread_rest world_rests[WORLD_THREADS];
