@@ -77,7 +77,7 @@ void madmpi_kill(int code, const char *why)
 	exit(exit_code(code));
 }
 
-/* The child of a fork has no network, no VPs and no right to our sockets. */
+/* The child of a fork has no network and no right to our sockets. */
 static void forked(void)
 {
 	int state = load_relaxed(&madmpi_state.phase);

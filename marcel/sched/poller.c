@@ -244,8 +244,9 @@ void marcel_poller_stop(void)
 		return;
 	ring();
 	pthread_join(poller.kernel_thread, NULL);
-	close_set();
+	/* A child that is forked between the two closes nobody else's. */
 	poller.runs = false;
+	close_set();
 }
 
 /* The set is the parent's; our names of it are closed before they can be other

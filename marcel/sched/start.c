@@ -334,6 +334,7 @@ static int init_vps(const int *cpu)
 err_free:
 	free(s->vps);
 	free(s->levelqs);
+	s->vps = NULL;
 	return -ENOMEM;
 }
 
@@ -493,7 +494,8 @@ static int start(const struct marcel_config *config)
 		return rc;
 	if ((rc = read_options(config, &dump_signal)) < 0)
 		return rc;
-	if (!BASE_TSAN)
+	/* A child knows from its parent, and may not ask the linker. */
+	if (!BASE_TSAN && !marcel_fork_is_child())
 		os_leave_init();
 	if ((rc = init_topo(config, cpu)) < 0) {
 		exit_topo();
@@ -581,8 +583,10 @@ BASE_PUBLIC int marcel_init(const struct marcel_config *config)
 	struct marcel_sched *s = &marcel_sched;
 	int rc;
 
-	if (marcel_fork_is_left())
-		return marcel_fork_start();
+	if (marcel_fork_is_left()) {
+		rc = marcel_fork_start();
+		return rc == 0 && marcel_thread_self() != s->main ? -EPERM : rc;
+	}
 	if (s->nested > 0 && marcel_thread_self() != s->main)
 		return -EPERM;
 	if (s->nested == 0) {

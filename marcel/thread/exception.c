@@ -27,7 +27,7 @@ static void find_function(void)
 	void *lib;
 
 	/* The parent asked; its linker may have been at work at the fork. */
-	if (marcel_fork_is_left())
+	if (marcel_fork_is_child())
 		return;
 	get_globals = __cxa_get_globals;
 	if (get_globals != NULL)

@@ -23,8 +23,7 @@ static void end_main(void)
 		base_fatal("marcel", "the kernel thread that called "
 				     "marcel_init() ends without marcel_end() "
 				     "or marcel_exit()");
-	while (marcel_end() == 0)
-		;
+	marcel_fork_leave();
 }
 
 /* A kernel thread ends. Other destructors may need a descriptor again. */

@@ -134,10 +134,10 @@ void marcel_forked(void)
 	bool was_left = marcel_fork_is_left();
 
 	renew_locks();
-	/* It runs, or another thread starts or stops it. */
-	if (marcel_sched.vps == NULL)
-		return;
 	pthread_mutex_init(&child.lock, NULL);
+	/* It runs, or another thread starts or stops it. */
+	if (marcel_sched.vps == NULL && marcel_sched.nested == 0)
+		return;
 	child.may_start = (!was_left || child.may_start) && !is_inside(l);
 	child.is_child = true;
 	store_relaxed(&child.is_left, 1);
@@ -169,6 +169,13 @@ int marcel_fork_init(void)
 
 /* --- when it needs a runtime --- */
 
+void marcel_fork_leave(void)
+{
+	while (marcel_end() == 0)
+		;
+	store_relaxed(&child.is_left, 1);
+}
+
 /* Only the parent has made threads that are not foreign. */
 static void leave_behind(struct marcel_thread *t, void *arg)
 {
@@ -179,6 +186,7 @@ static void leave_behind(struct marcel_thread *t, void *arg)
 	    marcel_thread_has(t, MARCEL_F_FOREIGN))
 		return;
 	store_relaxed(&t->state, MARCEL_T_FREE);
+	store_relaxed(&t->ended, MARCEL_END_DETACHED); /* nobody joins it */
 	store_relaxed(&t->flags, MARCEL_F_FOREIGN);
 }
 
@@ -186,7 +194,10 @@ int marcel_fork_start(void)
 {
 	int rc = 0;
 
-	if (!marcel_fork_is_left() || !child.may_start)
+	/* Another kernel thread may just have started it. */
+	if (!marcel_fork_is_left())
+		return marcel_is_running() ? 0 : -EPERM;
+	if (!child.may_start)
 		return -EPERM;
 	pthread_mutex_lock(&child.lock);
 	if (marcel_fork_is_left()) {

@@ -19,10 +19,16 @@ bool marcel_fork_has_left(const struct marcel_timers *ts);
 
 /*
  * The caller, who drives no VP, needs a runtime: if it is left without, one is
- * started, in which it is main. 0; -EPERM: it is not left, or may not; others:
- * as marcel_init().
+ * started, in which it is main. 0, also if one runs by now; -EPERM: it is not
+ * left, or may not; others: as marcel_init().
  */
 int marcel_fork_start(void);
+
+/*
+ * The kernel thread that is main of a child, whose runtime was started for it,
+ * ends: and so does the runtime, as if there had been none yet.
+ */
+void marcel_fork_leave(void);
 
 /* The calling process is a child that was just forked. Again: no more. */
 void marcel_forked(void);

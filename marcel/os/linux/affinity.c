@@ -7,7 +7,7 @@
  * threads on that CPU. So front.c stands before the functions of libc that make
  * kernel threads and processes, and here the calling LWP gets the original mask
  * for the time of the real call, two system calls. The child of a fork() mends
- * that itself (thread/foreign.c). Nobody can mend the policy of an LWP of
+ * that itself (thread/fork.c). Nobody can mend the policy of an LWP of
  * lowest priority: a thread that runs on one leaves it first.
  *
  * Nobody comes by front.c where libc's definitions are found first, as in a

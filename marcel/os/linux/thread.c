@@ -47,15 +47,18 @@ uint64_t os_thread_cpu_ns(pid_t tid)
 /* Not another PID namespace's, in which our numbers are others'. */
 static bool proc_is_ours(void)
 {
-	static ATOMIC(int) known; /* a: relaxed; 1: it is, -1: it is not */
+	/* a: relaxed; of which process: it is, or if negative, it is not */
+	static ATOMIC(int) known;
 	char link[32] = "";
+	int me = getpid(), of = load_relaxed(&known);
 
-	if (load_relaxed(&known) == 0) {
+	if (of != me && of != -me) {
 		if (readlink("/proc/self", link, sizeof(link) - 1) < 0)
 			link[0] = '\0';
-		store_relaxed(&known, atoi(link) == getpid() ? 1 : -1);
+		of = atoi(link) == me ? me : -me;
+		store_relaxed(&known, of);
 	}
-	return load_relaxed(&known) > 0;
+	return of > 0;
 }
 
 /*

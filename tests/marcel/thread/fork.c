@@ -481,8 +481,10 @@ TEST_VPS(a_fork_that_waits_in_libc_holds_up_nobody)
 	waits = true;
 	pid = fork();
 	waits = false;
-	if (pid == 0)
+	if (pid == 0) {
+		alarm(HANGS_S);
 		_exit(look_at_descriptors());
+	}
 	wait_for(pid, 0);
 }
 
@@ -493,9 +495,11 @@ TEST(a_child_of_before_may_start_the_runtime)
 	pid_t pid = fork();
 	marcel_t t;
 
-	if (pid == 0)
+	if (pid == 0) {
+		alarm(HANGS_S);
 		_exit(marcel_init(&config) != 0 ||
 		      marcel_create(&t, NULL, nothing, NULL) != 0 ||
 		      marcel_join(t, NULL) != 0 || marcel_end() != 0);
+	}
 	wait_for(pid, 0);
 }

@@ -318,6 +318,52 @@ TEST_VPS(threads_of_the_parent_do_not_go_on_in_a_child)
 	CHECK_INT(marcel_join(t, NULL), 0);
 }
 
+TEST_VPS(nobody_joins_threads_of_the_parent)
+{
+	marcel_t t = wait_for_held();
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(HANGS_S);
+		_exit(use_runtime() != 0 || marcel_join(t, NULL) != ESRCH ||
+		      marcel_detach(t) != ESRCH);
+	}
+	wait_for(pid, 0);
+	CHECK_INT(marcel_mutex_unlock(&held), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+static void *create_one(void *arg)
+{
+	marcel_t t;
+
+	return marcel_create(&t, NULL, nothing, NULL) == 0 &&
+			       marcel_join(t, NULL) == 0
+		       ? arg
+		       : NULL;
+}
+
+/* Each is main of a runtime in its turn, which ends with it. */
+TEST_VPS(any_kernel_thread_of_a_child_may_be_its_main)
+{
+	void *ok = NULL;
+	pthread_t p;
+	pid_t pid;
+
+	if (BASE_TSAN)
+		check_skip("TSan allows no kernel threads in a child");
+	pid = fork();
+	if (pid == 0) {
+		alarm(HANGS_S);
+		for (int i = 0; i < 3; i++)
+			if (pthread_create(&p, NULL, create_one, &ok) != 0 ||
+			    pthread_join(p, &ok) != 0 || ok == NULL)
+				_exit(1);
+		_exit(use_runtime());
+	}
+	wait_for(pid, 0);
+}
+
 static pid_t hooks_of;
 
 static enum marcel_hook_answer count(void *arg, int vp)
