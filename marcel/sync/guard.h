@@ -79,13 +79,13 @@ void marcel_guard_pause(unsigned *turn);
 static inline uint32_t marcel_guard_lock(struct marcel_guard *g,
 					 marcel_adopt_fn adopt)
 {
-	uint32_t w = load_relaxed(&g->word);
+	uint32_t w = load_relaxed(&g->word), left;
 	unsigned turn = 0;
 
 	cpu_tls_pin(1);
 	if (unlikely(!marcel_guard_is_ours(g)) &&
-	    marcel_guard_adopt(g, adopt, &w))
-		return w;
+	    marcel_guard_adopt(g, adopt, &left))
+		return left;
 	for (;;) {
 		if (unlikely(w & MARCEL_GUARDED)) {
 			marcel_guard_pause(&turn);
