@@ -45,7 +45,7 @@ struct marcel_guard {
  * How many processes forked one another, and knew of it, up to this one.
  * Written by the only thread of a new process.
  */
-extern uint32_t marcel_generation;
+extern BASE_HIDDEN uint32_t marcel_generation;
 
 /*
  * The object is this process's from now on: empty its queue. What its word,
