@@ -52,6 +52,7 @@ BASE_PUBLIC int marcel_cond_init(marcel_cond_t *cond,
 	if (attr != NULL && marcel_condattr_getclock(attr, &clock) != 0)
 		return EINVAL;
 	*cond = (marcel_cond_t)MARCEL_COND_INITIALIZER;
+	marcel_guard_init(&c->guard, 0);
 	c->clock = clock;
 	return 0;
 }

@@ -63,6 +63,13 @@ bool marcel_guard_adopt(struct marcel_guard *g, marcel_adopt_fn adopt,
 /* thread/fork.c: in the child. */
 void marcel_guard_forked(void);
 
+/* A new object, for which nobody waits, is ours at once. */
+static inline void marcel_guard_init(struct marcel_guard *g, uint32_t w)
+{
+	store_relaxed(&g->word, w);
+	store_relaxed(&g->generation, marcel_generation);
+}
+
 /* Whether who waits, if anybody, does so in this process. */
 static inline bool marcel_guard_is_ours(struct marcel_guard *g)
 {

@@ -471,7 +471,7 @@ BASE_PUBLIC int marcel_mutex_init(marcel_mutex_t *mutex,
 	if (attr != NULL && marcel_mutexattr_gettype(attr, &type) != 0)
 		return EINVAL;
 	*mutex = (marcel_mutex_t)MARCEL_MUTEX_INITIALIZER;
-	store_relaxed(&m->guard.word, kinds[type]);
+	marcel_guard_init(&m->guard, kinds[type]);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 
+#include <base/diag.h>
 #include <marcel/wait.h>
 #include "../sched/vp.h"
 #include "guard.h"
@@ -30,6 +31,7 @@ _Static_assert(sizeof(struct once) <= sizeof(marcel_once_t),
 /* RUNNING in this process, and who waits. */
 static uintptr_t running(struct marcel_waiter *first)
 {
+	base_assert(((uintptr_t)first & ~ADDRESS) == 0);
 	return (uintptr_t)marcel_generation << 48 | (uintptr_t)first | RUNNING;
 }
 

@@ -69,6 +69,7 @@ BASE_PUBLIC int marcel_rwlock_init(marcel_rwlock_t *lock,
 	if (kind == MARCEL_RWLOCK_PREFER_WRITER_NP)
 		kind = MARCEL_RWLOCK_PREFER_READER;
 	*lock = (marcel_rwlock_t)MARCEL_RWLOCK_INITIALIZER;
+	marcel_guard_init(&l->guard, 0);
 	l->kind = (uint64_t)kind;
 	return 0;
 }

@@ -102,14 +102,14 @@ BASE_PUBLIC int marcel_sem_init(marcel_sem_t *sem, int pshared, unsigned value)
 	if (value > INT32_MAX)
 		return EINVAL;
 	*sem = (marcel_sem_t){ { 0 } };
-	store_relaxed(&s->value, value);
+	store_relaxed(&s->value, value_of((int32_t)value));
+	marcel_guard_init(&s->guard, 0);
 	return 0;
 }
 
 BASE_PUBLIC int marcel_sem_destroy(marcel_sem_t *sem)
 {
 	struct sem *s = (struct sem *)sem;
-
 	int64_t v = load_relaxed(&s->value);
 
 	return count_of(v) < 0 && !is_left(v) ? EBUSY : 0;

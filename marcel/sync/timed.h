@@ -23,7 +23,7 @@ struct marcel_timed {
 	struct marcel_guard *guard;   /* -: the object's */
 	struct marcel_waiter *waiter; /* -: */
 	uint32_t word;                /* l: what the guard found */
-	uint32_t generation;          /* -: of the process; guard.h */
+	uint32_t generation;          /* l: of the queue; guard.h */
 	/*
 	 * The guard is held, the waiter in the queue. Take it out, give the
 	 * guard back, wake it; or leave it there, if a grant is on its way.
@@ -52,7 +52,6 @@ static inline void marcel_timed_link(struct marcel_timed *d,
 	d->guard = guard;
 	d->waiter = w;
 	d->leave = leave;
-	d->generation = marcel_generation;
 	w->timer = &d->timer;
 }
 
@@ -70,17 +69,21 @@ static inline int marcel_timed_set_point(struct marcel_timed *d,
 	return 0;
 }
 
-/* It is in the queue; the guard is held. */
+/* It is in the queue; the guard is held, and the object is ours. */
 static inline void marcel_timed_arm(struct marcel_waiter *w)
 {
-	if (w->timer != NULL)
-		marcel_timer_arm(w->timer);
+	if (w->timer == NULL)
+		return;
+	container_of(w->timer, struct marcel_timed, timer)->generation =
+		marcel_generation;
+	marcel_timer_arm(w->timer);
 }
 
 /* The same at a cancellation point. */
 static inline void marcel_timed_arm_point(struct marcel_timed *d,
 					  const struct marcel_until *until)
 {
+	d->generation = marcel_generation;
 	if (until != NULL)
 		marcel_timer_arm(&d->timer);
 	marcel_cancel_show(&d->timer);

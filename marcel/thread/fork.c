@@ -52,6 +52,7 @@ static struct {
 	pthread_mutex_t lock;
 	bool is_child;
 	bool may_start;
+	bool learns;         /* of forks */
 	ATOMIC(int) is_left; /* a: relaxed; who sees 0 asks whether it runs */
 } child = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -151,29 +152,32 @@ void marcel_forked(void)
 	marcel_late_forked();
 }
 
-static int learned = EAGAIN;
-
 /*
  * Handlers in the child run as they were registered: those of the program may
- * use locks, of which they must not find the parent's waiters.
+ * use locks, of which they must not find the parent's waiters. So we are first,
+ * unless the runtime is started from another constructor.
  */
-__attribute__((constructor(101))) static void learn_first(void)
+__attribute__((constructor(101))) static void learn(void)
 {
-	learned = pthread_atfork(NULL, NULL, marcel_forked);
+	if (!child.learns)
+		child.learns = pthread_atfork(NULL, NULL, marcel_forked) == 0;
 }
 
 int marcel_fork_init(void)
 {
-	return -learned;
+	learn();
+	return child.learns ? 0 : -ENOMEM;
 }
 
 /* --- when it needs a runtime --- */
 
 void marcel_fork_leave(void)
 {
+	pthread_mutex_lock(&child.lock);
 	while (marcel_end() == 0)
 		;
 	store_relaxed(&child.is_left, 1);
+	pthread_mutex_unlock(&child.lock);
 }
 
 /* Only the parent has made threads that are not foreign. */
@@ -182,8 +186,9 @@ static void leave_behind(struct marcel_thread *t, void *arg)
 	uint32_t state = load_relaxed(&t->state);
 
 	(void)arg;
-	if (state == MARCEL_T_FREE || state == MARCEL_T_ENDED ||
-	    marcel_thread_has(t, MARCEL_F_FOREIGN))
+	if (state == MARCEL_T_FREE || marcel_thread_has(t, MARCEL_F_FOREIGN) ||
+	    (state == MARCEL_T_ENDED &&
+	     load_relaxed(&t->ended) & MARCEL_END_DONE))
 		return;
 	store_relaxed(&t->state, MARCEL_T_FREE);
 	store_relaxed(&t->ended, MARCEL_END_DETACHED); /* nobody joins it */
@@ -192,19 +197,19 @@ static void leave_behind(struct marcel_thread *t, void *arg)
 
 int marcel_fork_start(void)
 {
-	int rc = 0;
+	int rc;
 
-	/* Another kernel thread may just have started it. */
-	if (!marcel_fork_is_left())
-		return marcel_is_running() ? 0 : -EPERM;
-	if (!child.may_start)
+	if (!child.is_child || !child.may_start)
 		return -EPERM;
+	/* Another kernel thread may just start it, or end it by its own end. */
 	pthread_mutex_lock(&child.lock);
 	if (marcel_fork_is_left()) {
 		marcel_thread_walk(leave_behind, NULL);
 		rc = marcel_start_anew();
 		if (rc == 0)
 			store_relaxed(&child.is_left, 0);
+	} else {
+		rc = marcel_is_running() ? 0 : -EPERM;
 	}
 	pthread_mutex_unlock(&child.lock);
 	return rc;
