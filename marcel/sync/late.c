@@ -1,11 +1,17 @@
 /*
  * Posts that wait for the runtime: late.h.
+ *
+ * In the child of a fork() nothing is owed: those who waited are no more. A
+ * handler of the parent may have counted a post of a semaphore and not have
+ * linked it yet; so a count says in its upper half whose it is, by generation
+ * (guard.h), and one of another process is as good as 0.
  */
 #include "late.h"
 
 #include <base/compiler.h>
 #include <marcel/marcel.h>
 #include <marcel/tasklet.h>
+#include "guard.h"
 
 static struct {
 	/* a: atomic    t: tasklet.c */
@@ -24,16 +30,28 @@ static void pay(void *arg)
 			container_of(n, struct marcel_late, node);
 
 		/* order(late): what was done before each; the node is free */
-		marcel_sem_pay(l, xchg_acq_rel(&l->posts, 0));
+		marcel_sem_pay(l, (uint32_t)xchg_acq_rel(&l->posts, 0));
 	}
+}
+
+/* Count one post; whether it is the first. */
+static bool count_first(struct marcel_late *l)
+{
+	uint64_t none = (uint64_t)marcel_generation << 32, was, base;
+
+	was = load_relaxed(&l->posts);
+	do
+		base = (was ^ none) >> 32 == 0 ? was : none;
+	/* order(late): all; that the node is free */
+	while (!cas_weak_acq_rel(&l->posts, &was, base + 1));
+	return base == none;
 }
 
 bool marcel_late_post(struct marcel_late *l)
 {
 	if (!marcel_is_running())
 		return false;
-	/* order(late): all; that the node is free */
-	if (fetch_add_acq_rel(&l->posts, 1) == 0)
+	if (count_first(l))
 		base_mpsc_push(&late.list, &l->node);
 	/* Fails when marcel ends meanwhile: exit() pays. */
 	marcel_tasklet_hi_schedule(&late.tasklet);
@@ -52,12 +70,5 @@ void marcel_late_exit(void)
 
 void marcel_late_forked(void)
 {
-	struct base_mpsc_node *chain = base_mpsc_take(&late.list);
-
-	base_mpsc_for_each (n, chain) {
-		struct marcel_late *l =
-			container_of(n, struct marcel_late, node);
-
-		store_relaxed(&l->posts, 0); /* the next is the first */
-	}
+	base_mpsc_take(&late.list);
 }

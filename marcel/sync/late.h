@@ -23,7 +23,7 @@
 struct marcel_late {
 	/* q: order(late), who counts the first, then who takes the list */
 	struct base_mpsc_node node; /* q: */
-	ATOMIC(uint32_t) posts;     /* a: order(late) */
+	ATOMIC(uint64_t) posts;     /* a: order(late); see late.c */
 };
 
 /*
@@ -36,7 +36,7 @@ bool marcel_late_post(struct marcel_late *l);
 void marcel_late_init(void);
 void marcel_late_exit(void);
 
-/* thread/fork.c: in a child. What was owed to waiters of the parent is not. */
+/* thread/fork.c: in a child, to whose threads nothing is owed yet. */
 void marcel_late_forked(void);
 
 /* sem.c: pay so many. After the last the semaphore may be gone. */
