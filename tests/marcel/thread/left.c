@@ -349,15 +349,12 @@ static void *create_one(void *arg)
 }
 
 /* Each is main of a runtime in its turn, which ends with it. */
-TEST_VPS(any_kernel_thread_of_a_child_may_be_its_main)
+static void fork_and_start_threads(void)
 {
 	void *ok = NULL;
 	pthread_t p;
-	pid_t pid;
+	pid_t pid = fork();
 
-	if (BASE_TSAN)
-		check_skip("TSan allows no kernel threads in a child");
-	pid = fork();
 	if (pid == 0) {
 		alarm(HANGS_S);
 		for (int i = 0; i < 3; i++)
@@ -367,6 +364,14 @@ TEST_VPS(any_kernel_thread_of_a_child_may_be_its_main)
 		_exit(use_runtime());
 	}
 	wait_for(pid, 0);
+}
+
+TEST(any_kernel_thread_of_a_child_may_be_its_main)
+{
+	if (BASE_TSAN)
+		check_skip("TSan allows no kernel threads in a child");
+	with_vps(1, fork_and_start_threads);
+	with_vps(4, fork_and_start_threads);
 }
 
 static pid_t hooks_of;
