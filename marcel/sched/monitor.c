@@ -212,7 +212,7 @@ static bool is_wanted(struct marcel_vp *vp, struct marcel_lwp *l,
 		return true;
 	}
 	return marcel_place_leaves(l, t) ||
-	       marcel_runq_seems_ready(vp, marcel_thread_band(t));
+	       marcel_runq_seems_ready(vp, marcel_thread_band_now(t));
 }
 
 /*

@@ -40,6 +40,7 @@ static void push_remote(struct marcel_vp *home, struct marcel_thread *t)
 /* For one VP, in the band of the thread. */
 static void push_leaf(struct marcel_vp *home, struct marcel_thread *t)
 {
+	(void)marcel_thread_is_urgent(t); /* its favour may be over */
 	marcel_levelq_push(home->above[0], t);
 	marcel_vp_wake(home, true);
 }
@@ -54,6 +55,7 @@ static void push_level(struct marcel_vp *vp, struct marcel_thread *t)
 		push_leaf(&s->vps[t->home], t);
 		return;
 	}
+	(void)marcel_thread_is_urgent(t);
 	if (!marcel_thread_has(t, MARCEL_F_SUBSET)) {
 		marcel_levelq_push(&s->levelqs[0], t);
 		if (marcel_idle_wanted(&s->idle))

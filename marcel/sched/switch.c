@@ -120,7 +120,7 @@ static struct marcel_thread *leave_private(struct marcel_vp *vp,
 
 	if (marcel_timers_are_armed(&vp->timers))
 		look_at_timers(vp);
-	t = self != NULL && marcel_thread_band(self) == MARCEL_BAND_REALTIME
+	t = self != NULL && marcel_thread_is_urgent(self)
 		    ? marcel_runq_pick_urgent(vp)
 		    : marcel_runq_pick(vp);
 	vp->handovers = MARCEL_HANDOVERS_MAX; /* no short ways */
@@ -180,7 +180,7 @@ struct marcel_thread *marcel_switch_other(struct marcel_vp *vp,
 		return t;
 	if (marcel_timers_are_armed(&vp->timers))
 		look_at_timers(vp);
-	if (unlikely(marcel_thread_band(self) == MARCEL_BAND_REALTIME))
+	if (marcel_thread_is_urgent(self))
 		return prepare(vp, marcel_runq_pick_urgent(vp));
 	return prepare(vp, marcel_runq_pick(vp));
 }

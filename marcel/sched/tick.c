@@ -74,9 +74,8 @@ next_lwp(struct marcel_vp *vp, struct marcel_thread *t, struct marcel_lwp *any)
 		return any;
 	if (marcel_timers_are_due(&vp->timers))
 		marcel_timers_run(&vp->timers);
-	next = marcel_thread_band(t) == MARCEL_BAND_REALTIME
-		       ? marcel_runq_pick_urgent(vp)
-		       : marcel_runq_pick(vp);
+	next = marcel_thread_is_urgent(t) ? marcel_runq_pick_urgent(vp)
+					  : marcel_runq_pick(vp);
 	if (next == NULL)
 		return any;
 	if (!marcel_thread_has(next, MARCEL_F_KEPT) ||
@@ -100,7 +99,7 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 
 	if (!marcel_thread_is_preemptible(t))
 		return;
-	if (!marcel_runq_seems_ready(vp, marcel_thread_band(t)) &&
+	if (!marcel_runq_seems_ready(vp, marcel_thread_band_now(t)) &&
 	    !marcel_place_leaves(l, t) && load_relaxed(&vp->hook_due) == 0)
 		return;
 	marcel_runq_be_fair(vp);

@@ -279,7 +279,7 @@ BASE_PUBLIC int marcel_others_ready(void)
 	if (vp == NULL)
 		return 0;
 	others = marcel_runq_seems_ready(
-		vp, marcel_thread_band(marcel_vp_current(vp)));
+		vp, marcel_thread_band_now(marcel_vp_current(vp)));
 	marcel_leave(vp);
 	return others;
 }

@@ -85,6 +85,7 @@ static void renew_locks(void)
 	base_spin_init(&marcel_hook_lock, marcel_hook_lock.rank);
 	base_spin_init(&marcel_signal_lock, marcel_signal_lock.rank);
 	marcel_guard_forked();
+	base_spin_init(&marcel_priority_lock, marcel_priority_lock.rank);
 	marcel_thread_forked();
 	marcel_cancel_forked();
 }

@@ -183,6 +183,7 @@ static BASE_COLD void clear_rest(struct marcel_thread_rest *rest)
 {
 	store_relaxed(&rest->cancel, 0);
 	store_relaxed(&rest->steady, 0);
+	store_relaxed(&rest->favour, 0);
 	store_relaxed(&rest->name[0], 0);
 	rest->cleanup = NULL;
 	store_relaxed(&rest->cpu_ns, 0);

@@ -1,8 +1,14 @@
 /*
  * Bands of priority, by their public numbers; and who is not interrupted.
+ *
+ * A thread that is favoured is in the real-time band: `band` says so, which is
+ * all that who pushes or picks looks at, and `own` keeps what it was. Nothing
+ * happens when the time is over until somebody asks: is_urgent(), which only
+ * threads of the real-time band get to the bottom of.
  */
 #include <errno.h>
 
+#include <base/clock.h>
 #include <marcel/marcel.h>
 #include "attr.h"
 #include "thread.h"
@@ -13,16 +19,64 @@ bool marcel_priority_exists(int priority)
 	       priority <= MARCEL_PRIORITY_REALTIME;
 }
 
-/* Whoever sees but one of the two words changed finds a band that exists. */
-void marcel_thread_set_priority(struct marcel_thread *t, int priority)
-{
-	int band = MARCEL_BAND_NORMAL - priority;
+/* Nothing else is called while it is held. */
+struct base_spin marcel_priority_lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
 
+/* Whoever sees but one of the two words changed finds a band that exists. */
+static void set_band_locked(struct marcel_thread *t, enum marcel_band band)
+{
 	store_relaxed(&t->rest->band, (uint32_t)band);
 	if (band == MARCEL_BAND_NORMAL)
 		fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_BAND);
 	else
 		fetch_or_relaxed(&t->flags, MARCEL_F_BAND);
+}
+
+static bool is_favoured_locked(struct marcel_thread *t)
+{
+	return load_relaxed(&t->rest->favour) != 0;
+}
+
+static enum marcel_band own_band_locked(struct marcel_thread *t)
+{
+	return is_favoured_locked(t) ? t->rest->own : marcel_thread_band(t);
+}
+
+static void end_favour_locked(struct marcel_thread *t)
+{
+	if (!is_favoured_locked(t))
+		return;
+	store_relaxed(&t->rest->favour, 0);
+	set_band_locked(t, t->rest->own);
+}
+
+void marcel_thread_set_priority(struct marcel_thread *t, int priority)
+{
+	enum marcel_band band = MARCEL_BAND_NORMAL - priority;
+
+	base_spin_lock(&marcel_priority_lock);
+	if (is_favoured_locked(t))
+		t->rest->own = band;
+	else
+		set_band_locked(t, band);
+	base_spin_unlock(&marcel_priority_lock);
+}
+
+static bool is_over(uint64_t until)
+{
+	return until != 0 && base_now_ns() >= until;
+}
+
+BASE_COLD bool marcel_thread_stays_urgent(struct marcel_thread *t)
+{
+	if (!is_over(load_relaxed(&t->rest->favour)))
+		return true;
+	base_spin_lock(&marcel_priority_lock);
+	/* It may have been favoured anew. */
+	if (is_over(load_relaxed(&t->rest->favour)))
+		end_favour_locked(t);
+	base_spin_unlock(&marcel_priority_lock);
+	return marcel_thread_band(t) == MARCEL_BAND_REALTIME;
 }
 
 BASE_PUBLIC int marcel_setpriority(marcel_t t, int priority)
@@ -43,7 +97,41 @@ BASE_PUBLIC int marcel_getpriority(marcel_t t, int *out)
 		return ESRCH;
 	if (out == NULL)
 		return EINVAL;
-	*out = MARCEL_BAND_NORMAL - (int)marcel_thread_band(t);
+	*out = MARCEL_PRIORITY_NORMAL;
+	if (likely(!marcel_thread_has(t, MARCEL_F_BAND)))
+		return 0; /* as all who are favoured have */
+	base_spin_lock(&marcel_priority_lock);
+	*out = MARCEL_BAND_NORMAL - (int)own_band_locked(t);
+	base_spin_unlock(&marcel_priority_lock);
+	return 0;
+}
+
+/* Until then by CLOCK_MONOTONIC; a time that no clock will see is no end. */
+static uint64_t time_after(uint64_t ns)
+{
+	uint64_t now = base_now_ns();
+
+	return ns < UINT64_MAX - now ? now + ns : UINT64_MAX;
+}
+
+BASE_PUBLIC int marcel_favour(marcel_t t, uint64_t ns)
+{
+	uint64_t until = ns != 0 ? time_after(ns) : 0;
+
+	if (t == NULL)
+		return ESRCH;
+	if (marcel_thread_has(t, MARCEL_F_FOREIGN))
+		return ENOTSUP;
+	marcel_thread_use_rest(t);
+	base_spin_lock(&marcel_priority_lock);
+	if (until == 0) {
+		end_favour_locked(t);
+	} else {
+		t->rest->own = own_band_locked(t);
+		store_relaxed(&t->rest->favour, until);
+		set_band_locked(t, MARCEL_BAND_REALTIME);
+	}
+	base_spin_unlock(&marcel_priority_lock);
 	return 0;
 }
 

@@ -26,6 +26,7 @@
 #include <base/compiler.h>
 #include <base/list.h>
 #include <base/mpsc.h>
+#include <base/spin.h>
 #include <marcel/thread.h>
 #include <marcel/topo.h>
 #include "../arch/ctx.h"
@@ -107,7 +108,10 @@ struct marcel_thread_rest {
 	char *stack_low;    /* o: of a kernel thread's stack, for ASan */
 	size_t stack_bytes; /* o: */
 	struct marcel_cleanup *cleanup; /* o: exit.c's; innermost first */
-	ATOMIC(uint32_t) band;   /* a: relaxed; whoever sets it; if BAND */
+	ATOMIC(uint32_t)
+	band;                 /* a: relaxed; under priority.c's lock; if BAND */
+	enum marcel_band own; /* l: priority.c's; its band after the favour */
+	ATOMIC(uint64_t) favour; /* a: relaxed; as band; until when, or 0 */
 	ATOMIC(uint32_t) steady; /* a: relaxed; it; the tick leaves it alone */
 	/* o: exit.c's, for the unwinder */
 	uint64_t unwinding[4] BASE_ALIGNED(16);
@@ -177,6 +181,26 @@ static inline enum marcel_band marcel_thread_band(struct marcel_thread *t)
 		       : (enum marcel_band)load_relaxed(&t->rest->band);
 }
 
+/* The slow half of is_urgent(), of one that is in the real-time band. */
+bool marcel_thread_stays_urgent(struct marcel_thread *t);
+
+/*
+ * Anyone: whether t is real-time, now. Only here does it turn out that the time
+ * of one that is favoured is over, and then it is in its own band again: so who
+ * decides for long by the band of a thread asks here first.
+ */
+static inline bool marcel_thread_is_urgent(struct marcel_thread *t)
+{
+	return unlikely(marcel_thread_band(t) == MARCEL_BAND_REALTIME) &&
+	       marcel_thread_stays_urgent(t);
+}
+
+static inline enum marcel_band marcel_thread_band_now(struct marcel_thread *t)
+{
+	return marcel_thread_is_urgent(t) ? MARCEL_BAND_REALTIME
+					  : marcel_thread_band(t);
+}
+
 static inline bool marcel_thread_is_preemptible(struct marcel_thread *t)
 {
 	return load_relaxed(&t->rest->steady) == 0;
@@ -215,6 +239,9 @@ void marcel_thread_forked(void);
 /* Set a name that fits. */
 void marcel_thread_name(struct marcel_thread *t, const char *name);
 void marcel_thread_get_name(struct marcel_thread *t, char *out);
+
+/* priority.c's: of threads of every kind, runtime or not. */
+extern struct base_spin marcel_priority_lock;
 
 /* Set a priority that exists: priority.c. For when t is next pushed. */
 void marcel_thread_set_priority(struct marcel_thread *t, int priority);

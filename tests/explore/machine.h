@@ -88,6 +88,12 @@ int marcel_yield(void)
 	return 0;
 }
 
+/* Nobody is favoured. */
+bool marcel_thread_stays_urgent(struct marcel_thread *t)
+{
+	return true;
+}
+
 int marcel_nvp(void)
 {
 	return marcel_sched.nvp;

@@ -113,6 +113,18 @@ int marcel_setpriority(marcel_t t, int priority);
 int marcel_getpriority(marcel_t t, int *out);
 
 /*
+ * For so long from now t, which has not been joined, is scheduled as if it were
+ * real-time, and by its own priority again afterwards; 0 ends that at once, and
+ * each call counts instead of the one before. Meanwhile marcel_setpriority()
+ * and marcel_getpriority() are about its own priority. As there, it counts from
+ * when t next becomes ready, or yields: what waits in a queue keeps its place,
+ * also if the time is over before its turn has come. Who computes past its time
+ * is interrupted as others of its own priority are. Anyone may call; never
+ * blocks. ESRCH: no thread; ENOTSUP: a foreign thread, which is always normal.
+ */
+int marcel_favour(marcel_t t, uint64_t ns);
+
+/*
  * Whether time slices end (1, as for every thread if nothing else is said):
  * else (0) what it computes is never interrupted, and what is ready on its VP
  * and may run on no other waits until it waits, yields or ends; as does who

@@ -1,0 +1,327 @@
+/*
+ * Threads that are favoured for a while: before whom they run, and for how long.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include <base/atomic.h>
+#include <base/clock.h>
+#include "../../../marcel/sched/tick.h"
+#include "../with.h"
+
+enum {
+	IDLE = MARCEL_PRIORITY_IDLE,
+	NORMAL = MARCEL_PRIORITY_NORMAL,
+	REALTIME = MARCEL_PRIORITY_REALTIME
+};
+
+#define FOR_EVER UINT64_MAX /* longer than a test */
+
+static ATOMIC(int) stop, count;
+static ATOMIC(int) order[100]; /* who ran, in this order */
+static marcel_sem_t sem[2];
+
+static void forget(void)
+{
+	store_relaxed(&stop, 0);
+	store_relaxed(&count, 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(marcel_sem_init(&sem[i], 0, 0), 0);
+}
+
+static void *note(void *arg)
+{
+	store_relaxed(&order[fetch_add_relaxed(&count, 1)], (int)(long)arg);
+	return NULL;
+}
+
+static marcel_t start(void *(*fn)(void *), void *arg)
+{
+	marcel_t t;
+
+	CHECK_INT(marcel_create(&t, NULL, fn, arg), 0);
+	return t;
+}
+
+static void join(marcel_t t)
+{
+	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+/* Favoured for the shortest time that there is, and that is over. */
+static void favour_for_a_moment(marcel_t t)
+{
+	uint64_t now = base_now_ns();
+
+	CHECK_INT(marcel_favour(t, 1), 0);
+	while (base_now_ns() <= now + 1)
+		;
+}
+
+static int own_priority(marcel_t t)
+{
+	int got = 100;
+
+	CHECK_INT(marcel_getpriority(t, &got), 0);
+	return got;
+}
+
+/* --- what can be said --- */
+
+static void *as_foreign(void *arg)
+{
+	CHECK_INT(marcel_favour(marcel_self(), FOR_EVER), ENOTSUP);
+	CHECK_INT(own_priority(marcel_self()), NORMAL);
+	CHECK_INT(marcel_favour(arg, FOR_EVER), 0); /* main */
+	return NULL;
+}
+
+TEST_VPS(a_foreign_thread_favours_and_is_not_favoured)
+{
+	pthread_t p;
+
+	CHECK_INT(marcel_favour(NULL, 1), ESRCH);
+	CHECK_INT(pthread_create(&p, NULL, as_foreign, marcel_self()), 0);
+	marcel_blocking_begin();
+	CHECK_INT(pthread_join(p, NULL), 0);
+	marcel_blocking_end();
+	CHECK(marcel_thread_is_urgent(marcel_self()));
+	CHECK_INT(own_priority(marcel_self()), NORMAL);
+	CHECK_INT(marcel_favour(marcel_self(), 0), 0);
+	CHECK(!marcel_thread_is_urgent(marcel_self()));
+}
+
+/* Whatever it is, and becomes meanwhile. */
+TEST_VPS(a_favour_leaves_a_thread_its_own_priority)
+{
+	marcel_t self = marcel_self();
+
+	for (int was = IDLE; was <= REALTIME; was++)
+		for (int becomes = IDLE; becomes <= REALTIME; becomes++) {
+			CHECK_INT(marcel_setpriority(self, was), 0);
+			CHECK_INT(marcel_favour(self, FOR_EVER), 0);
+			CHECK_INT(marcel_favour(self, FOR_EVER - 1), 0);
+			CHECK_INT(own_priority(self), was);
+			CHECK_INT(marcel_setpriority(self, becomes), 0);
+			CHECK_INT(own_priority(self), becomes);
+			CHECK_INT(marcel_thread_band_now(self),
+				  MARCEL_BAND_REALTIME);
+			if (was == NORMAL)
+				favour_for_a_moment(self);
+			else
+				CHECK_INT(marcel_favour(self, 0), 0);
+			CHECK_INT(marcel_thread_band_now(self),
+				  MARCEL_BAND_NORMAL - becomes);
+			CHECK_INT(own_priority(self), becomes);
+			CHECK_INT(marcel_favour(self, 0), 0); /* none is left */
+			CHECK_INT(own_priority(self), becomes);
+		}
+	CHECK_INT(marcel_setpriority(self, NORMAL), 0);
+}
+
+/* One that has ended may be favoured until it is joined, to no avail. */
+static void no_heirs(void)
+{
+	marcel_t first, t;
+
+	forget();
+	first = start(nothing, NULL);
+	while (load_relaxed(&first->state) != MARCEL_T_ENDED)
+		marcel_yield();
+	CHECK_INT(marcel_favour(first, FOR_EVER), 0);
+	join(first);
+	for (int i = 0; i < 100; i++) {
+		t = start(nothing, NULL);
+		CHECK(!marcel_thread_is_urgent(t));
+		CHECK_INT(load_relaxed(&t->rest->favour), 0);
+		CHECK_INT(marcel_favour(t, FOR_EVER), 0);
+		join(t);
+	}
+}
+
+TEST(a_thread_does_not_inherit_the_favour_of_one_that_has_gone)
+{
+	without_ticks(no_heirs);
+}
+
+/* --- one VP: who is before whom --- */
+
+static void *wait_and_note(void *arg)
+{
+	long i = (long)arg;
+
+	for (;;) {
+		CHECK_INT(marcel_sem_wait(&sem[i]), 0);
+		if (load_relaxed(&stop) != 0)
+			return NULL;
+		note(arg);
+	}
+}
+
+static void until_parked(marcel_t t)
+{
+	CHECK_INT(marcel_setpriority(marcel_self(), IDLE), 0);
+	while (load_relaxed(&t->state) != MARCEL_T_PARKED)
+		marcel_yield();
+	CHECK_INT(marcel_setpriority(marcel_self(), NORMAL), 0);
+}
+
+/* Who of the two was first, when 0 is woken first and then 1. */
+static int first_of(marcel_t *t)
+{
+	int at = load_relaxed(&count);
+
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(marcel_sem_post(&sem[i]), 0);
+	for (int i = 0; i < 2; i++)
+		until_parked(t[i]);
+	CHECK_INT(load_relaxed(&count), at + 2);
+	return load_relaxed(&order[at]);
+}
+
+/* Of normal threads, the one that was woken last is first. */
+static void first_if_favoured(void)
+{
+	marcel_t t[2];
+
+	forget();
+	for (long i = 0; i < 2; i++) {
+		t[i] = start(wait_and_note, (void *)i);
+		until_parked(t[i]);
+	}
+	CHECK_INT(first_of(t), 1);
+	CHECK_INT(marcel_favour(t[0], FOR_EVER), 0);
+	CHECK_INT(first_of(t), 0);
+	CHECK_INT(first_of(t), 0);
+	CHECK_INT(marcel_favour(t[0], 0), 0);
+	CHECK_INT(first_of(t), 1);
+	favour_for_a_moment(t[0]);
+	CHECK_INT(first_of(t), 1);
+	CHECK(!marcel_thread_has(t[0], MARCEL_F_BAND));
+	CHECK_INT(marcel_setpriority(t[1], IDLE), 0);
+	CHECK_INT(first_of(t), 0);
+	CHECK_INT(marcel_favour(t[1], FOR_EVER), 0);
+	CHECK_INT(first_of(t), 1);
+	CHECK_INT(marcel_setpriority(t[0], REALTIME), 0);
+	CHECK_INT(first_of(t), 0);
+	CHECK_INT(marcel_favour(t[1], 0), 0);
+	CHECK_INT(own_priority(t[1]), IDLE);
+	CHECK_INT(first_of(t), 0);
+	store_relaxed(&stop, 1);
+	for (int i = 0; i < 2; i++) {
+		CHECK_INT(marcel_sem_post(&sem[i]), 0);
+		join(t[i]);
+	}
+	CHECK_INT(load_relaxed(&marcel_sched.before_switch), 0);
+}
+
+TEST(a_thread_is_before_others_while_it_is_favoured)
+{
+	without_ticks(first_if_favoured);
+}
+
+/* Makes way, while a normal thread is ready, when its time is over. */
+static void *yield_while_favoured(void *arg)
+{
+	marcel_t self = marcel_self();
+
+	CHECK_INT(marcel_favour(self, FOR_EVER), 0);
+	for (int i = 0; i < 100; i++)
+		marcel_yield();
+	note((void *)1L);
+	CHECK(marcel_thread_is_urgent(self));
+	CHECK(!marcel_others_ready());
+	favour_for_a_moment(self);
+	CHECK(marcel_others_ready());
+	marcel_yield();
+	note((void *)3L);
+	return arg;
+}
+
+static void in_turn(void)
+{
+	marcel_t t[2];
+
+	forget();
+	t[1] = start(note, (void *)2L);
+	t[0] = start(yield_while_favoured, NULL);
+	for (int i = 0; i < 2; i++)
+		join(t[i]);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(load_relaxed(&order[i]), i + 1);
+}
+
+TEST(who_was_favoured_makes_way_for_normal_threads_again)
+{
+	without_ticks(in_turn);
+}
+
+/* --- threads that compute --- */
+
+static void with_slices(const char *us, int nvp, void (*body)(void))
+{
+	if (BASE_TSAN)
+		check_skip("there is no tick");
+	forget();
+	setenv("MARCEL_TIMESLICE_US", us, 1);
+	with_vps(nvp, body);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
+static void *computes(void *arg)
+{
+	while (load_relaxed(&stop) == 0)
+		;
+	return arg;
+}
+
+static void *stops(void *arg)
+{
+	store_relaxed(&stop, 1);
+	return arg;
+}
+
+static void until_looks(uint64_t n)
+{
+	n += load_relaxed(&marcel_monitor.looks);
+	while (load_relaxed(&marcel_monitor.looks) < n)
+		;
+}
+
+/* A normal thread is ready, and nobody is interrupted for it; then it is. */
+static void *computes_past_its_time(void *arg)
+{
+	uint64_t ticks;
+
+	CHECK_INT(marcel_favour(marcel_self(), FOR_EVER), 0);
+	until_looks(3);
+	ticks = load_relaxed(&marcel_monitor.ticks);
+	until_looks(10);
+	CHECK_INT(load_relaxed(&marcel_monitor.ticks), ticks);
+	CHECK_INT(load_relaxed(&stop), 0);
+	favour_for_a_moment(marcel_self());
+	return computes(arg);
+}
+
+static void loses_it(void)
+{
+	marcel_t t[2];
+
+	t[1] = start(stops, NULL);
+	t[0] = start(computes_past_its_time, NULL);
+	CHECK_INT(marcel_favour(t[0], FOR_EVER), 0);
+	for (int i = 0; i < 2; i++)
+		join(t[i]);
+}
+
+TEST(who_computes_past_its_time_is_interrupted)
+{
+	with_slices("1000", 1, loses_it);
+}
