@@ -86,7 +86,6 @@ void os_signal_stop(int *timer);
 bool os_signal_take(int signal, uint64_t ns);
 /* The calling kernel thread takes no signals. */
 void os_thread_no_signals(void);
-void os_sleep_ns(uint64_t ns);
 
 /*
  * In a signal handler: whether its kernel thread may do something else before

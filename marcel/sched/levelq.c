@@ -62,6 +62,23 @@ struct marcel_thread *marcel_levelq_take_slow(struct marcel_levelq *q,
 	return NULL;
 }
 
+bool marcel_levelq_has_for(struct marcel_levelq *q, enum marcel_band band,
+			   int vp)
+{
+	bool found = false;
+
+	if (!marcel_levelq_has(q, band))
+		return false;
+	base_spin_lock(&q->lock);
+	base_list_for_each (n, &q->list[band])
+		found |= vp < 0 ||
+			 marcel_thread_may_run(
+				 container_of(n, struct marcel_thread, link),
+				 vp);
+	base_spin_unlock(&q->lock);
+	return found;
+}
+
 /* Who is wanted of those in a queue. */
 struct search {
 	int vp; /* it may run there; -1: anywhere */

@@ -43,6 +43,10 @@ static inline bool marcel_levelq_has(struct marcel_levelq *q,
 	return load_relaxed(&q->bands) >> band & 1;
 }
 
+/* The same, and one that may run on this VP (-1: any), for certain. */
+bool marcel_levelq_has_for(struct marcel_levelq *q, enum marcel_band band,
+			   int vp);
+
 /* The first thread of a band that may run on this VP (-1: any); or NULL. */
 static inline struct marcel_thread *
 marcel_levelq_take(struct marcel_levelq *q, enum marcel_band band, int vp)

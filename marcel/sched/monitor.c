@@ -19,6 +19,22 @@
  * interrupted at every look, whether or not others wait for its VP.
  *
  * Who sees the VPs asleep, all of them, sleeps too: order(monitor).
+ *
+ * A real-time thread need not wait for the end of a slice: who pushes one where
+ * others compute has the monitor look between its looks, order(hurry):
+ *
+ *	pusher				monitor
+ *	push				sleep while hurry is 0, or the slice
+ *ends hurry = 1; was it 0? wake	hurry was 1? hurry = 0, then look
+ *
+ * So what was pushed before hurry is 1 is seen by a look that begins later, and
+ * however many were pushed meanwhile, it is one look. That one interrupts and
+ * does nothing else: what is remembered from slice to slice stays. An interrupt
+ * that finds its LWP inside the runtime, or no LWP to go on with, is lost; so
+ * while somebody urgent is still ready there, it looks again, each time after
+ * twice as long, until the slice ends. A VP that changes threads just while it
+ * is looked at may be taken for one that need not be interrupted: then the end
+ * of the slice it is, as for everybody.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,6 +51,8 @@
 #include "sanitizer.h"
 #include "tick.h"
 
+enum { AGAIN_NS = 50000 }; /* more than an interrupt takes */
+
 /* What the monitor remembers of a VP. */
 struct look {
 	struct marcel_lwp *lwp;
@@ -50,6 +68,7 @@ static struct {
 	bool runs;
 	ATOMIC(uint32_t) stop; /* a: relaxed; after it a wake */
 	bool can_revoke;
+	unsigned first;     /* which VP an early look begins with */
 	struct look *looks; /* one for each VP */
 } monitor;
 
@@ -369,6 +388,125 @@ static bool look_at_all(void)
 	return any;
 }
 
+/* --- between two looks --- */
+
+/* The LWP that drives vp, to run what is less urgent than real-time; or NULL.*/
+static struct marcel_lwp *computes_less_urgent(struct marcel_vp *vp)
+{
+	uintptr_t owner = load_relaxed(&vp->owner);
+	struct marcel_lwp *l = (struct marcel_lwp *)owner;
+	struct marcel_thread *t;
+
+	if (owner & (MARCEL_SECTION | MARCEL_REVOKING))
+		return NULL;
+	t = load_relaxed(&l->self);
+	return t != &l->idle && !marcel_thread_is_urgent(t) &&
+			       marcel_thread_is_preemptible(t)
+		       ? l
+		       : NULL;
+}
+
+static void hurry(void)
+{
+	/* order(hurry): what was pushed */
+	if (xchg_release(&marcel_monitor.hurry, 1) == 0)
+		os_futex_wake(&marcel_monitor.hurry, 1);
+}
+
+BASE_COLD void marcel_monitor_urgent(const marcel_vpset_t *set)
+{
+	struct marcel_sched *s = &marcel_sched;
+
+	for (int i = 0; i < s->nvp; i++)
+		if ((set == NULL || marcel_vpset_has(set, i)) &&
+		    computes_less_urgent(&s->vps[i]) != NULL) {
+			hurry();
+			return;
+		}
+}
+
+/* Sleep so long, or until somebody is in a hurry: true. */
+static bool sleep_unless_hurried(uint64_t ns)
+{
+	os_futex_wait_for(&marcel_monitor.hurry, 0, ns);
+	/* order(hurry): we look next */
+	return xchg_acquire(&marcel_monitor.hurry, 0) != 0;
+}
+
+static bool awaits_urgent(struct marcel_vp *vp)
+{
+	/* What is in its leaf may run nowhere else. */
+	for (unsigned i = 0; i < vp->nabove; i++)
+		if (marcel_levelq_has_for(vp->above[i], MARCEL_BAND_REALTIME,
+					  i == 0 ? -1 : vp->id))
+			return true;
+	return false;
+}
+
+/* Who sleeps unannounced is the next slice's; a call of it would be ended. */
+static void interrupt(struct marcel_lwp *l)
+{
+	pid_t tid = load_relaxed(&l->tid);
+
+	if (tid != 0 && !os_thread_sleeps(tid))
+		tick(l);
+}
+
+/*
+ * As many VPs as real-time threads are ready, and those that nobody can stand
+ * in for, beginning with another each time: one may not be interruptible now.
+ */
+static bool look_for_urgent(void)
+{
+	struct marcel_sched *s = &marcel_sched;
+	uint64_t left = load_relaxed(&s->before_switch) / MARCEL_BEFORE_URGENT;
+	struct marcel_lwp *l;
+	struct marcel_vp *vp;
+	bool any = false;
+
+	if (left == 0)
+		return false;
+	if (marcel_lwp_may_provide())
+		marcel_poller_want_lwp();
+	for (int i = 0; i < s->nvp; i++) {
+		vp = &s->vps[(monitor.first + (unsigned)i) % (unsigned)s->nvp];
+		if (load_relaxed(&vp->is_watched) == 0 ||
+		    (l = computes_less_urgent(vp)) == NULL ||
+		    !awaits_urgent(vp))
+			continue;
+		any = true;
+		if (left == 0 &&
+		    !marcel_levelq_has(vp->above[0], MARCEL_BAND_REALTIME))
+			continue;
+		interrupt(l);
+		left -= left != 0;
+	}
+	monitor.first++;
+	store_relaxed(&marcel_monitor.early,
+		      load_relaxed(&marcel_monitor.early) + 1);
+	return any;
+}
+
+static void sleep_for_slice(void)
+{
+	uint64_t now = base_now_ns(), end = now + marcel_sched.slice_ns;
+	uint64_t pause = marcel_sched.slice_ns;
+	bool again = false;
+
+	for (; now < end && load_relaxed(&monitor.stop) == 0;
+	     now = base_now_ns()) {
+		if (sleep_unless_hurried(pause < end - now ? pause : end - now))
+			pause = AGAIN_NS;
+		else if (again)
+			pause *= 2;
+		else
+			continue;
+		again = look_for_urgent();
+		if (!again)
+			pause = marcel_sched.slice_ns;
+	}
+}
+
 static void sleep_with_vps(void)
 {
 	struct marcel_sched *s = &marcel_sched;
@@ -395,7 +533,7 @@ static void *monitor_main(void *arg)
 	(void)arg;
 	os_thread_no_signals();
 	while (load_relaxed(&monitor.stop) == 0) {
-		os_sleep_ns(marcel_sched.slice_ns);
+		sleep_for_slice();
 		if (!look_at_all())
 			sleep_with_vps();
 	}
@@ -410,8 +548,10 @@ int marcel_monitor_init(void)
 	monitor.can_revoke = os_barrier_init();
 	store_relaxed(&monitor.stop, 0);
 	store_relaxed(&marcel_monitor.looks, 0);
+	store_relaxed(&marcel_monitor.early, 0);
 	store_relaxed(&marcel_monitor.ticks, 0);
 	store_relaxed(&marcel_monitor.asleep, 0);
+	store_relaxed(&marcel_monitor.hurry, 0);
 	if (marcel_poller_start() < 0 ||
 	    os_thread_create(&monitor.thread, monitor_main, NULL) != 0) {
 		free(monitor.looks);
@@ -427,6 +567,7 @@ void marcel_monitor_exit(void)
 		return;
 	store_relaxed(&monitor.stop, 1);
 	marcel_monitor_wake();
+	hurry();
 	pthread_join(monitor.thread, NULL);
 	free(monitor.looks);
 	monitor.runs = false;

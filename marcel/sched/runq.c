@@ -13,6 +13,7 @@
 #include <base/diag.h>
 #include "../thread/fork.h"
 #include "tasklet.h"
+#include "tick.h"
 
 /* --- push --- */
 
@@ -40,9 +41,15 @@ static void push_remote(struct marcel_vp *home, struct marcel_thread *t)
 /* For one VP, in the band of the thread. */
 static void push_leaf(struct marcel_vp *home, struct marcel_thread *t)
 {
-	(void)marcel_thread_is_urgent(t); /* its favour may be over */
+	bool urgent = marcel_thread_is_urgent(t);
+	marcel_vpset_t set;
+
 	marcel_levelq_push(home->above[0], t);
-	marcel_vp_wake(home, true);
+	if (marcel_vp_wake(home, true) || likely(!urgent))
+		return;
+	marcel_vpset_zero(&set);
+	marcel_vpset_add(&set, home->id);
+	marcel_monitor_urgent(&set);
 }
 
 /* Of the machine for threads without a set; vp: the caller's, or NULL. */
@@ -50,16 +57,19 @@ static void push_level(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	struct marcel_sched *s = &marcel_sched;
 	marcel_vpset_t set;
+	bool urgent;
 
 	if (t->home >= 0) {
 		push_leaf(&s->vps[t->home], t);
 		return;
 	}
-	(void)marcel_thread_is_urgent(t);
+	urgent = marcel_thread_is_urgent(t);
 	if (!marcel_thread_has(t, MARCEL_F_SUBSET)) {
 		marcel_levelq_push(&s->levelqs[0], t);
 		if (marcel_idle_wanted(&s->idle))
 			marcel_runq_wake_one(vp);
+		else if (unlikely(urgent))
+			marcel_monitor_urgent(NULL);
 		return;
 	}
 	set = t->rest->set; /* t may run, and end, as soon as it is pushed */
@@ -69,6 +79,8 @@ static void push_level(struct marcel_vp *vp, struct marcel_thread *t)
 		if (marcel_vpset_has(&set, i) &&
 		    marcel_vp_wake(&s->vps[i], true))
 			return;
+	if (unlikely(urgent))
+		marcel_monitor_urgent(&set);
 }
 
 static BASE_NOINLINE void

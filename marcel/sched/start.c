@@ -73,7 +73,7 @@ static struct base_option options[] = {
 	[O_LWP_MAX] = { "MARCEL_LWP_MAX", BASE_OPTION_INT, "64", 1, 4096, NULL,
 			"kernel threads for each virtual processor" },
 	[O_TIMESLICE_US] = { "MARCEL_TIMESLICE_US", BASE_OPTION_INT, "10000", 0,
-			     1000000, NULL,
+			     1000000000, NULL,
 			     "how long a thread may run while others wait; "
 			     "0: as long as it likes" },
 	[O_SIGNAL] = { "MARCEL_SIGNAL", BASE_OPTION_INT, "0", 0, 64, NULL,

@@ -40,13 +40,22 @@ void marcel_monitor_forked(void);
  */
 struct marcel_monitor {
 	ATOMIC(uint32_t) asleep; /* a: a futex; order(monitor) */
+	ATOMIC(uint32_t) hurry;  /* a: a futex, 1: look now; order(hurry) */
 	ATOMIC(uint64_t) looks;  /* a: relaxed; at all VPs, so far */
+	ATOMIC(uint64_t) early;  /* a: relaxed; for who is urgent, so far */
 	ATOMIC(uint64_t) ticks;  /* a: relaxed; sent, so far */
 };
 
 extern BASE_HIDDEN struct marcel_monitor marcel_monitor;
 
 void marcel_monitor_wake(void);
+
+/*
+ * Anyone, who has just pushed a real-time thread, and has woken no VP for it:
+ * it may run on VPs of the set (NULL: all). If one of these computes something
+ * less urgent the monitor looks at once.
+ */
+void marcel_monitor_urgent(const marcel_vpset_t *set);
 
 static inline void marcel_monitor_vp_sleeps(struct marcel_vp *vp)
 {

@@ -180,7 +180,6 @@ UNREACHED(bool, os_thread_sleeps, pid_t tid)
 UNREACHED(bool, os_thread_sleeps_on, pid_t tid)
 UNREACHED(bool, os_may_leave, const void *context)
 UNREACHED(void, os_thread_no_signals, void)
-UNREACHED(void, os_sleep_ns, uint64_t ns)
 UNREACHED(void *, marcel_overflow_lwp_init, void)
 UNREACHED(void, marcel_overflow_lwp_exit, void *stack)
 

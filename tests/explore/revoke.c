@@ -1,9 +1,9 @@
 /*
  * marcel/sched/monitor.c: a VP is taken from an LWP only while that is outside
  * the runtime, and who then comes in waits for one; the monitor does not sleep
- * beside a VP that is awake.
+ * beside a VP that is awake, nor over a real-time thread.
  *
- * covers: revoke, give, monitor, section
+ * covers: revoke, give, monitor, section, hurry
  */
 #include "machine.h"
 
@@ -231,6 +231,68 @@ EXPLORE(the_monitor_does_not_sleep_while_a_thread_waits_for_lwp_0)
 	store_relaxed(&vps[0].is_watched, 1);
 	explore_spawn("vp", leaves_one_stuck, NULL);
 	explore_spawn("monitor", falls_asleep, NULL);
+}
+
+/* --- real-time threads where others compute --- */
+
+/* A foreign thread wakes one that any VP may run. */
+static void pushes_urgent(void *arg)
+{
+	struct marcel_thread *t = arg;
+
+	store_relaxed(&t->rest->band, MARCEL_BAND_REALTIME);
+	store_relaxed(&t->flags, MARCEL_F_BAND);
+	store_relaxed(&t->state, MARCEL_T_RUNNING);
+	marcel_runq_push(NULL, t);
+}
+
+/* The monitor, until it has seen `n` of them ready: it looks when told only. */
+static void awaits(int n)
+{
+	uint64_t left = 0;
+
+	while (left < (uint64_t)n) {
+		os_futex_wait(&marcel_monitor.hurry, 0);
+		if (!sleep_unless_hurried(0))
+			continue;
+		left = load_relaxed(&marcel_sched.before_switch) /
+		       MARCEL_BEFORE_URGENT;
+		explore_check(left != 0 && awaits_urgent(&vps[0]));
+	}
+}
+
+static void awaits_one(void *arg)
+{
+	awaits(1);
+}
+
+static void awaits_two(void *arg)
+{
+	awaits(2);
+}
+
+static void computes(void)
+{
+	set_up(1);
+	store_relaxed(&lwps[0].self, &threads[2]);
+	store_relaxed(&threads[2].state, MARCEL_T_RUNNING);
+	explore_name(&marcel_monitor, sizeof(marcel_monitor), "monitor");
+	explore_name(&marcel_sched.before_switch, 8, "before switch");
+}
+
+EXPLORE(who_is_urgent_is_seen_at_once)
+{
+	computes();
+	explore_spawn("foreign", pushes_urgent, &threads[0]);
+	explore_spawn("monitor", awaits_one, NULL);
+}
+
+EXPLORE(two_who_are_urgent_are_seen)
+{
+	computes();
+	explore_spawn("foreign", pushes_urgent, &threads[0]);
+	explore_spawn("other", pushes_urgent, &threads[1]);
+	explore_spawn("monitor", awaits_two, NULL);
 }
 
 /* --- a thread that was interrupted is let loose --- */

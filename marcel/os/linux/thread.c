@@ -170,14 +170,6 @@ bool os_signal_take(int signal, uint64_t ns)
 	return taken == signal;
 }
 
-void os_sleep_ns(uint64_t ns)
-{
-	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u),
-			      .tv_nsec = (long)(ns % 1000000000u) };
-
-	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
-}
-
 bool os_barrier_init(void)
 {
 	return syscall(SYS_membarrier,

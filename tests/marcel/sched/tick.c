@@ -309,15 +309,18 @@ TEST_TICK(what_a_foreign_thread_makes_runs_within_three_slices, "1000")
  */
 static ATOMIC(uint64_t) asked, slept, ticks_before;
 
-void __real_os_sleep_ns(uint64_t ns);
-void __wrap_os_sleep_ns(uint64_t ns);
+void __real_os_futex_wait_for(void *word, uint32_t value, uint64_t ns);
+void __wrap_os_futex_wait_for(void *word, uint32_t value, uint64_t ns);
 
-void __wrap_os_sleep_ns(uint64_t ns)
+void __wrap_os_futex_wait_for(void *word, uint32_t value, uint64_t ns)
 {
-	store_relaxed(&asked, ns);
-	if (load_relaxed(&marcel_monitor.ticks) == load_relaxed(&ticks_before))
-		fetch_add_relaxed(&slept, ns);
-	__real_os_sleep_ns(ns);
+	if (word == &marcel_monitor.hurry) {
+		store_relaxed(&asked, ns);
+		if (load_relaxed(&marcel_monitor.ticks) ==
+		    load_relaxed(&ticks_before))
+			fetch_add_relaxed(&slept, ns);
+	}
+	__real_os_futex_wait_for(word, value, ns);
 }
 
 static ATOMIC(int) computing;

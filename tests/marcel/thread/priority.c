@@ -1,5 +1,6 @@
 /*
- * Threads that are favoured for a while: before whom they run, and for how long.
+ * Threads that are favoured for a while: before whom they run, for how long,
+ * and that they need not wait for the end of a slice where others compute.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -324,4 +325,183 @@ static void loses_it(void)
 TEST(who_computes_past_its_time_is_interrupted)
 {
 	with_slices("1000", 1, loses_it);
+}
+
+/* A slice is longer than the test; so is the time to the monitor's look. */
+#define NEVER_ENDS "1000000000"
+
+static void *waits_and_stops(void *arg)
+{
+	CHECK_INT(marcel_sem_wait(&sem[0]), 0);
+	return stops(arg);
+}
+
+static void *posts(void *arg)
+{
+	CHECK_INT(marcel_sem_post(&sem[0]), 0);
+	return arg;
+}
+
+static ATOMIC(int) computing;
+
+static void *says_that_it_computes(void *arg)
+{
+	fetch_add_relaxed(&computing, 1);
+	return computes(arg);
+}
+
+static void *posts_when_all_compute(void *arg)
+{
+	while (load_relaxed(&computing) < marcel_nvp())
+		sched_yield();
+	return posts(arg);
+}
+
+/*
+ * Every VP computes, and never calls; a favoured thread is woken. It runs on
+ * the VPs that its attribute says.
+ */
+static void wake_among(marcel_attr_t *attr, void *(*by)(void *))
+{
+	uint64_t looks = load_relaxed(&marcel_monitor.looks);
+	marcel_t t, busy[8];
+	int n = marcel_nvp();
+	pthread_t p;
+
+	forget();
+	store_relaxed(&computing, 0);
+	CHECK_INT(marcel_create(&t, attr, waits_and_stops, NULL), 0);
+	until_parked(t);
+	CHECK_INT(marcel_favour(t, FOR_EVER), 0);
+	for (int i = 1; i < n; i++)
+		busy[i] = start(says_that_it_computes, NULL);
+	CHECK_INT(pthread_create(&p, NULL, by, NULL), 0);
+	says_that_it_computes(NULL);
+	CHECK_INT(load_relaxed(&marcel_monitor.looks), looks);
+	CHECK(load_relaxed(&marcel_monitor.early) > 0);
+	for (int i = 1; i < n; i++)
+		join(busy[i]);
+	join(t);
+	CHECK_INT(pthread_join(p, NULL), 0);
+}
+
+static void wakes_anywhere(void)
+{
+	wake_among(NULL, posts_when_all_compute);
+}
+
+TEST(a_favoured_thread_that_is_woken_interrupts_who_computes)
+{
+	with_slices(NEVER_ENDS, 1, wakes_anywhere);
+	with_slices(NEVER_ENDS, 2, wakes_anywhere);
+	with_slices(NEVER_ENDS, 4, wakes_anywhere);
+}
+
+static void wakes_on_each(void)
+{
+	marcel_vpset_t set;
+	marcel_attr_t attr;
+
+	for (int vp = 0; vp < marcel_nvp(); vp++) {
+		CHECK_INT(marcel_attr_init(&attr), 0);
+		CHECK_INT(marcel_attr_setvp(&attr, vp), 0);
+		wake_among(&attr, posts_when_all_compute);
+		marcel_vpset_zero(&set);
+		marcel_vpset_add(&set, vp);
+		marcel_vpset_add(&set, (vp + 1) % marcel_nvp());
+		CHECK_INT(marcel_attr_init(&attr), 0);
+		CHECK_INT(marcel_attr_setvpset(&attr, &set), 0);
+		wake_among(&attr, posts_when_all_compute);
+	}
+}
+
+TEST(a_favoured_thread_interrupts_where_it_may_run)
+{
+	with_slices(NEVER_ENDS, 1, wakes_on_each);
+	with_slices(NEVER_ENDS, 4, wakes_on_each);
+}
+
+/* By a normal thread of the VP, which then goes on. */
+static void wakes_itself(void)
+{
+	uint64_t looks = load_relaxed(&marcel_monitor.looks);
+	marcel_t t = start(waits_and_stops, NULL);
+
+	until_parked(t);
+	CHECK_INT(marcel_favour(t, FOR_EVER), 0);
+	posts(NULL);
+	computes(NULL);
+	CHECK_INT(load_relaxed(&marcel_monitor.looks), looks);
+	join(t);
+}
+
+TEST(who_wakes_a_favoured_thread_and_computes_is_interrupted_for_it)
+{
+	with_slices(NEVER_ENDS, 1, wakes_itself);
+}
+
+/* --- and who is not --- */
+
+static void *waits_often(void *arg)
+{
+	for (int i = 0; i < 1000; i++) {
+		CHECK_INT(marcel_sem_wait(&sem[0]), 0);
+		CHECK_INT(marcel_sem_post(&sem[1]), 0);
+	}
+	return arg;
+}
+
+/* Both are urgent: nobody needs the monitor. */
+static void hand_over(void)
+{
+	uint64_t early = load_relaxed(&marcel_monitor.early);
+	marcel_t t;
+
+	CHECK_INT(marcel_favour(marcel_self(), FOR_EVER), 0);
+	t = start(waits_often, NULL);
+	CHECK_INT(marcel_favour(t, FOR_EVER), 0);
+	for (int i = 0; i < 1000; i++) {
+		CHECK_INT(marcel_sem_post(&sem[0]), 0);
+		CHECK_INT(marcel_sem_wait(&sem[1]), 0);
+	}
+	join(t);
+	CHECK_INT(load_relaxed(&marcel_monitor.early), early);
+	CHECK_INT(marcel_favour(marcel_self(), 0), 0);
+}
+
+TEST(favoured_threads_that_wake_each_other_need_no_look)
+{
+	with_slices(NEVER_ENDS, 1, hand_over);
+}
+
+static void *posts_and_stops(void *arg)
+{
+	posts(NULL);
+	return stops(arg);
+}
+
+static void steady(void)
+{
+	uint64_t ticks = load_relaxed(&marcel_monitor.ticks);
+	uint64_t early = load_relaxed(&marcel_monitor.early);
+	marcel_t t = start(wait_and_note, (void *)0L);
+	pthread_t p;
+
+	until_parked(t);
+	CHECK_INT(marcel_favour(t, FOR_EVER), 0);
+	CHECK_INT(marcel_setpreemptible(0, NULL), 0);
+	CHECK_INT(pthread_create(&p, NULL, posts_and_stops, NULL), 0);
+	computes(NULL);
+	CHECK_INT(load_relaxed(&count), 0);
+	CHECK_INT(load_relaxed(&marcel_monitor.ticks), ticks);
+	CHECK_INT(load_relaxed(&marcel_monitor.early), early);
+	CHECK_INT(marcel_setpreemptible(1, NULL), 0);
+	CHECK_INT(marcel_sem_post(&sem[0]), 0);
+	join(t);
+	CHECK_INT(pthread_join(p, NULL), 0);
+}
+
+TEST(who_is_not_preemptible_is_left_alone)
+{
+	with_slices(NEVER_ENDS, 1, steady);
 }
