@@ -24,8 +24,8 @@
  * others compute has the monitor look between its looks, order(hurry):
  *
  *	pusher				monitor
- *	push				sleep while hurry is 0, or the slice
- *ends hurry = 1; was it 0? wake	hurry was 1? hurry = 0, then look
+ *	push				sleep: hurry is 0, for a slice at most
+ *	hurry = 1; was it 0? wake	hurry was 1? hurry = 0, then look
  *
  * So what was pushed before hurry is 1 is seen by a look that begins later, and
  * however many were pushed meanwhile, it is one look. That one interrupts and
@@ -408,9 +408,12 @@ static struct marcel_lwp *computes_less_urgent(struct marcel_vp *vp)
 
 static void hurry(void)
 {
+	/* No tick comes between: who is next finds 1 and wakes nobody. */
+	cpu_tls_pin(1);
 	/* order(hurry): what was pushed */
 	if (xchg_release(&marcel_monitor.hurry, 1) == 0)
 		os_futex_wake(&marcel_monitor.hurry, 1);
+	cpu_tls_pin(-1);
 }
 
 BASE_COLD void marcel_monitor_urgent(const marcel_vpset_t *set)

@@ -1,0 +1,103 @@
+/* marcel/sched/monitor.c: who tells it of a real-time thread. */
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <base/atomic.h>
+#include "../../../marcel/sched/block.h"
+#include "../../../marcel/sched/tick.h"
+#include "../trap.h"
+#include "../with.h"
+
+static marcel_sem_t sem;
+static ATOMIC(int) computing, stop;
+static ATOMIC(pid_t) monitor;
+static int claimed, interruptible;
+
+void __real_os_futex_wait_for(void *word, uint32_t value, uint64_t ns);
+void __wrap_os_futex_wait_for(void *word, uint32_t value, uint64_t ns);
+
+void __wrap_os_futex_wait_for(void *word, uint32_t value, uint64_t ns)
+{
+	if (word == &marcel_monitor.hurry)
+		store_relaxed(&monitor, gettid());
+	__real_os_futex_wait_for(word, value, ns);
+}
+
+static bool is_told(void)
+{
+	return load_relaxed(&marcel_monitor.hurry) != 0;
+}
+
+static bool sleeps(void)
+{
+	pid_t tid = load_relaxed(&monitor);
+
+	return tid != 0 && os_thread_sleeps(tid);
+}
+
+/* The monitor is told, by this thread, and has not heard of it. */
+static void handle(int signal)
+{
+	bool within = marcel_is_within();
+
+	(void)signal;
+	if (!is_told() || !sleeps())
+		return;
+	claimed++;
+	interruptible += !within;
+}
+
+static void *waits_and_stops(void *arg)
+{
+	CHECK_INT(marcel_sem_wait(&sem), 0);
+	store_relaxed(&stop, 1);
+	return arg;
+}
+
+static void *posts(void *arg)
+{
+	while (load_relaxed(&computing) == 0 || is_told() || !sleeps())
+		usleep(1000);
+	trap(TRAP_FLAG);
+	marcel_sem_post(&sem);
+	trap(0);
+	return arg;
+}
+
+static void wake_urgent(void)
+{
+	struct sigaction sa = { .sa_handler = handle };
+	marcel_attr_t attr;
+	pthread_t p;
+	marcel_t t;
+
+	CHECK_INT(sigaction(SIGTRAP, &sa, NULL), 0);
+	CHECK_INT(marcel_sem_init(&sem, 0, 0), 0);
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME), 0);
+	CHECK_INT(marcel_create(&t, &attr, waits_and_stops, NULL), 0);
+	while (load_relaxed(&t->state) != MARCEL_T_PARKED)
+		marcel_yield();
+	CHECK_INT(pthread_create(&p, NULL, posts, NULL), 0);
+	store_relaxed(&computing, 1);
+	while (load_relaxed(&stop) == 0)
+		;
+	CHECK_INT(pthread_join(p, NULL), 0);
+	CHECK(claimed > 0);
+	CHECK_INT(interruptible, 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK_INT(marcel_sem_destroy(&sem), 0);
+}
+
+/*
+ * Foreign threads, which have no tick, wake as those do that have lost their
+ * VP. Were one of these interrupted there, the monitor would sleep on, and
+ * nobody else would wake it. The slice is longer than the test.
+ */
+TEST(no_tick_comes_between_word_for_the_monitor_and_its_wake)
+{
+	setenv("MARCEL_TIMESLICE_US", "1000000000", 1);
+	with_vps(1, wake_urgent);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
