@@ -179,11 +179,13 @@ static void spill(struct marcel_vp *vp)
 	vp->nfree = 0;
 }
 
-static BASE_COLD void clear_rest(struct marcel_thread_rest *rest)
+static BASE_COLD void clear_rest(struct marcel_thread *t)
 {
+	struct marcel_thread_rest *rest = t->rest;
+
+	marcel_thread_no_favour(t);
 	store_relaxed(&rest->cancel, 0);
 	store_relaxed(&rest->steady, 0);
-	store_relaxed(&rest->favour, 0);
 	store_relaxed(&rest->name[0], 0);
 	rest->cleanup = NULL;
 	store_relaxed(&rest->cpu_ns, 0);
@@ -192,7 +194,7 @@ static BASE_COLD void clear_rest(struct marcel_thread_rest *rest)
 void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	if (unlikely(marcel_thread_has(t, MARCEL_F_NAMED | MARCEL_F_USED)))
-		clear_rest(t->rest);
+		clear_rest(t);
 	if (unlikely(vp == NULL)) {
 		put_foreign(t);
 		return;

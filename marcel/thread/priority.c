@@ -46,8 +46,8 @@ static void end_favour_locked(struct marcel_thread *t)
 {
 	if (!is_favoured_locked(t))
 		return;
-	store_relaxed(&t->rest->favour, 0);
 	set_band_locked(t, t->rest->own);
+	store_relaxed(&t->rest->favour, 0);
 }
 
 void marcel_thread_set_priority(struct marcel_thread *t, int priority)
@@ -77,6 +77,17 @@ BASE_COLD bool marcel_thread_stays_urgent(struct marcel_thread *t)
 		end_favour_locked(t);
 	base_spin_unlock(&marcel_priority_lock);
 	return marcel_thread_band(t) == MARCEL_BAND_REALTIME;
+}
+
+void marcel_thread_no_favour(struct marcel_thread *t)
+{
+	/* Who ends it may not have done, of one that is not normal then. */
+	if (load_relaxed(&t->rest->favour) == 0 &&
+	    !marcel_thread_has(t, MARCEL_F_BAND))
+		return;
+	base_spin_lock(&marcel_priority_lock);
+	store_relaxed(&t->rest->favour, 0);
+	base_spin_unlock(&marcel_priority_lock);
 }
 
 BASE_PUBLIC int marcel_setpriority(marcel_t t, int priority)

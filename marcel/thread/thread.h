@@ -243,6 +243,12 @@ void marcel_thread_get_name(struct marcel_thread *t, char *out);
 /* priority.c's: of threads of every kind, runtime or not. */
 extern struct base_spin marcel_priority_lock;
 
+/*
+ * Who gives the descriptor back: t is favoured no more. Who looks at it too
+ * late, as the monitor may, changes nothing of the thread that has it next.
+ */
+void marcel_thread_no_favour(struct marcel_thread *t);
+
 /* Set a priority that exists: priority.c. For when t is next pushed. */
 void marcel_thread_set_priority(struct marcel_thread *t, int priority);
 
