@@ -85,7 +85,6 @@ static void renew_locks(void)
 	base_spin_init(&marcel_hook_lock, marcel_hook_lock.rank);
 	base_spin_init(&marcel_signal_lock, marcel_signal_lock.rank);
 	marcel_guard_forked();
-	base_spin_init(&marcel_priority_lock, marcel_priority_lock.rank);
 	marcel_thread_forked();
 	marcel_cancel_forked();
 }
@@ -136,6 +135,7 @@ void marcel_forked(void)
 	bool was_left = marcel_fork_is_left();
 
 	renew_locks();
+	marcel_priority_forked(l != NULL ? load_relaxed(&l->self) : NULL);
 	pthread_mutex_init(&child.lock, NULL);
 	/* It runs, or another thread starts or stops it. */
 	if (marcel_sched.vps == NULL && marcel_sched.nested == 0)

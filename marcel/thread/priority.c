@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include <base/clock.h>
+#include <base/spin.h>
 #include <marcel/marcel.h>
 #include "attr.h"
 #include "thread.h"
@@ -20,7 +21,7 @@ bool marcel_priority_exists(int priority)
 }
 
 /* Nothing else is called while it is held. */
-struct base_spin marcel_priority_lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
+static struct base_spin lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
 
 /* Whoever sees but one of the two words changed finds a band that exists. */
 static void set_band_locked(struct marcel_thread *t, enum marcel_band band)
@@ -54,12 +55,12 @@ void marcel_thread_set_priority(struct marcel_thread *t, int priority)
 {
 	enum marcel_band band = MARCEL_BAND_NORMAL - priority;
 
-	base_spin_lock(&marcel_priority_lock);
+	base_spin_lock(&lock);
 	if (is_favoured_locked(t))
 		t->rest->own = band;
 	else
 		set_band_locked(t, band);
-	base_spin_unlock(&marcel_priority_lock);
+	base_spin_unlock(&lock);
 }
 
 static bool is_over(uint64_t until)
@@ -71,11 +72,11 @@ BASE_COLD bool marcel_thread_stays_urgent(struct marcel_thread *t)
 {
 	if (!is_over(load_relaxed(&t->rest->favour)))
 		return true;
-	base_spin_lock(&marcel_priority_lock);
+	base_spin_lock(&lock);
 	/* It may have been favoured anew. */
 	if (is_over(load_relaxed(&t->rest->favour)))
 		end_favour_locked(t);
-	base_spin_unlock(&marcel_priority_lock);
+	base_spin_unlock(&lock);
 	return marcel_thread_band(t) == MARCEL_BAND_REALTIME;
 }
 
@@ -85,9 +86,17 @@ void marcel_thread_no_favour(struct marcel_thread *t)
 	if (load_relaxed(&t->rest->favour) == 0 &&
 	    !marcel_thread_has(t, MARCEL_F_BAND))
 		return;
-	base_spin_lock(&marcel_priority_lock);
+	base_spin_lock(&lock);
 	store_relaxed(&t->rest->favour, 0);
-	base_spin_unlock(&marcel_priority_lock);
+	base_spin_unlock(&lock);
+}
+
+/* Who was at its favour just now is not here, and has set or left that. */
+void marcel_priority_forked(struct marcel_thread *t)
+{
+	base_spin_init(&lock, BASE_RANK_LEAF);
+	if (t != NULL && is_favoured_locked(t))
+		set_band_locked(t, MARCEL_BAND_REALTIME);
 }
 
 BASE_PUBLIC int marcel_setpriority(marcel_t t, int priority)
@@ -111,9 +120,9 @@ BASE_PUBLIC int marcel_getpriority(marcel_t t, int *out)
 	*out = MARCEL_PRIORITY_NORMAL;
 	if (likely(!marcel_thread_has(t, MARCEL_F_BAND)))
 		return 0; /* as all who are favoured have */
-	base_spin_lock(&marcel_priority_lock);
+	base_spin_lock(&lock);
 	*out = MARCEL_BAND_NORMAL - (int)own_band_locked(t);
-	base_spin_unlock(&marcel_priority_lock);
+	base_spin_unlock(&lock);
 	return 0;
 }
 
@@ -134,7 +143,7 @@ BASE_PUBLIC int marcel_favour(marcel_t t, uint64_t ns)
 	if (marcel_thread_has(t, MARCEL_F_FOREIGN))
 		return ENOTSUP;
 	marcel_thread_use_rest(t);
-	base_spin_lock(&marcel_priority_lock);
+	base_spin_lock(&lock);
 	if (until == 0) {
 		end_favour_locked(t);
 	} else {
@@ -142,7 +151,7 @@ BASE_PUBLIC int marcel_favour(marcel_t t, uint64_t ns)
 		store_relaxed(&t->rest->favour, until);
 		set_band_locked(t, MARCEL_BAND_REALTIME);
 	}
-	base_spin_unlock(&marcel_priority_lock);
+	base_spin_unlock(&lock);
 	return 0;
 }
 

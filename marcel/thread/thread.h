@@ -26,7 +26,6 @@
 #include <base/compiler.h>
 #include <base/list.h>
 #include <base/mpsc.h>
-#include <base/spin.h>
 #include <marcel/thread.h>
 #include <marcel/topo.h>
 #include "../arch/ctx.h"
@@ -240,8 +239,8 @@ void marcel_thread_forked(void);
 void marcel_thread_name(struct marcel_thread *t, const char *name);
 void marcel_thread_get_name(struct marcel_thread *t, char *out);
 
-/* priority.c's: of threads of every kind, runtime or not. */
-extern struct base_spin marcel_priority_lock;
+/* In a child of fork(), for the thread that forked, or NULL if foreign. */
+void marcel_priority_forked(struct marcel_thread *t);
 
 /*
  * Who gives the descriptor back: t is favoured no more. Who looks at it too

@@ -8,6 +8,7 @@
 
 #include <base/atomic.h>
 #include <marcel/signal.h>
+#include "../../../marcel/thread/thread.h"
 #include "../forked.h"
 
 static ATOMIC(int) finished;
@@ -250,6 +251,47 @@ TEST_VPS(the_caller_is_whom_it_was)
 	keep(NULL);
 	as_user(keep);
 	CHECK_INT(marcel_key_delete(key), 0);
+}
+
+static int look_at_favour(marcel_t self)
+{
+	int rc = use_runtime();
+
+	if (rc != 0)
+		return rc;
+	if (!marcel_thread_is_urgent(self))
+		return 2;
+	if (marcel_favour(self, 0) != 0 || marcel_thread_is_urgent(self))
+		return 3;
+	if (marcel_setpriority(self, MARCEL_PRIORITY_IDLE) != 0 ||
+	    marcel_thread_band(self) != MARCEL_BAND_IDLE)
+		return 4;
+	return 0;
+}
+
+/* As if another thread were at it: it has only said until when. */
+static void *fork_while_favoured(void *arg)
+{
+	marcel_t self = marcel_self();
+	pid_t pid;
+
+	CHECK_INT(marcel_favour(self, UINT64_MAX), 0);
+	CHECK_INT(marcel_favour(self, 0), 0);
+	store_relaxed(&self->rest->favour, UINT64_MAX);
+	pid = fork();
+	if (pid == 0) {
+		alarm(HANGS_S);
+		_exit(look_at_favour(self));
+	}
+	store_relaxed(&self->rest->favour, 0);
+	wait_for(pid, 0);
+	return arg;
+}
+
+TEST_VPS(the_caller_is_favoured_as_it_was)
+{
+	fork_while_favoured(NULL);
+	as_user(fork_while_favoured);
 }
 
 static cpu_set_t original;
