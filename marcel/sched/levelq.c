@@ -70,11 +70,14 @@ bool marcel_levelq_has_for(struct marcel_levelq *q, enum marcel_band band,
 	if (!marcel_levelq_has(q, band))
 		return false;
 	base_spin_lock(&q->lock);
-	base_list_for_each (n, &q->list[band])
-		found |= vp < 0 ||
-			 marcel_thread_may_run(
-				 container_of(n, struct marcel_thread, link),
-				 vp);
+	base_list_for_each (n, &q->list[band]) {
+		found = vp < 0 ||
+			marcel_thread_may_run(
+				container_of(n, struct marcel_thread, link),
+				vp);
+		if (found)
+			break;
+	}
 	base_spin_unlock(&q->lock);
 	return found;
 }
