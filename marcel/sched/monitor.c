@@ -420,6 +420,8 @@ BASE_COLD void marcel_monitor_urgent(const marcel_vpset_t *set)
 {
 	struct marcel_sched *s = &marcel_sched;
 
+	if (s->slice_ns == 0)
+		return; /* there is no monitor */
 	for (int i = 0; i < s->nvp; i++)
 		if ((set == NULL || marcel_vpset_has(set, i)) &&
 		    computes_less_urgent(&s->vps[i]) != NULL) {

@@ -274,6 +274,7 @@ static void awaits_two(void *arg)
 static void computes(void)
 {
 	set_up(1);
+	marcel_sched.slice_ns = 1;
 	store_relaxed(&lwps[0].self, &threads[2]);
 	store_relaxed(&threads[2].state, MARCEL_T_RUNNING);
 	explore_name(&marcel_monitor, sizeof(marcel_monitor), "monitor");

@@ -264,6 +264,26 @@ TEST(who_was_favoured_makes_way_for_normal_threads_again)
 	without_ticks(in_turn);
 }
 
+static void urgent_beside_main(void)
+{
+	marcel_t t;
+
+	forget();
+	store_relaxed(&marcel_monitor.hurry, 0); /* the last one was ended so */
+	t = start(wait_and_note, (void *)0L);
+	until_parked(t);
+	CHECK_INT(marcel_favour(t, FOR_EVER), 0);
+	store_relaxed(&stop, 1);
+	CHECK_INT(marcel_sem_post(&sem[0]), 0);
+	CHECK_INT(load_relaxed(&marcel_monitor.hurry), 0);
+	join(t);
+}
+
+TEST(where_no_slice_ends_nobody_is_told)
+{
+	without_ticks(urgent_beside_main);
+}
+
 /* --- threads that compute --- */
 
 static void with_slices(const char *us, int nvp, void (*body)(void))
