@@ -33,8 +33,9 @@
  * that finds its LWP inside the runtime, or no LWP to go on with, is lost; so
  * while somebody urgent is still ready there, it looks again, each time after
  * twice as long, until the slice ends. A VP that changes threads just while it
- * is looked at may be taken for one that need not be interrupted: then the end
- * of the slice it is, as for everybody.
+ * is looked at may be taken for one that need not be interrupted, and a guest
+ * be interrupted behind its push: then the end of the slice it is, as for
+ * everybody.
  */
 #include <errno.h>
 #include <stdlib.h>

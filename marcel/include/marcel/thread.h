@@ -94,9 +94,10 @@ int marcel_attr_setguardsize(marcel_attr_t *attr, size_t bytes);
  * so a real-time thread that yields makes way for real-time threads only. Where
  * a thread may run matters more than its band. Preempted is who computes while
  * an equal or a higher band waits, at the end of a time slice; for a real-time
- * thread that was woken, and that no VP is free for, a lower band is at once.
- * Mutexes, conditions, semaphores and the like serve whoever has waited
- * longest, of any band, and do not raise the band of who holds them.
+ * thread that becomes ready, but by a time-out, and that no VP is free for, a
+ * lower band is at once. Mutexes, conditions, semaphores and the like serve
+ * whoever has waited longest, of any band, and do not raise the band of who
+ * holds them.
  */
 #define MARCEL_PRIORITY_IDLE     (-1)
 #define MARCEL_PRIORITY_NORMAL   0
