@@ -17,10 +17,12 @@
  *               waits in
  *   RT_MANY     how many threads it can hold at a time
  *   RT_FIB, RT_TREE   how large a recursion, and of how many subtrees a tree,
- * it can do in a second RT_PREEMPTS, RT_FOREIGN   whether threads that compute
- * are interrupted, and whether a kernel thread may post a semaphore rt_... the
- * functions below; they return 0 or an error number, positive or negative, and
- * those of locks nothing
+ *             it can do in a second
+ *   RT_PREEMPTS, RT_FOREIGN   whether threads that compute are interrupted, and
+ *             whether a kernel thread may post a semaphore
+ *   RT_FAVOURS  whether a thread can be favoured, by rt_favour()
+ *   rt_...      the functions below; they return 0 or an error number, positive
+ *             or negative, and those of locks nothing
  */
 #ifndef TESTS_BENCH_MARCEL_BENCH_H
 #define TESTS_BENCH_MARCEL_BENCH_H

@@ -21,6 +21,7 @@ enum {
 	RT_TREE = 200,
 	RT_PREEMPTS = 0,
 	RT_FOREIGN = 1,
+	RT_FAVOURS = 0,
 };
 
 typedef fibers::fiber rt_thread;
@@ -160,5 +161,7 @@ static void rt_sem_post(rt_sem *s)
 {
 	(*s)->push(1);
 }
+
+#define rt_favour(ns) ENOTSUP
 
 #include "programs.h"

@@ -9,6 +9,7 @@ enum {
 	RT_TREE = 4000,
 	RT_PREEMPTS = 1,
 	RT_FOREIGN = 1,
+	RT_FAVOURS = 1,
 };
 
 typedef marcel_t rt_thread;
@@ -56,5 +57,8 @@ static int rt_attr_init(rt_attr *a, size_t stack, int worker)
 #define rt_barrier_init(b, n) marcel_barrier_init(b, NULL, n)
 /* True in one of them. */
 #define rt_barrier_wait(b)    (marcel_barrier_wait(b) != 0)
+
+/* The calling thread, for so long from now. */
+#define rt_favour(ns) marcel_favour(marcel_self(), ns)
 
 #include "programs.h"

@@ -52,6 +52,7 @@ static const struct bench benches[] = {
 	{ "blocked", NULL, 0, blocked },
 	{ "idle", NULL, 0, idle },
 	{ "wake_up", NULL, 0, wake_up },
+	{ "wake_busy", NULL, 0, wake_busy },
 	{ "preempt", NULL, 0, preempt },
 };
 

@@ -13,6 +13,7 @@ enum {
 	RT_TREE = 20,
 	RT_PREEMPTS = 0,
 	RT_FOREIGN = 0,
+	RT_FAVOURS = 0,
 };
 
 typedef pth_t rt_thread;
@@ -97,5 +98,7 @@ static void rt_sem_post(rt_sem *s)
 	pth_cond_notify(&s->c, 0);
 	pth_mutex_release(&s->m);
 }
+
+#define rt_favour(ns) ENOTSUP
 
 #include "programs.h"

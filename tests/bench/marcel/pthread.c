@@ -11,6 +11,7 @@ enum {
 	RT_TREE = 40,
 	RT_PREEMPTS = 1,
 	RT_FOREIGN = 1,
+	RT_FAVOURS = 0,
 };
 
 typedef pthread_t rt_thread;
@@ -62,5 +63,7 @@ static int rt_attr_init(rt_attr *a, size_t stack, int worker)
 
 #define rt_barrier_init(b, n) pthread_barrier_init(b, NULL, n)
 #define rt_barrier_wait(b)    (pthread_barrier_wait(b) != 0)
+
+#define rt_favour(ns) ENOTSUP
 
 #include "programs.h"

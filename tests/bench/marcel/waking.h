@@ -1,6 +1,17 @@
-/* A kernel thread wakes an idle worker; threads that compute are preempted. */
+/*
+ * A kernel thread wakes who waits on an idle worker, or where threads compute;
+ * these are preempted.
+ */
 
-enum { WAKES = 200, SLICES = 60, SPAN_US = 10, SLEEP_US = 2000 };
+enum {
+	WAKES = 200,
+	SLICES = 60,
+	SPAN_US = 10,
+	SLEEP_US = 2000,
+	WORKERS_MAX = 256
+};
+
+#define FAVOUR_NS UINT64_C(60000000000)
 
 struct waker {
 	sem_t ready; /* to the kernel thread: the other is about to wait */
@@ -68,6 +79,36 @@ static void wake_up(void)
 		return;
 	report("wake_soon", wake_after(0), "us");
 	report("wake_late", wake_after(SLEEP_US), "us");
+}
+
+static int computed_enough;
+
+static void *compute_on(void *arg)
+{
+	while (!__atomic_load_n(&computed_enough, __ATOMIC_RELAXED))
+		;
+	return arg;
+}
+
+/* As many threads compute as there are workers. */
+static void wake_busy(void)
+{
+	rt_thread t[WORKERS_MAX];
+
+	if (!RT_FOREIGN || !RT_PREEMPTS || workers > WORKERS_MAX)
+		return;
+	__atomic_store_n(&computed_enough, 0, __ATOMIC_RELAXED);
+	for (int i = 0; i < workers; i++)
+		must(rt_create(&t[i], NULL, compute_on, NULL));
+	report("wake_busy", wake_after(SLEEP_US), "us");
+	if (RT_FAVOURS) {
+		must(rt_favour(FAVOUR_NS));
+		report("wake_favoured", wake_after(SLEEP_US), "us");
+		must(rt_favour(0));
+	}
+	__atomic_store_n(&computed_enough, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < workers; i++)
+		must(rt_join(&t[i]));
 }
 
 /* Two threads compute, and say when they were last seen to. */

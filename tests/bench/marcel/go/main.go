@@ -472,6 +472,26 @@ func wakeUp() {
 	report("wake_late", wakeAfter(sleepUs), "us")
 }
 
+// As many compute as there are workers.
+func wakeBusy() {
+	var enough int32
+	if workers == 1 {
+		return
+	}
+	var group sync.WaitGroup
+	for i := 0; i < workers; i++ {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for atomic.LoadInt32(&enough) == 0 {
+			}
+		}()
+	}
+	report("wake_busy", wakeAfter(sleepUs), "us")
+	atomic.StoreInt32(&enough, 1)
+	group.Wait()
+}
+
 func preempt() {
 	var who, n int32
 	var when [2]int64
@@ -538,6 +558,7 @@ var benches = []bench{
 	{"blocked", nil, 0, blocked},
 	{"idle", nil, 0, idle},
 	{"wake_up", nil, 0, wakeUp},
+	{"wake_busy", nil, 0, wakeBusy},
 	{"preempt", nil, 0, preempt},
 }
 
