@@ -131,22 +131,15 @@ static inline void marcel_guard_unlock(struct marcel_guard *g, uint32_t w)
 	cpu_tls_pin(-1);
 }
 
-/* What it says of waiters is true after. No guard is held. */
+/*
+ * For who does not take it: what the word says of waiters, and of who holds the
+ * guard, is true after. The caller holds none.
+ */
 static inline void marcel_guard_renew(struct marcel_guard *g,
 				      marcel_adopt_fn adopt)
 {
 	if (unlikely(!marcel_guard_is_ours(g)))
 		marcel_guard_unlock(g, marcel_guard_lock(g, adopt));
-}
-
-/* As pause(), for who does not take it: it may be held by nobody alive. */
-static inline void marcel_guard_wait(struct marcel_guard *g,
-				     marcel_adopt_fn adopt, unsigned *turn)
-{
-	if (likely(marcel_guard_is_ours(g)))
-		marcel_guard_pause(turn);
-	else
-		marcel_guard_renew(g, adopt);
 }
 
 #endif

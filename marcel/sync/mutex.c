@@ -62,7 +62,6 @@ static uint32_t mutex_adopt(struct marcel_guard *g, uint32_t w)
 	struct marcel_mutex *m = container_of(g, struct marcel_mutex, guard);
 
 	marcel_waitq_forget(&m->queue);
-	marcel_waitq_forget(&m->heirs);
 	return w & ~(QUEUED | CHOSEN | FAIR);
 }
 
@@ -286,7 +285,8 @@ BASE_PUBLIC int marcel_mutex_trylock(marcel_mutex_t *mutex)
 		return lock_again(m, w);
 	while (!(w & LOCKED)) {
 		if (w & MARCEL_GUARDED) {
-			marcel_guard_wait(&m->guard, mutex_adopt, &turn);
+			marcel_guard_renew(&m->guard, mutex_adopt);
+			marcel_guard_pause(&turn);
 			w = load_relaxed(&m->guard.word);
 			continue;
 		}
@@ -299,6 +299,16 @@ BASE_PUBLIC int marcel_mutex_trylock(marcel_mutex_t *mutex)
 	return EBUSY;
 }
 
+/* The holder's own, whose guard another may be taking over: see heirs_of. */
+static bool has_heirs(struct marcel_mutex *m)
+{
+	if (marcel_waitq_is_empty(&m->heirs))
+		return false;
+	if (unlikely(m->heirs_of != marcel_generation))
+		marcel_waitq_forget(&m->heirs);
+	return !marcel_waitq_is_empty(&m->heirs);
+}
+
 /*
  * The guard is needed, because there is a queue: wake its first, or give it the
  * mutex. FAIR ends with the queue.
@@ -309,7 +319,7 @@ static void unlock_queue(struct marcel_mutex *m, bool parks)
 	struct marcel_waiter *first;
 	struct marcel_thread *t;
 
-	if (!marcel_waitq_is_empty(&m->heirs)) {
+	if (has_heirs(m)) {
 		marcel_waitq_append(&m->queue, &m->heirs);
 		w |= QUEUED;
 	}
@@ -341,18 +351,6 @@ static void give_to_heir(struct marcel_mutex *m)
 	heir->granted = true;
 	note_owner(m, t, NULL);
 	marcel_wake(t);
-}
-
-/*
- * The holder's own. Another thread may take the mutex over meanwhile, and
- * forget those whom the process before had: then look after that.
- */
-static bool has_heirs(struct marcel_mutex *m)
-{
-	if (marcel_waitq_is_empty(&m->heirs))
-		return false;
-	marcel_guard_renew(&m->guard, mutex_adopt);
-	return !marcel_waitq_is_empty(&m->heirs);
 }
 
 /* LOCKED is set, and all that the kind asks for has been seen to. */
@@ -442,7 +440,8 @@ void marcel_mutex_requeue(struct marcel_mutex *m, struct marcel_waiter *w,
 	uint32_t word;
 
 	if (load_relaxed(&m->owner) == self) {
-		marcel_guard_renew(&m->guard, mutex_adopt);
+		if (!has_heirs(m))
+			m->heirs_of = marcel_generation;
 		marcel_waitq_push(&m->heirs, w);
 		return;
 	}

@@ -21,8 +21,8 @@ struct marcel_mutex {
 	ATOMIC(int) vp; /* -1: foreign, or given to it while it waits */
 	uint32_t count; /* h: locks beyond the first; recursive */
 	struct marcel_waitq queue; /* l: */
-	/* h: signalled while the holder held it; forgotten by who adopts it */
-	struct marcel_waitq heirs;
+	struct marcel_waitq heirs; /* h: signalled while the holder held it */
+	uint32_t heirs_of;         /* h: in which generation; guard.h */
 } BASE_MAY_ALIAS;
 
 _Static_assert(sizeof(struct marcel_mutex) <= sizeof(marcel_mutex_t),

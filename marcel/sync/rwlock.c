@@ -241,9 +241,10 @@ static int trylock(struct rwlock *l, bool writer)
 	unsigned turn = 0;
 	int err;
 
+	marcel_guard_renew(&l->guard, rwlock_adopt);
 	while ((err = try_lock(l, writer, &seen)) == EBUSY &&
-	       (seen & MARCEL_GUARDED || !marcel_guard_is_ours(&l->guard)))
-		marcel_guard_wait(&l->guard, rwlock_adopt, &turn);
+	       seen & MARCEL_GUARDED)
+		marcel_guard_pause(&turn);
 	return err;
 }
 

@@ -1,14 +1,16 @@
 /*
  * marcel/sync/mutex.c, guard.h: one holder at a time, who sees what the one
  * before did; who waits is woken; the mutex may go away when its last user has
- * it. With cond.c: no signal is lost, whether the mutex is held or not.
+ * it. With cond.c: no signal is lost, whether the mutex is held or not. With
+ * adopt.c: in the child of a fork nobody waits but its own threads.
  *
- * covers: mutex guard
+ * covers: mutex guard adopt
  */
 #include "sync_timers.h"
 
 #include "../../marcel/sync/waitq.c"
 #include "../../marcel/sync/mutex.c"
+enum { MUTEX_QUEUED = QUEUED };
 #undef QUEUED
 #include "../../marcel/sync/cond.c"
 
@@ -231,4 +233,46 @@ EXPLORE(an_unlock_and_a_time_end_a_wait_once)
 	explore_spawn("unlocks", leave, NULL);
 	explore_spawn("expires", time_passes, NULL);
 	explore_finish(mutex_is_free);
+}
+
+/* --- that a process has from its maker --- */
+
+/* Nobody reads who waited there. */
+#define DEAD ((struct marcel_waiter *)8)
+
+static void inherit(uint32_t word, int n)
+{
+	struct marcel_mutex *m = (struct marcel_mutex *)&mutex;
+
+	names();
+	explore_name(&marcel_generation, sizeof(marcel_generation),
+		     "generation");
+	marcel_generation = 1;
+	store_relaxed(&m->guard.word, word);
+	m->queue.last = DEAD;
+	users = n;
+}
+
+EXPLORE(who_waited_in_another_process_is_forgotten)
+{
+	inherit(LOCKED | MUTEX_QUEUED, 2);
+	explore_spawn("holder", leave, NULL);
+	explore_spawn("other", wait_and_lock, NULL);
+	explore_finish(all_have_entered);
+}
+
+EXPLORE(a_guard_that_nobody_alive_holds_is_taken_over)
+{
+	inherit(MARCEL_GUARDED, 2);
+	explore_spawn("one", lock, NULL);
+	explore_spawn("two", lock, NULL);
+	explore_finish(all_have_entered);
+}
+
+EXPLORE(who_takes_it_over_sees_what_was_done_before)
+{
+	inherit(0, 2);
+	explore_spawn("one", lock, NULL);
+	explore_spawn("two", wait_and_lock, NULL);
+	explore_finish(all_have_entered);
 }

@@ -1,8 +1,9 @@
 /*
  * marcel/sync/rwlock.c: a writer is alone, readers see what writers did, all
- * who wait get their turn, the last user may free it; whoever it prefers.
+ * who wait get their turn, the last user may free it; whoever it prefers; and
+ * in the child of a fork nobody waits but its own threads.
  *
- * covers: rwlock guard
+ * covers: rwlock guard adopt
  */
 #include "sync_timers.h"
 
@@ -239,4 +240,40 @@ EXPLORE(a_reader_behind_a_writer_that_leaves_is_let_in)
 EXPLORE(a_writer_leaves_whom_preferred_readers_pass)
 {
 	a_writer_leaves(MARCEL_RWLOCK_PREFER_READER);
+}
+
+/* --- that a process has from its maker, whose threads waited for it --- */
+
+static void inherit(void)
+{
+	struct rwlock *l = (struct rwlock *)&rwlock;
+
+	explore_name(&marcel_generation, sizeof(marcel_generation),
+		     "generation");
+	marcel_generation = 1;
+	store_relaxed(&l->guard.word, QUEUED);
+	l->queue.last = (struct marcel_waiter *)8; /* nobody reads it */
+}
+
+/* No writer of this process waits, nor writes. */
+static void try_read(void *arg)
+{
+	explore_check(marcel_rwlock_tryrdlock(&rwlock) == 0);
+	marcel_rwlock_unlock(&rwlock);
+}
+
+EXPLORE(who_waited_in_another_process_keeps_nobody_out)
+{
+	names(0);
+	inherit();
+	explore_spawn("tries", try_read, NULL);
+	explore_spawn("reads", read, NULL);
+}
+
+EXPLORE(who_waited_in_another_process_is_forgotten)
+{
+	names(2);
+	inherit();
+	explore_spawn("writer 1", write, NULL);
+	explore_spawn("writer 2", write, NULL);
 }
