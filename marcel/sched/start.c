@@ -511,9 +511,11 @@ static void stop(void)
 {
 	struct marcel_sched *s = &marcel_sched;
 
-	marcel_thread_wait_all();
+	while (!marcel_foreign_shut()) {
+		marcel_thread_wait_all();
+		sched_yield(); /* somebody may be about to make one */
+	}
 	marcel_enter(); /* a blocking section may have left main without VP */
-	store_relaxed(&s->running, 0);
 	marcel_dump_exit();
 	marcel_monitor_exit();
 	marcel_signal_exit();
@@ -540,7 +542,7 @@ static void stop(void)
 }
 
 /* What the parent had: mapped for good, as nobody knows who looks at it. */
-static void forget_parents(void)
+static void forget_parents(uint32_t threads)
 {
 	struct marcel_sched *s = &marcel_sched;
 
@@ -554,27 +556,29 @@ static void forget_parents(void)
 	store_relaxed(&s->ender, NULL);
 	store_relaxed(&s->created, 0);
 	store_relaxed(&s->guests, 0);
-	store_relaxed(&s->threads, 0);
+	store_relaxed(&s->threads, threads);
 	fetch_and_relaxed(&s->scarce, ~(unsigned)MARCEL_SCARCE_STACKS);
 }
 
 /* The VP may run wherever the process may, beside the parent's. */
-int marcel_start_anew(void)
+int marcel_start_anew(uint32_t threads)
 {
 	struct marcel_sched *s = &marcel_sched;
 	uint64_t blocked = marcel_thread_self()->rest->blocked;
 	int cpu = -1, rc;
 
-	forget_parents();
+	forget_parents(threads);
 	s->nvp = 1;
 	s->bind = s->robs = false;
 	s->oversubscribed = true;
 	rc = marcel_topo_build(NULL, &cpu, 1, &s->topo);
 	if (rc == 0)
 		rc = start_vps(&cpu, blocked);
-	if (rc == 0)
-		s->nested = 1;
-	return rc;
+	if (rc != 0)
+		return rc;
+	marcel_dump_anew();
+	s->nested = 1;
+	return 0;
 }
 
 BASE_PUBLIC int marcel_init(const struct marcel_config *config)

@@ -16,7 +16,8 @@
 #include "../sched/vp.h"
 #include "look.h"
 
-static int dump_signal;
+static int dump_signal; /* for good, until the next init */
+static bool is_on;
 static struct sigaction before;
 
 static void dump_thread(struct marcel_thread *t, void *arg)
@@ -130,6 +131,7 @@ void marcel_dump_init(int signal)
 				  .sa_flags = SA_RESTART | SA_ONSTACK };
 
 	base_dumper_add(&dumper);
+	is_on = true;
 	dump_signal = signal;
 	if (signal != 0)
 		sigaction(signal, &ours, &before);
@@ -143,6 +145,12 @@ void marcel_dump_exit(void)
 	if (dump_signal != 0 && sigaction(dump_signal, NULL, &now) == 0 &&
 	    now.sa_handler == handle)
 		sigaction(dump_signal, &before, NULL);
-	dump_signal = 0;
 	base_dumper_remove(&dumper);
+	is_on = false;
+}
+
+void marcel_dump_anew(void)
+{
+	if (!is_on)
+		marcel_dump_init(dump_signal);
 }

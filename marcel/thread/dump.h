@@ -15,4 +15,7 @@ int marcel_dump_signal(const char *text, int *out);
 void marcel_dump_init(int signal);
 void marcel_dump_exit(void);
 
+/* In the child of a fork, whose first runtime finds it as the parent had it. */
+void marcel_dump_anew(void);
+
 #endif

@@ -85,6 +85,7 @@ static void renew_locks(void)
 	base_spin_init(&marcel_hook_lock, marcel_hook_lock.rank);
 	base_spin_init(&marcel_signal_lock, marcel_signal_lock.rank);
 	marcel_guard_forked();
+	marcel_foreign_forked();
 	marcel_thread_forked();
 	marcel_cancel_forked();
 }
@@ -181,16 +182,21 @@ void marcel_fork_leave(void)
 	pthread_mutex_unlock(&child.lock);
 }
 
-/* Only the parent has made threads that are not foreign. */
+/*
+ * Of those that are not foreign only the parent's have not ended, as none does
+ * while a runtime of the child's ends. *arg: how many are yet to be joined.
+ */
 static void leave_behind(struct marcel_thread *t, void *arg)
 {
-	uint32_t state = load_relaxed(&t->state);
+	uint32_t state = load_relaxed(&t->state), *ended = arg;
 
-	(void)arg;
-	if (state == MARCEL_T_FREE || marcel_thread_has(t, MARCEL_F_FOREIGN) ||
-	    (state == MARCEL_T_ENDED &&
-	     load_relaxed(&t->ended) & MARCEL_END_DONE))
+	if (state == MARCEL_T_FREE || marcel_thread_has(t, MARCEL_F_FOREIGN))
 		return;
+	if (state == MARCEL_T_ENDED &&
+	    load_relaxed(&t->ended) & MARCEL_END_DONE) {
+		++*ended;
+		return;
+	}
 	store_relaxed(&t->state, MARCEL_T_FREE);
 	store_relaxed(&t->ended, MARCEL_END_DETACHED); /* nobody joins it */
 	store_relaxed(&t->flags, MARCEL_F_FOREIGN);
@@ -198,6 +204,7 @@ static void leave_behind(struct marcel_thread *t, void *arg)
 
 int marcel_fork_start(void)
 {
+	uint32_t ended = 0;
 	int rc;
 
 	if (!child.is_child || !child.may_start)
@@ -205,8 +212,9 @@ int marcel_fork_start(void)
 	/* Another kernel thread may just start it, or end it by its own end. */
 	pthread_mutex_lock(&child.lock);
 	if (marcel_fork_is_left()) {
-		marcel_thread_walk(leave_behind, NULL);
-		rc = marcel_start_anew();
+		marcel_thread_walk(leave_behind, &ended);
+		marcel_foreign_keep(marcel_thread_self());
+		rc = marcel_start_anew(ended);
 		if (rc == 0)
 			store_relaxed(&child.is_left, 0);
 	} else {

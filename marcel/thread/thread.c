@@ -158,7 +158,7 @@ BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 	if (unlikely(attr != NULL) && (a = marcel_attr_read(attr)) == NULL)
 		return EINVAL;
 	vp = marcel_nest(&was);
-	if (unlikely(vp == NULL && !marcel_is_running())) {
+	while (unlikely(vp == NULL) && !marcel_foreign_makes()) {
 		if ((rc = marcel_fork_start()) != 0)
 			return rc == -EPERM ? EPERM : EAGAIN;
 		vp = marcel_nest(&was);
@@ -187,6 +187,8 @@ BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 	marcel_san_release(t);
 	marcel_runq_push(vp, t);
 out_leave:
+	if (unlikely(vp == NULL))
+		marcel_foreign_made();
 	marcel_san_leave();
 	marcel_unnest(vp, was);
 	return rc;
@@ -592,6 +594,11 @@ static void wait_after(void *arg)
 	ender = xchg_relaxed(&marcel_sched.ender, NULL);
 	if (ender != NULL)
 		marcel_wake(ender);
+}
+
+bool marcel_thread_any(void)
+{
+	return count_live() != 0;
 }
 
 void marcel_thread_wait_all(void)

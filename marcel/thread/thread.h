@@ -269,9 +269,25 @@ void marcel_thread_ended(struct marcel_thread *t);
 /* foreign.c: the descriptor of a calling kernel thread. Never NULL. */
 struct marcel_thread *marcel_foreign_self(void);
 
+/* t is the calling kernel thread's, which gives it back when it ends. */
+void marcel_foreign_keep(struct marcel_thread *t);
+
 /* A foreign thread begins, or ceases, to be a user thread. */
 void marcel_foreign_to_main(struct marcel_thread *t);
 void marcel_foreign_from_main(struct marcel_thread *t);
+
+/*
+ * A thread without a VP makes one. False: the runtime does not run; else it
+ * does not end before marcel_foreign_made().
+ */
+bool marcel_foreign_makes(void);
+void marcel_foreign_made(void);
+
+/* The runtime runs no more. False: there are threads, or just made. */
+bool marcel_foreign_shut(void);
+
+/* In the child of a fork. */
+void marcel_foreign_forked(void);
 
 /*
  * Whether t has ended, nobody else has claimed it, and it is now the caller's
@@ -286,6 +302,9 @@ void marcel_thread_collect(struct marcel_thread *t, void **out);
 
 /* Block until no user thread but the caller is left. */
 void marcel_thread_wait_all(void);
+
+/* Whether there are any that have not ended, but main. */
+bool marcel_thread_any(void);
 
 /* key.c: run the destructors of a thread that ends, and free its values. */
 void marcel_key_exit(struct marcel_thread *t);

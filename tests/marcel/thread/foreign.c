@@ -49,6 +49,45 @@ TEST(main_is_the_same_thread_before_and_after)
 	CHECK_INT(marcel_current_vp(), -1);
 }
 
+/* --- threads that it makes --- */
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+/* Until there is no runtime; each that is made is run. */
+static void *make(void *arg)
+{
+	void *out = NULL;
+	marcel_t t;
+	int rc;
+
+	while ((rc = marcel_create(&t, NULL, nothing, &t)) == 0) {
+		CHECK_INT(marcel_join(t, &out), 0);
+		CHECK_PTR(out, &t);
+	}
+	CHECK_INT(rc, EPERM);
+	return arg;
+}
+
+TEST(the_runtime_may_end_while_kernel_threads_make_threads)
+{
+	struct marcel_config config = { .nvp = 2 };
+	pthread_t p[3];
+
+	for (int n = 0; n < 100 / FEWER; n++) {
+		CHECK_INT(marcel_init(&config), 0);
+		for (int i = 0; i < 3; i++)
+			CHECK_INT(pthread_create(&p[i], NULL, make, NULL), 0);
+		for (int i = 0; i < n; i++)
+			marcel_yield();
+		CHECK_INT(marcel_end(), 0);
+		for (int i = 0; i < 3; i++)
+			CHECK_INT(pthread_join(p[i], NULL), 0);
+	}
+}
+
 /* --- the end of main --- */
 
 static void wait_for(pid_t pid, int code)

@@ -374,6 +374,164 @@ TEST(any_kernel_thread_of_a_child_may_be_its_main)
 	with_vps(4, fork_and_start_threads);
 }
 
+static void *create_some(void *ok)
+{
+	for (int i = 0; i < 5; i++)
+		if (create_one(ok) == NULL)
+			return NULL;
+	return ok;
+}
+
+/* The runtime ends with one of them while others make threads. */
+static void fork_and_start_threads_at_once(void)
+{
+	void *ok = NULL;
+	pthread_t p[4];
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(HANGS_S);
+		for (int n = 0; n < 100; n++) {
+			for (int i = 0; i < 4; i++)
+				pthread_create(&p[i], NULL, create_some, &ok);
+			for (int i = 0; i < 4; i++)
+				if (pthread_join(p[i], &ok) != 0 || ok == NULL)
+					_exit(1);
+		}
+		_exit(0);
+	}
+	wait_for(pid, 0);
+}
+
+TEST(any_of_several_kernel_threads_of_a_child_may_be_its_main)
+{
+	if (BASE_TSAN)
+		check_skip("TSan allows no kernel threads in a child");
+	with_vps(2, fork_and_start_threads_at_once);
+}
+
+static void *create_later(void *arg)
+{
+	while (marcel_is_running())
+		sched_yield();
+	_exit(create_one(&arg) == NULL);
+}
+
+/* The kernel thread on which it runs ends, and so does its runtime. */
+static void *fork_and_end(void *arg)
+{
+	pid_t pid = fork();
+	pthread_t p;
+
+	if (pid == 0) {
+		alarm(HANGS_S);
+		if (create_one(&pid) == NULL ||
+		    pthread_create(&p, NULL, create_later, NULL) != 0)
+			_exit(2);
+		pthread_exit(NULL);
+	}
+	wait_for(pid, 0);
+	return arg;
+}
+
+static void fork_and_end_each(void)
+{
+	fork_and_end(NULL);
+	as_user(fork_and_end);
+}
+
+TEST(main_of_a_child_may_end_whatever_thread_it_was)
+{
+	if (BASE_TSAN)
+		check_skip("TSan allows no kernel threads in a child");
+	with_vps(1, fork_and_end_each);
+}
+
+/* --- settings --- */
+
+enum { LIMIT = 10 };
+
+static void *wait_for_good(void *arg)
+{
+	marcel_park(NULL, NULL);
+	return arg;
+}
+
+/* How many more may exist. */
+static int make_all(void)
+{
+	marcel_t t;
+	int n = 0;
+
+	while (marcel_create(&t, NULL, wait_for_good, NULL) == 0)
+		n++;
+	return n;
+}
+
+/* One has ended, and is joined there. */
+static void fork_beside_an_ended(void)
+{
+	void *out = NULL;
+	marcel_t t;
+	pid_t pid;
+
+	CHECK_INT(marcel_create(&t, NULL, nothing, &pid), 0);
+	while (load_relaxed(&t->state) != MARCEL_T_ENDED)
+		marcel_yield();
+	pid = fork();
+	if (pid == 0) {
+		alarm(HANGS_S);
+		if (create_one(&pid) == NULL || make_all() != LIMIT - 1)
+			_exit(1);
+		if (marcel_join(t, &out) != 0 || out != &pid)
+			_exit(2);
+		_exit(make_all() == 1 ? 0 : 3);
+	}
+	wait_for(pid, 0);
+	CHECK_INT(marcel_join(t, &out), 0);
+}
+
+TEST(a_limit_of_threads_holds_in_a_child)
+{
+	setenv("MARCEL_MAXTHREADS", "10", 1);
+	with_vps(1, fork_beside_an_ended);
+	unsetenv("MARCEL_MAXTHREADS");
+}
+
+static void *create_and_dump(void *ok)
+{
+	return create_one(ok) != NULL && raise(SIGUSR1) == 0 ? ok : NULL;
+}
+
+static void fork_and_dump(void)
+{
+	void *ok = NULL;
+	pid_t pid = fork();
+	pthread_t p;
+
+	if (pid == 0) {
+		alarm(HANGS_S);
+		if (freopen("/dev/null", "w", stderr) == NULL)
+			_exit(1);
+		for (int i = 0; i < 3; i++)
+			if (pthread_create(&p, NULL, create_and_dump, &ok) !=
+				    0 ||
+			    pthread_join(p, &ok) != 0 || ok == NULL)
+				_exit(2);
+		_exit(0);
+	}
+	wait_for(pid, 0);
+}
+
+TEST(each_runtime_of_a_child_dumps)
+{
+	if (BASE_TSAN)
+		check_skip("TSan allows no kernel threads in a child");
+	setenv("MARCEL_DUMP_SIGNAL", "SIGUSR1", 1);
+	with_vps(1, fork_and_dump);
+	unsetenv("MARCEL_DUMP_SIGNAL");
+}
+
 static pid_t hooks_of;
 
 static enum marcel_hook_answer count(void *arg, int vp)
