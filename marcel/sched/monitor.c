@@ -18,6 +18,10 @@
  * A thread that is to be cancelled, or to take signals, where it computes is
  * interrupted at every look, whether or not others wait for its VP.
  *
+ * A VP that runs real-time threads, at two looks, picks no others meanwhile,
+ *and VPs that have others of their own do not steal: so what waits there goes
+ *to the queue of the machine, from which all VPs pick in turn.
+ *
  * Who sees the VPs asleep, all of them, sleeps too: order(monitor).
  *
  * A real-time thread need not wait for the end of a slice: who pushes one where
@@ -62,6 +66,7 @@ struct look {
 	uint64_t at_ns;  /* when, if others waited, or 0; and by then */
 	uint64_t cpu_ns; /* the LWP had run so long */
 	bool was_asleep; /* in the kernel */
+	bool was_urgent;
 };
 
 static struct {
@@ -304,19 +309,25 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	struct marcel_lwp *l = (struct marcel_lwp *)owner;
 	struct marcel_thread *t;
 	uint64_t progress;
+	bool urgent;
 
 	if (owner & (MARCEL_SECTION | MARCEL_REVOKING)) {
 		look_at_section(vp, last);
 		return;
 	}
 	t = load_relaxed(&l->self);
+	urgent = !vp->sole && marcel_thread_is_urgent(t);
+	if (unlikely(urgent && last->was_urgent))
+		marcel_runq_share(vp);
+	last->was_urgent = urgent;
 	if (unlikely(is_called(t)))
 		call(l, t);
 	progress = progress_of(vp);
 	if (l != last->lwp || t != last->thread || progress != last->progress) {
 		*last = (struct look){ .lwp = l,
 				       .thread = t,
-				       .progress = progress };
+				       .progress = progress,
+				       .was_urgent = urgent };
 		if (marcel_runq_seems_ready(vp, MARCEL_BANDS) ||
 		    load_relaxed(&marcel_hooks[MARCEL_HOOK_TICK].used) != 0)
 			note_time(last, load_relaxed(&l->tid));

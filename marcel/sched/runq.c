@@ -632,19 +632,40 @@ bool marcel_runq_fetch(struct marcel_vp *vp, struct marcel_thread *t)
 	       fetch_deque(vp, &vp->seeds, t, take_old_seed);
 }
 
+static struct marcel_thread *steal_from(struct marcel_vp *victim)
+{
+	struct marcel_thread *t = NULL;
+
+	if (marcel_deque_length(&victim->seeds) > 0)
+		t = marcel_deque_steal(&victim->seeds);
+	if (t == NULL && marcel_deque_length(&victim->fifo) > 0)
+		t = marcel_deque_steal(&victim->fifo);
+	return t;
+}
+
 struct marcel_thread *marcel_runq_steal(struct marcel_vp *vp)
 {
 	struct marcel_thread *t = NULL;
 
-	for (int i = 0; i < marcel_sched.nvp - 1 && t == NULL; i++) {
-		struct marcel_vp *victim = vp->victims[i];
-
-		if (marcel_deque_length(&victim->seeds) > 0)
-			t = marcel_deque_steal(&victim->seeds);
-		if (t == NULL && marcel_deque_length(&victim->fifo) > 0)
-			t = marcel_deque_steal(&victim->fifo);
-	}
+	for (int i = 0; i < marcel_sched.nvp - 1 && t == NULL; i++)
+		t = steal_from(vp->victims[i]);
 	return t;
+}
+
+void marcel_runq_share(struct marcel_vp *vp)
+{
+	int64_t n = marcel_deque_length(&vp->seeds) +
+		    marcel_deque_length(&vp->fifo);
+	struct marcel_thread *t;
+
+	for (; n > 0 && (t = steal_from(vp)) != NULL; n--)
+		push_as_guest(t);
+	if (!marcel_sched.robs ||
+	    !marcel_slot_is_open(load_relaxed(&vp->next.entry)))
+		return;
+	t = marcel_runq_thread(marcel_slot_rob(&vp->next));
+	if (t != NULL)
+		push_as_guest(t);
 }
 
 struct marcel_thread *marcel_runq_rob(struct marcel_vp *vp)

@@ -33,6 +33,12 @@ void marcel_runq_wait_guests(void (*meanwhile)(void));
 /* The same for a thread that vp has to run, whatever its set. Anyone. */
 void marcel_runq_push_to(struct marcel_vp *vp, struct marcel_thread *t);
 
+/*
+ * Anyone but a VP's owner: what vp has for itself, and others might run as
+ * well, goes to where all pick.
+ */
+void marcel_runq_share(struct marcel_vp *vp);
+
 /* The owner: t, which was pushed to vp, is no longer to be picked. */
 void marcel_runq_withdraw(struct marcel_vp *vp, struct marcel_thread *t);
 

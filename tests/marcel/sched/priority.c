@@ -597,6 +597,46 @@ TEST(who_computes_is_not_interrupted_for_idle_threads)
 	with_tick(1, undisturbed);
 }
 
+/* It makes them where it runs, and leaves them there. */
+static void *make_and_stay(void *yields)
+{
+	marcel_t t[10];
+
+	for (int i = 0; i < 10; i++)
+		t[i] = start(NORMAL, -1, note, NULL);
+	while (load_relaxed(&stop) == 0)
+		if (yields != NULL)
+			marcel_yield();
+	for (int i = 0; i < 10; i++)
+		join(t[i]);
+	return NULL;
+}
+
+/* Main has VP 0, and never nothing to do there. */
+static void beside_urgent(bool stays_yields, bool main_yields)
+{
+	marcel_t t;
+
+	forget();
+	t = start(REALTIME, 1, make_and_stay, stays_yields ? &stop : NULL);
+	while (load_relaxed(&count) < 10)
+		if (main_yields)
+			marcel_yield();
+	store_relaxed(&stop, 1);
+	join(t);
+}
+
+static void all_beside_urgent(void)
+{
+	for (int i = 0; i < 4; i++)
+		beside_urgent(i % 2, i / 2);
+}
+
+TEST(nobody_starves_where_a_real_time_thread_runs_while_another_vp_has_normal_ones)
+{
+	with_tick(2, all_beside_urgent);
+}
+
 static ATOMIC(int) turns[2];
 
 /* Until both have seen the other run. */
