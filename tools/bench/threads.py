@@ -13,11 +13,11 @@ PEERS = {
     "go": "golang-go",
 }
 PROGRAMS = ["fork_join_cold", "create_join", "fork_join", "fork_join_16k",
-            "fork_join_1m", "yield_2", "yield_1000", "hand_over",
-            "hand_over_pinned", "mutex_cond", "mutex", "mutex_short",
-            "mutex_yielding", "barrier", "fib", "tree", "tree_working",
-            "tree_serial", "blocked", "idle", "wake_up", "wake_busy",
-            "preempt"]
+            "fork_join_1m", "yield_2", "yield_1000", "yield_private",
+            "hand_over", "hand_over_pinned", "mutex_cond", "mutex",
+            "mutex_short", "mutex_yielding", "barrier", "fib", "tree",
+            "tree_working", "tree_serial", "blocked", "idle", "wake_up",
+            "wake_busy", "blocking", "preempt"]
 LIMIT = 120  # seconds for one program
 OTHER_CPUS = 77  # says a program that cannot run on so many
 

@@ -21,6 +21,10 @@
  *   RT_PREEMPTS, RT_FOREIGN   whether threads that compute are interrupted, and
  *             whether a kernel thread may post a semaphore
  *   RT_FAVOURS  whether a thread can be favoured, by rt_favour()
+ *   RT_SECTIONS, RT_PRIVATE   whether calls that may sleep are announced, by
+ *             rt_section_begin() and _end(), and whether a thread that shares
+ *             its kernel thread with others can have one of its own, by
+ *             rt_attr_private()
  *   rt_...      the functions below; they return 0 or an error number, positive
  *             or negative, and those of locks nothing
  */

@@ -22,6 +22,8 @@ enum {
 	RT_PREEMPTS = 0,
 	RT_FOREIGN = 1,
 	RT_FAVOURS = 0,
+	RT_SECTIONS = 0,
+	RT_PRIVATE = 0,
 };
 
 typedef fibers::fiber rt_thread;
@@ -162,6 +164,9 @@ static void rt_sem_post(rt_sem *s)
 	(*s)->push(1);
 }
 
-#define rt_favour(ns) ENOTSUP
+#define rt_favour(ns)      ENOTSUP
+#define rt_section_begin() ((void)0)
+#define rt_section_end()   ((void)0)
+#define rt_attr_private(a) ENOTSUP
 
 #include "programs.h"

@@ -10,6 +10,8 @@ enum {
 	RT_PREEMPTS = 1,
 	RT_FOREIGN = 1,
 	RT_FAVOURS = 1,
+	RT_SECTIONS = 1,
+	RT_PRIVATE = 1,
 };
 
 typedef marcel_t rt_thread;
@@ -59,6 +61,9 @@ static int rt_attr_init(rt_attr *a, size_t stack, int worker)
 #define rt_barrier_wait(b)    (marcel_barrier_wait(b) != 0)
 
 /* The calling thread, for so long from now. */
-#define rt_favour(ns) marcel_favour(marcel_self(), ns)
+#define rt_favour(ns)      marcel_favour(marcel_self(), ns)
+#define rt_section_begin   marcel_blocking_begin
+#define rt_section_end     marcel_blocking_end
+#define rt_attr_private(a) marcel_attr_setprivatetls(a, 1)
 
 #include "programs.h"

@@ -38,6 +38,7 @@ static const struct bench benches[] = {
 	{ "fork_join_1m", fork_join_1m, 100000, NULL },
 	{ "yield_2", yield_2, 1000000, NULL },
 	{ "yield_1000", yield_1000, 2000000, NULL },
+	{ "yield_private", yield_private, 50000, NULL },
 	{ "hand_over", hand_over, 1000000, NULL },
 	{ "hand_over_pinned", hand_over_pinned, 400000, NULL },
 	{ "mutex_cond", mutex_cond, 1000000, NULL },
@@ -53,6 +54,7 @@ static const struct bench benches[] = {
 	{ "idle", NULL, 0, idle },
 	{ "wake_up", NULL, 0, wake_up },
 	{ "wake_busy", NULL, 0, wake_busy },
+	{ "blocking", NULL, 0, blocking },
 	{ "preempt", NULL, 0, preempt },
 };
 

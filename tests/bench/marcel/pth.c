@@ -14,6 +14,8 @@ enum {
 	RT_PREEMPTS = 0,
 	RT_FOREIGN = 0,
 	RT_FAVOURS = 0,
+	RT_SECTIONS = 0,
+	RT_PRIVATE = 0,
 };
 
 typedef pth_t rt_thread;
@@ -99,6 +101,9 @@ static void rt_sem_post(rt_sem *s)
 	pth_mutex_release(&s->m);
 }
 
-#define rt_favour(ns) ENOTSUP
+#define rt_favour(ns)      ENOTSUP
+#define rt_section_begin() ((void)0)
+#define rt_section_end()   ((void)0)
+#define rt_attr_private(a) ENOTSUP
 
 #include "programs.h"

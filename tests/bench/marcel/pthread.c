@@ -12,6 +12,8 @@ enum {
 	RT_PREEMPTS = 1,
 	RT_FOREIGN = 1,
 	RT_FAVOURS = 0,
+	RT_SECTIONS = 0,
+	RT_PRIVATE = 0,
 };
 
 typedef pthread_t rt_thread;
@@ -64,6 +66,9 @@ static int rt_attr_init(rt_attr *a, size_t stack, int worker)
 #define rt_barrier_init(b, n) pthread_barrier_init(b, NULL, n)
 #define rt_barrier_wait(b)    (pthread_barrier_wait(b) != 0)
 
-#define rt_favour(ns) ENOTSUP
+#define rt_favour(ns)      ENOTSUP
+#define rt_section_begin() ((void)0)
+#define rt_section_end()   ((void)0)
+#define rt_attr_private(a) ENOTSUP
 
 #include "programs.h"

@@ -96,7 +96,7 @@ static void *yielder(void *arg)
 	return NULL;
 }
 
-static double yield_among(long ops, int threads)
+static double yield_with(const rt_attr *a, long ops, int threads)
 {
 	static rt_thread t[CROWD];
 	struct turns s;
@@ -104,7 +104,7 @@ static double yield_among(long ops, int threads)
 	s.each = ops / threads;
 	must(rt_barrier_init(&s.line, (unsigned)threads));
 	for (int i = 0; i < threads; i++)
-		must(rt_create(&t[i], NULL, yielder, &s));
+		must(rt_create(&t[i], a, yielder, &s));
 	for (int i = 0; i < threads; i++)
 		must(rt_join(&t[i]));
 	return (s.to - s.from) / (double)(s.each * threads);
@@ -112,10 +112,22 @@ static double yield_among(long ops, int threads)
 
 static double yield_2(long ops)
 {
-	return yield_among(ops, 2);
+	return yield_with(NULL, ops, 2);
 }
 
 static double yield_1000(long ops)
 {
-	return yield_among(ops, CROWD);
+	return yield_with(NULL, ops, CROWD);
+}
+
+/* Two that have a kernel thread each, on the same worker. */
+static double yield_private(long ops)
+{
+	rt_attr a;
+
+	if (!RT_PRIVATE)
+		return NAN;
+	must(rt_attr_init(&a, 0, 0));
+	must(rt_attr_private(&a));
+	return yield_with(&a, ops, 2);
 }

@@ -1,11 +1,12 @@
 /*
  * A kernel thread wakes who waits on an idle worker, or where threads compute;
- * these are preempted.
+ * these are preempted. And what announced blocking costs where nothing sleeps.
  */
 
 enum {
 	WAKES = 200,
 	SLICES = 60,
+	SECTIONS = 300000,
 	SPAN_US = 10,
 	SLEEP_US = 2000,
 	WORKERS_MAX = 256
@@ -109,6 +110,39 @@ static void wake_busy(void)
 	__atomic_store_n(&computed_enough, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < workers; i++)
 		must(rt_join(&t[i]));
+}
+
+/* ns for a section in which nothing sleeps. */
+static double section(long ops)
+{
+	double start = now_ns();
+
+	for (long i = 0; i < ops; i++) {
+		rt_section_begin();
+		rt_section_end();
+	}
+	return (now_ns() - start) / (double)ops;
+}
+
+/* With nobody else, and where another is ready to go on meanwhile. */
+static void blocking(void)
+{
+	long ops = ops_or(SECTIONS);
+	rt_attr a;
+	rt_thread t;
+
+	if (!RT_SECTIONS)
+		return;
+	section(ops);
+	report("blocking", section(ops), "ns");
+	if (workers > 1)
+		return;
+	__atomic_store_n(&computed_enough, 0, __ATOMIC_RELAXED);
+	must(rt_attr_init(&a, 0, 0));
+	must(rt_create(&t, &a, compute_on, NULL));
+	report("blocking_beside", section(ops), "ns");
+	__atomic_store_n(&computed_enough, 1, __ATOMIC_RELAXED);
+	must(rt_join(&t));
 }
 
 /* Two threads compute, and say when they were last seen to. */
