@@ -9,6 +9,8 @@
 
 #include <marcel/signal.h>
 
+enum { FAVOUR_NS = 5000000 }; /* at most */
+
 static marcel_vpset_t draw_set(struct actor *a)
 {
 	marcel_vpset_t set;
@@ -173,6 +175,12 @@ static int draw_priority(struct actor *a)
 	return (int)draw_below(a, 3) + MARCEL_PRIORITY_IDLE;
 }
 
+/* ns; 0 ends it. */
+static uint64_t draw_favour(struct actor *a)
+{
+	return one_in(a, 4) ? 0 : draw_below(a, FAVOUR_NS);
+}
+
 static void op_priority(struct actor *a)
 {
 	struct servant s;
@@ -180,6 +188,8 @@ static void op_priority(struct actor *a)
 
 	servant_new(a, &s);
 	for (int i = 0; i < 6; i++) {
+		if (one_in(a, 4))
+			MUST_INT(marcel_favour(s.self, draw_favour(a)), 0);
 		want = draw_priority(a);
 		MUST_INT(marcel_setpriority(s.self, want), 0);
 		MUST_INT(marcel_getpriority(s.self, &got), 0);
@@ -222,6 +232,25 @@ static void op_own_priority(struct actor *a)
 	MUST_INT(marcel_setpriority(marcel_self(), MARCEL_PRIORITY_NORMAL), 0);
 }
 
+/* Anyone may say so, and of anyone; a foreign thread is always normal. */
+static void op_favour(struct actor *a)
+{
+	marcel_t t;
+	uint64_t ns;
+
+	for (unsigned n = 1 + draw_below(a, 4); n > 0; n--) {
+		t = one_in(a, 4) ? marcel_self() : draw_actor(a);
+		ns = draw_favour(a);
+		if (t == NULL)
+			MUST_INT(marcel_favour(t, ns), ESRCH);
+		else if (marcel_equal(t, marcel_self()) && a->foreign)
+			MUST_INT(marcel_favour(t, ns), ENOTSUP);
+		else
+			MUST_INT(marcel_favour(t, ns), 0);
+		stir(a);
+	}
+}
+
 static void op_yield_to(struct actor *a)
 {
 	int rc;
@@ -255,6 +284,7 @@ const struct op affair_ops[] = {
 	{ "another's priority", op_priority, 4, true, false },
 	{ "own place", op_own_place, 6, false, true },
 	{ "own priority", op_own_priority, 6, false, true },
+	{ "favour", op_favour, 6, false, false },
 	{ "yield to", op_yield_to, 6, false, false },
 	{ NULL, NULL, 0, false, false },
 };
