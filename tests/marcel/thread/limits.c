@@ -249,9 +249,15 @@ TEST(a_stack_that_cannot_be_had_is_refused_at_once)
 
 /* --- very many --- */
 
-enum { MILLION = 1000000, BATCH = 1000 };
+enum {
+	MILLION = 1000000,
+	ENOUGH = BASE_ASAN || BASE_TSAN ? 1000 : 100000, /* to be very many */
+	BATCH = 1000,
+	THREAD_B = BASE_ASAN || BASE_TSAN ? 100000 : 4400, /* blocked */
+	SHARE = 4, /* we take one of so many parts of what is left */
+};
 
-/* A quarter of what the machine, or our part of it, has left. */
+/* As the machine, or our part of it, has memory; skips if they are too few. */
 static long how_many(void)
 {
 	long n, limit = -1, used = 0, kb = 0;
@@ -276,9 +282,16 @@ static long how_many(void)
 		fclose(f);
 	if (limit > 0 && limit - used < n)
 		n = limit - used;
-	n /= 4 * (BASE_ASAN || BASE_TSAN ? 100000 : 4400);
+	n /= SHARE * THREAD_B;
 	if (BASE_TSAN && n > 1000)
 		n = 1000; /* it has room for some thousands */
+	if (n < ENOUGH) {
+		snprintf(line, sizeof(line),
+			 "needs %ld MB for %d threads, has %ld",
+			 (long)ENOUGH * SHARE * THREAD_B / 1000000, ENOUGH,
+			 n * SHARE * THREAD_B / 1000000);
+		check_skip(line);
+	}
 	return n < MILLION ? n / BATCH * BATCH : MILLION;
 }
 
@@ -324,9 +337,10 @@ static void block_so_many(long n)
 TEST(a_million_threads_can_be_blocked_at_a_time)
 {
 	struct marcel_config config = { .nvp = 1 };
+	long n = how_many();
 
 	CHECK_INT(marcel_init(&config), 0);
-	block_so_many(how_many());
+	block_so_many(n);
 	CHECK_INT(marcel_end(), 0);
 }
 
