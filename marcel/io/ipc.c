@@ -1,5 +1,6 @@
 /*
- * Message queues and semaphores between processes, of System V and of POSIX.
+ * Message queues and semaphores between processes, of System V and of POSIX;
+ * and libc's semaphores between threads, which are no others.
  */
 #include "io.h"
 
@@ -81,7 +82,7 @@ int marcel_io_msgsnd(__typeof__(msgsnd) *next, int id, const void *msg,
 	return rc;
 }
 
-/* --- POSIX: one whose time is over does not wait --- */
+/* --- POSIX: messages. One whose time is over does not wait --- */
 
 static const struct timespec past;
 
@@ -164,6 +165,55 @@ int marcel_io_mq_timedsend(__typeof__(mq_timedsend) *next, mqd_t mq,
 		return rc;
 	marcel_call_enter();
 	rc = next(mq, msg, n, prio, deadline);
+	marcel_call_end(rc < 0);
+	return rc;
+}
+
+/* --- POSIX: semaphores, on which libc has the kernel thread sleep --- */
+
+int marcel_io_sem_wait(__typeof__(sem_wait) *next, sem_t *s)
+{
+	int rc;
+
+	if (likely(!io_holds()))
+		return next(s);
+	if (sem_trywait(s) == 0)
+		return 0;
+	marcel_call_enter();
+	rc = next(s);
+	marcel_call_end(rc < 0);
+	return rc;
+}
+
+/* A time that is none is an error even if there is a unit. */
+int marcel_io_sem_timedwait(__typeof__(sem_timedwait) *next, sem_t *s,
+			    const struct timespec *deadline)
+{
+	int rc;
+
+	if (likely(!io_holds()) || !io_is_time(deadline))
+		return next(s, deadline);
+	if (sem_trywait(s) == 0)
+		return 0;
+	marcel_call_enter();
+	rc = next(s, deadline);
+	marcel_call_end(rc < 0);
+	return rc;
+}
+
+/* So is a clock that is none of the two. */
+int marcel_io_sem_clockwait(__typeof__(sem_clockwait) *next, sem_t *s,
+			    clockid_t clock, const struct timespec *deadline)
+{
+	int rc;
+
+	if (likely(!io_holds()) || !io_is_time(deadline) ||
+	    (clock != CLOCK_MONOTONIC && clock != CLOCK_REALTIME))
+		return next(s, clock, deadline);
+	if (sem_trywait(s) == 0)
+		return 0;
+	marcel_call_enter();
+	rc = next(s, clock, deadline);
 	marcel_call_end(rc < 0);
 	return rc;
 }

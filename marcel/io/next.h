@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <netdb.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 #include <sys/random.h>
 #include <sys/sem.h>
 #include <termios.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <base/compiler.h>
@@ -117,6 +119,9 @@ BASE_PUBLIC int marcel_io_clock_nanosleep(__typeof__(clock_nanosleep) *next,
 					  struct timespec *left);
 BASE_PUBLIC int marcel_io_usleep(__typeof__(usleep) *next, unsigned us);
 BASE_PUBLIC unsigned marcel_io_sleep(__typeof__(sleep) *next, unsigned s);
+BASE_PUBLIC int marcel_io_thrd_sleep(__typeof__(thrd_sleep) *next,
+				     const struct timespec *time,
+				     struct timespec *left);
 
 BASE_PUBLIC int marcel_io_open(marcel_open_fn *next, const char *path,
 			       int flags, mode_t mode);
@@ -168,6 +173,13 @@ BASE_PUBLIC int marcel_io_mq_send(__typeof__(mq_send) *next, mqd_t mq,
 BASE_PUBLIC int marcel_io_mq_timedsend(__typeof__(mq_timedsend) *next, mqd_t mq,
 				       const char *msg, size_t n, unsigned prio,
 				       const struct timespec *deadline);
+BASE_PUBLIC int marcel_io_sem_wait(__typeof__(sem_wait) *next, sem_t *s);
+BASE_PUBLIC int marcel_io_sem_timedwait(__typeof__(sem_timedwait) *next,
+					sem_t *s,
+					const struct timespec *deadline);
+BASE_PUBLIC int marcel_io_sem_clockwait(__typeof__(sem_clockwait) *next,
+					sem_t *s, clockid_t clock,
+					const struct timespec *deadline);
 
 BASE_PUBLIC int marcel_io_sigtimedwait(__typeof__(sigtimedwait) *next,
 				       const sigset_t *set, siginfo_t *info,

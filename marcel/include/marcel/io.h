@@ -19,8 +19,9 @@
  *
  * libmarcel stands before libc's own names, too, except in builds with a
  * sanitizer and where it was dlopened: read() there is marcel_read(). Before
- * nanosleep(), sigwait(), pause() ... too, for which there are no names here:
- * <marcel/time.h> and <marcel/signal.h> do not need a kernel thread.
+ * nanosleep(), thrd_sleep(), sem_wait(), sigwait(), pause() ... too, for which
+ * there are no names here: <marcel/time.h>, <marcel/sync.h> and
+ * <marcel/signal.h> do not need a kernel thread.
  */
 #ifndef MARCEL_IO_H
 #define MARCEL_IO_H

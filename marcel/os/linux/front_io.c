@@ -188,6 +188,11 @@ BASE_PUBLIC unsigned sleep(unsigned s)
 	return marcel_io_sleep(NEXT(sleep), s);
 }
 
+BASE_PUBLIC int thrd_sleep(const struct timespec *time, struct timespec *left)
+{
+	return marcel_io_thrd_sleep(NEXT(thrd_sleep), time, left);
+}
+
 /* --- files --- */
 
 BASE_PUBLIC int fsync(int fd)
@@ -353,6 +358,22 @@ BASE_PUBLIC int mq_timedsend(mqd_t mq, const char *msg, size_t n, unsigned prio,
 {
 	return marcel_io_mq_timedsend(NEXT(mq_timedsend), mq, msg, n, prio,
 				      deadline);
+}
+
+BASE_PUBLIC int sem_wait(sem_t *s)
+{
+	return marcel_io_sem_wait(NEXT(sem_wait), s);
+}
+
+BASE_PUBLIC int sem_timedwait(sem_t *s, const struct timespec *deadline)
+{
+	return marcel_io_sem_timedwait(NEXT(sem_timedwait), s, deadline);
+}
+
+BASE_PUBLIC int sem_clockwait(sem_t *s, clockid_t clock,
+			      const struct timespec *deadline)
+{
+	return marcel_io_sem_clockwait(NEXT(sem_clockwait), s, clock, deadline);
 }
 
 /* --- signals --- */

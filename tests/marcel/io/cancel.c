@@ -81,14 +81,22 @@ static long wait_sleep(struct ends *e)
 	return marcel_io_sleep(sleep, 1000000);
 }
 
+static long wait_thrd_sleep(struct ends *e)
+{
+	const struct timespec long_time = { .tv_sec = 1000000 };
+
+	return marcel_io_thrd_sleep(thrd_sleep, &long_time, NULL);
+}
+
 static long wait_child(struct ends *e)
 {
 	return marcel_waitpid(e->child, NULL, 0);
 }
 
 static long (*const kinds[])(struct ends *) = {
-	wait_read, wait_readv,  wait_write,     wait_recv,  wait_accept,
-	wait_poll, wait_select, wait_nanosleep, wait_sleep, wait_child,
+	wait_read,   wait_readv,      wait_write,  wait_recv,
+	wait_accept, wait_poll,       wait_select, wait_nanosleep,
+	wait_sleep,  wait_thrd_sleep, wait_child,
 };
 
 static void ends_open(struct ends *e)

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <base/atomic.h>
@@ -50,12 +52,23 @@ static struct {
 	int alive; /* as long as this is open, the remover waits */
 	int sem, queue, locked, want;
 	mqd_t mq;
+	sem_t units; /* of POSIX */
 } e;
 
 static void fails(long rc, int error)
 {
 	CHECK_INT(rc, -1);
 	CHECK_INT(errno, error);
+}
+
+static struct timespec soon(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	t.tv_nsec = (t.tv_nsec + short_time.tv_nsec) % 1000000000;
+	t.tv_sec += t.tv_nsec < short_time.tv_nsec;
+	return t;
 }
 
 static ATOMIC(int) handled;
@@ -141,6 +154,7 @@ static void open_ipc(void)
 	e.sem = semget(IPC_PRIVATE, 1, 0600);
 	e.queue = msgget(IPC_PRIVATE, 0600);
 	CHECK(e.sem >= 0 && e.queue >= 0);
+	CHECK_INT(sem_init(&e.units, 0, 0), 0);
 	make_remover();
 	snprintf(name, sizeof(name), "/marcel-eintr-%d", getpid());
 	e.mq = mq_open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600, &one);
@@ -165,6 +179,7 @@ static void close_all(void)
 	for (size_t i = 0; i < BASE_ARRAY_LEN(fds); i++)
 		CHECK_INT(close(fds[i]), 0);
 	CHECK_INT(mq_close(e.mq), 0);
+	CHECK_INT(sem_destroy(&e.units), 0);
 	CHECK_INT(waitpid(e.remover, NULL, 0), e.remover);
 }
 

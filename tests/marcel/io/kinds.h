@@ -112,9 +112,7 @@ static void call_clock_nanosleep(void)
 	CHECK_INT(marcel_io_clock_nanosleep(clock_nanosleep, CLOCK_MONOTONIC, 0,
 					    &short_time, NULL),
 		  0);
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_nsec = (t.tv_nsec + short_time.tv_nsec) % 1000000000;
-	t.tv_sec += t.tv_nsec < short_time.tv_nsec;
+	t = soon(CLOCK_MONOTONIC);
 	CHECK_INT(marcel_io_clock_nanosleep(clock_nanosleep, CLOCK_MONOTONIC,
 					    TIMER_ABSTIME, &t, NULL),
 		  0);
@@ -129,6 +127,14 @@ static void call_usleep(void)
 static void call_sleep(void)
 {
 	CHECK_INT(marcel_io_sleep(sleep, 1), 0);
+}
+
+static void call_thrd_sleep(void)
+{
+	struct timespec left;
+
+	CHECK_INT(marcel_io_thrd_sleep(thrd_sleep, &short_time, &left), 0);
+	CHECK_INT(marcel_io_thrd_sleep(thrd_sleep, &no_time, NULL), 0);
 }
 
 static void call_recv(void)
@@ -260,13 +266,26 @@ static void call_semtimedop(void)
 
 static void call_mq_timedreceive(void)
 {
-	struct timespec t;
+	struct timespec t = soon(CLOCK_REALTIME);
 	char msg[8];
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	t.tv_nsec = (t.tv_nsec + short_time.tv_nsec) % 1000000000;
-	t.tv_sec += t.tv_nsec < short_time.tv_nsec;
 	fails(marcel_mq_timedreceive(e.mq, msg, sizeof(msg), NULL, &t),
+	      ETIMEDOUT);
+}
+
+static void call_sem_timedwait(void)
+{
+	struct timespec t = soon(CLOCK_REALTIME);
+
+	fails(marcel_io_sem_timedwait(sem_timedwait, &e.units, &t), ETIMEDOUT);
+}
+
+static void call_sem_clockwait(void)
+{
+	struct timespec t = soon(CLOCK_MONOTONIC);
+
+	fails(marcel_io_sem_clockwait(sem_clockwait, &e.units, CLOCK_MONOTONIC,
+				      &t),
 	      ETIMEDOUT);
 }
 
@@ -435,6 +454,30 @@ static void give_up(void)
 	CHECK_INT(semop(e.sem, &up, 1), 0);
 }
 
+static void call_sem_wait(void)
+{
+	CHECK_INT(marcel_io_sem_wait(sem_wait, &e.units), 0);
+}
+
+static const struct timespec far = { .tv_sec = 4000000000 };
+
+static void call_sem_timedwait_given(void)
+{
+	CHECK_INT(marcel_io_sem_timedwait(sem_timedwait, &e.units, &far), 0);
+}
+
+static void call_sem_clockwait_given(void)
+{
+	CHECK_INT(marcel_io_sem_clockwait(sem_clockwait, &e.units,
+					  CLOCK_REALTIME, &far),
+		  0);
+}
+
+static void give_unit(void)
+{
+	CHECK_INT(sem_post(&e.units), 0);
+}
+
 struct message {
 	long type;
 	char text[8];
@@ -508,11 +551,8 @@ static void call_mq_send(void)
 
 static void call_mq_timedsend(void)
 {
-	struct timespec t;
+	struct timespec t = soon(CLOCK_REALTIME);
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	t.tv_nsec = (t.tv_nsec + short_time.tv_nsec) % 1000000000;
-	t.tv_sec += t.tv_nsec < short_time.tv_nsec;
 	mq_timedsend(e.mq, "x", 1, 0, &no_time); /* the last room */
 	fails(marcel_mq_timedsend(e.mq, "x", 1, 0, &t), ETIMEDOUT);
 	give_mq_room();
@@ -622,6 +662,7 @@ static const struct kind {
 	{ call_clock_nanosleep },
 	{ call_usleep },
 	{ call_sleep, .once = true },
+	{ call_thrd_sleep },
 	{ call_recv },
 	{ call_send },
 	{ call_recvfrom },
@@ -640,10 +681,15 @@ static const struct kind {
 	{ call_semtimedop },
 	{ call_mq_timedreceive },
 	{ call_mq_timedsend },
+	{ call_sem_timedwait },
+	{ call_sem_clockwait },
 	{ call_getrandom },
 	{ call_sigwaitinfo, .give = give_usr2 },
 	{ call_sigwait, .give = give_usr2 },
 	{ call_semop, .give = give_up },
+	{ call_sem_wait, .give = give_unit },
+	{ call_sem_timedwait_given, .give = give_unit },
+	{ call_sem_clockwait_given, .give = give_unit },
 	{ call_msgrcv, .give = give_message },
 	{ call_msgsnd, fill_queue, give_queue_room },
 	{ call_mq_receive, .give = give_mq },

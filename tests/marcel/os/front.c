@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -55,6 +56,30 @@ TEST_VPS(a_plain_read_leaves_the_others_running)
 	close(ends[1]);
 }
 
+/* What is an error is one though there is a unit. */
+static void use_semaphores(void)
+{
+	const struct timespec past = { .tv_nsec = 1 };
+	const struct timespec none = { .tv_nsec = 1000000000 };
+	sem_t s;
+
+	CHECK_INT(sem_init(&s, 0, 3), 0);
+	CHECK_INT(sem_timedwait(&s, &none), -1);
+	CHECK_INT(errno, EINVAL);
+	CHECK_INT(sem_clockwait(&s, CLOCK_MONOTONIC, &none), -1);
+	CHECK_INT(errno, EINVAL);
+	CHECK_INT(sem_clockwait(&s, CLOCK_MONOTONIC_RAW, &past), -1);
+	CHECK_INT(errno, EINVAL);
+	CHECK_INT(sem_wait(&s), 0);
+	CHECK_INT(sem_timedwait(&s, &past), 0);
+	CHECK_INT(sem_clockwait(&s, CLOCK_REALTIME, &past), 0);
+	CHECK_INT(sem_timedwait(&s, &past), -1);
+	CHECK_INT(errno, ETIMEDOUT);
+	CHECK_INT(sem_clockwait(&s, CLOCK_MONOTONIC, &past), -1);
+	CHECK_INT(errno, ETIMEDOUT);
+	CHECK_INT(sem_destroy(&s), 0);
+}
+
 /* No wrapper may need the runtime, nor leave a foreign thread to it. */
 static void *uses_all(void *arg)
 {
@@ -80,6 +105,8 @@ static void *uses_all(void *arg)
 	CHECK_INT(poll(&p, 1, 1), 0);
 	CHECK_INT(nanosleep(&t, NULL), 0);
 	CHECK_INT(usleep(1), 0);
+	CHECK_INT(thrd_sleep(&t, NULL), 0);
+	use_semaphores();
 	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	CHECK(fd >= 0);
 	CHECK_INT(fsync(fd), -1);
