@@ -1,6 +1,7 @@
 /*
  * Files: to open one may wait for a disk, or for the other end of a FIFO; what
- * was written may have to reach the disk or the terminal.
+ * was written may have to reach the disk or the terminal; and what libc reads
+ * and writes meanwhile is waited for.
  */
 #include "io.h"
 
@@ -38,6 +39,36 @@ int marcel_io_sync(__typeof__(fsync) *next, int fd)
 		return next(fd);
 	marcel_call_enter();
 	rc = next(fd);
+	marcel_call_end(rc < 0);
+	return rc;
+}
+
+/* A look at what is done by now may be interrupted, too. */
+static int look(__typeof__(aio_suspend) *next, const struct aiocb *const *list,
+		int n)
+{
+	static const struct timespec no_time;
+	int rc;
+
+	do
+		rc = next(list, n, &no_time);
+	while (rc < 0 && *marcel_os_errno() == EINTR);
+	return rc;
+}
+
+int marcel_io_aio_suspend(__typeof__(aio_suspend) *next,
+			  const struct aiocb *const *list, int n,
+			  const struct timespec *timeout)
+{
+	int rc;
+
+	if (likely(!io_holds()) || (timeout != NULL && !io_is_time(timeout)))
+		return next(list, n, timeout);
+	rc = look(next, list, n);
+	if (!io_would_block(rc) || io_is_none(timeout))
+		return rc;
+	marcel_call_enter();
+	rc = next(list, n, timeout);
 	marcel_call_end(rc < 0);
 	return rc;
 }

@@ -6,6 +6,7 @@
 #ifndef MARCEL_IO_NEXT_H
 #define MARCEL_IO_NEXT_H
 
+#include <aio.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <semaphore.h>
@@ -129,6 +130,10 @@ BASE_PUBLIC int marcel_io_openat(marcel_openat_fn *next, int dir,
 				 const char *path, int flags, mode_t mode);
 /* For fsync(), fdatasync() and tcdrain(). */
 BASE_PUBLIC int marcel_io_sync(__typeof__(fsync) *next, int fd);
+
+BASE_PUBLIC int marcel_io_aio_suspend(__typeof__(aio_suspend) *next,
+				      const struct aiocb *const *list, int n,
+				      const struct timespec *timeout);
 
 BASE_PUBLIC ssize_t marcel_io_getrandom(__typeof__(getrandom) *next, void *buf,
 					size_t n, unsigned flags);

@@ -284,6 +284,20 @@ BASE_PUBLIC ssize_t getrandom(void *buf, size_t n, unsigned flags)
 	return marcel_io_getrandom(NEXT(getrandom), buf, n, flags);
 }
 
+BASE_PUBLIC int aio_suspend(const struct aiocb *const list[], int n,
+			    const struct timespec *timeout)
+{
+	return marcel_io_aio_suspend(NEXT(aio_suspend), list, n, timeout);
+}
+
+BASE_PUBLIC int aio_suspend64(const struct aiocb64 *const list[], int n,
+			      const struct timespec *timeout)
+{
+	return marcel_io_aio_suspend(NEXT(aio_suspend64),
+				     (const struct aiocb *const *)list, n,
+				     timeout);
+}
+
 /* --- children --- */
 
 BASE_PUBLIC pid_t wait(int *status)

@@ -5,6 +5,7 @@
 #ifndef TESTS_MARCEL_IO_ENV_H
 #define TESTS_MARCEL_IO_ENV_H
 
+#include <aio.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -39,6 +40,7 @@ enum { MS = 2, LOOKS = 200 };
 
 static const struct timespec short_time = { .tv_nsec = MS * 1000000L };
 static const struct timespec no_time;
+static const struct timespec far = { .tv_sec = 4000000000 };
 
 /* What nothing comes from or goes into, but by a give(). */
 static struct {

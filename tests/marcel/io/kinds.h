@@ -325,6 +325,27 @@ static void give_message_on_socket(void)
 	CHECK_INT(send(e.pair[0], "", 1, 0), 1);
 }
 
+static struct aiocb reading;
+
+static void begin_read(void)
+{
+	static char c;
+
+	reading = (struct aiocb){ .aio_fildes = e.pipe[0],
+				  .aio_buf = &c,
+				  .aio_nbytes = 1 };
+	CHECK_INT(aio_read(&reading), 0);
+}
+
+static void call_aio_suspend(void)
+{
+	const struct aiocb *const list[] = { &reading };
+
+	CHECK_INT(marcel_io_aio_suspend(aio_suspend, list, 1, &far), 0);
+	CHECK_INT(aio_error(&reading), 0);
+	CHECK_INT(aio_return(&reading), 1);
+}
+
 static void call_write(void)
 {
 	CHECK_INT(marcel_write(e.full[1], "", 1), 1);
@@ -458,8 +479,6 @@ static void call_sem_wait(void)
 {
 	CHECK_INT(marcel_io_sem_wait(sem_wait, &e.units), 0);
 }
-
-static const struct timespec far = { .tv_sec = 4000000000 };
 
 static void call_sem_timedwait_given(void)
 {
@@ -699,6 +718,7 @@ static const struct kind {
 	{ call_pause, .handlers = true },
 	{ call_sigsuspend, .handlers = true },
 	{ call_read, .give = give_byte },
+	{ call_aio_suspend, begin_read, give_byte },
 	{ call_recvmmsg_given, .give = give_message_on_socket },
 	{ call_write, fill, give_room },
 	{ call_inotify, .give = give_event },
