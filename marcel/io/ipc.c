@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include <marcel/time.h>
+
 /* --- System V --- */
 
 /* More at once are not tried. */
@@ -171,6 +173,36 @@ int marcel_io_mq_timedsend(__typeof__(mq_timedsend) *next, mqd_t mq,
 
 /* --- POSIX: semaphores, on which libc has the kernel thread sleep --- */
 
+enum { AGAIN_US = 1000 };
+
+static bool is_over(clockid_t clock, const struct timespec *deadline)
+{
+	struct timespec now;
+
+	return clock_gettime(clock, &now) == 0 &&
+	       (now.tv_sec > deadline->tv_sec ||
+		(now.tv_sec == deadline->tv_sec &&
+		 now.tv_nsec >= deadline->tv_nsec));
+}
+
+/*
+ * Past the bound of LWPs nobody could go on with the VP, and who is to post may
+ * wait for it. No deadline: for ever.
+ */
+static int try_again(sem_t *s, clockid_t clock, const struct timespec *deadline)
+{
+	while (sem_trywait(s) < 0) {
+		if (*marcel_os_errno() != EAGAIN)
+			return -1;
+		if (deadline != NULL && is_over(clock, deadline)) {
+			*marcel_os_errno() = ETIMEDOUT;
+			return -1;
+		}
+		marcel_usleep(AGAIN_US);
+	}
+	return 0;
+}
+
 int marcel_io_sem_wait(__typeof__(sem_wait) *next, sem_t *s)
 {
 	int rc;
@@ -179,7 +211,8 @@ int marcel_io_sem_wait(__typeof__(sem_wait) *next, sem_t *s)
 		return next(s);
 	if (sem_trywait(s) == 0)
 		return 0;
-	marcel_call_enter();
+	if (!marcel_call_begin())
+		return try_again(s, CLOCK_REALTIME, NULL);
 	rc = next(s);
 	marcel_call_end(rc < 0);
 	return rc;
@@ -195,7 +228,8 @@ int marcel_io_sem_timedwait(__typeof__(sem_timedwait) *next, sem_t *s,
 		return next(s, deadline);
 	if (sem_trywait(s) == 0)
 		return 0;
-	marcel_call_enter();
+	if (!marcel_call_begin())
+		return try_again(s, CLOCK_REALTIME, deadline);
 	rc = next(s, deadline);
 	marcel_call_end(rc < 0);
 	return rc;
@@ -212,7 +246,8 @@ int marcel_io_sem_clockwait(__typeof__(sem_clockwait) *next, sem_t *s,
 		return next(s, clock, deadline);
 	if (sem_trywait(s) == 0)
 		return 0;
-	marcel_call_enter();
+	if (!marcel_call_begin())
+		return try_again(s, clock, deadline);
 	rc = next(s, clock, deadline);
 	marcel_call_end(rc < 0);
 	return rc;

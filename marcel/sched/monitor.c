@@ -19,8 +19,8 @@
  * interrupted at every look, whether or not others wait for its VP.
  *
  * A VP that runs real-time threads, at two looks, picks no others meanwhile,
- *and VPs that have others of their own do not steal: so what waits there goes
- *to the queue of the machine, from which all VPs pick in turn.
+ * and VPs that have others of their own do not steal: so what waits in its
+ * deques goes to the queue of the machine, from which all VPs pick in turn.
  *
  * Who sees the VPs asleep, all of them, sleeps too: order(monitor).
  *

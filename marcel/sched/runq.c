@@ -632,6 +632,8 @@ bool marcel_runq_fetch(struct marcel_vp *vp, struct marcel_thread *t)
 	       fetch_deque(vp, &vp->seeds, t, take_old_seed);
 }
 
+enum { SHARED_MAX = 1000 }; /* at a look, which others wait for */
+
 static struct marcel_thread *steal_from(struct marcel_vp *victim)
 {
 	struct marcel_thread *t = NULL;
@@ -654,11 +656,9 @@ struct marcel_thread *marcel_runq_steal(struct marcel_vp *vp)
 
 void marcel_runq_share(struct marcel_vp *vp)
 {
-	int64_t n = marcel_deque_length(&vp->seeds) +
-		    marcel_deque_length(&vp->fifo);
 	struct marcel_thread *t;
 
-	for (; n > 0 && (t = steal_from(vp)) != NULL; n--)
+	for (int n = 0; n < SHARED_MAX && (t = steal_from(vp)) != NULL; n++)
 		push_as_guest(t);
 	if (!marcel_sched.robs ||
 	    !marcel_slot_is_open(load_relaxed(&vp->next.entry)))

@@ -34,8 +34,8 @@ void marcel_runq_wait_guests(void (*meanwhile)(void));
 void marcel_runq_push_to(struct marcel_vp *vp, struct marcel_thread *t);
 
 /*
- * Anyone but a VP's owner: what vp has for itself, and others might run as
- * well, goes to where all pick.
+ * The monitor: some of what lies in vp's deques, and in its slot if that can be
+ * robbed, goes to where all pick.
  */
 void marcel_runq_share(struct marcel_vp *vp);
 

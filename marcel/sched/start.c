@@ -510,12 +510,14 @@ static int start(const struct marcel_config *config)
 static void stop(void)
 {
 	struct marcel_sched *s = &marcel_sched;
+	struct marcel_vp *vp;
 
-	while (!marcel_foreign_shut()) {
+	/* A blocking section may have left main without its VP. */
+	for (vp = marcel_enter(); !marcel_foreign_shut(); vp = marcel_enter()) {
+		marcel_leave(vp);
 		marcel_thread_wait_all();
 		sched_yield(); /* somebody may be about to make one */
 	}
-	marcel_enter(); /* a blocking section may have left main without VP */
 	marcel_dump_exit();
 	marcel_monitor_exit();
 	marcel_signal_exit();

@@ -16,7 +16,7 @@
 #include "../sched/vp.h"
 #include "look.h"
 
-static int dump_signal; /* for good, until the next init */
+static int dump_signal; /* of the last init */
 static bool is_on;
 static struct sigaction before;
 

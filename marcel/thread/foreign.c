@@ -9,16 +9,19 @@
  *	under the door's lock, running becomes 0 while nobody makes a thread
  *	and all threads that were made have ended;
  *	under the same lock who wants to make one sees that it is 1.
+ *
+ * Who makes one is pinned: no tick comes between, and a handler of signals that
+ * forks has interrupted the runtime.
  */
 #include "thread.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 
 #include <base/diag.h>
 #include <base/spin.h>
 #include <marcel/marcel.h>
+#include "../arch/cpu.h"
 #include "../sched/vp.h"
 #include "cancel.h"
 #include "fork.h"
@@ -117,6 +120,8 @@ bool marcel_foreign_makes(void)
 	base_spin_lock(&door.lock);
 	may = marcel_is_running();
 	door.makers += may;
+	if (may)
+		cpu_tls_pin(1);
 	base_spin_unlock(&door.lock);
 	return may;
 }
@@ -124,7 +129,10 @@ bool marcel_foreign_makes(void)
 void marcel_foreign_made(void)
 {
 	base_spin_lock(&door.lock);
-	door.makers--;
+	if (door.makers >
+	    0) /* or a handler has forked, and this is the child */
+		door.makers--;
+	cpu_tls_pin(-1);
 	base_spin_unlock(&door.lock);
 }
 

@@ -192,8 +192,9 @@ static void leave_behind(struct marcel_thread *t, void *arg)
 
 	if (state == MARCEL_T_FREE || marcel_thread_has(t, MARCEL_F_FOREIGN))
 		return;
+	/* Another thread that had claimed it is gone: so is its result. */
 	if (state == MARCEL_T_ENDED &&
-	    load_relaxed(&t->ended) & MARCEL_END_DONE) {
+	    load_relaxed(&t->ended) == MARCEL_END_DONE) {
 		++*ended;
 		return;
 	}

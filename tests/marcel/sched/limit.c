@@ -4,10 +4,12 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <base/atomic.h>
+#include "../../../marcel/io/next.h"
 #include "../with.h"
 
 enum { THREADS = 8, TURNS = 20, WORK = 5000000 };
@@ -199,4 +201,48 @@ TEST_LIMIT(main_asleep_makes_way_on_its_lwp)
 TEST_LIMIT(main_asleep_makes_way_for_the_idle_band_too)
 {
 	sleep_for_one_of(MARCEL_PRIORITY_IDLE);
+}
+
+/* --- who is to post waits for the VP of those that wait --- */
+
+static sem_t units, none;
+
+static void *waits(void *arg)
+{
+	CHECK_INT(marcel_io_sem_wait(sem_wait, &units), 0);
+	return arg;
+}
+
+static void *posts(void *arg)
+{
+	for (int i = 0; i < THREADS; i++)
+		CHECK_INT(sem_post(&units), 0);
+	return arg;
+}
+
+static void *is_late(void *arg)
+{
+	const struct timespec soon = { .tv_nsec = 1 };
+
+	CHECK_INT(marcel_io_sem_timedwait(sem_timedwait, &none, &soon), -1);
+	CHECK_INT(errno, ETIMEDOUT);
+	return arg;
+}
+
+TEST_LIMIT(libcs_semaphores_hold_up_nobody)
+{
+	marcel_t t[THREADS], late, p;
+
+	CHECK_INT(sem_init(&units, 0, 0), 0);
+	CHECK_INT(sem_init(&none, 0, 0), 0);
+	for (int i = 0; i < THREADS; i++)
+		t[i] = start(waits, NULL);
+	late = start(is_late, NULL);
+	p = start(posts, NULL);
+	CHECK_INT(marcel_join(late, NULL), 0);
+	CHECK_INT(marcel_join(p, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+	CHECK_INT(sem_destroy(&units), 0);
+	CHECK_INT(sem_destroy(&none), 0);
 }
