@@ -146,23 +146,14 @@ static void count_created(struct marcel_vp *vp)
 		fetch_add_relaxed(&marcel_sched.created, 1);
 }
 
-BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
-			      void *(*fn)(void *), void *arg)
+/* vp: the caller's, or NULL; nobody else's meanwhile. */
+static inline int create(struct marcel_vp *vp, marcel_t *out,
+			 const struct marcel_attr *a, void *(*fn)(void *),
+			 void *arg)
 {
-	const struct marcel_attr *a = NULL;
 	struct marcel_thread *t;
-	struct marcel_vp *vp;
-	uint32_t was = 0;
 	int rc = 0;
 
-	if (unlikely(attr != NULL) && (a = marcel_attr_read(attr)) == NULL)
-		return EINVAL;
-	vp = marcel_nest(&was);
-	while (unlikely(vp == NULL) && !marcel_foreign_makes()) {
-		if ((rc = marcel_fork_start()) != 0)
-			return rc == -EPERM ? EPERM : EAGAIN;
-		vp = marcel_nest(&was);
-	}
 	marcel_san_enter();
 	t = get(vp);
 	if (unlikely(t == NULL)) {
@@ -187,10 +178,46 @@ BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 	marcel_san_release(t);
 	marcel_runq_push(vp, t);
 out_leave:
-	if (unlikely(vp == NULL))
-		marcel_foreign_made();
 	marcel_san_leave();
+	return rc;
+}
+
+/* The caller is no user thread, for whose end marcel_end() waits. */
+static BASE_NOINLINE int create_as_guest(marcel_t *out,
+					 const struct marcel_attr *a,
+					 void *(*fn)(void *), void *arg)
+{
+	uint32_t was = 0;
+	struct marcel_vp *vp;
+	int rc;
+
+	while (!marcel_foreign_makes())
+		if ((rc = marcel_fork_start()) != 0)
+			return rc == -EPERM ? EPERM : EAGAIN;
+	vp = marcel_nest(&was);
+	rc = create(vp, out, a, fn, arg);
 	marcel_unnest(vp, was);
+	marcel_foreign_made();
+	return rc;
+}
+
+BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
+			      void *(*fn)(void *), void *arg)
+{
+	const struct marcel_attr *a = NULL;
+	struct marcel_vp *vp;
+	uint32_t was = 0;
+	int rc;
+
+	if (unlikely(attr != NULL) && (a = marcel_attr_read(attr)) == NULL)
+		return EINVAL;
+	vp = marcel_nest(&was);
+	if (unlikely(vp == NULL || was != 0)) {
+		marcel_unnest(vp, was);
+		return create_as_guest(out, a, fn, arg);
+	}
+	rc = create(vp, out, a, fn, arg);
+	marcel_unnest(vp, 0);
 	return rc;
 }
 

@@ -656,3 +656,52 @@ TEST(switch_hooks_run_beside_tasklets)
 	CHECK_INT(load_relaxed(&runs), 2);
 	CHECK_INT(marcel_end(), 0);
 }
+
+/* --- threads that it makes while the runtime ends --- */
+
+static ATOMIC(int) made, ended;
+
+static void *end_late(void *arg)
+{
+	CHECK_INT(marcel_usleep(1000), 0);
+	fetch_add_relaxed(&ended, 1);
+	return arg;
+}
+
+/* It is run, or nobody makes it. */
+static void make_late(void *arg)
+{
+	marcel_attr_t attr;
+	marcel_t t;
+	int rc;
+
+	for (volatile int i = 0; i < (int)(intptr_t)arg * 1000; i++)
+		;
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setdetachstate(&attr, MARCEL_CREATE_DETACHED), 0);
+	rc = marcel_create(&t, &attr, end_late, NULL);
+	CHECK(rc == 0 || rc == EPERM);
+	if (rc == 0)
+		fetch_add_relaxed(&made, 1);
+}
+
+static void make_at_the_end(intptr_t when)
+{
+	struct marcel_config config = { .nvp = 2 };
+	marcel_tasklet_t tasklet;
+
+	CHECK_INT(marcel_init(&config), 0);
+	CHECK_INT(marcel_tasklet_init(&tasklet, make_late, (void *)when), 0);
+	CHECK_INT(marcel_usleep(200), 0); /* the other VP looks for work */
+	CHECK_INT(marcel_tasklet_schedule(&tasklet), 0);
+	CHECK_INT(marcel_end(), 0);
+	CHECK_INT(load_relaxed(&ended), load_relaxed(&made));
+}
+
+TEST(threads_that_it_makes_at_the_end_are_run)
+{
+	store_relaxed(&made, 0);
+	store_relaxed(&ended, 0);
+	for (intptr_t i = 0; i < 100 / FEWER; i++)
+		make_at_the_end(i % 50);
+}
