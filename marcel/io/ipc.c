@@ -203,16 +203,27 @@ static int try_again(sem_t *s, clockid_t clock, const struct timespec *deadline)
 	return 0;
 }
 
+/* True: the call is announced, and to be made; else it is done, with *rc. */
+static bool has_to_sleep(sem_t *s, clockid_t clock,
+			 const struct timespec *deadline, int *rc)
+{
+	*rc = sem_trywait(s);
+	if (*rc == 0)
+		return false;
+	if (marcel_call_begin())
+		return true;
+	*rc = try_again(s, clock, deadline);
+	return false;
+}
+
 int marcel_io_sem_wait(__typeof__(sem_wait) *next, sem_t *s)
 {
 	int rc;
 
 	if (likely(!io_holds()))
 		return next(s);
-	if (sem_trywait(s) == 0)
-		return 0;
-	if (!marcel_call_begin())
-		return try_again(s, CLOCK_REALTIME, NULL);
+	if (!has_to_sleep(s, CLOCK_REALTIME, NULL, &rc))
+		return rc;
 	rc = next(s);
 	marcel_call_end(rc < 0);
 	return rc;
@@ -226,10 +237,8 @@ int marcel_io_sem_timedwait(__typeof__(sem_timedwait) *next, sem_t *s,
 
 	if (likely(!io_holds()) || !io_is_time(deadline))
 		return next(s, deadline);
-	if (sem_trywait(s) == 0)
-		return 0;
-	if (!marcel_call_begin())
-		return try_again(s, CLOCK_REALTIME, deadline);
+	if (!has_to_sleep(s, CLOCK_REALTIME, deadline, &rc))
+		return rc;
 	rc = next(s, deadline);
 	marcel_call_end(rc < 0);
 	return rc;
@@ -244,10 +253,8 @@ int marcel_io_sem_clockwait(__typeof__(sem_clockwait) *next, sem_t *s,
 	if (likely(!io_holds()) || !io_is_time(deadline) ||
 	    (clock != CLOCK_MONOTONIC && clock != CLOCK_REALTIME))
 		return next(s, clock, deadline);
-	if (sem_trywait(s) == 0)
-		return 0;
-	if (!marcel_call_begin())
-		return try_again(s, clock, deadline);
+	if (!has_to_sleep(s, clock, deadline, &rc))
+		return rc;
 	rc = next(s, clock, deadline);
 	marcel_call_end(rc < 0);
 	return rc;

@@ -111,6 +111,7 @@ BASE_PUBLIC int marcel_io_epoll_pwait2(__typeof__(epoll_pwait2) *next, int fd,
 				       const struct timespec *timeout,
 				       const sigset_t *mask);
 
+/* For nanosleep() and thrd_sleep(). */
 BASE_PUBLIC int marcel_io_nanosleep(__typeof__(nanosleep) *next,
 				    const struct timespec *time,
 				    struct timespec *left);
@@ -120,9 +121,6 @@ BASE_PUBLIC int marcel_io_clock_nanosleep(__typeof__(clock_nanosleep) *next,
 					  struct timespec *left);
 BASE_PUBLIC int marcel_io_usleep(__typeof__(usleep) *next, unsigned us);
 BASE_PUBLIC unsigned marcel_io_sleep(__typeof__(sleep) *next, unsigned s);
-BASE_PUBLIC int marcel_io_thrd_sleep(__typeof__(thrd_sleep) *next,
-				     const struct timespec *time,
-				     struct timespec *left);
 
 BASE_PUBLIC int marcel_io_open(marcel_open_fn *next, const char *path,
 			       int flags, mode_t mode);

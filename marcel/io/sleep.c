@@ -84,18 +84,3 @@ unsigned marcel_io_sleep(__typeof__(sleep) *next, unsigned s)
 	marcel_call_end(rc != 0);
 	return rc;
 }
-
-int marcel_io_thrd_sleep(__typeof__(thrd_sleep) *next,
-			 const struct timespec *time, struct timespec *left)
-{
-	int rc;
-
-	if (likely(!io_holds()) || !io_is_time(time))
-		return next(time, left);
-	if (!marcel_call_begin() && sleep_for(time))
-		return 0;
-	marcel_call_alone();
-	rc = next(time, left);
-	marcel_call_end(rc != 0);
-	return rc;
-}

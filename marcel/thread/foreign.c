@@ -129,8 +129,8 @@ bool marcel_foreign_makes(void)
 void marcel_foreign_made(void)
 {
 	base_spin_lock(&door.lock);
-	if (door.makers >
-	    0) /* or a handler has forked, and this is the child */
+	/* In a child that a handler has forked there are none. */
+	if (door.makers > 0)
 		door.makers--;
 	cpu_tls_pin(-1);
 	base_spin_unlock(&door.lock);

@@ -107,9 +107,8 @@ struct marcel_thread_rest {
 	char *stack_low;    /* o: of a kernel thread's stack, for ASan */
 	size_t stack_bytes; /* o: */
 	struct marcel_cleanup *cleanup; /* o: exit.c's; innermost first */
-	ATOMIC(uint32_t)
-	band;                 /* a: relaxed; under priority.c's lock; if BAND */
-	enum marcel_band own; /* l: priority.c's; its band after the favour */
+	ATOMIC(uint32_t) band; /* a: relaxed; priority.c's lock; if BAND */
+	enum marcel_band own;  /* l: priority.c's; its band after the favour */
 	ATOMIC(uint64_t) favour; /* a: relaxed; as band; until when, or 0 */
 	ATOMIC(uint32_t) steady; /* a: relaxed; it; the tick leaves it alone */
 	/* o: exit.c's, for the unwinder */

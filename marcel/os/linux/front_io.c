@@ -190,7 +190,7 @@ BASE_PUBLIC unsigned sleep(unsigned s)
 
 BASE_PUBLIC int thrd_sleep(const struct timespec *time, struct timespec *left)
 {
-	return marcel_io_thrd_sleep(NEXT(thrd_sleep), time, left);
+	return marcel_io_nanosleep(NEXT(thrd_sleep), time, left);
 }
 
 /* --- files --- */

@@ -85,7 +85,7 @@ static long wait_thrd_sleep(struct ends *e)
 {
 	const struct timespec long_time = { .tv_sec = 1000000 };
 
-	return marcel_io_thrd_sleep(thrd_sleep, &long_time, NULL);
+	return marcel_io_nanosleep(thrd_sleep, &long_time, NULL);
 }
 
 static long wait_child(struct ends *e)

@@ -153,7 +153,7 @@ static void *is_interrupted(void *arg)
 	fails(marcel_io_nanosleep(nanosleep, &(struct timespec){ 1000000, 0 },
 				  NULL),
 	      EINTR);
-	CHECK_INT(marcel_io_thrd_sleep(thrd_sleep, &far, NULL), -1);
+	CHECK_INT(marcel_io_nanosleep(thrd_sleep, &far, NULL), -1);
 	fails(marcel_io_sem_wait(sem_wait, &e.units), EINTR);
 	fails(marcel_io_sem_timedwait(sem_timedwait, &e.units, &far), EINTR);
 	fails(marcel_ppoll(NULL, 0, NULL, &e.none), EINTR);

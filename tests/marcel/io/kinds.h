@@ -133,8 +133,8 @@ static void call_thrd_sleep(void)
 {
 	struct timespec left;
 
-	CHECK_INT(marcel_io_thrd_sleep(thrd_sleep, &short_time, &left), 0);
-	CHECK_INT(marcel_io_thrd_sleep(thrd_sleep, &no_time, NULL), 0);
+	CHECK_INT(marcel_io_nanosleep(thrd_sleep, &short_time, &left), 0);
+	CHECK_INT(marcel_io_nanosleep(thrd_sleep, &no_time, NULL), 0);
 }
 
 static void call_recv(void)
