@@ -158,14 +158,14 @@ static bool may_run(const struct piom_task *t, int vp)
 	return likely(!t->picky) || (vp >= 0 && marcel_vpset_has(&t->set, vp));
 }
 
-/* Ask every task of `todo` once; how many have gone back to the main list. */
-static uint32_t pass_held(struct piom_queue *q, int vp, struct base_list *todo,
+/* Ask every task of `batch` once; how many have gone back to the main list. */
+static uint32_t pass_held(struct piom_queue *q, int vp, struct base_list *batch,
 			  struct pass *pass)
 {
 	struct base_link *link;
 	uint32_t stayed = 0;
 
-	while ((link = base_list_take_front(todo)) != NULL) {
+	while ((link = base_list_take_front(batch)) != NULL) {
 		struct piom_task *t =
 			container_of(link, struct piom_task, link);
 
@@ -186,24 +186,24 @@ static uint32_t pass_held(struct piom_queue *q, int vp, struct base_list *todo,
 /* Hold the queue for one pass; false if somebody else holds it. */
 static bool run_once(struct piom_queue *q, int vp, bool all, struct pass *pass)
 {
-	struct base_list todo;
+	struct base_list batch;
 	uint32_t w, length;
 
 	if (!hold(q, &w))
 		return false;
-	base_list_init(&todo);
+	base_list_init(&batch);
 	length = load_relaxed(&q->length);
 	if (all) {
 		pass->kicked = w / PIOM_QUEUE_KICK != q->kicks;
 		q->kicks = w / PIOM_QUEUE_KICK;
-		base_list_splice_back(&todo, &q->list);
+		base_list_splice_back(&batch, &q->list);
 		length = 0;
 	} else {
 		/* They were asked, but perhaps kicked since. */
 		pass->pending |= length > 0 && (w & PIOM_QUEUE_PENDING);
 	}
-	integrate_held(q, &todo);
-	length += pass_held(q, vp, &todo, pass);
+	integrate_held(q, &batch);
+	length += pass_held(q, vp, &batch, pass);
 	store_relaxed(&q->length, length);
 	store_relaxed(&q->runs, load_relaxed(&q->runs) + pass->runs);
 	pass->runs = 0;

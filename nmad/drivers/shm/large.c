@@ -485,19 +485,19 @@ static bool step(struct shm *shm, struct shm_x *sx)
  */
 bool nm_shm_large_poll(struct shm *shm)
 {
-	struct base_list todo;
+	struct base_list batch;
 	struct base_link *n;
 	unsigned moved = 0;
 
-	base_list_init(&todo);
-	base_list_splice_back(&todo, &shm->active);
+	base_list_init(&batch);
+	base_list_splice_back(&batch, &shm->active);
 	while (moved < STEPS_A_POLL &&
-	       (n = base_list_take_front(&todo)) != NULL) {
+	       (n = base_list_take_front(&batch)) != NULL) {
 		base_list_push_back(&shm->active, n);
 		moved += step(shm, (void *)n);
 	}
-	base_list_splice_back(&todo, &shm->active);
-	base_list_splice_back(&shm->active, &todo);
+	base_list_splice_back(&batch, &shm->active);
+	base_list_splice_back(&shm->active, &batch);
 	for (int pipe = 0; pipe < 2; pipe++) {
 		while ((n = base_list_take_front(&shm->waiting[pipe]))) {
 			if (!start(shm, xfer_of((void *)n))) {

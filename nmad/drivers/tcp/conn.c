@@ -605,7 +605,7 @@ static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 void nm_tcp_deadlines(struct tcp *tcp)
 {
 	uint64_t now = nm_tcp_now();
-	struct base_list todo;
+	struct base_list batch;
 	struct base_link *n;
 
 	for (unsigned i = 0; i < TCP_HANDS; i++) {
@@ -616,9 +616,9 @@ void nm_tcp_deadlines(struct tcp *tcp)
 		complain(tcp, "said nothing in time");
 		nm_tcp_hand_drop(tcp, h);
 	}
-	base_list_init(&todo);
-	base_list_splice_back(&todo, &tcp->calling);
-	while ((n = base_list_take_front(&todo)) != NULL) {
+	base_list_init(&batch);
+	base_list_splice_back(&batch, &tcp->calling);
+	while ((n = base_list_take_front(&batch)) != NULL) {
 		struct tcp_peer *p = container_of(n, struct tcp_peer, on_call);
 
 		base_list_push_back(&tcp->calling, n);

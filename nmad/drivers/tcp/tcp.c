@@ -103,13 +103,13 @@ static void look(struct tcp *tcp)
 
 static bool read_all(struct tcp *tcp, int budget)
 {
-	struct base_list todo;
+	struct base_list batch;
 	struct base_link *n;
 	bool moved = false;
 
-	base_list_init(&todo);
-	base_list_splice_back(&todo, &tcp->reading);
-	while ((n = base_list_take_front(&todo)) != NULL) {
+	base_list_init(&batch);
+	base_list_splice_back(&batch, &tcp->reading);
+	while ((n = base_list_take_front(&batch)) != NULL) {
 		base_list_push_back(&tcp->reading, n);
 		moved |= nm_tcp_read(tcp,
 				     container_of(n, struct tcp_peer, on_read),
@@ -120,13 +120,13 @@ static bool read_all(struct tcp *tcp, int budget)
 
 static bool send_all(struct tcp *tcp)
 {
-	struct base_list todo;
+	struct base_list batch;
 	struct base_link *n;
 	bool moved = false;
 
-	base_list_init(&todo);
-	base_list_splice_back(&todo, &tcp->sending);
-	while ((n = base_list_take_front(&todo)) != NULL) {
+	base_list_init(&batch);
+	base_list_splice_back(&batch, &tcp->sending);
+	while ((n = base_list_take_front(&batch)) != NULL) {
 		struct tcp_peer *p = container_of(n, struct tcp_peer, on_send);
 
 		base_list_push_back(&tcp->sending, n);
