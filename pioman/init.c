@@ -2,6 +2,8 @@
  * Starting and stopping, the options, and the dump.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <string.h>
 
 #include <base/diag.h>
 #include <base/option.h>
@@ -10,6 +12,7 @@
 
 #include <pioman/pioman.h>
 
+#include "io/blocking.h"
 #include "ltask/tree.h"
 #include "point/marcel.h"
 #include "state.h"
@@ -27,11 +30,12 @@ static struct {
 } life = { .lock = MARCEL_MUTEX_INITIALIZER };
 
 static const char *const engines[] = { "marcel", "none", NULL };
+static const char *const modes[] = { "auto", "poll", "interrupt", NULL };
 static const char *const waits[] = { "auto", "active", "passive", "spin",
 				     NULL };
 static const char *const queues[] = { "tree", "machine", NULL };
 
-enum { ENGINE, WAIT, SPIN_US, QUEUES, VERBOSE };
+enum { ENGINE, MODE, WAIT, SPIN_US, IDLE_US, QUEUES, VERBOSE };
 
 static struct base_option options[] = {
 	[ENGINE] = { .name = "PIOM_ENGINE",
@@ -40,6 +44,13 @@ static struct base_option options[] = {
 		     .choices = engines,
 		     .help = "who polls: idle and switching VPs, or only "
 			     "those who ask and wait" },
+	[MODE] = { .name = "PIOM_MODE",
+		   .kind = BASE_OPTION_CHOICE,
+		   .fallback = "auto",
+		   .choices = modes,
+		   .help = "how events come: polled for and then by "
+			   "interrupts; "
+			   "by polling; by interrupts" },
 	[WAIT] = { .name = "PIOM_WAIT",
 		   .kind = BASE_OPTION_CHOICE,
 		   .fallback = "auto",
@@ -53,6 +64,14 @@ static struct base_option options[] = {
 		      .max = 1000000,
 		      .help = "how long to poll before parking (0 if there "
 			      "are more LWPs than CPUs)" },
+	[IDLE_US] = { .name = "PIOM_IDLE_US",
+		      .kind = BASE_OPTION_INT,
+		      .fallback = "200",
+		      .min = 0,
+		      .max = 1000000,
+		      .help = "how long an idle VP polls in vain before it "
+			      "waits for interrupts (0 if there are more LWPs "
+			      "than CPUs)" },
 	[QUEUES] = { .name = "PIOM_QUEUES",
 		     .kind = BASE_OPTION_CHOICE,
 		     .fallback = "tree",
@@ -88,8 +107,8 @@ static void dump_queue(struct piom_queue *q, void *arg)
 static void dump(void *arg)
 {
 	(void)arg;
-	base_dump("  engine %s, wait %s", engines[piom.engine],
-		  waits[piom.wait]);
+	base_dump("  engine %s, mode %s, wait %s", engines[piom.engine],
+		  modes[piom.mode], waits[piom.wait]);
 	piom_tree_walk(dump_queue, NULL);
 }
 
@@ -107,25 +126,34 @@ static int start(void)
 	if (err < 0)
 		return err;
 	piom.engine = (enum piom_engine)options[ENGINE].value;
+	piom.mode = (enum piom_mode)options[MODE].value;
 	piom.wait = (enum piom_wait)options[WAIT].value;
 	piom.spin_ns = (uint64_t)options[SPIN_US].value * 1000;
 	if (!options[SPIN_US].is_set && marcel_is_oversubscribed())
 		piom.spin_ns = 0;
+	piom.idle_ns = (uint64_t)options[IDLE_US].value * 1000;
+	if (!options[IDLE_US].is_set && marcel_is_oversubscribed())
+		piom.idle_ns = 0;
 	if (options[VERBOSE].value)
 		base_option_print(&piom_options);
 	err = piom_tree_init(options[QUEUES].value == 1);
 	if (err < 0)
 		return err;
+	err = piom_blocking_init();
+	if (err < 0)
+		goto err_tree;
 	if (piom.engine == PIOM_ENGINE_MARCEL) {
 		err = piom_point_marcel_init();
 		if (err < 0)
-			goto err_tree;
+			goto err_blocking;
 	}
 	if (++life.starts == 0)
 		life.starts = 1;
 	piom.start = life.starts;
 	base_dumper_add(&dumper);
 	return 0;
+err_blocking:
+	piom_blocking_exit();
 err_tree:
 	piom_tree_exit();
 	return err;
@@ -138,9 +166,31 @@ static int stop(void)
 	if (piom.engine == PIOM_ENGINE_MARCEL)
 		piom_point_marcel_exit();
 	base_dumper_remove(&dumper);
+	piom_blocking_exit();
 	piom.start = 0;
 	piom_tree_exit();
 	return 0;
+}
+
+/*
+ * The child of a fork() has neither the watcher nor VPs that poll, and the
+ * kernel thread that held a queue is not there: it is as if pioman had not been
+ * started. What it had is left to lie.
+ */
+static void forked(void)
+{
+	if (life.depth == 0)
+		return;
+	life.depth = 0;
+	piom.start = 0;
+	piom_blocking_forked();
+	memset(&piom_tree, 0, sizeof(piom_tree));
+}
+
+__attribute__((constructor)) static void learn(void)
+{
+	if (pthread_atfork(NULL, NULL, forked) != 0)
+		base_fatal("pioman", "no memory at start");
 }
 
 BASE_PUBLIC int piom_init(void)

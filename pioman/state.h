@@ -11,6 +11,7 @@
 
 /* In the order of the option's choices. */
 enum piom_engine { PIOM_ENGINE_MARCEL, PIOM_ENGINE_NONE };
+enum piom_mode { PIOM_MODE_AUTO, PIOM_MODE_POLL, PIOM_MODE_INTERRUPT };
 enum piom_wait {
 	PIOM_WAIT_AUTO,
 	PIOM_WAIT_ACTIVE,
@@ -21,8 +22,11 @@ enum piom_wait {
 struct piom {
 	uint16_t start; /* how often pioman was started; 0: not running */
 	enum piom_engine engine;
+	enum piom_mode mode;
 	enum piom_wait wait;
 	uint64_t spin_ns; /* polls in place so long before it sleeps */
+	uint64_t idle_ns; /* a VP polls so long in vain before ltasks are armed
+			   */
 };
 
 extern struct piom piom;

@@ -184,6 +184,11 @@ BASE_PUBLIC void marcel_kick(struct marcel_level *level)
 			return;
 }
 
+BASE_PUBLIC int marcel_any_idle(void)
+{
+	return load_relaxed(&marcel_sched.idle.word) != 0;
+}
+
 BASE_PUBLIC int marcel_is_oversubscribed(void)
 {
 	return marcel_sched.oversubscribed;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include <base/diag.h>
+#include <marcel/blocking.h>
 #include <marcel/wait.h>
 #include "../os/os.h"
 #include "enter.h"
@@ -134,6 +135,19 @@ int marcel_poller_create(pthread_t *out, void *(*fn)(void *), void *arg)
 		pthread_cond_wait(&poller.done, &poller.lock);
 	pthread_mutex_unlock(&poller.lock);
 	return o.rc;
+}
+
+BASE_PUBLIC int marcel_kernel_thread(pthread_t *out, void *(*fn)(void *),
+				     void *arg)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = -marcel_poller_create(out, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
 }
 
 /* To duplicate a file and close that would drop the file's locks. */

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <base/diag.h>
 
@@ -20,8 +21,6 @@ _Static_assert(sizeof(struct piom_task) <= sizeof(struct piom_ltask),
 	       "the public struct has no room for the task");
 _Static_assert(_Alignof(struct piom_task) <= _Alignof(struct piom_ltask),
 	       "the public struct is not aligned as the task");
-
-enum { HAS_SET = 128 }; /* beside the public options */
 
 /* The same memory, as the users know it and as it is. */
 static struct piom_task *task_of(const struct piom_ltask *t)
@@ -42,10 +41,30 @@ BASE_PUBLIC void piom_ltask_init(struct piom_ltask *ltask, piom_ltask_fn fn,
 	t->arg = arg;
 	t->options = (uint8_t)options;
 	if (set != NULL) {
-		t->options |= HAS_SET;
+		t->options |= PIOM_TASK_HAS_SET;
 		t->set = *set;
 	}
 	store_relaxed(&t->state, PIOM_STATE_IDLE);
+}
+
+BASE_PUBLIC int piom_ltask_set_blocking(struct piom_ltask *ltask,
+					const struct piom_blocking *how)
+{
+	struct piom_task *t = task_of(ltask);
+	struct stat st;
+
+	if (!(t->options & PIOM_LTASK_REPEAT) ||
+	    t->options & (PIOM_LTASK_NOWAIT | PIOM_TASK_HAS_SET))
+		return -EINVAL;
+	if (fstat(how->fd, &st) < 0)
+		return -EBADF;
+	if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+		return -EPERM;
+	t->fd = how->fd;
+	t->arm = how->arm;
+	t->delay_ns = how->delay_ns;
+	t->options |= PIOM_TASK_BLOCKING;
+	return 0;
 }
 
 /* Find the task's queue: once in a run of pioman, since levels stay. */
@@ -57,7 +76,7 @@ static BASE_COLD void place(struct piom_task *t)
 		base_fatal("pioman", "an ltask was submitted before "
 				     "piom_init() or after piom_exit()");
 	t->picky = false;
-	if (t->options & HAS_SET) {
+	if (t->options & PIOM_TASK_HAS_SET) {
 		q = piom_tree_cover(&t->set);
 		if (q == NULL)
 			base_fatal("pioman", "an ltask was submitted that no "

@@ -11,13 +11,13 @@
 
 #include "tree.h"
 
-int piom_poll_all(int vp)
+int piom_poll_all(int vp, uint64_t vain_ns)
 {
 	int worked = 0;
 
 	for (struct piom_queue *q = piom_tree_leaf(vp); q != NULL;
 	     q = q->parent)
-		worked += piom_queue_run(q, vp);
+		worked += piom_queue_run(q, vp, vain_ns);
 	return worked;
 }
 
@@ -47,7 +47,7 @@ static void start_over(int vp)
  * awake relies on that. So a queue that is passed over counts as pending, and
  * after a round that found all quiet the next one runs all.
  */
-int piom_poll_round(int vp, bool *pending)
+int piom_poll_round(int vp, uint64_t vain_ns, bool *pending)
 {
 	bool due = true, found = false;
 	int worked = 0;
@@ -55,7 +55,7 @@ int piom_poll_round(int vp, bool *pending)
 	for (struct piom_queue *q = piom_tree_leaf(vp); q != NULL;
 	     q = q->parent) {
 		if (due)
-			worked += piom_queue_run(q, vp);
+			worked += piom_queue_run(q, vp, vain_ns);
 		found |= piom_queue_is_pending(q) ||
 			 (!due && !piom_queue_is_empty(q));
 		due = due && goes_on(q);
@@ -88,5 +88,5 @@ BASE_PUBLIC int piom_poll(void)
 {
 	if (unlikely(piom_tree_machine() == NULL))
 		return 0;
-	return piom_poll_all(marcel_current_vp());
+	return piom_poll_all(marcel_current_vp(), 0);
 }

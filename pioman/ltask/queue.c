@@ -7,6 +7,8 @@
 #include <base/diag.h>
 #include <base/pin.h>
 
+#include "../io/blocking.h"
+
 /* Submissions that come while we run are served so often before we leave. */
 enum { ROUNDS = 8 };
 
@@ -14,8 +16,9 @@ enum { ROUNDS = 8 };
 struct pass {
 	int worked;
 	uint32_t runs;
-	bool pending; /* somebody wants to be asked again */
-	bool kicked;  /* since all were last asked */
+	uint64_t vain_ns; /* as in piom_queue_run_slow() */
+	bool pending;     /* somebody wants to be asked again */
+	bool kicked;      /* since all were last asked */
 };
 
 void piom_queue_init(struct piom_queue *q, struct piom_queue *parent,
@@ -109,6 +112,8 @@ static uint32_t integrate_held(struct piom_queue *q, struct base_list *to)
 /* The task's last state; its owner may free it at once. */
 static void finish(struct piom_task *t, enum piom_state state)
 {
+	if (unlikely(t->watched))
+		piom_blocking_forget(t);
 	store_relaxed(&t->state, state); /* visible by the signal */
 	piom_cond_signal(&t->done);
 }
@@ -116,6 +121,19 @@ static void finish(struct piom_task *t, enum piom_state state)
 static bool is_being_cancelled(struct piom_task *t)
 {
 	return load_relaxed(&t->state) == PIOM_STATE_CANCELLING;
+}
+
+/* Whether the task wants to be asked again soon. */
+static bool wants_more(struct piom_task *t, enum piom_ltask_result result,
+		       const struct pass *pass)
+{
+	if (result == PIOM_LTASK_QUIET)
+		return false;
+	if (likely(!(t->options & PIOM_TASK_BLOCKING)) ||
+	    result == PIOM_LTASK_WORKED)
+		return true;
+	return !piom_blocking_is_armed(t) &&
+	       !piom_blocking_arm(t, pass->vain_ns);
 }
 
 /* Run a task that is on no list; true if it goes back to the main list. */
@@ -140,7 +158,7 @@ static bool run_held(struct piom_queue *q, struct piom_task *t,
 		return false;
 	}
 	pass->worked += result == PIOM_LTASK_WORKED;
-	pass->pending |= result != PIOM_LTASK_QUIET;
+	pass->pending |= wants_more(t, result, pass);
 	if (unlikely(t->picky))
 		t->wanted = result != PIOM_LTASK_QUIET;
 	return true;
@@ -211,9 +229,9 @@ static bool run_once(struct piom_queue *q, int vp, bool all, struct pass *pass)
 	return true;
 }
 
-int piom_queue_run_slow(struct piom_queue *q, int vp)
+int piom_queue_run_slow(struct piom_queue *q, int vp, uint64_t vain_ns)
 {
-	struct pass pass = { .worked = 0 };
+	struct pass pass = { .vain_ns = vain_ns };
 
 	/* The first round asks all, the others only what came meanwhile. */
 	for (int round = 0; round < ROUNDS; round++) {

@@ -17,6 +17,9 @@
  * what the ltasks answered, now or, if this VP may not run them, when they were
  * last asked; a kick sets it and changes the word, so that a holder who ran the
  * ltask before the kick cannot clear it: order(ltask).
+ *
+ * An ltask that is armed (io/blocking.h) does not want to be asked, whatever it
+ * answers.
  */
 #ifndef PIOMAN_LTASK_QUEUE_H
 #define PIOMAN_LTASK_QUEUE_H
@@ -38,6 +41,8 @@ enum {
 	PIOM_QUEUE_PENDING = 2,
 	PIOM_QUEUE_KICK = 4, /* one kick, counted modulo 2^30 */
 };
+
+#define PIOM_LAST UINT64_MAX /* nanoseconds: what can be armed is */
 
 /* What a state means is drawn in <pioman/ltask.h>. */
 enum piom_state {
@@ -65,7 +70,17 @@ struct piom_task {
 	bool wanted;        /* q: if picky, it wants to be asked again */
 	piom_cond_t done;   /* a: signalled as the last access to the task */
 	marcel_vpset_t set; /* -: who may run it, if HAS_SET */
+
+	/* If BLOCKING: how it waits in the kernel; io/blocking.h. */
+	int fd;                /* -: */
+	bool watched;          /* q: fd is in the set */
+	int (*arm)(void *arg); /* -: */
+	uint64_t delay_ns;     /* -: */
+	uint64_t armed_at;     /* q: order(ltask) */
 } BASE_MAY_ALIAS;
+
+/* Beside the public options. */
+enum { PIOM_TASK_BLOCKING = 64, PIOM_TASK_HAS_SET = 128 };
 
 struct piom_queue {
 	/* -: const  q: who holds the queue  a: atomic, see name */
@@ -93,9 +108,10 @@ void piom_queue_submit(struct piom_queue *q, struct piom_task *t);
 
 /*
  * Run every ltask once that the VP may run (vp < 0: a foreign thread), unless
- * somebody else is doing so. Returns how many did work.
+ * somebody else is doing so. Returns how many did work. `vain_ns`: how long the
+ * caller has polled in vain; who will not come again soon says PIOM_LAST.
  */
-int piom_queue_run_slow(struct piom_queue *q, int vp);
+int piom_queue_run_slow(struct piom_queue *q, int vp, uint64_t vain_ns);
 
 /* Make PENDING true; whoever runs next sees what the caller did before. */
 void piom_queue_kick(struct piom_queue *q);
@@ -132,9 +148,9 @@ static inline bool piom_queue_is_pending(struct piom_queue *q)
 	       load_seq(&q->word) & (PIOM_QUEUE_HELD | PIOM_QUEUE_PENDING);
 }
 
-static inline int piom_queue_run(struct piom_queue *q, int vp)
+static inline int piom_queue_run(struct piom_queue *q, int vp, uint64_t vain_ns)
 {
-	return piom_queue_is_idle(q) ? 0 : piom_queue_run_slow(q, vp);
+	return piom_queue_is_idle(q) ? 0 : piom_queue_run_slow(q, vp, vain_ns);
 }
 
 #endif

@@ -2,7 +2,8 @@
  * The whole coupling to marcel's scheduler: the idle, the switch and the tick
  * hook.
  *
- * Idle: go round as often as marcel asks, and say whether the VP may sleep.
+ * Idle: go round as often as marcel asks, and say whether the VP may sleep. Who
+ * has done so in vain for long enough has ltasks armed (io/blocking.h).
  *
  * Switch: threads may switch every 15 ns, and a poll may be a system call. So
  * a round is made only when SHARE times its own cost has passed since the last
@@ -12,7 +13,7 @@
  * that nobody waits for a poll longer than STEP_MAX switches once.
  *
  * Tick: while a thread computes, once a time slice, if an ltask wants to be
- * run.
+ * run. The next one is far away, so ltasks are armed.
  */
 #include "marcel.h"
 
@@ -26,6 +27,7 @@
 #include <marcel/marcel.h>
 
 #include "../ltask/poll.h"
+#include "../ltask/queue.h"
 
 enum {
 	SHARE = 8,        /* polls take at most 1/8 of the time */
@@ -46,6 +48,7 @@ struct vp_point {
 	ATOMIC(uint64_t) due;    /* a: time of the next round */
 	ATOMIC(uint64_t) cost;   /* a: of a round, ns, smoothed */
 	ATOMIC(uint64_t) polls;  /* a: rounds of the idle hook */
+	ATOMIC(uint64_t) vain;   /* a: since when in vain; 0: not idle */
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
 static struct vp_point points[MARCEL_VP_MAX];
@@ -60,12 +63,18 @@ static enum marcel_hook_answer answer(int worked, bool pending)
 static enum marcel_hook_answer idle(void *arg, int vp)
 {
 	struct vp_point *p = &points[vp];
+	uint64_t vain = load_relaxed(&p->vain);
 	bool pending;
-	int worked = piom_poll_round(vp, &pending);
+	int worked = piom_poll_round(vp, vain != 0 ? base_now_ns() - vain : 0,
+				     &pending);
 
 	(void)arg;
 	if (worked > 0 || pending)
 		store_relaxed(&p->polls, load_relaxed(&p->polls) + 1);
+	if (worked > 0 || !pending)
+		store_relaxed(&p->vain, 0);
+	else if (vain == 0)
+		store_relaxed(&p->vain, base_now_ns());
 	return answer(worked, pending);
 }
 
@@ -94,7 +103,7 @@ static BASE_NOINLINE enum marcel_hook_answer look(struct vp_point *p, int vp)
 	store_relaxed(&p->looked, start);
 	if (start < load_relaxed(&p->due))
 		return MARCEL_HOOK_PENDING;
-	worked = piom_poll_round(vp, &pending);
+	worked = piom_poll_round(vp, 0, &pending);
 	took = base_now_ns() - start;
 	cost = (cost * 7 + (took < COST_MAX ? took : COST_MAX)) / 8;
 	rest = cost * SHARE > PERIOD_NS ? cost * SHARE : PERIOD_NS;
@@ -110,6 +119,7 @@ static enum marcel_hook_answer on_switch(void *arg, int vp)
 
 	(void)arg;
 	store_relaxed(&p->left, left);
+	store_relaxed(&p->vain, 0);
 	if (likely(left > 0))
 		return MARCEL_HOOK_NOTHING;
 	if (piom_poll_is_idle(vp)) {
@@ -122,7 +132,7 @@ static enum marcel_hook_answer on_switch(void *arg, int vp)
 static enum marcel_hook_answer on_tick(void *arg, int vp)
 {
 	(void)arg;
-	return answer(piom_poll_all(vp), false);
+	return answer(piom_poll_all(vp, PIOM_LAST), false);
 }
 
 static bool is_wanted(void *arg, int vp)

@@ -5,14 +5,14 @@
  *   user thread, engine marcel: others ready  -> park at once
  *                               nobody ready  -> poll in place, a bounded time,
  *                                                then park: the idle VP polls
- *   foreign thread, engine marcel:               poll a bounded time, then
+ *   others:                                      poll a bounded time, then
+ *                               all is armed or quiet -> park: the watcher and
+ *                                                kicks bring it
  *                               idle VPs poll -> poll between naps
  *                               else          -> go on polling, with yields
- *   engine none:                                 poll, with yields, for ever
  */
 
 #include <sched.h>
-#include <time.h>
 
 #include <base/clock.h>
 #include <base/compiler.h>
@@ -22,6 +22,7 @@
 
 #include <pioman/pioman.h>
 
+#include "../ltask/poll.h"
 #include "../ltask/tree.h"
 #include "../point/marcel.h"
 #include "../state.h"
@@ -30,10 +31,13 @@
 enum {
 	CLOCK_EVERY = 8,  /* polls between two looks at the clock */
 	ROUND_EVERY = 32, /* the waiter's own looks, and a round for all */
-	/* A foreign thread's nap while VPs poll: grows to what a VP that left
+	/* Naps between polls, while VPs poll: they grow to what a VP that left
 	 * without a word may cost. */
 	NAP_MIN_NS = 20000,
 	NAP_MAX_NS = 1280000,
+	/* The same without an engine, if all is armed: to what an ltask that
+	 * somebody submits meanwhile may cost. */
+	NAP_ARMED_NS = 10240000,
 };
 
 /* What a thread waits for: the first of n that is signalled. */
@@ -80,19 +84,35 @@ static bool is_over(struct waiting *w)
 	return false;
 }
 
+/* A condition is its event and nothing else; the array is only read. */
+static marcel_event_t *const *events_of(const struct waiting *w)
+{
+	_Static_assert(sizeof(piom_cond_t) == sizeof(marcel_event_t),
+		       "a condition is an event");
+	return (marcel_event_t *const *)(const void *)w->conds;
+}
+
 /* Sleep; somebody else polls. */
 static void park(struct waiting *w)
 {
-	if (w->n == 1) {
+	w->found = 0;
+	if (w->n == 1)
 		marcel_event_wait(&w->conds[0]->piom_event);
-		w->found = 0;
-		return;
-	}
-	/* A condition is its event and nothing else; the array is only read. */
-	_Static_assert(sizeof(piom_cond_t) == sizeof(marcel_event_t),
-		       "a condition is an event");
-	w->found = marcel_event_wait_any(
-		(marcel_event_t *const *)(const void *)w->conds, w->n);
+	else
+		w->found = marcel_event_wait_any(events_of(w), w->n);
+}
+
+/* The same, but not for longer than that. True: it is over. */
+static bool nap(struct waiting *w, uint64_t ns)
+{
+	uint64_t until = base_now_ns() + ns;
+
+	w->found = 0;
+	if (w->n == 1)
+		return marcel_event_wait_until(&w->conds[0]->piom_event,
+					       until) == 0;
+	w->found = marcel_event_wait_any_until(events_of(w), w->n, until);
+	return w->found < w->n;
 }
 
 /* The waiter's own looks between two rounds: over (true), or give way. */
@@ -154,19 +174,6 @@ static void park_and_tell(struct waiting *w)
 	park(w);
 }
 
-static void wait_user(struct waiting *w)
-{
-	if (piom.engine == PIOM_ENGINE_NONE || piom.wait == PIOM_WAIT_ACTIVE)
-		poll_on(w);
-	else if (piom.wait != PIOM_WAIT_PASSIVE &&
-		 poll_for(w, piom.spin_ns, piom.wait == PIOM_WAIT_AUTO))
-		return;
-	else if (marcel_others_ready())
-		park_and_tell(w);
-	else
-		park(w); /* our VP polls */
-}
-
 /*
  * Whether idle VPs have polled since *polls was read, or no ltask wants to be
  * asked. That says nothing about what they do next: a VP whose thread then
@@ -178,38 +185,82 @@ static bool others_poll(uint64_t *polls)
 
 	*polls = piom_point_marcel_polls();
 	return piom.engine == PIOM_ENGINE_MARCEL &&
-	       piom.wait != PIOM_WAIT_ACTIVE &&
 	       (*polls != before ||
 		!piom_queue_is_pending(piom_tree_machine()));
 }
 
-/* So a foreign thread never sleeps for good while polling is all there is. */
-static void wait_foreign(struct waiting *w)
+/*
+ * Whether all ltasks of the machine are armed or quiet: what comes is brought
+ * by the watcher, and by VPs if there is an engine.
+ */
+static bool is_armed(void)
 {
-	uint64_t polls = piom_point_marcel_polls();
-	struct timespec nap = { 0, NAP_MIN_NS };
+	return piom.mode != PIOM_MODE_POLL &&
+	       !piom_poll_is_pending(marcel_current_vp());
+}
 
-	if (piom.wait != PIOM_WAIT_PASSIVE && poll_for(w, piom.spin_ns, false))
-		return;
+/*
+ * Who is not polled for by his own VP. He sleeps for good only if there is
+ * nothing to be polled; without an engine not even then, because what is
+ * submitted next is run by those who wait.
+ */
+static void wait_between_polls(struct waiting *w)
+{
+	uint64_t polls = piom_point_marcel_polls(), ns = NAP_MIN_NS;
+	bool armed;
+
 	for (;;) {
-		piom_poll();
+		piom_poll_all(marcel_current_vp(), PIOM_LAST);
 		if (is_over(w))
 			return;
-		if (!others_poll(&polls)) {
-			nap.tv_nsec = NAP_MIN_NS;
-			sched_yield();
+		armed = is_armed();
+		if (armed && piom.engine == PIOM_ENGINE_MARCEL) {
+			park(w);
+			return;
+		}
+		if (!armed && !others_poll(&polls)) {
+			ns = NAP_MIN_NS;
+			piom_wait_relax();
 			continue;
 		}
-		nanosleep(&nap, NULL);
-		if (nap.tv_nsec < NAP_MAX_NS)
-			nap.tv_nsec *= 2;
+		if (nap(w, ns))
+			return;
+		if (ns < (armed ? NAP_ARMED_NS : NAP_MAX_NS))
+			ns *= 2;
 	}
+}
+
+static bool polls_for_ever(void)
+{
+	return piom.wait == PIOM_WAIT_ACTIVE ||
+	       (piom.engine == PIOM_ENGINE_NONE && piom.mode == PIOM_MODE_POLL);
+}
+
+static void wait_user(struct waiting *w)
+{
+	if (piom.wait != PIOM_WAIT_PASSIVE &&
+	    poll_for(w, piom.spin_ns, piom.wait == PIOM_WAIT_AUTO))
+		return;
+	if (piom.engine == PIOM_ENGINE_NONE)
+		wait_between_polls(w);
+	else if (marcel_others_ready())
+		park_and_tell(w);
+	else
+		park(w); /* our VP polls */
+}
+
+static void wait_foreign(struct waiting *w)
+{
+	if (piom.wait == PIOM_WAIT_PASSIVE || !poll_for(w, piom.spin_ns, false))
+		wait_between_polls(w);
 }
 
 static void wait_for(struct waiting *w)
 {
 	if (piom.start == 0)
 		park(w);
+	else if (polls_for_ever())
+		poll_on(w);
 	else if (marcel_current_vp() >= 0)
 		wait_user(w);
 	else

@@ -8,104 +8,25 @@
  */
 #include "explore.h"
 
-#include "../../pioman/ltask/queue.c"
-#include "../../pioman/ltask/ltask.c"
+#include "ltask_world.h"
 
-/* --- what surrounds the real sources --- */
+/* --- the watcher, of which nothing is explored here: blocking.c --- */
 
-struct piom piom = { .start = 1, .engine = PIOM_ENGINE_NONE };
+struct piom_watcher piom_watcher = { .fired = { 1 } };
 
-static struct marcel_level level;
-static struct piom_queue q;
-
-/* A condition is one word; its value says that it is signalled. */
-struct word {
-	ATOMIC(uint64_t) value;
-} BASE_MAY_ALIAS;
-
-void piom_cond_init(piom_cond_t *c)
+bool piom_blocking_arm(struct piom_task *t, uint64_t vain_ns)
 {
-	store_relaxed(&((struct word *)c)->value, 0);
+	return false;
 }
 
-int piom_cond_test(const piom_cond_t *c)
+void piom_blocking_forget(struct piom_task *t)
 {
-	return load_acquire(&((struct word *)c)->value) != 0; /* order(done) */
-}
-
-void piom_cond_signal(piom_cond_t *c)
-{
-	xchg_release(&((struct word *)c)->value, 1); /* order(done) */
-}
-
-void piom_cond_wait(piom_cond_t *c)
-{
-	while (!piom_cond_test(c))
-		explore_relax();
-}
-
-struct piom_tree piom_tree = { .first = { &q } };
-
-struct piom_queue *piom_tree_cover(const marcel_vpset_t *set)
-{
-	return &q;
-}
-
-int marcel_nvp(void)
-{
-	return 1;
-}
-
-struct marcel_level *marcel_topo_vp(int vp)
-{
-	return &level;
-}
-
-/* The sleeping VP of the scenarios about order(idle). */
-static ATOMIC(uint32_t) asleep;
-
-void marcel_kick(struct marcel_level *l)
-{
-	if (load_seq(&asleep) != 0) { /* order(idle) */
-		store_relaxed(&asleep, 0);
-		explore_wake(&asleep, 1);
-	}
-}
-
-/* --- ltasks of the scenarios --- */
-
-static struct piom_ltask tasks[2];
-static int inside, runs[2];
-
-/* Plain variables: the explorer sees if two run at once or unordered. */
-static enum piom_ltask_result count(void *arg)
-{
-	int *n = arg;
-
-	inside++;
-	explore_check(inside == 1);
-	++*n;
-	inside--;
-	return PIOM_LTASK_AGAIN;
-}
-
-static void setup(unsigned options)
-{
-	explore_name(&q.word, sizeof(q.word), "word");
-	explore_name(&q.submitted, sizeof(q.submitted), "submitted");
-	explore_name(&q.length, sizeof(q.length), "length");
-	explore_name(&asleep, sizeof(asleep), "asleep");
-	piom_queue_init(&q, NULL, &level);
-	for (int i = 0; i < 2; i++) {
-		explore_name(&tasks[i], sizeof(tasks[i]), "task %d", i + 1);
-		piom_ltask_init(&tasks[i], count, &runs[i], options, NULL);
-	}
 }
 
 static void submit_and_run(void *arg)
 {
 	piom_ltask_submit(&tasks[(int)(intptr_t)arg]);
-	piom_queue_run(&q, 0);
+	piom_queue_run(&q, 0, 0);
 }
 
 static void both_ran(void)
@@ -128,8 +49,8 @@ EXPLORE(who_finds_the_queue_held_may_go_on)
 
 static void run_twice(void *arg)
 {
-	piom_queue_run(&q, 0);
-	piom_queue_run(&q, 0);
+	piom_queue_run(&q, 0, 0);
+	piom_queue_run(&q, 0, 0);
 }
 
 static void ran_now_and_then(void)
@@ -147,23 +68,6 @@ EXPLORE(a_repeat_task_runs_on_one_core_at_a_time)
 	explore_spawn("vp 0", run_twice, NULL);
 	explore_spawn("vp 1", run_twice, NULL);
 	explore_finish(ran_now_and_then);
-}
-
-/*
- * The canceller's turn of waiting ends when what it waits for has come: the
- * explorer knows no fairness between two words.
- */
-void piom_wait_relax(void)
-{
-	struct piom_task *t = task_of(&tasks[0]);
-
-	if (load_relaxed(&t->state) == PIOM_STATE_DONE)
-		while (!piom_cond_test(&t->done))
-			explore_relax();
-	else
-		while (load_acquire(&q.word) &
-		       PIOM_QUEUE_HELD) /* order(hold) */
-			explore_relax();
 }
 
 /* --- kicks --- */
@@ -189,7 +93,7 @@ static void kicker(void *arg)
 static void runner(void *arg)
 {
 	do
-		piom_queue_run(&q, 0);
+		piom_queue_run(&q, 0, 0);
 	while (piom_queue_is_pending(&q));
 }
 
@@ -216,7 +120,7 @@ EXPLORE(a_kick_is_seen_by_a_run_or_another_is_asked_for)
 static void idle_vp(void *arg)
 {
 	while (!found) {
-		piom_queue_run(&q, 0);
+		piom_queue_run(&q, 0, 0);
 		if (found)
 			break;
 		store_seq(&asleep, 1); /* order(idle) */
@@ -255,7 +159,7 @@ EXPLORE(a_vp_does_not_sleep_over_a_kick)
 	piom_ltask_init(&tasks[0], look_for_work, NULL, PIOM_LTASK_REPEAT,
 			NULL);
 	piom_ltask_submit(&tasks[0]);
-	piom_queue_run(&q, 0);
+	piom_queue_run(&q, 0, 0);
 	explore_spawn("kicker", kicker, NULL);
 	explore_spawn("vp", idle_vp, NULL);
 }
@@ -274,7 +178,7 @@ static void canceller(void *arg)
 
 static void run_one(void *arg)
 {
-	piom_queue_run(&q, 0);
+	piom_queue_run(&q, 0, 0);
 }
 
 static void queue_is_empty(void)

@@ -1,9 +1,12 @@
 #include "fake.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
 #include <base/atomic.h>
+#include <base/clock.h>
 #include <base/compiler.h>
 
 static struct {
@@ -163,6 +166,16 @@ int marcel_yield(void)
 	return sched_yield();
 }
 
+int marcel_any_idle(void)
+{
+	return 0;
+}
+
+int marcel_kernel_thread(pthread_t *out, void *(*fn)(void *), void *arg)
+{
+	return -pthread_create(out, NULL, fn, arg);
+}
+
 int marcel_hook_add(enum marcel_hook_point point, struct marcel_hook *hook)
 {
 	(void)point;
@@ -215,4 +228,24 @@ size_t marcel_event_wait_any(marcel_event_t *const events[], size_t n)
 		for (size_t i = 0; i < n; i++)
 			if (events[i] != NULL && marcel_event_test(events[i]))
 				return i;
+}
+
+int marcel_event_wait_until(marcel_event_t *e, uint64_t ns)
+{
+	while (!marcel_event_test(e)) {
+		if (base_now_ns() >= ns)
+			return -ETIMEDOUT;
+		sched_yield();
+	}
+	return 0;
+}
+
+size_t marcel_event_wait_any_until(marcel_event_t *const events[], size_t n,
+				   uint64_t ns)
+{
+	for (; base_now_ns() < ns; sched_yield())
+		for (size_t i = 0; i < n; i++)
+			if (events[i] != NULL && marcel_event_test(events[i]))
+				return i;
+	return n;
 }

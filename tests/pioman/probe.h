@@ -95,7 +95,7 @@ static inline bool pending(int vp)
 	bool found;
 
 	fake_be_vp(vp);
-	piom_poll_round(vp, &found);
+	piom_poll_round(vp, 0, &found);
 	return found;
 }
 

@@ -10,6 +10,8 @@
 #ifndef MARCEL_BLOCKING_H
 #define MARCEL_BLOCKING_H
 
+#include <pthread.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -27,6 +29,14 @@ extern "C" {
  */
 void marcel_blocking_begin(void);
 void marcel_blocking_end(void);
+
+/*
+ * As pthread_create(), for a kernel thread that is foreign to marcel, blocks
+ * all signals, and has ordinary priority, whoever calls: what drives a VP may
+ * have the lowest, which a child would inherit. Runtime started. Blocks for
+ * short. 0; -EAGAIN.
+ */
+int marcel_kernel_thread(pthread_t *out, void *(*fn)(void *), void *arg);
 
 #ifdef __cplusplus
 }

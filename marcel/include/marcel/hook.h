@@ -63,6 +63,9 @@ void marcel_kick(struct marcel_level *level);
  */
 int marcel_others_ready(void);
 
+/* True if a VP has nothing to run: it looks for work, or sleeps. A hint. */
+int marcel_any_idle(void);
+
 /* True if more LWPs than CPUs share this machine: do not spin, yield. */
 int marcel_is_oversubscribed(void);
 

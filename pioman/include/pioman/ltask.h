@@ -47,7 +47,7 @@ enum piom_ltask_options {
 
 /* Opaque; lives in the owner's structure until it is done or cancelled. */
 struct piom_ltask {
-	uint64_t piom_words[12];
+	uint64_t piom_words[16];
 };
 
 /*
@@ -56,6 +56,41 @@ struct piom_ltask {
  */
 void piom_ltask_init(struct piom_ltask *t, piom_ltask_fn fn, void *arg,
 		     unsigned options, const marcel_vpset_t *set);
+
+/*
+ * How a repeat task that finds nothing may wait in the kernel instead of being
+ * asked again and again ("blocking ltask", Trahay, Denis, Aumage, Namyst,
+ * EuroPVM/MPI 2007, section 3.4). Once it is *armed*, its AGAIN counts as
+ * QUIET: VPs may sleep, and it is run again when the descriptor is readable.
+ * PIOM_MODE says when: interrupt: at once; poll: never; auto: after it was
+ * asked in vain for `delay_ns`, or when no VP is idle and it is asked rarely.
+ */
+struct piom_blocking {
+	/* Readable (as poll(2) means it) while a run would find something, and
+	 * then only: what a run leaves there makes it run again at once. */
+	int fd;
+
+	/*
+	 * Or NULL. "From now on, what comes makes fd readable": 0. Else there
+	 * is something already, or it cannot be had now: the task is asked
+	 * again. Gets the task's argument; called like its function, after that
+	 * has answered AGAIN and never beside it.
+	 */
+	int (*arm)(void *arg);
+
+	uint64_t delay_ns; /* or PIOM_BLOCKING_AUTO: PIOM_IDLE_US */
+};
+
+#define PIOM_BLOCKING_AUTO UINT64_MAX
+
+/*
+ * Between init and submit: *how is copied; the descriptor stays open until the
+ * task is done or cancelled, and is no other task's. 0; -EINVAL: not a repeat
+ * task, or a NOWAIT one, or one of some VPs only; -EBADF; -EPERM: nobody can
+ * wait for such a descriptor (a file).
+ */
+int piom_ltask_set_blocking(struct piom_ltask *t,
+			    const struct piom_blocking *how);
 
 /*
  * Give it to pioman: one push on a lock-free list, and a VP is woken if all

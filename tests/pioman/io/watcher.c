@@ -1,0 +1,314 @@
+/*
+ * pioman/io/blocking with real VPs: what comes is seen, whoever sleeps,
+ * computes or cancels meanwhile.
+ */
+#include "../with.h"
+
+#include <sys/wait.h>
+
+#include <base/clock.h>
+
+#include "../../../pioman/io/blocking.h"
+#include "pipes.h"
+
+#if BASE_TSAN || BASE_ASAN
+enum { ROUNDS = 300, FORKS = 5 };
+#else
+enum { ROUNDS = 3000, FORKS = 20 };
+#endif
+
+/* The same in each PIOM_MODE. */
+static void in_all_modes(void (*body)(void))
+{
+	static const char *const modes[] = { "auto", "poll", "interrupt" };
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(modes); i++) {
+		printf("# mode %s\n", modes[i]);
+		setenv("PIOM_MODE", modes[i], 1);
+		WITH_ALL(every_mode, body);
+	}
+	unsetenv("PIOM_MODE");
+}
+
+/* Short and long: before it is armed, while it is, and after. */
+static void wait_at_random(unsigned *seed)
+{
+	static const unsigned longest[] = { 1000, 20000, 100000, 300000 };
+	uint64_t until = base_now_ns() +
+			 (uint64_t)rand_r(seed) % longest[rand_r(seed) % 4];
+
+	while (base_now_ns() < until)
+		;
+}
+
+/* --- no event is lost --- */
+
+static ATOMIC(int) fed; /* bytes that were written */
+
+/* A foreign thread: writes one byte after each that was read. */
+static void *feeder(void *arg)
+{
+	struct reader *r = arg;
+	unsigned seed = (unsigned)check_random();
+
+	for (int i = 0; i < ROUNDS; i++) {
+		while (load_acquire(&fed) != i)
+			sched_yield();
+		wait_at_random(&seed);
+		feed(r);
+	}
+	return NULL;
+}
+
+static void read_all(void)
+{
+	struct reader r;
+	piom_cond_t got;
+	pthread_t t;
+
+	reader_init(&r, NULL);
+	r.got = &got;
+	store_relaxed(&fed, -1);
+	piom_ltask_submit(&r.task);
+	CHECK_INT(pthread_create(&t, NULL, feeder, &r), 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		piom_cond_init(&got);
+		store_release(&fed, i);
+		piom_cond_wait(&got);
+		CHECK_INT(load_relaxed(&r.bytes), i + 1);
+	}
+	CHECK_INT(pthread_join(t, NULL), 0);
+	reader_end(&r);
+}
+
+TEST(no_event_is_lost_by_a_user_thread)
+{
+	in_all_modes(read_all);
+}
+
+static void *read_all_foreign(void *arg)
+{
+	read_all();
+	return arg;
+}
+
+/* Main sleeps in the kernel, announced, as its VP polls or does not. */
+static void from_a_foreign_thread(void)
+{
+	pthread_t t;
+
+	CHECK_INT(pthread_create(&t, NULL, read_all_foreign, NULL), 0);
+	CHECK_INT(pthread_join(t, NULL), 0);
+}
+
+TEST(no_event_is_lost_by_a_foreign_thread)
+{
+	in_all_modes(from_a_foreign_thread);
+}
+
+/* --- all compute --- */
+
+static ATOMIC(int) over;
+
+static void *compute(void *arg)
+{
+	while (!load_relaxed(&over))
+		;
+	return arg;
+}
+
+static ATOMIC(int) armed;
+
+static int note_armed(void *arg)
+{
+	(void)arg;
+	fetch_add_relaxed(&armed, 1);
+	return 0;
+}
+
+static enum piom_ltask_result end_all(void *arg)
+{
+	if (reader_run(arg) != PIOM_LTASK_WORKED)
+		return PIOM_LTASK_AGAIN;
+	store_relaxed(&over, 1);
+	return PIOM_LTASK_DONE;
+}
+
+static void *feed_when_armed(void *arg)
+{
+	while (load_relaxed(&armed) == 0)
+		sched_yield();
+	feed(arg);
+	return arg;
+}
+
+static void *await(void *arg)
+{
+	piom_cond_wait(arg);
+	return arg;
+}
+
+/*
+ * No thread makes a call and no slice ends: who else but the watcher could run
+ * the ltask? A foreign thread that waits has had it armed.
+ */
+static void compute_until_it_comes(void)
+{
+	struct piom_blocking how = { .arm = note_armed };
+	marcel_t threads[8];
+	pthread_t waits, feeds;
+	struct reader r;
+	piom_cond_t got;
+
+	reader_init(&r, NULL);
+	piom_ltask_init(&r.task, end_all, &r, PIOM_LTASK_REPEAT, NULL);
+	how.fd = r.fd[0];
+	CHECK_INT(piom_ltask_set_blocking(&r.task, &how), 0);
+	piom_cond_init(&got);
+	r.got = &got;
+	store_relaxed(&over, 0);
+	store_relaxed(&armed, 0);
+	for (int i = 1; i < marcel_nvp(); i++)
+		CHECK_INT(marcel_create(&threads[i], NULL, compute, NULL), 0);
+	piom_ltask_submit(&r.task);
+	CHECK_INT(pthread_create(&waits, NULL, await, &got), 0);
+	CHECK_INT(pthread_create(&feeds, NULL, feed_when_armed, &r), 0);
+	compute(NULL);
+	CHECK_INT(pthread_join(waits, NULL), 0);
+	CHECK_INT(pthread_join(feeds, NULL), 0);
+	for (int i = 1; i < marcel_nvp(); i++)
+		CHECK_INT(marcel_join(threads[i], NULL), 0);
+	piom_ltask_wait(&r.task);
+	close(r.fd[0]);
+	close(r.fd[1]);
+}
+
+TEST(what_comes_is_seen_while_all_compute)
+{
+	static const char *const modes[] = { "auto", "interrupt" };
+
+	setenv("MARCEL_TIMESLICE_US", "0", 1);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(modes); i++) {
+		setenv("PIOM_MODE", modes[i], 1);
+		WITH_ALL(engine_marcel, compute_until_it_comes);
+	}
+	unsetenv("PIOM_MODE");
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
+/* --- nobody polls who could sleep --- */
+
+/* It has slept when a while has passed in which nobody asked. */
+static void be_quiet(struct reader *r)
+{
+	struct timespec while_ = { 0, 20000000 };
+	int before;
+
+	do {
+		before = load_relaxed(&r->runs);
+		nanosleep(&while_, NULL);
+	} while (load_relaxed(&r->runs) != before);
+}
+
+static void *feed_when_quiet(void *arg)
+{
+	struct reader *r = arg;
+
+	be_quiet(r);
+	feed(r);
+	be_quiet(r);
+	return arg;
+}
+
+static void sleep_until_it_comes(void)
+{
+	struct reader r;
+	piom_cond_t got;
+	pthread_t t;
+
+	reader_init(&r, NULL);
+	piom_cond_init(&got);
+	r.got = &got;
+	piom_ltask_submit(&r.task);
+	CHECK_INT(pthread_create(&t, NULL, feed_when_quiet, &r), 0);
+	piom_cond_wait(&got);
+	marcel_yield();
+	CHECK_INT(pthread_join(t, NULL), 0);
+	reader_end(&r);
+}
+
+TEST(who_waits_for_an_event_makes_nobody_poll)
+{
+	static const char *const modes[] = { "auto", "interrupt" };
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(modes); i++) {
+		setenv("PIOM_MODE", modes[i], 1);
+		WITH_ALL(engine_marcel, sleep_until_it_comes);
+	}
+	unsetenv("PIOM_MODE");
+}
+
+/* --- cancel --- */
+
+static void cancel_at_random(void)
+{
+	unsigned seed = (unsigned)check_random();
+
+	for (int i = 0; i < ROUNDS / 3; i++) {
+		struct reader *r = malloc(sizeof(*r));
+
+		CHECK(r != NULL);
+		reader_init(r, NULL);
+		piom_ltask_submit(&r->task);
+		wait_at_random(&seed);
+		if (rand_r(&seed) % 2)
+			feed(r);
+		if (rand_r(&seed) % 2)
+			marcel_yield();
+		reader_end(r);
+		memset(r, 0xee, sizeof(*r));
+		free(r);
+	}
+}
+
+TEST(after_a_cancel_nobody_knows_it_any_more)
+{
+	in_all_modes(cancel_at_random);
+}
+
+/* --- fork --- */
+
+static void fork_beside_it(void)
+{
+	struct reader r;
+	piom_cond_t got;
+	char end;
+
+	reader_init(&r, NULL);
+	r.got = &got;
+	piom_ltask_submit(&r.task);
+	for (int i = 0; i < FORKS; i++) {
+		int status, fd[2];
+		pid_t child;
+
+		CHECK_INT(pipe(fd), 0);
+		child = fork();
+		CHECK(child >= 0);
+		if (child == 0)
+			_exit(piom_exit() == -EINVAL ? 0 : 1);
+		close(fd[1]);
+		CHECK_INT(waitpid(child, &status, 0), child);
+		CHECK_INT(status, 0);
+		CHECK_INT(read(fd[0], &end, 1), 0);
+		close(fd[0]);
+		piom_cond_init(&got);
+		feed(&r);
+		piom_cond_wait(&got);
+	}
+	reader_end(&r);
+}
+
+TEST(a_child_of_fork_has_no_watcher_and_the_parent_keeps_its_own)
+{
+	in_all_modes(fork_beside_it);
+}
