@@ -6,9 +6,8 @@
  *                               nobody ready  -> poll in place, a bounded time,
  *                                                then park: the idle VP polls
  *   others:                                      poll a bounded time, then
- *                               all is armed or quiet -> park: the watcher and
- *                                                kicks bring it
- *                               idle VPs poll -> poll between naps
+ *                               all is armed, or idle VPs poll
+ *                                             -> poll between naps
  *                               else          -> go on polling, with yields
  */
 
@@ -35,9 +34,10 @@ enum {
 	 * without a word may cost. */
 	NAP_MIN_NS = 20000,
 	NAP_MAX_NS = 1280000,
-	/* The same without an engine, if all is armed: to what an ltask that
-	 * somebody submits meanwhile may cost. */
-	NAP_ARMED_NS = 10240000,
+	/* The same if all is armed, and the watcher brings what comes: to what
+	 * an ltask that is submitted meanwhile, and cannot be armed, may cost.
+	 */
+	NAP_ARMED_NS = 20480000,
 };
 
 /* What a thread waits for: the first of n that is signalled. */
@@ -189,10 +189,7 @@ static bool others_poll(uint64_t *polls)
 		!piom_queue_is_pending(piom_tree_machine()));
 }
 
-/*
- * Whether all ltasks of the machine are armed or quiet: what comes is brought
- * by the watcher, and by VPs if there is an engine.
- */
+/* Whether all ltasks are armed or quiet: what comes is brought to us. */
 static bool is_armed(void)
 {
 	return piom.mode != PIOM_MODE_POLL &&
@@ -200,9 +197,8 @@ static bool is_armed(void)
 }
 
 /*
- * Who is not polled for by his own VP. He sleeps for good only if there is
- * nothing to be polled; without an engine not even then, because what is
- * submitted next is run by those who wait.
+ * Who is not polled for by his own VP. He never sleeps for good: what is
+ * submitted next may have to be polled, and nobody else may do it.
  */
 static void wait_between_polls(struct waiting *w)
 {
@@ -214,10 +210,6 @@ static void wait_between_polls(struct waiting *w)
 		if (is_over(w))
 			return;
 		armed = is_armed();
-		if (armed && piom.engine == PIOM_ENGINE_MARCEL) {
-			park(w);
-			return;
-		}
 		if (!armed && !others_poll(&polls)) {
 			ns = NAP_MIN_NS;
 			piom_wait_relax();

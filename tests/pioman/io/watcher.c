@@ -9,6 +9,7 @@
 #include <base/clock.h>
 
 #include "../../../pioman/io/blocking.h"
+#include "../../../pioman/ltask/poll.h"
 #include "pipes.h"
 
 #if BASE_TSAN || BASE_ASAN
@@ -134,29 +135,24 @@ static enum piom_ltask_result end_all(void *arg)
 	return PIOM_LTASK_DONE;
 }
 
+/* A foreign thread that polls no more: it has it armed. */
 static void *feed_when_armed(void *arg)
 {
 	while (load_relaxed(&armed) == 0)
-		sched_yield();
+		piom_poll_all(-1, PIOM_LAST);
 	feed(arg);
-	return arg;
-}
-
-static void *await(void *arg)
-{
-	piom_cond_wait(arg);
 	return arg;
 }
 
 /*
  * No thread makes a call and no slice ends: who else but the watcher could run
- * the ltask? A foreign thread that waits has had it armed.
+ * the ltask?
  */
 static void compute_until_it_comes(void)
 {
 	struct piom_blocking how = { .arm = note_armed };
 	marcel_t threads[8];
-	pthread_t waits, feeds;
+	pthread_t feeds;
 	struct reader r;
 	piom_cond_t got;
 
@@ -171,10 +167,8 @@ static void compute_until_it_comes(void)
 	for (int i = 1; i < marcel_nvp(); i++)
 		CHECK_INT(marcel_create(&threads[i], NULL, compute, NULL), 0);
 	piom_ltask_submit(&r.task);
-	CHECK_INT(pthread_create(&waits, NULL, await, &got), 0);
 	CHECK_INT(pthread_create(&feeds, NULL, feed_when_armed, &r), 0);
 	compute(NULL);
-	CHECK_INT(pthread_join(waits, NULL), 0);
 	CHECK_INT(pthread_join(feeds, NULL), 0);
 	for (int i = 1; i < marcel_nvp(); i++)
 		CHECK_INT(marcel_join(threads[i], NULL), 0);
