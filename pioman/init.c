@@ -15,6 +15,7 @@
 #include "io/blocking.h"
 #include "ltask/tree.h"
 #include "point/marcel.h"
+#include "point/pthread.h"
 #include "state.h"
 
 struct piom piom;
@@ -29,21 +30,22 @@ static struct {
 	uint16_t starts; /* l: so far */
 } life = { .lock = MARCEL_MUTEX_INITIALIZER };
 
-static const char *const engines[] = { "marcel", "none", NULL };
+static const char *const engines[] = { "marcel", "pthread", "none", NULL };
 static const char *const modes[] = { "auto", "poll", "interrupt", NULL };
 static const char *const waits[] = { "auto", "active", "passive", "spin",
 				     NULL };
 static const char *const queues[] = { "tree", "machine", NULL };
 
-enum { ENGINE, MODE, WAIT, SPIN_US, IDLE_US, QUEUES, VERBOSE };
+enum { ENGINE, MODE, WAIT, SPIN_US, IDLE_US, TIMER_US, QUEUES, VERBOSE };
 
 static struct base_option options[] = {
 	[ENGINE] = { .name = "PIOM_ENGINE",
 		     .kind = BASE_OPTION_CHOICE,
 		     .fallback = "marcel",
 		     .choices = engines,
-		     .help = "who polls: idle and switching VPs, or only "
-			     "those who ask and wait" },
+		     .help = "who polls: idle and switching VPs; kernel "
+			     "threads "
+			     "of its own; only those who ask and wait" },
 	[MODE] = { .name = "PIOM_MODE",
 		   .kind = BASE_OPTION_CHOICE,
 		   .fallback = "auto",
@@ -72,6 +74,14 @@ static struct base_option options[] = {
 		      .help = "how long an idle VP polls in vain before it "
 			      "waits for interrupts (0 if there are more LWPs "
 			      "than CPUs)" },
+	[TIMER_US] = { .name = "PIOM_TIMER_US",
+		       .kind = BASE_OPTION_INT,
+		       .fallback = "4000",
+		       .min = 100,
+		       .max = 1000000,
+		       .help = "engine pthread: how often a timer looks "
+			       "whether "
+			       "anybody polls" },
 	[QUEUES] = { .name = "PIOM_QUEUES",
 		     .kind = BASE_OPTION_CHOICE,
 		     .fallback = "tree",
@@ -116,6 +126,23 @@ static struct base_dumper dumper = { .name = "pioman", .fn = dump };
 
 /* --- start and stop --- */
 
+static int start_engine(void)
+{
+	if (piom.engine == PIOM_ENGINE_MARCEL)
+		return piom_point_marcel_init();
+	if (piom.engine == PIOM_ENGINE_PTHREAD)
+		return piom_point_pthread_init();
+	return 0;
+}
+
+static void stop_engine(void)
+{
+	if (piom.engine == PIOM_ENGINE_MARCEL)
+		piom_point_marcel_exit();
+	if (piom.engine == PIOM_ENGINE_PTHREAD)
+		piom_point_pthread_exit();
+}
+
 static int start(void)
 {
 	int err;
@@ -134,6 +161,7 @@ static int start(void)
 	piom.idle_ns = (uint64_t)options[IDLE_US].value * 1000;
 	if (!options[IDLE_US].is_set && marcel_is_oversubscribed())
 		piom.idle_ns = 0;
+	piom.timer_ns = (uint64_t)options[TIMER_US].value * 1000;
 	if (options[VERBOSE].value)
 		base_option_print(&piom_options);
 	err = piom_tree_init(options[QUEUES].value == 1);
@@ -142,11 +170,9 @@ static int start(void)
 	err = piom_blocking_init();
 	if (err < 0)
 		goto err_tree;
-	if (piom.engine == PIOM_ENGINE_MARCEL) {
-		err = piom_point_marcel_init();
-		if (err < 0)
-			goto err_blocking;
-	}
+	err = start_engine();
+	if (err < 0)
+		goto err_blocking;
 	if (++life.starts == 0)
 		life.starts = 1;
 	piom.start = life.starts;
@@ -163,8 +189,7 @@ static int stop(void)
 {
 	if (piom_tree_is_busy())
 		return -EBUSY;
-	if (piom.engine == PIOM_ENGINE_MARCEL)
-		piom_point_marcel_exit();
+	stop_engine();
 	base_dumper_remove(&dumper);
 	piom_blocking_exit();
 	piom.start = 0;
@@ -184,6 +209,7 @@ static void forked(void)
 	life.depth = 0;
 	piom.start = 0;
 	piom_blocking_forked();
+	piom_point_pthread_forked();
 	memset(&piom_tree, 0, sizeof(piom_tree));
 }
 

@@ -10,7 +10,7 @@
 #include <base/option.h>
 
 /* In the order of the option's choices. */
-enum piom_engine { PIOM_ENGINE_MARCEL, PIOM_ENGINE_NONE };
+enum piom_engine { PIOM_ENGINE_MARCEL, PIOM_ENGINE_PTHREAD, PIOM_ENGINE_NONE };
 enum piom_mode { PIOM_MODE_AUTO, PIOM_MODE_POLL, PIOM_MODE_INTERRUPT };
 enum piom_wait {
 	PIOM_WAIT_AUTO,
@@ -24,9 +24,10 @@ struct piom {
 	enum piom_engine engine;
 	enum piom_mode mode;
 	enum piom_wait wait;
-	uint64_t spin_ns; /* polls in place so long before it sleeps */
-	uint64_t idle_ns; /* a VP polls so long in vain before ltasks are armed
-			   */
+	uint64_t spin_ns;  /* polls in place so long before it sleeps */
+	uint64_t timer_ns; /* the timer of engine pthread looks so often */
+	uint64_t idle_ns;  /* a VP polls so long in vain before ltasks are armed
+			    */
 };
 
 extern struct piom piom;

@@ -628,6 +628,11 @@ BASE_PUBLIC int marcel_nvp(void)
 	return marcel_is_running() ? marcel_sched.nvp : 0;
 }
 
+BASE_PUBLIC int marcel_vp_cpu(int vp)
+{
+	return vp >= 0 && vp < marcel_nvp() ? marcel_sched.vps[vp].cpu : -1;
+}
+
 BASE_PUBLIC int marcel_current_vp(void)
 {
 	struct marcel_vp *vp = marcel_vp_self();

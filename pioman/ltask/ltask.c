@@ -12,6 +12,7 @@
 
 #include <pioman/pioman.h>
 
+#include "../point/pthread.h"
 #include "../state.h"
 #include "../wait/wait.h"
 #include "poll.h"
@@ -67,6 +68,19 @@ BASE_PUBLIC int piom_ltask_set_blocking(struct piom_ltask *ltask,
 	return 0;
 }
 
+/*
+ * Whether some VPs of the level may not run it. Where kernel threads poll, they
+ * do so for whole packages.
+ */
+static bool is_picky(const struct piom_task *t, const struct marcel_level *l)
+{
+	bool picky = false;
+
+	for (int i = 0; i < MARCEL_VPSET_WORDS; i++)
+		picky |= (l->vps.bits[i] & ~t->set.bits[i]) != 0;
+	return picky && piom.engine != PIOM_ENGINE_PTHREAD;
+}
+
 /* Find the task's queue: once in a run of pioman, since levels stay. */
 static BASE_COLD void place(struct piom_task *t)
 {
@@ -81,17 +95,17 @@ static BASE_COLD void place(struct piom_task *t)
 		if (q == NULL)
 			base_fatal("pioman", "an ltask was submitted that no "
 					     "VP of this process may run");
-		for (int i = 0; i < MARCEL_VPSET_WORDS; i++)
-			t->picky |=
-				(q->level->vps.bits[i] & ~t->set.bits[i]) != 0;
+		t->picky = is_picky(t, q->level);
 	}
 	t->queue = q;
 	t->start = piom.start;
 }
 
-/* Wake a VP of the level, or those of the set that sleep. */
-static void wake_vps(const struct piom_queue *q, const marcel_vpset_t *set)
+/* Who polls there does not sleep: a VP of the level, or those of the set. */
+static void wake_pollers(const struct piom_queue *q, const marcel_vpset_t *set)
 {
+	if (piom.engine == PIOM_ENGINE_PTHREAD)
+		piom_point_pthread_kick(q->level);
 	if (piom.engine != PIOM_ENGINE_MARCEL)
 		return;
 	if (likely(set == NULL)) {
@@ -127,7 +141,7 @@ BASE_PUBLIC void piom_ltask_submit(struct piom_ltask *ltask)
 	store_relaxed(&t->state, PIOM_STATE_SUBMITTED);
 	/* --- committed: it may run, and be gone, after the push --- */
 	piom_queue_submit(q, t);
-	wake_vps(q, unlikely(picky) ? &set : NULL);
+	wake_pollers(q, unlikely(picky) ? &set : NULL);
 }
 
 BASE_PUBLIC void piom_ltask_kick(struct piom_ltask *ltask)
@@ -137,7 +151,7 @@ BASE_PUBLIC void piom_ltask_kick(struct piom_ltask *ltask)
 	if (unlikely(t->queue == NULL))
 		return; /* never submitted: its first run will look */
 	piom_queue_kick(t->queue);
-	wake_vps(t->queue, unlikely(t->picky) ? &t->set : NULL);
+	wake_pollers(t->queue, unlikely(t->picky) ? &t->set : NULL);
 }
 
 BASE_PUBLIC int piom_ltask_test(const struct piom_ltask *t)
@@ -172,7 +186,7 @@ BASE_PUBLIC int piom_ltask_cancel(struct piom_ltask *ltask)
 	/* Either we throw it out, or who holds the queue does. */
 	while (!piom_cond_test(&t->done)) {
 		if (piom_queue_sweep(t->queue)) {
-			wake_vps(t->queue, NULL);
+			wake_pollers(t->queue, NULL);
 			break;
 		}
 		piom_wait_relax();

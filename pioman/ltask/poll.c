@@ -9,6 +9,8 @@
 
 #include <pioman/pioman.h>
 
+#include "../point/pthread.h"
+#include "../state.h"
 #include "tree.h"
 
 int piom_poll_all(int vp, uint64_t vain_ns)
@@ -84,9 +86,18 @@ bool piom_poll_is_pending(int vp)
 	return false;
 }
 
+int piom_poll_here(void)
+{
+	int vp = marcel_current_vp();
+
+	if (vp < 0 && piom.engine == PIOM_ENGINE_PTHREAD)
+		vp = piom_point_pthread_here();
+	return vp;
+}
+
 BASE_PUBLIC int piom_poll(void)
 {
 	if (unlikely(piom_tree_machine() == NULL))
 		return 0;
-	return piom_poll_all(marcel_current_vp(), 0);
+	return piom_poll_all(piom_poll_here(), 0);
 }

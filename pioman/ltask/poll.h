@@ -21,6 +21,12 @@ int piom_poll_all(int vp, uint64_t vain_ns);
  */
 int piom_poll_round(int vp, uint64_t vain_ns, bool *pending);
 
+/*
+ * The VP whose queues are the caller's: its own; with engine pthread that of
+ * the CPU that it runs on; else -1.
+ */
+int piom_poll_here(void);
+
 /* Whether there is nothing to run for this VP. Some loads, no store. */
 bool piom_poll_is_idle(int vp);
 

@@ -11,6 +11,7 @@
 
 #include <marcel/marcel.h>
 
+#include "../state.h"
 #include "../wait/wait.h"
 
 struct piom_tree piom_tree;
@@ -36,13 +37,22 @@ static void forget(struct marcel_level *level)
 	level->slot[PIOM_LEVEL_SLOT] = NULL;
 }
 
+/* Kernel threads that poll do so for a package. */
+static bool gets_own(const struct marcel_level *level, bool flat)
+{
+	if (piom.engine == PIOM_ENGINE_PTHREAD &&
+	    level->kind > MARCEL_LEVEL_PACKAGE)
+		flat = true;
+	return level->parent == NULL || !flat;
+}
+
 static int make(struct marcel_level *level, struct piom_queue *parent,
 		bool flat)
 {
 	struct piom_queue *q = parent;
 	int err = 0;
 
-	if (parent == NULL || !flat) {
+	if (gets_own(level, flat)) {
 		q = aligned_alloc(_Alignof(struct piom_queue), sizeof(*q));
 		if (q == NULL)
 			return -ENOMEM;

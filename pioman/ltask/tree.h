@@ -11,7 +11,10 @@
 
 enum { PIOM_LEVEL_SLOT = 0 };
 
-/* Make them; `flat`: only the machine has one. 0 or -ENOMEM. */
+/*
+ * Make them; `flat`: only the machine has one; engine pthread: none below
+ * packages. 0 or -ENOMEM.
+ */
 int piom_tree_init(bool flat);
 
 /* All must be empty. */

@@ -6,7 +6,7 @@
  *                               nobody ready  -> poll in place, a bounded time,
  *                                                then park: the idle VP polls
  *   others:                                      poll a bounded time, then
- *                               all is armed, or idle VPs poll
+ *                               all is armed, or others poll
  *                                             -> poll between naps
  *                               else          -> go on polling, with yields
  */
@@ -24,6 +24,7 @@
 #include "../ltask/poll.h"
 #include "../ltask/tree.h"
 #include "../point/marcel.h"
+#include "../point/pthread.h"
 #include "../state.h"
 #include "wait.h"
 
@@ -174,8 +175,15 @@ static void park_and_tell(struct waiting *w)
 	park(w);
 }
 
+/* Rounds that were made by those who poll for all. */
+static uint64_t polls_of_others(void)
+{
+	return piom.engine == PIOM_ENGINE_PTHREAD ? piom_point_pthread_polls()
+						  : piom_point_marcel_polls();
+}
+
 /*
- * Whether idle VPs have polled since *polls was read, or no ltask wants to be
+ * Whether others have polled since *polls was read, or no ltask wants to be
  * asked. That says nothing about what they do next: a VP whose thread then
  * blocks in the kernel or computes polls no more, and nobody would notice.
  */
@@ -183,8 +191,8 @@ static bool others_poll(uint64_t *polls)
 {
 	uint64_t before = *polls;
 
-	*polls = piom_point_marcel_polls();
-	return piom.engine == PIOM_ENGINE_MARCEL &&
+	*polls = polls_of_others();
+	return piom.engine != PIOM_ENGINE_NONE &&
 	       (*polls != before ||
 		!piom_queue_is_pending(piom_tree_machine()));
 }
@@ -193,7 +201,7 @@ static bool others_poll(uint64_t *polls)
 static bool is_armed(void)
 {
 	return piom.mode != PIOM_MODE_POLL &&
-	       !piom_poll_is_pending(marcel_current_vp());
+	       !piom_poll_is_pending(piom_poll_here());
 }
 
 /*
@@ -202,11 +210,11 @@ static bool is_armed(void)
  */
 static void wait_between_polls(struct waiting *w)
 {
-	uint64_t polls = piom_point_marcel_polls(), ns = NAP_MIN_NS;
+	uint64_t polls = polls_of_others(), ns = NAP_MIN_NS;
 	bool armed;
 
 	for (;;) {
-		piom_poll_all(marcel_current_vp(), PIOM_LAST);
+		piom_poll_all(piom_poll_here(), PIOM_LAST);
 		if (is_over(w))
 			return;
 		armed = is_armed();
@@ -233,7 +241,7 @@ static void wait_user(struct waiting *w)
 	if (piom.wait != PIOM_WAIT_PASSIVE &&
 	    poll_for(w, piom.spin_ns, piom.wait == PIOM_WAIT_AUTO))
 		return;
-	if (piom.engine == PIOM_ENGINE_NONE)
+	if (piom.engine != PIOM_ENGINE_MARCEL)
 		wait_between_polls(w);
 	else if (marcel_others_ready())
 		park_and_tell(w);

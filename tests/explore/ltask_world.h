@@ -58,6 +58,12 @@ struct marcel_level *marcel_topo_vp(int vp)
 	return &level;
 }
 
+#ifndef EXPLORE_PTHREAD
+void piom_point_pthread_kick(const struct marcel_level *l)
+{
+}
+#endif
+
 /* The sleeping VP of the scenarios about order(idle). */
 static ATOMIC(uint32_t) asleep;
 

@@ -166,6 +166,11 @@ int marcel_yield(void)
 	return sched_yield();
 }
 
+int marcel_vp_cpu(int of)
+{
+	return of;
+}
+
 int marcel_any_idle(void)
 {
 	return 0;

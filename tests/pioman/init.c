@@ -59,9 +59,10 @@ TEST(the_dump_shows_every_queue)
 TEST(nonsense_in_an_option_stops_the_start)
 {
 	static const char *const bad[][2] = {
-		{ "PIOM_ENGINE", "pthreads" }, { "PIOM_WAIT", "none" },
-		{ "PIOM_SPIN_US", "-1" },      { "PIOM_QUEUES", "Tree" },
-		{ "PIOM_VERBOSE", "yes" },
+		{ "PIOM_ENGINE", "pthreads" }, { "PIOM_MODE", "both" },
+		{ "PIOM_IDLE_US", "1s" },      { "PIOM_TIMER_US", "0" },
+		{ "PIOM_WAIT", "none" },       { "PIOM_SPIN_US", "-1" },
+		{ "PIOM_QUEUES", "Tree" },     { "PIOM_VERBOSE", "yes" },
 	};
 
 	CHECK_INT(piom_exit(), 0);

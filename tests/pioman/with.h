@@ -46,12 +46,14 @@ static inline void with_mode(const struct mode *m, void (*body)(void))
 
 /* Whoever waits must be woken in each of these. */
 static const struct mode every_mode[] = {
-	{ 1, "marcel", "auto", "20" },   { 4, "marcel", "auto", "20" },
-	{ 1, "marcel", "auto", "0" },    { 4, "marcel", "auto", "0" },
-	{ 1, "marcel", "passive", "0" }, { 4, "marcel", "passive", "0" },
-	{ 1, "marcel", "active", "5" },  { 4, "marcel", "active", "5" },
-	{ 4, "marcel", "spin", "5" },    { 1, "none", "auto", "20" },
-	{ 4, "none", "auto", "20" },     { 4, "none", "passive", "0" },
+	{ 1, "marcel", "auto", "20" },    { 4, "marcel", "auto", "20" },
+	{ 1, "marcel", "auto", "0" },     { 4, "marcel", "auto", "0" },
+	{ 1, "marcel", "passive", "0" },  { 4, "marcel", "passive", "0" },
+	{ 1, "marcel", "active", "5" },   { 4, "marcel", "active", "5" },
+	{ 4, "marcel", "spin", "5" },     { 1, "none", "auto", "20" },
+	{ 4, "none", "auto", "20" },      { 4, "none", "passive", "0" },
+	{ 1, "pthread", "auto", "20" },   { 4, "pthread", "auto", "0" },
+	{ 4, "pthread", "passive", "0" },
 };
 
 static const struct mode engine_marcel[] = {

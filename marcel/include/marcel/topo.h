@@ -42,6 +42,9 @@ struct marcel_level *marcel_topo_machine(void);
 /* The leaf of a VP; NULL if there is no such VP. */
 struct marcel_level *marcel_topo_vp(int vp);
 
+/* The system's number of the CPU that a VP is for; -1: there is no such VP. */
+int marcel_vp_cpu(int vp);
+
 /*
  * The level of a kind with this index; NULL if there is none. A kind that cuts
  * nothing on this machine has no levels: a program that wants the VPs of one L3

@@ -1,0 +1,341 @@
+/*
+ * For programs that bring their own threads: kernel threads that poll (Denis,
+ * PDP 2015, section III). VPs do not poll then.
+ *
+ * Pollers: one for each package, bound to it, under SCHED_IDLE: so they run
+ * where a core is idle. One that has polled in vain for PIOM_IDLE_US has ltasks
+ * armed; as long as some cannot be, it sleeps for PIOM_IDLE_US between polls.
+ *
+ * The timer: one thread of ordinary priority. Every PIOM_TIMER_US it looks
+ * whether a poller has made a round; if none has, all cores compute, and it
+ * runs every queue and has ltasks armed. A poller that holds a queue meanwhile,
+ * and gets no core, would stop everybody: the timer raises its priority, until
+ * its round is over. Where that is not allowed (the kernel lets nobody without
+ * privileges raise what is lowered) pollers have the ordinary one.
+ *
+ * All of them sleep while nothing is pending. Who goes to sleep says so and
+ * then looks at the queues; who submits or kicks does so and then looks for
+ * sleepers: order(idle).
+ */
+#include "pthread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <base/atomic.h>
+#include <base/clock.h>
+#include <base/diag.h>
+
+#include <marcel/marcel.h>
+
+#include "../ltask/poll.h"
+#include "../ltask/tree.h"
+#include "../state.h"
+
+enum { POLLERS_MAX = 64, CPUS_MAX = 1024 };
+
+/* One of these kernel threads. */
+struct poller {
+	/* -: const while it runs  p: the thread's  a: atomic */
+	pthread_t kernel_thread;    /* -: */
+	struct marcel_level *level; /* -: whose CPUs it polls on */
+	int vp;                     /* -: one of them; -1: the timer */
+	ATOMIC(uint32_t) asleep;    /* a: order(idle) */
+	sem_t wake;                 /* a: posted by who clears `asleep` */
+	ATOMIC(uint64_t) rounds;    /* p: so far */
+	ATOMIC(int) tid;            /* p: 0: not begun */
+	ATOMIC(uint32_t) raised; /* a: the timer sets it, the thread clears */
+} BASE_ALIGNED(BASE_CACHE_PAIR);
+
+static struct {
+	/* -: const while they run  a: atomic */
+	struct poller all[1 + POLLERS_MAX]; /* the timer first */
+	int n;                              /* -: of them */
+	bool lowers;                        /* -: pollers are SCHED_IDLE */
+	ATOMIC(uint32_t) stop;              /* a: order(idle) */
+	int16_t vp_on[CPUS_MAX];            /* -: by CPU: a VP of its, or -1 */
+} points;
+
+int piom_point_pthread_here(void)
+{
+	int cpu = sched_getcpu(); /* the kernel keeps it in our TLS: rseq */
+
+	return cpu >= 0 && cpu < CPUS_MAX ? points.vp_on[cpu] : -1;
+}
+
+uint64_t piom_point_pthread_polls(void)
+{
+	uint64_t rounds = 0;
+
+	for (int i = 1; i < points.n; i++)
+		rounds += load_relaxed(&points.all[i].rounds);
+	return rounds;
+}
+
+/* --- sleep and wake --- */
+
+static bool is_stopped(void)
+{
+	return load_seq(&points.stop) != 0; /* order(idle) */
+}
+
+static void look(struct piom_queue *q, void *arg)
+{
+	if (piom_queue_is_pending(q))
+		*(bool *)arg = true;
+}
+
+static bool is_pending(const struct poller *p)
+{
+	bool pending = false;
+
+	if (p->vp >= 0)
+		return piom_poll_is_pending(p->vp);
+	piom_tree_walk(look, &pending);
+	return pending;
+}
+
+static void sleep_on(struct poller *p)
+{
+	store_seq(&p->asleep, 1); /* order(idle) */
+	if ((is_pending(p) || is_stopped()) && xchg_relaxed(&p->asleep, 0) != 0)
+		return;
+	while (sem_wait(&p->wake) < 0 && errno == EINTR)
+		;
+}
+
+static bool wake(struct poller *p)
+{
+	if (load_seq(&p->asleep) == 0 || /* order(idle) */
+	    xchg_relaxed(&p->asleep, 0) == 0)
+		return false;
+	sem_post(&p->wake);
+	return true;
+}
+
+/* The timer, too: the poller may not get a core. */
+void piom_point_pthread_kick(const struct marcel_level *level)
+{
+	wake(&points.all[0]);
+	for (int i = 1; i < points.n; i++)
+		if (marcel_vpset_has(&level->vps, points.all[i].vp) &&
+		    wake(&points.all[i]))
+			return;
+}
+
+static void nap(uint64_t ns)
+{
+	struct timespec t = { (time_t)(ns / 1000000000),
+			      (long)(ns % 1000000000) };
+
+	if (ns == 0)
+		sched_yield();
+	else
+		nanosleep(&t, NULL);
+}
+
+/* --- pollers --- */
+
+static bool set_policy(pid_t tid, int policy)
+{
+	struct sched_param none = { 0 };
+
+	return sched_setscheduler(tid, policy, &none) == 0;
+}
+
+/* A kernel thread that is not wanted any more: whether it gets back. */
+static void *try_policies(void *arg)
+{
+	*(bool *)arg = set_policy(0, SCHED_IDLE) && set_policy(0, SCHED_OTHER);
+	return NULL;
+}
+
+static int look_whether_it_lowers(void)
+{
+	pthread_t t;
+	int rc = marcel_kernel_thread(&t, try_policies, &points.lowers);
+
+	if (rc == 0)
+		pthread_join(t, NULL);
+	return rc;
+}
+
+/* Where nothing else wants to run, and on these CPUs. */
+static void take_place(struct poller *p)
+{
+	cpu_set_t cpus;
+
+	store_relaxed(&p->tid, gettid());
+	if (points.lowers)
+		set_policy(0, SCHED_IDLE);
+	CPU_ZERO(&cpus);
+	for (int cpu = 0; cpu < CPUS_MAX; cpu++)
+		if (points.vp_on[cpu] >= 0 &&
+		    marcel_vpset_has(&p->level->vps, points.vp_on[cpu]))
+			CPU_SET(cpu, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus); /* or where it may */
+}
+
+/* The round is over, for which it was raised. */
+static BASE_COLD void be_lowered(struct poller *p)
+{
+	store_relaxed(&p->raised, 0);
+	set_policy(0, SCHED_IDLE);
+}
+
+static void count_round(struct poller *p)
+{
+	store_relaxed(&p->rounds, load_relaxed(&p->rounds) + 1);
+	if (unlikely(load_relaxed(&p->raised) != 0))
+		be_lowered(p);
+}
+
+static void *poll_on(void *arg)
+{
+	struct poller *p = arg;
+	uint64_t since = 0, vain = 0;
+	bool pending;
+	int worked;
+
+	take_place(p);
+	while (!is_stopped()) {
+		worked = piom_poll_round(p->vp, vain, &pending);
+		count_round(p);
+		if (worked > 0 || !pending) {
+			since = vain = 0;
+			if (worked == 0)
+				sleep_on(p);
+			continue;
+		}
+		if (since == 0)
+			since = base_now_ns();
+		if (vain >= piom.idle_ns)
+			nap(piom.idle_ns);
+		vain = base_now_ns() - since;
+	}
+	return NULL;
+}
+
+/* --- the timer --- */
+
+static void raise_pollers(void)
+{
+	for (int i = 1; points.lowers && i < points.n; i++) {
+		struct poller *p = &points.all[i];
+		int tid = load_relaxed(&p->tid);
+
+		if (tid != 0 && load_relaxed(&p->asleep) == 0 &&
+		    xchg_relaxed(&p->raised, 1) == 0)
+			set_policy(tid, SCHED_OTHER);
+	}
+}
+
+/* As one of its VPs: any of a package will do. */
+static void run(struct piom_queue *q, void *arg)
+{
+	int vp = 0;
+
+	(void)arg;
+	if (load_relaxed(&q->word) & PIOM_QUEUE_HELD)
+		raise_pollers();
+	while (!marcel_vpset_has(&q->level->vps, vp))
+		vp++;
+	piom_queue_run(q, vp, PIOM_LAST);
+}
+
+static void *tick_on(void *arg)
+{
+	struct poller *p = arg;
+	uint64_t before, rounds = 0;
+
+	while (!is_stopped()) {
+		if (!is_pending(p)) {
+			sleep_on(p);
+			continue;
+		}
+		before = rounds;
+		nap(piom.timer_ns);
+		rounds = piom_point_pthread_polls();
+		if (rounds == before)
+			piom_tree_walk(run, NULL);
+	}
+	return NULL;
+}
+
+/* --- start, stop --- */
+
+static int add(struct marcel_level *level, int vp, void *(*fn)(void *))
+{
+	struct poller *p = &points.all[points.n];
+	int rc;
+
+	p->level = level;
+	p->vp = vp;
+	store_relaxed(&p->asleep, 0);
+	store_relaxed(&p->rounds, 0);
+	store_relaxed(&p->tid, 0);
+	store_relaxed(&p->raised, 0);
+	sem_init(&p->wake, 0, 0);
+	rc = marcel_kernel_thread(&p->kernel_thread, fn, p);
+	points.n += rc == 0;
+	return rc;
+}
+
+/* The levels whose queues VPs come to first are packages, or the machine. */
+static int add_pollers(void)
+{
+	struct piom_queue *q, *last = NULL;
+	int rc = 0;
+
+	for (int vp = 0; vp < marcel_nvp() && rc == 0; vp++) {
+		q = piom_tree_leaf(vp);
+		if (q != last && points.n <= POLLERS_MAX)
+			rc = add(q->level, vp, poll_on);
+		last = q;
+	}
+	return rc;
+}
+
+int piom_point_pthread_init(void)
+{
+	int rc, cpu;
+
+	for (cpu = 0; cpu < CPUS_MAX; cpu++)
+		points.vp_on[cpu] = -1;
+	for (int vp = marcel_nvp() - 1; vp >= 0; vp--) {
+		cpu = marcel_vp_cpu(vp);
+		if (cpu >= 0 && cpu < CPUS_MAX)
+			points.vp_on[cpu] = (int16_t)vp;
+	}
+	store_relaxed(&points.stop, 0);
+	points.n = 0;
+	rc = look_whether_it_lowers();
+	if (rc == 0)
+		rc = add(marcel_topo_machine(), -1, tick_on);
+	if (rc == 0)
+		rc = add_pollers();
+	if (rc < 0)
+		piom_point_pthread_exit();
+	return rc;
+}
+
+void piom_point_pthread_exit(void)
+{
+	store_seq(&points.stop, 1); /* order(idle) */
+	for (int i = 0; i < points.n; i++) {
+		wake(&points.all[i]);
+		pthread_join(points.all[i].kernel_thread, NULL);
+		sem_destroy(&points.all[i].wake);
+	}
+	points.n = 0;
+}
+
+void piom_point_pthread_forked(void)
+{
+	points.n = 0;
+}
