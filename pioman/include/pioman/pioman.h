@@ -18,10 +18,10 @@ extern "C" {
 
 /*
  * Start; marcel must be running. Calls nest. Reads PIOM_*: -EINVAL after a
- * message for a nonsense value. PIOM_ENGINE=marcel registers with marcel's idle,
- * switch and tick hooks; pthread polls by kernel threads of lowest priority and
- * a timer, for programs that compute with OpenMP or threads of their own; none
- * leaves all polling to piom_poll() and to waits.
+ * message for a nonsense value. PIOM_ENGINE=marcel registers with the idle, the
+ * switch and the tick hook of marcel; pthread polls by kernel threads of lowest
+ * priority and a timer, for programs that compute with OpenMP or threads of
+ * their own; none leaves all polling to piom_poll() and to waits.
  */
 int piom_init(void);
 
