@@ -7,6 +7,7 @@
 
 #include <base/diag.h>
 #include <base/option.h>
+#include <base/pin.h>
 
 #include <marcel/marcel.h>
 
@@ -223,6 +224,7 @@ BASE_PUBLIC int piom_init(void)
 {
 	int err = 0;
 
+	base_handler_check("pioman", "piom_init()");
 	marcel_mutex_lock(&life.lock);
 	if (life.depth == 0)
 		err = start();
@@ -236,6 +238,7 @@ BASE_PUBLIC int piom_exit(void)
 {
 	int err = 0;
 
+	base_handler_check("pioman", "piom_exit()");
 	marcel_mutex_lock(&life.lock);
 	if (life.depth == 0)
 		err = -EINVAL;

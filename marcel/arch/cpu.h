@@ -8,6 +8,8 @@
  *                   thread-local variables across calls;
  * cpu_tls_pin(n)    adds n to the int at byte CPU_TLS_PINS of that block, for
  *                   the kernel thread that it runs on;
+ * cpu_tls_in_handler()
+ *                   whether the word at byte CPU_TLS_HANDLER there is not 0;
  * cpu_word_is(a, v) whether load_light(a) is v; where possible in one
  *                   instruction, as compilers load into a register first;
  * cpu_ticks()       a counter that costs little to read. Another CPU's may

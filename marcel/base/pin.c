@@ -3,7 +3,10 @@
  */
 #include <base/pin.h>
 
+#include <string.h>
+
 #include <base/compiler.h>
+#include <base/diag.h>
 #include "../os/tls.h"
 
 BASE_PUBLIC void base_pin(void)
@@ -14,4 +17,35 @@ BASE_PUBLIC void base_pin(void)
 BASE_PUBLIC void base_unpin(void)
 {
 	cpu_tls_pin(-1);
+}
+
+/* TSan knows user threads, which have these words in turn. */
+BASE_PUBLIC BASE_NO_TSAN const void *base_pin_handler(const void *fn)
+{
+	const void *outer = marcel_tls.handler;
+
+	marcel_tls.handler = fn;
+	cpu_tls_pin(1);
+	return outer;
+}
+
+BASE_PUBLIC BASE_NO_TSAN void base_unpin_handler(const void *outer)
+{
+	cpu_tls_pin(-1);
+	marcel_tls.handler = outer;
+}
+
+static BASE_COLD BASE_NO_TSAN void refuse(const char *module, const char *what)
+{
+	const void *fn;
+
+	memcpy(&fn, marcel_tls.handler, sizeof(fn));
+	base_fatal(module, "a handler blocks: %s, in the function at %p",
+		   what != NULL ? what : "park", fn);
+}
+
+BASE_PUBLIC void base_handler_check(const char *module, const char *what)
+{
+	if (unlikely(cpu_tls_in_handler()))
+		refuse(module, what);
 }

@@ -64,6 +64,19 @@ static inline bool io_holds(void)
 	return true;
 }
 
+/* Dies if there is nothing to read and the descriptor would wait for it. */
+void io_refuse(int fd, const char *what);
+
+/*
+ * For who is not held, before it reads: a handler (base/pin.h) may take what
+ * has come, and dies if it would sleep.
+ */
+static inline void io_refuse_handler(int fd, const char *what)
+{
+	if (unlikely(cpu_tls_in_handler()))
+		io_refuse(fd, what);
+}
+
 static inline bool io_would_block(ssize_t rc)
 {
 	return rc < 0 && *marcel_os_errno() == EAGAIN;

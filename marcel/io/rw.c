@@ -91,8 +91,10 @@ ssize_t marcel_io_readv(__typeof__(readv) *next, int fd,
 	enum io_try tried;
 	ssize_t n;
 
-	if (likely(!io_holds()))
+	if (likely(!io_holds())) {
+		io_refuse_handler(fd, "readv()");
 		return next(fd, iov, count);
+	}
 	do {
 		tried = try_read(fd, iov, count, &n);
 		if (tried == IO_DONE)
@@ -109,8 +111,10 @@ ssize_t marcel_io_read(__typeof__(read) *next, int fd, void *buf, size_t n)
 	enum io_try tried;
 	ssize_t rc;
 
-	if (likely(!io_holds()))
+	if (likely(!io_holds())) {
+		io_refuse_handler(fd, "read()");
 		return next(fd, buf, n);
+	}
 	do {
 		tried = try_read(fd, &iov, 1, &rc);
 		if (tried == IO_DONE)

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include <base/pin.h>
+
 static const struct timespec no_time;
 
 static bool was_interrupted(int rc)
@@ -42,8 +44,14 @@ int marcel_io_poll(__typeof__(poll) *next, struct pollfd *fds, nfds_t n,
 	uint64_t deadline;
 	int rc;
 
-	if (likely(!io_holds()))
-		return next(fds, n, timeout);
+	if (likely(!io_holds())) {
+		if (likely(!cpu_tls_in_handler()) || timeout == 0)
+			return next(fds, n, timeout);
+		rc = poll_now(next, fds, n);
+		if (rc == 0)
+			base_handler_check("marcel", "poll()");
+		return rc;
+	}
 	rc = poll_now(next, fds, n);
 	if (rc != 0 || timeout == 0)
 		return rc;

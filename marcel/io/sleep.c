@@ -4,6 +4,8 @@
  */
 #include "io.h"
 
+#include <base/pin.h>
+
 /* Past the bound; false: it cannot be done. */
 static bool sleep_for(const struct timespec *time)
 {
@@ -21,6 +23,7 @@ int marcel_io_nanosleep(__typeof__(nanosleep) *next,
 {
 	int rc;
 
+	base_handler_check("marcel", "nanosleep()");
 	if (likely(!io_holds()) || !io_is_time(time))
 		return next(time, left);
 	if (!marcel_call_begin() && sleep_for(time))
@@ -40,6 +43,7 @@ int marcel_io_clock_nanosleep(__typeof__(clock_nanosleep) *next,
 	bool is_until = (flags & TIMER_ABSTIME) != 0;
 	int rc;
 
+	base_handler_check("marcel", "clock_nanosleep()");
 	if (likely(!io_holds()) || !io_is_time(time))
 		return next(clock, flags, time, left);
 	if (!marcel_call_begin()) {
@@ -60,6 +64,7 @@ int marcel_io_usleep(__typeof__(usleep) *next, unsigned us)
 	struct timespec t = { us / 1000000, (long)(us % 1000000) * 1000 };
 	int rc;
 
+	base_handler_check("marcel", "usleep()");
 	if (likely(!io_holds()))
 		return next(us);
 	if (!marcel_call_begin() && sleep_for(&t))
@@ -75,6 +80,7 @@ unsigned marcel_io_sleep(__typeof__(sleep) *next, unsigned s)
 	struct timespec t = { .tv_sec = (time_t)s };
 	unsigned rc;
 
+	base_handler_check("marcel", "sleep()");
 	if (likely(!io_holds()))
 		return next(s);
 	if (!marcel_call_begin() && sleep_for(&t))

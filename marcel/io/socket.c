@@ -85,8 +85,12 @@ ssize_t marcel_io_recv(__typeof__(recv) *next, int fd, void *buf, size_t n,
 	struct iovec iov = { buf, n };
 	ssize_t rc;
 
-	if (likely(!io_holds()) || never_waits(flags))
+	if (never_waits(flags))
 		return next(fd, buf, n, flags);
+	if (likely(!io_holds())) {
+		io_refuse_handler(fd, "recv()");
+		return next(fd, buf, n, flags);
+	}
 	do {
 		rc = next(fd, buf, n, flags | MSG_DONTWAIT);
 		if (!io_would_block(rc))
@@ -104,8 +108,12 @@ ssize_t marcel_io_recvfrom(__typeof__(recvfrom) *next, int fd, void *buf,
 	struct iovec iov = { buf, n };
 	ssize_t rc;
 
-	if (likely(!io_holds()) || never_waits(flags))
+	if (never_waits(flags))
 		return next(fd, buf, n, flags, from, len);
+	if (likely(!io_holds())) {
+		io_refuse_handler(fd, "recvfrom()");
+		return next(fd, buf, n, flags, from, len);
+	}
 	do {
 		rc = next(fd, buf, n, flags | MSG_DONTWAIT, from, len);
 		if (!io_would_block(rc))
@@ -121,8 +129,12 @@ ssize_t marcel_io_recvmsg(__typeof__(recvmsg) *next, int fd, struct msghdr *msg,
 {
 	ssize_t rc;
 
-	if (likely(!io_holds()) || never_waits(flags))
+	if (never_waits(flags))
 		return next(fd, msg, flags);
+	if (likely(!io_holds())) {
+		io_refuse_handler(fd, "recvmsg()");
+		return next(fd, msg, flags);
+	}
 	do {
 		rc = next(fd, msg, flags | MSG_DONTWAIT);
 		if (!io_would_block(rc))

@@ -7,6 +7,8 @@
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 
+#include <base/pin.h>
+
 #include "../sched/poller.h"
 
 static bool is_nonblocking(int fd)
@@ -41,6 +43,16 @@ enum io_sleep io_sleep(int fd, uint32_t events, enum io_try tried)
 		return IO_RETRY;
 	marcel_call_alone();
 	return IO_CALL;
+}
+
+BASE_COLD void io_refuse(int fd, const char *what)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLRDHUP };
+	int saved = *marcel_os_errno();
+
+	if (!is_nonblocking(fd) && poll(&p, 1, 0) == 0)
+		base_handler_check("marcel", what);
+	*marcel_os_errno() = saved;
 }
 
 /* --- several descriptors, or time --- */

@@ -22,6 +22,7 @@ struct marcel_tls {
 	struct marcel_thread *self; /* a foreign thread's descriptor */
 	volatile int pins;   /* cpu_tls_pin(); the tick's handler reads it */
 	volatile int locks;  /* that it holds: os/linux/front_lock.c */
+	const void *handler; /* it runs one: base_pin_handler() */
 	volatile bool asked; /* for the kernel thread, by another */
 	bool makes_own;      /* in os_thread_create() */
 	int bound;           /* 1 + the CPU that it is bound to; or 0 */
@@ -29,6 +30,8 @@ struct marcel_tls {
 
 _Static_assert(offsetof(struct marcel_tls, pins) == CPU_TLS_PINS,
 	       "where the processor's cpu_tls_pin() looks for them");
+_Static_assert(offsetof(struct marcel_tls, handler) == CPU_TLS_HANDLER,
+	       "where the processor's cpu_tls_in_handler() looks");
 _Static_assert(sizeof(struct marcel_tls) <= 128,
 	       "a dlopened library gets little thread-local storage");
 

@@ -100,6 +100,7 @@ void marcel_hush_set(sigset_t *set)
 
 BASE_PUBLIC void marcel_blocking_begin(void)
 {
+	base_handler_check("marcel", "marcel_blocking_begin()");
 	if (marcel_block_begin())
 		hush(cpu_tls_word(), MARCEL_HUSH_SECTION);
 }

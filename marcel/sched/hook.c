@@ -31,6 +31,7 @@ enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 	unsigned used = load_seq(&table->used); /* order(idle) */
 	uint32_t seq = load_relaxed(&vp->hooking.seq);
 	struct marcel_hook *hook;
+	const void *outer;
 
 	if (used == 0 || (seq & 1) != 0)
 		return MARCEL_HOOK_NOTHING;
@@ -39,7 +40,9 @@ enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 		hook = load_seq(&table->slot[i]); /* order(hook) */
 		if (hook == NULL)
 			continue;
+		outer = base_pin_handler(&hook->fn);
 		answer = hook->fn(hook->arg, vp->id);
+		base_unpin_handler(outer);
 		if (answer > highest)
 			highest = answer;
 	}
@@ -57,6 +60,17 @@ void marcel_hook_switch_slow(struct marcel_vp *vp)
 	marcel_san_enter();
 	marcel_runq_attend(vp);
 	marcel_san_leave();
+}
+
+BASE_COLD void marcel_hook_refuse(struct marcel_vp *vp, const char *why)
+{
+	struct marcel_thread *t = marcel_vp_current(vp);
+
+	if (why == NULL)
+		why = t->stack != NULL ? load_relaxed(&t->stack->waits)
+				       : load_relaxed(&t->rest->waits);
+	base_handler_check("marcel", why);
+	__builtin_unreachable();
 }
 
 /*

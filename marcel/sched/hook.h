@@ -32,13 +32,19 @@ bool marcel_hook_is_wanted(struct marcel_vp *vp);
 /* The slow half of marcel_hook_switch(). */
 void marcel_hook_switch_slow(struct marcel_vp *vp);
 
+/* A handler on vp blocks: why, or NULL: marcel_thread_waits() knows. */
+void marcel_hook_refuse(struct marcel_vp *vp, const char *why) BASE_NORETURN;
+
 /*
- * The thread that runs on vp is about to leave it. Real-time threads that are
- * ready are seen here, too, so that what picks has no word more to look at; and
- * tasklets run.
+ * The thread that runs on vp is about to leave it, for that reason; NULL: for
+ * what marcel_thread_waits() was told. Real-time threads that are ready are
+ * seen here, too, so that what picks has no word more to look at; and tasklets
+ * run.
  */
-static inline void marcel_hook_switch(struct marcel_vp *vp)
+static inline void marcel_hook_switch(struct marcel_vp *vp, const char *why)
 {
+	if (unlikely(cpu_tls_in_handler()))
+		marcel_hook_refuse(vp, why);
 	if (unlikely(load_relaxed(&marcel_sched.before_switch) != 0))
 		marcel_hook_switch_slow(vp);
 }

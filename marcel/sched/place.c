@@ -91,7 +91,7 @@ static void go(struct marcel_thread *self, const marcel_vpset_t *set)
 {
 	struct marcel_vp *vp = marcel_enter();
 
-	marcel_hook_switch(vp);
+	marcel_hook_switch(vp, "move");
 	marcel_san_enter();
 	base_spin_lock(&marcel_place_lock);
 	marcel_place_set(self, set);

@@ -238,6 +238,8 @@ static bool end_run(struct tasklet *t)
 static void run_one(struct tasklet *t)
 {
 	struct type *y = t->type;
+	const void *outer;
+	void (*fn)(void *);
 
 	if (y != NULL && !hold(y, t))
 		return;
@@ -253,7 +255,10 @@ static void run_one(struct tasklet *t)
 	if (y != NULL)
 		marcel_san_acquire(y);
 	marcel_san_leave();
-	t->fn(t->arg);
+	fn = t->fn;
+	outer = base_pin_handler(&fn);
+	fn(t->arg);
+	base_unpin_handler(outer);
 	marcel_san_enter();
 	marcel_san_release(t);
 	if (y != NULL) {

@@ -55,6 +55,8 @@ static void park_foreign(struct marcel_thread *t, struct marcel_timers *alone)
 {
 	uint32_t s = MARCEL_T_RUNNING;
 
+	if (unlikely(cpu_tls_in_handler()))
+		base_handler_check("marcel", load_relaxed(&t->rest->waits));
 	for (int i = 0; i < FOREIGN_SPINS && !marcel_sched.oversubscribed;
 	     i++) {
 		if (load_relaxed(&t->state) == MARCEL_T_WOKEN)
@@ -92,7 +94,7 @@ BASE_PUBLIC void marcel_park(marcel_after_fn after, void *arg)
 		return;
 	}
 	t = marcel_vp_current(vp);
-	marcel_hook_switch(vp);
+	marcel_hook_switch(vp, NULL);
 	marcel_san_enter();
 	if (after != NULL) {
 		store_relaxed(&t->state, MARCEL_T_PARKED);
@@ -208,7 +210,7 @@ BASE_PUBLIC int marcel_yield(void)
 		return 0;
 	}
 	t = marcel_vp_current(vp);
-	marcel_hook_switch(vp);
+	marcel_hook_switch(vp, "yield");
 	marcel_san_enter();
 	if (likely(vp->sole)) {
 		next = marcel_runq_rotate_sole(vp, t);
@@ -263,7 +265,7 @@ BASE_PUBLIC int marcel_yield_to(marcel_t t)
 			marcel_leave(vp);
 		return marcel_yield();
 	}
-	marcel_hook_switch(vp);
+	marcel_hook_switch(vp, "yield");
 	marcel_san_enter();
 	yielded = yield_to(&vp, t);
 	marcel_san_leave();

@@ -352,7 +352,7 @@ static inline struct marcel_vp *enter_to_end(struct marcel_thread *t,
 	if (unlikely(marcel_thread_has(t, MARCEL_F_KEYS)))
 		marcel_key_exit(t);
 	vp = marcel_enter();
-	marcel_hook_switch(vp);
+	marcel_hook_switch(vp, "exit");
 	marcel_san_enter();
 	t->arg = value;
 	marcel_san_release(&t->ended);
@@ -506,7 +506,7 @@ static bool join_at_once(struct marcel_thread *self, struct marcel_thread *t)
 		marcel_leave(vp);
 		return false;
 	}
-	marcel_hook_switch(vp);
+	marcel_hook_switch(vp, "join");
 	marcel_san_enter();
 	joined = join_seed(&vp, self, t);
 	marcel_san_leave();

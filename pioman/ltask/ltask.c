@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <base/diag.h>
+#include <base/pin.h>
 
 #include <marcel/marcel.h>
 
@@ -161,6 +162,8 @@ BASE_PUBLIC int piom_ltask_test(const struct piom_ltask *t)
 
 BASE_PUBLIC void piom_ltask_wait(struct piom_ltask *t)
 {
+	if (!piom_ltask_test(t))
+		base_handler_check("pioman", "piom_ltask_wait()");
 	piom_cond_wait(&task_of(t)->done);
 }
 
@@ -175,6 +178,7 @@ BASE_PUBLIC int piom_ltask_cancel(struct piom_ltask *ltask)
 	struct piom_task *t = task_of(ltask);
 	uint16_t state = PIOM_STATE_SUBMITTED;
 
+	base_handler_check("pioman", "piom_ltask_cancel()");
 	if (!cas_relaxed(&t->state, &state, PIOM_STATE_CANCELLING)) {
 		/* Who made it DONE may be about to signal; then it is over. */
 		if (state == PIOM_STATE_DONE &&

@@ -50,15 +50,18 @@ void piom_queue_submit(struct piom_queue *q, struct piom_task *t)
 static bool hold(struct piom_queue *q, uint32_t *out)
 {
 	uint32_t w = load_seq(&q->word); /* order(queue) */
+	const void *outer = base_pin_handler(&q->running);
 
-	base_pin();
 	do
 		if (w & PIOM_QUEUE_HELD) {
-			base_unpin();
+			base_unpin_handler(outer);
+			if (unlikely(outer == &q->running)) /* it is we */
+				base_handler_check("pioman", "piom_poll()");
 			return false;
 		}
 	while (!cas_weak_acquire(&q->word, &w, /* order(hold), order(ltask) */
 				 w | PIOM_QUEUE_HELD));
+	q->outer = outer;
 	*out = w;
 	return true;
 }
@@ -71,6 +74,7 @@ static void let_go(struct piom_queue *q, uint32_t w, bool pending)
 {
 	uint32_t seen = w | PIOM_QUEUE_HELD;
 	uint32_t to = w & ~(uint32_t)PIOM_QUEUE_PENDING;
+	const void *outer = q->outer;
 
 	if (pending)
 		to |= PIOM_QUEUE_PENDING;
@@ -79,7 +83,7 @@ static void let_go(struct piom_queue *q, uint32_t w, bool pending)
 		if (seen != (w | PIOM_QUEUE_HELD))
 			to = (seen & ~(uint32_t)PIOM_QUEUE_HELD) |
 			     PIOM_QUEUE_PENDING;
-	base_unpin();
+	base_unpin_handler(outer);
 }
 
 void piom_queue_kick(struct piom_queue *q)

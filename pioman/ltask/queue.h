@@ -95,9 +95,9 @@ struct piom_queue {
 	ATOMIC(uint32_t)
 	rounds;                        /* a: times somebody went on from here;
 					*    may miss some */
-	ATOMIC(piom_ltask_fn) running; /* q: for the dump */
-
-	ATOMIC(uint64_t) runs; /* q: ltasks run so far; for the dump */
+	ATOMIC(piom_ltask_fn) running; /* q: for the dump, and who blocks */
+	const void *outer;             /* q: base_unpin_handler() */
+	ATOMIC(uint64_t) runs;         /* q: ltasks run so far; for the dump */
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
 void piom_queue_init(struct piom_queue *q, struct piom_queue *parent,
@@ -148,9 +148,13 @@ static inline bool piom_queue_is_pending(struct piom_queue *q)
 	       load_seq(&q->word) & (PIOM_QUEUE_HELD | PIOM_QUEUE_PENDING);
 }
 
+/* Not an empty one, unless it is held: one of its ltasks may have called us. */
 static inline int piom_queue_run(struct piom_queue *q, int vp, uint64_t vain_ns)
 {
-	return piom_queue_is_idle(q) ? 0 : piom_queue_run_slow(q, vp, vain_ns);
+	if (piom_queue_is_empty(q) &&
+	    !(load_relaxed(&q->word) & (PIOM_QUEUE_PENDING | PIOM_QUEUE_HELD)))
+		return 0;
+	return piom_queue_run_slow(q, vp, vain_ns);
 }
 
 #endif

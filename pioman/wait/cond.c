@@ -16,6 +16,7 @@
 #include <base/clock.h>
 #include <base/compiler.h>
 #include <base/diag.h>
+#include <base/pin.h>
 
 #include <marcel/marcel.h>
 
@@ -257,6 +258,7 @@ static void wait_foreign(struct waiting *w)
 
 static void wait_for(struct waiting *w)
 {
+	base_handler_check("pioman", "piom_cond_wait()");
 	if (piom.start == 0)
 		park(w);
 	else if (polls_for_ever())

@@ -7,6 +7,7 @@
 
 #include <base/compiler.h>
 #include <base/list.h>
+#include <base/pin.h>
 #include <base/spin.h>
 
 #include <pioman/cond.h>
@@ -84,6 +85,8 @@ BASE_PUBLIC void piom_sem_wait(piom_sem_t *sem)
 		base_list_push_back(&s->waiters, &self.link);
 	}
 	base_spin_unlock(&s->lock);
-	if (!through)
-		piom_cond_wait(&self.through);
+	if (through)
+		return;
+	base_handler_check("pioman", "piom_sem_wait()");
+	piom_cond_wait(&self.through);
 }

@@ -64,12 +64,17 @@ static inline void *cpu_tls_word(void)
 	return explore_tls_word();
 }
 
-enum { CPU_TLS_PINS = 16 };
+enum { CPU_TLS_PINS = 16, CPU_TLS_HANDLER = 24 };
 
 /* No tick comes. */
 static inline void cpu_tls_pin(int n)
 {
 	(void)n;
+}
+
+static inline bool cpu_tls_in_handler(void)
+{
+	return false;
 }
 
 /* clang-format off */

@@ -67,11 +67,27 @@ WEAK bool marcel_cancel_is_due(struct marcel_thread *t)
 /* No tick comes. */
 void base_pin(void);
 void base_unpin(void);
+const void *base_pin_handler(const void *fn);
+void base_unpin_handler(const void *outer);
+void base_handler_check(const char *module, const char *what);
 
 void base_pin(void)
 {
 }
 
 void base_unpin(void)
+{
+}
+
+const void *base_pin_handler(const void *fn)
+{
+	return NULL;
+}
+
+void base_unpin_handler(const void *outer)
+{
+}
+
+void base_handler_check(const char *module, const char *what)
 {
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <ucontext.h>
 
@@ -23,8 +24,8 @@ static inline uint64_t cpu_ticks(void)
 	return n;
 }
 
-/* The offset in the instructions below. */
-enum { CPU_TLS_PINS = 16 };
+/* The offsets in the instructions below. */
+enum { CPU_TLS_PINS = 16, CPU_TLS_HANDLER = 24 };
 
 static inline void *cpu_tls_word(void)
 {
@@ -52,6 +53,19 @@ static inline void cpu_tls_pin(int n)
 			 : "=&r"(w), "=&r"(base)
 			 : "r"(n)
 			 : "memory");
+}
+
+static inline bool cpu_tls_in_handler(void)
+{
+	void *w, *base;
+
+	__asm__ volatile("mrs %1, tpidr_el0\n\t"
+			 "adrp %0, :gottprel:marcel_tls\n\t"
+			 "ldr %0, [%0, :gottprel_lo12:marcel_tls]\n\t"
+			 "add %1, %1, %0\n\t"
+			 "ldr %0, [%1, 24]"
+			 : "=&r"(w), "=&r"(base));
+	return w != NULL;
 }
 
 static inline void *cpu_context_pc(const ucontext_t *uc)

@@ -23,8 +23,12 @@ static inline uint64_t cpu_ticks(void)
 /* Out of line, in arch/generic/tls.c: no caller can keep the address. */
 void *cpu_tls_word(void);
 void cpu_tls_pin(int n);
+bool cpu_tls_in_handler(void);
 
-enum { CPU_TLS_PINS = 2 * sizeof(void *) };
+enum {
+	CPU_TLS_PINS = 2 * sizeof(void *),
+	CPU_TLS_HANDLER = CPU_TLS_PINS + 2 * sizeof(int)
+};
 
 /* Unknown. */
 static inline void *cpu_context_pc(const ucontext_t *uc)

@@ -16,3 +16,8 @@ BASE_NOINLINE void cpu_tls_pin(int n)
 {
 	marcel_tls.pins += n;
 }
+
+BASE_NOINLINE bool cpu_tls_in_handler(void)
+{
+	return marcel_tls.handler != NULL;
+}

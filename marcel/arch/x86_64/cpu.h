@@ -21,8 +21,8 @@ static inline uint64_t cpu_ticks(void)
 	return __builtin_ia32_rdtsc();
 }
 
-/* The offset in the instructions below. */
-enum { CPU_TLS_PINS = 16 };
+/* The offsets in the instructions below. */
+enum { CPU_TLS_PINS = 16, CPU_TLS_HANDLER = 24 };
 
 static inline void *cpu_tls_word(void)
 {
@@ -43,6 +43,17 @@ static inline void cpu_tls_pin(int n)
 			 : "=&r"(w)
 			 : "ri"(n)
 			 : "cc", "memory");
+}
+
+static inline bool cpu_tls_in_handler(void)
+{
+	void *w;
+	bool is;
+
+	__asm__ volatile("movq marcel_tls@gottpoff(%%rip), %0\n\t"
+			 "cmpq $0, %%fs:24(%0)"
+			 : "=&r"(w), "=@ccne"(is));
+	return is;
 }
 
 #if !BASE_TSAN /* that follows every access */

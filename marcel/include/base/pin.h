@@ -9,4 +9,19 @@
 void base_pin(void);
 void base_unpin(void);
 
+/*
+ * The same around calls of handlers: functions that must not block, on whose
+ * stack ever. `fn` is where the one that runs is to be found, or NULL, for the
+ * message with which the process ends if it does. The result is for
+ * base_unpin_handler().
+ */
+const void *base_pin_handler(const void *fn);
+void base_unpin_handler(const void *outer);
+
+/*
+ * Ends the process if the caller is in a handler: `what` may block; NULL: it
+ * parks for a reason that is not known.
+ */
+void base_handler_check(const char *module, const char *what);
+
 #endif

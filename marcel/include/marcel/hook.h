@@ -29,7 +29,8 @@ enum marcel_hook_answer {
 
 /*
  * fn runs on the VP `vp`, perhaps on the stack of a user thread. It must not
- * block or park; it may wake threads. Memory is the caller's until removed. In
+ * block or park (the process ends with a message that names it: base/pin.h); it
+ * may wake threads. Memory is the caller's until removed. In
  * the child of a fork() there are no hooks but those that it adds.
  *
  * At a tick it runs on the kernel thread that takes the VP over, whatever the

@@ -3,10 +3,11 @@
  * safe, before any thread.
  *
  * A tasklet runs on a VP, perhaps on the stack of a user thread that is about
- * to leave it. Its function must not block or park, must end soon, and may wake
- * threads, create them, post, unlock, set events, and schedule tasklets, itself
- * too. It never runs on two VPs at once; scheduled while it waits to run it
- * runs once, scheduled while it runs it runs again. Whatever was done before a
+ * to leave it. Its function must not block or park (the process ends with a
+ * message that names it), must end soon, and may wake threads, create them,
+ * post, unlock, set events, and schedule tasklets, itself too. It never runs on
+ * two VPs at once; scheduled while it waits to run it runs once, scheduled
+ * while it runs it runs again. Whatever was done before a
  * marcel_tasklet_schedule() is seen by a run that begins after it. Tasklets of
  * one type run one at a time as well.
  *

@@ -11,9 +11,10 @@
  *   cancel: SUBMITTED -> CANCELLED at once; RUNNING -> CANCELLED after the run
  *
  * An ltask never runs on two cores at once. Its function must not block, park
- * or take a lock that a thread may hold while it is parked; it may run on any
- * kernel thread, on the stack of any user thread, and may wake threads, signal
- * conditions and submit ltasks.
+ * or take a lock that a thread may hold while it is parked: if it comes to wait
+ * for something, the process ends with a message that names the function. It
+ * may run on any kernel thread, on the stack of any user thread, and may wake
+ * threads, signal conditions and submit ltasks.
  */
 #ifndef PIOMAN_LTASK_H
 #define PIOMAN_LTASK_H
