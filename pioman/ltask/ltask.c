@@ -24,6 +24,9 @@ _Static_assert(sizeof(struct piom_task) <= sizeof(struct piom_ltask),
 _Static_assert(_Alignof(struct piom_task) <= _Alignof(struct piom_ltask),
 	       "the public struct is not aligned as the task");
 
+/* Those that users may give. */
+enum { PUBLIC = PIOM_LTASK_REPEAT | PIOM_LTASK_NOWAIT };
+
 /* The same memory, as the users know it and as it is. */
 static struct piom_task *task_of(const struct piom_ltask *t)
 {
@@ -36,7 +39,12 @@ BASE_PUBLIC void piom_ltask_init(struct piom_ltask *ltask, piom_ltask_fn fn,
 {
 	struct piom_task *t = task_of(ltask);
 
-	base_check(fn != NULL);
+	if (unlikely(fn == NULL))
+		base_fatal("pioman", "an ltask was given no function");
+	if (unlikely((options & ~(unsigned)PUBLIC) != 0))
+		base_fatal("pioman",
+			   "an ltask was given options 0x%x: 0x%x mean nothing",
+			   options, options & ~(unsigned)PUBLIC);
 	memset(t, 0, sizeof(*t));
 	base_link_init(&t->link);
 	t->fn = fn;
@@ -80,6 +88,21 @@ static bool is_picky(const struct piom_task *t, const struct marcel_level *l)
 	for (int i = 0; i < MARCEL_VPSET_WORDS; i++)
 		picky |= (l->vps.bits[i] & ~t->set.bits[i]) != 0;
 	return picky && piom.engine != PIOM_ENGINE_PTHREAD;
+}
+
+/*
+ * Whether that is a state to submit from. One that is NOWAIT and REPEAT has no
+ * other than SUBMITTED, however often it has ended.
+ */
+static BASE_COLD void check_state(struct piom_task *t, uint16_t state)
+{
+	if (state > PIOM_STATE_DONE || t->fn == NULL)
+		base_fatal("pioman", "an ltask was submitted that was never "
+				     "initialised");
+	if ((t->options & PUBLIC) != PUBLIC)
+		base_fatal("pioman",
+			   "an ltask was submitted twice: the function at %p",
+			   (void *)(uintptr_t)t->fn);
 }
 
 /* Find the task's queue: once in a run of pioman, since levels stay. */
@@ -126,10 +149,9 @@ BASE_PUBLIC void piom_ltask_submit(struct piom_ltask *ltask)
 	marcel_vpset_t set;
 	bool picky;
 
-	if (unlikely((state == PIOM_STATE_SUBMITTED ||
-		      state == PIOM_STATE_CANCELLING) &&
-		     !(t->options & PIOM_LTASK_NOWAIT)))
-		base_fatal("pioman", "an ltask was submitted twice");
+	if (unlikely(state != PIOM_STATE_IDLE && state != PIOM_STATE_DONE &&
+		     state != PIOM_STATE_CANCELLED))
+		check_state(t, state);
 	if (unlikely(t->queue == NULL || t->start != piom.start))
 		place(t);
 	q = t->queue;

@@ -122,9 +122,19 @@ static void finish(struct piom_task *t, enum piom_state state)
 	piom_cond_signal(&t->done);
 }
 
+/* Of a task in a queue; if not, then nobody has initialised it meanwhile. */
 static bool is_being_cancelled(struct piom_task *t)
 {
-	return load_relaxed(&t->state) == PIOM_STATE_CANCELLING;
+	uint16_t state = load_relaxed(&t->state);
+
+	if (likely(state == PIOM_STATE_SUBMITTED))
+		return false;
+	if (unlikely(state != PIOM_STATE_CANCELLING))
+		base_fatal("pioman",
+			   "an ltask was changed while it was submitted: "
+			   "the function at %p",
+			   (void *)(uintptr_t)t->fn);
+	return true;
 }
 
 /* Whether the task wants to be asked again soon. */

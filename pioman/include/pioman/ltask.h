@@ -96,7 +96,8 @@ int piom_ltask_set_blocking(struct piom_ltask *t,
 /*
  * Give it to pioman: one push on a lock-free list, and a VP is woken if all
  * that may run it sleep. Never blocks, allocates nothing. Only in state IDLE,
- * DONE or CANCELLED.
+ * DONE or CANCELLED: else the process ends with a message, as it does for
+ * options that mean nothing, and for an ltask that a queue finds changed.
  */
 void piom_ltask_submit(struct piom_ltask *t);
 
