@@ -189,6 +189,13 @@ BASE_PUBLIC void piom_ltask_wait(struct piom_ltask *t)
 	piom_cond_wait(&task_of(t)->done);
 }
 
+BASE_PUBLIC int piom_ltask_wait_until(struct piom_ltask *t, uint64_t ns)
+{
+	if (!piom_ltask_test(t))
+		base_handler_check("pioman", "piom_ltask_wait_until()");
+	return piom_cond_wait_until(&task_of(t)->done, ns);
+}
+
 /* It is over for somebody who tried to cancel it. */
 static int cancelled(struct piom_task *t)
 {

@@ -11,6 +11,7 @@
  *                               else          -> go on polling, with yields
  */
 
+#include <errno.h>
 #include <sched.h>
 
 #include <base/clock.h>
@@ -42,11 +43,14 @@ enum {
 	NAP_ARMED_NS = 20480000,
 };
 
-/* What a thread waits for: the first of n that is signalled. */
+#define NEVER UINT64_MAX
+
+/* What a thread waits for: the first of n that is signalled, or a time. */
 struct waiting {
 	piom_cond_t *const *conds;
 	size_t n;
-	size_t found;
+	size_t found;   /* n: none so far */
+	uint64_t until; /* ns by CLOCK_MONOTONIC, or NEVER */
 	piom_look_fn
 		look; /* or NULL: it knows of nothing better than a round */
 	void *arg;
@@ -94,9 +98,33 @@ static marcel_event_t *const *events_of(const struct waiting *w)
 	return (marcel_event_t *const *)(const void *)w->conds;
 }
 
+static bool is_late(const struct waiting *w)
+{
+	return w->until != NEVER && base_now_ns() >= w->until;
+}
+
+/* Sleep, but not past that; somebody else polls. True: it is over. */
+static bool sleep_until(struct waiting *w, uint64_t until)
+{
+	size_t found = 0;
+
+	if (w->n != 1)
+		found = marcel_event_wait_any_until(events_of(w), w->n, until);
+	else if (marcel_event_wait_until(&w->conds[0]->piom_event, until) < 0)
+		return false;
+	if (found == w->n)
+		return false;
+	w->found = found;
+	return true;
+}
+
 /* Sleep; somebody else polls. */
 static void park(struct waiting *w)
 {
+	if (w->until != NEVER) {
+		sleep_until(w, w->until);
+		return;
+	}
 	w->found = 0;
 	if (w->n == 1)
 		marcel_event_wait(&w->conds[0]->piom_event);
@@ -104,17 +132,12 @@ static void park(struct waiting *w)
 		w->found = marcel_event_wait_any(events_of(w), w->n);
 }
 
-/* The same, but not for longer than that. True: it is over. */
+/* The same, for so long at most. True: it is over. */
 static bool nap(struct waiting *w, uint64_t ns)
 {
 	uint64_t until = base_now_ns() + ns;
 
-	w->found = 0;
-	if (w->n == 1)
-		return marcel_event_wait_until(&w->conds[0]->piom_event,
-					       until) == 0;
-	w->found = marcel_event_wait_any_until(events_of(w), w->n, until);
-	return w->found < w->n;
+	return sleep_until(w, until < w->until ? until : w->until);
 }
 
 /* The waiter's own looks between two rounds: over (true), or give way. */
@@ -128,6 +151,13 @@ static bool look_for(struct waiting *w, bool give_way)
 			return true;
 	}
 	return false;
+}
+
+static uint64_t deadline_of(const struct waiting *w, uint64_t ns)
+{
+	uint64_t deadline = base_now_ns() + ns;
+
+	return deadline < w->until ? deadline : w->until;
 }
 
 /*
@@ -150,7 +180,7 @@ static bool poll_for(struct waiting *w, uint64_t ns, bool give_way)
 		if (n % clock_every != 0)
 			continue;
 		if (n == 0)
-			deadline = base_now_ns() + ns;
+			deadline = deadline_of(w, ns);
 		else if (base_now_ns() >= deadline)
 			return false;
 	}
@@ -160,7 +190,7 @@ static bool poll_for(struct waiting *w, uint64_t ns, bool give_way)
 /* Nobody polls for us: do it ourselves, and let others run meanwhile. */
 static void poll_on(struct waiting *w)
 {
-	while (piom_poll(), !is_over(w))
+	while (piom_poll(), !is_over(w) && !is_late(w))
 		if (marcel_is_oversubscribed() || marcel_others_ready())
 			piom_wait_relax();
 }
@@ -216,7 +246,7 @@ static void wait_between_polls(struct waiting *w)
 
 	for (;;) {
 		piom_poll_all(piom_poll_here(), PIOM_LAST);
-		if (is_over(w))
+		if (is_over(w) || is_late(w))
 			return;
 		armed = is_armed();
 		if (!armed && !others_poll(&polls)) {
@@ -276,15 +306,28 @@ BASE_PUBLIC void piom_cond_wait(piom_cond_t *c)
 
 BASE_PUBLIC void piom_cond_wait_on(piom_cond_t *c, piom_look_fn look, void *arg)
 {
-	struct waiting w = { .conds = &c, .n = 1, .look = look, .arg = arg };
+	struct waiting w = {
+		.conds = &c, .n = 1, .until = NEVER, .look = look, .arg = arg
+	};
 
 	if (!piom_cond_test(c))
 		wait_for(&w);
 }
 
-BASE_PUBLIC size_t piom_cond_wait_any(piom_cond_t *const conds[], size_t n)
+BASE_PUBLIC int piom_cond_wait_until(piom_cond_t *c, uint64_t ns)
 {
-	struct waiting w = { .conds = conds, .n = n };
+	struct waiting w = { .conds = &c, .n = 1, .found = 1, .until = ns };
+
+	if (piom_cond_test(c))
+		return 0;
+	wait_for(&w);
+	return w.found == 0 ? 0 : -ETIMEDOUT;
+}
+
+BASE_PUBLIC size_t piom_cond_wait_any_until(piom_cond_t *const conds[],
+					    size_t n, uint64_t ns)
+{
+	struct waiting w = { .conds = conds, .n = n, .found = n, .until = ns };
 	bool any = false;
 
 	for (size_t i = 0; i < n; i++)
@@ -293,6 +336,11 @@ BASE_PUBLIC size_t piom_cond_wait_any(piom_cond_t *const conds[], size_t n)
 	if (!is_over(&w))
 		wait_for(&w);
 	return w.found;
+}
+
+BASE_PUBLIC size_t piom_cond_wait_any(piom_cond_t *const conds[], size_t n)
+{
+	return piom_cond_wait_any_until(conds, n, NEVER);
 }
 
 BASE_PUBLIC void piom_cond_wait_all(piom_cond_t *const conds[], size_t n)

@@ -70,10 +70,9 @@ BASE_PUBLIC int piom_sem_trywait(piom_sem_t *sem)
 	return err;
 }
 
-BASE_PUBLIC void piom_sem_wait(piom_sem_t *sem)
+/* True: one was taken; else the caller is in the queue. */
+static bool take_or_queue(struct sem *s, struct waiter *self)
 {
-	struct sem *s = sem_of(sem);
-	struct waiter self;
 	bool through;
 
 	base_spin_lock(&s->lock);
@@ -81,12 +80,47 @@ BASE_PUBLIC void piom_sem_wait(piom_sem_t *sem)
 	if (through) {
 		s->value--;
 	} else {
-		piom_cond_init(&self.through);
-		base_list_push_back(&s->waiters, &self.link);
+		piom_cond_init(&self->through);
+		base_list_push_back(&s->waiters, &self->link);
 	}
 	base_spin_unlock(&s->lock);
-	if (through)
+	return through;
+}
+
+BASE_PUBLIC void piom_sem_wait(piom_sem_t *sem)
+{
+	struct waiter self;
+
+	if (take_or_queue(sem_of(sem), &self))
 		return;
 	base_handler_check("pioman", "piom_sem_wait()");
 	piom_cond_wait(&self.through);
+}
+
+/* False: a poster has let it through already, and is about to signal. */
+static bool leave(struct sem *s, struct waiter *self)
+{
+	bool waits;
+
+	base_spin_lock(&s->lock);
+	waits = base_link_is_on(&self->link);
+	if (waits)
+		base_list_remove(&self->link);
+	base_spin_unlock(&s->lock);
+	return waits;
+}
+
+BASE_PUBLIC int piom_sem_wait_until(piom_sem_t *sem, uint64_t ns)
+{
+	struct waiter self;
+
+	if (take_or_queue(sem_of(sem), &self))
+		return 0;
+	base_handler_check("pioman", "piom_sem_wait_until()");
+	if (piom_cond_wait_until(&self.through, ns) == 0)
+		return 0;
+	if (leave(sem_of(sem), &self))
+		return -ETIMEDOUT;
+	piom_cond_wait(&self.through);
+	return 0;
 }

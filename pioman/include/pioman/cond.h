@@ -49,6 +49,15 @@ void piom_cond_wait_on(piom_cond_t *c, piom_look_fn look, void *arg);
  */
 size_t piom_cond_wait_any(piom_cond_t *const conds[], size_t n);
 
+/*
+ * The same, but not past a time: nanoseconds by CLOCK_MONOTONIC. wait_until: 0
+ * if it is signalled, else -ETIMEDOUT; wait_any_until: n if none is. Then
+ * nobody waits for them any more, and they may be waited for again.
+ */
+int piom_cond_wait_until(piom_cond_t *c, uint64_t ns);
+size_t piom_cond_wait_any_until(piom_cond_t *const conds[], size_t n,
+				uint64_t ns);
+
 /* All of them; null pointers are passed over. */
 void piom_cond_wait_all(piom_cond_t *const conds[], size_t n);
 
@@ -61,6 +70,12 @@ void piom_sem_init(piom_sem_t *s, unsigned value);
 void piom_sem_post(piom_sem_t *s);
 void piom_sem_wait(piom_sem_t *s);
 int piom_sem_trywait(piom_sem_t *s); /* 0, or -EAGAIN */
+
+/*
+ * 0, or -ETIMEDOUT: that time has come (ns by CLOCK_MONOTONIC) and nothing was
+ * taken.
+ */
+int piom_sem_wait_until(piom_sem_t *s, uint64_t ns);
 
 #ifdef __cplusplus
 }

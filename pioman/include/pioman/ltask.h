@@ -107,6 +107,9 @@ int piom_ltask_test(const struct piom_ltask *t);
 /* Block until it is done or cancelled. One waiter. Not with NOWAIT. */
 void piom_ltask_wait(struct piom_ltask *t);
 
+/* The same until a time, ns by CLOCK_MONOTONIC: 0, or -ETIMEDOUT. */
+int piom_ltask_wait_until(struct piom_ltask *t, uint64_t ns);
+
 /*
  * Take it out; afterwards it does not run and is in no queue, and its memory
  * is the caller's. Waits for a run in progress, so not from an ltask; a NOWAIT
