@@ -96,13 +96,19 @@ static bool is_picky(const struct piom_task *t, const struct marcel_level *l)
  */
 static BASE_COLD void check_state(struct piom_task *t, uint16_t state)
 {
-	if (state > PIOM_STATE_DONE || t->fn == NULL)
+	if ((state & PIOM_STATE_BITS) != PIOM_STATE_SUBMITTED &&
+	    state != PIOM_STATE_CANCELLING)
 		base_fatal("pioman", "an ltask was submitted that was never "
 				     "initialised");
 	if ((t->options & PUBLIC) != PUBLIC)
 		base_fatal("pioman",
 			   "an ltask was submitted twice: the function at %p",
 			   (void *)(uintptr_t)t->fn);
+}
+
+static bool is_submitted(uint16_t state)
+{
+	return (state & PIOM_STATE_BITS) == PIOM_STATE_SUBMITTED;
 }
 
 /* Find the task's queue: once in a run of pioman, since levels stay. */
@@ -202,20 +208,26 @@ static int cancelled(struct piom_task *t)
 	return load_relaxed(&t->state) == PIOM_STATE_CANCELLED ? 0 : -EALREADY;
 }
 
+/* It is no more: its owner may have the memory when we return. */
+static int over(struct piom_task *t, uint16_t state)
+{
+	/* Who made it DONE may be about to signal; then it is over. */
+	if (state == PIOM_STATE_DONE && !(t->options & PIOM_LTASK_NOWAIT))
+		while (!piom_cond_test(&t->done))
+			piom_wait_relax();
+	return -EALREADY;
+}
+
 BASE_PUBLIC int piom_ltask_cancel(struct piom_ltask *ltask)
 {
 	struct piom_task *t = task_of(ltask);
 	uint16_t state = PIOM_STATE_SUBMITTED;
 
 	base_handler_check("pioman", "piom_ltask_cancel()");
-	if (!cas_relaxed(&t->state, &state, PIOM_STATE_CANCELLING)) {
-		/* Who made it DONE may be about to signal; then it is over. */
-		if (state == PIOM_STATE_DONE &&
-		    !(t->options & PIOM_LTASK_NOWAIT))
-			while (!piom_cond_test(&t->done))
-				piom_wait_relax();
-		return -EALREADY;
-	}
+	/* However often it is masked. */
+	while (!cas_weak_relaxed(&t->state, &state, PIOM_STATE_CANCELLING))
+		if (!is_submitted(state))
+			return over(t, state);
 	/* Either we throw it out, or who holds the queue does. */
 	while (!piom_cond_test(&t->done)) {
 		if (piom_queue_sweep(t->queue)) {
@@ -225,4 +237,65 @@ BASE_PUBLIC int piom_ltask_cancel(struct piom_ltask *ltask)
 		piom_wait_relax();
 	}
 	return cancelled(t);
+}
+
+/* --- masks --- */
+
+/* Until it does not run. */
+static void wait_for_run(struct piom_task *t)
+{
+	/* order(mask): its runs */
+	while (!(load_acquire(&t->state) & PIOM_STATE_MET) &&
+	       !piom_cond_test(&t->done)) {
+		if (piom_queue_sweep(t->queue)) {
+			wake_vps(t->queue, NULL);
+			return;
+		}
+		piom_wait_relax();
+	}
+}
+
+BASE_PUBLIC int piom_ltask_mask(struct piom_ltask *ltask)
+{
+	struct piom_task *t = task_of(ltask);
+	uint16_t state = load_relaxed(&t->state);
+
+	do {
+		if (!is_submitted(state))
+			return over(t, state);
+		base_check(state < PIOM_STATE_MASKS);
+	} while (!cas_weak_relaxed(&t->state, &state, state + PIOM_STATE_MASK));
+	if (piom_queue_is_ours(t->queue))
+		return 0; /* we are in its run, or in no hurry */
+	base_handler_check("pioman", "piom_ltask_mask()");
+	wait_for_run(t);
+	return is_submitted(load_relaxed(&t->state)) ? 0 : -EALREADY;
+}
+
+BASE_PUBLIC void piom_ltask_unmask(struct piom_ltask *ltask)
+{
+	struct piom_task *t = task_of(ltask);
+	struct piom_queue *q = t->queue;
+	marcel_vpset_t set = t->set;
+	bool picky = t->picky;
+	uint16_t state = load_relaxed(&t->state), to;
+
+	do {
+		if (!is_submitted(state))
+			return;
+		if (state < PIOM_STATE_MASK)
+			base_fatal("pioman",
+				   "an ltask was unmasked that is not masked: "
+				   "the function at %p",
+				   (void *)(uintptr_t)t->fn);
+		to = (uint16_t)(state - PIOM_STATE_MASK);
+		if (to < PIOM_STATE_MASK)
+			to = PIOM_STATE_SUBMITTED;
+		/* order(mask): what was done before, for the next run */
+	} while (!cas_weak_release(&t->state, &state, to));
+	if (to != PIOM_STATE_SUBMITTED)
+		return;
+	/* --- committed: it may run, and be gone --- */
+	piom_queue_kick(q);
+	wake_vps(q, picky ? &set : NULL);
 }

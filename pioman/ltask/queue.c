@@ -122,18 +122,26 @@ static void finish(struct piom_task *t, enum piom_state state)
 	piom_cond_signal(&t->done);
 }
 
-/* Of a task in a queue; if not, then nobody has initialised it meanwhile. */
-static bool is_being_cancelled(struct piom_task *t)
+/*
+ * A task of the queue that is not to be run: false if it was being cancelled,
+ * and is gone.
+ */
+static BASE_NOINLINE bool stays_held(struct piom_task *t)
 {
-	uint16_t state = load_relaxed(&t->state);
+	uint16_t w = load_relaxed(&t->state);
 
-	if (likely(state == PIOM_STATE_SUBMITTED))
+	if (w == PIOM_STATE_CANCELLING) {
+		finish(t, PIOM_STATE_CANCELLED);
 		return false;
-	if (unlikely(state != PIOM_STATE_CANCELLING))
+	}
+	if (unlikely((w & PIOM_STATE_BITS) != PIOM_STATE_SUBMITTED))
 		base_fatal("pioman",
 			   "an ltask was changed while it was submitted: "
 			   "the function at %p",
 			   (void *)(uintptr_t)t->fn);
+	/* order(mask): its runs. If it has changed, the masker sees to it. */
+	if (w & PIOM_STATE_MASKS)
+		cas_release(&t->state, &w, w | PIOM_STATE_MET);
 	return true;
 }
 
@@ -201,14 +209,15 @@ static uint32_t pass_held(struct piom_queue *q, int vp, struct base_list *batch,
 		struct piom_task *t =
 			container_of(link, struct piom_task, link);
 
-		if (unlikely(is_being_cancelled(t))) {
-			finish(t, PIOM_STATE_CANCELLED);
+		/* order(mask): what was done before it was unmasked */
+		if (unlikely(load_acquire(&t->state) != PIOM_STATE_SUBMITTED)) {
+			if (!stays_held(t))
+				continue;
+		} else if (unlikely(!may_run(t, vp))) {
+			pass_over(t, pass);
+		} else if (!run_held(q, t, pass)) {
 			continue;
 		}
-		if (unlikely(!may_run(t, vp)))
-			pass_over(t, pass);
-		else if (!run_held(q, t, pass))
-			continue;
 		base_list_push_back(&q->list, link);
 		stayed++;
 	}
@@ -257,6 +266,14 @@ int piom_queue_run_slow(struct piom_queue *q, int vp, uint64_t vain_ns)
 	return pass.worked;
 }
 
+bool piom_queue_is_ours(const struct piom_queue *q)
+{
+	const void *handler = base_pin_handler(NULL);
+
+	base_unpin_handler(handler);
+	return handler == &q->running;
+}
+
 bool piom_queue_sweep(struct piom_queue *q)
 {
 	uint32_t w, n, fresh, length = 0;
@@ -270,10 +287,9 @@ bool piom_queue_sweep(struct piom_queue *q)
 		struct piom_task *t =
 			container_of(link, struct piom_task, link);
 
-		if (is_being_cancelled(t)) {
-			finish(t, PIOM_STATE_CANCELLED);
+		if (load_relaxed(&t->state) != PIOM_STATE_SUBMITTED &&
+		    !stays_held(t))
 			continue;
-		}
 		base_list_push_back(&q->list, link);
 		length++;
 	}

@@ -44,13 +44,29 @@ enum {
 
 #define PIOM_LAST UINT64_MAX /* nanoseconds: what can be armed is */
 
-/* What a state means is drawn in <pioman/ltask.h>. */
+/*
+ * What a state means is drawn in <pioman/ltask.h>. A task that is SUBMITTED may
+ * be masked:
+ *
+ *   state:  | how often it is masked | MET | state |
+ *
+ * so that what may be run is one value, to which a pass compares. Who holds the
+ * queue and finds a masked one sets MET: then the masker, who waits for a run
+ * in progress, knows that there is none, order(mask). Nobody else holds the
+ * queue meanwhile, and all who hold it later see the mask, order(hold); so the
+ * masker may as well hold it once himself.
+ */
 enum piom_state {
 	PIOM_STATE_IDLE,
 	PIOM_STATE_SUBMITTED,  /* running: its queue's `running` says so */
 	PIOM_STATE_CANCELLING, /* who meets it in a queue throws it out */
 	PIOM_STATE_CANCELLED,
 	PIOM_STATE_DONE,
+
+	PIOM_STATE_BITS = 7,
+	PIOM_STATE_MET = 8,
+	PIOM_STATE_MASK = 16, /* one mask */
+	PIOM_STATE_MASKS = 0xfff0,
 };
 
 /* What is inside a struct piom_ltask. */
@@ -63,7 +79,8 @@ struct piom_task {
 	struct piom_queue *queue;   /* -: NULL before the first submission */
 	ATOMIC(uint16_t)
 	state;              /* a: the submitter, then the queue's holder;
-			     *    a canceller from SUBMITTED to CANCELLING */
+			     *    a canceller from SUBMITTED to CANCELLING, who
+			     *    masks; order(mask) */
 	uint16_t start;     /* -: in which run of pioman `queue` was found */
 	uint8_t options;    /* -: */
 	bool picky;         /* -: not every VP of the level may run it */
@@ -115,6 +132,9 @@ int piom_queue_run_slow(struct piom_queue *q, int vp, uint64_t vain_ns);
 
 /* Make PENDING true; whoever runs next sees what the caller did before. */
 void piom_queue_kick(struct piom_queue *q);
+
+/* Whether the caller runs an ltask of this queue. */
+bool piom_queue_is_ours(const struct piom_queue *q);
 
 /*
  * Throw out tasks that are being cancelled. False if somebody holds the queue:

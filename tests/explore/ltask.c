@@ -2,9 +2,9 @@
  * pioman/ltask: a queue is held by one at a time; what is submitted is never
  * left behind by those who find it held; what a kick is about is seen by a
  * later run; a VP does not fall asleep over a submission or a kick; and after
- * a cancel nobody touches the ltask.
+ * a cancel nobody touches the ltask; and while it is masked it does not run.
  *
- * covers: hold queue ltask idle
+ * covers: hold queue ltask idle mask
  */
 #include "explore.h"
 
@@ -203,5 +203,80 @@ EXPLORE(a_repeat_task_is_cancelled_while_it_is_run)
 	explore_outcomes(2);
 	explore_spawn("canceller", canceller, NULL);
 	explore_spawn("vp", run_twice, NULL);
+	explore_finish(queue_is_empty);
+}
+
+/* --- masks --- */
+
+/* What the function touches is the masker's meanwhile. */
+static void masker(void *arg)
+{
+	if (piom_ltask_mask(&tasks[0]) != 0)
+		return;
+	inside++;
+	explore_check(inside == 1);
+	runs[0] += 10;
+	inside--;
+	piom_ltask_unmask(&tasks[0]);
+}
+
+static void masked_and_back(void)
+{
+	explore_check(runs[0] >= 10 && load_relaxed(&q.length) <= 1);
+	/* It is asked again, or has been since. */
+	explore_check(piom_queue_is_pending(&q));
+	explore_check(load_relaxed(&task_of(&tasks[0])->state) ==
+		      PIOM_STATE_SUBMITTED);
+}
+
+/* order(mask), order(hold) */
+EXPLORE(a_masked_task_does_not_run)
+{
+	setup(PIOM_LTASK_REPEAT);
+	piom_ltask_submit(&tasks[0]);
+	explore_spawn("masker", masker, NULL);
+	explore_spawn("vp", run_twice, NULL);
+	explore_finish(masked_and_back);
+}
+
+static void mask_only(void *arg)
+{
+	int err = piom_ltask_mask(&tasks[0]);
+
+	explore_check(err == 0 || err == -EALREADY);
+	explore_outcome(err == 0);
+}
+
+static void done_or_masked(void)
+{
+	explore_check((runs[0] == 1) == (piom_ltask_test(&tasks[0]) != 0));
+}
+
+/* The only run comes before the mask is there, or never. */
+EXPLORE(a_mask_waits_for_a_run_that_is_the_last)
+{
+	setup(PIOM_LTASK_ONESHOT);
+	piom_ltask_submit(&tasks[0]);
+	explore_outcomes(3);
+	explore_spawn("masker", mask_only, NULL);
+	explore_spawn("vp", run_one, NULL);
+	explore_finish(done_or_masked);
+}
+
+static void mask_and_cancel(void *arg)
+{
+	if (piom_ltask_mask(&tasks[0]) != 0)
+		return;
+	explore_check(piom_ltask_cancel(&tasks[0]) == 0);
+	explore_check(piom_ltask_test(&tasks[0]));
+	explore_gone(&tasks[0], sizeof(tasks[0]));
+}
+
+EXPLORE(a_masked_task_is_cancelled)
+{
+	setup(PIOM_LTASK_REPEAT);
+	piom_ltask_submit(&tasks[0]);
+	explore_spawn("masker", mask_and_cancel, NULL);
+	explore_spawn("vp", run_one, NULL);
 	explore_finish(queue_is_empty);
 }

@@ -9,6 +9,8 @@
  *    |                       AGAIN, WORKED (repeat)                   |
  *    +------------------------- init, or submit again ----------------+
  *   cancel: SUBMITTED -> CANCELLED at once; RUNNING -> CANCELLED after the run
+ *   mask: SUBMITTED -> MASKED at once; RUNNING -> MASKED after the run;
+ *   unmask, as often: MASKED -> SUBMITTED; cancel: MASKED -> CANCELLED
  *
  * An ltask never runs on two cores at once. Its function must not block, park
  * or take a lock that a thread may hold while it is parked: if it comes to wait
@@ -42,8 +44,8 @@ enum piom_ltask_options {
 	PIOM_LTASK_ONESHOT = 0,
 	PIOM_LTASK_REPEAT = 1, /* run again and again until it says DONE */
 	PIOM_LTASK_NOWAIT = 2, /* nobody will wait for it; its memory may be
-				* reused by its own function once it returned
-				* DONE, or inside a one-shot run */
+				* freed or reused by its own function, in the
+				* run that returns DONE or a one-shot run */
 };
 
 /* Opaque; lives in the owner's structure until it is done or cancelled. */
@@ -125,6 +127,18 @@ int piom_ltask_cancel(struct piom_ltask *t);
  * compare-and-swap, and one load if nobody sleeps.
  */
 void piom_ltask_kick(struct piom_ltask *t);
+
+/*
+ * Between the two its function is not run, and all its runs so far have been
+ * before; it stays submitted, keeps no VP awake and can be cancelled. They
+ * count. mask() waits for a run in progress, unless that is the caller's: so
+ * not from another ltask; a NOWAIT one only while it cannot be running. 0;
+ * -EALREADY: it was done or cancelled already, or is now, or never submitted.
+ * After the last unmask() it is asked again, as after a kick; of one that has
+ * ended meanwhile there are no masks, and unmask() does nothing.
+ */
+int piom_ltask_mask(struct piom_ltask *t);
+void piom_ltask_unmask(struct piom_ltask *t);
 
 #ifdef __cplusplus
 }

@@ -236,6 +236,32 @@ TEST(a_kick_wakes_a_vp_for_a_quiet_ltask)
 	WITH_ALL(four, kicks_are_answered);
 }
 
+static void unmasks_are_answered(void)
+{
+	struct progress p = { .work = ATOMIC_INIT(0) };
+
+	piom_ltask_init(&p.task, progress, &p, PIOM_LTASK_REPEAT, NULL);
+	piom_ltask_submit(&p.task);
+	for (int i = 1; i <= ROUNDS; i++) {
+		CHECK_INT(piom_ltask_mask(&p.task), 0);
+		store_relaxed(&p.work, i);
+		for (int k = 0; k < i % 50; k++)
+			sched_yield();
+		CHECK_INT(load_relaxed(&p.done), i - 1);
+		piom_ltask_unmask(&p.task);
+		while (load_relaxed(&p.done) != i)
+			sched_yield();
+	}
+	CHECK_INT(piom_ltask_cancel(&p.task), 0);
+}
+
+TEST(an_ltask_that_is_masked_no_more_wakes_a_vp)
+{
+	static const struct mode four[] = { { 4, "marcel", "auto", "0" } };
+
+	WITH_ALL(four, unmasks_are_answered);
+}
+
 static void *kick_alone(void *arg)
 {
 	(void)arg;
