@@ -205,9 +205,12 @@ static int stop(void)
  */
 static void forked(void)
 {
-	if (life.depth == 0)
-		return;
+	static const marcel_mutex_t unlocked = MARCEL_MUTEX_INITIALIZER;
+
+	life.lock = unlocked; /* somebody may have been starting it */
 	life.depth = 0;
+	if (piom.start != 0)
+		base_dumper_remove(&dumper);
 	piom.start = 0;
 	piom_blocking_forked();
 	piom_point_pthread_forked();

@@ -248,7 +248,7 @@ static void wait_for_run(struct piom_task *t)
 	while (!(load_acquire(&t->state) & PIOM_STATE_MET) &&
 	       !piom_cond_test(&t->done)) {
 		if (piom_queue_sweep(t->queue)) {
-			wake_vps(t->queue, NULL);
+			wake_pollers(t->queue, NULL);
 			return;
 		}
 		piom_wait_relax();
@@ -297,5 +297,5 @@ BASE_PUBLIC void piom_ltask_unmask(struct piom_ltask *ltask)
 		return;
 	/* --- committed: it may run, and be gone --- */
 	piom_queue_kick(q);
-	wake_vps(q, picky ? &set : NULL);
+	wake_pollers(q, picky ? &set : NULL);
 }

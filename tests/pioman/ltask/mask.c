@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "../../marcel/child.h"
+#include "../child.h"
 
 static struct probe probe;
 
@@ -277,7 +277,7 @@ static void unmask_twice(void)
 
 TEST(to_unmask_what_is_not_masked_is_told)
 {
-	int status = in_child(unmask_twice);
+	int status = in_child_with_pioman(unmask_twice);
 
 	CHECK(WIFSIGNALED(status));
 	CHECK_INT(WTERMSIG(status), SIGABRT);

@@ -3,13 +3,13 @@
 
 #include <signal.h>
 
-#include "../../marcel/child.h"
+#include "../child.h"
 
 static struct probe probe = { .answer = PIOM_LTASK_AGAIN };
 
 static void dies(void (*body)(void), const char *words)
 {
-	int status = in_child(body);
+	int status = in_child_with_pioman(body);
 
 	if (!WIFSIGNALED(status) || strstr(said, words) == NULL)
 		check_fail(__FILE__, __LINE__, "status %x, %s", status, said);
