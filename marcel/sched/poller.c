@@ -143,7 +143,12 @@ BASE_PUBLIC int marcel_kernel_thread(pthread_t *out, void *(*fn)(void *),
 	sigset_t all, before;
 	int rc;
 
+	/* But for those that a fault of its own raises. */
 	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGFPE);
+	sigdelset(&all, SIGILL);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = -marcel_poller_create(out, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

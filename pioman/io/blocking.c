@@ -26,6 +26,11 @@ enum {
 	/* Events that come less often than once in so many PIOM_IDLE_US are
 	 * not worth that somebody polls for the next. */
 	RARE = 8,
+	RUNS_MAX = 16,       /* of the queue at a time, while something comes */
+	LOOK_MIN_MS = 1,     /* between looks at what it has left to VPs ... */
+	LOOK_MAX_MS = 16,    /* ... which are further and further apart */
+	LOOKS_IN_VAIN = 4,   /* VPs seem idle and do nothing: it does it */
+	FIRES_IN_VAIN = 1000 /* there is something, and an ltask leaves it */
 };
 
 struct piom_watcher piom_watcher = { .fired = { 1 } };
@@ -37,6 +42,8 @@ static struct {
 	int bell;                /* -: */
 	bool runs;               /* -: */
 	uint64_t last;           /* w: when an event came, ns */
+	unsigned looks;          /* w: since then, at what is left to VPs */
+	unsigned vain;           /* w: events in a row that nobody wanted */
 } watcher;
 
 /* --- arming; the queue is held --- */
@@ -64,7 +71,7 @@ bool piom_blocking_arm(struct piom_task *t, uint64_t vain_ns)
 	uint64_t fired = load_relaxed(&piom_watcher.fired);
 	int rc;
 
-	if (!is_time(t, vain_ns))
+	if (t->unarmable || !is_time(t, vain_ns))
 		return false;
 	if (t->arm != NULL && t->arm(t->arg) != 0)
 		return false;
@@ -74,7 +81,7 @@ bool piom_blocking_arm(struct piom_task *t, uint64_t vain_ns)
 			  "descriptor %d of an ltask cannot be waited for (%s):"
 			  " it is polled",
 			  t->fd, strerror(-rc));
-		t->options &= (uint8_t)~PIOM_TASK_BLOCKING;
+		t->unarmable = true;
 		return false;
 	}
 	t->watched = true;
@@ -91,54 +98,94 @@ void piom_blocking_forget(struct piom_task *t)
 
 /* --- the watcher --- */
 
-/* How long it is as if it had polled in vain: see the head of blocking.h. */
-static uint64_t patience(void)
+/* VPs poll where one is idle; not if it only seems so: in a section, say. */
+static bool others_go_on(void)
 {
-	uint64_t now = base_now_ns(), since = now - watcher.last;
+	return piom.engine == PIOM_ENGINE_MARCEL && marcel_any_idle() &&
+	       watcher.looks < LOOKS_IN_VAIN;
+}
 
-	watcher.last = now;
-	if (piom.engine != PIOM_ENGINE_MARCEL || !marcel_any_idle() ||
-	    since > RARE * piom.idle_ns)
-		return PIOM_LAST;
-	return 0;
+/* So long is as if it had been polled in vain. */
+static uint64_t patience(uint64_t since)
+{
+	return others_go_on() && since < RARE * piom.idle_ns ? 0 : PIOM_LAST;
+}
+
+/* If somebody holds the queue he may have asked before what is meant came. */
+static int run_after_him(struct piom_queue *q, uint64_t vain_ns)
+{
+	while (load_relaxed(&q->word) & PIOM_QUEUE_HELD)
+		piom_wait_relax();
+	return piom_queue_run(q, -1, vain_ns);
+}
+
+/* What is left is an idle VP's to do, and ours if none does: look again. */
+static int leave(struct piom_queue *q)
+{
+	int ms = LOOK_MIN_MS << (watcher.looks < 4 ? watcher.looks : 4);
+
+	_Static_assert(LOOK_MAX_MS == LOOK_MIN_MS << 4, "the last look");
+	watcher.looks++;
+	if (!piom_queue_is_pending(q))
+		return -1;
+	if (piom.engine == PIOM_ENGINE_MARCEL)
+		marcel_kick(q->level);
+	return ms;
+}
+
+static BASE_COLD void complain(void)
+{
+	base_warn("pioman", "an ltask says AGAIN while its descriptor is "
+			    "readable, or hung up: it is run all the time");
 }
 
 /*
- * Something has come. If somebody holds the queue he may have asked the ltask
- * before it did; whoever holds it after the kick has not. If no VP goes on we
- * do, until there is nothing and all is armed again.
+ * Something has come: whoever holds the queue after the kick asks all. How long
+ * to wait for the next, in milliseconds, or -1.
  */
-static void fire(void)
+static int fire(void)
 {
 	struct piom_queue *q = piom_tree_machine();
-	uint64_t vain_ns = patience();
+	uint64_t now = base_now_ns(), since = now - watcher.last;
+	int worked = 0;
 
+	watcher.last = now;
+	watcher.looks = 0;
 	store_relaxed(&piom_watcher.fired,
 		      load_relaxed(&piom_watcher.fired) + 1);
 	piom_queue_kick(q);
-	while (load_relaxed(&q->word) & PIOM_QUEUE_HELD)
-		piom_wait_relax();
-	while (piom_queue_run(q, -1, vain_ns) > 0 && vain_ns == PIOM_LAST)
-		;
-	if (piom.engine == PIOM_ENGINE_MARCEL && piom_queue_is_pending(q))
-		marcel_kick(q->level);
+	while (run_after_him(q, patience(since)) > 0 && worked < RUNS_MAX)
+		worked++;
+	watcher.vain = worked > 0 ? 0 : watcher.vain + 1;
+	if (unlikely(watcher.vain == FIRES_IN_VAIN))
+		complain();
+	return leave(q);
+}
+
+/* Nothing has come, and when it last did something was left to VPs. */
+static int look_again(void)
+{
+	struct piom_queue *q = piom_tree_machine();
+
+	if (piom_queue_is_pending(q) && !others_go_on())
+		run_after_him(q, PIOM_LAST);
+	return leave(q);
 }
 
 static void *watch_on(void *arg)
 {
 	struct epoll_event ev[EVENTS];
-	int n;
+	int n, ms = -1;
 
 	for (;;) {
-		n = epoll_wait(watcher.set, ev, EVENTS, -1);
+		n = epoll_wait(watcher.set, ev, EVENTS, ms);
 		if (n < 0 && errno != EINTR)
 			base_fatal("pioman", "the descriptor of its epoll set "
 					     "was closed");
 		for (int i = 0; i < n; i++)
 			if (ev[i].data.fd == watcher.bell)
 				return arg;
-		if (n > 0)
-			fire();
+		ms = n > 0 ? fire() : look_again();
 	}
 }
 
@@ -182,10 +229,8 @@ int piom_blocking_init(void)
 	rc = open_set();
 	if (rc < 0)
 		return rc;
-	/* Nothing that was armed in an earlier set is in this one. */
-	store_relaxed(&piom_watcher.fired,
-		      load_relaxed(&piom_watcher.fired) + 1);
 	watcher.last = 0;
+	watcher.looks = watcher.vain = 0;
 	rc = marcel_kernel_thread(&watcher.kernel_thread, watch_on, NULL);
 	if (rc < 0)
 		close_set();

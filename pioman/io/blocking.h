@@ -25,7 +25,8 @@
  * The watcher then runs the ltasks itself, so that what has come is seen even
  * if every VP computes. Whether it arms them again at once or leaves that to an
  * idle VP, which polls a while before it does, follows from how often events
- * come.
+ * come. What it leaves it looks at again, because the VP may get a thread that
+ * computes.
  *
  * Only ltasks of the machine's queue that any VP may run are armed: the watcher
  * drives no VP.

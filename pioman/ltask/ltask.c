@@ -68,7 +68,7 @@ BASE_PUBLIC int piom_ltask_set_blocking(struct piom_ltask *ltask,
 		return -EINVAL;
 	if (fstat(how->fd, &st) < 0)
 		return -EBADF;
-	if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+	if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
 		return -EPERM;
 	t->fd = how->fd;
 	t->arm = how->arm;
@@ -166,6 +166,7 @@ BASE_PUBLIC void piom_ltask_submit(struct piom_ltask *ltask)
 		set = t->set;
 		t->wanted = true;
 	}
+	t->unarmable = false;
 	piom_cond_init(&t->done);
 	store_relaxed(&t->state, PIOM_STATE_SUBMITTED);
 	/* --- committed: it may run, and be gone, after the push --- */

@@ -91,6 +91,7 @@ struct piom_task {
 	/* If BLOCKING: how it waits in the kernel; io/blocking.h. */
 	int fd;                /* -: */
 	bool watched;          /* q: fd is in the set */
+	bool unarmable;        /* q: the kernel does not take fd */
 	int (*arm)(void *arg); /* -: */
 	uint64_t delay_ns;     /* -: */
 	uint64_t armed_at;     /* q: order(ltask) */

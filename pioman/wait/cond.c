@@ -241,7 +241,7 @@ static bool is_armed(void)
  */
 static void wait_between_polls(struct waiting *w)
 {
-	uint64_t polls = polls_of_others(), ns = NAP_MIN_NS;
+	uint64_t polls = polls_of_others(), ns = NAP_MIN_NS, longest;
 	bool armed;
 
 	for (;;) {
@@ -254,9 +254,10 @@ static void wait_between_polls(struct waiting *w)
 			piom_wait_relax();
 			continue;
 		}
-		if (nap(w, ns))
+		longest = armed ? NAP_ARMED_NS : NAP_MAX_NS;
+		if (nap(w, ns < longest ? ns : longest))
 			return;
-		if (ns < (armed ? NAP_ARMED_NS : NAP_MAX_NS))
+		if (ns < longest)
 			ns *= 2;
 	}
 }

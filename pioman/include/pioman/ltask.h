@@ -69,8 +69,11 @@ void piom_ltask_init(struct piom_ltask *t, piom_ltask_fn fn, void *arg,
  * asked in vain for `delay_ns`, or when no VP is idle and it is asked rarely.
  */
 struct piom_blocking {
-	/* Readable (as poll(2) means it) while a run would find something, and
-	 * then only: what a run leaves there makes it run again at once. */
+	/*
+	 * Readable (as poll(2) means it) while a run would find something, and
+	 * then only: what a run leaves there makes it run again at once. A
+	 * hang-up and an error are something to find: say DONE.
+	 */
 	int fd;
 
 	/*
@@ -90,7 +93,8 @@ struct piom_blocking {
  * Between init and submit: *how is copied; the descriptor stays open until the
  * task is done or cancelled, and is no other task's. 0; -EINVAL: not a repeat
  * task, or a NOWAIT one, or one of some VPs only; -EBADF; -EPERM: nobody can
- * wait for such a descriptor (a file).
+ * wait for such a descriptor (a file). What the kernel refuses later is said in
+ * a warning, and polled.
  */
 int piom_ltask_set_blocking(struct piom_ltask *t,
 			    const struct piom_blocking *how);

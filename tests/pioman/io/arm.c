@@ -192,6 +192,25 @@ TEST(it_is_armed_again_after_a_restart)
 	close(r.fd[1]);
 }
 
+TEST(what_is_cancelled_while_it_is_armed_and_submitted_again_is_armed_again)
+{
+	struct reader r;
+
+	reader_init(&r, NULL);
+	for (int i = 1; i <= 3; i++) {
+		piom_ltask_submit(&r.task);
+		CHECK(!pending_after(PIOM_LAST));
+		CHECK_INT(watched(r.fd[0]), 1);
+		CHECK_INT(piom_ltask_cancel(&r.task), 0);
+	}
+	piom_ltask_submit(&r.task);
+	CHECK(!pending_after(PIOM_LAST));
+	feed(&r);
+	while (load_relaxed(&r.bytes) < 1)
+		sched_yield();
+	reader_end(&r);
+}
+
 TEST(a_descriptor_that_nobody_can_wait_for_is_refused)
 {
 	struct piom_blocking how = { .delay_ns = PIOM_BLOCKING_AUTO };

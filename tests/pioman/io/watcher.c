@@ -10,12 +10,13 @@
 
 #include "../../../pioman/io/blocking.h"
 #include "../../../pioman/ltask/poll.h"
+#include "../../../pioman/ltask/tree.h"
 #include "pipes.h"
 
 #if BASE_TSAN || BASE_ASAN
-enum { ROUNDS = 300, FORKS = 5 };
+enum { ROUNDS = 150, FORKS = 5 };
 #else
-enum { ROUNDS = 3000, FORKS = 20 };
+enum { ROUNDS = 1000, FORKS = 20 };
 #endif
 
 /* The same in each PIOM_MODE. */
@@ -187,6 +188,90 @@ TEST(what_comes_is_seen_while_all_compute)
 		WITH_ALL(engine_marcel, compute_until_it_comes);
 	}
 	unsetenv("PIOM_MODE");
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
+/* --- first a VP is idle, and then it computes --- */
+
+static ATOMIC(int) computes;
+static marcel_event_t second;
+
+static enum piom_ltask_result end_with_third(void *arg)
+{
+	struct reader *r = arg;
+	enum piom_ltask_result result = reader_run(r);
+
+	if (result == PIOM_LTASK_WORKED && load_relaxed(&r->bytes) == 2)
+		marcel_event_set(&second);
+	if (load_relaxed(&r->bytes) < 3)
+		return result;
+	store_relaxed(&over, 1);
+	return PIOM_LTASK_DONE;
+}
+
+/* Two come when it is armed and VPs sleep, one when all compute. */
+static void *feed_thrice(void *arg)
+{
+	struct timespec while_ = { 0, 5000000 };
+	struct reader *r = arg;
+
+	for (int i = 0; i < 2; i++) {
+		do
+			piom_poll_all(-1, PIOM_LAST);
+		while (piom_queue_is_pending(piom_tree_machine()));
+		nanosleep(&while_, NULL);
+		feed(r);
+		while (load_relaxed(&r->bytes) <= i)
+			sched_yield();
+	}
+	while (!load_relaxed(&computes))
+		sched_yield();
+	feed(r);
+	return arg;
+}
+
+/*
+ * The second comes soon after the first: the watcher leaves the ltask to VPs
+ * that are idle and have a second to poll. Then all compute, no slice ends, and
+ * it is to take it back.
+ */
+static void idle_and_then_compute(void)
+{
+	struct piom_blocking how = { .delay_ns = PIOM_BLOCKING_AUTO };
+	marcel_t threads[8];
+	struct reader r;
+	pthread_t feeds;
+
+	reader_init(&r, NULL);
+	piom_ltask_init(&r.task, end_with_third, &r, PIOM_LTASK_REPEAT, NULL);
+	how.fd = r.fd[0];
+	CHECK_INT(piom_ltask_set_blocking(&r.task, &how), 0);
+	store_relaxed(&over, 0);
+	store_relaxed(&computes, 0);
+	marcel_event_init(&second);
+	piom_ltask_submit(&r.task);
+	CHECK_INT(pthread_create(&feeds, NULL, feed_thrice, &r), 0);
+	marcel_event_wait(&second);
+	marcel_usleep(1000);
+	for (int i = 1; i < marcel_nvp(); i++)
+		CHECK_INT(marcel_create(&threads[i], NULL, compute, NULL), 0);
+	store_relaxed(&computes, 1);
+	compute(NULL);
+	CHECK_INT(pthread_join(feeds, NULL), 0);
+	for (int i = 1; i < marcel_nvp(); i++)
+		CHECK_INT(marcel_join(threads[i], NULL), 0);
+	piom_ltask_wait(&r.task);
+	close(r.fd[0]);
+	close(r.fd[1]);
+}
+
+TEST(what_is_left_to_a_vp_that_then_computes_is_seen)
+{
+	setenv("MARCEL_TIMESLICE_US", "0", 1);
+	setenv("PIOM_IDLE_US", "1000000", 1);
+	for (int n = 0; n < 5; n++)
+		WITH_ALL(engine_marcel, idle_and_then_compute);
+	unsetenv("PIOM_IDLE_US");
 	unsetenv("MARCEL_TIMESLICE_US");
 }
 
