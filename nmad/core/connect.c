@@ -53,6 +53,7 @@ static int rail_init(struct nm_rail *rail, struct nm_core *core,
 	rail->rank = core->rank;
 	rail->index = (int)(rail - core->rails);
 	rail->nlinks = core->size;
+	rail->fd = -1;
 	rail->links = calloc((size_t)core->size, sizeof(*rail->links));
 	if (rail->links == NULL)
 		return -ENOMEM;

@@ -6,6 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <marcel/marcel.h>
 
@@ -33,6 +36,7 @@ int nm_core_init(struct nm_core *core, int rank, int size,
 	nm_core_lock_init(&core->lock);
 	base_mpsc_init(&core->freed);
 	core->config = *config;
+	core->epoll = core->event = -1;
 	core->rank = rank;
 	core->size = size;
 	for (int i = 0; i < size; i++)
@@ -94,6 +98,64 @@ static enum piom_ltask_result progress(void *arg)
 	return nm_core_is_quiet(core) ? PIOM_LTASK_QUIET : PIOM_LTASK_AGAIN;
 }
 
+static int arm(void *core)
+{
+	return nm_core_arm(core);
+}
+
+/* One set for the descriptors of all rails. */
+static int gather(struct nm_core *core)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	core->epoll = epoll_create1(EPOLL_CLOEXEC);
+	core->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (core->epoll < 0 || core->event < 0 ||
+	    epoll_ctl(core->epoll, EPOLL_CTL_ADD, core->event, &ev) < 0)
+		return -errno;
+	for (int i = 0; i < core->npolled; i++) {
+		struct nm_rail *rail = core->polled[i];
+
+		if (rail->driver->arm == NULL)
+			return -ENOTSUP;
+		if (rail->fd >= 0 &&
+		    epoll_ctl(core->epoll, EPOLL_CTL_ADD, rail->fd, &ev) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static void ungather(struct nm_core *core)
+{
+	if (core->epoll >= 0)
+		close(core->epoll);
+	if (core->event >= 0)
+		close(core->event);
+	core->epoll = core->event = -1;
+}
+
+/*
+ * Let the ltask wait in the kernel. Where that is not to be had it is polled,
+ * as if nothing had been said.
+ */
+static void may_block(struct nm_core *core)
+{
+	struct piom_blocking how = { .arm = arm,
+				     .delay_ns = PIOM_BLOCKING_AUTO };
+	int rc = gather(core);
+
+	how.fd = core->epoll;
+	if (rc == 0)
+		rc = piom_ltask_set_blocking(&core->ltask, &how);
+	if (rc == 0)
+		return;
+	ungather(core);
+	if (rc != -ENOTSUP)
+		base_warn("nmad",
+			  "rank %d: cannot wait in the kernel: %s; polling",
+			  core->rank, strerror(-rc));
+}
+
 int nm_core_start(struct nm_core *core)
 {
 	marcel_attr_t attr;
@@ -106,6 +168,7 @@ int nm_core_start(struct nm_core *core)
 	if (rc != 0)
 		return -rc;
 	piom_ltask_init(&core->ltask, progress, core, PIOM_LTASK_REPEAT, NULL);
+	may_block(core);
 	piom_ltask_submit(&core->ltask);
 	core->dumper.name = "nmad";
 	core->dumper.fn = nm_core_dump;
@@ -120,6 +183,7 @@ void nm_core_stop(struct nm_core *core)
 
 	base_dumper_remove(&core->dumper);
 	piom_ltask_cancel(&core->ltask);
+	ungather(core);
 	store_release(&core->ending, 1); /* order(ending) */
 	nm_core_lock(core);
 	nm_core_settle(core, &pass);
@@ -129,4 +193,5 @@ void nm_core_stop(struct nm_core *core)
 	}
 	nm_core_unlock(core, &pass);
 	marcel_join(core->refiller, NULL);
+	ungather(core); /* whoever drove a rail until now may have nudged */
 }

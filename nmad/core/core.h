@@ -63,6 +63,12 @@ struct nm_core {
 	int nrails;                           /* -: */
 	struct nm_rail *polled[NM_RAILS_MAX]; /* -: those that are used */
 	int npolled;                          /* -: */
+	int epoll;                            /* -: of their descriptors, or
+					       *    -1: they are only polled */
+	int event;                            /* -: in it, an eventfd: nudged */
+	ATOMIC(uint32_t)
+	nudged; /* a: it was written to since it
+		 *    was read; see arm() */
 
 	struct nm_match match;     /* l: */
 	struct nm_mem mem;         /* l: */
@@ -102,6 +108,16 @@ void nm_core_run(struct nm_core *core, struct nm_news *news,
 
 /* Poll all rails once and settle what that brings. True if anything moved. */
 bool nm_core_progress(struct nm_core *core);
+
+/*
+ * Before nobody polls any more: whatever comes for any of the polled rails from
+ * now on makes core->epoll readable. 0, or -EAGAIN: there is something to do
+ * here. Not beside nm_core_progress() of the ltask, nor twice at once.
+ */
+int nm_core_arm(struct nm_core *core);
+
+/* Armed, but a rail has got something to do that only polling moves. */
+void nm_core_nudge(struct nm_core *core);
 
 /* Whether anything here waits for a network. */
 bool nm_core_is_quiet(struct nm_core *core);

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 
 #include <marcel/wait.h>
 
@@ -215,6 +216,46 @@ bool nm_core_is_quiet(struct nm_core *core)
 		if (!nm_rail_is_quiet(core->polled[i]))
 			return false;
 	return true;
+}
+
+/* --- nobody polls any more --- */
+
+/* Once is enough, until the next arming: then the rail is looked at anyhow. */
+void nm_core_nudge(struct nm_core *core)
+{
+	if (load_relaxed(&core->nudged) != 0)
+		return;
+	store_relaxed(&core->nudged, 1);
+	eventfd_write(core->event, 1);
+}
+
+/*
+ * Each rail promises that what comes makes its descriptor readable. What we
+ * give it later, in whatever thread, is looked at by who gives it:
+ * nm_rail_run() nudges if it must be polled for. `nudged` is cleared before we
+ * own the rails: who has owned one before us, and did not nudge because of it,
+ * has left it busy, which we see; who owns one after us sees it cleared.
+ */
+int nm_core_arm(struct nm_core *core)
+{
+	struct nm_news news;
+	eventfd_t times;
+	int rc = 0;
+
+	if (load_relaxed(&core->nudged) != 0) {
+		eventfd_read(core->event, &times);
+		store_relaxed(&core->nudged, 0);
+	}
+	nm_news_init(&news);
+	for (int i = 0; i < core->npolled && rc == 0; i++)
+		rc = nm_rail_arm(core->polled[i], &news);
+	complete_sent(core, &news);
+	if (news.events.first != NULL || news.hungry ||
+	    !nm_core_is_heeded(&core->lock)) {
+		nm_core_run(core, &news, NULL);
+		return -EAGAIN;
+	}
+	return rc;
 }
 
 /* --- waiting for the lock: user context only --- */

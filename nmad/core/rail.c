@@ -151,6 +151,16 @@ static void retry(struct nm_rail *rail)
 	}
 }
 
+/*
+ * The driver's promise covers what comes from outside, not what we have just
+ * given it to do.
+ */
+static void note_busy(struct nm_rail *rail)
+{
+	if (rail->stuck.first != NULL || rail->driver->is_busy(rail))
+		nm_core_nudge(rail->core);
+}
+
 bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
 		 struct nm_news *news)
 {
@@ -177,9 +187,27 @@ bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
 			retry(rail);
 		}
 		poll = false;
+		if (unlikely(rail->armed))
+			note_busy(rail);
 		if (!nm_rail_leave(&rail->lock))
 			return moved;
 	}
+}
+
+int nm_rail_arm(struct nm_rail *rail, struct nm_news *news)
+{
+	int rc = -EAGAIN;
+
+	if (!nm_rail_enter(&rail->lock))
+		return -EAGAIN;
+	rail->news = news;
+	if (rail->stuck.first == NULL && !rail->driver->is_busy(rail))
+		rc = rail->driver->arm(rail);
+	rail->armed = rc == 0;
+	/* What was posted meanwhile is ours to hand over. */
+	if (nm_rail_leave(&rail->lock))
+		nm_rail_run(rail, NULL, false, news);
+	return rc;
 }
 
 /* --- upcalls of drivers --- */

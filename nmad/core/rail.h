@@ -97,11 +97,14 @@ struct nm_rail {
 	struct nm_link *links;            /* -: by rank, nlinks of them */
 	int nlinks;                       /* -: */
 	int nused;                        /* -: links that are connected */
+	int fd;                           /* -: readable if polling pays, or -1;
+					   *    see driver.h, arm() */
 	void *drv;                        /* driver's */
 
 	struct nm_rail_lock lock; /* a: order(rail) */
 	struct nm_news *news;     /* o: of this owner's time */
 	struct nm_chain stuck;    /* o: packets that found no room */
+	bool armed;               /* o: the driver's promise, arm(), holds */
 	/* a: written by the owner: packets and transfers not over */
 	ATOMIC(uint32_t) backlog;
 	ATOMIC(uint32_t) skipped; /* a: polls left out, a hint */
@@ -114,6 +117,15 @@ struct nm_rail {
  */
 bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
 		 struct nm_news *news);
+
+/*
+ * Have the driver promise that what comes makes rail->fd readable. 0, or
+ * -EAGAIN: the rail must be polled first, or somebody owns it, who does that.
+ * While the promise holds, who leaves the rail with something that only polling
+ * moves makes the core's set readable himself. No lock held; news are appended
+ * to `news`.
+ */
+int nm_rail_arm(struct nm_rail *rail, struct nm_news *news);
 
 /* The rail that an order is for. */
 struct nm_rail *nm_post_rail(struct nm_event *post);

@@ -175,6 +175,28 @@ struct nm_driver {
 	 */
 	bool (*peek)(const struct nm_rail *rail);
 
+	/*
+	 * Waiting in the kernel instead of polling. NULL: the rail is only ever
+	 * polled. Otherwise open() has set rail->fd: what becomes readable, or
+	 * -1 where nothing comes but by our own doing; the core closes nothing.
+	 *
+	 * arm() is a promise: from now on whatever comes from outside (packets,
+	 * steps of transfers, room to send, deaths, dates) makes the descriptor
+	 * readable, in the level-triggered sense, unless a poll() has taken it
+	 * up before. It holds however often the rail is polled and given work
+	 * until the descriptor has become readable, and each call renews it.
+	 * What made it readable before is taken away here, at the latest. 0:
+	 * promised, and nothing was there. -EAGAIN: something was there already
+	 * or no promise can be made now: poll() it, then ask again. Reports
+	 * news like poll(), if it finds any.
+	 */
+	int (*arm)(struct nm_rail *rail);
+	/*
+	 * With arm(): is something in the driver's hands that moves only when
+	 * it is polled, for which no promise holds? A few loads.
+	 */
+	bool (*is_busy)(const struct nm_rail *rail);
+
 	/* Anyone, any thread, any order: the core has done with the packet. */
 	void (*release)(struct nm_rail *rail, struct nm_pkt_in *in);
 

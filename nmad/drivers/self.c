@@ -209,6 +209,19 @@ static bool self_poll(struct nm_rail *rail, int budget)
 	return moved;
 }
 
+/* All that moves here is given by ourselves: there is no descriptor. */
+static bool self_is_busy(const struct nm_rail *rail)
+{
+	const struct self *self = rail->drv;
+
+	return self->full.first != NULL || !base_list_is_empty(&self->copies);
+}
+
+static int self_arm(struct nm_rail *rail)
+{
+	return self_is_busy(rail) ? -EAGAIN : 0;
+}
+
 const struct nm_driver nm_driver_self = {
 	.name = "self",
 	.caps = NM_CAP_SELF,
@@ -221,6 +234,8 @@ const struct nm_driver nm_driver_self = {
 	.disconnect = self_disconnect,
 	.post_send = self_post_send,
 	.poll = self_poll,
+	.arm = self_arm,
+	.is_busy = self_is_busy,
 	.release = self_release,
 	.xfer_offer = self_xfer_offer,
 	.xfer_recv = self_xfer_recv,
