@@ -26,6 +26,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ enum {
 	RETRY_MS = 10,
 	COMPLAINTS = 16, /* lines about strangers */
 	UNSENT = 131072, /* bytes that wait in the kernel */
+	LATE_MS = 12,    /* nm_tcp_now() is coarse: an alarm comes after it */
 };
 
 uint64_t nm_tcp_now(void)
@@ -49,6 +51,43 @@ uint64_t nm_tcp_now(void)
 static uint64_t deadline(void)
 {
 	return nm_tcp_now() + (uint64_t)nm_tcp_options[TCP_OPT_TIMEOUT].value;
+}
+
+/* --- the alarm --- */
+
+/*
+ * Who waits in the kernel learns of deadlines by a timer in the epoll set. It
+ * is set to the earliest, never put off, and when it fires all are looked at.
+ */
+int nm_tcp_alarm_make(struct tcp *tcp)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = &tcp->alarm };
+
+	tcp->alarm.what = TCP_ALARM;
+	tcp->alarm.fd =
+		timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (tcp->alarm.fd < 0 ||
+	    epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, tcp->alarm.fd, &ev) < 0)
+		return -errno;
+	return 0;
+}
+
+static void alarm_set(struct tcp *tcp, uint64_t ms)
+{
+	struct itimerspec at = { .it_value.tv_sec = 0 };
+
+	tcp->alarm_at = ms;
+	if (ms != 0)
+		ms += LATE_MS;
+	at.it_value.tv_sec = (time_t)(ms / 1000);
+	at.it_value.tv_nsec = (long)(ms % 1000) * 1000000;
+	timerfd_settime(tcp->alarm.fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+static void alarm_by(struct tcp *tcp, uint64_t ms)
+{
+	if (tcp->alarm_at == 0 || ms < tcp->alarm_at)
+		alarm_set(tcp, ms);
 }
 
 /* --- addresses --- */
@@ -321,6 +360,7 @@ void nm_tcp_call(struct tcp *tcp, struct tcp_peer *p)
 	if (p->state != TCP_COLD || p->retry != 0)
 		return;
 	p->give_up = deadline();
+	alarm_by(tcp, p->give_up);
 	base_list_push_back(&tcp->calling, &p->on_call);
 	call_on(tcp, p, 0);
 }
@@ -340,6 +380,7 @@ static void call_failed(struct tcp *tcp, struct tcp_peer *p, int error)
 		call_on(tcp, p, error);
 	} else {
 		p->retry = nm_tcp_now() + RETRY_MS;
+		alarm_by(tcp, p->retry);
 	}
 }
 
@@ -577,6 +618,7 @@ void nm_tcp_accept(struct tcp *tcp)
 		h->state = TCP_CALL;
 		h->have = 0;
 		h->deadline = deadline();
+		alarm_by(tcp, h->deadline);
 		tcp->nhands++;
 		if (watch(tcp, EPOLL_CTL_ADD, fd, &h->sock) < 0)
 			nm_tcp_hand_drop(tcp, h);
@@ -596,6 +638,7 @@ static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 			  "yet; waiting for it",
 			  p->link->rank);
 		p->give_up = deadline();
+		alarm_by(tcp, p->give_up);
 		return;
 	}
 	base_warn("nmad", "tcp: rank %d does not answer", p->link->rank);
@@ -608,11 +651,18 @@ void nm_tcp_deadlines(struct tcp *tcp)
 	struct base_list batch;
 	struct base_link *n;
 
+	if (tcp->alarm_at == 0 || now < tcp->alarm_at)
+		return;
+	alarm_set(tcp, 0);
 	for (unsigned i = 0; i < TCP_HANDS; i++) {
 		struct tcp_hand *h = &tcp->hands[i];
 
-		if (h->sock.fd < 0 || now < h->deadline)
+		if (h->sock.fd < 0)
 			continue;
+		if (now < h->deadline) {
+			alarm_by(tcp, h->deadline);
+			continue;
+		}
 		complain(tcp, "said nothing in time");
 		nm_tcp_hand_drop(tcp, h);
 	}
@@ -628,5 +678,9 @@ void nm_tcp_deadlines(struct tcp *tcp)
 			p->next_addr = 0;
 			call_on(tcp, p, 0);
 		}
+		if (base_link_is_on(&p->on_call))
+			alarm_by(tcp, p->retry != 0 && p->retry < p->give_up
+					      ? p->retry
+					      : p->give_up);
 	}
 }

@@ -341,7 +341,7 @@ static ssize_t read_some(struct tcp *tcp, struct tcp_peer *p, bool *all)
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	*all = (size_t)n < g.bytes;
+	*all = (size_t)n < g.bytes && !p->ended;
 	if (p->piece != NULL) {
 		if (body > (size_t)n)
 			body = (size_t)n;

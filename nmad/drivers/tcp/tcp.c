@@ -54,6 +54,7 @@ static void in_child(void)
 	for (struct tcp *t = instances; t != NULL; t = t->next) {
 		close(t->epoll);
 		close(t->listener.fd);
+		close(t->alarm.fd);
 		for (unsigned i = 0; i < TCP_HANDS; i++)
 			if (t->hands[i].sock.fd >= 0)
 				close(t->hands[i].sock.fd);
@@ -71,6 +72,7 @@ static void in_child(void)
 
 /* --- polling --- */
 
+/* Take up what epoll tells. */
 static void look(struct tcp *tcp)
 {
 	struct epoll_event ev[32];
@@ -94,8 +96,13 @@ static void look(struct tcp *tcp)
 			p = container_of(s, struct tcp_peer, sock);
 			if (ev[i].events & ~(uint32_t)EPOLLOUT)
 				nm_tcp_want_read(tcp, p);
+			if (ev[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+				p->ended = true;
 			if (ev[i].events & EPOLLOUT)
 				p->blocked = false;
+			break;
+		case TCP_ALARM:
+			nm_tcp_deadlines(tcp);
 			break;
 		}
 	}
@@ -158,6 +165,44 @@ static bool tcp_poll(struct nm_rail *rail, int budget)
 	if (!base_list_is_empty(&tcp->sending))
 		moved |= send_all(tcp);
 	return moved;
+}
+
+/* --- waiting --- */
+
+/* What this peer sends next waits for an event, which epoll will tell. */
+static bool waits(const struct tcp_peer *p)
+{
+	switch (p->state) {
+	case TCP_COLD:
+		return p->retry != 0; /* else the next poll calls */
+	case TCP_OPEN:
+		return p->blocked || p->broken;
+	default:
+		return true;
+	}
+}
+
+static bool tcp_is_busy(const struct nm_rail *rail)
+{
+	const struct tcp *tcp = rail->drv;
+
+	if (!base_list_is_empty(&tcp->reading))
+		return true;
+	base_list_for_each (n, &tcp->sending)
+		if (!waits(container_of(n, struct tcp_peer, on_send)))
+			return true;
+	return false;
+}
+
+/*
+ * Sockets tell of each change once: what they have told must be read to its
+ * end before the next is waited for. The single connection is read without
+ * asking, so there it may have been read already.
+ */
+static int tcp_arm(struct nm_rail *rail)
+{
+	look(rail->drv);
+	return tcp_is_busy(rail) ? -EAGAIN : 0;
 }
 
 /* --- packets --- */
@@ -247,6 +292,8 @@ static void drop(struct tcp *tcp)
 	}
 	if (tcp->listener.fd >= 0)
 		close(tcp->listener.fd);
+	if (tcp->alarm.fd >= 0)
+		close(tcp->alarm.fd);
 	if (tcp->epoll >= 0)
 		close(tcp->epoll);
 	if (tcp->blocks != NULL && tcp->blocks != MAP_FAILED)
@@ -271,7 +318,7 @@ static int tcp_open(struct nm_rail *rail, const struct nm_boot_info *info,
 	tcp->rail = rail;
 	tcp->info = info;
 	tcp->listener.what = TCP_LISTENER;
-	tcp->listener.fd = -1;
+	tcp->listener.fd = tcp->alarm.fd = -1;
 	base_list_init(&tcp->reading);
 	base_list_init(&tcp->sending);
 	base_list_init(&tcp->calling);
@@ -285,6 +332,8 @@ static int tcp_open(struct nm_rail *rail, const struct nm_boot_info *info,
 	if (rc == 0 && tcp->peers == NULL)
 		rc = -ENOMEM;
 	if (rc == 0)
+		rc = nm_tcp_alarm_make(tcp);
+	if (rc == 0)
 		rc = nm_tcp_listen(tcp, rail->addr, &rail->addr_len);
 	if (rc < 0) {
 		drop(tcp);
@@ -295,6 +344,7 @@ static int tcp_open(struct nm_rail *rail, const struct nm_boot_info *info,
 	registered = true;
 	tcp->next = instances;
 	instances = tcp;
+	rail->fd = tcp->epoll;
 	rail->drv = tcp;
 	return 0;
 }
@@ -346,6 +396,8 @@ const struct nm_driver nm_driver_tcp = {
 	.give_up = tcp_give_up,
 	.post_send = tcp_post_send,
 	.poll = tcp_poll,
+	.arm = tcp_arm,
+	.is_busy = tcp_is_busy,
 	.release = nm_tcp_release,
 	.xfer_recv = nm_tcp_xfer_recv,
 	.xfer_send = nm_tcp_xfer_send,

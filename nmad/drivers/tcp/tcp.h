@@ -111,7 +111,7 @@ const char *nm_tcp_hello_get(const unsigned char from[static TCP_HELLO],
 
 /* --- what epoll points to --- */
 
-enum tcp_what { TCP_LISTENER, TCP_HAND, TCP_CONN };
+enum tcp_what { TCP_LISTENER, TCP_HAND, TCP_CONN, TCP_ALARM };
 
 struct tcp_sock {
 	enum tcp_what what;
@@ -196,6 +196,7 @@ struct tcp_peer {
 	struct base_list sending; /* transfers, struct tcp_x */
 	bool blocked;             /* the socket takes no more now */
 	bool broken;              /* nor ever */
+	bool ended;               /* its end has been told: read up to it */
 	struct base_link on_send; /* on tcp->sending */
 
 	/* receiving */
@@ -214,8 +215,10 @@ struct tcp {
 	/* -: const once open  o: the rail's owner  a: atomic */
 	struct nm_rail *rail;             /* -: */
 	const struct nm_boot_info *info;  /* -: */
-	int epoll;                        /* -: */
+	int epoll;                        /* -: rail->fd */
 	struct tcp_sock listener;         /* -: */
+	struct tcp_sock alarm;            /* -: a timer, for deadlines */
+	uint64_t alarm_at;                /* o: ms; 0: not set */
 	struct tcp_peer **peers;          /* -: by rank, after connect */
 	struct base_list reading;         /* o: peers with bytes to read */
 	struct base_list sending;         /* o: peers with frames to send */
@@ -276,6 +279,7 @@ void nm_tcp_hand_go_on(struct tcp *tcp, struct tcp_hand *h);
 void nm_tcp_hand_drop(struct tcp *tcp, struct tcp_hand *h);
 /* Hellos that have not succeeded in time; calls to be made again. */
 void nm_tcp_deadlines(struct tcp *tcp);
+int nm_tcp_alarm_make(struct tcp *tcp);
 /* Close the connection, let go of everything; nothing is reported. */
 void nm_tcp_hang_up(struct tcp *tcp, struct tcp_peer *p);
 /* Hang up, and tell the core unless the peer has said goodbye. */
