@@ -25,7 +25,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <base/clock.h>
 #include <base/diag.h>
@@ -71,6 +74,8 @@ struct sim {
 	struct base_mpsc released;   /* a: order(mpsc) */
 	struct base_mpsc_node *free; /* o: */
 	struct held *all;            /* -: */
+	int epoll;                   /* -: of the inner fd and the timer */
+	int timer;                   /* -: while armed: the next date */
 };
 
 static struct base_option options[] = {
@@ -344,8 +349,28 @@ static int make_room(struct sim *sim, int nlinks)
 	return 0;
 }
 
+static int gather(struct sim *sim)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	sim->epoll = epoll_create1(EPOLL_CLOEXEC);
+	sim->timer =
+		timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (sim->epoll < 0 || sim->timer < 0 ||
+	    epoll_ctl(sim->epoll, EPOLL_CTL_ADD, sim->timer, &ev) < 0)
+		return -errno;
+	if (sim->inner.fd >= 0 &&
+	    epoll_ctl(sim->epoll, EPOLL_CTL_ADD, sim->inner.fd, &ev) < 0)
+		return -errno;
+	return 0;
+}
+
 static void sim_free(struct sim *sim)
 {
+	if (sim->epoll >= 0)
+		close(sim->epoll);
+	if (sim->timer >= 0)
+		close(sim->timer);
 	free(sim->all);
 	free(sim->links);
 	free(sim->inner.links);
@@ -360,6 +385,7 @@ static int sim_open(struct nm_rail *rail, const struct nm_boot_info *info,
 
 	if (sim == NULL)
 		return -ENOMEM;
+	sim->epoll = sim->timer = sim->inner.fd = -1;
 	base_list_init(&sim->packets);
 	base_list_init(&sim->ends);
 	sim->outer = rail;
@@ -388,11 +414,17 @@ static int sim_open(struct nm_rail *rail, const struct nm_boot_info *info,
 	rc = sim->inner.driver->open(&sim->inner, info, NULL);
 	if (rc < 0)
 		goto err_free;
+	rc = gather(sim);
+	if (rc < 0)
+		goto err_close;
+	rail->fd = sim->epoll;
 	rail->drv = sim;
 	memcpy(rail->addr, sim->inner.addr, sim->inner.addr_len);
 	rail->addr_len = sim->inner.addr_len;
 	return 0;
 
+err_close:
+	sim->inner.driver->close(&sim->inner);
 err_free:
 	sim_free(sim);
 	return rc;
@@ -480,6 +512,60 @@ static int room(struct sim *sim, int budget)
 	return n;
 }
 
+/* When this packet is delivered if no other comes. */
+static uint64_t date_of(struct sim *sim, const struct held *h)
+{
+	const struct sim_link *l = &sim->links[h->in.link->rank];
+	uint64_t quiet = sim->last_came + QUIET_NS + 1;
+
+	if (sim->seed == 0 || h->rank <= l->ncome || h->due > quiet)
+		return h->due;
+	return quiet;
+}
+
+/* Set the timer to the next date, in the past or not; without one, off. */
+static void set_timer(struct sim *sim)
+{
+	struct base_link *end = base_list_first(&sim->ends);
+	struct itimerspec at = { .it_value.tv_sec = 0 };
+	uint64_t date = UINT64_MAX;
+
+	if (end != NULL)
+		date = container_of(end, struct held, on)->due;
+	base_list_for_each (n, &sim->packets) {
+		struct held *h = container_of(n, struct held, on);
+
+		if (date_of(sim, h) < date)
+			date = date_of(sim, h);
+	}
+	if (date != UINT64_MAX) {
+		at.it_value.tv_sec = (time_t)(date / 1000000000u);
+		at.it_value.tv_nsec = (long)(date % 1000000000u);
+	}
+	timerfd_settime(sim->timer, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+static bool sim_is_busy(const struct nm_rail *rail)
+{
+	const struct sim *sim = rail->drv;
+
+	return sim->inner.driver->arm == NULL ||
+	       sim->inner.driver->is_busy(&sim->inner);
+}
+
+/*
+ * What comes while we are armed gets its date from the poll that takes it up.
+ */
+static int sim_arm(struct nm_rail *rail)
+{
+	struct sim *sim = rail->drv;
+	int rc = sim->inner.driver->arm(&sim->inner);
+
+	if (rc == 0)
+		set_timer(sim);
+	return rc;
+}
+
 static bool sim_poll(struct nm_rail *rail, int budget)
 {
 	struct sim *sim = rail->drv;
@@ -502,6 +588,8 @@ static bool sim_poll(struct nm_rail *rail, int budget)
 		sim->free = &h->free;
 		moved = true;
 	}
+	if (rail->armed)
+		set_timer(sim);
 	return moved;
 }
 
@@ -539,6 +627,8 @@ const struct nm_driver nm_driver_sim = {
 	.give_up = sim_give_up,
 	.post_send = sim_post_send,
 	.poll = sim_poll,
+	.arm = sim_arm,
+	.is_busy = sim_is_busy,
 	.release = sim_release,
 	.xfer_offer = sim_xfer_offer,
 	.xfer_recv = sim_xfer_recv,
