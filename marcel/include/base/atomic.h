@@ -69,6 +69,21 @@
 	} while (0)
 #endif
 
+/*
+ * As a read-modify-write that changes nothing and releases, against one who has
+ * the kernel run a barrier on every CPU between his read-modify-write of the
+ * word and what he looks at next: here a load, and order for the compiler.
+ */
+#ifdef BASE_EXPLORE
+#define load_newest_light(a) base_or_(a, 0, memory_order_release)
+#else
+#define load_newest_light(a)                                                   \
+	({                                                                     \
+		__asm__ volatile("" ::: "memory");                             \
+		load_relaxed(a);                                               \
+	})
+#endif
+
 #define store_relaxed(a, v) base_store_(a, v, memory_order_relaxed)
 #define store_release(a, v) base_store_(a, v, memory_order_release)
 /*

@@ -34,17 +34,24 @@ int nm_shm_live_add(struct shm *shm, struct shm_peer *p)
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = p };
 
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	if (p->pidfd < 0)
-		return errno == ESRCH ? -ESRCH : 0; /* kill() tells as well */
-	if (epoll_ctl(shm->epoll, EPOLL_CTL_ADD, p->pidfd, &ev) == 0)
+	if (p->pidfd < 0 && errno == ESRCH)
+		return -ESRCH;
+	if (p->pidfd >= 0 &&
+	    epoll_ctl(shm->epoll, EPOLL_CTL_ADD, p->pidfd, &ev) == 0)
 		return 0;
-	close(p->pidfd);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
 	p->pidfd = -1;
+	p->blind = true; /* kill() tells as well, but only who asks */
+	shm->nblind++;
 	return 0;
 }
 
 void nm_shm_live_remove(struct shm *shm, struct shm_peer *p)
 {
+	if (p->blind)
+		shm->nblind--;
+	p->blind = false;
 	if (p->pidfd < 0)
 		return;
 	/* A forked child may hold a copy: closing alone does not end it. */
@@ -56,6 +63,7 @@ void nm_shm_live_remove(struct shm *shm, struct shm_peer *p)
 static void lose(struct shm *shm, struct shm_peer *p)
 {
 	nm_shm_live_remove(shm, p);
+	nm_shm_bell_forget(shm, p);
 	p->exited = true;
 	p->drain = shm_ring_end(&shm->rx);
 	shm->nexited++;
@@ -69,7 +77,7 @@ static bool look_by_kill(struct shm *shm)
 	base_list_for_each (n, &shm->peers) {
 		struct shm_peer *p = container_of(n, struct shm_peer, all);
 
-		if (p->pidfd >= 0 || p->exited || p->left)
+		if (!p->blind)
 			continue;
 		if (kill(p->pid, 0) == 0 || errno != ESRCH)
 			continue;
@@ -83,15 +91,22 @@ bool nm_shm_live_look(struct shm *shm, bool now)
 {
 	struct epoll_event ev[16];
 	uint64_t t = now_ns();
+	bool any = false;
 	int n;
 
 	if (!now && t < shm->next_look)
 		return false;
 	shm->next_look = t + LOOK_NS;
 	n = epoll_wait(shm->epoll, ev, BASE_ARRAY_LEN(ev), 0);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		if (ev[i].data.ptr == NULL)
+			continue; /* the bell */
 		lose(shm, ev[i].data.ptr);
-	return look_by_kill(shm) || n > 0;
+		any = true;
+	}
+	if (shm->nblind > 0)
+		any |= look_by_kill(shm);
+	return any;
 }
 
 /* All that the peer has sent has been taken. */

@@ -146,6 +146,12 @@ static int fill(struct shm *shm, struct shm_addr *addr)
 	return 0;
 }
 
+static void remove_names(const char *name)
+{
+	shm_unlink(name);
+	nm_shm_bell_unlink(name);
+}
+
 int nm_shm_seg_make(struct shm *shm, struct shm_addr *addr)
 {
 	int rc;
@@ -167,6 +173,8 @@ int nm_shm_seg_make(struct shm *shm, struct shm_addr *addr)
 		shm->fd = make_file(shm, addr);
 	addr->fd = shm->fd;
 	rc = shm->fd < 0 ? -errno : fill(shm, addr);
+	if (rc == 0)
+		rc = nm_shm_bell_make(shm, addr);
 	if (rc < 0) {
 		base_warn("nmad", "shm: cannot make a segment of %zu bytes: %s",
 			  shm->bytes, strerror(-rc));
@@ -180,7 +188,8 @@ void nm_shm_seg_drop(struct shm *shm)
 	if (shm->seg != NULL)
 		munmap(shm->seg, shm->bytes);
 	if (shm->name[0])
-		shm_unlink(shm->name);
+		remove_names(shm->name);
+	nm_shm_bell_drop(shm);
 	if (shm->fd >= 0)
 		close(shm->fd);
 	shm->seg = NULL;
@@ -237,9 +246,10 @@ int nm_shm_seg_map(struct shm *shm, struct shm_peer *p,
 	touch_ring(seg);
 	p->seg = seg;
 	p->bytes = addr->bytes;
+	nm_shm_bell_know(shm, p, addr);
 	if (fetch_add_relaxed(&seg->nmapped, 1) + 2 == shm->nlocal &&
 	    addr->name[0])
-		shm_unlink(addr->name);
+		remove_names(addr->name);
 	return 0;
 }
 

@@ -72,6 +72,15 @@ static int buf_get(struct shm *shm, struct shm_peer *p)
 	return __builtin_ctzll(~l->lent);
 }
 
+/* The slot is written: give it to the peer, and wake it if it sleeps. */
+static void fill_slot(struct shm *shm, struct shm_peer *p, uint64_t t,
+		      unsigned kind, size_t length)
+{
+	shm_ring_fill(&p->tx, t, kind, (unsigned)length);
+	if (unlikely(shm_bell_is_wanted(&p->seg->bell, p->light)))
+		nm_shm_bell_ring(shm, p);
+}
+
 static int post_medium(struct shm *shm, struct shm_peer *p, struct nm_pkt *pkt,
 		       size_t length)
 {
@@ -91,7 +100,7 @@ static int post_medium(struct shm *shm, struct shm_peer *p, struct nm_pkt *pkt,
 	where.buf = (uint32_t)i;
 	where.length = (uint32_t)length;
 	memcpy(shm_ring_slot(&p->tx, t)->data, &where, sizeof(where));
-	shm_ring_fill(&p->tx, t, SHM_MEDIUM, sizeof(where));
+	fill_slot(shm, p, t, SHM_MEDIUM, sizeof(where));
 	return NM_SENT;
 }
 
@@ -129,7 +138,7 @@ static int shm_post_send(struct nm_link *link, struct nm_pkt *pkt)
 	if (!shm_ring_claim(&p->tx, &t))
 		return -EAGAIN;
 	write_slot(shm_ring_slot(&p->tx, t), pkt, length);
-	shm_ring_fill(&p->tx, t, SHM_SMALL, (unsigned)length);
+	fill_slot(link->rail->drv, p, t, SHM_SMALL, length);
 	return NM_SENT;
 }
 
@@ -245,7 +254,29 @@ static bool shm_poll(struct nm_rail *rail, int budget)
 		nm_shm_live_look(shm, false);
 	if (unlikely(shm->nexited > 0))
 		moved |= nm_shm_live_bury(shm);
+	if (unlikely(shm->nowed > 0))
+		nm_shm_bell_pay(shm);
 	return moved;
+}
+
+/* Transfers are moved by both sides' polls; nobody rings for them. */
+static bool shm_is_busy(const struct nm_rail *rail)
+{
+	const struct shm *shm = rail->drv;
+
+	return !base_list_is_empty(&shm->active) ||
+	       !base_list_is_empty(&shm->waiting[0]) ||
+	       !base_list_is_empty(&shm->waiting[1]) || shm->nexited > 0 ||
+	       shm->nowed > 0;
+}
+
+static int shm_arm(struct nm_rail *rail)
+{
+	struct shm *shm = rail->drv;
+
+	if (shm->nblind > 0 || nm_shm_live_look(shm, true))
+		return -EAGAIN;
+	return nm_shm_bell_arm(shm) ? 0 : -EAGAIN;
 }
 
 /* --- connecting --- */
@@ -276,7 +307,7 @@ static int shm_connect(struct nm_link *link, const void *addr, size_t len)
 		return -ENOMEM;
 	p->link = link;
 	p->pid = a.pid;
-	p->pidfd = -1;
+	p->pidfd = p->bell = -1;
 	rc = nm_shm_seg_map(shm, p, &a);
 	if (rc < 0)
 		goto err_free;
@@ -294,6 +325,7 @@ static int shm_connect(struct nm_link *link, const void *addr, size_t len)
 	return 0;
 
 err_unmap:
+	nm_shm_bell_forget(shm, p);
 	nm_shm_seg_unmap(p);
 err_free:
 	free(p);
@@ -308,6 +340,7 @@ static void shm_give_up(struct nm_link *link)
 	p->left = true;
 	nm_shm_large_drop(shm, p, 0);
 	nm_shm_live_remove(shm, p);
+	nm_shm_bell_forget(shm, p);
 }
 
 static void shm_disconnect(struct nm_link *link)
@@ -331,6 +364,7 @@ static void drop(struct shm *shm)
 		struct shm_peer *p = container_of(n, struct shm_peer, all);
 
 		nm_shm_live_remove(shm, p);
+		nm_shm_bell_forget(shm, p);
 		nm_shm_seg_unmap(p);
 		p->link->conn = NULL;
 		free(p);
@@ -361,7 +395,7 @@ static int shm_open_rail(struct nm_rail *rail, const struct nm_boot_info *info,
 	shm->rank = (uint32_t)info->rank;
 	shm->nranks = (uint32_t)info->size;
 	shm->nlocal = (uint32_t)info->local_size;
-	shm->fd = -1;
+	shm->fd = shm->bell = -1;
 	base_list_init(&shm->peers);
 	nm_shm_large_init(shm);
 	shm->packets = calloc(SHM_PACKETS, sizeof(*shm->packets));
@@ -382,6 +416,7 @@ static int shm_open_rail(struct nm_rail *rail, const struct nm_boot_info *info,
 	_Static_assert(sizeof(addr) <= NM_ADDR_MAX, "address");
 	memcpy(rail->addr, &addr, sizeof(addr));
 	rail->addr_len = sizeof(addr);
+	rail->fd = shm->epoll;
 	rail->drv = shm;
 	return 0;
 }
@@ -427,6 +462,8 @@ const struct nm_driver nm_driver_shm = {
 	.post_send = shm_post_send,
 	.poll = shm_poll,
 	.peek = shm_peek,
+	.arm = shm_arm,
+	.is_busy = shm_is_busy,
 	.release = shm_release,
 	.xfer_offer = nm_shm_large_offer,
 	.xfer_recv = nm_shm_large_recv,

@@ -26,11 +26,12 @@
 #include <base/option.h>
 
 #include "../../core/rail.h"
+#include "bell.h"
 #include "ring.h"
 
 enum {
 	SHM_MAGIC = 0x6d68736e, /* "nshm" */
-	SHM_VERSION = 1,
+	SHM_VERSION = 2,
 	SHM_NONCE = 16,
 
 	SHM_BUFS = 64,
@@ -43,6 +44,7 @@ enum {
 	SHM_CHUNK = 16384,
 
 	SHM_PACKETS = 512, /* small packets that the core may hold */
+	SHM_BELLS = 64,    /* peers' doorbells that are open at a time */
 };
 
 /* Kinds of a slot. */
@@ -101,6 +103,7 @@ struct shm_seg {
 	unsigned char nonce[SHM_NONCE]; /* -: of this instance */
 	uint32_t rank, nranks;          /* -: */
 	ATOMIC(uint32_t) nmapped;       /* a: peers that have mapped it */
+	struct shm_bell bell;           /* a: */
 	ATOMIC(uint64_t) head BASE_ALIGNED(BASE_CACHE_PAIR); /* a: ring's */
 	ATOMIC(uint64_t) tail BASE_ALIGNED(BASE_CACHE_PAIR); /* a: ring's */
 	ATOMIC(uint64_t) claim[SHM_SLOTS] BASE_ALIGNED(BASE_CACHE_PAIR);
@@ -122,7 +125,9 @@ struct shm_addr {
 	uint64_t bytes;  /* of the segment */
 	uint64_t secret; /* where a copy of the nonce lies; see cma.c */
 	int32_t pid, fd;
-	char name[64]; /* of a file in /dev/shm instead of fd, or "" */
+	char name[64];       /* of a file in /dev/shm instead of fd, or "" */
+	uint64_t bell_id[2]; /* of the doorbell: device and inode */
+	int32_t bell;        /* its descriptor; or a FIFO beside the file */
 };
 
 /* A peer: link->conn. */
@@ -133,10 +138,16 @@ struct shm_peer {
 	size_t bytes;          /* -: mapped */
 	int pid;               /* -: */
 	bool cma;              /* -: its memory can be reached */
+	bool light;            /* -: asking whether it sleeps is cheap */
+	int bell_fd;           /* -: its number there */
+	uint64_t bell_id[2];   /* -: */
+	int bell;              /* o: open here, or -1 */
+	bool owes;             /* o: it is to be rung, and could not be */
 	struct shm_ring_tx tx; /* o: to it */
 	unsigned nbufs;        /* o: buffers of mine that it holds */
 	int pidfd;             /* o: or -1 */
 	bool left;             /* o: by us: nothing of it is told any more */
+	bool blind;            /* o: no pidfd tells of its death */
 	bool exited;           /* o: the process is gone */
 	bool gone;             /* o: and all it sent has been taken */
 	uint64_t drain;        /* o: exited: it has no ticket from here on */
@@ -168,6 +179,12 @@ struct shm_ctls {
 	struct shm_peer *sender[SHM_CTLS];
 };
 
+/* Peers whose doorbell is open and may be closed: a queue. */
+struct shm_bells {
+	struct shm_peer *open[SHM_BELLS];
+	unsigned first, n;
+};
+
 /* An instance: rail->drv. */
 struct shm {
 	/* -: const once open  o: the rail's owner's  a: atomic */
@@ -177,6 +194,9 @@ struct shm {
 	struct base_list waiting[2]; /* o: for a block: plain, with chunks */
 	unsigned npolls;             /* o: */
 	unsigned nexited;            /* o: peers exited and not yet gone */
+	unsigned nowed;              /* o: peers that are to be rung */
+	unsigned nblind;             /* o: peers without a pidfd */
+	struct shm_bells bells;      /* o: */
 
 	struct nm_rail *rail;       /* -: */
 	struct shm_seg *seg;        /* -: mine */
@@ -187,7 +207,9 @@ struct shm {
 	uint32_t nlocal;            /* -: processes of this host */
 	struct shm_pkt *packets;    /* -: SHM_PACKETS of them */
 	unsigned char *secret;      /* -: private copy of the nonce */
-	int epoll;                  /* -: of pidfds */
+	int epoll;                  /* -: of pidfds and my bell: rail->fd */
+	int bell;                   /* -: what peers ring, or -1 */
+	bool barrier;               /* -: see bell.h */
 	struct base_list peers;     /* o: */
 	uint64_t next_look;         /* o: when to look for deaths, ns */
 	struct shm_lending lending; /* o: */
@@ -235,6 +257,29 @@ bool nm_shm_live_look(struct shm *shm, bool now);
  * what the dead have left; report those whose packets have all been taken.
  */
 bool nm_shm_live_bury(struct shm *shm);
+
+/* --- bell.c: being woken --- */
+
+/* Make mine, with the segment, and fill the address. 0 or -errno. */
+int nm_shm_bell_make(struct shm *shm, struct shm_addr *addr);
+void nm_shm_bell_unlink(const char *name);
+void nm_shm_bell_drop(struct shm *shm);
+
+/*
+ * From now on who fills a slot of my ring makes the bell readable. False: a
+ * packet is there, or somebody cannot ring.
+ */
+bool nm_shm_bell_arm(struct shm *shm);
+
+/* The peer's; its segment is mapped. */
+void nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
+		      const struct shm_addr *addr);
+void nm_shm_bell_forget(struct shm *shm, struct shm_peer *p);
+
+/* It has said that it sleeps: wake it. */
+void nm_shm_bell_ring(struct shm *shm, struct shm_peer *p);
+/* Those that are owed a ring, again. */
+void nm_shm_bell_pay(struct shm *shm);
 
 /* --- cma.c: one copy, by the kernel, from process to process --- */
 

@@ -1,0 +1,256 @@
+/*
+ * The pipes beneath the doorbells (bell.h). A process has one; its peers open
+ * it through /proc/<pid>/fd/<fd>, as they do with its segment, when they ring
+ * for the first time, and keep only so many open. Where segments are files it
+ * is a FIFO beside them, opened by all at once and then unlinked.
+ *
+ * All open it for reading and writing: so nobody who writes is killed by
+ * SIGPIPE when the process is gone, and none blocks. A full pipe is readable,
+ * which is all that a byte is to say.
+ */
+#include "shm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <base/diag.h>
+
+enum { NONE = -1, FLAGS = O_RDWR | O_NONBLOCK | O_CLOEXEC };
+
+/* --- the barrier --- */
+
+static bool register_barrier(void)
+{
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED,
+		       0, 0) == 0;
+}
+
+void nm_shm_bell_barrier(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+/* --- mine --- */
+
+static void fifo_name(char path[static 96], const char *name)
+{
+	snprintf(path, 96, "/dev/shm%s-bell", name);
+}
+
+static int open_number(int pid, int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	return open(path, FLAGS);
+}
+
+/* A pipe, by one descriptor for both ends, as the peers will have it. */
+static int make_pipe(void)
+{
+	int ends[2], fd;
+
+	if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) < 0)
+		return -1;
+	fd = open_number(getpid(), ends[0]);
+	close(ends[0]);
+	close(ends[1]);
+	return fd;
+}
+
+static int make_fifo(const char *name)
+{
+	char path[96];
+
+	fifo_name(path, name);
+	return mkfifo(path, 0600) < 0 ? -1 : open(path, FLAGS);
+}
+
+int nm_shm_bell_make(struct shm *shm, struct shm_addr *addr)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = NULL };
+	struct stat st;
+
+	shm->bell = addr->name[0] ? make_fifo(addr->name) : make_pipe();
+	if (shm->bell < 0 || fstat(shm->bell, &st) < 0 ||
+	    epoll_ctl(shm->epoll, EPOLL_CTL_ADD, shm->bell, &ev) < 0)
+		return -errno;
+	addr->bell = shm->bell;
+	addr->bell_id[0] = st.st_dev;
+	addr->bell_id[1] = st.st_ino;
+	shm->barrier = register_barrier();
+	shm->seg->bell.barrier = shm->barrier;
+	return 0;
+}
+
+void nm_shm_bell_unlink(const char *name)
+{
+	char path[96];
+
+	fifo_name(path, name);
+	unlink(path);
+}
+
+void nm_shm_bell_drop(struct shm *shm)
+{
+	if (shm->bell >= 0)
+		close(shm->bell);
+	shm->bell = NONE;
+}
+
+bool nm_shm_bell_arm(struct shm *shm)
+{
+	char bytes[64];
+
+	if (load_relaxed(&shm->seg->bell.deaf) != 0)
+		return false;
+	while (read(shm->bell, bytes, sizeof(bytes)) == sizeof(bytes))
+		;
+	return shm_bell_set(&shm->seg->bell, &shm->rx);
+}
+
+/* --- the peers' --- */
+
+/* A process number may have gone to another process since. */
+static bool is_it(int fd, const struct shm_peer *p)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) &&
+	       st.st_dev == p->bell_id[0] && st.st_ino == p->bell_id[1];
+}
+
+static int open_bell(const struct shm_peer *p, const char *name)
+{
+	char path[96];
+	int fd;
+
+	if (name[0]) {
+		fifo_name(path, name);
+		fd = open(path, FLAGS);
+	} else {
+		fd = open_number(p->pid, p->bell_fd);
+	}
+	if (fd < 0)
+		return -errno;
+	if (is_it(fd, p))
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+/*
+ * That it can be opened is proven at once, while it can still be said: who
+ * cannot be rung by everybody does not sleep.
+ */
+void nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
+		      const struct shm_addr *addr)
+{
+	int fd;
+
+	p->bell_fd = addr->bell;
+	p->bell_id[0] = addr->bell_id[0];
+	p->bell_id[1] = addr->bell_id[1];
+	p->light = shm->barrier && p->seg->bell.barrier;
+	p->bell = NONE;
+	fd = open_bell(p, addr->name);
+	if (fd < 0) {
+		store_relaxed(&p->seg->bell.deaf, 1);
+		return;
+	}
+	if (addr->name[0])
+		p->bell = fd;
+	else
+		close(fd);
+}
+
+static void forget(struct shm_peer *p)
+{
+	if (p->bell >= 0)
+		close(p->bell);
+	p->bell = NONE;
+}
+
+/* The one that has been open longest makes room; false: there is none. */
+static bool make_room(struct shm *shm)
+{
+	struct shm_bells *b = &shm->bells;
+
+	if (b->n == 0)
+		return false;
+	forget(b->open[b->first]);
+	b->first = (b->first + 1) % SHM_BELLS;
+	b->n--;
+	return true;
+}
+
+/* The descriptor, or -errno; opened if need be. */
+static int find_bell(struct shm *shm, struct shm_peer *p)
+{
+	struct shm_bells *b = &shm->bells;
+
+	if (p->bell >= 0)
+		return p->bell;
+	if (b->n == SHM_BELLS)
+		make_room(shm);
+	do
+		p->bell = open_bell(p, "");
+	while ((p->bell == -EMFILE || p->bell == -ENFILE) && make_room(shm));
+	if (p->bell >= 0)
+		b->open[(b->first + b->n++) % SHM_BELLS] = p;
+	return p->bell;
+}
+
+static void owe(struct shm *shm, struct shm_peer *p, bool owes)
+{
+	shm->nowed += (unsigned)owes - (unsigned)p->owes;
+	p->owes = owes;
+}
+
+void nm_shm_bell_ring(struct shm *shm, struct shm_peer *p)
+{
+	int fd = p->exited || p->left ? -ESRCH : find_bell(shm, p);
+
+	/* Without a descriptor to spare it is tried again by each poll. */
+	owe(shm, p, fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM);
+	if (fd < 0) {
+		p->bell = NONE;
+		return;
+	}
+	if (shm_bell_take(&p->seg->bell) && write(fd, "", 1) < 0 &&
+	    errno != EAGAIN)
+		base_warn("nmad", "shm: cannot wake rank %d (errno %d)",
+			  p->link->rank, errno);
+}
+
+void nm_shm_bell_pay(struct shm *shm)
+{
+	base_list_for_each (n, &shm->peers) {
+		struct shm_peer *p = container_of(n, struct shm_peer, all);
+
+		if (p->owes)
+			nm_shm_bell_ring(shm, p);
+	}
+}
+
+void nm_shm_bell_forget(struct shm *shm, struct shm_peer *p)
+{
+	struct shm_bells *b = &shm->bells;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		struct shm_peer *q = b->open[(b->first + i) % SHM_BELLS];
+
+		if (q != p)
+			b->open[(b->first + kept++) % SHM_BELLS] = q;
+	}
+	b->n = kept;
+	owe(shm, p, false);
+	forget(p);
+}

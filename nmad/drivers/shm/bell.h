@@ -1,0 +1,75 @@
+/*
+ * The doorbell: how a process that waits in the kernel learns that a peer has
+ * filled a slot of its ring. While it is awake that costs the peer one load of
+ * a word that nobody writes.
+ *
+ *   sender                          receiver
+ *   full = t                        asleep: 0 -> 1
+ *                                   a barrier on every CPU
+ *   asleep?                         full?
+ *     1 -> 0, write a byte            yes: 1 -> 0, it does not sleep
+ *                                     no: sleeps until the pipe is readable
+ *
+ * Both sides store, then look at what the other stores; at least one must see
+ * the other. `asleep` is changed by read-modify-writes only, so if the sender
+ * looks by one, too, there are two cases: his comes before the receiver's,
+ * which then sees all that he did before, or after it, and then he reads 1.
+ * That is order(doorbell). In place of his the receiver has the kernel run a
+ * barrier on every CPU of the processes that have asked for it; where one of
+ * the two could not, the sender pays for it himself.
+ *
+ * Who brings `asleep` from 1 to 0 as a sender writes a byte, always. So a byte
+ * may come late, when the receiver is awake or sleeps again: a look too much.
+ * One that dies before it writes is a death, of which the receiver is told.
+ */
+#ifndef NMAD_DRIVERS_SHM_BELL_H
+#define NMAD_DRIVERS_SHM_BELL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <base/atomic.h>
+#include <base/compiler.h>
+
+#include "ring.h"
+
+/* In the receiver's segment, on a line that is otherwise constant. */
+struct shm_bell {
+	/* -: const once published  a: atomic */
+	ATOMIC(uint32_t) asleep; /* a: order(doorbell) */
+	uint32_t barrier;        /* -: the receiver has a barrier run */
+	ATOMIC(uint32_t) deaf;   /* a: some peer cannot ring: do not sleep */
+};
+
+/* A barrier on every CPU that runs a process which has asked for that. */
+void nm_shm_bell_barrier(void);
+
+/* Sender, after it has filled a slot: `light` if both have the barrier. */
+static inline bool shm_bell_is_wanted(struct shm_bell *b, bool light)
+{
+	if (likely(light))
+		return unlikely(load_newest_light(&b->asleep) != 0);
+	return fetch_or_release(&b->asleep, 0) != 0; /* order(doorbell) */
+}
+
+/* Sender: true if it is his to write the byte. */
+static inline bool shm_bell_take(struct shm_bell *b)
+{
+	return xchg_relaxed(&b->asleep, 0) != 0;
+}
+
+/* Receiver, the pipe is empty. False: a packet is there, it must not sleep. */
+static inline bool shm_bell_set(struct shm_bell *b, struct shm_ring_rx *rx)
+{
+	unsigned word;
+
+	xchg_acquire(&b->asleep, 1); /* order(doorbell) */
+	if (b->barrier)
+		nm_shm_bell_barrier();
+	if (shm_ring_peek(rx, &word) == NULL)
+		return true;
+	xchg_relaxed(&b->asleep, 0);
+	return false;
+}
+
+#endif
