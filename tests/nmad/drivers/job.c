@@ -153,6 +153,14 @@ bool job_idle(const struct job *j)
 	return true;
 }
 
+bool job_flushed(const struct job *j)
+{
+	for (int r = 0; r < j->size; r++)
+		if (!j->deaths[r] && out[r] != NULL && flying[r] == NULL)
+			return false;
+	return true;
+}
+
 static void pop(int to)
 {
 	struct nm_pkt *pkt = out[to];
@@ -186,13 +194,23 @@ static void flush(struct job *j)
 
 void nm_rail_recv(struct nm_rail *rail, struct nm_pkt_in *in)
 {
+	if (rail->up != NULL) {
+		rail->up->recv(rail, in);
+		return;
+	}
 	if (narrived == sizeof(arrived) / sizeof(arrived[0]))
 		abort();
 	arrived[narrived++] = in;
+	me->nnews++;
 }
 
 void nm_rail_sent(struct nm_rail *rail, struct nm_pkt *pkt)
 {
+	if (rail->up != NULL) {
+		rail->up->sent(rail, pkt);
+		return;
+	}
+	me->nnews++;
 	for (int r = 0; r < me->size; r++)
 		if (flying[r] == pkt) {
 			flying[r] = NULL;
@@ -213,6 +231,11 @@ void nm_rail_xfer_ready(struct nm_rail *rail, struct nm_xfer *x)
 	struct hello h = { l->number, x->length, x->mine };
 	struct job_msg *m;
 
+	if (rail->up != NULL) {
+		rail->up->xfer_ready(rail, x);
+		return;
+	}
+	me->nnews++;
 	JOB_CHECK(me, !l->is_send && !l->posted);
 	l->posted = true;
 	m = make(me, l->peer, KIND_RTR, l->number, sizeof(h));
@@ -223,6 +246,11 @@ void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status)
 {
 	struct job_large *l = large_of(x), **p;
 
+	if (rail->up != NULL) {
+		rail->up->xfer_done(rail, x, status);
+		return;
+	}
+	me->nnews++;
 	JOB_CHECK(me, l->status == -EINPROGRESS && l->started);
 	l->status = status;
 	for (p = &larges; *p != l; p = &(*p)->next)
@@ -234,6 +262,11 @@ void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
 {
 	struct job_large *l = larges, *next;
 
+	if (rail->up != NULL) {
+		rail->up->link_dead(rail, link, error);
+		return;
+	}
+	me->nnews++;
 	me->deaths[link->rank]++;
 	me->death_error = error;
 	for (; l != NULL; l = next) {
@@ -359,6 +392,7 @@ static void take_arrived(struct job *j)
 			handshake(j, in->link->rank, m);
 		} else {
 			j->ngot++;
+			j->nfrom[in->link->rank]++;
 			j->recv(j, in->link->rank, m, in);
 		}
 		if (!j->keep)
@@ -406,7 +440,13 @@ static void open_rail(struct job *j)
 	j->rail.driver = j->driver;
 	j->rail.links = j->links;
 	j->rail.nlinks = j->size;
-	JOB_CHECK(j, j->driver->open(&j->rail, &j->info, NULL) == 0);
+	j->rail.fd = -1;
+	for (int r = 0; r < j->size; r++) {
+		out_last[r] = &out[r];
+		j->links[r].rail = &j->rail;
+		j->links[r].rank = r;
+	}
+	JOB_CHECK(j, j->driver->open(&j->rail, &j->info, job_spec) == 0);
 	shared->addr_len[rank] = j->rail.addr_len;
 	memcpy(shared->addr[rank], j->rail.addr, j->rail.addr_len);
 	store_release(&shared->ready[rank], 1);
@@ -414,9 +454,6 @@ static void open_rail(struct job *j)
 		while (!load_acquire(&shared->ready[r]))
 			sched_yield();
 		j->pids[r] = shared->pids[r];
-		out_last[r] = &out[r];
-		j->links[r].rail = &j->rail;
-		j->links[r].rank = r;
 	}
 	for (int r = 0; r < j->size; r++)
 		if (r != rank)
@@ -453,6 +490,7 @@ static void forget(void)
 		out_last[r] = &out[r];
 }
 
+const char *job_spec;
 pid_t job_pids[JOB_MAX];
 
 void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),

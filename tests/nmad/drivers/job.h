@@ -36,7 +36,9 @@ struct job {
 	void (*recv)(struct job *j, int from, const struct job_msg *m,
 		     struct nm_pkt_in *in);
 	bool keep;     /* set by recv(): do not release */
-	uint64_t ngot; /* messages */
+	uint64_t ngot; /* messages, and of each */
+	uint64_t nfrom[JOB_MAX];
+	uint64_t nnews; /* upcalls */
 	unsigned deaths[JOB_MAX];
 	int death_error;
 	void *arg;
@@ -50,6 +52,9 @@ struct job {
 void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
 	     void *arg);
 
+/* What drivers get as spec; NULL at first. */
+extern const char *job_spec;
+
 /* The processes of the last job_run(); [0] is the caller's. */
 extern pid_t job_pids[JOB_MAX];
 
@@ -59,6 +64,9 @@ void job_send(struct job *j, int to, uint32_t kind, uint64_t number,
 
 /* Do all packets that were queued have left? */
 bool job_idle(const struct job *j);
+
+/* The driver has all it can be given now. */
+bool job_flushed(const struct job *j);
 
 /* One round of progress. */
 void job_progress(struct job *j);
