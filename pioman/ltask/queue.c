@@ -8,6 +8,7 @@
 #include <base/pin.h>
 
 #include "../io/blocking.h"
+#include "../state.h"
 
 /* Submissions that come while we run are served so often before we leave. */
 enum { ROUNDS = 8 };
@@ -149,10 +150,13 @@ static BASE_NOINLINE bool stays_held(struct piom_task *t)
 static bool wants_more(struct piom_task *t, enum piom_ltask_result result,
 		       const struct pass *pass)
 {
-	if (result == PIOM_LTASK_QUIET)
+	bool may_block = t->options & PIOM_TASK_BLOCKING;
+
+	/* Who may be armed is, and served while VPs sleep; else let them. */
+	if (result == PIOM_LTASK_QUIET &&
+	    (!may_block || piom.mode == PIOM_MODE_POLL))
 		return false;
-	if (likely(!(t->options & PIOM_TASK_BLOCKING)) ||
-	    result == PIOM_LTASK_WORKED)
+	if (likely(!may_block) || result == PIOM_LTASK_WORKED)
 		return true;
 	return !piom_blocking_is_armed(t) &&
 	       !piom_blocking_arm(t, pass->vain_ns);

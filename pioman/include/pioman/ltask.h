@@ -65,6 +65,8 @@ void piom_ltask_init(struct piom_ltask *t, piom_ltask_fn fn, void *arg,
  * asked again and again ("blocking ltask", Trahay, Denis, Aumage, Namyst,
  * EuroPVM/MPI 2007, section 3.4). Once it is *armed*, its AGAIN counts as
  * QUIET: VPs may sleep, and it is run again when the descriptor is readable.
+ * Where it can be armed, its QUIET counts as AGAIN before that, so that what
+ * comes unasked is seen, too.
  * PIOM_MODE says when: interrupt: at once; poll: never; auto: after it was
  * asked in vain for `delay_ns`, or when no VP is idle and it is asked rarely.
  */

@@ -105,6 +105,26 @@ TEST(in_mode_interrupt_it_is_armed_at_once)
 	reader_end(&r);
 }
 
+TEST(what_comes_unasked_is_armed_for_or_left_alone)
+{
+	static const char *const modes[] = { "auto", "interrupt", "poll" };
+	struct piom_blocking how = { .delay_ns = 5000 };
+	struct reader r;
+
+	for (int i = 0; i < 3; i++) {
+		with_option("PIOM_MODE", modes[i]);
+		reader_init(&r, NULL);
+		r.unasked = true;
+		how.fd = r.fd[0];
+		CHECK_INT(piom_ltask_set_blocking(&r.task, &how), 0);
+		piom_ltask_submit(&r.task);
+		CHECK_INT(pending_after(4999), i == 0);
+		CHECK(!pending_after(5000));
+		CHECK_INT(watched(r.fd[0]), i < 2);
+		reader_end(&r);
+	}
+}
+
 TEST(what_comes_runs_it_though_nobody_polls)
 {
 	struct reader r;

@@ -18,6 +18,7 @@ struct reader {
 	ATOMIC(int) runs;
 	ATOMIC(int) bytes;
 	piom_cond_t *got; /* signalled at each byte, if not NULL */
+	bool unasked;     /* nothing is awaited: it answers QUIET */
 };
 
 static inline enum piom_ltask_result reader_run(void *arg)
@@ -27,7 +28,7 @@ static inline enum piom_ltask_result reader_run(void *arg)
 
 	fetch_add_relaxed(&r->runs, 1);
 	if (read(r->fd[0], &byte, 1) != 1)
-		return PIOM_LTASK_AGAIN;
+		return r->unasked ? PIOM_LTASK_QUIET : PIOM_LTASK_AGAIN;
 	fetch_add_relaxed(&r->bytes, 1);
 	if (r->got != NULL)
 		piom_cond_signal(r->got);
@@ -42,6 +43,7 @@ static inline void reader_init(struct reader *r, int (*arm)(void *arg))
 	store_relaxed(&r->runs, 0);
 	store_relaxed(&r->bytes, 0);
 	r->got = NULL;
+	r->unasked = false;
 	CHECK_INT(pipe2(r->fd, O_NONBLOCK | O_CLOEXEC), 0);
 	how.fd = r->fd[0];
 	piom_ltask_init(&r->task, reader_run, r, PIOM_LTASK_REPEAT, NULL);
