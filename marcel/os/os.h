@@ -105,7 +105,8 @@ bool os_may_end(const void *context, void (*first)(void *),
 
 /*
  * Every CPU that runs a kernel thread of ours has passed a full barrier when
- * this returns. init() answers whether the kernel offers that.
+ * this returns. init() answers whether the kernel offers that; called while
+ * there is no other thread, it has barriers of other processes reach us, too.
  */
 bool os_barrier_init(void);
 void os_barrier_all(void);
