@@ -14,6 +14,7 @@
 #include <pioman/pioman.h>
 
 #include "io/blocking.h"
+#include "io/set.h"
 #include "ltask/tree.h"
 #include "point/marcel.h"
 #include "point/pthread.h"
@@ -188,8 +189,13 @@ err_tree:
 
 static int stop(void)
 {
-	if (piom_tree_is_busy())
+	if (!piom_io_stop())
 		return -EBUSY;
+	if (piom_tree_is_busy()) {
+		piom_io_go_on();
+		return -EBUSY;
+	}
+	piom_io_exit();
 	stop_engine();
 	base_dumper_remove(&dumper);
 	piom_blocking_exit();
@@ -212,6 +218,7 @@ static void forked(void)
 	if (piom.start != 0)
 		base_dumper_remove(&dumper);
 	piom.start = 0;
+	piom_io_forked();
 	piom_blocking_forked();
 	piom_point_pthread_forked();
 	memset(&piom_tree, 0, sizeof(piom_tree));

@@ -10,6 +10,7 @@
 #define PIOMAN_PIOMAN_H
 
 #include <pioman/cond.h>
+#include <pioman/io.h>
 #include <pioman/ltask.h>
 
 #ifdef __cplusplus
