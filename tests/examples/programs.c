@@ -4,7 +4,12 @@
 #include "../check.h"
 #include "../run.h"
 
+#include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define MPIRUN   run_path("MPIRUN")
 #define EXAMPLES run_path("EXAMPLES")
@@ -61,6 +66,63 @@ TEST(fib)
 TEST(ltask_poll)
 {
 	alone("ltask_poll", "found \"an event\"");
+}
+
+/* A connection to the server whose first line has been printed. */
+static int call_server(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const char *port;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	CHECK(run_has_printed("listening on 127.0.0.1:"));
+	CHECK(run_has_printed("\n"));
+	port = strrchr(run_printed(), ':') + 1;
+	addr.sin_port = htons((uint16_t)atoi(port));
+	CHECK_INT(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+TEST(echo)
+{
+	pid_t server = run_start(NULL, "exec '%s'/echo 0", EXAMPLES);
+	int fd = call_server(), idle = call_server();
+	struct run r;
+	char c;
+
+	for (char i = 'a'; i <= 'z'; i++) {
+		CHECK_INT(write(fd, &i, 1), 1);
+		CHECK_INT(read(fd, &c, 1), 1);
+		CHECK_INT(c, i);
+	}
+	close(fd);
+	CHECK_INT(kill(server, SIGTERM), 0);
+	r = run_wait();
+	CHECK_STR(r.err, "");
+	CHECK_INT(r.code, 0);
+	CHECK(has(r.out, "2 connections, 26 bytes\n"));
+	CHECK_INT(read(idle, &c, 1), 0);
+	close(idle);
+}
+
+TEST(echo_says_what_it_cannot_do)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(addr);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct run r;
+
+	CHECK_INT(bind(fd, (struct sockaddr *)&addr, len), 0);
+	CHECK_INT(listen(fd, 1), 0);
+	CHECK_INT(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+	r = run(NULL, "'%s'/echo %d", EXAMPLES, ntohs(addr.sin_port));
+	CHECK_INT(r.code, 1);
+	CHECK(has(r.err, ": Address already in use\n"));
+	close(fd);
+	CHECK_INT(run(NULL, "'%s'/echo 70000", EXAMPLES).code, 2);
+	CHECK_INT(run(NULL, "'%s'/echo x", EXAMPLES).code, 2);
 }
 
 TEST(ping)
