@@ -141,7 +141,8 @@ static void ungather(struct nm_core *core)
 static void may_block(struct nm_core *core)
 {
 	struct piom_blocking how = { .arm = arm,
-				     .delay_ns = PIOM_BLOCKING_AUTO };
+				     .delay_ns = PIOM_BLOCKING_AUTO,
+				     .unasked = true };
 	int rc = gather(core);
 
 	how.fd = core->epoll;

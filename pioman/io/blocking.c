@@ -26,11 +26,10 @@ enum {
 	/* Events that come less often than once in so many PIOM_IDLE_US are
 	 * not worth that somebody polls for the next. */
 	RARE = 8,
-	RUNS_MAX = 16,       /* of the queue at a time, while something comes */
-	LOOK_MIN_MS = 1,     /* between looks at what it has left to VPs ... */
-	LOOK_MAX_MS = 16,    /* ... which are further and further apart */
-	LOOKS_IN_VAIN = 4,   /* VPs seem idle and do nothing: it does it */
-	FIRES_IN_VAIN = 1000 /* there is something, and an ltask leaves it */
+	RUNS_MAX = 16,     /* of the queue at a time, while something comes */
+	LOOK_MIN_MS = 1,   /* between looks at what it has left to VPs ... */
+	LOOK_MAX_MS = 16,  /* ... which are further and further apart */
+	LOOKS_IN_VAIN = 4, /* VPs seem idle and do nothing: it does it */
 };
 
 struct piom_watcher piom_watcher = { .fired = { 1 } };
@@ -43,7 +42,6 @@ static struct {
 	bool runs;               /* -: */
 	uint64_t last;           /* w: when an event came, ns */
 	unsigned looks;          /* w: since then, at what is left to VPs */
-	unsigned vain;           /* w: events in a row that nobody wanted */
 } watcher;
 
 /* --- arming; the queue is held --- */
@@ -133,12 +131,6 @@ static int leave(struct piom_queue *q)
 	return ms;
 }
 
-static BASE_COLD void complain(void)
-{
-	base_warn("pioman", "an ltask says AGAIN while its descriptor is "
-			    "readable, or hung up: it is run all the time");
-}
-
 /*
  * Something has come: whoever holds the queue after the kick asks all. How long
  * to wait for the next, in milliseconds, or -1.
@@ -147,18 +139,15 @@ static int fire(void)
 {
 	struct piom_queue *q = piom_tree_machine();
 	uint64_t now = base_now_ns(), since = now - watcher.last;
-	int worked = 0;
+	int runs = 0;
 
 	watcher.last = now;
 	watcher.looks = 0;
 	store_relaxed(&piom_watcher.fired,
 		      load_relaxed(&piom_watcher.fired) + 1);
 	piom_queue_kick(q);
-	while (run_after_him(q, patience(since)) > 0 && worked < RUNS_MAX)
-		worked++;
-	watcher.vain = worked > 0 ? 0 : watcher.vain + 1;
-	if (unlikely(watcher.vain == FIRES_IN_VAIN))
-		complain();
+	while (run_after_him(q, patience(since)) > 0 && runs < RUNS_MAX)
+		runs++;
 	return leave(q);
 }
 
@@ -230,7 +219,7 @@ int piom_blocking_init(void)
 	if (rc < 0)
 		return rc;
 	watcher.last = 0;
-	watcher.looks = watcher.vain = 0;
+	watcher.looks = 0;
 	rc = marcel_kernel_thread(&watcher.kernel_thread, watch_on, NULL);
 	if (rc < 0)
 		close_set();

@@ -72,6 +72,7 @@ BASE_PUBLIC int piom_ltask_set_blocking(struct piom_ltask *ltask,
 		return -EPERM;
 	t->fd = how->fd;
 	t->arm = how->arm;
+	t->unasked = how->unasked;
 	t->delay_ns = how->delay_ns;
 	t->options |= PIOM_TASK_BLOCKING;
 	return 0;

@@ -152,9 +152,8 @@ static bool wants_more(struct piom_task *t, enum piom_ltask_result result,
 {
 	bool may_block = t->options & PIOM_TASK_BLOCKING;
 
-	/* Who may be armed is, and served while VPs sleep; else let them. */
 	if (result == PIOM_LTASK_QUIET &&
-	    (!may_block || piom.mode == PIOM_MODE_POLL))
+	    (!may_block || !t->unasked || piom.mode == PIOM_MODE_POLL))
 		return false;
 	if (likely(!may_block) || result == PIOM_LTASK_WORKED)
 		return true;

@@ -92,6 +92,7 @@ struct piom_task {
 	int fd;                /* -: */
 	bool watched;          /* q: fd is in the set */
 	bool unarmable;        /* q: the kernel does not take fd */
+	bool unasked;          /* -: */
 	int (*arm)(void *arg); /* -: */
 	uint64_t delay_ns;     /* -: */
 	uint64_t armed_at;     /* q: order(ltask) */

@@ -21,6 +21,7 @@
 #ifndef PIOMAN_LTASK_H
 #define PIOMAN_LTASK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <marcel/topo.h>
@@ -65,8 +66,6 @@ void piom_ltask_init(struct piom_ltask *t, piom_ltask_fn fn, void *arg,
  * asked again and again ("blocking ltask", Trahay, Denis, Aumage, Namyst,
  * EuroPVM/MPI 2007, section 3.4). Once it is *armed*, its AGAIN counts as
  * QUIET: VPs may sleep, and it is run again when the descriptor is readable.
- * Where it can be armed, its QUIET counts as AGAIN before that, so that what
- * comes unasked is seen, too.
  * PIOM_MODE says when: interrupt: at once; poll: never; auto: after it was
  * asked in vain for `delay_ns`, or when no VP is idle and it is asked rarely.
  */
@@ -87,6 +86,12 @@ struct piom_blocking {
 	int (*arm)(void *arg);
 
 	uint64_t delay_ns; /* or PIOM_BLOCKING_AUTO: PIOM_IDLE_US */
+
+	/*
+	 * Also what nobody waits for shall be seen while VPs sleep: where it
+	 * may be armed, QUIET counts as AGAIN. Else it counts on nothing then.
+	 */
+	bool unasked;
 };
 
 #define PIOM_BLOCKING_AUTO UINT64_MAX

@@ -108,7 +108,7 @@ TEST(in_mode_interrupt_it_is_armed_at_once)
 TEST(what_comes_unasked_is_armed_for_or_left_alone)
 {
 	static const char *const modes[] = { "auto", "interrupt", "poll" };
-	struct piom_blocking how = { .delay_ns = 5000 };
+	struct piom_blocking how = { .delay_ns = 5000, .unasked = true };
 	struct reader r;
 
 	for (int i = 0; i < 3; i++) {
@@ -123,6 +123,18 @@ TEST(what_comes_unasked_is_armed_for_or_left_alone)
 		CHECK_INT(watched(r.fd[0]), i < 2);
 		reader_end(&r);
 	}
+}
+
+TEST(who_is_quiet_and_did_not_ask_for_it_is_not_armed)
+{
+	struct reader r;
+
+	reader_init(&r, NULL);
+	r.unasked = true;
+	piom_ltask_submit(&r.task);
+	CHECK(!pending_after(PIOM_LAST));
+	CHECK_INT(watched(r.fd[0]), 0);
+	reader_end(&r);
 }
 
 TEST(what_comes_runs_it_though_nobody_polls)
