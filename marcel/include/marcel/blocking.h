@@ -31,10 +31,10 @@ void marcel_blocking_begin(void);
 void marcel_blocking_end(void);
 
 /*
- * As pthread_create(), for a kernel thread that is foreign to marcel, blocks all
- * signals but those of its own faults, and has ordinary priority whoever calls:
- * what drives a VP may have the lowest, which a child would inherit. Runtime
- * started. Blocks for short. 0; -EAGAIN.
+ * As pthread_create(), for a kernel thread that is foreign to marcel, blocks
+ * all signals but those of its own faults, and has ordinary priority whoever
+ * calls: what drives a VP may have the lowest, which a child would inherit.
+ * Runtime started. Blocks for short. 0; -EAGAIN.
  */
 int marcel_kernel_thread(pthread_t *out, void *(*fn)(void *), void *arg);
 
