@@ -19,20 +19,25 @@ BASE_PUBLIC void base_unpin(void)
 	cpu_tls_pin(-1);
 }
 
-/* TSan knows user threads, which have these words in turn. */
+/*
+ * The words are the kernel thread's, which a user thread may leave at any
+ * instruction at which it is not pinned. (TSan knows user threads, which have
+ * them in turn.)
+ */
 BASE_PUBLIC BASE_NO_TSAN const void *base_pin_handler(const void *fn)
 {
-	const void *outer = marcel_tls.handler;
+	const void *outer;
 
-	marcel_tls.handler = fn;
 	cpu_tls_pin(1);
+	outer = marcel_tls.handler;
+	marcel_tls.handler = fn;
 	return outer;
 }
 
 BASE_PUBLIC BASE_NO_TSAN void base_unpin_handler(const void *outer)
 {
-	cpu_tls_pin(-1);
 	marcel_tls.handler = outer;
+	cpu_tls_pin(-1);
 }
 
 static BASE_COLD BASE_NO_TSAN void refuse(const char *module, const char *what)
