@@ -184,7 +184,6 @@ void nm_core_stop(struct nm_core *core)
 
 	base_dumper_remove(&core->dumper);
 	piom_ltask_cancel(&core->ltask);
-	ungather(core);
 	store_release(&core->ending, 1); /* order(ending) */
 	nm_core_lock(core);
 	nm_core_settle(core, &pass);

@@ -242,10 +242,9 @@ int nm_core_arm(struct nm_core *core)
 	eventfd_t times;
 	int rc = 0;
 
-	if (load_relaxed(&core->nudged) != 0) {
-		eventfd_read(core->event, &times);
-		store_relaxed(&core->nudged, 0);
-	}
+	/* In this order, and always: who has said it may not have written. */
+	store_relaxed(&core->nudged, 0);
+	eventfd_read(core->event, &times);
 	nm_news_init(&news);
 	for (int i = 0; i < core->npolled && rc == 0; i++)
 		rc = nm_rail_arm(core->polled[i], &news);

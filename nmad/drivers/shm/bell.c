@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -21,7 +22,11 @@
 
 #include <base/diag.h>
 
-enum { NONE = -1, FLAGS = O_RDWR | O_NONBLOCK | O_CLOEXEC };
+enum {
+	NONE = -1,
+	FLAGS = O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
+	PIPE_BYTES = 4096, /* the least: what is in it does not matter */
+};
 
 /* --- the barrier --- */
 
@@ -31,9 +36,10 @@ static bool register_barrier(void)
 		       0, 0) == 0;
 }
 
-void nm_shm_bell_barrier(void)
+bool nm_shm_bell_barrier(void)
 {
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) ==
+	       0;
 }
 
 /* --- mine --- */
@@ -61,6 +67,8 @@ static int make_pipe(void)
 	fd = open_number(getpid(), ends[0]);
 	close(ends[0]);
 	close(ends[1]);
+	if (fd >= 0)
+		fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
 	return fd;
 }
 
@@ -72,7 +80,7 @@ static int make_fifo(const char *name)
 	return mkfifo(path, 0600) < 0 ? -1 : open(path, FLAGS);
 }
 
-int nm_shm_bell_make(struct shm *shm, struct shm_addr *addr)
+static int make(struct shm *shm, struct shm_addr *addr)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = NULL };
 	struct stat st;
@@ -87,6 +95,20 @@ int nm_shm_bell_make(struct shm *shm, struct shm_addr *addr)
 	shm->barrier = register_barrier();
 	shm->seg->bell.barrier = shm->barrier;
 	return 0;
+}
+
+void nm_shm_bell_make(struct shm *shm, struct shm_addr *addr)
+{
+	int rc = make(shm, addr);
+
+	if (rc == 0)
+		return;
+	base_warn("nmad",
+		  "shm: rank %u cannot be woken (%s), it polls all the time",
+		  shm->rank, strerror(-rc));
+	nm_shm_bell_drop(shm);
+	addr->bell = NONE;
+	store_relaxed(&shm->seg->bell.deaf, 1);
 }
 
 void nm_shm_bell_unlink(const char *name)
@@ -145,13 +167,21 @@ static int open_bell(const struct shm_peer *p, const char *name)
 	return -ENOENT;
 }
 
+/* There is no descriptor to spare, now. */
+static bool is_passing(int rc)
+{
+	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
+}
+
 /*
  * That it can be opened is proven at once, while it can still be said: who
- * cannot be rung by everybody does not sleep.
+ * cannot be rung by everybody does not sleep. The first are kept: they can be
+ * rung also by who may open nothing any more.
  */
 void nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
 		      const struct shm_addr *addr)
 {
+	struct shm_bells *b = &shm->bells;
 	int fd;
 
 	p->bell_fd = addr->bell;
@@ -161,13 +191,17 @@ void nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
 	p->bell = NONE;
 	fd = open_bell(p, addr->name);
 	if (fd < 0) {
-		store_relaxed(&p->seg->bell.deaf, 1);
+		if (addr->name[0] || !is_passing(fd))
+			store_relaxed(&p->seg->bell.deaf, 1);
 		return;
 	}
-	if (addr->name[0])
-		p->bell = fd;
-	else
+	if (!addr->name[0] && b->n == SHM_BELLS) {
 		close(fd);
+		return;
+	}
+	p->bell = fd;
+	if (!addr->name[0])
+		b->open[(b->first + b->n++) % SHM_BELLS] = p;
 }
 
 static void forget(struct shm_peer *p)
@@ -218,8 +252,11 @@ void nm_shm_bell_ring(struct shm *shm, struct shm_peer *p)
 	int fd = p->exited || p->left ? -ESRCH : find_bell(shm, p);
 
 	/* Without a descriptor to spare it is tried again by each poll. */
-	owe(shm, p, fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM);
+	owe(shm, p, is_passing(fd));
 	if (fd < 0) {
+		if (!is_passing(fd) && fd != -ESRCH && fd != -ENOENT)
+			base_warn("nmad", "shm: cannot wake rank %d: %s",
+				  p->link->rank, strerror(-fd));
 		p->bell = NONE;
 		return;
 	}

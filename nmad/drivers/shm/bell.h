@@ -41,8 +41,11 @@ struct shm_bell {
 	ATOMIC(uint32_t) deaf;   /* a: some peer cannot ring: do not sleep */
 };
 
-/* A barrier on every CPU that runs a process which has asked for that. */
-void nm_shm_bell_barrier(void);
+/*
+ * A barrier on every CPU that runs a process which has asked for that. False:
+ * the kernel refuses it.
+ */
+bool nm_shm_bell_barrier(void);
 
 /* Sender, after it has filled a slot: `light` if both have the barrier. */
 static inline bool shm_bell_is_wanted(struct shm_bell *b, bool light)
@@ -58,15 +61,19 @@ static inline bool shm_bell_take(struct shm_bell *b)
 	return xchg_relaxed(&b->asleep, 0) != 0;
 }
 
-/* Receiver, the pipe is empty. False: a packet is there, it must not sleep. */
+/*
+ * Receiver, the pipe is empty. False: a packet is there, or it is not known; it
+ * must not sleep.
+ */
 static inline bool shm_bell_set(struct shm_bell *b, struct shm_ring_rx *rx)
 {
 	unsigned word;
+	bool sure = true;
 
 	xchg_acquire(&b->asleep, 1); /* order(doorbell) */
 	if (b->barrier)
-		nm_shm_bell_barrier();
-	if (shm_ring_peek(rx, &word) == NULL)
+		sure = nm_shm_bell_barrier();
+	if (sure && shm_ring_peek(rx, &word) == NULL)
 		return true;
 	xchg_relaxed(&b->asleep, 0);
 	return false;

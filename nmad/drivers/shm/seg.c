@@ -173,14 +173,14 @@ int nm_shm_seg_make(struct shm *shm, struct shm_addr *addr)
 		shm->fd = make_file(shm, addr);
 	addr->fd = shm->fd;
 	rc = shm->fd < 0 ? -errno : fill(shm, addr);
-	if (rc == 0)
-		rc = nm_shm_bell_make(shm, addr);
 	if (rc < 0) {
 		base_warn("nmad", "shm: cannot make a segment of %zu bytes: %s",
 			  shm->bytes, strerror(-rc));
 		nm_shm_seg_drop(shm);
+		return rc;
 	}
-	return rc;
+	nm_shm_bell_make(shm, addr);
+	return 0;
 }
 
 void nm_shm_seg_drop(struct shm *shm)

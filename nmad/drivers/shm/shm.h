@@ -260,8 +260,8 @@ bool nm_shm_live_bury(struct shm *shm);
 
 /* --- bell.c: being woken --- */
 
-/* Make mine, with the segment, and fill the address. 0 or -errno. */
-int nm_shm_bell_make(struct shm *shm, struct shm_addr *addr);
+/* Make mine, with the segment, and fill the address; or I do not sleep. */
+void nm_shm_bell_make(struct shm *shm, struct shm_addr *addr);
 void nm_shm_bell_unlink(const char *name);
 void nm_shm_bell_drop(struct shm *shm);
 

@@ -146,6 +146,16 @@ TEST(where_nothing_is_to_be_done_it_is_armed)
 	CHECK(!is_nudged());
 }
 
+/* Who nudges says so and then writes; an arming may come between. */
+TEST(a_nudge_that_was_written_late_is_taken_by_the_next_arming)
+{
+	CHECK_INT(nm_core_arm(&core), 0);
+	CHECK_INT(eventfd_write(core.event, 1), 0);
+	CHECK(is_nudged());
+	CHECK_INT(nm_core_arm(&core), 0);
+	CHECK(!is_nudged());
+}
+
 TEST(a_driver_that_cannot_promise_is_polled_on)
 {
 	unable = true;
