@@ -7,11 +7,12 @@
  * armed; as long as some cannot be, it sleeps for PIOM_IDLE_US between polls.
  *
  * The timer: one thread of ordinary priority. Every PIOM_TIMER_US it looks
- * whether a poller has made a round; if none has, all cores compute, and it
- * runs every queue and has ltasks armed. A poller that holds a queue meanwhile,
- * and gets no core, would stop everybody: the timer raises its priority, until
- * its round is over. Where that is not allowed (the kernel lets nobody without
- * privileges raise what is lowered) pollers have the ordinary one.
+ * whether each poller has made a round; if one has not, the cores of its
+ * package compute, and the timer runs every queue and has ltasks armed. A
+ * poller that holds a queue meanwhile, and gets no core, would stop everybody:
+ * the timer raises its priority, until its round is over. Where that is not
+ * allowed (the kernel lets nobody without privileges raise what is lowered)
+ * pollers have the ordinary one.
  *
  * All of them sleep while nothing is pending. Who goes to sleep says so and
  * then looks at the queues; who submits or kicks does so and then looks for
@@ -49,6 +50,7 @@ struct poller {
 	sem_t wake;                 /* a: posted by who clears `asleep` */
 	ATOMIC(uint64_t) rounds;    /* p: so far */
 	ATOMIC(int) tid;            /* p: 0: not begun */
+	uint64_t looked;            /* the timer's: of rounds, when it looked */
 	ATOMIC(uint32_t) raised; /* a: the timer sets it, the thread clears */
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
@@ -223,16 +225,34 @@ static void *poll_on(void *arg)
 
 /* --- the timer --- */
 
-static void raise_pollers(void)
+/* It may hold a queue that others want. */
+static bool may_hold(const struct poller *p)
 {
-	for (int i = 1; points.lowers && i < points.n; i++) {
-		struct poller *p = &points.all[i];
-		int tid = load_relaxed(&p->tid);
+	for (struct piom_queue *q = piom_tree_leaf(p->vp); q != NULL;
+	     q = q->parent)
+		if (load_relaxed(&q->word) & PIOM_QUEUE_HELD)
+			return true;
+	return false;
+}
 
-		if (tid != 0 && load_relaxed(&p->asleep) == 0 &&
-		    xchg_relaxed(&p->raised, 1) == 0)
-			set_policy(tid, SCHED_OTHER);
-	}
+/* In this order: whatever comes between, it is lowered after a round. */
+static void raise_it(struct poller *p)
+{
+	int tid = load_relaxed(&p->tid);
+
+	if (!points.lowers || tid == 0)
+		return;
+	set_policy(tid, SCHED_OTHER);
+	store_relaxed(&p->raised, 1);
+}
+
+/* Whether it wants to poll and has not since the last time. */
+static bool is_stuck(struct poller *p)
+{
+	uint64_t rounds = load_relaxed(&p->rounds), before = p->looked;
+
+	p->looked = rounds;
+	return rounds == before && load_relaxed(&p->asleep) == 0;
 }
 
 /* As one of its VPs: any of a package will do. */
@@ -241,28 +261,39 @@ static void run(struct piom_queue *q, void *arg)
 	int vp = 0;
 
 	(void)arg;
-	if (load_relaxed(&q->word) & PIOM_QUEUE_HELD)
-		raise_pollers();
 	while (!marcel_vpset_has(&q->level->vps, vp))
 		vp++;
 	piom_queue_run(q, vp, PIOM_LAST);
 }
 
+static void help(void)
+{
+	bool stuck = false;
+
+	for (int i = 1; i < points.n; i++) {
+		struct poller *p = &points.all[i];
+
+		if (!is_stuck(p))
+			continue;
+		stuck = true;
+		if (may_hold(p))
+			raise_it(p);
+	}
+	if (stuck)
+		piom_tree_walk(run, NULL);
+}
+
 static void *tick_on(void *arg)
 {
 	struct poller *p = arg;
-	uint64_t before, rounds = 0;
 
 	while (!is_stopped()) {
 		if (!is_pending(p)) {
 			sleep_on(p);
 			continue;
 		}
-		before = rounds;
 		nap(piom.timer_ns);
-		rounds = piom_point_pthread_polls();
-		if (rounds == before)
-			piom_tree_walk(run, NULL);
+		help();
 	}
 	return NULL;
 }
@@ -280,6 +311,7 @@ static int add(struct marcel_level *level, int vp, void *(*fn)(void *))
 	store_relaxed(&p->rounds, 0);
 	store_relaxed(&p->tid, 0);
 	store_relaxed(&p->raised, 0);
+	p->looked = 0;
 	sem_init(&p->wake, 0, 0);
 	rc = marcel_kernel_thread(&p->kernel_thread, fn, p);
 	points.n += rc == 0;
