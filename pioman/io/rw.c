@@ -144,7 +144,10 @@ static ssize_t read_rest(int fd, const struct iovec *iov, int count, ssize_t n)
 {
 	struct rest r = skip((struct rest){ iov, count, 0 }, (size_t)n);
 	ssize_t more;
+	int before;
 
+	/* Something is done: it is returned. */
+	marcel_setcancelstate(MARCEL_CANCEL_DISABLE, &before);
 	for (; r.count > 0; r = skip(r, (size_t)more), n += more) {
 		struct iovec first = { (char *)r.iov->iov_base + r.done,
 				       r.iov->iov_len - r.done };
@@ -153,6 +156,7 @@ static ssize_t read_rest(int fd, const struct iovec *iov, int count, ssize_t n)
 		if (more <= 0)
 			break;
 	}
+	marcel_setcancelstate(before, NULL);
 	return n;
 }
 
@@ -349,17 +353,20 @@ static ssize_t write_all(int fd, const struct iovec *iov, int count,
 			 ssize_t want)
 {
 	struct rest r = { iov, count, 0 };
-	ssize_t done = 0, n;
+	ssize_t done = write_some(fd, r), n = done;
+	int before;
 
-	for (;;) {
-		n = write_some(fd, r);
-		if (n <= 0)
-			return done > 0 ? done : n;
-		done += n;
-		if (done == want)
-			return done;
+	if (n <= 0 || n == want)
+		return n;
+	/* Something is done: it is returned. */
+	marcel_setcancelstate(MARCEL_CANCEL_DISABLE, &before);
+	while (n > 0 && done < want) {
 		r = skip(r, (size_t)n);
+		n = write_some(fd, r);
+		done += n > 0 ? n : 0;
 	}
+	marcel_setcancelstate(before, NULL);
+	return done;
 }
 
 BASE_PUBLIC ssize_t piom_writev(int fd, const struct iovec *iov, int count)

@@ -51,9 +51,6 @@ enum {
 	NUMBERS = 1 << 20, /* of descriptors, from 0 on */
 	PAGE_MAX = 1 << 16,
 	EVENTS = 256, /* taken at once */
-	/* Naps of who polls and waits for a time, too. */
-	NAP_MIN_NS = 20000,
-	NAP_MAX_NS = 1280000,
 };
 
 #define ALL_EVENTS (EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET)
@@ -67,6 +64,7 @@ struct entry {
 	uint16_t start;             /* l: who uses it has seen the set opened
 				     *    in this run of pioman */
 	bool entered;               /* l: the set may have it */
+	bool aliased;               /* l: and older files of the number */
 	bool closing;               /* l: */
 } BASE_ALIGNED(64);
 
@@ -237,11 +235,27 @@ int piom_io_look(int fd, struct piom_io_seen *out)
 		if (rc < 0)
 			return rc;
 		lock(e);
+		if (e->start != piom.start)
+			e->entered = e->aliased = false;
 		e->start = piom.start;
 	}
 	*out = e->events;
 	unlock(e);
 	return 0;
+}
+
+/*
+ * The set has the file. If the number was another's meanwhile, as of an older
+ * generation: dup2() has brought it back.
+ */
+static int renew_locked(struct entry *e, int fd)
+{
+	struct epoll_event ev = { .events = ALL_EVENTS,
+				  .data.u64 = data_of(e->generation, fd) };
+
+	if (likely(!e->aliased))
+		return 0;
+	return epoll_ctl(set.epoll, EPOLL_CTL_MOD, fd, &ev) < 0 ? -errno : 0;
 }
 
 /* See that the set has the file of this number. */
@@ -253,9 +267,10 @@ static int add_locked(struct entry *e, int fd)
 	if (epoll_ctl(set.epoll, EPOLL_CTL_ADD, fd, &ev) < 0) {
 		if (errno == EPERM)
 			return PIOM_IO_FILE;
-		return errno == EEXIST ? 0 : -errno;
+		return errno == EEXIST ? renew_locked(e, fd) : -errno;
 	}
 	e->generation++;
+	e->aliased |= e->entered;
 	e->entered = true;
 	end_all_locked(e, PIOM_IO_IN | PIOM_IO_OUT, true);
 	return 0;
@@ -298,12 +313,15 @@ int piom_io_enter(struct piom_io_link *l, struct piom_io_wait *w, int fd,
 	lock(e);
 	rc = enter_locked(e, l, seen);
 	closing = e->closing;
+	/*
+	 * What the ltask does not see in `waits` it sees after the kick; nobody
+	 * is preempted between, on whose kick others would rely.
+	 */
+	if (rc == 0 && fetch_add_relaxed(&set.waits, 1) == 0)
+		piom_ltask_kick(&set.task);
 	unlock(e);
 	if (closing)
 		piom_wait_relax();
-	/* What the ltask does not see in `waits` it sees after the kick. */
-	if (rc == 0 && fetch_add_relaxed(&set.waits, 1) == 0)
-		piom_ltask_kick(&set.task);
 	return rc;
 }
 
@@ -323,62 +341,10 @@ void piom_io_wait_init(struct piom_io_wait *w)
 	piom_cond_init(&w->done);
 }
 
-/* As wait/cond.c has it, but for a time. */
-static bool poll_until(piom_cond_t *c, uint64_t deadline, bool give_way)
-{
-	while (!piom_cond_test(c)) {
-		if (base_now_ns() >= deadline ||
-		    (give_way && marcel_others_ready()))
-			return false;
-		piom_poll();
-		if (!give_way)
-			piom_wait_relax();
-	}
-	return true;
-}
-
-static bool sleep_user(piom_cond_t *c, uint64_t deadline)
-{
-	uint64_t spin = base_now_ns() + piom.spin_ns;
-
-	if (piom.wait != PIOM_WAIT_PASSIVE &&
-	    poll_until(c, spin < deadline ? spin : deadline, true))
-		return true;
-	marcel_kick(marcel_topo_machine());
-	return marcel_event_wait_until(&c->piom_event, deadline) == 0;
-}
-
-/* Who is not polled for by his own VP: others may, the watcher may, he does. */
-static bool sleep_between_polls(piom_cond_t *c, uint64_t deadline)
-{
-	uint64_t ns = NAP_MIN_NS, now;
-
-	while (piom_poll(), !piom_cond_test(c)) {
-		now = base_now_ns();
-		if (now >= deadline)
-			return false;
-		if (deadline - now < ns)
-			ns = deadline - now;
-		if (marcel_event_wait_until(&c->piom_event, now + ns) == 0)
-			return true;
-		if (ns < NAP_MAX_NS)
-			ns *= 2;
-	}
-	return true;
-}
-
 bool piom_io_sleep(struct piom_io_wait *w, uint64_t deadline)
 {
-	if (deadline == PIOM_IO_NEVER) {
-		piom_cond_wait(&w->done);
-		return true;
-	}
-	if (piom.wait == PIOM_WAIT_ACTIVE ||
-	    (piom.engine == PIOM_ENGINE_NONE && piom.mode == PIOM_MODE_POLL))
-		return poll_until(&w->done, deadline, false);
-	if (marcel_current_vp() >= 0 && piom.engine == PIOM_ENGINE_MARCEL)
-		return sleep_user(&w->done, deadline);
-	return sleep_between_polls(&w->done, deadline);
+	_Static_assert(PIOM_IO_NEVER == UINT64_MAX, "no time comes after it");
+	return piom_cond_wait_until(&w->done, deadline) == 0;
 }
 
 int piom_io_await(int fd, unsigned side, const struct piom_io_seen *seen)
@@ -418,10 +384,10 @@ int piom_io_close(int fd)
 
 	if (e == NULL)
 		return close_it(fd);
-	lock(e);
-	if (e->closing) {
+	/* Another's close(2) has freed the number, and is not back yet. */
+	while (lock(e), e->closing) {
 		unlock(e);
-		return -EBADF;
+		piom_wait_relax();
 	}
 	e->closing = true;
 	e->generation++;

@@ -84,6 +84,7 @@ BASE_PUBLIC int piom_accept(int fd, struct sockaddr *addr, socklen_t *len,
 /* --- connect --- */
 
 /* -EINPROGRESS: it goes on; -EAGAIN: nobody will tell when to try again. */
+/* Not by the name connect(): that is a cancellation point. */
 static BASE_NOINLINE int try_connect(int fd, const struct sockaddr *addr,
 				     socklen_t len)
 {
@@ -93,7 +94,7 @@ static BASE_NOINLINE int try_connect(int fd, const struct sockaddr *addr,
 		return result(how);
 	if (!(how & O_NONBLOCK))
 		fcntl(fd, F_SETFL, how | O_NONBLOCK);
-	rc = result(connect(fd, addr, len));
+	rc = result(syscall(SYS_connect, fd, addr, len));
 	if (!(how & O_NONBLOCK))
 		fcntl(fd, F_SETFL, how);
 	return rc;

@@ -213,8 +213,10 @@ static int cancelled(struct piom_task *t)
 /* It is no more: its owner may have the memory when we return. */
 static int over(struct piom_task *t, uint16_t state)
 {
-	/* Who made it DONE may be about to signal; then it is over. */
-	if (state == PIOM_STATE_DONE && !(t->options & PIOM_LTASK_NOWAIT))
+	/* Who made it DONE, or cancels it, may be about to signal: not if that
+	 * is after its own run, from which we are called. */
+	if (state != PIOM_STATE_IDLE && !(t->options & PIOM_LTASK_NOWAIT) &&
+	    !piom_queue_is_ours(t->queue))
 		while (!piom_cond_test(&t->done))
 			piom_wait_relax();
 	return -EALREADY;

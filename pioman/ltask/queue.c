@@ -153,7 +153,8 @@ static bool wants_more(struct piom_task *t, enum piom_ltask_result result,
 	bool may_block = t->options & PIOM_TASK_BLOCKING;
 
 	if (result == PIOM_LTASK_QUIET &&
-	    (!may_block || !t->unasked || piom.mode == PIOM_MODE_POLL))
+	    (!may_block || !t->unasked || t->unarmable ||
+	     piom.mode == PIOM_MODE_POLL))
 		return false;
 	if (likely(!may_block) || result == PIOM_LTASK_WORKED)
 		return true;

@@ -40,7 +40,7 @@ enum {
 	/* The same if all is armed, and the watcher brings what comes: to what
 	 * an ltask that is submitted meanwhile, and cannot be armed, may cost.
 	 */
-	NAP_ARMED_NS = 20480000,
+	NAP_ARMED_NS = NAP_MIN_NS << 13,
 };
 
 #define NEVER UINT64_MAX
@@ -236,8 +236,9 @@ static bool is_armed(void)
 }
 
 /*
- * Who is not polled for by his own VP. He never sleeps for good: what is
- * submitted next may have to be polled, and nobody else may do it.
+ * Who is not polled for by his own VP. Where no kernel threads poll he never
+ * sleeps for good: what is submitted next may have to be polled, and nobody
+ * else may do it.
  */
 static void wait_between_polls(struct waiting *w)
 {
@@ -249,6 +250,10 @@ static void wait_between_polls(struct waiting *w)
 		if (is_over(w) || is_late(w))
 			return;
 		armed = is_armed();
+		if (armed && piom.engine == PIOM_ENGINE_PTHREAD) {
+			park(w); /* a submission wakes who polls */
+			return;
+		}
 		if (!armed && !others_poll(&polls)) {
 			ns = NAP_MIN_NS;
 			piom_wait_relax();

@@ -8,7 +8,8 @@
  * negative errno; errno itself is of no meaning afterwards. Besides those of
  * the call: -EPERM, pioman does not run; -EMFILE, also for a descriptor of 2^20
  * and more; -ENOMEM and -ENOSPC of epoll_ctl(2). A call is never interrupted by
- * a signal: no -EINTR.
+ * a signal: no -EINTR. SO_RCVTIMEO and SO_SNDTIMEO are not heeded; and with
+ * O_NONBLOCK a Unix socket whose peer's backlog is full is refused (-EAGAIN).
  *
  * From user threads and foreign threads alike, also several at a time for one
  * descriptor, to read and to write; not from ltasks. One event

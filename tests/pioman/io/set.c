@@ -183,6 +183,38 @@ TEST(an_older_file_of_the_number_wakes_nobody)
 	with_mode(&alone, old_file);
 }
 
+/* The number is given to another file, and back to the first. */
+static void brought_back(void)
+{
+	struct place p;
+	int one[2], two[2], number, kept;
+
+	open_pipe(one);
+	open_pipe(two);
+	number = one[0];
+	look(number);
+	CHECK_INT(enter(&p, number, PIOM_IO_IN, NULL), 0);
+	piom_io_leave(&p.link);
+	kept = dup(number);
+	CHECK_INT(dup2(two[0], number), number);
+	CHECK_INT(enter(&p, number, PIOM_IO_IN, NULL), 0);
+	piom_io_leave(&p.link);
+	CHECK_INT(dup2(kept, number), number);
+	CHECK_INT(enter(&p, number, PIOM_IO_IN, NULL), 0);
+	CHECK_INT(write(one[1], "x", 1), 1);
+	UNTIL(has_ended(&p));
+	CHECK(!p.link.gone);
+	piom_io_leave(&p.link);
+	CHECK_INT(close(kept), 0);
+	close_both(one);
+	close_both(two);
+}
+
+TEST(a_file_that_gets_its_number_back_wakes_who_waits)
+{
+	with_mode(&alone, brought_back);
+}
+
 static void what_cannot(void)
 {
 	struct piom_io_seen seen;
