@@ -46,15 +46,14 @@ static struct base_option options[] = {
 		     .fallback = "marcel",
 		     .choices = engines,
 		     .help = "who polls: idle and switching VPs; kernel "
-			     "threads "
-			     "of its own; only those who ask and wait" },
+			     "threads of its own; only those who ask and "
+			     "wait" },
 	[MODE] = { .name = "PIOM_MODE",
 		   .kind = BASE_OPTION_CHOICE,
 		   .fallback = "auto",
 		   .choices = modes,
 		   .help = "how events come: polled for and then by "
-			   "interrupts; "
-			   "by polling; by interrupts" },
+			   "interrupts; by polling; by interrupts" },
 	[WAIT] = { .name = "PIOM_WAIT",
 		   .kind = BASE_OPTION_CHOICE,
 		   .fallback = "auto",
@@ -82,8 +81,7 @@ static struct base_option options[] = {
 		       .min = 100,
 		       .max = 1000000,
 		       .help = "engine pthread: how often a timer looks "
-			       "whether "
-			       "anybody polls" },
+			       "whether anybody polls" },
 	[QUEUES] = { .name = "PIOM_QUEUES",
 		     .kind = BASE_OPTION_CHOICE,
 		     .fallback = "tree",

@@ -26,10 +26,10 @@ enum {
 	/* Events that come less often than once in so many PIOM_IDLE_US are
 	 * not worth that somebody polls for the next. */
 	RARE = 8,
-	RUNS_MAX = 16,     /* of the queue at a time, while something comes */
-	LOOK_MIN_MS = 1,   /* between looks at what it has left to VPs ... */
-	LOOK_MAX_MS = 16,  /* ... which are further and further apart */
-	LOOKS_IN_VAIN = 4, /* VPs seem idle and do nothing: it does it */
+	RUNS_MAX = 16, /* of the queue at a time, while something comes */
+	/* It looks at what it has left to VPs after 1, 2, 4, 8, 16, 16 ... ms;
+	 * after so many looks VPs only seem idle, and it does it itself. */
+	LOOKS_IN_VAIN = 4,
 };
 
 struct piom_watcher piom_watcher = { .fired = { 1 } };
@@ -41,7 +41,7 @@ static struct {
 	int bell;                /* -: */
 	bool runs;               /* -: */
 	uint64_t last;           /* w: when an event came, ns */
-	unsigned looks;          /* w: since then, at what is left to VPs */
+	unsigned looks;          /* w: since then, up to LOOKS_IN_VAIN */
 } watcher;
 
 /* --- arming; the queue is held --- */
@@ -120,10 +120,10 @@ static int run_after_him(struct piom_queue *q, uint64_t vain_ns)
 /* What is left is an idle VP's to do, and ours if none does: look again. */
 static int leave(struct piom_queue *q)
 {
-	int ms = LOOK_MIN_MS << (watcher.looks < 4 ? watcher.looks : 4);
+	int ms = 1 << watcher.looks;
 
-	_Static_assert(LOOK_MAX_MS == LOOK_MIN_MS << 4, "the last look");
-	watcher.looks++;
+	if (watcher.looks < LOOKS_IN_VAIN)
+		watcher.looks++;
 	if (!piom_queue_is_pending(q))
 		return -1;
 	if (piom.engine == PIOM_ENGINE_MARCEL)

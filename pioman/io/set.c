@@ -35,7 +35,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <base/clock.h>
 #include <base/diag.h>
 #include <base/spin.h>
 

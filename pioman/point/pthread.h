@@ -17,7 +17,7 @@ void piom_point_pthread_forked(void);
 
 /*
  * A queue of this level was submitted to, or kicked: who should see it does not
- * sleep on. order(nap). Never blocks; some loads if nobody sleeps.
+ * sleep on. order(idle). Never blocks; some loads if nobody sleeps.
  */
 void piom_point_pthread_kick(const struct marcel_level *level);
 

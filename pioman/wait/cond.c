@@ -132,12 +132,18 @@ static void park(struct waiting *w)
 		w->found = marcel_event_wait_any(events_of(w), w->n);
 }
 
-/* The same, for so long at most. True: it is over. */
+/* So long from now, but not past the time until which is waited. */
+static uint64_t deadline_of(const struct waiting *w, uint64_t ns)
+{
+	uint64_t deadline = base_now_ns() + ns;
+
+	return deadline < w->until ? deadline : w->until;
+}
+
+/* As park(), for so long at most. True: it is over. */
 static bool nap(struct waiting *w, uint64_t ns)
 {
-	uint64_t until = base_now_ns() + ns;
-
-	return sleep_until(w, until < w->until ? until : w->until);
+	return sleep_until(w, deadline_of(w, ns));
 }
 
 /* The waiter's own looks between two rounds: over (true), or give way. */
@@ -151,13 +157,6 @@ static bool look_for(struct waiting *w, bool give_way)
 			return true;
 	}
 	return false;
-}
-
-static uint64_t deadline_of(const struct waiting *w, uint64_t ns)
-{
-	uint64_t deadline = base_now_ns() + ns;
-
-	return deadline < w->until ? deadline : w->until;
 }
 
 /*

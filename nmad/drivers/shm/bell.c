@@ -1,8 +1,9 @@
 /*
  * The pipes beneath the doorbells (bell.h). A process has one; its peers open
- * it through /proc/<pid>/fd/<fd>, as they do with its segment, when they ring
- * for the first time, and keep only so many open. Where segments are files it
- * is a FIFO beside them, opened by all at once and then unlinked.
+ * it through /proc/<pid>/fd/<fd>, as they do with its segment, and keep only so
+ * many open: those of the first peers, and then those that they have rung last.
+ * Where segments are files it is a FIFO beside them, opened by all at once and
+ * then unlinked.
  *
  * All open it for reading and writing: so nobody who writes is killed by
  * SIGPIPE when the process is gone, and none blocks. A full pipe is readable,
@@ -173,6 +174,15 @@ static bool is_passing(int rc)
 	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
 }
 
+/* One more that is open; there is room. */
+static void keep(struct shm *shm, struct shm_peer *p, int fd)
+{
+	struct shm_bells *b = &shm->bells;
+
+	p->bell = fd;
+	b->open[(b->first + b->n++) % SHM_BELLS] = p;
+}
+
 /*
  * That it can be opened is proven at once, while it can still be said: who
  * cannot be rung by everybody does not sleep. The first are kept: they can be
@@ -181,7 +191,6 @@ static bool is_passing(int rc)
 void nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
 		      const struct shm_addr *addr)
 {
-	struct shm_bells *b = &shm->bells;
 	int fd;
 
 	p->bell_fd = addr->bell;
@@ -195,13 +204,12 @@ void nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
 			store_relaxed(&p->seg->bell.deaf, 1);
 		return;
 	}
-	if (!addr->name[0] && b->n == SHM_BELLS) {
+	if (addr->name[0])
+		p->bell = fd;
+	else if (shm->bells.n < SHM_BELLS)
+		keep(shm, p, fd);
+	else
 		close(fd);
-		return;
-	}
-	p->bell = fd;
-	if (!addr->name[0])
-		b->open[(b->first + b->n++) % SHM_BELLS] = p;
 }
 
 static void forget(struct shm_peer *p)
@@ -227,18 +235,18 @@ static bool make_room(struct shm *shm)
 /* The descriptor, or -errno; opened if need be. */
 static int find_bell(struct shm *shm, struct shm_peer *p)
 {
-	struct shm_bells *b = &shm->bells;
+	int fd;
 
 	if (p->bell >= 0)
 		return p->bell;
-	if (b->n == SHM_BELLS)
+	if (shm->bells.n == SHM_BELLS)
 		make_room(shm);
 	do
-		p->bell = open_bell(p, "");
-	while ((p->bell == -EMFILE || p->bell == -ENFILE) && make_room(shm));
-	if (p->bell >= 0)
-		b->open[(b->first + b->n++) % SHM_BELLS] = p;
-	return p->bell;
+		fd = open_bell(p, "");
+	while ((fd == -EMFILE || fd == -ENFILE) && make_room(shm));
+	if (fd >= 0)
+		keep(shm, p, fd);
+	return fd;
 }
 
 static void owe(struct shm *shm, struct shm_peer *p, bool owes)
@@ -257,7 +265,6 @@ void nm_shm_bell_ring(struct shm *shm, struct shm_peer *p)
 		if (!is_passing(fd) && fd != -ESRCH && fd != -ENOENT)
 			base_warn("nmad", "shm: cannot wake rank %d: %s",
 				  p->link->rank, strerror(-fd));
-		p->bell = NONE;
 		return;
 	}
 	if (shm_bell_take(&p->seg->bell) && write(fd, "", 1) < 0 &&
