@@ -2,7 +2,6 @@
  * marcel/sched/poller.c: any number of threads waits for descriptors, on a
  * bounded number of kernel threads.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -13,6 +12,7 @@
 #include "../../../marcel/os/os.h"
 #include "../../../marcel/sched/vp.h"
 #include "../with.h"
+#include "../../tasks.h"
 
 enum {
 	WANTED = 10000 / FEWER,
@@ -38,18 +38,6 @@ static int readers_max(void)
 	if (r.rlim_cur >= WANTED * FDS_EACH + FDS_ELSE)
 		return WANTED;
 	return ((int)r.rlim_cur - FDS_ELSE) / FDS_EACH;
-}
-
-static int kernel_threads(void)
-{
-	DIR *dir = opendir("/proc/self/task");
-	int n = 0;
-
-	CHECK(dir != NULL);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n - 2;
 }
 
 static int is_parked(const struct marcel_info *info, void *arg)

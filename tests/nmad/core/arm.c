@@ -12,6 +12,7 @@
 #include <nmad/nmad.h>
 
 #include "../../../nmad/core/core.h"
+#include "mock.h"
 
 enum { BYTES = 2048, SESSION = 5 };
 
@@ -19,8 +20,6 @@ extern const struct nm_strategy *const nm_strategies[];
 
 static struct nm_core core;
 static struct nm_session *session;
-static struct nm_link links[2];
-static struct nm_pkt pkts[2];
 static bool full, busy, unable, dies;
 static int nsent, narmed;
 
@@ -76,35 +75,9 @@ static const struct nm_driver mock = {
 
 static void setup(void)
 {
-	static const struct nm_config config = { .window = 1000 };
-	struct nm_rail *rail;
-
-	CHECK_INT(nm_core_init(&core, 0, 2, &config), 0);
-	core.config.strategy = nm_strategies[0];
+	mock_core(&core, &mock, 1000);
 	core.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	CHECK(core.event >= 0);
-	rail = &core.rails[0];
-	memset(rail, 0, sizeof(*rail));
-	memset(links, 0, sizeof(links));
-	rail->driver = &mock;
-	rail->core = &core;
-	rail->fd = -1;
-	rail->links = links;
-	rail->nlinks = 2;
-	nm_chain_init(&rail->stuck);
-	core.nrails = 1;
-	core.polled[core.npolled++] = rail;
-	for (int i = 0; i < 2; i++) {
-		links[i].gate = &core.gates[i];
-		links[i].rail = rail;
-		links[i].rank = i;
-		links[i].pkt = &pkts[i];
-		base_list_init(&links[i].xfers);
-		pkts[i].link = &links[i];
-		core.gates[i].links[0] = &links[i];
-		core.gates[i].nlinks = 1;
-		core.gates[i].eager_max = 500;
-	}
 	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);
 	full = busy = unable = dies = false;
 	nsent = narmed = 0;

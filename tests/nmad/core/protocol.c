@@ -14,6 +14,7 @@
 #include <nmad/nmad.h>
 
 #include "../../../nmad/core/core.h"
+#include "mock.h"
 
 enum { PACKETS = 64, BYTES = 2048, SESSION = 5, WINDOW = 1000 };
 
@@ -107,37 +108,9 @@ static const struct nm_driver mock = {
 
 /* --- a core of rank 0 with one rail to rank 1 --- */
 
-static struct nm_link links[2];
-static struct nm_pkt pkts[2];
-
 static void setup(void)
 {
-	static const struct nm_config config = { .window = WINDOW };
-	struct nm_rail *rail;
-
-	CHECK_INT(nm_core_init(&core, 0, 2, &config), 0);
-	core.config.strategy = nm_strategies[0];
-	rail = &core.rails[0];
-	memset(rail, 0, sizeof(*rail));
-	memset(links, 0, sizeof(links));
-	rail->driver = &mock;
-	rail->core = &core;
-	rail->links = links;
-	rail->nlinks = 2;
-	nm_chain_init(&rail->stuck);
-	core.nrails = 1;
-	core.polled[core.npolled++] = rail;
-	for (int i = 0; i < 2; i++) {
-		links[i].gate = &core.gates[i];
-		links[i].rail = rail;
-		links[i].rank = i;
-		links[i].pkt = &pkts[i];
-		base_list_init(&links[i].xfers);
-		pkts[i].link = &links[i];
-		core.gates[i].links[0] = &links[i];
-		core.gates[i].nlinks = 1;
-		core.gates[i].eager_max = 500;
-	}
+	mock_core(&core, &mock, WINDOW);
 	peer = &core.gates[1];
 	nsent = ngiven = ndelivered = nreleased = 0;
 	full = dead = withhold = false;

@@ -6,8 +6,8 @@
 #define TESTS_PIOMAN_IO_IO_H
 
 #include "../with.h"
+#include "../../tasks.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -72,19 +72,6 @@ static inline int listen_any(struct sockaddr_in *addr, int flags)
 	CHECK_INT(listen(fd, 128), 0);
 	CHECK_INT(getsockname(fd, (struct sockaddr *)addr, &len), 0);
 	return fd;
-}
-
-/* The process's kernel threads. */
-static inline int kernel_threads(void)
-{
-	DIR *dir = opendir("/proc/self/task");
-	int n = 0;
-
-	CHECK(dir != NULL);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n - 2;
 }
 
 /* Let others run until it is so. */

@@ -35,19 +35,26 @@ static inline enum piom_ltask_result reader_run(void *arg)
 	return PIOM_LTASK_WORKED;
 }
 
-static inline void reader_init(struct reader *r, int (*arm)(void *arg))
+/* By another function, which calls reader_run(); `how` without the descriptor.
+ */
+static inline void reader_init_as(struct reader *r, piom_ltask_fn fn,
+				  struct piom_blocking how)
 {
-	struct piom_blocking how = { .arm = arm,
-				     .delay_ns = PIOM_BLOCKING_AUTO };
-
 	store_relaxed(&r->runs, 0);
 	store_relaxed(&r->bytes, 0);
 	r->got = NULL;
 	r->unasked = false;
 	CHECK_INT(pipe2(r->fd, O_NONBLOCK | O_CLOEXEC), 0);
 	how.fd = r->fd[0];
-	piom_ltask_init(&r->task, reader_run, r, PIOM_LTASK_REPEAT, NULL);
+	piom_ltask_init(&r->task, fn, r, PIOM_LTASK_REPEAT, NULL);
 	CHECK_INT(piom_ltask_set_blocking(&r->task, &how), 0);
+}
+
+static inline void reader_init(struct reader *r, int (*arm)(void *arg))
+{
+	reader_init_as(r, reader_run,
+		       (struct piom_blocking){
+			       .arm = arm, .delay_ns = PIOM_BLOCKING_AUTO });
 }
 
 static inline void reader_end(struct reader *r)

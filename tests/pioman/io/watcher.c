@@ -119,6 +119,27 @@ static void *compute(void *arg)
 	return arg;
 }
 
+static marcel_t others[8];
+
+/* On each VP but main's. */
+static void others_compute(void)
+{
+	for (int i = 1; i < marcel_nvp(); i++)
+		CHECK_INT(marcel_create(&others[i], NULL, compute, NULL), 0);
+}
+
+/* So does main, until it is over: the ltask is done. */
+static void compute_to_the_end(struct reader *r, pthread_t feeds)
+{
+	compute(NULL);
+	CHECK_INT(pthread_join(feeds, NULL), 0);
+	for (int i = 1; i < marcel_nvp(); i++)
+		CHECK_INT(marcel_join(others[i], NULL), 0);
+	piom_ltask_wait(&r->task);
+	close(r->fd[0]);
+	close(r->fd[1]);
+}
+
 static ATOMIC(int) armed;
 
 static int note_armed(void *arg)
@@ -152,30 +173,19 @@ static void *feed_when_armed(void *arg)
 static void compute_until_it_comes(void)
 {
 	struct piom_blocking how = { .arm = note_armed };
-	marcel_t threads[8];
 	pthread_t feeds;
 	struct reader r;
 	piom_cond_t got;
 
-	reader_init(&r, NULL);
-	piom_ltask_init(&r.task, end_all, &r, PIOM_LTASK_REPEAT, NULL);
-	how.fd = r.fd[0];
-	CHECK_INT(piom_ltask_set_blocking(&r.task, &how), 0);
+	reader_init_as(&r, end_all, how);
 	piom_cond_init(&got);
 	r.got = &got;
 	store_relaxed(&over, 0);
 	store_relaxed(&armed, 0);
-	for (int i = 1; i < marcel_nvp(); i++)
-		CHECK_INT(marcel_create(&threads[i], NULL, compute, NULL), 0);
+	others_compute();
 	piom_ltask_submit(&r.task);
 	CHECK_INT(pthread_create(&feeds, NULL, feed_when_armed, &r), 0);
-	compute(NULL);
-	CHECK_INT(pthread_join(feeds, NULL), 0);
-	for (int i = 1; i < marcel_nvp(); i++)
-		CHECK_INT(marcel_join(threads[i], NULL), 0);
-	piom_ltask_wait(&r.task);
-	close(r.fd[0]);
-	close(r.fd[1]);
+	compute_to_the_end(&r, feeds);
 }
 
 TEST(what_comes_is_seen_while_all_compute)
@@ -238,14 +248,10 @@ static void *feed_thrice(void *arg)
 static void idle_and_then_compute(void)
 {
 	struct piom_blocking how = { .delay_ns = PIOM_BLOCKING_AUTO };
-	marcel_t threads[8];
 	struct reader r;
 	pthread_t feeds;
 
-	reader_init(&r, NULL);
-	piom_ltask_init(&r.task, end_with_third, &r, PIOM_LTASK_REPEAT, NULL);
-	how.fd = r.fd[0];
-	CHECK_INT(piom_ltask_set_blocking(&r.task, &how), 0);
+	reader_init_as(&r, end_with_third, how);
 	store_relaxed(&over, 0);
 	store_relaxed(&computes, 0);
 	marcel_event_init(&second);
@@ -253,16 +259,9 @@ static void idle_and_then_compute(void)
 	CHECK_INT(pthread_create(&feeds, NULL, feed_thrice, &r), 0);
 	marcel_event_wait(&second);
 	marcel_usleep(1000);
-	for (int i = 1; i < marcel_nvp(); i++)
-		CHECK_INT(marcel_create(&threads[i], NULL, compute, NULL), 0);
+	others_compute();
 	store_relaxed(&computes, 1);
-	compute(NULL);
-	CHECK_INT(pthread_join(feeds, NULL), 0);
-	for (int i = 1; i < marcel_nvp(); i++)
-		CHECK_INT(marcel_join(threads[i], NULL), 0);
-	piom_ltask_wait(&r.task);
-	close(r.fd[0]);
-	close(r.fd[1]);
+	compute_to_the_end(&r, feeds);
 }
 
 TEST(what_is_left_to_a_vp_that_then_computes_is_seen)
