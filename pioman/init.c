@@ -38,7 +38,17 @@ static const char *const waits[] = { "auto", "active", "passive", "spin",
 				     NULL };
 static const char *const queues[] = { "tree", "machine", NULL };
 
-enum { ENGINE, MODE, WAIT, SPIN_US, IDLE_US, TIMER_US, QUEUES, VERBOSE };
+enum {
+	ENGINE,
+	MODE,
+	WAIT,
+	SPIN_US,
+	IDLE_US,
+	TIMER_US,
+	LWP_MAX,
+	QUEUES,
+	VERBOSE
+};
 
 static struct base_option options[] = {
 	[ENGINE] = { .name = "PIOM_ENGINE",
@@ -82,6 +92,13 @@ static struct base_option options[] = {
 		       .max = 1000000,
 		       .help = "engine pthread: how often a timer looks "
 			       "whether anybody polls" },
+	[LWP_MAX] = { .name = "PIOM_LWP_MAX",
+		      .kind = BASE_OPTION_INT,
+		      .fallback = "16",
+		      .min = 0,
+		      .max = 64,
+		      .help = "kernel threads for tasks that wait in the "
+			      "kernel, but not for a descriptor" },
 	[QUEUES] = { .name = "PIOM_QUEUES",
 		     .kind = BASE_OPTION_CHOICE,
 		     .fallback = "tree",
@@ -167,7 +184,7 @@ static int start(void)
 	err = piom_tree_init(options[QUEUES].value == 1);
 	if (err < 0)
 		return err;
-	err = piom_blocking_init();
+	err = piom_blocking_init((int)options[LWP_MAX].value);
 	if (err < 0)
 		goto err_tree;
 	err = start_engine();

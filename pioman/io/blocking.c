@@ -1,13 +1,16 @@
 /*
- * The watcher and its set. Its bell, an eventfd, ends it.
+ * The watcher and its set. Its bell, an eventfd, has it look round, or end.
  */
 #include "blocking.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <base/clock.h>
@@ -20,6 +23,8 @@
 #include "../ltask/tree.h"
 #include "../state.h"
 #include "../wait/wait.h"
+#include "export.h"
+#include "patience.h"
 
 enum {
 	EVENTS = 16,
@@ -35,12 +40,13 @@ enum {
 struct piom_watcher piom_watcher = { .fired = { 1 } };
 
 static struct {
-	/* -: const while it runs    w: the watcher's */
+	/* -: const while it runs    w: the watcher's  a: atomic */
 	pthread_t kernel_thread; /* -: */
 	int set;                 /* -: */
 	int bell;                /* -: */
 	bool runs;               /* -: */
-	uint64_t last;           /* w: when an event came, ns */
+	ATOMIC(uint32_t) stop;   /* a: relaxed; after it the bell is rung */
+	ATOMIC(uint64_t) last;   /* a: relaxed; when an event came, ns */
 	unsigned looks;          /* w: since then, up to LOOKS_IN_VAIN */
 } watcher;
 
@@ -49,64 +55,103 @@ static struct {
 static int watch(struct piom_task *t)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT };
-	int op = t->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+	int op = t->waits.watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
-	ev.data.fd = t->fd;
-	return epoll_ctl(watcher.set, op, t->fd, &ev) < 0 ? -errno : 0;
+	ev.data.fd = t->waits.fd;
+	return epoll_ctl(watcher.set, op, t->waits.fd, &ev) < 0 ? -errno : 0;
 }
 
-static bool is_time(const struct piom_task *t, uint64_t vain_ns)
+/* `fired` was read before the kernel was turned to. */
+static bool enter_held(struct piom_task *t, uint64_t fired)
 {
-	uint64_t delay =
-		t->delay_ns != PIOM_BLOCKING_AUTO ? t->delay_ns : piom.idle_ns;
+	int rc = watch(t);
 
-	return piom.mode == PIOM_MODE_INTERRUPT ||
-	       (piom.mode == PIOM_MODE_AUTO && vain_ns >= delay);
+	if (rc < 0) {
+		base_warn("pioman",
+			  "descriptor %d of an ltask cannot be waited for (%s):"
+			  " it is polled",
+			  t->waits.fd, strerror(-rc));
+		t->waits.unarmable = true;
+		return false;
+	}
+	t->waits.watched = true;
+	t->waits.armed_at = fired;
+	return true;
 }
 
 bool piom_blocking_arm(struct piom_task *t, uint64_t vain_ns)
 {
 	uint64_t fired = load_relaxed(&piom_watcher.fired);
-	int rc;
+	bool armed;
 
-	if (t->unarmable || !is_time(t, vain_ns))
+	if (t->waits.unarmable || !piom_patience_is_over(t, vain_ns))
 		return false;
-	if (t->arm != NULL && t->arm(t->arg) != 0)
+	if (t->waits.arm != NULL && t->waits.arm(t->arg) != 0)
 		return false;
-	rc = watch(t);
-	if (rc < 0) {
-		base_warn("pioman",
-			  "descriptor %d of an ltask cannot be waited for (%s):"
-			  " it is polled",
-			  t->fd, strerror(-rc));
-		t->unarmable = true;
-		return false;
-	}
-	t->watched = true;
-	t->armed_at = fired;
+	armed = t->waits.wait != NULL ? piom_export(t) : enter_held(t, fired);
+	if (armed)
+		piom_patience_armed(t, vain_ns);
+	return armed;
+}
+
+bool piom_blocking_leave(struct piom_task *t)
+{
+	if (t->waits.wait != NULL)
+		return piom_export_leave(t);
+	if (t->waits.watched)
+		epoll_ctl(watcher.set, EPOLL_CTL_DEL, t->waits.fd, NULL);
+	t->waits.watched = false;
+	t->waits.armed_at = 0;
 	return true;
 }
 
-void piom_blocking_forget(struct piom_task *t)
+void piom_blocking_ring(void)
 {
-	epoll_ctl(watcher.set, EPOLL_CTL_DEL, t->fd, NULL);
-	t->watched = false;
-	t->armed_at = 0;
+	if (eventfd_write(watcher.bell, 1) < 0)
+		base_fatal("pioman", "the descriptor of its bell was closed");
+}
+
+/* --- kernel threads that wait --- */
+
+/* As the kernel has it; <linux/sched/types.h> cannot be had beside <sched.h>.*/
+struct sched_attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+/* The shortest slice that the kernel gives, ns; before Linux 6.12 nothing. */
+#define SLICE_NS 100000
+enum { NICE = -10 };
+
+void piom_blocking_be_prompt(void)
+{
+	struct sched_attr attr = { .size = sizeof(attr),
+				   .policy = SCHED_OTHER,
+				   .nice = NICE,
+				   .runtime = SLICE_NS };
+
+	if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0)
+		return;
+	attr.nice = getpriority(PRIO_PROCESS, 0);
+	syscall(SYS_sched_setattr, 0, &attr, 0); /* or as it is */
 }
 
 /* --- the watcher --- */
 
-/* VPs poll where one is idle; not if it only seems so: in a section, say. */
-static bool others_go_on(void)
+/* VPs poll where one is idle. */
+static bool vps_go_on(void)
 {
-	return piom.engine == PIOM_ENGINE_MARCEL && marcel_any_idle() &&
-	       watcher.looks < LOOKS_IN_VAIN;
+	return piom.engine == PIOM_ENGINE_MARCEL && marcel_any_idle();
 }
 
-/* So long is as if it had been polled in vain. */
+/* What comes often an idle VP is to poll for. */
 static uint64_t patience(uint64_t since)
 {
-	return others_go_on() && since < RARE * piom.idle_ns ? 0 : PIOM_LAST;
+	return vps_go_on() && since < RARE * piom.idle_ns ? PIOM_PASSING
+							  : PIOM_TICK;
 }
 
 /* If somebody holds the queue he may have asked before what is meant came. */
@@ -131,24 +176,37 @@ static int leave(struct piom_queue *q)
 	return ms;
 }
 
-/*
- * Something has come: whoever holds the queue after the kick asks all. How long
- * to wait for the next, in milliseconds, or -1.
- */
-static int fire(void)
+/* Something has come: whoever holds the queue after the kick asks all. */
+static void serve(struct piom_queue *q)
 {
-	struct piom_queue *q = piom_tree_machine();
-	uint64_t now = base_now_ns(), since = now - watcher.last;
+	uint64_t now = base_now_ns(), since = now - load_relaxed(&watcher.last);
 	int runs = 0;
 
-	watcher.last = now;
-	watcher.looks = 0;
-	store_relaxed(&piom_watcher.fired,
-		      load_relaxed(&piom_watcher.fired) + 1);
+	store_relaxed(&watcher.last, now);
 	piom_queue_kick(q);
 	while (run_after_him(q, patience(since)) > 0 && runs < RUNS_MAX)
 		runs++;
+}
+
+/* How long to wait for the next, in milliseconds, or -1. */
+static int fire(void)
+{
+	struct piom_queue *q = piom_tree_machine();
+
+	watcher.looks = 0;
+	store_relaxed(&piom_watcher.fired,
+		      load_relaxed(&piom_watcher.fired) + 1);
+	serve(q);
 	return leave(q);
+}
+
+void piom_blocking_fire(void)
+{
+	struct piom_queue *q = piom_tree_machine();
+
+	serve(q);
+	if (piom_queue_is_pending(q))
+		piom_blocking_ring();
 }
 
 /* Nothing has come, and when it last did something was left to VPs. */
@@ -156,26 +214,47 @@ static int look_again(void)
 {
 	struct piom_queue *q = piom_tree_machine();
 
-	if (piom_queue_is_pending(q) && !others_go_on())
-		run_after_him(q, PIOM_LAST);
+	/* One may only seem idle: in a section, say. */
+	if (piom_queue_is_pending(q) &&
+	    (!vps_go_on() || watcher.looks >= LOOKS_IN_VAIN))
+		run_after_him(q, PIOM_TICK);
 	return leave(q);
+}
+
+/* Whether it is to go on. */
+static bool answer(void)
+{
+	eventfd_t n;
+
+	eventfd_read(watcher.bell, &n);
+	if (load_relaxed(&watcher.stop) != 0)
+		return false;
+	watcher.looks = 0;
+	piom_export_provide();
+	return true;
 }
 
 static void *watch_on(void *arg)
 {
 	struct epoll_event ev[EVENTS];
+	bool fired, goes_on = true;
 	int n, ms = -1;
 
-	for (;;) {
+	piom_blocking_be_prompt();
+	while (goes_on) {
 		n = epoll_wait(watcher.set, ev, EVENTS, ms);
 		if (n < 0 && errno != EINTR)
 			base_fatal("pioman", "the descriptor of its epoll set "
 					     "was closed");
+		fired = false;
 		for (int i = 0; i < n; i++)
-			if (ev[i].data.fd == watcher.bell)
-				return arg;
-		ms = n > 0 ? fire() : look_again();
+			if (ev[i].data.fd != watcher.bell)
+				fired = true;
+			else
+				goes_on = answer();
+		ms = fired ? fire() : look_again();
 	}
+	return arg;
 }
 
 /* --- start, stop --- */
@@ -209,7 +288,7 @@ static void close_set(void)
 	close(watcher.set);
 }
 
-int piom_blocking_init(void)
+int piom_blocking_init(int lwps)
 {
 	int rc;
 
@@ -218,8 +297,10 @@ int piom_blocking_init(void)
 	rc = open_set();
 	if (rc < 0)
 		return rc;
-	watcher.last = 0;
+	store_relaxed(&watcher.stop, 0);
+	store_relaxed(&watcher.last, 0);
 	watcher.looks = 0;
+	piom_export_init(lwps);
 	rc = marcel_kernel_thread(&watcher.kernel_thread, watch_on, NULL);
 	if (rc < 0)
 		close_set();
@@ -231,9 +312,10 @@ void piom_blocking_exit(void)
 {
 	if (!watcher.runs)
 		return;
-	if (eventfd_write(watcher.bell, 1) < 0)
-		base_fatal("pioman", "the descriptor of its bell was closed");
+	store_relaxed(&watcher.stop, 1);
+	piom_blocking_ring();
 	pthread_join(watcher.kernel_thread, NULL);
+	piom_export_exit(); /* they may ring until they have ended */
 	watcher.runs = false;
 	close_set();
 }
@@ -243,4 +325,5 @@ void piom_blocking_forked(void)
 	if (watcher.runs)
 		close_set();
 	watcher.runs = false;
+	piom_export_forked();
 }

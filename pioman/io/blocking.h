@@ -1,6 +1,7 @@
 /*
  * Waiting in the kernel instead of polling: ltasks are *armed*, and one kernel
- * thread, the watcher, sleeps for all of them in an epoll set.
+ * thread, the watcher, sleeps for all of them in an epoll set. (What waits for
+ * no descriptor is exported to a kernel thread for itself: export.h.)
  *
  *   asked in vain                 fd is readable
  *   POLLED ------------> ARMED ------------------> all POLLED again
@@ -40,6 +41,7 @@
 #include <base/compiler.h>
 
 #include "../ltask/queue.h"
+#include "export.h"
 
 struct piom_watcher {
 	ATOMIC(uint64_t) fired; /* a: so often, from 1 on; order(ltask) */
@@ -50,7 +52,9 @@ extern struct piom_watcher piom_watcher;
 /* Who holds its queue. */
 static inline bool piom_blocking_is_armed(const struct piom_task *t)
 {
-	return t->armed_at == load_relaxed(&piom_watcher.fired);
+	if (unlikely(t->waits.wait != NULL))
+		return piom_export_is_out(t);
+	return t->waits.armed_at == load_relaxed(&piom_watcher.fired);
 }
 
 /*
@@ -59,11 +63,32 @@ static inline bool piom_blocking_is_armed(const struct piom_task *t)
  */
 bool piom_blocking_arm(struct piom_task *t, uint64_t vain_ns);
 
-/* The task ends: out of the set. Who holds its queue. */
-void piom_blocking_forget(struct piom_task *t);
+/*
+ * Who holds its queue, and has stored its last state: the task ends. False if
+ * its LWP will signal that, when it is back.
+ */
+bool piom_blocking_leave(struct piom_task *t);
 
-/* Start and stop the watcher; no ltask is submitted. 0 or -errno. */
-int piom_blocking_init(void);
+/*
+ * An LWP is back: run what has come, and have it looked after; a kernel thread
+ * that drives no VP.
+ */
+void piom_blocking_fire(void);
+
+/* Ask the watcher to look what is to be done. Anyone; never blocks. */
+void piom_blocking_ring(void);
+
+/*
+ * The calling kernel thread is to run soon when it wakes, also where all CPUs
+ * compute: by the shortest slice, and a higher priority where that is allowed.
+ */
+void piom_blocking_be_prompt(void);
+
+/*
+ * Start and stop the watcher, and as many as `lwps` others; no ltask is
+ * submitted. 0 or -errno.
+ */
+int piom_blocking_init(int lwps);
 void piom_blocking_exit(void);
 
 /* In the child of a fork(): the watcher and the set are the parent's. */

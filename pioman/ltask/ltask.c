@@ -57,23 +57,40 @@ BASE_PUBLIC void piom_ltask_init(struct piom_ltask *ltask, piom_ltask_fn fn,
 	store_relaxed(&t->state, PIOM_STATE_IDLE);
 }
 
+/* Whether somebody can wait for it. */
+static int check_fd(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -EBADF;
+	if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
+		return -EPERM;
+	return 0;
+}
+
 BASE_PUBLIC int piom_ltask_set_blocking(struct piom_ltask *ltask,
 					const struct piom_blocking *how)
 {
 	struct piom_task *t = task_of(ltask);
-	struct stat st;
+	int rc;
 
 	if (!(t->options & PIOM_LTASK_REPEAT) ||
-	    t->options & (PIOM_LTASK_NOWAIT | PIOM_TASK_HAS_SET))
+	    t->options & (PIOM_LTASK_NOWAIT | PIOM_TASK_HAS_SET) ||
+	    (how->wait != NULL) != (how->wake != NULL) ||
+	    (how->wait != NULL && how->fd != -1))
 		return -EINVAL;
-	if (fstat(how->fd, &st) < 0)
-		return -EBADF;
-	if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
-		return -EPERM;
-	t->fd = how->fd;
-	t->arm = how->arm;
-	t->unasked = how->unasked;
-	t->delay_ns = how->delay_ns;
+	rc = how->wait != NULL ? 0 : check_fd(how->fd);
+	if (rc < 0)
+		return rc;
+	t->waits = (struct piom_waits){
+		.fd = how->fd,
+		.wait = how->wait,
+		.wake = how->wake,
+		.arm = how->arm,
+		.unasked = how->unasked,
+		.delay_ns = how->delay_ns,
+	};
 	t->options |= PIOM_TASK_BLOCKING;
 	return 0;
 }
@@ -167,7 +184,8 @@ BASE_PUBLIC void piom_ltask_submit(struct piom_ltask *ltask)
 		set = t->set;
 		t->wanted = true;
 	}
-	t->unarmable = false;
+	if (unlikely(t->options & PIOM_TASK_BLOCKING))
+		t->waits.unarmable = false;
 	piom_cond_init(&t->done);
 	store_relaxed(&t->state, PIOM_STATE_SUBMITTED);
 	/* --- committed: it may run, and be gone, after the push --- */
@@ -226,19 +244,22 @@ BASE_PUBLIC int piom_ltask_cancel(struct piom_ltask *ltask)
 {
 	struct piom_task *t = task_of(ltask);
 	uint16_t state = PIOM_STATE_SUBMITTED;
+	bool swept = false;
 
 	base_handler_check("pioman", "piom_ltask_cancel()");
 	/* However often it is masked. */
 	while (!cas_weak_relaxed(&t->state, &state, PIOM_STATE_CANCELLING))
 		if (!is_submitted(state))
 			return over(t, state);
-	/* Either we throw it out, or who holds the queue does. */
+	/* Either we throw it out, or who holds the queue does; and if it is
+	 * exported its end is not yet ours. */
 	while (!piom_cond_test(&t->done)) {
-		if (piom_queue_sweep(t->queue)) {
-			wake_pollers(t->queue, NULL);
-			break;
+		if (swept || !piom_queue_sweep(t->queue)) {
+			piom_wait_relax();
+			continue;
 		}
-		piom_wait_relax();
+		swept = true;
+		wake_pollers(t->queue, NULL);
 	}
 	return cancelled(t);
 }

@@ -99,5 +99,5 @@ BASE_PUBLIC int piom_poll(void)
 {
 	if (unlikely(piom_tree_machine() == NULL))
 		return 0;
-	return piom_poll_all(piom_poll_here(), 0);
+	return piom_poll_all(piom_poll_here(), PIOM_PASSING);
 }

@@ -8,6 +8,7 @@
 #include <base/pin.h>
 
 #include "../io/blocking.h"
+#include "../io/patience.h"
 #include "../state.h"
 
 /* Submissions that come while we run are served so often before we leave. */
@@ -117,10 +118,10 @@ static uint32_t integrate_held(struct piom_queue *q, struct base_list *to)
 /* The task's last state; its owner may free it at once. */
 static void finish(struct piom_task *t, enum piom_state state)
 {
-	if (unlikely(t->watched))
-		piom_blocking_forget(t);
 	store_relaxed(&t->state, state); /* visible by the signal */
-	piom_cond_signal(&t->done);
+	if (likely(!(t->options & PIOM_TASK_BLOCKING)) ||
+	    piom_blocking_leave(t))
+		piom_cond_signal(&t->done);
 }
 
 /*
@@ -153,7 +154,7 @@ static bool wants_more(struct piom_task *t, enum piom_ltask_result result,
 	bool may_block = t->options & PIOM_TASK_BLOCKING;
 
 	if (result == PIOM_LTASK_QUIET &&
-	    (!may_block || !t->unasked || t->unarmable ||
+	    (!may_block || !t->waits.unasked || t->waits.unarmable ||
 	     piom.mode == PIOM_MODE_POLL))
 		return false;
 	if (likely(!may_block) || result == PIOM_LTASK_WORKED)
@@ -177,6 +178,9 @@ static bool run_held(struct piom_queue *q, struct piom_task *t,
 	result = fn(t->arg);
 	store_relaxed(&q->running, NULL);
 	pass->runs++;
+	if (unlikely(options & PIOM_TASK_BLOCKING) &&
+	    (result == PIOM_LTASK_DONE || result == PIOM_LTASK_WORKED))
+		piom_patience_learn(t, pass->vain_ns);
 	if (!(options & PIOM_LTASK_REPEAT) || result == PIOM_LTASK_DONE) {
 		pass->worked++;
 		if (!(options & PIOM_LTASK_NOWAIT))

@@ -42,7 +42,13 @@ enum {
 	PIOM_QUEUE_KICK = 4, /* one kick, counted modulo 2^30 */
 };
 
-#define PIOM_LAST UINT64_MAX /* nanoseconds: what can be armed is */
+/*
+ * How long who asks has polled in vain, in nanoseconds, and other answers to
+ * "when will you ask again?": io/patience.h.
+ */
+#define PIOM_PASSING ((uint64_t)0)    /* between threads that run */
+#define PIOM_TICK    (UINT64_MAX - 1) /* at the next tick: threads compute */
+#define PIOM_LAST    UINT64_MAX       /* not soon: I am going to sleep */
 
 /*
  * What a state means is drawn in <pioman/ltask.h>. A task that is SUBMITTED may
@@ -69,6 +75,25 @@ enum piom_state {
 	PIOM_STATE_MASKS = 0xfff0,
 };
 
+/* How an ltask waits in the kernel: io/blocking.h, io/patience.h. */
+struct piom_waits {
+	/* -: const while submitted  q: who holds the queue  a: atomic */
+	int fd;                  /* -: -1: wait() */
+	bool watched;            /* q: fd is in the set */
+	bool unarmable;          /* q: the kernel does not take fd */
+	bool unasked;            /* -: */
+	int8_t lwp;              /* q: waits for it, if `armed_at` is not 0 */
+	int (*arm)(void *arg);   /* -: */
+	void (*wait)(void *arg); /* -: */
+	void (*wake)(void *arg); /* -: */
+	uint64_t delay_ns;       /* -: */
+	uint64_t armed_at;       /* q: order(ltask), order(export); 0: never */
+	uint64_t since;          /* q: when it began to be asked, if armed */
+	ATOMIC(uint64_t) due;    /* a: relaxed; the time hinted at, or 0 */
+	uint32_t usual_ns;       /* q: asked for so long, most times; 0: ? */
+	ATOMIC(int32_t) urgency; /* a: relaxed */
+};
+
 /* What is inside a struct piom_ltask. */
 struct piom_task {
 	/* -: const while submitted  q: who holds the queue  a: atomic */
@@ -78,24 +103,18 @@ struct piom_task {
 	void *arg;                  /* -: */
 	struct piom_queue *queue;   /* -: NULL before the first submission */
 	ATOMIC(uint16_t)
-	state;              /* a: the submitter, then the queue's holder;
-			     *    a canceller from SUBMITTED to CANCELLING, who
-			     *    masks; order(mask) */
-	uint16_t start;     /* -: in which run of pioman `queue` was found */
-	uint8_t options;    /* -: */
-	bool picky;         /* -: not every VP of the level may run it */
-	bool wanted;        /* q: if picky, it wants to be asked again */
-	piom_cond_t done;   /* a: signalled as the last access to the task */
-	marcel_vpset_t set; /* -: who may run it, if HAS_SET */
-
-	/* If BLOCKING: how it waits in the kernel; io/blocking.h. */
-	int fd;                /* -: */
-	bool watched;          /* q: fd is in the set */
-	bool unarmable;        /* q: the kernel does not take fd */
-	bool unasked;          /* -: */
-	int (*arm)(void *arg); /* -: */
-	uint64_t delay_ns;     /* -: */
-	uint64_t armed_at;     /* q: order(ltask) */
+	state;            /* a: the submitter, then the queue's holder;
+			   *    a canceller from SUBMITTED to CANCELLING, who
+			   *    masks; order(mask) */
+	uint16_t start;   /* -: in which run of pioman `queue` was found */
+	uint8_t options;  /* -: */
+	bool picky;       /* -: not every VP of the level may run it */
+	bool wanted;      /* q: if picky, it wants to be asked again */
+	piom_cond_t done; /* a: signalled as the last access to the task */
+	union {
+		marcel_vpset_t set;      /* -: who may run it, if HAS_SET */
+		struct piom_waits waits; /* if BLOCKING */
+	};
 } BASE_MAY_ALIAS;
 
 /* Beside the public options. */

@@ -12,8 +12,8 @@
  * the step follows from how fast the switches come: 1 when they are rare, so
  * that nobody waits for a poll longer than STEP_MAX switches once.
  *
- * Tick: while a thread computes, once a time slice, if an ltask wants to be
- * run. The next one is far away, so ltasks are armed.
+ * Tick: while a thread computes, at every second time slice, if an ltask wants
+ * to be run. The next one is far away, so ltasks are armed.
  */
 #include "marcel.h"
 
@@ -65,8 +65,9 @@ static enum marcel_hook_answer idle(void *arg, int vp)
 	struct vp_point *p = &points[vp];
 	uint64_t vain = load_relaxed(&p->vain);
 	bool pending;
-	int worked = piom_poll_round(vp, vain != 0 ? base_now_ns() - vain : 0,
-				     &pending);
+	/* At least 1: it is not PIOM_PASSING. */
+	int worked = piom_poll_round(
+		vp, vain != 0 ? base_now_ns() - vain + 1 : 1, &pending);
 
 	(void)arg;
 	if (worked > 0 || pending)
@@ -103,7 +104,7 @@ static BASE_NOINLINE enum marcel_hook_answer look(struct vp_point *p, int vp)
 	store_relaxed(&p->looked, start);
 	if (start < load_relaxed(&p->due))
 		return MARCEL_HOOK_PENDING;
-	worked = piom_poll_round(vp, 0, &pending);
+	worked = piom_poll_round(vp, PIOM_PASSING, &pending);
 	took = base_now_ns() - start;
 	cost = (cost * 7 + (took < COST_MAX ? took : COST_MAX)) / 8;
 	rest = cost * SHARE > PERIOD_NS ? cost * SHARE : PERIOD_NS;
@@ -132,7 +133,7 @@ static enum marcel_hook_answer on_switch(void *arg, int vp)
 static enum marcel_hook_answer on_tick(void *arg, int vp)
 {
 	(void)arg;
-	return answer(piom_poll_all(vp, PIOM_LAST), false);
+	return answer(piom_poll_all(vp, PIOM_TICK), false);
 }
 
 static bool is_wanted(void *arg, int vp)

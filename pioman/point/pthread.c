@@ -200,7 +200,7 @@ static void count_round(struct poller *p)
 static void *poll_on(void *arg)
 {
 	struct poller *p = arg;
-	uint64_t since = 0, vain = 0;
+	uint64_t since = 0, vain = 1; /* it is not PIOM_PASSING */
 	bool pending;
 	int worked;
 
@@ -209,7 +209,8 @@ static void *poll_on(void *arg)
 		worked = piom_poll_round(p->vp, vain, &pending);
 		count_round(p);
 		if (worked > 0 || !pending) {
-			since = vain = 0;
+			since = 0;
+			vain = 1;
 			if (worked == 0)
 				sleep_on(p);
 			continue;
@@ -218,7 +219,7 @@ static void *poll_on(void *arg)
 			since = base_now_ns();
 		if (vain >= piom.idle_ns)
 			nap(piom.idle_ns);
-		vain = base_now_ns() - since;
+		vain = base_now_ns() - since + 1;
 	}
 	return NULL;
 }
@@ -263,7 +264,7 @@ static void run(struct piom_queue *q, void *arg)
 	(void)arg;
 	while (!marcel_vpset_has(&q->level->vps, vp))
 		vp++;
-	piom_queue_run(q, vp, PIOM_LAST);
+	piom_queue_run(q, vp, PIOM_TICK);
 }
 
 static void help(void)

@@ -64,6 +64,38 @@ void base_warn(const char *layer, const char *fmt, ...)
 #include "ltask_world.h"
 
 #include "../../pioman/io/blocking.c"
+#include "../../pioman/io/patience.c"
+
+bool piom_export(struct piom_task *t)
+{
+	return false;
+}
+
+bool piom_export_is_out(const struct piom_task *t)
+{
+	return false;
+}
+
+bool piom_export_leave(struct piom_task *t)
+{
+	return true;
+}
+
+void piom_export_init(int max)
+{
+}
+
+void piom_export_exit(void)
+{
+}
+
+void piom_export_forked(void)
+{
+}
+
+void piom_export_provide(void)
+{
+}
 
 /* --- ltasks --- */
 
@@ -91,6 +123,7 @@ static void setup_armed(int n, uint64_t idle_ns)
 	explore_name(&piom_watcher, sizeof(piom_watcher), "fired");
 	piom_ltask_init(&tasks[0], look, NULL, PIOM_LTASK_REPEAT, NULL);
 	task_of(&tasks[0])->options |= PIOM_TASK_BLOCKING;
+	task_of(&tasks[0])->waits.delay_ns = PIOM_BLOCKING_AUTO;
 	piom_ltask_submit(&tasks[0]);
 }
 

@@ -9,19 +9,7 @@
 #include "explore.h"
 
 #include "ltask_world.h"
-
-/* --- the watcher, of which nothing is explored here: blocking.c --- */
-
-struct piom_watcher piom_watcher = { .fired = { 1 } };
-
-bool piom_blocking_arm(struct piom_task *t, uint64_t vain_ns)
-{
-	return false;
-}
-
-void piom_blocking_forget(struct piom_task *t)
-{
-}
+#include "no_blocking.h"
 
 static void submit_and_run(void *arg)
 {

@@ -108,6 +108,13 @@ static void setup(unsigned options)
 /* The thread that knows no ltask and waits for the queue only; 0: none. */
 static int passer;
 
+static bool has_ended(struct piom_task *t)
+{
+	uint16_t state = load_relaxed(&t->state);
+
+	return state == PIOM_STATE_DONE || state == PIOM_STATE_CANCELLED;
+}
+
 /*
  * The canceller's turn of waiting ends when what it waits for has come: the
  * explorer knows no fairness between two words.
@@ -116,8 +123,7 @@ void piom_wait_relax(void)
 {
 	struct piom_task *t = task_of(&tasks[0]);
 
-	if (explore_self() != passer &&
-	    load_relaxed(&t->state) == PIOM_STATE_DONE)
+	if (explore_self() != passer && has_ended(t))
 		while (!piom_cond_test(&t->done))
 			explore_relax();
 	else

@@ -55,20 +55,10 @@ struct marcel_level *marcel_topo_machine(void)
 
 #define EXPLORE_PTHREAD
 #include "ltask_world.h"
+#include "no_blocking.h"
 
 #include "../../pioman/ltask/poll.h"
 #include "../../pioman/point/pthread.c"
-
-struct piom_watcher piom_watcher = { .fired = { 1 } };
-
-bool piom_blocking_arm(struct piom_task *t, uint64_t vain_ns)
-{
-	return false;
-}
-
-void piom_blocking_forget(struct piom_task *t)
-{
-}
 
 bool piom_poll_is_pending(int vp)
 {

@@ -51,7 +51,7 @@ enum piom_ltask_options {
 
 /* Opaque; lives in the owner's structure until it is done or cancelled. */
 struct piom_ltask {
-	uint64_t piom_words[16];
+	uint64_t piom_words[18];
 };
 
 /*
@@ -65,27 +65,44 @@ void piom_ltask_init(struct piom_ltask *t, piom_ltask_fn fn, void *arg,
  * How a repeat task that finds nothing may wait in the kernel instead of being
  * asked again and again ("blocking ltask", Trahay, Denis, Aumage, Namyst,
  * EuroPVM/MPI 2007, section 3.4). Once it is *armed*, its AGAIN counts as
- * QUIET: VPs may sleep, and it is run again when the descriptor is readable.
- * PIOM_MODE says when: interrupt: at once; poll: never; auto: after it was
- * asked in vain for `delay_ns`, or when no VP is idle and it is asked rarely.
+ * QUIET: VPs may sleep, and it is run again when the descriptor is readable, or
+ * wait() returns. PIOM_MODE says when: interrupt: at once; poll: never; auto:
+ * after it was asked in vain for `delay_ns`, or when no VP is idle and it is
+ * asked rarely.
  */
 struct piom_blocking {
 	/*
 	 * Readable (as poll(2) means it) while a run would find something, and
 	 * then only: what a run leaves there makes it run again at once. A
-	 * hang-up and an error are something to find: say DONE.
+	 * hang-up and an error are something to find: say DONE. Or -1:
 	 */
 	int fd;
 
 	/*
-	 * Or NULL. "From now on, what comes makes fd readable": 0. Else there
-	 * is something already, or it cannot be had now: the task is asked
-	 * again. Gets the task's argument; called like its function, after that
-	 * has answered AGAIN and never beside it.
+	 * Sleep until a run would find something; to return for no reason is
+	 * allowed. For what is no descriptor: else NULL. Gets the task's
+	 * argument; called by a kernel thread of pioman's, also while the
+	 * task's function runs. There are at most PIOM_LWP_MAX of them: while
+	 * none is free the task is polled.
+	 */
+	void (*wait)(void *arg);
+
+	/*
+	 * A wait() that goes on, or is called after this, returns: until the
+	 * next arm(). Called as the task ends; must not block.
+	 */
+	void (*wake)(void *arg);
+
+	/*
+	 * Or NULL. "From now on, what comes makes fd readable, or wait()
+	 * return": 0. Else there is something already, or it cannot be had now:
+	 * the task is asked again. Gets the task's argument; called like its
+	 * function, after that has answered AGAIN and never beside it, nor
+	 * beside wait().
 	 */
 	int (*arm)(void *arg);
 
-	uint64_t delay_ns; /* or PIOM_BLOCKING_AUTO: PIOM_IDLE_US */
+	uint64_t delay_ns; /* or PIOM_BLOCKING_AUTO */
 
 	/*
 	 * Also what nobody waits for shall be seen while VPs sleep: where it
@@ -94,17 +111,41 @@ struct piom_blocking {
 	bool unasked;
 };
 
+/*
+ * As long as polling has been worth it for this task so far, PIOM_IDLE_US at
+ * most: if what comes mostly comes later than that, not at all.
+ */
 #define PIOM_BLOCKING_AUTO UINT64_MAX
 
 /*
  * Between init and submit: *how is copied; the descriptor stays open until the
  * task is done or cancelled, and is no other task's. 0; -EINVAL: not a repeat
- * task, or a NOWAIT one, or one of some VPs only; -EBADF; -EPERM: nobody can
- * wait for such a descriptor (a file). What the kernel refuses later is said in
- * a warning, and polled.
+ * task, or a NOWAIT one, or one of some VPs only, or not one of fd and wait()
+ * with wake(); -EBADF; -EPERM: nobody can wait for such a descriptor (a file).
+ * What the kernel refuses later is said in a warning, and polled.
  */
 int piom_ltask_set_blocking(struct piom_ltask *t,
 			    const struct piom_blocking *how);
+
+enum piom_urgency {
+	PIOM_PATIENT = -1, /* who computes is not to be interrupted for it: VPs
+			    * that compute do not arm it */
+	PIOM_NORMAL = 0,
+	PIOM_URGENT = 1, /* it is armed whenever threads run on the VP that
+			  * asks, not only when a slice ends */
+};
+
+/*
+ * A hint, with PIOM_MODE=auto, about what a blocking task is asked for next: it
+ * is expected in so many nanoseconds from now, or UINT64_MAX: nobody knows. If
+ * that is longer than PIOM_IDLE_US an idle VP has it armed at once, else polls
+ * until then; a VP that computes has it armed if it is overdue. The time counts
+ * until something has come or the next hint, the urgency until that. Anyone,
+ * while it is submitted. Never blocks. 0; -EINVAL: not a blocking task, or no
+ * such urgency.
+ */
+int piom_ltask_expect(struct piom_ltask *t, uint64_t ns,
+		      enum piom_urgency urgency);
 
 /*
  * Give it to pioman: one push on a lock-free list, and a VP is woken if all

@@ -7,28 +7,7 @@
 #include "../../../pioman/io/blocking.h"
 #include "../../../pioman/state.h"
 #include "pipes.h"
-
-static void with_option(const char *name, const char *value)
-{
-	CHECK_INT(piom_exit(), 0);
-	setenv(name, value, 1);
-	CHECK_INT(piom_init(), 0);
-	unsetenv(name);
-}
-
-/* A round of VP 0 that has polled in vain so long; must it go on? */
-static bool pending_after(uint64_t vain_ns)
-{
-	bool found;
-
-	fake_be_vp(0);
-	/* All queues: the parents' turn comes in one of two. */
-	piom_poll_round(0, vain_ns, &found);
-	piom_poll_round(0, vain_ns, &found);
-	piom_poll_round(0, vain_ns, &found);
-	piom_poll_round(0, vain_ns, &found);
-	return piom_queue_is_pending(piom_tree_machine());
-}
+#include "rounds.h"
 
 /* How many ltasks' descriptors are in pioman's set. */
 static int watched(int fd)
@@ -243,6 +222,11 @@ TEST(what_is_cancelled_while_it_is_armed_and_submitted_again_is_armed_again)
 	reader_end(&r);
 }
 
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
 TEST(a_descriptor_that_nobody_can_wait_for_is_refused)
 {
 	struct piom_blocking how = { .delay_ns = PIOM_BLOCKING_AUTO };
@@ -264,6 +248,15 @@ TEST(a_descriptor_that_nobody_can_wait_for_is_refused)
 			PIOM_LTASK_REPEAT | PIOM_LTASK_NOWAIT, NULL);
 	CHECK_INT(piom_ltask_set_blocking(&t, &how), -EINVAL);
 	piom_ltask_init(&t, probe_run, NULL, PIOM_LTASK_REPEAT, &set);
+	CHECK_INT(piom_ltask_set_blocking(&t, &how), -EINVAL);
+	piom_ltask_init(&t, probe_run, NULL, PIOM_LTASK_REPEAT, NULL);
+	how.wait = how.wake = nothing;
+	CHECK_INT(piom_ltask_set_blocking(&t, &how), -EINVAL);
+	how.fd = -1;
+	how.wake = NULL;
+	CHECK_INT(piom_ltask_set_blocking(&t, &how), -EINVAL);
+	how.wait = NULL;
+	how.wake = nothing;
 	CHECK_INT(piom_ltask_set_blocking(&t, &how), -EINVAL);
 	fclose(file);
 	close(fd[0]);

@@ -6,11 +6,10 @@
 
 #include <sys/wait.h>
 
-#include <base/clock.h>
-
 #include "../../../pioman/io/blocking.h"
 #include "../../../pioman/ltask/poll.h"
 #include "../../../pioman/ltask/tree.h"
+#include "modes.h"
 #include "pipes.h"
 
 #if BASE_TSAN || BASE_ASAN
@@ -18,30 +17,6 @@ enum { ROUNDS = 150, FORKS = 5 };
 #else
 enum { ROUNDS = 1000, FORKS = 20 };
 #endif
-
-/* The same in each PIOM_MODE. */
-static void in_all_modes(void (*body)(void))
-{
-	static const char *const modes[] = { "auto", "poll", "interrupt" };
-
-	for (size_t i = 0; i < BASE_ARRAY_LEN(modes); i++) {
-		printf("# mode %s\n", modes[i]);
-		setenv("PIOM_MODE", modes[i], 1);
-		WITH_ALL(every_mode, body);
-	}
-	unsetenv("PIOM_MODE");
-}
-
-/* Short and long: before it is armed, while it is, and after. */
-static void wait_at_random(unsigned *seed)
-{
-	static const unsigned longest[] = { 1000, 20000, 100000, 300000 };
-	uint64_t until = base_now_ns() +
-			 (uint64_t)rand_r(seed) % longest[rand_r(seed) % 4];
-
-	while (base_now_ns() < until)
-		;
-}
 
 /* --- no event is lost --- */
 
