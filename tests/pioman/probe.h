@@ -29,6 +29,7 @@ static const unsigned two_by_two[] = { 2, 2, 0 };
 static inline void setup(void)
 {
 	setenv("PIOM_ENGINE", "none", 1);
+	unsetenv("PIOM_MODE");
 	unsetenv("PIOM_QUEUES");
 	fake_machine(two_by_two);
 	CHECK_INT(piom_init(), 0);

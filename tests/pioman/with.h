@@ -40,10 +40,6 @@ static inline void with_mode(const struct mode *m, void (*body)(void))
 	CHECK_INT(marcel_end(), 0);
 }
 
-#define WITH_ALL(modes, body)                                                  \
-	for (size_t mode_i = 0; mode_i < BASE_ARRAY_LEN(modes); mode_i++)      \
-	with_mode(&modes[mode_i], body)
-
 /* Whoever waits must be woken in each of these. */
 static const struct mode every_mode[] = {
 	{ 1, "marcel", "auto", "20" },    { 4, "marcel", "auto", "20" },
@@ -55,6 +51,26 @@ static const struct mode every_mode[] = {
 	{ 1, "pthread", "auto", "20" },   { 4, "pthread", "auto", "0" },
 	{ 4, "pthread", "passive", "0" },
 };
+
+/* Each of them; instead of every_mode the one that TEST_MODE says, if it does:
+ * tests/combinations/run. */
+static inline void with_all(const struct mode *m, size_t n, void (*body)(void))
+{
+	const char *said = getenv("TEST_MODE");
+	char engine[16], wait[16];
+	struct mode one = { 0, engine, wait, "20" };
+
+	if (m == every_mode && said != NULL) {
+		CHECK_INT(sscanf(said, "%d %15s %15s", &one.nvp, engine, wait),
+			  3);
+		with_mode(&one, body);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		with_mode(&m[i], body);
+}
+
+#define WITH_ALL(modes, body) with_all(modes, BASE_ARRAY_LEN(modes), body)
 
 static const struct mode engine_marcel[] = {
 	{ 1, "marcel", "auto", "20" },

@@ -184,6 +184,7 @@ static void count_pollers(int packages)
 
 TEST(there_is_one_for_each_package_and_of_lowest_priority)
 {
+	unsetenv("MARCEL_NVP");
 	setenv("MARCEL_TOPOLOGY", "package:2 core:2 pu:1", 1);
 	count_pollers(2);
 	setenv("MARCEL_TOPOLOGY", "package:1 core:4 pu:1", 1);
