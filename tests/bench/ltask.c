@@ -11,20 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <marcel/marcel.h>
 #include <pioman/pioman.h>
 
+#include "measure.h"
+
 enum { REPEATS = 9 };
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static enum piom_ltask_result nothing(void *arg)
 {
@@ -167,13 +160,6 @@ static const struct bench {
 	{ "switch", cond_switch, 500000, 1, "condition: there and back" },
 };
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void measure(const struct bench *b)
 {
 	double ns[REPEATS];
@@ -182,10 +168,10 @@ static void measure(const struct bench *b)
 		return;
 	b->fn(b->n / 10);
 	for (int r = 0; r < REPEATS; r++) {
-		uint64_t start = now();
+		uint64_t start = now_ns();
 
 		b->fn(b->n / REPEATS);
-		ns[r] = (double)(now() - start) / (double)(b->n / REPEATS);
+		ns[r] = (double)(now_ns() - start) / (double)(b->n / REPEATS);
 	}
 	qsort(ns, REPEATS, sizeof(ns[0]), by_value);
 	printf("%-32s %8.1f   (%.1f .. %.1f)\n", b->what, ns[REPEATS / 2],

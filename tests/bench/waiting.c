@@ -18,6 +18,8 @@
 #include <marcel/marcel.h>
 #include <pioman/pioman.h>
 
+#include "measure.h"
+
 static int seconds = 2;
 
 struct event {
@@ -44,14 +46,6 @@ static double cpu_ms(void)
 	getrusage(RUSAGE_SELF, &u);
 	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e3 +
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e3;
-}
-
-static void must(int ok, const char *what)
-{
-	if (ok)
-		return;
-	perror(what);
-	exit(1);
 }
 
 static void *send_late(void *arg)
