@@ -5,10 +5,14 @@
                        [--programs a,b] [WHAT ...]
 
 WHAT is threads (marcel beside other thread libraries on 1 and 2 CPUs; with
---programs, only those of tests/bench/marcel), counts (marcel's instructions),
-ltask, match (the matching tables), shm, tcp (latency, bandwidth and rate
-between two ranks), many (bursts of requests), heat (1,024 threads against one
-thread a process); all if none is named.
+--programs, only those of tests/bench/marcel), counts (instructions of marcel
+and pioman), ltask, queues (of each level of the machine, and contention),
+overhead (empty polls, blocking sections, ways of waiting), waiting (CPU time of
+who waits 10 s), reaction (from an event until a thread runs), progress (what a
+computation loses to polling), match (the matching tables), shm, tcp (latency,
+bandwidth and rate between two ranks), many (bursts of requests), heat (1,024
+threads against one thread a process); pioman stands for those from ltask to
+progress; all if none is named.
 
 MPI programs are compiled from the same source with every MPI that is found
 and run in turn, A B C A B C ..., so that drifts of the machine hit all alike.
@@ -30,10 +34,17 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SOURCES = os.path.join(ROOT, "tests", "bench", "mpi")
 NATIVE = {
     "ltask": ["bench_ltask"],
+    "queues": ["bench_queues"],
+    "overhead": ["bench_overhead"],
+    "waiting": ["bench_waiting", "10"],
+    "reaction": ["bench_reaction"],
+    "progress": ["bench_progress"],
     "match": ["bench_match"],
 }
+PIOMAN = ["ltask", "queues", "overhead", "waiting", "reaction", "progress"]
 MANY = ["10", "1000", "100000"]
 LIMIT = 300  # seconds for one run of one program
+NATIVE_LIMIT = 1200  # of one with many cases
 
 
 class Mpi:
@@ -119,10 +130,10 @@ def compare(title, mpis, source, network, args, rounds):
 
 
 def native(build, what):
-    for name in NATIVE[what]:
-        program = os.path.join(build, "tests", "bench", name)
-        print(f"\n{name}", flush=True)
-        subprocess.run([program], check=True, timeout=LIMIT)
+    name, *args = NATIVE[what]
+    print(f"\n{name}", flush=True)
+    subprocess.run([os.path.join(build, "tests", "bench", name), *args],
+                   check=True, timeout=NATIVE_LIMIT)
 
 
 def heat(build, rounds):
@@ -156,10 +167,12 @@ def main():
     parser.add_argument("--programs")
     parser.add_argument("what", nargs="*", metavar="WHAT")
     options = parser.parse_args()
-    known = ["threads", "counts", "ltask", "match", "shm", "tcp", "many", "heat"]
+    known = ["threads", "counts", *NATIVE, "shm", "tcp", "many", "heat"]
+    wanted = []
     for what in options.what:
-        if what not in known:
-            parser.error(f"'{what}' is not one of {', '.join(known)}")
+        if what not in [*known, "pioman"]:
+            parser.error(f"'{what}' is not one of {', '.join(known)}, pioman")
+        wanted += PIOMAN if what == "pioman" else [what]
     programs = options.programs.split(",") if options.programs else []
     for name in programs:
         if name not in threads.PROGRAMS:
@@ -170,7 +183,7 @@ def main():
     if not os.path.isdir(options.build):
         sys.exit(f"{options.build}: no such build; tools/demo makes one")
     mpis = find_mpis(options.build, options.peers.split(","))
-    for what in options.what or known:
+    for what in wanted or known:
         if what == "counts":
             counts.show(options.build)
         elif what == "threads":
