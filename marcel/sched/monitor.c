@@ -15,6 +15,10 @@
  *	  L | REVOKING -> another
  *	else L | REVOKING -> L
  *
+ * Where nobody waits for the VP of an LWP that has slept like that for long, it
+ * is taken all the same: its next driver finds nothing to do and lets it sleep
+ * as any other, order(idle), and then nobody need look at it, or at anything.
+ *
  * A thread that is to be cancelled, or to take signals, where it computes is
  * interrupted at every look, whether or not others wait for its VP.
  *
@@ -56,15 +60,19 @@
 #include "sanitizer.h"
 #include "tick.h"
 
-enum { AGAIN_NS = 50000 }; /* more than an interrupt takes */
+enum {
+	AGAIN_NS = 50000, /* more than an interrupt takes */
+	STILL_LOOKS = 8,  /* whoever has not run since is asleep for long */
+};
 
 /* What the monitor remembers of a VP. */
 struct look {
 	struct marcel_lwp *lwp;
 	struct marcel_thread *thread;
 	uint64_t progress;
-	uint64_t at_ns;  /* when, if others waited, or 0; and by then */
+	uint64_t at_ns;  /* when its clock was read, or 0; and by then */
 	uint64_t cpu_ns; /* the LWP had run so long */
+	unsigned still;  /* looks since it has run, if nobody waited */
 	bool was_asleep; /* in the kernel */
 	bool was_urgent;
 };
@@ -241,6 +249,36 @@ static bool is_wanted(struct marcel_vp *vp, struct marcel_lwp *l,
 }
 
 /*
+ * t has run on l since the last look, and nobody waits for the VP. Who sleeps
+ * does not grow older by the clock of his CPU time; so does who is starved, but
+ * /proc knows him.
+ */
+static void help_alone(struct marcel_vp *vp, struct marcel_lwp *l,
+		       struct marcel_thread *t, struct look *last)
+{
+	pid_t tid = load_relaxed(&l->tid);
+	uint64_t cpu_ns = last->cpu_ns;
+	bool known = last->at_ns != 0;
+
+	if (t == &l->idle || !monitor.can_revoke) {
+		last->at_ns = 0;
+		return;
+	}
+	note_time(last, tid);
+	if (!known || last->cpu_ns != cpu_ns) {
+		last->still = 0;
+		return;
+	}
+	if (++last->still < STILL_LOOKS)
+		return;
+	last->still = 0; /* if it cannot be, not at each look */
+	if (marcel_lwp_may_provide())
+		marcel_poller_want_lwp(); /* it is there next time */
+	else if (os_thread_sleeps(tid))
+		take_from(vp, l);
+}
+
+/*
  * t has run on l since the last look. Threads of any band may be what it waits
  * for, if it sleeps.
  */
@@ -253,9 +291,10 @@ static void help(struct marcel_vp *vp, struct marcel_lwp *l,
 
 	last->was_asleep = false;
 	if (!wanted && !marcel_runq_seems_ready(vp, MARCEL_BANDS)) {
-		last->at_ns = 0;
+		help_alone(vp, l, t, last);
 		return;
 	}
+	last->still = 0;
 	if (marcel_lwp_may_provide())
 		marcel_poller_want_lwp();
 	last->was_asleep = tid == 0 || is_asleep(last, tid);
