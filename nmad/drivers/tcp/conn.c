@@ -35,6 +35,7 @@
 
 enum {
 	RETRY_MS = 10,
+	DEAF_MS = 100,   /* without a descriptor for who calls */
 	COMPLAINTS = 16, /* lines about strangers */
 	UNSENT = 131072, /* bytes that wait in the kernel */
 	LATE_MS = 12,    /* nm_tcp_now() is coarse: an alarm comes after it */
@@ -602,6 +603,40 @@ static struct tcp_hand *free_hand(struct tcp *tcp)
 	return oldest;
 }
 
+static void listen_for(struct tcp *tcp, uint32_t events)
+{
+	struct epoll_event ev = { .events = events,
+				  .data.ptr = &tcp->listener };
+
+	epoll_ctl(tcp->epoll, EPOLL_CTL_MOD, tcp->listener.fd, &ev);
+}
+
+/*
+ * Who calls stays in the kernel's queue, and the listener readable: it is not
+ * listened to for a while, or nobody who waits for it would ever sleep.
+ */
+static void accept_failed(struct tcp *tcp, int error)
+{
+	if (error != EMFILE && error != ENFILE && error != ENOBUFS &&
+	    error != ENOMEM)
+		return;
+	listen_for(tcp, 0);
+	tcp->deaf_until = nm_tcp_now() + DEAF_MS;
+	alarm_by(tcp, tcp->deaf_until);
+}
+
+static void listen_again(struct tcp *tcp, uint64_t now)
+{
+	if (tcp->deaf_until == 0)
+		return;
+	if (now < tcp->deaf_until) {
+		alarm_by(tcp, tcp->deaf_until);
+		return;
+	}
+	tcp->deaf_until = 0;
+	listen_for(tcp, EPOLLIN);
+}
+
 void nm_tcp_accept(struct tcp *tcp)
 {
 	for (unsigned i = 0; i < TCP_HANDS; i++) {
@@ -611,8 +646,10 @@ void nm_tcp_accept(struct tcp *tcp)
 				 SOCK_NONBLOCK | SOCK_CLOEXEC);
 		struct tcp_hand *h;
 
-		if (fd < 0)
+		if (fd < 0) {
+			accept_failed(tcp, errno);
 			return;
+		}
 		tune(fd, &from);
 		h = free_hand(tcp);
 		h->state = TCP_CALL;
@@ -654,6 +691,7 @@ void nm_tcp_deadlines(struct tcp *tcp)
 	if (tcp->alarm_at == 0 || now < tcp->alarm_at)
 		return;
 	alarm_set(tcp, 0);
+	listen_again(tcp, now);
 	for (unsigned i = 0; i < TCP_HANDS; i++) {
 		struct tcp_hand *h = &tcp->hands[i];
 

@@ -155,8 +155,7 @@ static bool tcp_poll(struct nm_rail *rail, int budget)
 
 	if (often || rare)
 		look(tcp);
-	if (unlikely(rare &&
-		     (tcp->nhands > 0 || !base_list_is_empty(&tcp->calling))))
+	if (unlikely(rare && tcp->alarm_at != 0))
 		nm_tcp_deadlines(tcp);
 	if (tcp->only != NULL)
 		moved = nm_tcp_read(tcp, tcp->only, &budget);

@@ -219,6 +219,7 @@ struct tcp {
 	struct tcp_sock listener;         /* -: */
 	struct tcp_sock alarm;            /* -: a timer, for deadlines */
 	uint64_t alarm_at;                /* o: ms; 0: not set */
+	uint64_t deaf_until;              /* o: ms; 0: who calls is heard */
 	struct tcp_peer **peers;          /* -: by rank, after connect */
 	struct base_list reading;         /* o: peers with bytes to read */
 	struct base_list sending;         /* o: peers with frames to send */
@@ -277,7 +278,7 @@ void nm_tcp_accept(struct tcp *tcp);
 /* Its socket can do something. */
 void nm_tcp_hand_go_on(struct tcp *tcp, struct tcp_hand *h);
 void nm_tcp_hand_drop(struct tcp *tcp, struct tcp_hand *h);
-/* Hellos that have not succeeded in time; calls to be made again. */
+/* Hellos that have not succeeded in time; calls to be made, or heard, again. */
 void nm_tcp_deadlines(struct tcp *tcp);
 int nm_tcp_alarm_make(struct tcp *tcp);
 /* Close the connection, let go of everything; nothing is reported. */

@@ -7,8 +7,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -369,6 +371,72 @@ TEST(who_has_taken_a_call_may_take_his_time)
 	unsetenv("NMAD_TCP_TIMEOUT_MS");
 	close(wake[0]);
 	close(wake[1]);
+}
+
+/* --- no descriptor for who calls --- */
+
+enum { LOOKS_MAX = 1000 }; /* some are made; who does not sleep makes 10^5 */
+
+/* Asleep wherever that is possible, until fd is readable. How many looks. */
+static unsigned sleep_until_told(struct job *j, int fd)
+{
+	struct pollfd p[2] = { { .fd = j->rail.fd, .events = POLLIN },
+			       { .fd = fd, .events = POLLIN } };
+	unsigned looks = 0;
+
+	for (; (p[1].revents & POLLIN) == 0; looks++) {
+		job_progress(j);
+		if (nm_driver_tcp.is_busy(&j->rail) ||
+		    nm_driver_tcp.arm(&j->rail) < 0)
+			continue;
+		JOB_CHECK(j, poll(p, 2, -1) > 0);
+	}
+	return looks;
+}
+
+/* As long as rank 0 has none rank 1 calls; then it is heard. */
+static void scarce_body(struct job *j)
+{
+	struct rlimit old, none;
+	int *ends = j->arg, lowest = dup(0);
+	uint64_t end = nm_tcp_now() + 500;
+	char c = 0;
+
+	j->recv = ignore;
+	close(lowest);
+	JOB_CHECK(j, getrlimit(RLIMIT_NOFILE, &old) == 0);
+	none = old;
+	none.rlim_cur = (rlim_t)lowest;
+	if (j->rank == 0)
+		JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &none) == 0);
+	job_meet(j);
+	if (j->rank == 1) {
+		job_send(j, 0, 0, 1, 100);
+		while (nm_tcp_now() < end)
+			job_progress(j);
+		JOB_CHECK(j, write(ends[1], &c, 1) == 1);
+		while (!job_idle(j))
+			job_progress(j);
+		JOB_CHECK(j, write(ends[3], &c, 1) == 1);
+	} else {
+		JOB_CHECK(j, sleep_until_told(j, ends[0]) < LOOKS_MAX);
+		JOB_CHECK(j, j->ngot == 0);
+		JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &old) == 0);
+		sleep_until_told(j, ends[2]);
+		while (j->ngot == 0)
+			job_progress(j);
+	}
+}
+
+TEST(who_has_no_descriptor_for_a_caller_sleeps_and_hears_it_later)
+{
+	int ends[4];
+
+	CHECK_INT(pipe(ends), 0);
+	CHECK_INT(pipe(ends + 2), 0);
+	job_run(&nm_driver_tcp, 2, scarce_body, ends);
+	for (int i = 0; i < 4; i++)
+		close(ends[i]);
 }
 
 /* --- two calls at once --- */
