@@ -123,21 +123,29 @@ void marcel_timer_park(struct marcel_timer *t)
 		marcel_park(NULL, NULL);
 }
 
+static void wake_kernel_thread(struct marcel_thread *t)
+{
+	/* order(park): all that the waker did. */
+	if (xchg_release(&t->state, MARCEL_T_WOKEN) != MARCEL_T_PARKED)
+		return;
+	marcel_san_enter();
+	os_futex_wake(&t->state, 1);
+	marcel_san_leave();
+}
+
 BASE_PUBLIC void marcel_wake(marcel_t t)
 {
+	uint16_t flags = load_relaxed(&t->flags);
 	uint32_t s, was = 0;
 	struct marcel_vp *vp;
 
 	marcel_san_release(t);
-	if (unlikely(marcel_thread_has(t, MARCEL_F_FOREIGN))) {
-		/* order(park): all that the waker did. */
-		s = xchg_release(&t->state, MARCEL_T_WOKEN);
-		if (s == MARCEL_T_PARKED) {
-			marcel_san_enter();
-			os_futex_wake(&t->state, 1);
-			marcel_san_leave();
+	if (unlikely(flags & (MARCEL_F_FOREIGN | MARCEL_F_EAGER))) {
+		if (flags & MARCEL_F_FOREIGN) {
+			wake_kernel_thread(t);
+			return;
 		}
-		return;
+		marcel_thread_favour_woken(t);
 	}
 	s = load_acquire(&t->state); /* order(park) */
 	if (unlikely(s == MARCEL_T_RUNNING) &&
@@ -164,7 +172,8 @@ static unsigned make_ready(struct marcel_thread **t, unsigned n)
 		if (unlikely(t[i]->home >= 0 ||
 			     marcel_thread_has(t[i], MARCEL_F_FOREIGN |
 							     MARCEL_F_SUBSET |
-							     MARCEL_F_BAND)) ||
+							     MARCEL_F_BAND |
+							     MARCEL_F_EAGER)) ||
 		    /* order(park) */
 		    load_acquire(&t[i]->state) != MARCEL_T_PARKED)
 			return i;

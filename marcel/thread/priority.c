@@ -134,15 +134,8 @@ static uint64_t time_after(uint64_t ns)
 	return ns < UINT64_MAX - now ? now + ns : UINT64_MAX;
 }
 
-BASE_PUBLIC int marcel_favour(marcel_t t, uint64_t ns)
+static void favour_until(struct marcel_thread *t, uint64_t until)
 {
-	uint64_t until = ns != 0 ? time_after(ns) : 0;
-
-	if (t == NULL)
-		return ESRCH;
-	if (marcel_thread_has(t, MARCEL_F_FOREIGN))
-		return ENOTSUP;
-	marcel_thread_use_rest(t);
 	base_spin_lock(&lock);
 	if (until == 0) {
 		end_favour_locked(t);
@@ -152,7 +145,40 @@ BASE_PUBLIC int marcel_favour(marcel_t t, uint64_t ns)
 		set_band_locked(t, MARCEL_BAND_REALTIME);
 	}
 	base_spin_unlock(&lock);
+}
+
+BASE_PUBLIC int marcel_favour(marcel_t t, uint64_t ns)
+{
+	if (t == NULL)
+		return ESRCH;
+	if (marcel_thread_has(t, MARCEL_F_FOREIGN))
+		return ENOTSUP;
+	marcel_thread_use_rest(t);
+	favour_until(t, ns != 0 ? time_after(ns) : 0);
 	return 0;
+}
+
+BASE_PUBLIC int marcel_favour_woken(marcel_t t, uint64_t ns)
+{
+	if (t == NULL)
+		return ESRCH;
+	if (marcel_thread_has(t, MARCEL_F_FOREIGN))
+		return ENOTSUP;
+	marcel_thread_use_rest(t);
+	store_relaxed(&t->rest->eager, ns);
+	if (ns != 0)
+		fetch_or_relaxed(&t->flags, MARCEL_F_EAGER);
+	else
+		fetch_and_relaxed(&t->flags, (uint16_t)~MARCEL_F_EAGER);
+	return 0;
+}
+
+BASE_COLD void marcel_thread_favour_woken(struct marcel_thread *t)
+{
+	uint64_t ns = load_relaxed(&t->rest->eager);
+
+	if (ns != 0) /* it was not told to stop that just now */
+		favour_until(t, time_after(ns));
 }
 
 /* --- time slices --- */

@@ -64,6 +64,7 @@ enum marcel_thread_flags {
 	MARCEL_F_BAND = 256,    /* `band` says how urgent it is: not normal */
 	MARCEL_F_MOVES = 512,   /* `wanted` is to become its set: place.c */
 	MARCEL_F_SIGNAL = 1024, /* it has signals to take: signal.c */
+	MARCEL_F_EAGER = 2048,  /* it is favoured when it is woken */
 };
 
 /* Why a pick has to look twice before the thread is entered. */
@@ -110,6 +111,7 @@ struct marcel_thread_rest {
 	ATOMIC(uint32_t) band; /* a: relaxed; priority.c's lock; if BAND */
 	enum marcel_band own;  /* l: priority.c's; its band after the favour */
 	ATOMIC(uint64_t) favour; /* a: relaxed; as band; until when, or 0 */
+	ATOMIC(uint64_t) eager;  /* a: relaxed; so long, if EAGER */
 	ATOMIC(uint32_t) steady; /* a: relaxed; it; the tick leaves it alone */
 	/* o: exit.c's, for the unwinder */
 	uint64_t unwinding[4] BASE_ALIGNED(16);
@@ -240,6 +242,9 @@ void marcel_thread_get_name(struct marcel_thread *t, char *out);
 
 /* In a child of fork(), for the thread that forked, or NULL if foreign. */
 void marcel_priority_forked(struct marcel_thread *t);
+
+/* Who is about to wake t, which is EAGER. */
+void marcel_thread_favour_woken(struct marcel_thread *t);
 
 /*
  * Who gives the descriptor back: t is favoured no more. Who looks at it too

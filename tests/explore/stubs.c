@@ -55,8 +55,15 @@ WEAK void base_fatal(const char *module, const char *fmt, ...)
 	explore_fail("%s: %s", module, text);
 }
 
-/* Nobody is cancelled. */
+/* Nobody is favoured. */
 struct marcel_thread;
+void marcel_thread_favour_woken(struct marcel_thread *t);
+
+WEAK void marcel_thread_favour_woken(struct marcel_thread *t)
+{
+}
+
+/* Nobody is cancelled. */
 bool marcel_cancel_is_due(struct marcel_thread *t);
 
 WEAK bool marcel_cancel_is_due(struct marcel_thread *t)

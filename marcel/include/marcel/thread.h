@@ -127,6 +127,14 @@ int marcel_getpriority(marcel_t t, int *out);
 int marcel_favour(marcel_t t, uint64_t ns);
 
 /*
+ * From now on t is favoured for so long each time that it is woken: by an event
+ * that it waits for, a post, an unlock, a time-out. 0 ends that, not a favour
+ * that it has. For threads that are to react at once, where others compute.
+ * Anyone may call; never blocks. As marcel_favour() otherwise.
+ */
+int marcel_favour_woken(marcel_t t, uint64_t ns);
+
+/*
  * Whether time slices end (1, as for every thread if nothing else is said):
  * else (0) what it computes is never interrupted, and what is ready on its VP
  * and may run on no other waits until it waits, yields or ends; as does who

@@ -79,6 +79,7 @@ static int own_priority(marcel_t t)
 static void *as_foreign(void *arg)
 {
 	CHECK_INT(marcel_favour(marcel_self(), FOR_EVER), ENOTSUP);
+	CHECK_INT(marcel_favour_woken(marcel_self(), FOR_EVER), ENOTSUP);
 	CHECK_INT(own_priority(marcel_self()), NORMAL);
 	CHECK_INT(marcel_favour(arg, FOR_EVER), 0); /* main */
 	return NULL;
@@ -89,6 +90,7 @@ TEST_VPS(a_foreign_thread_favours_and_is_not_favoured)
 	pthread_t p;
 
 	CHECK_INT(marcel_favour(NULL, 1), ESRCH);
+	CHECK_INT(marcel_favour_woken(NULL, 1), ESRCH);
 	CHECK_INT(pthread_create(&p, NULL, as_foreign, marcel_self()), 0);
 	marcel_blocking_begin();
 	CHECK_INT(pthread_join(p, NULL), 0);
@@ -381,7 +383,8 @@ static void *posts_when_all_compute(void *arg)
  * Every VP computes, and never calls; a favoured thread is woken. It runs on
  * the VPs that its attribute says.
  */
-static void wake_among(marcel_attr_t *attr, void *(*by)(void *))
+static void wake_among(marcel_attr_t *attr, void *(*by)(void *),
+		       int (*favour)(marcel_t t, uint64_t ns))
 {
 	uint64_t looks = load_relaxed(&marcel_monitor.looks);
 	marcel_t t, busy[8];
@@ -392,7 +395,7 @@ static void wake_among(marcel_attr_t *attr, void *(*by)(void *))
 	store_relaxed(&computing, 0);
 	CHECK_INT(marcel_create(&t, attr, waits_and_stops, NULL), 0);
 	until_parked(t);
-	CHECK_INT(marcel_favour(t, FOR_EVER), 0);
+	CHECK_INT(favour(t, FOR_EVER), 0);
 	for (int i = 1; i < n; i++)
 		busy[i] = start(says_that_it_computes, NULL);
 	CHECK_INT(pthread_create(&p, NULL, by, NULL), 0);
@@ -407,7 +410,75 @@ static void wake_among(marcel_attr_t *attr, void *(*by)(void *))
 
 static void wakes_anywhere(void)
 {
-	wake_among(NULL, posts_when_all_compute);
+	wake_among(NULL, posts_when_all_compute, marcel_favour);
+}
+
+static void wakes_an_eager_one(void)
+{
+	wake_among(NULL, posts_when_all_compute, marcel_favour_woken);
+}
+
+TEST(a_thread_that_is_favoured_when_woken_interrupts_who_computes)
+{
+	with_slices(NEVER_ENDS, 1, wakes_an_eager_one);
+	with_slices(NEVER_ENDS, 2, wakes_an_eager_one);
+	with_slices(NEVER_ENDS, 4, wakes_an_eager_one);
+}
+
+/* Not before, and not any more; by whoever wakes it, one by one or many. */
+static void only_when_woken(void)
+{
+	marcel_t t;
+
+	forget();
+	t = start(waits_and_stops, NULL);
+	until_parked(t);
+	CHECK_INT(marcel_favour_woken(t, FOR_EVER), 0);
+	CHECK(!marcel_thread_is_urgent(t));
+	CHECK_INT(marcel_sem_post(&sem[0]), 0);
+	CHECK(marcel_thread_is_urgent(t));
+	join(t);
+	forget();
+	t = start(waits_and_stops, NULL);
+	until_parked(t);
+	CHECK(!marcel_thread_is_urgent(t)); /* no heir */
+	CHECK_INT(marcel_favour_woken(t, FOR_EVER), 0);
+	CHECK_INT(marcel_favour_woken(t, 0), 0);
+	CHECK_INT(marcel_sem_post(&sem[0]), 0);
+	CHECK(!marcel_thread_is_urgent(t));
+	join(t);
+}
+
+static marcel_barrier_t barrier;
+
+static void *meets(void *arg)
+{
+	marcel_barrier_wait(&barrier);
+	return arg;
+}
+
+static void many_are_woken(void)
+{
+	marcel_t t[3];
+
+	CHECK_INT(marcel_barrier_init(&barrier, NULL, 4), 0);
+	for (int i = 0; i < 3; i++) {
+		t[i] = start(meets, NULL);
+		CHECK_INT(marcel_favour_woken(t[i], FOR_EVER), 0);
+		until_parked(t[i]);
+	}
+	marcel_barrier_wait(&barrier);
+	for (int i = 0; i < 3; i++)
+		CHECK(marcel_thread_is_urgent(t[i]));
+	for (int i = 0; i < 3; i++)
+		join(t[i]);
+	CHECK_INT(marcel_barrier_destroy(&barrier), 0);
+}
+
+TEST(a_favour_when_woken_begins_then)
+{
+	without_ticks(only_when_woken);
+	without_ticks(many_are_woken);
 }
 
 TEST(a_favoured_thread_that_is_woken_interrupts_who_computes)
@@ -425,13 +496,13 @@ static void wakes_on_each(void)
 	for (int vp = 0; vp < marcel_nvp(); vp++) {
 		CHECK_INT(marcel_attr_init(&attr), 0);
 		CHECK_INT(marcel_attr_setvp(&attr, vp), 0);
-		wake_among(&attr, posts_when_all_compute);
+		wake_among(&attr, posts_when_all_compute, marcel_favour);
 		marcel_vpset_zero(&set);
 		marcel_vpset_add(&set, vp);
 		marcel_vpset_add(&set, (vp + 1) % marcel_nvp());
 		CHECK_INT(marcel_attr_init(&attr), 0);
 		CHECK_INT(marcel_attr_setvpset(&attr, &set), 0);
-		wake_among(&attr, posts_when_all_compute);
+		wake_among(&attr, posts_when_all_compute, marcel_favour);
 	}
 }
 
