@@ -155,10 +155,11 @@ static void retry(struct nm_rail *rail)
  * The driver's promise covers what comes from outside, not what we have just
  * given it to do.
  */
-static void note_busy(struct nm_rail *rail)
+static bool is_busy(struct nm_rail *rail)
 {
-	if (rail->stuck.first != NULL || rail->driver->is_busy(rail))
-		nm_core_nudge(rail->core);
+	return (rail->stuck.first != NULL &&
+		!(rail->driver->caps & NM_CAP_ROOM)) ||
+	       rail->driver->is_busy(rail);
 }
 
 bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
@@ -187,8 +188,8 @@ bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
 			retry(rail);
 		}
 		poll = false;
-		if (unlikely(rail->armed))
-			note_busy(rail);
+		if (unlikely(rail->armed) && is_busy(rail))
+			nm_core_nudge(rail->core);
 		if (!nm_rail_leave(&rail->lock))
 			return moved;
 	}
@@ -201,7 +202,8 @@ int nm_rail_arm(struct nm_rail *rail, struct nm_news *news)
 	if (!nm_rail_enter(&rail->lock))
 		return -EAGAIN;
 	rail->news = news;
-	if (rail->stuck.first == NULL && !rail->driver->is_busy(rail))
+	rail->armed = false;
+	if (!is_busy(rail))
 		rc = rail->driver->arm(rail);
 	rail->armed = rc == 0;
 	/* What was posted meanwhile is ours to hand over. */

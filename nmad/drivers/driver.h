@@ -106,6 +106,7 @@ enum nm_caps {
 	NM_CAP_SELF = 1, /* reaches this process only */
 	NM_CAP_NODE = 2, /* reaches processes of this host only */
 	NM_CAP_SYNC = 4, /* post_send never answers NM_POSTED */
+	NM_CAP_ROOM = 8, /* arm() promises room for what post_send refused */
 };
 
 enum nm_post_result {
@@ -193,7 +194,8 @@ struct nm_driver {
 	int (*arm)(struct nm_rail *rail);
 	/*
 	 * With arm(): is something in the driver's hands that moves only when
-	 * it is polled, for which no promise holds? A few loads.
+	 * it is polled, for which no promise holds? A few loads. rail->armed
+	 * says whether one has been made for all that there was.
 	 */
 	bool (*is_busy)(const struct nm_rail *rail);
 

@@ -1,9 +1,10 @@
 /*
  * nmad/drivers/shm/bell.h: a receiver that sleeps is woken by whoever fills a
  * slot of its ring, however the two meet, whether it sleeps for the first time
- * or has just changed its mind, and though others have rung meanwhile.
+ * or has just changed its mind, and though others have rung meanwhile; and a
+ * sender that sleeps for want of room is woken by who makes some.
  *
- * covers: doorbell
+ * covers: doorbell, room
  */
 #include "explore.h"
 
@@ -11,12 +12,14 @@
 
 enum { SLOTS = 8, SENDERS = 2 };
 
+typedef ATOMIC(uint32_t) pipe_t;
+
 static ATOMIC(uint64_t) head, tail, claim[SLOTS];
 static struct shm_slot slot[SLOTS];
 static struct shm_ring_rx rx;
 static struct shm_ring_tx tx[SENDERS];
 static struct shm_bell bell;
-static ATOMIC(uint32_t) bytes; /* in the pipe */
+static pipe_t bytes; /* in the pipe */
 static int received, wanted;
 
 /* load_newest_light() is what the barrier makes of it. */
@@ -130,4 +133,96 @@ EXPLORE(a_bell_that_was_set_in_vain_loses_nothing)
 	explore_spawn("receiver", changes_its_mind, NULL);
 	explore_spawn("sender 0", sender, (void *)0);
 	explore_spawn("sender 1", sender, (void *)1);
+}
+
+/* --- room --- */
+
+static struct {
+	struct shm_bell bell;
+	struct shm_note note;
+	struct shm_ring_rx rx; /* nothing comes */
+	struct shm_slot slot;
+	ATOMIC(uint64_t) head, tail, claim[1];
+	pipe_t bytes;
+} hungry;
+
+/* The ring of two slots is full. */
+static void set_up_full(bool light)
+{
+	struct shm_ring ring = { (void *)&hungry.head, (void *)&hungry.tail,
+				 (void *)hungry.claim, &hungry.slot, 1 };
+	uint64_t t;
+
+	set_up(3, light);
+	explore_name(&bell.hungry, sizeof(bell.hungry), "hungry");
+	explore_name(&hungry, sizeof(hungry), "the sender's");
+	shm_ring_rx_init(&hungry.rx, ring);
+	hungry.bell.barrier = light;
+	ring = rx.ring;
+	ring.nslots = 2;
+	shm_ring_rx_init(&rx, ring);
+	shm_ring_tx_init(&tx[0], ring, 0, 2);
+	for (int i = 0; i < 2; i++) {
+		explore_check(shm_ring_claim(&tx[0], &t));
+		shm_ring_fill(&tx[0], t, 1, 1);
+	}
+}
+
+static void ring(struct shm_bell *b, pipe_t *pipe)
+{
+	if (!shm_bell_is_wanted(b, bell.barrier) || !shm_bell_take(b))
+		return;
+	fetch_add_relaxed(pipe, 1);
+	explore_wake(pipe, 1);
+}
+
+static void sends_a_third(void *arg)
+{
+	uint64_t t;
+
+	while (!shm_ring_claim(&tx[0], &t)) {
+		xchg_relaxed(&hungry.bytes, 0);
+		shm_bell_hunger(&bell, &hungry.note);
+		if (!shm_bell_set(&hungry.bell, &hungry.rx))
+			continue;
+		if (shm_ring_has_room(&tx[0]))
+			shm_bell_unset(&hungry.bell);
+		else
+			explore_wait_while(&hungry.bytes, 0);
+	}
+	shm_ring_fill(&tx[0], t, 1, 1);
+	ring(&bell, &bytes);
+}
+
+/* As shm_poll() and shm_arm(). */
+static void makes_room(void *arg)
+{
+	while (poll_all(), received < wanted) {
+		if (shm_bell_is_hungry(&bell, bell.barrier)) {
+			shm_bell_feed(&bell);
+			if (load_relaxed(&hungry.note.hungry) != 0)
+				ring(&hungry.bell, &hungry.bytes);
+		}
+		xchg_relaxed(&bytes, 0);
+		if (!shm_bell_set(&bell, &rx))
+			continue;
+		if (shm_bell_is_hungry(&bell, bell.barrier))
+			shm_bell_unset(&bell);
+		else
+			explore_wait_while(&bytes, 0);
+	}
+}
+
+EXPLORE(who_sleeps_for_want_of_room_is_woken_for_it)
+{
+	set_up_full(true);
+	explore_spawn("receiver", makes_room, NULL);
+	explore_spawn("sender", sends_a_third, NULL);
+}
+
+EXPLORE(without_barriers_too)
+{
+	set_up_full(false);
+	explore_spawn("receiver", makes_room, NULL);
+	explore_spawn("sender", sends_a_third, NULL);
 }

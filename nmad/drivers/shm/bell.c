@@ -197,6 +197,7 @@ void nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
 	p->bell_id[0] = addr->bell_id[0];
 	p->bell_id[1] = addr->bell_id[1];
 	p->light = shm->barrier && p->seg->bell.barrier;
+	shm->nheavy += !p->light;
 	p->bell = NONE;
 	fd = open_bell(p, addr->name);
 	if (fd < 0) {
@@ -273,6 +274,25 @@ void nm_shm_bell_ring(struct shm *shm, struct shm_peer *p)
 			  p->link->rank, errno);
 }
 
+void nm_shm_bell_feed(struct shm *shm)
+{
+	shm_bell_feed(&shm->seg->bell);
+	shm_ring_publish(&shm->rx);
+	base_list_for_each (n, &shm->peers) {
+		struct shm_peer *p = container_of(n, struct shm_peer, all);
+
+		if (load_relaxed(&p->seg->note[shm->rank].hungry) != 0)
+			nm_shm_bell_tell(shm, p);
+	}
+}
+
+void nm_shm_bell_self(struct shm *shm)
+{
+	/* A full pipe is readable. Nobody can be told of an error. */
+	if (shm->bell >= 0 && write(shm->bell, "", 1) < 0)
+		return;
+}
+
 void nm_shm_bell_pay(struct shm *shm)
 {
 	base_list_for_each (n, &shm->peers) {
@@ -296,5 +316,7 @@ void nm_shm_bell_forget(struct shm *shm, struct shm_peer *p)
 	}
 	b->n = kept;
 	owe(shm, p, false);
+	shm->nstuck -= p->stuck;
+	p->stuck = p->no_buf = false;
 	forget(p);
 }

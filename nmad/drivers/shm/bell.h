@@ -18,6 +18,17 @@
  * barrier on every CPU of the processes that have asked for it; where one of
  * the two could not, the sender pays for it himself.
  *
+ * A process may wait for more than packets. What moves a large transfer asks
+ * the peer's bell after each step as after a packet. Room in a ring, or a
+ * buffer that comes back, is told to those who have said that they lack it:
+ *
+ *   sender, without room            receiver
+ *   hungry there: 0 -> 1            makes room
+ *   sets its own bell, as above     hungry?
+ *   room?                             1 -> 0, ring those who sleep hungry
+ *
+ * Whoever sleeps looks at all of this again once its bell is set.
+ *
  * Who brings `asleep` from 1 to 0 as a sender writes a byte, always. So a byte
  * may come late, when the receiver is awake or sleeps again: a look too much.
  * One that dies before it writes is a death, of which the receiver is told.
@@ -39,6 +50,14 @@ struct shm_bell {
 	ATOMIC(uint32_t) asleep; /* a: order(doorbell) */
 	uint32_t barrier;        /* -: the receiver has a barrier run */
 	ATOMIC(uint32_t) deaf;   /* a: some peer cannot ring: do not sleep */
+	ATOMIC(uint32_t) hungry; /* a: some peer lacks room; order(room) */
+};
+
+/* In the segment of who says it, for each peer by its rank. */
+struct shm_note {
+	ATOMIC(uint32_t)
+	bye; /* a: I have left that peer in good order; order(shm-bye) */
+	ATOMIC(uint32_t) hungry; /* a: I lack room there; order(room) */
 };
 
 /*
@@ -55,10 +74,40 @@ static inline bool shm_bell_is_wanted(struct shm_bell *b, bool light)
 	return fetch_or_release(&b->asleep, 0) != 0; /* order(doorbell) */
 }
 
+/* Receiver, after it has made room: `light` if all have the barrier. */
+static inline bool shm_bell_is_hungry(struct shm_bell *b, bool light)
+{
+	if (likely(light))
+		return unlikely(load_newest_light(&b->hungry) != 0);
+	return fetch_or_release(&b->hungry, 0) != 0; /* order(doorbell) */
+}
+
+/* Receiver: it rings those who have said that they are, next. */
+static inline void shm_bell_feed(struct shm_bell *b)
+{
+	xchg_acquire(&b->hungry, 0); /* order(room) */
+}
+
+/*
+ * Sender, who will sleep until that receiver has made room: it says so in
+ * `mine`, sets its own bell and looks for room again.
+ */
+static inline void shm_bell_hunger(struct shm_bell *b, struct shm_note *mine)
+{
+	store_relaxed(&mine->hungry, 1);
+	xchg_acq_rel(&b->hungry, 1); /* order(room), order(doorbell) */
+}
+
 /* Sender: true if it is his to write the byte. */
 static inline bool shm_bell_take(struct shm_bell *b)
 {
 	return xchg_relaxed(&b->asleep, 0) != 0;
+}
+
+/* Receiver, it was set, and there is something else: it does not sleep. */
+static inline void shm_bell_unset(struct shm_bell *b)
+{
+	xchg_relaxed(&b->asleep, 0);
 }
 
 /*
@@ -75,7 +124,7 @@ static inline bool shm_bell_set(struct shm_bell *b, struct shm_ring_rx *rx)
 		sure = nm_shm_bell_barrier();
 	if (sure && shm_ring_peek(rx, &word) == NULL)
 		return true;
-	xchg_relaxed(&b->asleep, 0);
+	shm_bell_unset(b);
 	return false;
 }
 

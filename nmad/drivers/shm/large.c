@@ -65,6 +65,7 @@ struct shm_x {
 	uint32_t mine;           /* blocks or chunks that I have copied */
 	uint32_t index;          /* of ctl */
 	uint8_t sender, pipe;
+	uint8_t waits; /* the last step found nothing to do */
 } BASE_MAY_ALIAS;
 
 _Static_assert(sizeof(struct shm_x) <= sizeof(((struct nm_xfer *)0)->drv),
@@ -171,10 +172,12 @@ static void finish(struct shm *shm, struct shm_x *sx)
 	int status = -(int)load_relaxed(&sx->ctl->error);
 
 	base_list_remove(&sx->link);
-	if (sx->sender)
+	if (sx->sender) {
 		store_release(&sx->ctl->left, 1); /* order(shm-left) */
-	else
+		nm_shm_bell_tell(shm, x->link->conn);
+	} else {
 		c->linger[c->nlinger++] = (uint16_t)sx->index;
+	}
 	nm_rail_xfer_done(shm->rail, x, status);
 }
 
@@ -367,6 +370,12 @@ static bool claim(struct shm_x *sx, uint32_t *out)
 	return true;
 }
 
+/* The other side may wait for what has just been stored. */
+static void tell(struct shm *shm, struct shm_x *sx)
+{
+	nm_shm_bell_tell(shm, xfer_of(sx)->link->conn);
+}
+
 static void copy_block(struct shm *shm, struct shm_x *sx, uint32_t i)
 {
 	size_t offset = (size_t)i * sx->block;
@@ -391,6 +400,7 @@ static void copy_block(struct shm *shm, struct shm_x *sx, uint32_t i)
 	else
 		store_release(&sx->ctl->pulled, sx->mine); /* order(shm-pulled):
 							    * no more reads */
+	tell(shm, sx);
 }
 
 static bool step_blocks(struct shm *shm, struct shm_x *sx)
@@ -440,12 +450,16 @@ static bool step_fill(struct shm *shm, struct shm_x *sx)
 			break;
 		store_release(&sx->ctl->tail, sx->mine); /* order(shm-tail) */
 	}
-	if (sx->mine < sx->nblocks)
+	if (sx->mine < sx->nblocks) {
+		if (n > 0)
+			tell(shm, sx);
 		return n > 0;
+	}
 	/* With the last chunk the block is the receiver's alone. */
 	base_list_remove(&sx->link);
 	store_relaxed(&sx->ctl->left, 1);
 	store_release(&sx->ctl->tail, sx->mine); /* order(shm-tail) */
+	nm_shm_bell_tell(shm, p);
 	nm_rail_xfer_done(shm->rail, x, 0);
 	return true;
 }
@@ -466,17 +480,69 @@ static bool step_empty(struct shm *shm, struct shm_x *sx)
 		store_release(&sx->ctl->head, sx->mine); /* order(shm-head) */
 		n++;
 	}
+	if (n > 0)
+		tell(shm, sx);
 	if (sx->mine < sx->nblocks)
 		return n > 0;
 	finish(shm, sx);
 	return true;
 }
 
+/* If it does not move it is on its list still. */
 static bool step(struct shm *shm, struct shm_x *sx)
 {
+	bool moved;
+
+	sx->waits = 0;
 	if (!sx->pipe)
-		return step_blocks(shm, sx);
-	return sx->sender ? step_fill(shm, sx) : step_empty(shm, sx);
+		moved = step_blocks(shm, sx);
+	else
+		moved = sx->sender ? step_fill(shm, sx) : step_empty(shm, sx);
+	if (!moved)
+		sx->waits = 1;
+	return moved;
+}
+
+/* Whether a step would move it; the step looks again. */
+static bool may_move(const struct shm_x *sx)
+{
+	struct shm_ctl *ctl = sx->ctl;
+	uint64_t word = load_relaxed(&ctl->claim);
+	uint32_t others;
+
+	if (sx->pipe && sx->sender)
+		return sx->mine - load_relaxed(&ctl->head) < SHM_DEPTH;
+	if (sx->pipe)
+		return sx->mine != load_relaxed(&ctl->tail);
+	if (sx->remote != 0 &&
+	    (uint32_t)(word >> 32) + (uint32_t)word < sx->nblocks)
+		return true;
+	others = sx->sender ? load_relaxed(&ctl->pulled)
+			    : load_relaxed(&ctl->pushed);
+	return sx->mine + others >= sx->nblocks;
+}
+
+bool nm_shm_large_is_busy(const struct shm *shm)
+{
+	base_list_for_each (n, &shm->active)
+		if (!((const struct shm_x *)(const void *)n)->waits)
+			return true;
+	return false;
+}
+
+bool nm_shm_large_may_move(struct shm *shm)
+{
+	base_list_for_each (n, &shm->active)
+		if (may_move((void *)n))
+			return true;
+	for (int pipe = 0; pipe < 2; pipe++) {
+		if (base_list_is_empty(&shm->waiting[pipe]))
+			continue;
+		ctl_reap(shm);
+		if ((pipe ? shm->ctls.npipe : shm->ctls.nplain) > 0)
+			return true;
+	}
+	return false;
 }
 
 /*

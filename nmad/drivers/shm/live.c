@@ -113,7 +113,8 @@ bool nm_shm_live_look(struct shm *shm, bool now)
 static void bury(struct shm *shm, struct shm_peer *p)
 {
 	struct shm_lending *l = &shm->lending;
-	bool bye = load_acquire(&p->seg->bye[shm->rank]); /* order(shm-bye) */
+	bool bye =
+		load_acquire(&p->seg->note[shm->rank].bye); /* order(shm-bye) */
 
 	p->gone = true;
 	shm->nexited--;

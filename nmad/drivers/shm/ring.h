@@ -10,7 +10,7 @@
  *                                    swap: no claimed slot is anonymous
  *   slot.full ticket << 16 | kind << 12 | length    the packet of t is whole
  *   head      all tickets below are consumed; published every nslots / 8,
- *             which must be less than a peer's quota
+ *             which must be less than a peer's quota, and for who is hungry
  *
  * The claims stand apart from the slots, because the receiver spins on `full`
  * of the slot that comes next: a compare-and-swap there would lose the line to
@@ -154,6 +154,16 @@ static inline bool shm_ring_claim(struct shm_ring_tx *tx, uint64_t *out)
 	return true;
 }
 
+/*
+ * Whether it is worth while to claim again. A claim that fails leaves `next`
+ * where the receiver must make room, or others were faster.
+ */
+static inline bool shm_ring_has_room(struct shm_ring_tx *tx)
+{
+	shm_ring_look(tx);
+	return tx->nmine < tx->quota && tx->next - tx->seen < tx->ring.nslots;
+}
+
 static inline struct shm_slot *shm_ring_slot(struct shm_ring_tx *tx, uint64_t t)
 {
 	return &tx->ring.slot[(uint32_t)t & (tx->ring.nslots - 1)];
@@ -213,15 +223,20 @@ static inline bool shm_ring_has(struct shm_ring_rx *rx)
 	return true;
 }
 
+/* All that has been read may be filled again. */
+static inline void shm_ring_publish(struct shm_ring_rx *rx)
+{
+	rx->published = rx->head;
+	store_release(rx->ring.head, rx->head); /* order(ring-free): reads */
+}
+
 /* What peek() gave has been read. */
 static inline void shm_ring_pop(struct shm_ring_rx *rx)
 {
 	rx->head++;
 	store_relaxed(&rx->hint, rx->head);
-	if (rx->head - rx->published < rx->ring.nslots / 8)
-		return;
-	rx->published = rx->head;
-	store_release(rx->ring.head, rx->head); /* order(ring-free): reads */
+	if (rx->head - rx->published >= rx->ring.nslots / 8)
+		shm_ring_publish(rx);
 }
 
 /* Who has claimed the slot that comes next, or -1. */

@@ -164,7 +164,8 @@ int nm_shm_seg_make(struct shm *shm, struct shm_addr *addr)
 	pid_namespace(addr->pidns);
 	if (getrandom(addr->nonce, SHM_NONCE, 0) != SHM_NONCE)
 		return -EIO;
-	shm->bytes = sizeof(struct shm_seg) + shm->nranks * sizeof(uint32_t);
+	shm->bytes =
+		sizeof(struct shm_seg) + shm->nranks * sizeof(struct shm_note);
 	addr->bytes = shm->bytes;
 	shm->fd = -1;
 	if (nm_shm_options[SHM_OPT_SEGMENT].value == 0)

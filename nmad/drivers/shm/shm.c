@@ -72,13 +72,26 @@ static int buf_get(struct shm *shm, struct shm_peer *p)
 	return __builtin_ctzll(~l->lent);
 }
 
+/* A packet has found no room there, for want of a buffer perhaps; or some. */
+static BASE_COLD int is_stuck(struct shm *shm, struct shm_peer *p, bool stuck,
+			      bool no_buf)
+{
+	shm->nstuck += (unsigned)stuck - (unsigned)p->stuck;
+	p->stuck = stuck;
+	p->no_buf = no_buf;
+	if (!stuck)
+		store_relaxed(&shm->seg->note[p->link->rank].hungry, 0);
+	return -EAGAIN;
+}
+
 /* The slot is written: give it to the peer, and wake it if it sleeps. */
 static void fill_slot(struct shm *shm, struct shm_peer *p, uint64_t t,
 		      unsigned kind, size_t length)
 {
 	shm_ring_fill(&p->tx, t, kind, (unsigned)length);
-	if (unlikely(shm_bell_is_wanted(&p->seg->bell, p->light)))
-		nm_shm_bell_ring(shm, p);
+	nm_shm_bell_tell(shm, p);
+	if (unlikely(p->stuck))
+		is_stuck(shm, p, false, false);
 }
 
 static int post_medium(struct shm *shm, struct shm_peer *p, struct nm_pkt *pkt,
@@ -90,7 +103,7 @@ static int post_medium(struct shm *shm, struct shm_peer *p, struct nm_pkt *pkt,
 	uint64_t t;
 
 	if (i < 0 || !shm_ring_claim(&p->tx, &t))
-		return -EAGAIN;
+		return is_stuck(shm, p, true, i < 0);
 	l->last = (unsigned)i;
 	l->lent |= 1ull << i;
 	l->holder[i] = (uint32_t)p->link->rank;
@@ -136,7 +149,7 @@ static int shm_post_send(struct nm_link *link, struct nm_pkt *pkt)
 	if (length > SHM_INLINE)
 		return post_medium(link->rail->drv, p, pkt, length);
 	if (!shm_ring_claim(&p->tx, &t))
-		return -EAGAIN;
+		return is_stuck(link->rail->drv, p, true, false);
 	write_slot(shm_ring_slot(&p->tx, t), pkt, length);
 	fill_slot(link->rail->drv, p, t, SHM_SMALL, length);
 	return NM_SENT;
@@ -191,12 +204,16 @@ static bool unpack(struct shm_pkt *pkt, const struct shm_peer *p,
 static void shm_release(struct nm_rail *rail, struct nm_pkt_in *in)
 {
 	struct shm_pkt *pkt = container_of(in, struct shm_pkt, in);
+	struct shm *shm = rail->drv;
 	struct shm_buf *buf = in->drv;
 
-	(void)rail;
-	if (buf != NULL)
+	if (buf != NULL) {
 		store_release(&buf->busy, 0); /* order(shm-buf): our reads */
-	store_release(&pkt->busy, 0);         /* order(shm-pkt): our reads */
+		/* Only the owner rings. */
+		if (shm_bell_is_hungry(&shm->seg->bell, shm->nheavy == 0))
+			nm_shm_bell_self(shm);
+	}
+	store_release(&pkt->busy, 0); /* order(shm-pkt): our reads */
 }
 
 /* Take the next packet out of the ring. False: none, or no room for it. */
@@ -254,20 +271,75 @@ static bool shm_poll(struct nm_rail *rail, int budget)
 		nm_shm_live_look(shm, false);
 	if (unlikely(shm->nexited > 0))
 		moved |= nm_shm_live_bury(shm);
+	if (shm_bell_is_hungry(&shm->seg->bell, shm->nheavy == 0))
+		nm_shm_bell_feed(shm);
 	if (unlikely(shm->nowed > 0))
 		nm_shm_bell_pay(shm);
 	return moved;
 }
 
-/* Transfers are moved by both sides' polls; nobody rings for them. */
+/* --- waiting --- */
+
+/* A packet was posted since arm(), and found no room. */
+static bool hides_hunger(const struct shm *shm)
+{
+	base_list_for_each (n, &shm->peers) {
+		const struct shm_peer *p =
+			container_of(n, struct shm_peer, all);
+
+		if (p->stuck &&
+		    load_relaxed(&shm->seg->note[p->link->rank].hungry) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool shm_is_busy(const struct nm_rail *rail)
 {
 	const struct shm *shm = rail->drv;
 
-	return !base_list_is_empty(&shm->active) ||
-	       !base_list_is_empty(&shm->waiting[0]) ||
-	       !base_list_is_empty(&shm->waiting[1]) || shm->nexited > 0 ||
-	       shm->nowed > 0;
+	return nm_shm_large_is_busy(shm) || shm->nexited > 0 ||
+	       shm->nowed > 0 ||
+	       (rail->armed && shm->nstuck > 0 && hides_hunger(shm));
+}
+
+/* Who lacks a buffer may get back one from any peer that has some. */
+static void say_hungry(struct shm *shm)
+{
+	bool no_buf = false;
+
+	base_list_for_each (n, &shm->peers)
+		no_buf |= container_of(n, struct shm_peer, all)->no_buf;
+	base_list_for_each (n, &shm->peers) {
+		struct shm_peer *p = container_of(n, struct shm_peer, all);
+
+		struct shm_note *mine = &shm->seg->note[p->link->rank];
+
+		if (p->stuck || (no_buf && p->nbufs > 0))
+			shm_bell_hunger(&p->seg->bell, mine);
+		else
+			store_relaxed(&mine->hungry, 0);
+	}
+}
+
+static bool is_room(struct shm *shm)
+{
+	base_list_for_each (n, &shm->peers) {
+		struct shm_peer *p = container_of(n, struct shm_peer, all);
+
+		if (p->stuck && shm_ring_has_room(&p->tx) &&
+		    (!p->no_buf || buf_get(shm, p) >= 0))
+			return true;
+	}
+	return false;
+}
+
+/* The bell is set: whether there is anything else than packets. */
+static bool has_other_work(struct shm *shm)
+{
+	return nm_shm_large_may_move(shm) ||
+	       shm_bell_is_hungry(&shm->seg->bell, shm->nheavy == 0) ||
+	       (shm->nstuck > 0 && is_room(shm));
 }
 
 static int shm_arm(struct nm_rail *rail)
@@ -276,7 +348,16 @@ static int shm_arm(struct nm_rail *rail)
 
 	if (shm->nblind > 0 || nm_shm_live_look(shm, true))
 		return -EAGAIN;
-	return nm_shm_bell_arm(shm) ? 0 : -EAGAIN;
+	if (shm->rx.published != shm->rx.head)
+		shm_ring_publish(&shm->rx);
+	if (shm->nstuck > 0)
+		say_hungry(shm);
+	if (!nm_shm_bell_arm(shm))
+		return -EAGAIN;
+	if (!has_other_work(shm))
+		return 0;
+	shm_bell_unset(&shm->seg->bell);
+	return -EAGAIN;
 }
 
 /* --- connecting --- */
@@ -350,7 +431,7 @@ static void shm_disconnect(struct nm_link *link)
 
 	if (p == NULL || p->left)
 		return;
-	store_release(&shm->seg->bye[link->rank], 1); /* order(shm-bye) */
+	store_release(&shm->seg->note[link->rank].bye, 1); /* order(shm-bye) */
 	shm_give_up(link);
 }
 
@@ -449,7 +530,7 @@ static void shm_dump(const struct nm_rail *rail)
 
 const struct nm_driver nm_driver_shm = {
 	.name = "shm",
-	.caps = NM_CAP_NODE | NM_CAP_SYNC,
+	.caps = NM_CAP_NODE | NM_CAP_SYNC | NM_CAP_ROOM,
 	.max_small = SHM_BUF_BYTES,
 	.rdv_threshold = RDV_THRESHOLD,
 	.options = &options,

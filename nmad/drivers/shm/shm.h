@@ -6,7 +6,7 @@
  *
  *   struct shm_seg   who it is | ring | control blocks of transfers that it
  *                    receives | its own buffers for medium packets | chunks of
- *                    two-copy transfers that it receives | goodbyes
+ *                    two-copy transfers that it receives | notes
  *
  * Small packets travel in a slot of the receiver's ring (ring.h). Medium ones
  * lie in a buffer of the sender's segment, and the slot says where; the
@@ -31,7 +31,7 @@
 
 enum {
 	SHM_MAGIC = 0x6d68736e, /* "nshm" */
-	SHM_VERSION = 2,
+	SHM_VERSION = 3,
 	SHM_NONCE = 16,
 
 	SHM_BUFS = 64,
@@ -111,9 +111,7 @@ struct shm_seg {
 	struct shm_ctl ctl[SHM_CTLS];
 	struct shm_buf buf[SHM_BUFS];
 	unsigned char chunk[SHM_PIPES][SHM_DEPTH][SHM_CHUNK];
-	ATOMIC(uint32_t)
-	bye[]; /* a: by rank: I have left that peer in good
-		* order; order(shm-bye) */
+	struct shm_note note[]; /* a: by rank: what I tell that peer */
 };
 
 /* What peers must know to map a segment: the rail's address. */
@@ -145,6 +143,8 @@ struct shm_peer {
 	bool owes;             /* o: it is to be rung, and could not be */
 	struct shm_ring_tx tx; /* o: to it */
 	unsigned nbufs;        /* o: buffers of mine that it holds */
+	bool stuck;            /* o: a packet found no room there ... */
+	bool no_buf;           /* o: ... but perhaps in the ring */
 	int pidfd;             /* o: or -1 */
 	bool left;             /* o: by us: nothing of it is told any more */
 	bool blind;            /* o: no pidfd tells of its death */
@@ -195,6 +195,8 @@ struct shm {
 	unsigned npolls;             /* o: */
 	unsigned nexited;            /* o: peers exited and not yet gone */
 	unsigned nowed;              /* o: peers that are to be rung */
+	unsigned nstuck;             /* o: peers that have no room for us */
+	unsigned nheavy;             /* -: peers without the barrier */
 	unsigned nblind;             /* o: peers without a pidfd */
 	struct shm_bells bells;      /* o: */
 
@@ -266,8 +268,9 @@ void nm_shm_bell_unlink(const char *name);
 void nm_shm_bell_drop(struct shm *shm);
 
 /*
- * From now on who fills a slot of my ring makes the bell readable. False: a
- * packet is there, or somebody cannot ring.
+ * From now on who fills a slot of my ring, moves a transfer, or makes the room
+ * that I have said to lack makes the bell readable. False: a packet is there,
+ * or somebody cannot ring.
  */
 bool nm_shm_bell_arm(struct shm *shm);
 
@@ -278,6 +281,17 @@ void nm_shm_bell_forget(struct shm *shm, struct shm_peer *p);
 
 /* It has said that it sleeps: wake it. */
 void nm_shm_bell_ring(struct shm *shm, struct shm_peer *p);
+/* Those that lack room here: there may be some now. */
+void nm_shm_bell_feed(struct shm *shm);
+/* Anyone: make my own readable. */
+void nm_shm_bell_self(struct shm *shm);
+
+/* Something has moved that the peer may wait for. */
+static inline void nm_shm_bell_tell(struct shm *shm, struct shm_peer *p)
+{
+	if (unlikely(shm_bell_is_wanted(&p->seg->bell, p->light)))
+		nm_shm_bell_ring(shm, p);
+}
 /* Those that are owed a ring, again. */
 void nm_shm_bell_pay(struct shm *shm);
 
@@ -300,6 +314,12 @@ void nm_shm_large_init(struct shm *shm);
 void nm_shm_large_offer(struct nm_xfer *x);
 int nm_shm_large_recv(struct nm_xfer *x);
 int nm_shm_large_send(struct nm_xfer *x);
+/*
+ * Whether some transfer has not been seen to wait; and whether some would move
+ * now: what arm() asks before and after the bell is set.
+ */
+bool nm_shm_large_is_busy(const struct shm *shm);
+bool nm_shm_large_may_move(struct shm *shm);
 /* One bounded step of each transfer. True if anything moved. */
 bool nm_shm_large_poll(struct shm *shm);
 /*

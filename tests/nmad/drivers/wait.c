@@ -78,8 +78,9 @@ static bool may_sleep(struct job *j)
 {
 	uint64_t before = j->nnews;
 
-	j->rail.armed = job_flushed(j) && !DRIVER.is_busy(&j->rail) &&
-			DRIVER.arm(&j->rail) == 0;
+	j->rail.armed = false;
+	j->rail.armed = (job_flushed(j) || (DRIVER.caps & NM_CAP_ROOM)) &&
+			!DRIVER.is_busy(&j->rail) && DRIVER.arm(&j->rail) == 0;
 	return j->rail.armed && j->nnews == before;
 }
 
@@ -299,6 +300,140 @@ static void large_body(struct job *j)
 TEST(who_waits_for_a_large_transfer_is_woken_for_its_steps)
 {
 	run(2, large_body);
+}
+
+/*
+ * Rank 1 goes on when rank 0 sleeps in the middle, or has it all. Where it
+ * receives in pieces rank 0 cannot do its part for it.
+ */
+static void halfway_body(struct job *j)
+{
+	enum { BYTES = 1 << 22, ROUNDS = 20 };
+	unsigned char *data = malloc(BYTES);
+	struct iovec halves[] = { { data, BYTES / 2 },
+				  { data + BYTES / 2, BYTES / 2 } };
+	struct job_large l;
+
+	get_to_know(j);
+	for (int i = 1; i <= ROUNDS; i++) {
+		if (i % 2 == j->rank)
+			job_large_send(j, 1 - j->rank, &l,
+				       nm_data_flat(data, BYTES), 0, BYTES);
+		else
+			job_large_recv(j, 1 - j->rank, &l,
+				       i % 4 == 0 ? nm_data_iovec(halves, 2)
+						  : nm_data_flat(data, BYTES),
+				       0, BYTES);
+		if (j->rank == 1) {
+			do
+				job_progress(j);
+			while (!job_idle(j) || (!l.is_send && !l.posted));
+			WAIT_FOR(&seen->asleep[0], i);
+			while (l.status == -EINPROGRESS)
+				job_progress(j);
+			store_release(&seen->woken, i);
+			continue;
+		}
+		while (job_progress(j), l.status == -EINPROGRESS)
+			if (job_idle(j) && l.started && may_sleep(j)) {
+				store_release(&seen->asleep[0], i);
+				JOB_CHECK(j, is_readable(j, -1));
+			}
+		send_all(j);
+		store_release(&seen->asleep[0], i);
+		WAIT_FOR(&seen->woken, i);
+	}
+	free(data);
+}
+
+TEST(who_waits_for_the_other_side_of_a_transfer_sleeps)
+{
+	run(2, halfway_body);
+}
+
+/* --- room --- */
+
+/* Rank 1 begins to take packets when rank 0 sleeps. */
+static void room_body(struct job *j)
+{
+	enum { N = 300, ROUNDS = 40 };
+
+	get_to_know(j);
+	for (int i = 1; i <= ROUNDS; i++) {
+		if (j->rank == 1) {
+			WAIT_FOR(&seen->asleep[0], i);
+			sleep_until(j, (uint64_t)i * N);
+			store_release(&seen->woken, i);
+			continue;
+		}
+		for (int k = 0; k < N; k++)
+			job_send(j, 1, 0, 1, i % 2 ? 10 : 3000);
+		while (job_progress(j), !job_idle(j))
+			if (may_sleep(j)) {
+				store_release(&seen->asleep[0], i);
+				JOB_CHECK(j, is_readable(j, -1));
+			}
+		WAIT_FOR(&seen->woken, i);
+	}
+}
+
+TEST(who_finds_no_room_sleeps_until_there_is_some)
+{
+	if (!(DRIVER.caps & NM_CAP_ROOM))
+		check_skip("it takes as much as it is given, or is polled");
+	run(2, room_body);
+}
+
+/* As many packets as one peer has buffers for. */
+enum { KEPT = 16 };
+
+static struct nm_pkt_in *kept[KEPT];
+static int nkept;
+
+static void keeps(struct job *j, int from, const struct job_msg *m,
+		  struct nm_pkt_in *in)
+{
+	if (nkept == KEPT)
+		return;
+	kept[nkept++] = in;
+	j->keep = true;
+}
+
+/* Rank 0 lacks a buffer, and rank 1, who has them all, sleeps already. */
+static void kept_buffers_body(struct job *j)
+{
+	get_to_know(j);
+	j->recv = keeps;
+	for (int i = 0; i < KEPT && j->rank == 0; i++)
+		job_send(j, 1, 0, 1, 3000);
+	if (j->rank == 0) {
+		send_all(j);
+		WAIT_FOR(&seen->asleep[1], KEPT + 1);
+		job_send(j, 1, 0, 1, 3000);
+		while (job_progress(j), !job_idle(j))
+			if (may_sleep(j)) {
+				store_release(&seen->asleep[0], 1);
+				JOB_CHECK(j, is_readable(j, -1));
+			}
+		return;
+	}
+	sleep_until(j, KEPT);
+	fall_asleep(j);
+	store_release(&seen->asleep[1], KEPT + 1);
+	WAIT_FOR(&seen->asleep[0], 1);
+	while (nkept > 0)
+		DRIVER.release(&j->rail, kept[--nkept]);
+	nkept = KEPT;
+	JOB_CHECK(j, is_readable(j, -1));
+	sleep_until(j, KEPT + 1);
+}
+
+TEST(who_lacks_a_buffer_is_woken_though_its_holder_sleeps)
+{
+	if (!(DRIVER.caps & NM_CAP_ROOM))
+		check_skip("it takes as much as it is given, or is polled");
+	nkept = 0;
+	run(2, kept_buffers_body);
 }
 
 /* --- deaths --- */
