@@ -346,7 +346,11 @@ static int shm_arm(struct nm_rail *rail)
 {
 	struct shm *shm = rail->drv;
 
-	if (shm->nblind > 0 || nm_shm_live_look(shm, true))
+	if (nm_shm_live_look(shm, true)) {
+		nm_shm_live_bury(shm); /* news, perhaps; else the next poll */
+		return -EAGAIN;
+	}
+	if (shm->nblind > 0)
 		return -EAGAIN;
 	if (shm->rx.published != shm->rx.head)
 		shm_ring_publish(&shm->rx);

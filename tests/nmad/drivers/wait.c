@@ -463,6 +463,24 @@ TEST(a_peer_that_dies_makes_the_descriptor_readable)
 	run(2, death_body);
 }
 
+static void buried_body(struct job *j)
+{
+	get_to_know(j);
+	if (j->rank == 1)
+		kill(getpid(), SIGKILL);
+	CHECK_INT(waitid(P_PID, (id_t)j->pids[1], NULL, WEXITED | WNOWAIT), 0);
+	JOB_CHECK(j, DRIVER.arm(&j->rail) == -EAGAIN);
+	CHECK_INT(j->deaths[1], 1);
+}
+
+/* Where all compute the next poll that does more than look may be far away. */
+TEST(a_death_that_is_found_by_arming_is_told_at_once)
+{
+	if (!(DRIVER.caps & NM_CAP_NODE))
+		check_skip("it comes with what was said last");
+	run(2, buried_body);
+}
+
 /* What it said last and its end come together, among other connections. */
 static void last_words_body(struct job *j)
 {
