@@ -24,7 +24,7 @@
 
 enum { ON_STACK = 8 };
 
-/* Of a wait for several; l[0..entered) are at their entries. */
+/* Of a wait for several; links[0..entered) are at their entries. */
 struct several {
 	struct piom_io_wait wait;
 	struct piom_io_link *links;
@@ -56,7 +56,10 @@ static BASE_NOINLINE int look(struct pollfd *fds, nfds_t n)
 	return rc < 0 ? -errno : rc;
 }
 
-/* 0; PIOM_IO_FILE, or -errno: some could not be entered. */
+/*
+ * 0; or -errno: some could not be entered. A file that is not ready now,
+ * because nothing was asked that it has, never will be.
+ */
 static int enter(struct several *s, const struct pollfd *fds, nfds_t n)
 {
 	struct piom_io_seen seen;
@@ -76,6 +79,8 @@ static int enter(struct several *s, const struct pollfd *fds, nfds_t n)
 						   sides_of(fds[i].events),
 						   NULL);
 		} while (rc == -EAGAIN); /* it is being closed */
+		if (rc == PIOM_IO_FILE)
+			continue;
 		if (rc != 0)
 			return rc;
 		s->entered++;
@@ -97,7 +102,9 @@ static int tell_gone(struct several *s, struct pollfd *fds, nfds_t n)
 
 	for (nfds_t i = 0; i < n; i++) {
 		fds[i].revents = 0;
-		if (fds[i].fd >= 0 && s->links[k++].gone) {
+		if (k == s->entered || s->links[k].fd != fds[i].fd)
+			continue; /* it was not entered */
+		if (s->links[k++].gone) {
 			fds[i].revents = POLLNVAL;
 			gone++;
 		}
@@ -114,7 +121,7 @@ static int once(struct several *s, struct pollfd *fds, nfds_t n,
 	*over = true;
 	if (rc != 0) {
 		leave(s);
-		if (rc == -EBADF || rc == PIOM_IO_FILE)
+		if (rc == -EBADF)
 			*over = false; /* poll() will tell which */
 		return rc;
 	}

@@ -456,6 +456,66 @@ TEST(the_first_of_several_ends_a_wait)
 	WITH_ALL(every_mode, several);
 }
 
+/* --- files, of which epoll tells nothing --- */
+
+struct beside {
+	struct pollfd p[3]; /* a file, a file, an end of a pipe */
+	ATOMIC(int) begun;
+	int rc;
+};
+
+static void *wait_beside_files(void *arg)
+{
+	struct beside *b = arg;
+
+	store_relaxed(&b->begun, 1);
+	b->rc = piom_wait_fds(b->p, 3, -1);
+	return NULL;
+}
+
+static void beside_files(void)
+{
+	char name[] = "/tmp/piom-wait-XXXXXX";
+	int file = mkstemp(name), ends[2];
+	struct beside b;
+	struct thread t;
+
+	CHECK(file >= 0);
+	unlink(name);
+	for (int gone = 0; gone < 2; gone++) {
+		open_pipe(ends);
+		b = (struct beside){ .p = { { file, POLLPRI, 0 },
+					    { file, 0, 0 },
+					    { ends[0], POLLIN, 0 } } };
+		t = begin(false, wait_beside_files, &b);
+		UNTIL(load_relaxed(&b.begun));
+		give_time();
+		if (gone)
+			CHECK_INT(piom_close(ends[0]), 0);
+		else
+			CHECK_INT(piom_write(ends[1], "x", 1), 1);
+		end(t);
+		CHECK_INT(b.rc, 1);
+		CHECK_INT(b.p[0].revents, 0);
+		CHECK_INT(b.p[1].revents, 0);
+		CHECK_INT(b.p[2].revents, gone ? POLLNVAL : POLLIN);
+		if (!gone)
+			close(ends[0]);
+		close(ends[1]);
+	}
+	close(file);
+}
+
+/* There is no tick: who does not sleep keeps his VP. */
+TEST(a_file_that_has_nothing_to_tell_is_slept_over)
+{
+	static const struct mode one[] = { { 1, "marcel", "auto", "0" } };
+
+	setenv("MARCEL_TIMESLICE_US", "0", 1);
+	WITH_ALL(one, beside_files);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
 static void *time_out(void *arg)
 {
 	struct team *team = arg;
