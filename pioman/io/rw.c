@@ -9,7 +9,8 @@
  *   ENOTSOCK: others   preadv2(), pwritev2() with RWF_NOWAIT
  *   EOPNOTSUPP: others poll(2), and then the call itself: for pipes with
  *                      Linux before 6.4, terminals; and under sanitizers, which
- *                      do not see what preadv2() reads
+ *                      do not see what preadv2() reads. What is written to
+ *                      others than pipes may still wait, in a blocking section
  *
  * Regular files are always ready; what must be fetched for them is waited for
  * in a blocking section (marcel_readv()).
@@ -81,6 +82,13 @@ static bool is_file(int fd)
 
 	return fstat(fd, &st) == 0 &&
 	       (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode));
+}
+
+static bool is_pipe(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
 }
 
 /*
@@ -244,12 +252,15 @@ static ssize_t write_nowait(int fd, const struct iovec *iov, int count)
 	return n;
 }
 
-/* A pipe that has room takes so much without sleeping. */
+/*
+ * A pipe that has room takes so much without sleeping, and only its writers get
+ * SIGPIPE. Others, as terminals, may take a part and have the rest wait.
+ */
 static ssize_t write_piece(int fd, const struct iovec *iov, int count)
 {
 	struct iovec first;
 
-	if (is_file(fd))
+	if (!is_pipe(fd))
 		return call_write(fd, iov, count);
 	while (count > 1 && iov->iov_len == 0) {
 		iov++;

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <termios.h>
 
 enum { LONG = 1 << 20 };
 
@@ -105,6 +106,60 @@ static void messages(void)
 TEST(a_datagram_stays_one)
 {
 	WITH_ALL(engine_marcel, messages);
+}
+
+/* --- a terminal --- */
+
+static ATOMIC(int) typed;
+
+/* More than it takes while nobody reads. */
+static void *types(void *arg)
+{
+	int *ends = arg;
+	char *text = malloc(LONG);
+
+	memset(text, 'x', LONG);
+	CHECK_INT(piom_write(ends[1], text, LONG), LONG);
+	store_relaxed(&typed, 1);
+	free(text);
+	return NULL;
+}
+
+static void terminal(void)
+{
+	struct thread t;
+	struct termios raw;
+	char buf[4096];
+	int ends[2];
+
+	ends[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (ends[0] < 0 || grantpt(ends[0]) < 0 || unlockpt(ends[0]) < 0)
+		check_skip("there are no terminals here");
+	ends[1] = open(ptsname(ends[0]), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (ends[1] < 0)
+		check_skip("there are no terminals here");
+	CHECK_INT(tcgetattr(ends[1], &raw), 0);
+	cfmakeraw(&raw);
+	CHECK_INT(tcsetattr(ends[1], TCSANOW, &raw), 0);
+	store_relaxed(&typed, 0);
+	t = begin(false, types, ends);
+	while (load_relaxed(&typed) == 0) {
+		while (read(ends[0], buf, sizeof(buf)) > 0)
+			;
+		marcel_yield();
+	}
+	end(t);
+	close_both(ends);
+}
+
+/* There is no tick: who sleeps in the kernel unannounced keeps his VP. */
+TEST(who_writes_to_a_full_terminal_holds_up_nobody)
+{
+	static const struct mode one[] = { { 1, "marcel", "auto", "0" } };
+
+	setenv("MARCEL_TIMESLICE_US", "0", 1);
+	WITH_ALL(one, terminal);
+	unsetenv("MARCEL_TIMESLICE_US");
 }
 
 /* --- all that is written --- */
