@@ -23,9 +23,11 @@
 #include <marcel/marcel.h>
 #include <pioman/pioman.h>
 
-enum { PORT = 7777, BUFFER = 4096 };
+enum { PORT = 7777, BUFFER = 4096, MANY = 1 << 20 };
 
 static atomic_long served, bytes, now;
+static atomic_bool *is_ours; /* by descriptor: a connection */
+static int limit;            /* of descriptors */
 
 /* A connection: its descriptor is the argument. */
 static void *serve(void *arg)
@@ -39,6 +41,7 @@ static void *serve(void *arg)
 			break;
 		atomic_fetch_add_explicit(&bytes, n, memory_order_relaxed);
 	}
+	atomic_store(&is_ours[fd], false);
 	piom_close(fd);
 	atomic_fetch_sub(&now, 1);
 	return NULL;
@@ -61,10 +64,12 @@ static void *accept_all(void *arg)
 			continue;
 		}
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		atomic_store(&is_ours[fd], true);
 		atomic_fetch_add(&now, 1);
 		atomic_fetch_add(&served, 1);
 		if (marcel_create(&t, &attr, serve, (void *)(long)fd) != 0) {
 			fprintf(stderr, "echo: too many threads\n");
+			atomic_store(&is_ours[fd], false);
 			piom_close(fd);
 			atomic_fetch_sub(&now, 1);
 		}
@@ -107,17 +112,18 @@ static int may_open_many(void)
 	struct rlimit files = { 1024, 1024 };
 
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
+		files.rlim_cur = files.rlim_max < MANY ? files.rlim_max : MANY;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 	return (int)files.rlim_cur;
 }
 
-/* Nobody accepts any more: what sockets there are are connections. */
-static void hang_up(int limit)
+/* Nobody accepts any more. */
+static void hang_up(void)
 {
-	for (int fd = 3; fd < limit && atomic_load(&now) > 0; fd++)
-		shutdown(fd, SHUT_RDWR);
+	for (int fd = 0; fd < limit && atomic_load(&now) > 0; fd++)
+		if (atomic_load(&is_ours[fd]))
+			shutdown(fd, SHUT_RDWR);
 	while (atomic_load(&now) > 0)
 		piom_sleep(1000000);
 }
@@ -126,7 +132,7 @@ int main(int argc, char **argv)
 {
 	char none[] = "", *end = none;
 	long port = argc > 1 ? strtol(argv[1], &end, 10) : PORT;
-	int listener, ending, limit, bad;
+	int listener, ending, bad;
 	sigset_t set;
 	marcel_t t;
 
@@ -142,7 +148,8 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	ending = signalfd(-1, &set, SFD_CLOEXEC);
 	limit = may_open_many();
-	if (marcel_init(NULL) != 0 || piom_init() != 0)
+	is_ours = calloc((size_t)limit, sizeof(*is_ours));
+	if (is_ours == NULL || marcel_init(NULL) != 0 || piom_init() != 0)
 		return 1;
 	listener = listen_at((int)port);
 	if (listener < 0 || marcel_create(&t, NULL, accept_all, &listener) != 0)
@@ -150,9 +157,10 @@ int main(int argc, char **argv)
 	bad = wait_for_signal(ending);
 	piom_close(listener);
 	marcel_join(t, NULL);
-	hang_up(limit);
+	hang_up();
 	printf("%ld connections, %ld bytes\n", atomic_load(&served),
 	       atomic_load(&bytes));
+	free(is_ours);
 	if (piom_exit() != 0 || marcel_end() != 0)
 		return 1;
 	return bad;

@@ -106,6 +106,28 @@ TEST(echo)
 	close(idle);
 }
 
+/* What it was given when it began is not its own. */
+TEST(echo_ends_its_own_connections_only)
+{
+	int ends[2], idle;
+	pid_t server;
+	struct run r;
+	char c = 0;
+
+	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	server = run_start(NULL, "exec '%s'/echo 0", EXAMPLES);
+	idle = call_server();
+	CHECK_INT(kill(server, SIGTERM), 0);
+	r = run_wait();
+	CHECK_INT(r.code, 0);
+	CHECK_INT(write(ends[0], "x", 1), 1);
+	CHECK_INT(read(ends[1], &c, 1), 1);
+	CHECK_INT(c, 'x');
+	close(ends[0]);
+	close(ends[1]);
+	close(idle);
+}
+
 TEST(echo_says_what_it_cannot_do)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
