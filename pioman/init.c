@@ -47,6 +47,7 @@ enum {
 	TIMER_US,
 	LWP_MAX,
 	QUEUES,
+	STATS,
 	VERBOSE
 };
 
@@ -104,6 +105,10 @@ static struct base_option options[] = {
 		     .fallback = "tree",
 		     .choices = queues,
 		     .help = "a queue for each level of the machine, or one" },
+	[STATS] = { .name = "PIOM_STATS",
+		    .kind = BASE_OPTION_BOOL,
+		    .fallback = "0",
+		    .help = "print counters when pioman stops" },
 	[VERBOSE] = { .name = "PIOM_VERBOSE",
 		      .kind = BASE_OPTION_BOOL,
 		      .fallback = "0",
@@ -121,13 +126,14 @@ static void dump_queue(struct piom_queue *q, void *arg)
 	piom_ltask_fn running = load_relaxed(&q->running);
 
 	(void)arg;
-	base_dump("  queue of %s %u: %u ltasks%s%s%s, %lu runs, in %p",
+	base_dump("  queue of %s %u: %u ltasks, %lu armed%s%s%s, %lu runs, in "
+		  "%p",
 		  marcel_level_name(q->level->kind), q->level->index,
-		  load_relaxed(&q->length),
+		  load_relaxed(&q->length), piom_stats_armed_now(&q->stats),
 		  base_mpsc_is_empty(&q->submitted) ? "" : " and submissions",
 		  word & PIOM_QUEUE_PENDING ? ", asked for" : "",
 		  word & PIOM_QUEUE_HELD ? ", held" : "",
-		  (unsigned long)load_relaxed(&q->runs),
+		  (unsigned long)load_relaxed(&q->stats.polls),
 		  (void *)(uintptr_t)running);
 }
 
@@ -137,6 +143,7 @@ static void dump(void *arg)
 	base_dump("  engine %s, mode %s, wait %s", engines[piom.engine],
 		  modes[piom.mode], waits[piom.wait]);
 	piom_tree_walk(dump_queue, NULL);
+	piom_stats_dump();
 }
 
 static struct base_dumper dumper = { .name = "pioman", .fn = dump };
@@ -179,6 +186,7 @@ static int start(void)
 	if (!options[IDLE_US].is_set && marcel_is_oversubscribed())
 		piom.idle_ns = 0;
 	piom.timer_ns = (uint64_t)options[TIMER_US].value * 1000;
+	piom.stats = options[STATS].value;
 	if (options[VERBOSE].value)
 		base_option_print(&piom_options);
 	err = piom_tree_init(options[QUEUES].value == 1);
@@ -187,6 +195,7 @@ static int start(void)
 	err = piom_blocking_init((int)options[LWP_MAX].value);
 	if (err < 0)
 		goto err_tree;
+	piom_stats_init();
 	err = start_engine();
 	if (err < 0)
 		goto err_blocking;
@@ -214,6 +223,8 @@ static int stop(void)
 	stop_engine();
 	base_dumper_remove(&dumper);
 	piom_blocking_exit();
+	if (piom.stats)
+		piom_stats_print();
 	piom.start = 0;
 	piom_tree_exit();
 	return 0;

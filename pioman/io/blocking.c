@@ -76,6 +76,7 @@ static bool enter_held(struct piom_task *t, uint64_t fired)
 	}
 	t->waits.watched = true;
 	t->waits.armed_at = fired;
+	piom_stats_armed(&t->queue->stats, fired);
 	return true;
 }
 
@@ -101,6 +102,8 @@ bool piom_blocking_leave(struct piom_task *t)
 	if (t->waits.watched)
 		epoll_ctl(watcher.set, EPOLL_CTL_DEL, t->waits.fd, NULL);
 	t->waits.watched = false;
+	if (t->waits.armed_at != 0)
+		piom_stats_unarmed(&t->queue->stats, t->waits.armed_at);
 	t->waits.armed_at = 0;
 	return true;
 }
@@ -159,7 +162,7 @@ static int run_after_him(struct piom_queue *q, uint64_t vain_ns)
 {
 	while (load_relaxed(&q->word) & PIOM_QUEUE_HELD)
 		piom_wait_relax();
-	return piom_queue_run(q, -1, vain_ns);
+	return piom_queue_run(q, -1, vain_ns, PIOM_POINT_WATCHER);
 }
 
 /* What is left is an idle VP's to do, and ours if none does: look again. */

@@ -78,8 +78,10 @@ bool piom_export(struct piom_task *t)
 	enum lwp_state state;
 
 	for (int i = 0; i < pool.max; i++) {
-		if (give(&pool.all[i], t))
+		if (give(&pool.all[i], t)) {
+			piom_stats_add(&t->queue->stats.exported, 1);
 			return true;
+		}
 		state = state_of(load_relaxed(&pool.all[i].word));
 		absent |= state == ABSENT;
 		coming |= state == COMING;

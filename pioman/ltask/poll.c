@@ -13,13 +13,13 @@
 #include "../state.h"
 #include "tree.h"
 
-int piom_poll_all(int vp, uint64_t vain_ns)
+int piom_poll_all(int vp, uint64_t vain_ns, enum piom_point point)
 {
 	int worked = 0;
 
 	for (struct piom_queue *q = piom_tree_leaf(vp); q != NULL;
 	     q = q->parent)
-		worked += piom_queue_run(q, vp, vain_ns);
+		worked += piom_queue_run(q, vp, vain_ns, point);
 	return worked;
 }
 
@@ -49,7 +49,8 @@ static void start_over(int vp)
  * awake relies on that. So a queue that is passed over counts as pending, and
  * after a round that found all quiet the next one runs all.
  */
-int piom_poll_round(int vp, uint64_t vain_ns, bool *pending)
+int piom_poll_round(int vp, uint64_t vain_ns, enum piom_point point,
+		    bool *pending)
 {
 	bool due = true, found = false;
 	int worked = 0;
@@ -57,7 +58,7 @@ int piom_poll_round(int vp, uint64_t vain_ns, bool *pending)
 	for (struct piom_queue *q = piom_tree_leaf(vp); q != NULL;
 	     q = q->parent) {
 		if (due)
-			worked += piom_queue_run(q, vp, vain_ns);
+			worked += piom_queue_run(q, vp, vain_ns, point);
 		found |= piom_queue_is_pending(q) ||
 			 (!due && !piom_queue_is_empty(q));
 		due = due && goes_on(q);
@@ -99,5 +100,5 @@ BASE_PUBLIC int piom_poll(void)
 {
 	if (unlikely(piom_tree_machine() == NULL))
 		return 0;
-	return piom_poll_all(piom_poll_here(), PIOM_PASSING);
+	return piom_poll_all(piom_poll_here(), PIOM_PASSING, PIOM_POINT_POLL);
 }

@@ -7,19 +7,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../stats.h"
+
 /*
  * Run every ltask of every queue on the way up once. Returns how many did
  * work. vp < 0: a foreign thread, the machine's queue only. vain_ns: as of
  * piom_queue_run_slow().
  */
-int piom_poll_all(int vp, uint64_t vain_ns);
+int piom_poll_all(int vp, uint64_t vain_ns, enum piom_point point);
 
 /*
  * A round of a scheduler hook: a parent with k children is run in every k-th
  * round that comes from each, so that all together run it as often as one
  * would alone. *pending is whether the VP must not sleep.
  */
-int piom_poll_round(int vp, uint64_t vain_ns, bool *pending);
+int piom_poll_round(int vp, uint64_t vain_ns, enum piom_point point,
+		    bool *pending);
 
 /*
  * The VP whose queues are the caller's: its own; with engine pthread that of

@@ -4,6 +4,9 @@
  */
 #include "queue.h"
 
+#include <string.h>
+
+#include <base/clock.h>
 #include <base/diag.h>
 #include <base/pin.h>
 
@@ -17,7 +20,8 @@ enum { ROUNDS = 8 };
 /* What a pass over the list found. */
 struct pass {
 	int worked;
-	uint32_t runs;
+	uint32_t runs, hits;
+	enum piom_point point;
 	uint64_t vain_ns; /* as in piom_queue_run_slow() */
 	bool pending;     /* somebody wants to be asked again */
 	bool kicked;      /* since all were last asked */
@@ -36,7 +40,7 @@ void piom_queue_init(struct piom_queue *q, struct piom_queue *parent,
 	q->siblings = level->parent != NULL ? level->parent->nchildren : 1;
 	store_relaxed(&q->rounds, 0);
 	store_relaxed(&q->running, NULL);
-	store_relaxed(&q->runs, 0);
+	memset(&q->stats, 0, sizeof(q->stats));
 }
 
 void piom_queue_submit(struct piom_queue *q, struct piom_task *t)
@@ -182,12 +186,12 @@ static bool run_held(struct piom_queue *q, struct piom_task *t,
 	    (result == PIOM_LTASK_DONE || result == PIOM_LTASK_WORKED))
 		piom_patience_learn(t, pass->vain_ns);
 	if (!(options & PIOM_LTASK_REPEAT) || result == PIOM_LTASK_DONE) {
-		pass->worked++;
+		pass->hits++;
 		if (!(options & PIOM_LTASK_NOWAIT))
 			finish(t, PIOM_STATE_DONE);
 		return false;
 	}
-	pass->worked += result == PIOM_LTASK_WORKED;
+	pass->hits += result == PIOM_LTASK_WORKED;
 	pass->pending |= wants_more(t, result, pass);
 	if (unlikely(t->picky))
 		t->wanted = result != PIOM_LTASK_QUIET;
@@ -232,14 +236,49 @@ static uint32_t pass_held(struct piom_queue *q, int vp, struct base_list *batch,
 	return stayed;
 }
 
+/* The clock as a pass begins and ends, if anybody wants to know. */
+static uint64_t time_held(void)
+{
+	return unlikely(piom.stats) ? base_now_ns() : 0;
+}
+
+static BASE_COLD void count_time_held(struct piom_queue_stats *s,
+				      uint64_t start, bool pending)
+{
+	uint64_t end = base_now_ns();
+
+	piom_stats_add(&s->took_ns, end - start);
+	if (s->left_at != 0 && start - s->left_at > load_relaxed(&s->gap_ns))
+		store_relaxed(&s->gap_ns, start - s->left_at);
+	s->left_at = pending ? end : 0;
+}
+
+/* What the pass has done. */
+static void count_held(struct piom_queue *q, struct pass *pass, uint64_t start)
+{
+	struct piom_queue_stats *s = &q->stats;
+
+	piom_stats_add(&s->passes[pass->point], 1);
+	piom_stats_add(&s->polls, pass->runs);
+	if (pass->hits != 0)
+		piom_stats_add(&s->hits, pass->hits);
+	pass->worked += (int)pass->hits;
+	pass->runs = 0;
+	pass->hits = 0;
+	if (unlikely(start != 0))
+		count_time_held(s, start, pass->pending);
+}
+
 /* Hold the queue for one pass; false if somebody else holds it. */
 static bool run_once(struct piom_queue *q, int vp, bool all, struct pass *pass)
 {
 	struct base_list batch;
 	uint32_t w, length;
+	uint64_t start;
 
 	if (!hold(q, &w))
 		return false;
+	start = time_held();
 	base_list_init(&batch);
 	length = load_relaxed(&q->length);
 	if (all) {
@@ -254,20 +293,23 @@ static bool run_once(struct piom_queue *q, int vp, bool all, struct pass *pass)
 	integrate_held(q, &batch);
 	length += pass_held(q, vp, &batch, pass);
 	store_relaxed(&q->length, length);
-	store_relaxed(&q->runs, load_relaxed(&q->runs) + pass->runs);
-	pass->runs = 0;
+	count_held(q, pass, start);
 	let_go(q, w, pass->pending);
 	return true;
 }
 
-int piom_queue_run_slow(struct piom_queue *q, int vp, uint64_t vain_ns)
+int piom_queue_run_slow(struct piom_queue *q, int vp, uint64_t vain_ns,
+			enum piom_point point)
 {
-	struct pass pass = { .vain_ns = vain_ns };
+	struct pass pass = { .vain_ns = vain_ns, .point = point };
 
 	/* The first round asks all, the others only what came meanwhile. */
 	for (int round = 0; round < ROUNDS; round++) {
-		if (!run_once(q, vp, round == 0, &pass))
+		if (!run_once(q, vp, round == 0, &pass)) {
+			if (round == 0)
+				piom_stats_skip(vp);
 			break;
+		}
 		if (load_seq(&q->submitted.top) == NULL) /* order(queue) */
 			break;
 	}

@@ -36,6 +36,8 @@
 #include <pioman/cond.h>
 #include <pioman/ltask.h>
 
+#include "../stats.h"
+
 enum {
 	PIOM_QUEUE_HELD = 1,
 	PIOM_QUEUE_PENDING = 2,
@@ -135,7 +137,7 @@ struct piom_queue {
 					*    may miss some */
 	ATOMIC(piom_ltask_fn) running; /* q: for the dump, and who blocks */
 	const void *outer;             /* q: base_unpin_handler() */
-	ATOMIC(uint64_t) runs;         /* q: ltasks run so far; for the dump */
+	struct piom_queue_stats stats; /* q: what was done so far */
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
 void piom_queue_init(struct piom_queue *q, struct piom_queue *parent,
@@ -149,7 +151,8 @@ void piom_queue_submit(struct piom_queue *q, struct piom_task *t);
  * somebody else is doing so. Returns how many did work. `vain_ns`: how long the
  * caller has polled in vain; who will not come again soon says PIOM_LAST.
  */
-int piom_queue_run_slow(struct piom_queue *q, int vp, uint64_t vain_ns);
+int piom_queue_run_slow(struct piom_queue *q, int vp, uint64_t vain_ns,
+			enum piom_point point);
 
 /* Make PENDING true; whoever runs next sees what the caller did before. */
 void piom_queue_kick(struct piom_queue *q);
@@ -190,12 +193,13 @@ static inline bool piom_queue_is_pending(struct piom_queue *q)
 }
 
 /* Not an empty one, unless it is held: one of its ltasks may have called us. */
-static inline int piom_queue_run(struct piom_queue *q, int vp, uint64_t vain_ns)
+static inline int piom_queue_run(struct piom_queue *q, int vp, uint64_t vain_ns,
+				 enum piom_point point)
 {
 	if (piom_queue_is_empty(q) &&
 	    !(load_relaxed(&q->word) & (PIOM_QUEUE_PENDING | PIOM_QUEUE_HELD)))
 		return 0;
-	return piom_queue_run_slow(q, vp, vain_ns);
+	return piom_queue_run_slow(q, vp, vain_ns, point);
 }
 
 #endif

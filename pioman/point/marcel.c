@@ -66,8 +66,9 @@ static enum marcel_hook_answer idle(void *arg, int vp)
 	uint64_t vain = load_relaxed(&p->vain);
 	bool pending;
 	/* At least 1: it is not PIOM_PASSING. */
-	int worked = piom_poll_round(
-		vp, vain != 0 ? base_now_ns() - vain + 1 : 1, &pending);
+	int worked =
+		piom_poll_round(vp, vain != 0 ? base_now_ns() - vain + 1 : 1,
+				PIOM_POINT_IDLE, &pending);
 
 	(void)arg;
 	if (worked > 0 || pending)
@@ -104,7 +105,7 @@ static BASE_NOINLINE enum marcel_hook_answer look(struct vp_point *p, int vp)
 	store_relaxed(&p->looked, start);
 	if (start < load_relaxed(&p->due))
 		return MARCEL_HOOK_PENDING;
-	worked = piom_poll_round(vp, PIOM_PASSING, &pending);
+	worked = piom_poll_round(vp, PIOM_PASSING, PIOM_POINT_SWITCH, &pending);
 	took = base_now_ns() - start;
 	cost = (cost * 7 + (took < COST_MAX ? took : COST_MAX)) / 8;
 	rest = cost * SHARE > PERIOD_NS ? cost * SHARE : PERIOD_NS;
@@ -133,7 +134,7 @@ static enum marcel_hook_answer on_switch(void *arg, int vp)
 static enum marcel_hook_answer on_tick(void *arg, int vp)
 {
 	(void)arg;
-	return answer(piom_poll_all(vp, PIOM_TICK), false);
+	return answer(piom_poll_all(vp, PIOM_TICK, PIOM_POINT_TICK), false);
 }
 
 static bool is_wanted(void *arg, int vp)

@@ -206,7 +206,8 @@ static void *poll_on(void *arg)
 
 	take_place(p);
 	while (!is_stopped()) {
-		worked = piom_poll_round(p->vp, vain, &pending);
+		worked = piom_poll_round(p->vp, vain, PIOM_POINT_POLLER,
+					 &pending);
 		count_round(p);
 		if (worked > 0 || !pending) {
 			since = 0;
@@ -264,7 +265,7 @@ static void run(struct piom_queue *q, void *arg)
 	(void)arg;
 	while (!marcel_vpset_has(&q->level->vps, vp))
 		vp++;
-	piom_queue_run(q, vp, PIOM_TICK);
+	piom_queue_run(q, vp, PIOM_TICK, PIOM_POINT_TIMER);
 }
 
 static void help(void)

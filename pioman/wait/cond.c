@@ -103,6 +103,12 @@ static bool is_late(const struct waiting *w)
 	return w->until != NEVER && base_now_ns() >= w->until;
 }
 
+/* Off the paths on which time counts: a sleep begins, or is over. */
+static struct piom_stats_line *line(void)
+{
+	return piom_stats_line(marcel_current_vp());
+}
+
 /* Sleep, but not past that; somebody else polls. True: it is over. */
 static bool sleep_until(struct waiting *w, uint64_t until)
 {
@@ -115,6 +121,7 @@ static bool sleep_until(struct waiting *w, uint64_t until)
 	if (found == w->n)
 		return false;
 	w->found = found;
+	fetch_add_relaxed(&line()->wakeups, 1);
 	return true;
 }
 
@@ -130,6 +137,7 @@ static void park(struct waiting *w)
 		marcel_event_wait(&w->conds[0]->piom_event);
 	else
 		w->found = marcel_event_wait_any(events_of(w), w->n);
+	fetch_add_relaxed(&line()->wakeups, 1);
 }
 
 /* So long from now, but not past the time until which is waited. */
@@ -143,6 +151,7 @@ static uint64_t deadline_of(const struct waiting *w, uint64_t ns)
 /* As park(), for so long at most. True: it is over. */
 static bool nap(struct waiting *w, uint64_t ns)
 {
+	fetch_add_relaxed(&line()->naps, 1);
 	return sleep_until(w, deadline_of(w, ns));
 }
 
@@ -159,6 +168,11 @@ static bool look_for(struct waiting *w, bool give_way)
 	return false;
 }
 
+static void poll_all(uint64_t vain_ns)
+{
+	piom_poll_all(piom_poll_here(), vain_ns, PIOM_POINT_WAIT);
+}
+
 /*
  * Poll until it is over (true), or for `ns` nanoseconds, or until another user
  * thread is ready if that is a reason to park.
@@ -173,7 +187,7 @@ static bool poll_for(struct waiting *w, uint64_t ns, bool give_way)
 			return true;
 		if (give_way && marcel_others_ready())
 			return false;
-		piom_poll();
+		poll_all(0);
 		if (is_over(w))
 			return true;
 		if (n % clock_every != 0)
@@ -189,7 +203,7 @@ static bool poll_for(struct waiting *w, uint64_t ns, bool give_way)
 /* Nobody polls for us: do it ourselves, and let others run meanwhile. */
 static void poll_on(struct waiting *w)
 {
-	while (piom_poll(), !is_over(w) && !is_late(w))
+	while (poll_all(0), !is_over(w) && !is_late(w))
 		if (marcel_is_oversubscribed() || marcel_others_ready())
 			piom_wait_relax();
 }
@@ -245,7 +259,7 @@ static void wait_between_polls(struct waiting *w)
 	bool armed;
 
 	for (;;) {
-		piom_poll_all(piom_poll_here(), PIOM_LAST);
+		poll_all(PIOM_LAST);
 		if (is_over(w) || is_late(w))
 			return;
 		armed = is_armed();

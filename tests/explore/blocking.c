@@ -132,7 +132,7 @@ static void setup_armed(int n, uint64_t idle_ns)
 /* It has polled in vain for long enough, and sleeps if it may. */
 static void idle_vp(void *arg)
 {
-	piom_queue_run(&q, 0, PIOM_LAST);
+	piom_queue_run(&q, 0, PIOM_LAST, PIOM_POINT_IDLE);
 	store_seq(&asleep, 1); /* order(idle) */
 	if (!piom_queue_is_pending(&q))
 		explore_wait_while(&asleep, 1);
@@ -170,7 +170,8 @@ static void both(int n, uint64_t idle_ns)
 {
 	setup_armed(n, idle_ns);
 	if (n > 1)
-		piom_queue_run(&q, 0, PIOM_LAST); /* armed: it may poll, too */
+		piom_queue_run(&q, 0, PIOM_LAST,
+			       PIOM_POINT_IDLE); /* armed: it may poll, too */
 	/* Who does not find it may sleep on. */
 	explore_may_sleep(explore_spawn("vp", idle_vp, NULL));
 	explore_may_sleep(spawn_watcher());
@@ -210,7 +211,7 @@ static void canceller(void *arg)
 EXPLORE(after_a_cancel_the_watcher_does_not_touch_it)
 {
 	setup_armed(1, 0);
-	piom_queue_run(&q, 0, PIOM_LAST);
+	piom_queue_run(&q, 0, PIOM_LAST, PIOM_POINT_IDLE);
 	explore_spawn("canceller", canceller, NULL);
 	explore_may_sleep(spawn_watcher());
 }

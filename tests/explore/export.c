@@ -98,7 +98,7 @@ void piom_blocking_fire(void)
 	piom_queue_kick(&q);
 	while (load_relaxed(&q.word) & PIOM_QUEUE_HELD)
 		explore_relax();
-	piom_queue_run(&q, -1, PIOM_TICK);
+	piom_queue_run(&q, -1, PIOM_TICK, PIOM_POINT_WATCHER);
 }
 
 /* --- what is waited for --- */
@@ -185,7 +185,7 @@ static void setup_exported(int n)
 /* It sleeps if it may. */
 static void idle_vp(void *arg)
 {
-	piom_queue_run(&q, 0, PIOM_LAST);
+	piom_queue_run(&q, 0, PIOM_LAST, PIOM_POINT_IDLE);
 	store_seq(&asleep, 1); /* order(idle) */
 	if (!piom_queue_is_pending(&q))
 		explore_wait_while(&asleep, 1);
@@ -245,14 +245,14 @@ static void canceller_and_sender(void *arg)
 EXPLORE(after_a_cancel_its_thread_does_not_touch_it)
 {
 	setup_exported(1);
-	piom_queue_run(&q, 0, PIOM_LAST);
+	piom_queue_run(&q, 0, PIOM_LAST, PIOM_POINT_IDLE);
 	explore_spawn("canceller", canceller, NULL);
 }
 
 EXPLORE(after_a_cancel_of_what_has_come_neither)
 {
 	setup_exported(1);
-	piom_queue_run(&q, 0, PIOM_LAST);
+	piom_queue_run(&q, 0, PIOM_LAST, PIOM_POINT_IDLE);
 	explore_spawn("canceller", canceller_and_sender, NULL);
 }
 

@@ -14,7 +14,7 @@
 static void submit_and_run(void *arg)
 {
 	piom_ltask_submit(&tasks[(int)(intptr_t)arg]);
-	piom_queue_run(&q, 0, 0);
+	piom_queue_run(&q, 0, 0, PIOM_POINT_IDLE);
 }
 
 static void both_ran(void)
@@ -37,8 +37,8 @@ EXPLORE(who_finds_the_queue_held_may_go_on)
 
 static void run_twice(void *arg)
 {
-	piom_queue_run(&q, 0, 0);
-	piom_queue_run(&q, 0, 0);
+	piom_queue_run(&q, 0, 0, PIOM_POINT_IDLE);
+	piom_queue_run(&q, 0, 0, PIOM_POINT_IDLE);
 }
 
 static void ran_now_and_then(void)
@@ -81,7 +81,7 @@ static void kicker(void *arg)
 static void runner(void *arg)
 {
 	do
-		piom_queue_run(&q, 0, 0);
+		piom_queue_run(&q, 0, 0, PIOM_POINT_IDLE);
 	while (piom_queue_is_pending(&q));
 }
 
@@ -108,7 +108,7 @@ EXPLORE(a_kick_is_seen_by_a_run_or_another_is_asked_for)
 static void idle_vp(void *arg)
 {
 	while (!found) {
-		piom_queue_run(&q, 0, 0);
+		piom_queue_run(&q, 0, 0, PIOM_POINT_IDLE);
 		if (found)
 			break;
 		store_seq(&asleep, 1); /* order(idle) */
@@ -147,7 +147,7 @@ EXPLORE(a_vp_does_not_sleep_over_a_kick)
 	piom_ltask_init(&tasks[0], look_for_work, NULL, PIOM_LTASK_REPEAT,
 			NULL);
 	piom_ltask_submit(&tasks[0]);
-	piom_queue_run(&q, 0, 0);
+	piom_queue_run(&q, 0, 0, PIOM_POINT_IDLE);
 	explore_spawn("kicker", kicker, NULL);
 	explore_spawn("vp", idle_vp, NULL);
 }
@@ -166,7 +166,7 @@ static void canceller(void *arg)
 
 static void run_one(void *arg)
 {
-	piom_queue_run(&q, 0, 0);
+	piom_queue_run(&q, 0, 0, PIOM_POINT_IDLE);
 }
 
 static void queue_is_empty(void)

@@ -7,6 +7,14 @@
 
 #include "explore.h"
 
+#include "../../pioman/stats.h"
+
+/* Nobody reads what is counted: that would be steps and nothing else. */
+#define piom_stats_add(to, n)        ((void)(to), (void)(n))
+#define piom_stats_skip(vp)          ((void)(vp))
+#define piom_stats_armed(s, fired)   ((void)(s), (void)(fired))
+#define piom_stats_unarmed(s, fired) ((void)(s), (void)(fired))
+
 #include "../../pioman/ltask/queue.c"
 #include "../../pioman/ltask/ltask.c"
 

@@ -65,7 +65,8 @@ bool piom_poll_is_pending(int vp)
 	return piom_queue_is_pending(&q);
 }
 
-int piom_poll_round(int vp, uint64_t vain_ns, bool *pending)
+int piom_poll_round(int vp, uint64_t vain_ns, enum piom_point point,
+		    bool *pending)
 {
 	*pending = false;
 	return 0;
@@ -97,7 +98,7 @@ static void poller(void *arg)
 	struct poller *p = arg;
 
 	while (!is_stopped()) {
-		piom_queue_run(&q, 0, 0);
+		piom_queue_run(&q, 0, 0, PIOM_POINT_IDLE);
 		if (runs[0] > 0)
 			return;
 		sleep_on(p);

@@ -46,7 +46,8 @@ TEST(the_dump_shows_every_queue)
 	rewind(text);
 	while (fgets(line, sizeof(line), text)) {
 		queues += strstr(line, "queue of") != NULL;
-		full += strstr(line, "1 ltasks, asked for, 1 runs") != NULL;
+		full += strstr(line, "1 ltasks, 0 armed, asked for, 1 runs") !=
+			NULL;
 		empty += line[0] == '\n';
 	}
 	fclose(text);
@@ -63,6 +64,7 @@ TEST(nonsense_in_an_option_stops_the_start)
 		{ "PIOM_IDLE_US", "1s" },      { "PIOM_TIMER_US", "0" },
 		{ "PIOM_WAIT", "none" },       { "PIOM_SPIN_US", "-1" },
 		{ "PIOM_QUEUES", "Tree" },     { "PIOM_VERBOSE", "yes" },
+		{ "PIOM_STATS", "all" },
 	};
 
 	CHECK_INT(piom_exit(), 0);

@@ -96,7 +96,7 @@ static inline bool pending(int vp)
 	bool found;
 
 	fake_be_vp(vp);
-	piom_poll_round(vp, 0, &found);
+	piom_poll_round(vp, 0, PIOM_POINT_IDLE, &found);
 	return found;
 }
 

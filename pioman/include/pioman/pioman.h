@@ -12,6 +12,7 @@
 #include <pioman/cond.h>
 #include <pioman/io.h>
 #include <pioman/ltask.h>
+#include <pioman/stats.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,7 +30,7 @@ int piom_init(void);
 /*
  * Stop, before marcel does. -EBUSY if ltasks are still submitted; -EINVAL: not
  * started. Not from an ltask, nor in a forked child, nor while another thread
- * polls or waits.
+ * polls, waits or reads counters.
  */
 int piom_exit(void);
 

@@ -146,7 +146,7 @@ TEST(what_came_before_it_was_armed_runs_it_too)
 	reader_init(&r, feed_late);
 	piom_ltask_submit(&r.task);
 	fake_be_vp(0);
-	piom_poll_all(0, PIOM_LAST);
+	piom_poll_all(0, PIOM_LAST, PIOM_POINT_WAIT);
 	while (load_relaxed(&r.bytes) < 3)
 		sched_yield();
 	reader_end(&r);

@@ -274,7 +274,7 @@ static void *send_when_it_waits(void *arg)
 	struct source *s = arg;
 
 	while (load_relaxed(&s->inside) == 0)
-		piom_poll_all(-1, PIOM_LAST);
+		piom_poll_all(-1, PIOM_LAST, PIOM_POINT_POLL);
 	emit(s);
 	return arg;
 }

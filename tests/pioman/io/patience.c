@@ -23,7 +23,7 @@ static void come_after(struct reader *r, uint64_t vain_ns)
 	fake_be_vp(0);
 	feed(r);
 	while (load_relaxed(&r->bytes) == before)
-		piom_poll_round(0, vain_ns, &found);
+		piom_poll_round(0, vain_ns, PIOM_POINT_IDLE, &found);
 	CHECK_INT(load_relaxed(&r->bytes), before + 1);
 }
 

@@ -22,10 +22,10 @@ static inline bool pending_after(uint64_t vain_ns)
 
 	fake_be_vp(0);
 	/* All queues: the parents' turn comes in one of two. */
-	piom_poll_round(0, vain_ns, &found);
-	piom_poll_round(0, vain_ns, &found);
-	piom_poll_round(0, vain_ns, &found);
-	piom_poll_round(0, vain_ns, &found);
+	piom_poll_round(0, vain_ns, PIOM_POINT_IDLE, &found);
+	piom_poll_round(0, vain_ns, PIOM_POINT_IDLE, &found);
+	piom_poll_round(0, vain_ns, PIOM_POINT_IDLE, &found);
+	piom_poll_round(0, vain_ns, PIOM_POINT_IDLE, &found);
 	return piom_queue_is_pending(piom_tree_machine());
 }
 

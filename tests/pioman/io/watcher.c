@@ -136,7 +136,7 @@ static enum piom_ltask_result end_all(void *arg)
 static void *feed_when_armed(void *arg)
 {
 	while (load_relaxed(&armed) == 0)
-		piom_poll_all(-1, PIOM_LAST);
+		piom_poll_all(-1, PIOM_LAST, PIOM_POINT_WAIT);
 	feed(arg);
 	return arg;
 }
@@ -202,7 +202,7 @@ static void *feed_thrice(void *arg)
 
 	for (int i = 0; i < 2; i++) {
 		do
-			piom_poll_all(-1, PIOM_LAST);
+			piom_poll_all(-1, PIOM_LAST, PIOM_POINT_WAIT);
 		while (piom_queue_is_pending(piom_tree_machine()));
 		nanosleep(&while_, NULL);
 		feed(r);

@@ -206,7 +206,7 @@ static void *storm_thread(void *arg)
 		if (i % 7 == 0)
 			piom_poll();
 		else if (i % 2)
-			piom_poll_round(n, 0, &found);
+			piom_poll_round(n, 0, PIOM_POINT_IDLE, &found);
 	}
 	for (int i = 0; i < EACH; i++)
 		piom_ltask_wait(&mine[i].task);

@@ -110,12 +110,12 @@ TEST(a_parent_is_run_in_one_of_as_many_rounds_as_it_has_children)
 	submit(&package, PIOM_LTASK_REPEAT, 0xff);
 	submit(&machine, PIOM_LTASK_REPEAT, 0);
 	for (int i = 0; i < 3200; i++)
-		piom_poll_round(0, 0, &found);
+		piom_poll_round(0, 0, PIOM_POINT_IDLE, &found);
 	CHECK_INT(runs(&package), 3200 / 8);
 	CHECK_INT(runs(&machine), 3200 / 32);
 	for (int i = 0; i < 320; i++)
 		for (int vp = 8; vp < 32; vp++)
-			piom_poll_round(vp, 0, &found);
+			piom_poll_round(vp, 0, PIOM_POINT_IDLE, &found);
 	CHECK_INT(runs(&machine), (3200 + 320 * 24) / 32);
 	CHECK_INT(runs(&package), 3200 / 8);
 	CHECK_INT(piom_ltask_cancel(&package.task), 0);
@@ -142,7 +142,8 @@ TEST(siblings_share_their_parents_queue_equally)
 		for (int vp = 0; vp < 4; vp++) {
 			int before = runs(&p);
 
-			piom_poll_round((first + vp) % 4, 0, &found);
+			piom_poll_round((first + vp) % 4, 0, PIOM_POINT_IDLE,
+					&found);
 			share[(first + vp) % 4] += runs(&p) - before;
 		}
 	}
@@ -305,9 +306,9 @@ TEST(a_submission_is_seen_by_all_that_may_run_it_and_no_others)
 
 	piom_ltask_init(&p.task, probe_run, &p, PIOM_LTASK_REPEAT, &set);
 	piom_ltask_submit(&p.task);
-	piom_poll_round(0, 0, &found);
+	piom_poll_round(0, 0, PIOM_POINT_IDLE, &found);
 	CHECK(!found);
-	piom_poll_round(2, 0, &found);
+	piom_poll_round(2, 0, PIOM_POINT_IDLE, &found);
 	CHECK(found);
 	CHECK_INT(piom_ltask_cancel(&p.task), 0);
 }
