@@ -87,6 +87,11 @@ static int parse(struct base_option *o, const char *text)
 		o->value = text[0] - '0';
 		return 0;
 	case BASE_OPTION_INT:
+		if (o->word != NULL && strcmp(o->word, text) == 0) {
+			o->value = BASE_OPTION_WORD;
+			return 0;
+		}
+		/* fall through */
 	case BASE_OPTION_SIZE:
 		if (base_parse_long(text, o->kind == BASE_OPTION_SIZE, &v) < 0)
 			return -EINVAL;
@@ -112,10 +117,12 @@ BASE_PUBLIC void base_option_allowed(const struct base_option *o, char *out,
 		snprintf(out, bytes, "not 0 or 1");
 		break;
 	default:
-		snprintf(out, bytes, "not a whole number from %ld to %ld%s",
+		snprintf(out, bytes, "not a whole number from %ld to %ld%s%s%s",
 			 o->min, o->max,
 			 o->kind == BASE_OPTION_SIZE ? " (k, m, g may follow)"
-						     : "");
+						     : "",
+			 o->word != NULL ? ", nor " : "",
+			 o->word != NULL ? o->word : "");
 	}
 }
 

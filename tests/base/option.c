@@ -13,6 +13,7 @@ static struct base_option options[] = {
 	{ "T_SIZE", BASE_OPTION_SIZE, "64k", 0, 1 << 30, NULL, "a size" },
 	{ "T_BOOL", BASE_OPTION_BOOL, "1", 0, 0, NULL, "a switch" },
 	{ "T_MODE", BASE_OPTION_CHOICE, "auto", 0, 0, modes, "a choice" },
+	{ "T_WORD", BASE_OPTION_INT, "best", 0, 9, NULL, "or best", "best" },
 };
 
 static const struct base_option_table table =
@@ -47,6 +48,23 @@ TEST(values_of_the_environment_win)
 	CHECK_INT(options[1].value, 2 << 20);
 	CHECK_INT(load("T_MODE", "poll"), 0);
 	CHECK_INT(options[3].value, 1);
+}
+
+TEST(a_number_may_have_a_word_instead)
+{
+	char allowed[100];
+
+	CHECK_INT(base_option_load(&table), 0);
+	CHECK(options[4].value == BASE_OPTION_WORD);
+	CHECK_INT(load("T_WORD", "9"), 0);
+	CHECK_INT(options[4].value, 9);
+	CHECK_INT(load("T_WORD", "best"), 0);
+	CHECK(options[4].value == BASE_OPTION_WORD);
+	CHECK_INT(load("T_WORD", "bes"), -EINVAL);
+	CHECK_INT(load("T_WORD", "best "), -EINVAL);
+	CHECK_INT(load("T_INT", "best"), -EINVAL);
+	base_option_allowed(&options[4], allowed, sizeof(allowed));
+	CHECK_STR(allowed, "not a whole number from 0 to 9, nor best");
 }
 
 TEST(nonsense_is_refused)

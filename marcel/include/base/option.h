@@ -7,18 +7,21 @@
 #ifndef BASE_OPTION_H
 #define BASE_OPTION_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include <base/compiler.h>
 
 enum base_option_kind {
-	BASE_OPTION_INT,    /* long, min..max */
+	BASE_OPTION_INT,    /* long, min..max, or a word */
 	BASE_OPTION_SIZE,   /* long, bytes, with k, m, g; min..max */
 	BASE_OPTION_BOOL,   /* long, 0 or 1 */
 	BASE_OPTION_CHOICE, /* long, index into choices */
 	BASE_OPTION_STRING, /* const char *, from the environment or default */
 };
+
+#define BASE_OPTION_WORD LONG_MIN /* the value, if it is the word */
 
 struct base_option {
 	const char *name; /* of the environment variable */
@@ -27,6 +30,7 @@ struct base_option {
 	long min, max;              /* of INT and SIZE */
 	const char *const *choices; /* of CHOICE, ends with NULL */
 	const char *help;           /* one line */
+	const char *word; /* of INT: allowed, too, or NULL; BASE_OPTION_WORD */
 
 	union { /* the value, after base_option_load() */
 		long value;
