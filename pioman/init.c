@@ -19,6 +19,7 @@
 #include "point/marcel.h"
 #include "point/pthread.h"
 #include "state.h"
+#include "wait/cost.h"
 
 struct piom piom;
 
@@ -28,9 +29,12 @@ struct piom piom;
  */
 static struct {
 	marcel_mutex_t lock;
-	unsigned depth;  /* l: calls of piom_init() not yet undone */
-	uint16_t starts; /* l: so far */
+	unsigned depth;    /* l: calls of piom_init() not yet undone */
+	uint16_t starts;   /* l: so far */
+	uint64_t sleep_ns; /* l: what a sleep costs; 0: not measured yet */
 } life = { .lock = MARCEL_MUTEX_INITIALIZER };
+
+enum { SPIN_NS = 20000 }; /* before a sleep, if that cannot be measured */
 
 static const char *const engines[] = { "marcel", "pthread", "none", NULL };
 static const char *const modes[] = { "auto", "poll", "interrupt", NULL };
@@ -73,11 +77,13 @@ static struct base_option options[] = {
 			   "and then park; poll; park; poll and then park" },
 	[SPIN_US] = { .name = "PIOM_SPIN_US",
 		      .kind = BASE_OPTION_INT,
-		      .fallback = "20",
+		      .fallback = "measured",
+		      .word = "measured",
 		      .min = 0,
 		      .max = 1000000,
-		      .help = "how long to poll before parking (0 if there "
-			      "are more LWPs than CPUs)" },
+		      .help = "how long to poll before parking: as long as a "
+			      "sleep costs (0 if there are more LWPs than "
+			      "CPUs)" },
 	[IDLE_US] = { .name = "PIOM_IDLE_US",
 		      .kind = BASE_OPTION_INT,
 		      .fallback = "200",
@@ -167,6 +173,52 @@ static void stop_engine(void)
 		piom_point_pthread_exit();
 }
 
+/*
+ * How long to poll before a sleep, unless that is measured. Is it? Not if
+ * nobody polls before he sleeps, nor without the watcher.
+ */
+static bool choose_spin(void)
+{
+	long us = options[SPIN_US].value;
+
+	if (us != BASE_OPTION_WORD)
+		piom.spin_ns = (uint64_t)us * 1000;
+	else if (marcel_is_oversubscribed())
+		piom.spin_ns = 0;
+	else
+		piom.spin_ns = life.sleep_ns != 0 ? life.sleep_ns : SPIN_NS;
+	return us == BASE_OPTION_WORD && !marcel_is_oversubscribed() &&
+	       life.sleep_ns == 0 && piom.mode != PIOM_MODE_POLL &&
+	       piom.wait != PIOM_WAIT_PASSIVE && piom.wait != PIOM_WAIT_ACTIVE;
+}
+
+static void measure_spin(void)
+{
+	life.sleep_ns = piom_cost_measure();
+	if (life.sleep_ns != 0)
+		piom.spin_ns = life.sleep_ns;
+}
+
+/* It is also whom a sleep is tried with. */
+static int start_watcher(void)
+{
+	bool measured = choose_spin();
+	int err;
+
+	piom_cost_prepare(measured);
+	err = piom_blocking_init((int)options[LWP_MAX].value);
+	if (err < 0)
+		return err;
+	if (measured)
+		measure_spin();
+	if (options[VERBOSE].value)
+		base_warn("pioman",
+			  "waits poll for %lu ns before they sleep; a sleep "
+			  "costs %lu ns (0: not measured)",
+			  piom.spin_ns, life.sleep_ns);
+	return 0;
+}
+
 static int start(void)
 {
 	int err;
@@ -179,9 +231,6 @@ static int start(void)
 	piom.engine = (enum piom_engine)options[ENGINE].value;
 	piom.mode = (enum piom_mode)options[MODE].value;
 	piom.wait = (enum piom_wait)options[WAIT].value;
-	piom.spin_ns = (uint64_t)options[SPIN_US].value * 1000;
-	if (!options[SPIN_US].is_set && marcel_is_oversubscribed())
-		piom.spin_ns = 0;
 	piom.idle_ns = (uint64_t)options[IDLE_US].value * 1000;
 	if (!options[IDLE_US].is_set && marcel_is_oversubscribed())
 		piom.idle_ns = 0;
@@ -192,7 +241,7 @@ static int start(void)
 	err = piom_tree_init(options[QUEUES].value == 1);
 	if (err < 0)
 		return err;
-	err = piom_blocking_init((int)options[LWP_MAX].value);
+	err = start_watcher();
 	if (err < 0)
 		goto err_tree;
 	piom_stats_init();

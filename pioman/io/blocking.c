@@ -22,6 +22,7 @@
 
 #include "../ltask/tree.h"
 #include "../state.h"
+#include "../wait/cost.h"
 #include "../wait/wait.h"
 #include "export.h"
 #include "patience.h"
@@ -244,6 +245,7 @@ static void *watch_on(void *arg)
 	int n, ms = -1;
 
 	piom_blocking_be_prompt();
+	piom_cost_answer();
 	while (goes_on) {
 		n = epoll_wait(watcher.set, ev, EVENTS, ms);
 		if (n < 0 && errno != EINTR)

@@ -15,6 +15,7 @@ static struct {
 	int nvp;
 	ATOMIC(struct marcel_level *) kicked;
 	ATOMIC(unsigned) kicks;
+	bool has_room;
 } fake;
 
 static __thread int vp = -1;
@@ -156,9 +157,14 @@ int marcel_others_ready(void)
 	return 0;
 }
 
+void fake_room(bool has_room)
+{
+	fake.has_room = has_room;
+}
+
 int marcel_is_oversubscribed(void)
 {
-	return 1;
+	return !fake.has_room;
 }
 
 int marcel_yield(void)

@@ -18,6 +18,9 @@ void fake_machine_free(void);
 /* The VP that the calling kernel thread plays; -1: foreign. */
 void fake_be_vp(int vp);
 
+/* Whether each LWP has a CPU of its own; not, if nothing is said. */
+void fake_room(bool has_room);
+
 /* The level that was kicked last and how many kicks there were so far. */
 struct marcel_level *fake_kicked(void);
 unsigned fake_kicks(void);

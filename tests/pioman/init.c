@@ -3,6 +3,8 @@
 
 #include <base/diag.h>
 
+#include "../../pioman/state.h"
+
 TEST(pioman_does_not_stop_while_tasks_are_submitted)
 {
 	struct probe p = { .answer = PIOM_LTASK_AGAIN };
@@ -57,6 +59,42 @@ TEST(the_dump_shows_every_queue)
 	CHECK_INT(piom_ltask_cancel(&p.task), 0);
 }
 
+static uint64_t spin_with(const char *name, const char *value)
+{
+	uint64_t ns;
+
+	CHECK_INT(piom_exit(), 0);
+	setenv(name, value, 1);
+	CHECK_INT(piom_init(), 0);
+	ns = piom.spin_ns;
+	unsetenv(name);
+	return ns;
+}
+
+TEST(how_long_a_wait_polls_is_said_or_measured)
+{
+	static const char *const measured[][2] = {
+		{ "PIOM_SPIN_US", "" },
+		{ "PIOM_SPIN_US", "measured" },
+		{ "PIOM_MODE", "poll" }, /* nobody could be asked */
+		{ "PIOM_WAIT", "passive" },
+	};
+
+	CHECK_INT(spin_with("PIOM_SPIN_US", "7"), 7000);
+	CHECK_INT(spin_with("PIOM_SPIN_US", "0"), 0);
+	CHECK_INT(spin_with("PIOM_SPIN_US", "70"), 70000);
+	CHECK_INT(spin_with("PIOM_SPIN_US", "measured"), 0); /* no room */
+	CHECK_INT(spin_with("PIOM_SPIN_US", ""), 0);
+	fake_room(true);
+	CHECK_INT(spin_with("PIOM_SPIN_US", "7"), 7000);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(measured); i++) {
+		uint64_t ns = spin_with(measured[i][0], measured[i][1]);
+
+		CHECK(ns >= 2000 && ns <= 50000);
+	}
+	fake_room(false);
+}
+
 TEST(nonsense_in_an_option_stops_the_start)
 {
 	static const char *const bad[][2] = {
@@ -64,7 +102,7 @@ TEST(nonsense_in_an_option_stops_the_start)
 		{ "PIOM_IDLE_US", "1s" },      { "PIOM_TIMER_US", "0" },
 		{ "PIOM_WAIT", "none" },       { "PIOM_SPIN_US", "-1" },
 		{ "PIOM_QUEUES", "Tree" },     { "PIOM_VERBOSE", "yes" },
-		{ "PIOM_STATS", "all" },
+		{ "PIOM_STATS", "all" },       { "PIOM_SPIN_US", "measure" },
 	};
 
 	CHECK_INT(piom_exit(), 0);
