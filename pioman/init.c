@@ -18,6 +18,7 @@
 #include "ltask/tree.h"
 #include "point/marcel.h"
 #include "point/pthread.h"
+#include "point/timer.h"
 #include "state.h"
 #include "wait/cost.h"
 
@@ -49,6 +50,7 @@ enum {
 	SPIN_US,
 	IDLE_US,
 	TIMER_US,
+	REACTION_US,
 	LWP_MAX,
 	QUEUES,
 	STATS,
@@ -99,6 +101,15 @@ static struct base_option options[] = {
 		       .max = 1000000,
 		       .help = "engine pthread: how often a timer looks "
 			       "whether anybody polls" },
+	[REACTION_US] = { .name = "PIOM_REACTION_US",
+			  .kind = BASE_OPTION_INT,
+			  .fallback = "none",
+			  .word = "none",
+			  .min = 100,
+			  .max = 1000000,
+			  .help = "what wants to be polled is, once in so long "
+				  "at least, also while all compute; by a "
+				  "timer" },
 	[LWP_MAX] = { .name = "PIOM_LWP_MAX",
 		      .kind = BASE_OPTION_INT,
 		      .fallback = "16",
@@ -158,15 +169,25 @@ static struct base_dumper dumper = { .name = "pioman", .fn = dump };
 
 static int start_engine(void)
 {
-	if (piom.engine == PIOM_ENGINE_MARCEL)
-		return piom_point_marcel_init();
+	int err;
+
 	if (piom.engine == PIOM_ENGINE_PTHREAD)
 		return piom_point_pthread_init();
-	return 0;
+	if (piom.engine == PIOM_ENGINE_NONE)
+		return 0;
+	err = piom_point_marcel_init();
+	if (err < 0 || piom.reaction_ns == 0)
+		return err;
+	err = piom_point_timer_init(piom.reaction_ns / 2,
+				    piom_point_timer_run_stale);
+	if (err < 0)
+		piom_point_marcel_exit();
+	return err;
 }
 
 static void stop_engine(void)
 {
+	piom_point_timer_exit();
 	if (piom.engine == PIOM_ENGINE_MARCEL)
 		piom_point_marcel_exit();
 	if (piom.engine == PIOM_ENGINE_PTHREAD)
@@ -234,6 +255,10 @@ static int start(void)
 	piom.idle_ns = (uint64_t)options[IDLE_US].value * 1000;
 	if (!options[IDLE_US].is_set && marcel_is_oversubscribed())
 		piom.idle_ns = 0;
+	piom.reaction_ns =
+		options[REACTION_US].value == BASE_OPTION_WORD
+			? 0
+			: (uint64_t)options[REACTION_US].value * 1000;
 	piom.timer_ns = (uint64_t)options[TIMER_US].value * 1000;
 	piom.stats = options[STATS].value;
 	if (options[VERBOSE].value)
@@ -296,6 +321,7 @@ static void forked(void)
 	piom_io_forked();
 	piom_blocking_forked();
 	piom_point_pthread_forked();
+	piom_point_timer_forked();
 	memset(&piom_tree, 0, sizeof(piom_tree));
 }
 

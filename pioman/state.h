@@ -24,11 +24,13 @@ struct piom {
 	enum piom_engine engine;
 	enum piom_mode mode;
 	enum piom_wait wait;
-	bool stats;        /* counts time, too, and prints at the end */
-	uint64_t spin_ns;  /* polls in place so long before it sleeps */
-	uint64_t timer_ns; /* the timer of engine pthread looks so often */
-	uint64_t idle_ns;  /* a VP polls so long in vain before ltasks are armed
-			    */
+	bool stats;           /* counts time, too, and prints at the end */
+	uint64_t spin_ns;     /* polls in place so long before it sleeps */
+	uint64_t reaction_ns; /* what wants to be asked is, once in so long; 0:
+			       * when somebody comes */
+	uint64_t timer_ns;    /* the timer of engine pthread looks so often */
+	uint64_t idle_ns; /* a VP polls so long in vain before ltasks are armed
+			   */
 };
 
 extern struct piom piom;

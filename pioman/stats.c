@@ -52,8 +52,7 @@ static const struct piom_counter counters[COUNTERS] = {
 					 "passes over queues by kernel threads "
 					 "that poll" },
 	[PASSES + PIOM_POINT_TIMER] = { "passes_timer", "",
-					"passes over queues by the timer of "
-					"those" },
+					"passes over queues by the timer" },
 	[PASSES + PIOM_POINT_WATCHER] = { "passes_watcher", "",
 					  "passes over queues by the watcher" },
 	[SKIPPED_BUSY] = { "skipped_busy", "",

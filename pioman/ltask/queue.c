@@ -12,6 +12,7 @@
 
 #include "../io/blocking.h"
 #include "../io/patience.h"
+#include "../point/timer.h"
 #include "../state.h"
 
 /* Submissions that come while we run are served so often before we leave. */
@@ -37,6 +38,7 @@ void piom_queue_init(struct piom_queue *q, struct piom_queue *parent,
 	base_list_init(&q->list);
 	q->parent = parent;
 	q->level = level;
+	q->looked = 0;
 	q->siblings = level->parent != NULL ? level->parent->nchildren : 1;
 	store_relaxed(&q->rounds, 0);
 	store_relaxed(&q->running, NULL);
@@ -48,6 +50,7 @@ void piom_queue_submit(struct piom_queue *q, struct piom_task *t)
 	/* The push comes before the looks at the word and for sleepers:
 	 * order(queue), order(idle). */
 	base_mpsc_push_seq(&q->submitted, &t->node);
+	piom_point_timer_kick();
 }
 
 /* --- holding --- */
@@ -84,8 +87,8 @@ static void let_go(struct piom_queue *q, uint32_t w, bool pending)
 
 	if (pending)
 		to |= PIOM_QUEUE_PENDING;
-	while (!cas_weak_seq(&q->word, &seen,
-			     to)) /* order(hold), order(queue) */
+	/* order(hold), order(queue), order(idle) */
+	while (!cas_weak_seq(&q->word, &seen, to))
 		if (seen != (w | PIOM_QUEUE_HELD))
 			to = (seen & ~(uint32_t)PIOM_QUEUE_HELD) |
 			     PIOM_QUEUE_PENDING;
@@ -100,6 +103,7 @@ void piom_queue_kick(struct piom_queue *q)
 	while (!cas_weak_seq(&q->word, &w,
 			     (w + PIOM_QUEUE_KICK) | PIOM_QUEUE_PENDING))
 		;
+	piom_point_timer_kick();
 }
 
 /* --- the pass; the queue is held --- */
@@ -295,6 +299,8 @@ static bool run_once(struct piom_queue *q, int vp, bool all, struct pass *pass)
 	store_relaxed(&q->length, length);
 	count_held(q, pass, start);
 	let_go(q, w, pass->pending);
+	if (pass->pending && !(w & PIOM_QUEUE_PENDING))
+		piom_point_timer_kick();
 	return true;
 }
 

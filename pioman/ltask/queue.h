@@ -137,6 +137,7 @@ struct piom_queue {
 					*    may miss some */
 	ATOMIC(piom_ltask_fn) running; /* q: for the dump, and who blocks */
 	const void *outer;             /* q: base_unpin_handler() */
+	uint64_t looked;               /* the timer's: of stats.polls */
 	struct piom_queue_stats stats; /* q: what was done so far */
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 

@@ -6,24 +6,20 @@
  * where a core is idle. One that has polled in vain for PIOM_IDLE_US has ltasks
  * armed; as long as some cannot be, it sleeps for PIOM_IDLE_US between polls.
  *
- * The timer: one thread of ordinary priority. Every PIOM_TIMER_US it looks
- * whether each poller has made a round; if one has not, the cores of its
- * package compute, and the timer runs every queue and has ltasks armed. A
- * poller that holds a queue meanwhile, and gets no core, would stop everybody:
- * the timer raises its priority, until its round is over. Where that is not
- * allowed (the kernel lets nobody without privileges raise what is lowered)
- * pollers have the ordinary one.
+ * The timer (timer.h) looks every PIOM_TIMER_US whether each poller has made a
+ * round; if one has not, the cores of its package compute, and the timer runs
+ * every queue and has ltasks armed. A poller that holds a queue meanwhile, and
+ * gets no core, would stop everybody: the timer raises its priority, until its
+ * round is over. Where that is not allowed (the kernel lets nobody without
+ * privileges raise what is lowered) pollers have the ordinary one.
  *
- * All of them sleep while nothing is pending. Who goes to sleep says so and
- * then looks at the queues; who submits or kicks does so and then looks for
- * sleepers: order(idle).
+ * All of them sleep while nothing is pending: sleeper.h.
  */
 #include "pthread.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <semaphore.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,30 +33,31 @@
 #include "../ltask/poll.h"
 #include "../ltask/tree.h"
 #include "../state.h"
+#include "sleeper.h"
+#include "timer.h"
 
 enum { POLLERS_MAX = 64, CPUS_MAX = 1024 };
 
 /* One of these kernel threads. */
 struct poller {
 	/* -: const while it runs  p: the thread's  a: atomic */
-	pthread_t kernel_thread;    /* -: */
-	struct marcel_level *level; /* -: whose CPUs it polls on */
-	int vp;                     /* -: one of them; -1: the timer */
-	ATOMIC(uint32_t) asleep;    /* a: order(idle) */
-	sem_t wake;                 /* a: posted by who clears `asleep` */
-	ATOMIC(uint64_t) rounds;    /* p: so far */
-	ATOMIC(int) tid;            /* p: 0: not begun */
-	uint64_t looked;            /* the timer's: of rounds, when it looked */
+	pthread_t kernel_thread;     /* -: */
+	struct marcel_level *level;  /* -: whose CPUs it polls on */
+	int vp;                      /* -: one of them */
+	struct piom_sleeper sleeper; /* a: order(idle) */
+	ATOMIC(uint64_t) rounds;     /* p: so far */
+	ATOMIC(int) tid;             /* p: 0: not begun */
+	uint64_t looked;         /* the timer's: of rounds, when it looked */
 	ATOMIC(uint32_t) raised; /* a: the timer sets it, the thread clears */
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
 static struct {
 	/* -: const while they run  a: atomic */
-	struct poller all[1 + POLLERS_MAX]; /* the timer first */
-	int n;                              /* -: of them */
-	bool lowers;                        /* -: pollers are SCHED_IDLE */
-	ATOMIC(uint32_t) stop;              /* a: order(idle) */
-	int16_t vp_on[CPUS_MAX];            /* -: by CPU: a VP of its, or -1 */
+	struct poller all[POLLERS_MAX]; /* a package each */
+	int n;                          /* -: of them */
+	bool lowers;                    /* -: pollers are SCHED_IDLE */
+	ATOMIC(uint32_t) stop;          /* a: order(idle) */
+	int16_t vp_on[CPUS_MAX];        /* -: by CPU: a VP of its, or -1 */
 } points;
 
 int piom_point_pthread_here(void)
@@ -74,7 +71,7 @@ uint64_t piom_point_pthread_polls(void)
 {
 	uint64_t rounds = 0;
 
-	for (int i = 1; i < points.n; i++)
+	for (int i = 0; i < points.n; i++)
 		rounds += load_relaxed(&points.all[i].rounds);
 	return rounds;
 }
@@ -86,47 +83,23 @@ static bool is_stopped(void)
 	return load_seq(&points.stop) != 0; /* order(idle) */
 }
 
-static void look(struct piom_queue *q, void *arg)
+static bool stays_up(void *arg)
 {
-	if (piom_queue_is_pending(q))
-		*(bool *)arg = true;
-}
+	const struct poller *p = arg;
 
-static bool is_pending(const struct poller *p)
-{
-	bool pending = false;
-
-	if (p->vp >= 0)
-		return piom_poll_is_pending(p->vp);
-	piom_tree_walk(look, &pending);
-	return pending;
+	return piom_poll_is_pending(p->vp) || is_stopped();
 }
 
 static void sleep_on(struct poller *p)
 {
-	store_seq(&p->asleep, 1); /* order(idle) */
-	if ((is_pending(p) || is_stopped()) && xchg_relaxed(&p->asleep, 0) != 0)
-		return;
-	while (sem_wait(&p->wake) < 0 && errno == EINTR)
-		;
+	piom_sleeper_sleep(&p->sleeper, stays_up, p);
 }
 
-static bool wake(struct poller *p)
-{
-	if (load_seq(&p->asleep) == 0 || /* order(idle) */
-	    xchg_relaxed(&p->asleep, 0) == 0)
-		return false;
-	sem_post(&p->wake);
-	return true;
-}
-
-/* The timer, too: the poller may not get a core. */
 void piom_point_pthread_kick(const struct marcel_level *level)
 {
-	wake(&points.all[0]);
-	for (int i = 1; i < points.n; i++)
+	for (int i = 0; i < points.n; i++)
 		if (marcel_vpset_has(&level->vps, points.all[i].vp) &&
-		    wake(&points.all[i]))
+		    piom_sleeper_wake(&points.all[i].sleeper))
 			return;
 }
 
@@ -254,25 +227,14 @@ static bool is_stuck(struct poller *p)
 	uint64_t rounds = load_relaxed(&p->rounds), before = p->looked;
 
 	p->looked = rounds;
-	return rounds == before && load_relaxed(&p->asleep) == 0;
-}
-
-/* As one of its VPs: any of a package will do. */
-static void run(struct piom_queue *q, void *arg)
-{
-	int vp = 0;
-
-	(void)arg;
-	while (!marcel_vpset_has(&q->level->vps, vp))
-		vp++;
-	piom_queue_run(q, vp, PIOM_TICK, PIOM_POINT_TIMER);
+	return rounds == before && load_relaxed(&p->sleeper.asleep) == 0;
 }
 
 static void help(void)
 {
 	bool stuck = false;
 
-	for (int i = 1; i < points.n; i++) {
+	for (int i = 0; i < points.n; i++) {
 		struct poller *p = &points.all[i];
 
 		if (!is_stuck(p))
@@ -282,40 +244,24 @@ static void help(void)
 			raise_it(p);
 	}
 	if (stuck)
-		piom_tree_walk(run, NULL);
-}
-
-static void *tick_on(void *arg)
-{
-	struct poller *p = arg;
-
-	while (!is_stopped()) {
-		if (!is_pending(p)) {
-			sleep_on(p);
-			continue;
-		}
-		nap(piom.timer_ns);
-		help();
-	}
-	return NULL;
+		piom_tree_walk(piom_point_timer_run, NULL);
 }
 
 /* --- start, stop --- */
 
-static int add(struct marcel_level *level, int vp, void *(*fn)(void *))
+static int add(struct marcel_level *level, int vp)
 {
 	struct poller *p = &points.all[points.n];
 	int rc;
 
 	p->level = level;
 	p->vp = vp;
-	store_relaxed(&p->asleep, 0);
 	store_relaxed(&p->rounds, 0);
 	store_relaxed(&p->tid, 0);
 	store_relaxed(&p->raised, 0);
 	p->looked = 0;
-	sem_init(&p->wake, 0, 0);
-	rc = marcel_kernel_thread(&p->kernel_thread, fn, p);
+	piom_sleeper_init(&p->sleeper);
+	rc = marcel_kernel_thread(&p->kernel_thread, poll_on, p);
 	points.n += rc == 0;
 	return rc;
 }
@@ -328,11 +274,19 @@ static int add_pollers(void)
 
 	for (int vp = 0; vp < marcel_nvp() && rc == 0; vp++) {
 		q = piom_tree_leaf(vp);
-		if (q != last && points.n <= POLLERS_MAX)
-			rc = add(q->level, vp, poll_on);
+		if (q != last && points.n < POLLERS_MAX)
+			rc = add(q->level, vp);
 		last = q;
 	}
 	return rc;
+}
+
+static uint64_t timer_period(void)
+{
+	uint64_t bound = piom.reaction_ns;
+
+	return bound != 0 && bound / 2 < piom.timer_ns ? bound / 2
+						       : piom.timer_ns;
 }
 
 int piom_point_pthread_init(void)
@@ -350,9 +304,9 @@ int piom_point_pthread_init(void)
 	points.n = 0;
 	rc = look_whether_it_lowers();
 	if (rc == 0)
-		rc = add(marcel_topo_machine(), -1, tick_on);
-	if (rc == 0)
 		rc = add_pollers();
+	if (rc == 0)
+		rc = piom_point_timer_init(timer_period(), help);
 	if (rc < 0)
 		piom_point_pthread_exit();
 	return rc;
@@ -360,11 +314,12 @@ int piom_point_pthread_init(void)
 
 void piom_point_pthread_exit(void)
 {
+	piom_point_timer_exit();    /* it looks at the pollers */
 	store_seq(&points.stop, 1); /* order(idle) */
 	for (int i = 0; i < points.n; i++) {
-		wake(&points.all[i]);
+		piom_sleeper_wake(&points.all[i].sleeper);
 		pthread_join(points.all[i].kernel_thread, NULL);
-		sem_destroy(&points.all[i].wake);
+		piom_sleeper_destroy(&points.all[i].sleeper);
 	}
 	points.n = 0;
 }

@@ -67,6 +67,8 @@ struct marcel_level *marcel_topo_vp(int vp)
 }
 
 #ifndef EXPLORE_PTHREAD
+struct piom_sleeper piom_timer; /* there is none */
+
 void piom_point_pthread_kick(const struct marcel_level *l)
 {
 }

@@ -1,6 +1,6 @@
 /*
- * pioman/point/pthread: a kernel thread that polls does not sleep over what is
- * submitted or kicked, nor over the end; and it takes each wake.
+ * pioman/point: a kernel thread that polls, or the timer, does not sleep over
+ * what is submitted or kicked, nor over the end; and it takes each wake.
  *
  * covers: idle
  */
@@ -59,6 +59,11 @@ struct marcel_level *marcel_topo_machine(void)
 
 #include "../../pioman/ltask/poll.h"
 #include "../../pioman/point/pthread.c"
+#include "../../pioman/point/timer.c"
+
+void piom_blocking_be_prompt(void)
+{
+}
 
 bool piom_poll_is_pending(int vp)
 {
@@ -84,12 +89,11 @@ static void setup_poller(unsigned options)
 	piom.engine = PIOM_ENGINE_PTHREAD;
 	setup(options);
 	explore_name(&token, sizeof(token), "token");
-	explore_name(&points.all[0].asleep, sizeof(uint32_t), "timer asleep");
-	explore_name(&points.all[1].asleep, sizeof(uint32_t), "asleep");
+	explore_name(&piom_timer.asleep, sizeof(uint32_t), "timer asleep");
+	explore_name(&points.all[0].sleeper.asleep, sizeof(uint32_t), "asleep");
 	marcel_vpset_add(&level.vps, 0);
-	points.n = 2;
-	points.all[0].vp = -1;
-	points.all[1].vp = 0;
+	points.n = 1;
+	points.all[0].vp = 0;
 }
 
 /* Until it has run the ltask, or the end. */
@@ -115,15 +119,7 @@ EXPLORE(a_poller_does_not_sleep_over_a_submission)
 {
 	setup_poller(PIOM_LTASK_ONESHOT);
 	explore_spawn("submitter", submitter, NULL);
-	explore_spawn("poller", poller, &points.all[1]);
-}
-
-/* order(idle) */
-EXPLORE(the_timer_does_not_sleep_over_a_submission)
-{
-	setup_poller(PIOM_LTASK_ONESHOT);
-	explore_spawn("submitter", submitter, NULL);
-	explore_spawn("timer", poller, &points.all[0]);
+	explore_spawn("poller", poller, &points.all[0]);
 }
 
 static void stopper(void *arg)
@@ -136,5 +132,65 @@ EXPLORE(a_poller_does_not_sleep_over_the_end)
 {
 	setup_poller(PIOM_LTASK_ONESHOT);
 	explore_spawn("stopper", stopper, NULL);
-	explore_spawn("poller", poller, &points.all[1]);
+	explore_spawn("poller", poller, &points.all[0]);
+}
+
+/* --- the timer --- */
+
+/* It stays up when it has seen that something is pending. */
+static void tick(void *arg)
+{
+	while (!is_ending() && !is_pending())
+		piom_sleeper_sleep(&piom_timer, has_to_look, NULL);
+}
+
+static void setup_timer(void)
+{
+	setup_poller(PIOM_LTASK_REPEAT);
+	points.n = 0;
+	explore_spawn("timer", tick, NULL);
+}
+
+/* order(idle) */
+EXPLORE(the_timer_does_not_sleep_over_a_submission)
+{
+	setup_timer();
+	explore_spawn("submitter", submitter, NULL);
+}
+
+static bool wants;
+
+static enum piom_ltask_result at_last(void *arg)
+{
+	return wants ? PIOM_LTASK_AGAIN : PIOM_LTASK_QUIET;
+}
+
+static void vp(void *arg)
+{
+	wants = true;
+	piom_queue_run(&q, 0, PIOM_PASSING, PIOM_POINT_IDLE);
+}
+
+/* order(idle): a pass leaves one that was quiet */
+EXPLORE(the_timer_does_not_sleep_over_what_a_pass_leaves)
+{
+	setup_timer();
+	piom_ltask_init(&tasks[0], at_last, NULL, PIOM_LTASK_REPEAT, NULL);
+	piom_ltask_submit(&tasks[0]);
+	piom_queue_run(&q, 0, PIOM_PASSING, PIOM_POINT_IDLE);
+	explore_check(!piom_queue_is_pending(&q));
+	explore_spawn("vp", vp, NULL);
+}
+
+static void ender(void *arg)
+{
+	timer.runs = true;
+	piom_point_timer_exit();
+}
+
+/* order(idle) */
+EXPLORE(the_timer_does_not_sleep_over_its_end)
+{
+	setup_timer();
+	explore_spawn("ender", ender, NULL);
 }

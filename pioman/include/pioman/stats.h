@@ -16,7 +16,7 @@
  *   passes_poll     piom_poll(),
  *   passes_wait     who waits, in place or between naps,
  *   passes_poller   a kernel thread of engine pthread,
- *   passes_timer    the timer of that,
+ *   passes_timer    the timer,
  *   passes_watcher  who waits in the kernel for what is armed
  *   skipped_busy    queues that were not asked, somebody else doing so
  *   armed           times an ltask was left to the watcher
