@@ -111,6 +111,10 @@ static int start(const char *fn)
 	if (options[OPTION_VERBOSE].value)
 		base_option_print(&madmpi_options);
 	rc = nm_init();
+	if (rc == -EINVAL) /* whoever reads it has said which */
+		return madmpi_error(NULL, MPI_ERR_OTHER, fn,
+				    "a setting is not allowed: see the message "
+				    "before this one");
 	if (rc < 0)
 		return madmpi_error_errno(NULL, rc, fn,
 					  "the network cannot be started");

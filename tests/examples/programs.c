@@ -147,6 +147,24 @@ TEST(echo_says_what_it_cannot_do)
 	CHECK_INT(run(NULL, "'%s'/echo x", EXAMPLES).code, 2);
 }
 
+/* By the module whose it is, and MPI says no more than that it was one. */
+TEST(a_setting_that_is_not_allowed_is_named)
+{
+	static const char *const settings[] = { "MARCEL_NVP=x", "PIOM_MODE=bad",
+						"NMAD_SHM_CMA=7",
+						"MADMPI_CHECK=bad" };
+
+	for (int i = 0; i < 4; i++) {
+		struct run r = run(NULL, "%s exec '%s' -n 1 '%s'/ring",
+				   settings[i], MPIRUN, EXAMPLES);
+
+		CHECK(r.code != 0);
+		CHECK(has(r.err, settings[i]));
+		CHECK(has(r.err, ": MPI_ERR_OTHER: "));
+		CHECK(has(r.err, "not allowed"));
+	}
+}
+
 TEST(ping)
 {
 	job(2, "ping", "10000 rounds");
