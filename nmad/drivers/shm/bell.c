@@ -19,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <base/diag.h>
@@ -27,6 +28,7 @@ enum {
 	NONE = -1,
 	FLAGS = O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
 	PIPE_BYTES = 4096, /* the least: what is in it does not matter */
+	NAP_MIN_NS = 50000,
 };
 
 /* --- the barrier --- */
@@ -105,7 +107,7 @@ void nm_shm_bell_make(struct shm *shm, struct shm_addr *addr)
 	if (rc == 0)
 		return;
 	base_warn("nmad",
-		  "shm: rank %u cannot be woken (%s), it polls all the time",
+		  "shm: rank %u cannot be woken (%s), it looks by the clock",
 		  shm->rank, strerror(-rc));
 	nm_shm_bell_drop(shm);
 	addr->bell = NONE;
@@ -131,11 +133,42 @@ bool nm_shm_bell_arm(struct shm *shm)
 {
 	char bytes[64];
 
-	if (load_relaxed(&shm->seg->bell.deaf) != 0)
-		return false;
 	while (read(shm->bell, bytes, sizeof(bytes)) == sizeof(bytes))
 		;
 	return shm_bell_set(&shm->seg->bell, &shm->rx);
+}
+
+/* --- where nobody rings --- */
+
+void nm_shm_bell_alarm(struct shm *shm)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = NULL };
+
+	shm->alarm =
+		timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (shm->alarm < 0 ||
+	    epoll_ctl(shm->epoll, EPOLL_CTL_ADD, shm->alarm, &ev) == 0)
+		return;
+	close(shm->alarm);
+	shm->alarm = NONE;
+}
+
+bool nm_shm_bell_is_deaf(const struct shm *shm)
+{
+	return load_relaxed(&shm->seg->bell.deaf) != 0;
+}
+
+/* What was set before, and has come, is forgotten by that. */
+bool nm_shm_bell_nap(struct shm *shm, uint64_t longest)
+{
+	struct itimerspec at = { .it_value.tv_sec = 0 };
+
+	shm->nap = shm->nap == 0 ? NAP_MIN_NS : 2 * shm->nap;
+	if (shm->nap > longest)
+		shm->nap = longest;
+	at.it_value.tv_nsec = (long)shm->nap;
+	return shm->alarm >= 0 &&
+	       timerfd_settime(shm->alarm, 0, &at, NULL) == 0;
 }
 
 /* --- the peers' --- */

@@ -21,6 +21,11 @@
 enum {
 	RDV_THRESHOLD = 8192, /* where one copy becomes faster than two */
 	POLLS_A_LOOK = 64,    /* a power of two */
+	/* Naps, at most. The first is so long that the watcher takes what comes
+	 * after it for rare, and has nobody poll.
+	 */
+	DEAF_NS = 2000000,
+	BLIND_NS = 20000000,
 };
 
 static const char *const segments[] = { "memfd", "file", NULL };
@@ -275,6 +280,8 @@ static bool shm_poll(struct nm_rail *rail, int budget)
 		nm_shm_bell_feed(shm);
 	if (unlikely(shm->nowed > 0))
 		nm_shm_bell_pay(shm);
+	if (moved)
+		shm->nap = 0;
 	return moved;
 }
 
@@ -342,6 +349,17 @@ static bool has_other_work(struct shm *shm)
 	       (shm->nstuck > 0 && is_room(shm));
 }
 
+/* Some peers cannot ring, so none does: nobody is told that we sleep. */
+static int nap(struct shm *shm)
+{
+	unsigned word;
+
+	if (shm_ring_peek(&shm->rx, &word) != NULL || has_other_work(shm) ||
+	    !nm_shm_bell_nap(shm, DEAF_NS))
+		return -EAGAIN;
+	return 0;
+}
+
 static int shm_arm(struct nm_rail *rail)
 {
 	struct shm *shm = rail->drv;
@@ -350,7 +368,9 @@ static int shm_arm(struct nm_rail *rail)
 		nm_shm_live_bury(shm); /* news, perhaps; else the next poll */
 		return -EAGAIN;
 	}
-	if (shm->nblind > 0)
+	if (nm_shm_bell_is_deaf(shm))
+		return nap(shm);
+	if (shm->nblind > 0 && !nm_shm_bell_nap(shm, BLIND_NS))
 		return -EAGAIN;
 	if (shm->rx.published != shm->rx.head)
 		shm_ring_publish(&shm->rx);
@@ -455,6 +475,8 @@ static void drop(struct shm *shm)
 		free(p);
 	}
 	nm_shm_seg_drop(shm);
+	if (shm->alarm >= 0)
+		close(shm->alarm);
 	if (shm->epoll >= 0)
 		close(shm->epoll);
 	free(shm->packets);
@@ -480,13 +502,15 @@ static int shm_open_rail(struct nm_rail *rail, const struct nm_boot_info *info,
 	shm->rank = (uint32_t)info->rank;
 	shm->nranks = (uint32_t)info->size;
 	shm->nlocal = (uint32_t)info->local_size;
-	shm->fd = shm->bell = -1;
+	shm->fd = shm->bell = shm->alarm = -1;
 	base_list_init(&shm->peers);
 	nm_shm_large_init(shm);
 	shm->packets = calloc(SHM_PACKETS, sizeof(*shm->packets));
 	shm->secret = malloc(SHM_NONCE);
 	shm->epoll = epoll_create1(EPOLL_CLOEXEC);
 	rc = shm->epoll < 0 ? -errno : 0;
+	if (rc == 0)
+		nm_shm_bell_alarm(shm);
 	if (shm->packets == NULL || shm->secret == NULL)
 		rc = -ENOMEM;
 	if (rc == 0)

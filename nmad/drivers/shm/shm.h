@@ -209,8 +209,10 @@ struct shm {
 	uint32_t nlocal;            /* -: processes of this host */
 	struct shm_pkt *packets;    /* -: SHM_PACKETS of them */
 	unsigned char *secret;      /* -: private copy of the nonce */
-	int epoll;                  /* -: of pidfds and my bell: rail->fd */
+	int epoll;                  /* -: of pidfds, bell, alarm: rail->fd */
 	int bell;                   /* -: what peers ring, or -1 */
+	int alarm;                  /* -: a timer, for naps, or -1 */
+	uint64_t nap;               /* o: the last one, ns */
 	bool barrier;               /* -: see bell.h */
 	struct base_list peers;     /* o: */
 	uint64_t next_look;         /* o: when to look for deaths, ns */
@@ -267,10 +269,12 @@ void nm_shm_bell_make(struct shm *shm, struct shm_addr *addr);
 void nm_shm_bell_unlink(const char *name);
 void nm_shm_bell_drop(struct shm *shm);
 
+/* Make the alarm; or I do not sleep where I need it. */
+void nm_shm_bell_alarm(struct shm *shm);
+
 /*
  * From now on who fills a slot of my ring, moves a transfer, or makes the room
- * that I have said to lack makes the bell readable. False: a packet is there,
- * or somebody cannot ring.
+ * that I have said to lack makes the bell readable. False: a packet is there.
  */
 bool nm_shm_bell_arm(struct shm *shm);
 
@@ -292,6 +296,12 @@ static inline void nm_shm_bell_tell(struct shm *shm, struct shm_peer *p)
 	if (unlikely(shm_bell_is_wanted(&p->seg->bell, p->light)))
 		nm_shm_bell_ring(shm, p);
 }
+/*
+ * Somebody cannot ring, or dies without a word: wake up by the clock. False:
+ * there is none.
+ */
+bool nm_shm_bell_nap(struct shm *shm, uint64_t longest);
+bool nm_shm_bell_is_deaf(const struct shm *shm);
 /* Those that are owed a ring, again. */
 void nm_shm_bell_pay(struct shm *shm);
 
