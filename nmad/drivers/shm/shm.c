@@ -82,10 +82,10 @@ static BASE_COLD int is_stuck(struct shm *shm, struct shm_peer *p, bool stuck,
 			      bool no_buf)
 {
 	shm->nstuck += (unsigned)stuck - (unsigned)p->stuck;
+	/* The notes stay: another may wait for what this one has. */
+	p->said &= stuck && p->stuck && no_buf <= p->no_buf;
 	p->stuck = stuck;
 	p->no_buf = no_buf;
-	if (!stuck)
-		store_relaxed(&shm->seg->note[p->link->rank].hungry, 0);
 	return -EAGAIN;
 }
 
@@ -294,8 +294,7 @@ static bool hides_hunger(const struct shm *shm)
 		const struct shm_peer *p =
 			container_of(n, struct shm_peer, all);
 
-		if (p->stuck &&
-		    load_relaxed(&shm->seg->note[p->link->rank].hungry) == 0)
+		if (p->stuck && !p->said)
 			return true;
 	}
 	return false;
@@ -326,7 +325,9 @@ static void say_hungry(struct shm *shm)
 			shm_bell_hunger(&p->seg->bell, mine);
 		else
 			store_relaxed(&mine->hungry, 0);
+		p->said = p->stuck;
 	}
+	shm->noted = shm->nstuck > 0;
 }
 
 static bool is_room(struct shm *shm)
@@ -374,7 +375,7 @@ static int shm_arm(struct nm_rail *rail)
 		return -EAGAIN;
 	if (shm->rx.published != shm->rx.head)
 		shm_ring_publish(&shm->rx);
-	if (shm->nstuck > 0)
+	if (shm->nstuck > 0 || shm->noted)
 		say_hungry(shm);
 	if (!nm_shm_bell_arm(shm))
 		return -EAGAIN;

@@ -145,6 +145,7 @@ struct shm_peer {
 	unsigned nbufs;        /* o: buffers of mine that it holds */
 	bool stuck;            /* o: a packet found no room there ... */
 	bool no_buf;           /* o: ... but perhaps in the ring */
+	bool said;             /* o: and arm() has said so to who can help */
 	int pidfd;             /* o: or -1 */
 	bool left;             /* o: by us: nothing of it is told any more */
 	bool blind;            /* o: no pidfd tells of its death */
@@ -196,6 +197,7 @@ struct shm {
 	unsigned nexited;            /* o: peers exited and not yet gone */
 	unsigned nowed;              /* o: peers that are to be rung */
 	unsigned nstuck;             /* o: peers that have no room for us */
+	bool noted;                  /* o: some note says that we are hungry */
 	unsigned nheavy;             /* -: peers without the barrier */
 	unsigned nblind;             /* o: peers without a pidfd */
 	struct shm_bells bells;      /* o: */
