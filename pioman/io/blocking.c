@@ -21,6 +21,7 @@
 #include <pioman/pioman.h>
 
 #include "../ltask/tree.h"
+#include "../point/pthread.h"
 #include "../state.h"
 #include "../wait/cost.h"
 #include "../wait/wait.h"
@@ -33,6 +34,7 @@ enum {
 	 * not worth that somebody polls for the next. */
 	RARE = 8,
 	RUNS_MAX = 16, /* of the queue at a time, while something comes */
+	RELAXES = 20,  /* while somebody else runs it */
 	/* It looks at what it has left to VPs after 1, 2, 4, 8, 16, 16 ... ms;
 	 * after so many looks VPs only seem idle, and it does it itself. */
 	LOOKS_IN_VAIN = 4,
@@ -86,7 +88,8 @@ bool piom_blocking_arm(struct piom_task *t, uint64_t vain_ns)
 	uint64_t fired = load_relaxed(&piom_watcher.fired);
 	bool armed;
 
-	if (t->waits.unarmable || !piom_patience_is_over(t, vain_ns))
+	if (t->waits.unarmable || !piom_patience_is_over(t, vain_ns) ||
+	    (t->waits.wait != NULL && !piom_export_has_room()))
 		return false;
 	if (t->waits.arm != NULL && t->waits.arm(t->arg) != 0)
 		return false;
@@ -94,6 +97,13 @@ bool piom_blocking_arm(struct piom_task *t, uint64_t vain_ns)
 	if (armed)
 		piom_patience_armed(t, vain_ns);
 	return armed;
+}
+
+void piom_blocking_begin(struct piom_task *t)
+{
+	t->waits.unarmable = t->waits.wait != NULL && !piom_export_may();
+	t->waits.armed_at = 0;
+	piom_patience_begin(t);
 }
 
 bool piom_blocking_leave(struct piom_task *t)
@@ -128,18 +138,23 @@ struct sched_attr {
 
 /* The shortest slice that the kernel gives, ns; before Linux 6.12 nothing. */
 #define SLICE_NS 100000
-enum { NICE = -10 };
+enum { NICER = 10, NICEST = -20 };
 
+/* Beside threads of the process's own policy; real-time and idle ones stay. */
 void piom_blocking_be_prompt(void)
 {
-	struct sched_attr attr = { .size = sizeof(attr),
-				   .policy = SCHED_OTHER,
-				   .nice = NICE,
-				   .runtime = SLICE_NS };
+	struct sched_attr attr = { .size = sizeof(attr) };
+	int nice;
 
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0 ||
+	    (attr.policy != SCHED_OTHER && attr.policy != SCHED_BATCH))
+		return;
+	nice = attr.nice;
+	attr.runtime = SLICE_NS;
+	attr.nice = nice - NICER > NICEST ? nice - NICER : NICEST;
 	if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0)
 		return;
-	attr.nice = getpriority(PRIO_PROCESS, 0);
+	attr.nice = nice;
 	syscall(SYS_sched_setattr, 0, &attr, 0); /* or as it is */
 }
 
@@ -158,12 +173,30 @@ static uint64_t patience(uint64_t since)
 							  : PIOM_TICK;
 }
 
-/* If somebody holds the queue he may have asked before what is meant came. */
+/*
+ * If somebody holds the queue he may have asked before what is meant came. We
+ * may have taken the core from him: so not for long, it is looked at again.
+ */
 static int run_after_him(struct piom_queue *q, uint64_t vain_ns)
 {
-	while (load_relaxed(&q->word) & PIOM_QUEUE_HELD)
+	for (int i = 0; i < RELAXES; i++) {
+		if (!(load_relaxed(&q->word) & PIOM_QUEUE_HELD))
+			break;
 		piom_wait_relax();
+	}
 	return piom_queue_run(q, -1, vain_ns, PIOM_POINT_WATCHER);
+}
+
+/* Whether something is left: then who polls does not sleep over it. */
+static bool leave_to_others(struct piom_queue *q)
+{
+	if (!piom_queue_is_pending(q))
+		return false;
+	if (piom.engine == PIOM_ENGINE_MARCEL)
+		marcel_kick(q->level);
+	if (piom.engine == PIOM_ENGINE_PTHREAD)
+		piom_point_pthread_kick(q->level);
+	return true;
 }
 
 /* What is left is an idle VP's to do, and ours if none does: look again. */
@@ -173,17 +206,14 @@ static int leave(struct piom_queue *q)
 
 	if (watcher.looks < LOOKS_IN_VAIN)
 		watcher.looks++;
-	if (!piom_queue_is_pending(q))
-		return -1;
-	if (piom.engine == PIOM_ENGINE_MARCEL)
-		marcel_kick(q->level);
-	return ms;
+	return leave_to_others(q) ? ms : -1;
 }
 
 /* Something has come: whoever holds the queue after the kick asks all. */
 static void serve(struct piom_queue *q)
 {
-	uint64_t now = base_now_ns(), since = now - load_relaxed(&watcher.last);
+	uint64_t now = base_now_ns(), last = load_relaxed(&watcher.last);
+	uint64_t since = now > last ? now - last : 0; /* another may be later */
 	int runs = 0;
 
 	store_relaxed(&watcher.last, now);
@@ -209,7 +239,7 @@ void piom_blocking_fire(void)
 	struct piom_queue *q = piom_tree_machine();
 
 	serve(q);
-	if (piom_queue_is_pending(q))
+	if (leave_to_others(q))
 		piom_blocking_ring();
 }
 
@@ -218,6 +248,7 @@ static int look_again(void)
 {
 	struct piom_queue *q = piom_tree_machine();
 
+	piom_export_provide();
 	/* One may only seem idle: in a section, say. */
 	if (piom_queue_is_pending(q) &&
 	    (!vps_go_on() || watcher.looks >= LOOKS_IN_VAIN))
@@ -234,7 +265,6 @@ static bool answer(void)
 	if (load_relaxed(&watcher.stop) != 0)
 		return false;
 	watcher.looks = 0;
-	piom_export_provide();
 	return true;
 }
 

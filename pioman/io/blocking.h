@@ -63,6 +63,9 @@ static inline bool piom_blocking_is_armed(const struct piom_task *t)
  */
 bool piom_blocking_arm(struct piom_task *t, uint64_t vain_ns);
 
+/* It is submitted: nothing of its last life is left. The submitter. */
+void piom_blocking_begin(struct piom_task *t);
+
 /*
  * Who holds its queue, and has stored its last state: the task ends. False if
  * its LWP will signal that, when it is back.

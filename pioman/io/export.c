@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <base/atomic.h>
+#include <base/clock.h>
 #include <base/diag.h>
 
 #include <marcel/marcel.h>
@@ -20,6 +21,9 @@ enum {
 	LINGER_S = 1, /* it ends when it has had nothing to do for so long */
 };
 
+/* After the kernel has refused one. */
+#define AGAIN_NS 1000000000
+
 enum lwp_state { ABSENT, COMING, IDLE, WAITING, LEFT, STATES };
 
 struct lwp {
@@ -32,11 +36,12 @@ struct lwp {
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
 static struct {
-	/* -: const while pioman runs  a: atomic */
+	/* -: const while pioman runs  w: the watcher's  a: atomic */
 	struct lwp all[LWPS_MAX];
 	int max;                 /* -: */
 	ATOMIC(uint32_t) wanted; /* a: relaxed; after it the bell is rung */
-	ATOMIC(uint32_t) stop;   /* a: relaxed; after it all are posted */
+	uint64_t refused_until;  /* w: the kernel has; ns */
+	bool warned;             /* w: of that */
 } pool;
 
 static enum lwp_state state_of(uint64_t word)
@@ -72,23 +77,44 @@ static bool give(struct lwp *l, struct piom_task *t)
 	return true;
 }
 
-bool piom_export(struct piom_task *t)
+/* Ask for one more, unless that is being done. */
+static void ask_for_more(void)
 {
-	bool absent = false, coming = false;
+	bool absent = false;
 	enum lwp_state state;
 
 	for (int i = 0; i < pool.max; i++) {
+		state = state_of(load_relaxed(&pool.all[i].word));
+		if (state == COMING)
+			return;
+		absent |= state == ABSENT;
+	}
+	if (absent && load_relaxed(&pool.wanted) == 0 &&
+	    xchg_relaxed(&pool.wanted, 1) == 0)
+		piom_blocking_ring();
+}
+
+bool piom_export_may(void)
+{
+	return pool.max > 0;
+}
+
+bool piom_export_has_room(void)
+{
+	for (int i = 0; i < pool.max; i++)
+		if (state_of(load_relaxed(&pool.all[i].word)) == IDLE)
+			return true;
+	ask_for_more();
+	return false;
+}
+
+bool piom_export(struct piom_task *t)
+{
+	for (int i = 0; i < pool.max; i++)
 		if (give(&pool.all[i], t)) {
 			piom_stats_add(&t->queue->stats.exported, 1);
 			return true;
 		}
-		state = state_of(load_relaxed(&pool.all[i].word));
-		absent |= state == ABSENT;
-		coming |= state == COMING;
-	}
-	if (absent && !coming && load_relaxed(&pool.wanted) == 0 &&
-	    xchg_relaxed(&pool.wanted, 1) == 0)
-		piom_blocking_ring();
 	return false;
 }
 
@@ -126,10 +152,16 @@ static void hand_back(struct lwp *l, struct piom_task *t, uint64_t word)
 	store_release(&l->word, next); /* order(export) */
 }
 
-/* Until it has a task (true), or is not wanted any more. */
-static bool sleep_on(struct lwp *l)
+static bool has_task(const struct lwp *l)
 {
-	uint64_t was = load_relaxed(&l->word);
+	enum lwp_state state = state_of(load_relaxed(&l->word));
+
+	return state == WAITING || state == LEFT;
+}
+
+/* Until it is posted (true), or for a while. */
+static bool linger(struct lwp *l)
+{
 	struct timespec until;
 	int rc;
 
@@ -139,16 +171,22 @@ static bool sleep_on(struct lwp *l)
 	do
 		rc = sem_timedwait(&l->wake, &until);
 	while (rc < 0 && errno == EINTR);
-	if (load_relaxed(&pool.stop) != 0)
-		return false;
-	if (rc == 0)
-		return true;
-	if (state_of(was) == IDLE &&
-	    cas_relaxed(&l->word, &was, in_state(was, ABSENT)))
-		return false;
-	while (sem_wait(&l->wake) < 0) /* it was given one just now */
-		;
-	return load_relaxed(&pool.stop) == 0;
+	return rc == 0;
+}
+
+/* Until it has a task (true), or is not wanted any more. */
+static bool sleep_on(struct lwp *l)
+{
+	uint64_t was = load_relaxed(&l->word);
+
+	if (!linger(l)) {
+		if (state_of(was) == IDLE &&
+		    cas_relaxed(&l->word, &was, in_state(was, ABSENT)))
+			return false;
+		while (sem_wait(&l->wake) < 0) /* it was given one just now */
+			;
+	}
+	return has_task(l); /* else it is the end */
 }
 
 static void wait_once(struct lwp *l)
@@ -177,39 +215,39 @@ static void *serve(void *arg)
 
 static void join(struct lwp *l)
 {
-	if (!l->made)
-		return;
-	pthread_join(l->kernel_thread, NULL);
-	sem_destroy(&l->wake);
+	if (l->made)
+		pthread_join(l->kernel_thread, NULL);
 	l->made = false;
 }
 
-/* If the kernel refuses, nobody asks again: tasks are polled. */
 static void make(struct lwp *l)
 {
 	uint64_t word = load_relaxed(&l->word);
 	int rc;
 
 	join(l);
-	sem_init(&l->wake, 0, 0);
-	store_relaxed(&pool.wanted, 0);
 	store_relaxed(&l->word, in_state(word, COMING));
 	rc = marcel_kernel_thread(&l->kernel_thread, serve, l);
 	l->made = rc == 0;
 	if (l->made)
 		return;
 	store_relaxed(&l->word, in_state(word, ABSENT));
-	store_relaxed(&pool.wanted, 1);
-	sem_destroy(&l->wake);
-	base_warn("pioman",
-		  "no kernel thread to wait for an ltask: %s; it is polled",
-		  strerror(-rc));
+	store_relaxed(&pool.wanted, 1); /* nobody else asks until then */
+	pool.refused_until = base_now_ns() + AGAIN_NS;
+	if (!pool.warned)
+		base_warn("pioman",
+			  "no kernel thread to wait for an ltask: %s; it is "
+			  "polled",
+			  strerror(-rc));
+	pool.warned = true;
 }
 
 void piom_export_provide(void)
 {
-	if (load_relaxed(&pool.wanted) == 0)
+	if (load_relaxed(&pool.wanted) == 0 ||
+	    base_now_ns() < pool.refused_until)
 		return;
+	store_relaxed(&pool.wanted, 0);
 	for (int i = 0; i < pool.max; i++)
 		if (state_of(load_relaxed(&pool.all[i].word)) == ABSENT) {
 			make(&pool.all[i]);
@@ -219,23 +257,32 @@ void piom_export_provide(void)
 
 /* --- start, stop --- */
 
+/* No number comes twice: a task may have been exported in the last life. */
 void piom_export_init(int max)
 {
 	pool.max = max < LWPS_MAX ? max : LWPS_MAX;
-	store_relaxed(&pool.stop, 0);
 	store_relaxed(&pool.wanted, 0);
-	for (int i = 0; i < pool.max; i++)
-		store_relaxed(&pool.all[i].word, ABSENT);
+	pool.refused_until = 0;
+	pool.warned = false;
+	for (int i = 0; i < pool.max; i++) {
+		struct lwp *l = &pool.all[i];
+
+		store_relaxed(&l->word,
+			      next_in_state(load_relaxed(&l->word), ABSENT));
+		sem_init(&l->wake, 0, 0);
+	}
 }
 
 void piom_export_exit(void)
 {
-	store_relaxed(&pool.stop, 1);
 	for (int i = 0; i < pool.max; i++)
 		if (pool.all[i].made)
 			sem_post(&pool.all[i].wake);
-	for (int i = 0; i < pool.max; i++)
+	for (int i = 0; i < pool.max; i++) {
 		join(&pool.all[i]);
+		sem_destroy(&pool.all[i].wake);
+	}
+	pool.max = 0;
 }
 
 void piom_export_forked(void)

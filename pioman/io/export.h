@@ -30,9 +30,15 @@
 
 #include "../ltask/queue.h"
 
+/* Whether there may ever be an LWP. */
+bool piom_export_may(void);
+
+/* Who holds a queue: whether an LWP is free; if not one is asked for. */
+bool piom_export_has_room(void);
+
 /*
- * Who holds the task's queue: give it to an LWP; false if none is free. What
- * arm() was to do is done.
+ * Who holds the task's queue: give it to an LWP; false if none is free any
+ * more. What arm() was to do is done.
  */
 bool piom_export(struct piom_task *t);
 
@@ -46,8 +52,9 @@ bool piom_export_is_out(const struct piom_task *t);
 bool piom_export_leave(struct piom_task *t);
 
 /*
- * The watcher: make the LWP that somebody has asked for, if any. It rings when
- * it is there.
+ * The watcher, at each of its looks: make the LWP that somebody has asked for,
+ * if any. It rings when it is there. Where the kernel refuses it is tried again
+ * after a second.
  */
 void piom_export_provide(void);
 

@@ -60,16 +60,25 @@ void piom_patience_armed(struct piom_task *t, uint64_t vain_ns)
 {
 	uint64_t now = base_now_ns();
 
-	t->waits.since = is_idle_for(vain_ns) ? now - vain_ns : now;
+	/* It may have been armed before, and what came was another's. */
+	if (t->waits.since == 0)
+		t->waits.since = is_idle_for(vain_ns) ? now - vain_ns : now;
 }
 
-void piom_patience_learn(struct piom_task *t, uint64_t vain_ns)
+void piom_patience_begin(struct piom_task *t)
+{
+	t->waits.since = 0;
+	store_relaxed(&t->waits.due, 0);
+	store_relaxed(&t->waits.urgency, PIOM_NORMAL);
+}
+
+void piom_patience_learn(struct piom_task *t, uint64_t vain_ns, uint64_t due)
 {
 	struct piom_waits *w = &t->waits;
 	uint64_t took = vain_ns;
 
-	if (unlikely(load_relaxed(&w->due) != 0))
-		store_relaxed(&w->due, 0);
+	if (unlikely(due != 0))
+		cas_relaxed(&w->due, &due, 0);
 	if (w->since != 0)
 		took = base_now_ns() - w->since;
 	else if (!is_idle_for(vain_ns))

@@ -32,7 +32,13 @@ bool piom_patience_is_over(const struct piom_task *t, uint64_t vain_ns);
 /* The same: it is armed. */
 void piom_patience_armed(struct piom_task *t, uint64_t vain_ns);
 
-/* Something was found, by one who has polled for so long. */
-void piom_patience_learn(struct piom_task *t, uint64_t vain_ns);
+/* It is submitted. */
+void piom_patience_begin(struct piom_task *t);
+
+/*
+ * Something was found, by one who has polled for so long; that was hinted at
+ * before the run. A hint that was given in it, or since, is about the next.
+ */
+void piom_patience_learn(struct piom_task *t, uint64_t vain_ns, uint64_t due);
 
 #endif

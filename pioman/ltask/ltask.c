@@ -13,6 +13,7 @@
 
 #include <pioman/pioman.h>
 
+#include "../io/blocking.h"
 #include "../point/pthread.h"
 #include "../state.h"
 #include "../wait/wait.h"
@@ -78,7 +79,7 @@ BASE_PUBLIC int piom_ltask_set_blocking(struct piom_ltask *ltask,
 	if (!(t->options & PIOM_LTASK_REPEAT) ||
 	    t->options & (PIOM_LTASK_NOWAIT | PIOM_TASK_HAS_SET) ||
 	    (how->wait != NULL) != (how->wake != NULL) ||
-	    (how->wait != NULL && how->fd != -1))
+	    (how->wait != NULL && (how->fd != -1 || how->arm == NULL)))
 		return -EINVAL;
 	rc = how->wait != NULL ? 0 : check_fd(how->fd);
 	if (rc < 0)
@@ -185,7 +186,7 @@ BASE_PUBLIC void piom_ltask_submit(struct piom_ltask *ltask)
 		t->wanted = true;
 	}
 	if (unlikely(t->options & PIOM_TASK_BLOCKING))
-		t->waits.unarmable = false;
+		piom_blocking_begin(t);
 	piom_cond_init(&t->done);
 	store_relaxed(&t->state, PIOM_STATE_SUBMITTED);
 	/* --- committed: it may run, and be gone, after the push --- */

@@ -178,7 +178,10 @@ static bool run_held(struct piom_queue *q, struct piom_task *t,
 	unsigned options = t->options;
 	enum piom_ltask_result result;
 	piom_ltask_fn fn = t->fn;
+	uint64_t due = 0;
 
+	if (unlikely(options & PIOM_TASK_BLOCKING))
+		due = load_relaxed(&t->waits.due);
 	/* From here a NOWAIT task may be gone when its function returns. */
 	if ((options & PIOM_LTASK_NOWAIT) && !(options & PIOM_LTASK_REPEAT))
 		store_relaxed(&t->state, PIOM_STATE_DONE);
@@ -188,7 +191,7 @@ static bool run_held(struct piom_queue *q, struct piom_task *t,
 	pass->runs++;
 	if (unlikely(options & PIOM_TASK_BLOCKING) &&
 	    (result == PIOM_LTASK_DONE || result == PIOM_LTASK_WORKED))
-		piom_patience_learn(t, pass->vain_ns);
+		piom_patience_learn(t, pass->vain_ns, due);
 	if (!(options & PIOM_LTASK_REPEAT) || result == PIOM_LTASK_DONE) {
 		pass->hits++;
 		if (!(options & PIOM_LTASK_NOWAIT))

@@ -66,6 +66,16 @@ void base_warn(const char *layer, const char *fmt, ...)
 #include "../../pioman/io/blocking.c"
 #include "../../pioman/io/patience.c"
 
+bool piom_export_may(void)
+{
+	return false;
+}
+
+bool piom_export_has_room(void)
+{
+	return false;
+}
+
 bool piom_export(struct piom_task *t)
 {
 	return false;

@@ -69,7 +69,12 @@ struct piom_watcher piom_watcher = { .fired = { 1 } };
 
 bool piom_blocking_arm(struct piom_task *t, uint64_t vain_ns)
 {
-	return t->waits.arm(t->arg) == 0 && piom_export(t);
+	return piom_export_has_room() && t->waits.arm(t->arg) == 0 &&
+	       piom_export(t);
+}
+
+void piom_blocking_begin(struct piom_task *t)
+{
 }
 
 bool piom_blocking_leave(struct piom_task *t)
@@ -77,7 +82,7 @@ bool piom_blocking_leave(struct piom_task *t)
 	return piom_export_leave(t);
 }
 
-void piom_patience_learn(struct piom_task *t, uint64_t vain_ns)
+void piom_patience_learn(struct piom_task *t, uint64_t vain_ns, uint64_t due)
 {
 }
 

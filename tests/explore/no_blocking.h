@@ -12,6 +12,10 @@ bool piom_blocking_arm(struct piom_task *t, uint64_t vain_ns)
 	return false;
 }
 
+void piom_blocking_begin(struct piom_task *t)
+{
+}
+
 bool piom_blocking_leave(struct piom_task *t)
 {
 	return true;
@@ -22,7 +26,7 @@ bool piom_export_is_out(const struct piom_task *t)
 	return false;
 }
 
-void piom_patience_learn(struct piom_task *t, uint64_t vain_ns)
+void piom_patience_learn(struct piom_task *t, uint64_t vain_ns, uint64_t due)
 {
 }
 

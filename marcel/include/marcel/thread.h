@@ -129,7 +129,8 @@ int marcel_favour(marcel_t t, uint64_t ns);
 /*
  * From now on t is favoured for so long each time that it is woken: by an event
  * that it waits for, a post, an unlock, a time-out. 0 ends that, not a favour
- * that it has. For threads that are to react at once, where others compute.
+ * that it has. For threads that are to react at once, where others compute. Who
+ * is woken more often than that is as good as real-time.
  * Anyone may call; never blocks. As marcel_favour() otherwise.
  */
 int marcel_favour_woken(marcel_t t, uint64_t ns);

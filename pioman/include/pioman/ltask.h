@@ -89,16 +89,17 @@ struct piom_blocking {
 
 	/*
 	 * A wait() that goes on, or is called after this, returns: until the
-	 * next arm(). Called as the task ends; must not block.
+	 * next arm(). Called as the task ends, on any kernel thread, like the
+	 * task's function; must not block.
 	 */
 	void (*wake)(void *arg);
 
 	/*
-	 * Or NULL. "From now on, what comes makes fd readable, or wait()
-	 * return": 0. Else there is something already, or it cannot be had now:
-	 * the task is asked again. Gets the task's argument; called like its
-	 * function, after that has answered AGAIN and never beside it, nor
-	 * beside wait().
+	 * Or NULL, but with wait(). "From now on, what comes makes fd readable,
+	 * or wait() return": 0. Else there is something already, or it cannot
+	 * be had now: the task is asked again. Gets the task's argument; called
+	 * like its function, after that has answered AGAIN and never beside it,
+	 * nor beside wait().
 	 */
 	int (*arm)(void *arg);
 
@@ -121,8 +122,8 @@ struct piom_blocking {
  * Between init and submit: *how is copied; the descriptor stays open until the
  * task is done or cancelled, and is no other task's. 0; -EINVAL: not a repeat
  * task, or a NOWAIT one, or one of some VPs only, or not one of fd and wait()
- * with wake(); -EBADF; -EPERM: nobody can wait for such a descriptor (a file).
- * What the kernel refuses later is said in a warning, and polled.
+ * with wake() and arm(); -EBADF; -EPERM: nobody can wait for such a descriptor
+ * (a file). What the kernel refuses later is said in a warning, and polled.
  */
 int piom_ltask_set_blocking(struct piom_ltask *t,
 			    const struct piom_blocking *how);
@@ -140,9 +141,10 @@ enum piom_urgency {
  * is expected in so many nanoseconds from now, or UINT64_MAX: nobody knows. If
  * that is longer than PIOM_IDLE_US an idle VP has it armed at once, else polls
  * until then; a VP that computes has it armed if it is overdue. The time counts
- * until something has come or the next hint, the urgency until that. Anyone,
- * while it is submitted. Never blocks. 0; -EINVAL: not a blocking task, or no
- * such urgency.
+ * until something has come or the next hint, the urgency until that. What is
+ * armed stays so until something comes; what comes earlier than was said is
+ * seen at ticks where all compute. Anyone, while it is submitted. Never blocks.
+ * 0; -EINVAL: not a blocking task, or no such urgency.
  */
 int piom_ltask_expect(struct piom_ltask *t, uint64_t ns,
 		      enum piom_urgency urgency);
@@ -181,13 +183,14 @@ int piom_ltask_cancel(struct piom_ltask *t);
 void piom_ltask_kick(struct piom_ltask *t);
 
 /*
- * Between the two its function is not run, and all its runs so far have been
- * before; it stays submitted, keeps no VP awake and can be cancelled. They
- * count. mask() waits for a run in progress, unless that is the caller's: so
- * not from another ltask; a NOWAIT one only while it cannot be running. 0;
- * -EALREADY: it was done or cancelled already, or is now, or never submitted.
- * After the last unmask() it is asked again, as after a kick; of one that has
- * ended meanwhile there are no masks, and unmask() does nothing.
+ * Between the two its function is not run (but its wait() may go on), and all
+ * its runs so far have been before; it stays submitted, keeps no VP awake and
+ * can be cancelled. They count. mask() waits for a run in progress, unless that
+ * is the caller's: so not from another ltask; a NOWAIT one only while it cannot
+ * be running. 0; -EALREADY: it was done or cancelled already, or is now, or
+ * never submitted. After the last unmask() it is asked again, as after a kick;
+ * of one that has ended meanwhile there are no masks, and unmask() does
+ * nothing.
  */
 int piom_ltask_mask(struct piom_ltask *t);
 void piom_ltask_unmask(struct piom_ltask *t);

@@ -255,12 +255,37 @@ TEST(a_descriptor_that_nobody_can_wait_for_is_refused)
 	how.fd = -1;
 	how.wake = NULL;
 	CHECK_INT(piom_ltask_set_blocking(&t, &how), -EINVAL);
-	how.wait = NULL;
 	how.wake = nothing;
+	CHECK_INT(piom_ltask_set_blocking(&t, &how), -EINVAL); /* no arm() */
+	how.wait = NULL;
 	CHECK_INT(piom_ltask_set_blocking(&t, &how), -EINVAL);
 	fclose(file);
 	close(fd[0]);
 	close(fd[1]);
+}
+
+static int promise(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+/* Where it cannot be armed, what is not awaited keeps nobody awake. */
+TEST(who_may_not_have_a_kernel_thread_counts_on_nothing_unasked)
+{
+	struct piom_blocking how = { .fd = -1,
+				     .wait = nothing,
+				     .wake = nothing,
+				     .arm = promise,
+				     .unasked = true };
+	struct probe p = { .answer = PIOM_LTASK_QUIET };
+
+	with_option("PIOM_LWP_MAX", "0");
+	piom_ltask_init(&p.task, probe_run, &p, PIOM_LTASK_REPEAT, NULL);
+	CHECK_INT(piom_ltask_set_blocking(&p.task, &how), 0);
+	piom_ltask_submit(&p.task);
+	CHECK(!pending_after(PIOM_LAST));
+	CHECK_INT(piom_ltask_cancel(&p.task), 0);
 }
 
 /* Closed too early, or of two ltasks: a warning, and polling. */

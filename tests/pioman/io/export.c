@@ -255,6 +255,46 @@ TEST(kernel_threads_are_made_when_needed_and_end_when_not)
 	unsetenv("PIOM_MODE");
 }
 
+/* --- the next life of pioman --- */
+
+static void until_it_waits(struct source *s)
+{
+	while (load_relaxed(&s->inside) == 0)
+		marcel_usleep(1000);
+}
+
+/* What was exported in the last one is not taken to be so still. */
+static void export_across_a_restart(void)
+{
+	struct source *old = &many[0], *new = &many[1];
+
+	source_init(old, 1);
+	source_init(new, 1);
+	for (int i = 0; i < 3; i++) {
+		piom_ltask_submit(&old->task);
+		until_it_waits(old);
+		CHECK_INT(piom_ltask_cancel(&old->task), 0);
+		CHECK_INT(piom_exit(), 0);
+		CHECK_INT(piom_init(), 0);
+		piom_ltask_submit(&new->task);
+		until_it_waits(new);
+		piom_ltask_submit(&old->task);
+		until_it_waits(old);
+		CHECK_INT(piom_ltask_cancel(&old->task), 0);
+		CHECK_INT(load_relaxed(&new->inside), 1);
+		CHECK_INT(piom_ltask_cancel(&new->task), 0);
+	}
+	source_end(old);
+	source_end(new);
+}
+
+TEST(a_restart_leaves_nothing_of_what_was_exported)
+{
+	setenv("PIOM_MODE", "interrupt", 1);
+	WITH_ALL(one_vp, export_across_a_restart);
+	unsetenv("PIOM_MODE");
+}
+
 /* --- all compute --- */
 
 static ATOMIC(int) over;

@@ -158,6 +158,44 @@ TEST(a_hint_is_over_when_something_has_come)
 	reader_end(&r);
 }
 
+static enum piom_ltask_result run_and_hint(void *arg)
+{
+	struct reader *r = arg;
+	enum piom_ltask_result result = reader_run(r);
+
+	if (result == PIOM_LTASK_WORKED)
+		CHECK_INT(
+			piom_ltask_expect(&r->task, 100000000000, PIOM_NORMAL),
+			0);
+	return result;
+}
+
+TEST(who_finds_something_may_say_when_the_next_is_expected)
+{
+	struct piom_blocking how = { .delay_ns = PIOM_BLOCKING_AUTO };
+	struct reader r;
+
+	with_option("PIOM_IDLE_US", "100");
+	reader_init_as(&r, run_and_hint, how);
+	piom_ltask_submit(&r.task);
+	come_after(&r, 1);
+	CHECK(!pending_after(1));
+	reader_end(&r);
+}
+
+TEST(a_hint_ends_with_its_submission)
+{
+	struct reader r;
+
+	begin(&r, "100");
+	CHECK_INT(piom_ltask_expect(&r.task, 100000000000, PIOM_URGENT), 0);
+	CHECK_INT(piom_ltask_cancel(&r.task), 0);
+	piom_ltask_submit(&r.task);
+	CHECK(pending_after(1));
+	CHECK(pending_after(PIOM_PASSING));
+	reader_end(&r);
+}
+
 /* --- VPs that compute --- */
 
 TEST(at_a_tick_what_is_not_due_is_left_to_the_next)
