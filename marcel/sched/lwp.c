@@ -599,7 +599,8 @@ bool marcel_lwp_make_way(struct marcel_lwp *l, struct marcel_vp *vp)
 {
 	if (l != &marcel_lwps.first)
 		return false;
-	vp->handed = marcel_runq_take_kept(vp, l, true);
+	if (vp->handed == NULL)
+		vp->handed = marcel_runq_take_kept(vp, l, true);
 	if (vp->handed == NULL)
 		return false;
 	fetch_add_relaxed(&vp->preempted, 1);

@@ -202,8 +202,8 @@ void marcel_lwp_hand(struct marcel_vp *vp, struct marcel_lwp *to);
 struct marcel_lwp *marcel_lwp_of_kept(struct marcel_vp *vp);
 
 /*
- * There is none either, and the calling thread was interrupted on LWP 0: main,
- * or what else that keeps, runs first. False: nothing.
+ * The calling thread was interrupted on LWP 0: main, or what else that keeps
+ * and is ready, or was handed to it, runs first, on top of it. False: nothing.
  */
 bool marcel_lwp_make_way(struct marcel_lwp *l, struct marcel_vp *vp);
 

@@ -62,7 +62,11 @@ static bool has_work(struct marcel_vp *vp)
 
 /*
  * Who takes the VP from t: the LWP that keeps the next thread, told at once;
- * else `any`, which runs that or looks for one itself.
+ * else `any`, which runs that or looks for one itself. NULL: the next one,
+ * which is handed, is to run where t was interrupted. To go there by `any`
+ * would be a race with us, who are not back in our wait yet, which `any` wins
+ * if it takes our core: then the next one is stuck until t's turn is over
+ * again.
  */
 static struct marcel_lwp *
 next_lwp(struct marcel_vp *vp, struct marcel_thread *t, struct marcel_lwp *any)
@@ -78,10 +82,14 @@ next_lwp(struct marcel_vp *vp, struct marcel_thread *t, struct marcel_lwp *any)
 					  : marcel_runq_pick(vp);
 	if (next == NULL)
 		return any;
-	if (!marcel_thread_has(next, MARCEL_F_KEPT) ||
-	    next->rest->lwp == marcel_vp_lwp(vp)) {
+	if (!marcel_thread_has(next, MARCEL_F_KEPT)) {
 		vp->handed = next;
 		return any;
+	}
+	if (next->rest->lwp == marcel_vp_lwp(vp)) {
+		vp->handed = next;
+		marcel_lwp_put(any);
+		return NULL;
 	}
 	marcel_vp_enters_slow(vp, next); /* not here: who shall drive it? */
 	to = marcel_lwp_take_give(vp);

@@ -6,7 +6,9 @@
  *
  * With a bound, what wants to be asked is asked once in that time: who looks
  * twice as often, and finds that nobody has asked between two looks, does it
- * himself. The kernel has to give him a core in time, io/blocking.h.
+ * himself. The kernel has to give him a core in time, io/blocking.h. He runs a
+ * queue as one VP of its level: so what only some VPs of a level may run is not
+ * bounded, unless the level is one VP.
  */
 #ifndef PIOMAN_POINT_TIMER_H
 #define PIOMAN_POINT_TIMER_H

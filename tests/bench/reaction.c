@@ -7,7 +7,9 @@
  *
  * EVENTS (1,000) or SECONDS (10) end a case. SITUATION: idle; computing: a
  * thread on each VP, user threads or, with engine pthread, kernel threads;
- * crowded: as many processes as there are CPUs spin. "all" stands for any.
+ * favoured: the same, but the user thread that waits is favoured when it is
+ * woken; crowded: as many processes as there are CPUs spin. "all" stands for
+ * any.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -234,11 +236,15 @@ static void stop_load(struct load *l)
 
 /* --- cases --- */
 
-static const char *const situations[] = { "idle", "computing", "crowded" };
+static const char *const situations[] = { "idle", "computing", "favoured",
+					  "crowded" };
 static const char *const engines[] = { "marcel", "pthread", "none" };
 static const char *const modes[] = { "auto", "poll", "interrupt" };
 
-enum { IDLE, COMPUTING, CROWDED };
+enum { IDLE, COMPUTING, FAVOURED, CROWDED, SITUATIONS };
+
+/* As long as a waiter needs to answer, and more. */
+#define FAVOUR_NS 1000000
 
 static void print(struct waiter *w)
 {
@@ -309,10 +315,13 @@ static void measure(int situation, const char *engine, const char *mode)
 	setenv("PIOM_MODE", mode, 1);
 	must(marcel_init(NULL) == 0, "marcel_init");
 	must(piom_init() == 0, "piom_init");
-	if (situation == COMPUTING)
+	if (situation == FAVOURED)
+		must(marcel_favour_woken(marcel_self(), FAVOUR_NS) == 0,
+		     "favour");
+	if (situation == COMPUTING || situation == FAVOURED)
 		start_load(&load, engine);
 	wait_all(sender);
-	if (situation == COMPUTING)
+	if (situation == COMPUTING || situation == FAVOURED)
 		stop_load(&load);
 	must(piom_exit() == 0, "piom_exit");
 	must(marcel_end() == 0, "marcel_end");
@@ -360,7 +369,7 @@ int main(int argc, char **argv)
 	       "99 %%, most\n# %-10s %-8s %-10s %24s %27s %27s\n",
 	       "situation", "engine", "mode", "user thread", "foreign thread",
 	       "bare read()");
-	for (int i = 0; i < 27; i++)
+	for (int i = 0; i < 9 * SITUATIONS; i++)
 		if (is_meant(situations[i / 9], words[0]) &&
 		    is_meant(engines[i / 3 % 3], words[1]) &&
 		    is_meant(modes[i % 3], words[2]))
