@@ -81,12 +81,13 @@ static void poll_all(void)
 	}
 }
 
-/* As nm_shm_bell_arm(): the pipe is emptied, then it is set. */
+/* As nm_shm_bell_set(): the pipe is emptied, then it is set. */
 static void receiver(void *arg)
 {
 	while (poll_all(), received < wanted) {
 		xchg_relaxed(&bytes, 0);
-		if (shm_bell_set(&bell, &rx))
+		shm_bell_set(&bell);
+		if (shm_bell_look(&bell, &rx))
 			explore_wait_while(&bytes, 0);
 	}
 }
@@ -123,7 +124,8 @@ EXPLORE(a_second_packet_finds_the_receiver_awake_or_wakes_it)
 /* It was set, a packet was there, it was taken back. */
 static void changes_its_mind(void *arg)
 {
-	shm_bell_set(&bell, &rx);
+	shm_bell_set(&bell);
+	shm_bell_look(&bell, &rx);
 	receiver(arg);
 }
 
@@ -176,14 +178,21 @@ static void ring(struct shm_bell *b, pipe_t *pipe)
 	explore_wake(pipe, 1);
 }
 
+/* As shm_arm(). */
+static void falls_asleep_hungry(void)
+{
+	xchg_relaxed(&hungry.bytes, 0);
+	shm_bell_set(&hungry.bell);
+	shm_bell_hunger(&bell, &hungry.note);
+}
+
 static void sends_a_third(void *arg)
 {
 	uint64_t t;
 
 	while (!shm_ring_claim(&tx[0], &t)) {
-		xchg_relaxed(&hungry.bytes, 0);
-		shm_bell_hunger(&bell, &hungry.note);
-		if (!shm_bell_set(&hungry.bell, &hungry.rx))
+		falls_asleep_hungry();
+		if (!shm_bell_look(&hungry.bell, &hungry.rx))
 			continue;
 		if (shm_ring_has_room(&tx[0]))
 			shm_bell_unset(&hungry.bell);
@@ -194,17 +203,23 @@ static void sends_a_third(void *arg)
 	ring(&bell, &bytes);
 }
 
+static void feed(void)
+{
+	if (!shm_bell_is_hungry(&bell, bell.barrier))
+		return;
+	shm_bell_feed(&bell);
+	if (load_relaxed(&hungry.note.hungry) != 0)
+		ring(&hungry.bell, &hungry.bytes);
+}
+
 /* As shm_poll() and shm_arm(). */
 static void makes_room(void *arg)
 {
 	while (poll_all(), received < wanted) {
-		if (shm_bell_is_hungry(&bell, bell.barrier)) {
-			shm_bell_feed(&bell);
-			if (load_relaxed(&hungry.note.hungry) != 0)
-				ring(&hungry.bell, &hungry.bytes);
-		}
+		feed();
 		xchg_relaxed(&bytes, 0);
-		if (!shm_bell_set(&bell, &rx))
+		shm_bell_set(&bell);
+		if (!shm_bell_look(&bell, &rx))
 			continue;
 		if (shm_bell_is_hungry(&bell, bell.barrier))
 			shm_bell_unset(&bell);
@@ -225,4 +240,50 @@ EXPLORE(without_barriers_too)
 	set_up_full(false);
 	explore_spawn("receiver", makes_room, NULL);
 	explore_spawn("sender", sends_a_third, NULL);
+}
+
+/* --- a buffer, which comes back later than its packet was taken --- */
+
+static ATOMIC(uint32_t) busy; /* the buffer's */
+
+static void needs_a_buffer(void *arg)
+{
+	while (load_acquire(&busy)) {
+		falls_asleep_hungry();
+		if (!shm_bell_look(&hungry.bell, &hungry.rx))
+			continue;
+		if (!load_acquire(&busy))
+			shm_bell_unset(&hungry.bell);
+		else
+			explore_wait_while(&hungry.bytes, 0);
+	}
+}
+
+/* It polls, then the packet is released: as shm_release(), and the next poll.*/
+static void gives_it_back(void *arg)
+{
+	feed();
+	store_release(&busy, 0);
+	feed();
+}
+
+static void set_up_busy(bool light)
+{
+	set_up_full(light);
+	explore_name(&busy, sizeof(busy), "busy");
+	store_relaxed(&busy, 1);
+}
+
+EXPLORE(who_was_rung_too_early_is_rung_again)
+{
+	set_up_busy(true);
+	explore_spawn("receiver", gives_it_back, NULL);
+	explore_spawn("sender", needs_a_buffer, NULL);
+}
+
+EXPLORE(who_was_rung_too_early_is_rung_again_without_barriers)
+{
+	set_up_busy(false);
+	explore_spawn("receiver", gives_it_back, NULL);
+	explore_spawn("sender", needs_a_buffer, NULL);
 }

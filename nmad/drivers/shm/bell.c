@@ -129,13 +129,13 @@ void nm_shm_bell_drop(struct shm *shm)
 	shm->bell = NONE;
 }
 
-bool nm_shm_bell_arm(struct shm *shm)
+void nm_shm_bell_set(struct shm *shm)
 {
 	char bytes[64];
 
 	while (read(shm->bell, bytes, sizeof(bytes)) == sizeof(bytes))
 		;
-	return shm_bell_set(&shm->seg->bell, &shm->rx);
+	shm_bell_set(&shm->seg->bell);
 }
 
 /* --- where nobody rings --- */

@@ -23,11 +23,15 @@
  * buffer that comes back, is told to those who have said that they lack it:
  *
  *   sender, without room            receiver
- *   hungry there: 0 -> 1            makes room
- *   sets its own bell, as above     hungry?
- *   room?                             1 -> 0, ring those who sleep hungry
+ *   asleep: 0 -> 1                  makes room
+ *   hungry there: 0 -> 1            hungry?
+ *   a barrier on every CPU            1 -> 0, ring those who sleep hungry
+ *   room?
  *
- * Whoever sleeps looks at all of this again once its bell is set.
+ * Whoever sleeps looks at all of this again once its bell is set. The receiver
+ * may ring before it has made the room, and does so once: so who says that it
+ * is hungry is asleep already, order(room), and says it again when it has been
+ * rung in vain.
  *
  * Who brings `asleep` from 1 to 0 as a sender writes a byte, always. So a byte
  * may come late, when the receiver is awake or sleeps again: a look too much.
@@ -89,13 +93,14 @@ static inline void shm_bell_feed(struct shm_bell *b)
 }
 
 /*
- * Sender, who will sleep until that receiver has made room: it says so in
- * `mine`, sets its own bell and looks for room again.
+ * Sender, whose own bell is set and who will sleep until that receiver has made
+ * room: it says so in `mine`, and looks next.
  */
 static inline void shm_bell_hunger(struct shm_bell *b, struct shm_note *mine)
 {
 	store_relaxed(&mine->hungry, 1);
-	xchg_acq_rel(&b->hungry, 1); /* order(room), order(doorbell) */
+	/* order(room): its bell, too; order(doorbell) */
+	xchg_acq_rel(&b->hungry, 1);
 }
 
 /* Sender: true if it is his to write the byte. */
@@ -110,16 +115,22 @@ static inline void shm_bell_unset(struct shm_bell *b)
 	xchg_relaxed(&b->asleep, 0);
 }
 
+/* Receiver, the pipe is empty: it will sleep, but looks first. */
+static inline void shm_bell_set(struct shm_bell *b)
+{
+	xchg_acquire(&b->asleep, 1); /* order(doorbell) */
+}
+
 /*
- * Receiver, the pipe is empty. False: a packet is there, or it is not known; it
- * must not sleep.
+ * Receiver, its bell is set, and it has said where it is hungry. False: a
+ * packet is there, or it is not known; it must not sleep, and the bell is set
+ * no more.
  */
-static inline bool shm_bell_set(struct shm_bell *b, struct shm_ring_rx *rx)
+static inline bool shm_bell_look(struct shm_bell *b, struct shm_ring_rx *rx)
 {
 	unsigned word;
 	bool sure = true;
 
-	xchg_acquire(&b->asleep, 1); /* order(doorbell) */
 	if (b->barrier)
 		sure = nm_shm_bell_barrier();
 	if (sure && shm_ring_peek(rx, &word) == NULL)

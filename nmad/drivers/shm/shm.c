@@ -375,9 +375,10 @@ static int shm_arm(struct nm_rail *rail)
 		return -EAGAIN;
 	if (shm->rx.published != shm->rx.head)
 		shm_ring_publish(&shm->rx);
+	nm_shm_bell_set(shm);
 	if (shm->nstuck > 0 || shm->noted)
 		say_hungry(shm);
-	if (!nm_shm_bell_arm(shm))
+	if (!shm_bell_look(&shm->seg->bell, &shm->rx))
 		return -EAGAIN;
 	if (!has_other_work(shm))
 		return 0;

@@ -276,9 +276,9 @@ void nm_shm_bell_alarm(struct shm *shm);
 
 /*
  * From now on who fills a slot of my ring, moves a transfer, or makes the room
- * that I have said to lack makes the bell readable. False: a packet is there.
+ * that I say next to lack makes the bell readable.
  */
-bool nm_shm_bell_arm(struct shm *shm);
+void nm_shm_bell_set(struct shm *shm);
 
 /* The peer's; its segment is mapped. */
 void nm_shm_bell_know(struct shm *shm, struct shm_peer *p,

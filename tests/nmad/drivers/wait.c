@@ -436,6 +436,47 @@ TEST(who_lacks_a_buffer_is_woken_though_its_holder_sleeps)
 	run(2, kept_buffers_body);
 }
 
+/*
+ * Rank 1 rings as soon as rank 0 says that it lacks a buffer, and has none to
+ * give back yet; the packets are released when rank 0 sleeps.
+ */
+static void early_ring_body(struct job *j)
+{
+	enum { ROUNDS = 5000 };
+
+	get_to_know(j);
+	j->recv = keeps;
+	for (int i = 1; i <= ROUNDS; i++) {
+		if (j->rank == 0) {
+			for (int k = 0; k <= KEPT; k++)
+				job_send(j, 1, 0, 1, 3000);
+			while (job_progress(j), !job_idle(j))
+				if (may_sleep(j)) {
+					store_release(&seen->asleep[0], i);
+					JOB_CHECK(j, is_readable(j, -1));
+				}
+			WAIT_FOR(&seen->woken, i);
+			continue;
+		}
+		while (nkept < KEPT || load_acquire(&seen->asleep[0]) < i)
+			job_progress(j);
+		while (nkept > 0)
+			DRIVER.release(&j->rail, kept[--nkept]);
+		nkept = KEPT;
+		sleep_until(j, (uint64_t)i * (KEPT + 1));
+		nkept = 0;
+		store_release(&seen->woken, i);
+	}
+}
+
+TEST(who_was_rung_before_there_was_room_is_rung_again)
+{
+	if (!(DRIVER.caps & NM_CAP_ROOM))
+		check_skip("it takes as much as it is given, or is polled");
+	nkept = 0;
+	run(2, early_ring_body);
+}
+
 /* --- deaths --- */
 
 static void sleep_until_death(struct job *j, int rank)
