@@ -132,23 +132,27 @@ struct nm_rail *nm_post_rail(struct nm_event *post)
 	}
 }
 
-/* Packets that found no room: one try each, in their order. */
-static void retry(struct nm_rail *rail)
+/* Packets that found no room: one try each, in their order. True: one left. */
+static bool retry(struct nm_rail *rail)
 {
 	struct nm_chain stuck = rail->stuck;
 	struct base_mpsc_node *n;
+	bool moved = false;
 
 	if (likely(stuck.first == NULL))
-		return;
+		return false;
 	nm_chain_init(&rail->stuck);
 	while ((n = nm_chain_take(&stuck)) != NULL) {
 		struct nm_pkt *pkt = container_of(n, struct nm_pkt, post.node);
 
-		if (send_pkt(rail, pkt))
+		if (send_pkt(rail, pkt)) {
 			backlog_add(rail, -1);
-		else
+			moved = true;
+		} else {
 			nm_chain_append(&rail->stuck, n);
+		}
 	}
+	return moved;
 }
 
 /*
@@ -185,7 +189,7 @@ bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
 		post = NULL;
 		if (poll) {
 			moved |= rail->driver->poll(rail, BUDGET);
-			retry(rail);
+			moved |= retry(rail);
 		}
 		poll = false;
 		if (unlikely(rail->armed) && is_busy(rail))
