@@ -77,10 +77,14 @@ static bool begin(struct marcel_vp *vp)
 		return false;
 	l = marcel_vp_lwp(vp);
 	marcel_idle_absent(&marcel_sched.idle, &vp->sleeper);
-	/* The spare sleeps no longer than until the first timer. */
+	/*
+	 * The spare sleeps no longer than until the first timer. Whom a hook
+	 * wakes is ready here, whatever it answers.
+	 */
 	busy = load_seq(&vp->timers.next) != 0 || /* order(idle) */
 	       marcel_runq_look(vp) ||
-	       marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING;
+	       marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING ||
+	       marcel_runq_look(vp);
 	if (!busy)
 		marcel_monitor_vp_sleeps(vp);
 	/* order(section): the VP, for who takes it */

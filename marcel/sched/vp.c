@@ -160,7 +160,9 @@ static uint64_t watch_ns(struct marcel_vp *vp)
 
 /*
  * Nothing was found for long enough. Publish that, look at everything once
- * more, and sleep, or watch. True: we still are, or again, a searcher.
+ * more, and sleep, or watch. True: we still are, or again, a searcher. Hooks
+ * come first: whom they wake, whatever they answer, is in queues of our own,
+ * and nobody else looks there.
  */
 static bool doze(struct marcel_vp *vp, uint32_t how)
 {
@@ -168,9 +170,10 @@ static bool doze(struct marcel_vp *vp, uint32_t how)
 	uint64_t w = marcel_idle_doze(idle, &vp->sleeper, how);
 	bool searches;
 
-	if (marcel_runq_look(vp) || load_seq(&vp->stop) || /* order(idle) */
-	    leaves_slots(vp, w, marcel_idle_sleepers(w) - 1) ||
-	    marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING)
+	if (load_seq(&vp->stop) || /* order(idle) */
+	    marcel_hook_run(vp, MARCEL_HOOK_IDLE) != MARCEL_HOOK_NOTHING ||
+	    marcel_runq_look(vp) ||
+	    leaves_slots(vp, w, marcel_idle_sleepers(w) - 1))
 		searches = marcel_idle_undoze(idle, &vp->sleeper, how);
 	else if (how == MARCEL_WATCHING)
 		searches = marcel_idle_watch(idle, &vp->sleeper, watch_ns(vp));

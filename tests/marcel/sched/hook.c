@@ -139,6 +139,61 @@ TEST_VPS(an_idle_vp_polls_as_long_as_something_is_pending)
 	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &later), 0);
 }
 
+/* As the VP has said that it sleeps, and looks once more. */
+static enum marcel_hook_answer wake_at_last(void *arg, int vp)
+{
+	uint32_t how = load_relaxed(&marcel_sched.vps[vp].sleeper.asleep);
+	marcel_t t;
+
+	(void)arg;
+	if (how != MARCEL_ASLEEP && how != MARCEL_WATCHING)
+		return MARCEL_HOOK_NOTHING;
+	t = xchg_acq_rel(&waiter, NULL);
+	if (t != NULL)
+		marcel_wake(t);
+	return MARCEL_HOOK_NOTHING;
+}
+
+TEST_VPS(whom_a_hook_wakes_as_its_vp_falls_asleep_is_run)
+{
+	struct marcel_hook last = { .fn = wake_at_last };
+
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_IDLE, &last), 0);
+	for (int i = 0; i < 100; i++)
+		marcel_park(show_waiter, marcel_self());
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &last), 0);
+}
+
+static ATOMIC(int) ran;
+
+static void *parks_once(void *arg)
+{
+	marcel_park(show_waiter, marcel_self());
+	store_release(&ran, 1);
+	return arg;
+}
+
+/* There the VP counts as asleep until its spare has something to do. */
+TEST_VPS(whom_a_hook_wakes_as_a_section_begins_is_run)
+{
+	struct marcel_hook last = { .fn = wake_at_last };
+	marcel_t t;
+
+	for (int i = 0; i < 20; i++) {
+		store_relaxed(&ran, 0);
+		CHECK_INT(marcel_create(&t, NULL, parks_once, NULL), 0);
+		while (load_acquire(&waiter) == NULL)
+			marcel_yield();
+		CHECK_INT(marcel_hook_add(MARCEL_HOOK_IDLE, &last), 0);
+		marcel_blocking_begin();
+		while (load_acquire(&ran) == 0)
+			sched_yield();
+		marcel_blocking_end();
+		CHECK_INT(marcel_join(t, NULL), 0);
+		CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &last), 0);
+	}
+}
+
 /* --- kick --- */
 
 static ATOMIC(int) work;
