@@ -129,13 +129,25 @@ void nm_shm_bell_drop(struct shm *shm)
 	shm->bell = NONE;
 }
 
-void nm_shm_bell_set(struct shm *shm)
+static void empty(struct shm *shm)
 {
 	char bytes[64];
 
-	while (read(shm->bell, bytes, sizeof(bytes)) == sizeof(bytes))
-		;
+	if (shm->bell >= 0)
+		while (read(shm->bell, bytes, sizeof(bytes)) == sizeof(bytes))
+			;
+}
+
+void nm_shm_bell_set(struct shm *shm)
+{
+	empty(shm);
 	shm_bell_set(&shm->seg->bell);
+}
+
+void nm_shm_bell_mute(struct shm *shm)
+{
+	shm_bell_unset(&shm->seg->bell);
+	empty(shm);
 }
 
 /* --- where nobody rings --- */
@@ -167,8 +179,18 @@ bool nm_shm_bell_nap(struct shm *shm, uint64_t longest)
 	if (shm->nap > longest)
 		shm->nap = longest;
 	at.it_value.tv_nsec = (long)shm->nap;
+	shm->is_alarmed = true;
 	return shm->alarm >= 0 &&
 	       timerfd_settime(shm->alarm, 0, &at, NULL) == 0;
+}
+
+void nm_shm_bell_no_nap(struct shm *shm)
+{
+	struct itimerspec never = { .it_value.tv_sec = 0 };
+
+	if (shm->is_alarmed && shm->alarm >= 0)
+		timerfd_settime(shm->alarm, 0, &never, NULL);
+	shm->is_alarmed = false;
 }
 
 /* --- the peers' --- */

@@ -218,7 +218,8 @@ int nm_shm_seg_map(struct shm *shm, struct shm_peer *p,
 	int fd;
 
 	if (addr->magic != SHM_MAGIC || addr->version != SHM_VERSION ||
-	    addr->bytes < sizeof(*seg) + shm->nranks * sizeof(uint32_t) ||
+	    addr->bytes <
+		    sizeof(*seg) + shm->nranks * sizeof(struct shm_note) ||
 	    memchr(addr->name, 0, sizeof(addr->name)) == NULL ||
 	    !same_host(addr))
 		return -EHOSTUNREACH;

@@ -355,6 +355,12 @@ static int nap(struct shm *shm)
 {
 	unsigned word;
 
+	nm_shm_bell_mute(shm);
+	base_list_for_each (n, &shm->peers) {
+		struct shm_peer *p = container_of(n, struct shm_peer, all);
+
+		p->said = p->stuck; /* as good as said: it is looked at */
+	}
 	if (shm_ring_peek(&shm->rx, &word) != NULL || has_other_work(shm) ||
 	    !nm_shm_bell_nap(shm, DEAF_NS))
 		return -EAGAIN;
@@ -371,7 +377,9 @@ static int shm_arm(struct nm_rail *rail)
 	}
 	if (nm_shm_bell_is_deaf(shm))
 		return nap(shm);
-	if (shm->nblind > 0 && !nm_shm_bell_nap(shm, BLIND_NS))
+	if (shm->nblind == 0)
+		nm_shm_bell_no_nap(shm);
+	else if (!nm_shm_bell_nap(shm, BLIND_NS))
 		return -EAGAIN;
 	if (shm->rx.published != shm->rx.head)
 		shm_ring_publish(&shm->rx);

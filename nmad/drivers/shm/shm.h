@@ -215,6 +215,7 @@ struct shm {
 	int bell;                   /* -: what peers ring, or -1 */
 	int alarm;                  /* -: a timer, for naps, or -1 */
 	uint64_t nap;               /* o: the last one, ns */
+	bool is_alarmed;            /* o: the alarm is set, or has rung */
 	bool barrier;               /* -: see bell.h */
 	struct base_list peers;     /* o: */
 	uint64_t next_look;         /* o: when to look for deaths, ns */
@@ -280,6 +281,9 @@ void nm_shm_bell_alarm(struct shm *shm);
  */
 void nm_shm_bell_set(struct shm *shm);
 
+/* Not that: and what has rung is taken away. */
+void nm_shm_bell_mute(struct shm *shm);
+
 /* The peer's; its segment is mapped. */
 void nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
 		      const struct shm_addr *addr);
@@ -298,11 +302,15 @@ static inline void nm_shm_bell_tell(struct shm *shm, struct shm_peer *p)
 	if (unlikely(shm_bell_is_wanted(&p->seg->bell, p->light)))
 		nm_shm_bell_ring(shm, p);
 }
+
 /*
  * Somebody cannot ring, or dies without a word: wake up by the clock. False:
  * there is none.
  */
 bool nm_shm_bell_nap(struct shm *shm, uint64_t longest);
+
+/* There is no reason any more: what has rung is taken away. */
+void nm_shm_bell_no_nap(struct shm *shm);
 bool nm_shm_bell_is_deaf(const struct shm *shm);
 /* Those that are owed a ring, again. */
 void nm_shm_bell_pay(struct shm *shm);

@@ -124,3 +124,65 @@ TEST(who_would_not_be_told_of_a_death_looks_for_it)
 {
 	job_run(&nm_driver_shm, 2, blind_body, NULL);
 }
+
+/* Readable at once, and not by the clock: so often of `times`. */
+static int count_at_once(struct job *j, int times)
+{
+	struct pollfd p = { .fd = j->rail.fd, .events = POLLIN };
+	int n = 0;
+
+	for (int looks = 0; looks < times;) {
+		job_progress(j);
+		if (!arm(j))
+			continue;
+		looks++;
+		n += poll(&p, 1, 0) == 1;
+	}
+	return n;
+}
+
+static void no_more_blind_body(struct job *j)
+{
+	struct shm *shm = j->rail.drv;
+
+	j->recv = ignore;
+	nm_shm_live_remove(shm, peer(j));
+	peer(j)->blind = true;
+	shm->nblind++;
+	job_meet(j);
+	if (j->rank == 0) {
+		struct pollfd p = { .fd = j->rail.fd, .events = POLLIN };
+
+		while (job_progress(j), !arm(j))
+			;
+		JOB_CHECK(j, poll(&p, 1, -1) == 1);
+		nm_shm_live_remove(shm, peer(j)); /* as if it were gone */
+		JOB_CHECK(j, shm->nblind == 0);
+		JOB_CHECK(j, count_at_once(j, 100) == 0);
+	}
+	job_meet(j);
+}
+
+TEST(an_alarm_is_over_with_its_reason)
+{
+	job_run(&nm_driver_shm, 2, no_more_blind_body, NULL);
+}
+
+/* Something rang before it was deaf. It may nap too short to be seen asleep. */
+static void rung_and_deaf_body(struct job *j)
+{
+	j->recv = ignore;
+	job_meet(j);
+	store_relaxed(&peer(j)->seg->bell.deaf, 1);
+	job_meet(j);
+	if (j->rank == 0) {
+		nm_shm_bell_self(j->rail.drv);
+		JOB_CHECK(j, count_at_once(j, 100) < 50);
+	}
+	job_meet(j);
+}
+
+TEST(who_is_deaf_does_not_hear_an_old_bell_for_ever)
+{
+	job_run(&nm_driver_shm, 2, rung_and_deaf_body, NULL);
+}
