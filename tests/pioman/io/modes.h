@@ -7,18 +7,24 @@
 
 #include "../with.h"
 
+#include <time.h>
+
 #include <base/clock.h>
 
-/* The same in each PIOM_MODE. */
+/* The same in each PIOM_MODE; TEST_MINUTES=m: again and again for so long. */
 static inline void in_all_modes(void (*body)(void))
 {
 	static const char *const modes[] = { "auto", "poll", "interrupt" };
+	const char *minutes = getenv("TEST_MINUTES");
+	time_t end = time(NULL) + (minutes != NULL ? 60 * atoi(minutes) : 0);
 
-	for (size_t i = 0; i < BASE_ARRAY_LEN(modes); i++) {
-		printf("# mode %s\n", modes[i]);
-		setenv("PIOM_MODE", modes[i], 1);
-		WITH_ALL(every_mode, body);
-	}
+	do
+		for (size_t i = 0; i < BASE_ARRAY_LEN(modes); i++) {
+			printf("# mode %s\n", modes[i]);
+			setenv("PIOM_MODE", modes[i], 1);
+			WITH_ALL(every_mode, body);
+		}
+	while (time(NULL) < end);
 	unsetenv("PIOM_MODE");
 }
 
