@@ -35,7 +35,7 @@ static const char help[] =
 
 static void __attribute__((noreturn)) finish(bool good)
 {
-	if (fflush(stdout) != 0) {
+	if (fflush(stdout) != 0 || ferror(stdout)) {
 		perror("marcel-info");
 		exit(EXIT_BAD);
 	}
