@@ -294,9 +294,9 @@ static int stop(void)
 		return -EBUSY;
 	}
 	piom_io_exit();
+	piom_blocking_exit(); /* it kicks who polls */
 	stop_engine();
 	base_dumper_remove(&dumper);
-	piom_blocking_exit();
 	if (piom.stats)
 		piom_stats_print();
 	piom.start = 0;

@@ -88,6 +88,8 @@ next_lwp(struct marcel_vp *vp, struct marcel_thread *t, struct marcel_lwp *any)
 	}
 	if (next->rest->lwp == marcel_vp_lwp(vp)) {
 		vp->handed = next;
+		if (next->rest->lwp != &marcel_lwps.first)
+			return any;
 		marcel_lwp_put(any);
 		return NULL;
 	}
