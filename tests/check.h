@@ -6,7 +6,8 @@
  *   prog NAME ...   run only these
  *   prog -NAME ...  run all but these
  *   TEST_SEED=n     seed of check_random(), printed by every run
- *   TEST_TIMEOUT=s  seconds after which the program dumps its state and dies
+ *   TEST_TIMEOUT=s  seconds after which the program dumps its state and dies:
+ *                   120 for each test, or never with TEST_MINUTES
  */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
