@@ -147,12 +147,20 @@ static void favour_until(struct marcel_thread *t, uint64_t until)
 	base_spin_unlock(&lock);
 }
 
-BASE_PUBLIC int marcel_favour(marcel_t t, uint64_t ns)
+/* Whether it may be favoured. */
+static int check_user(struct marcel_thread *t)
 {
 	if (t == NULL)
 		return ESRCH;
-	if (marcel_thread_has(t, MARCEL_F_FOREIGN))
-		return ENOTSUP;
+	return marcel_thread_has(t, MARCEL_F_FOREIGN) ? ENOTSUP : 0;
+}
+
+BASE_PUBLIC int marcel_favour(marcel_t t, uint64_t ns)
+{
+	int err = check_user(t);
+
+	if (err != 0)
+		return err;
 	marcel_thread_use_rest(t);
 	favour_until(t, ns != 0 ? time_after(ns) : 0);
 	return 0;
@@ -160,10 +168,10 @@ BASE_PUBLIC int marcel_favour(marcel_t t, uint64_t ns)
 
 BASE_PUBLIC int marcel_favour_woken(marcel_t t, uint64_t ns)
 {
-	if (t == NULL)
-		return ESRCH;
-	if (marcel_thread_has(t, MARCEL_F_FOREIGN))
-		return ENOTSUP;
+	int err = check_user(t);
+
+	if (err != 0)
+		return err;
 	marcel_thread_use_rest(t);
 	store_relaxed(&t->rest->eager, ns);
 	if (ns != 0)

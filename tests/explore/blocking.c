@@ -139,16 +139,6 @@ static void setup_armed(int n, uint64_t idle_ns)
 
 /* --- who takes part --- */
 
-/* It has polled in vain for long enough, and sleeps if it may. */
-static void idle_vp(void *arg)
-{
-	piom_queue_run(&q, 0, PIOM_LAST, PIOM_POINT_IDLE);
-	store_seq(&asleep, 1); /* order(idle) */
-	if (!piom_queue_is_pending(&q))
-		explore_wait_while(&asleep, 1);
-	store_relaxed(&asleep, 0);
-}
-
 /* Something comes, and what it makes of the watcher; then more comes. */
 static void sender_and_watcher(void *arg)
 {
@@ -183,7 +173,7 @@ static void both(int n, uint64_t idle_ns)
 		piom_queue_run(&q, 0, PIOM_LAST,
 			       PIOM_POINT_IDLE); /* armed: it may poll, too */
 	/* Who does not find it may sleep on. */
-	explore_may_sleep(explore_spawn("vp", idle_vp, NULL));
+	explore_may_sleep(explore_spawn("vp", dozing_vp, NULL));
 	explore_may_sleep(spawn_watcher());
 	explore_finish(is_found);
 }

@@ -187,16 +187,6 @@ static void setup_exported(int n)
 	explore_may_sleep(explore_spawn("lwp", lwp, NULL));
 }
 
-/* It sleeps if it may. */
-static void idle_vp(void *arg)
-{
-	piom_queue_run(&q, 0, PIOM_LAST, PIOM_POINT_IDLE);
-	store_seq(&asleep, 1); /* order(idle) */
-	if (!piom_queue_is_pending(&q))
-		explore_wait_while(&asleep, 1);
-	store_relaxed(&asleep, 0);
-}
-
 static void sender(void *arg)
 {
 	change(arg, COME);
@@ -214,7 +204,7 @@ static void is_found(void)
 EXPLORE(what_comes_while_it_is_exported_is_found)
 {
 	setup_exported(1);
-	explore_may_sleep(explore_spawn("vp", idle_vp, NULL));
+	explore_may_sleep(explore_spawn("vp", dozing_vp, NULL));
 	explore_spawn("sender", sender, &sources[0]);
 	explore_finish(is_found);
 }
@@ -224,7 +214,7 @@ EXPLORE(what_comes_is_found_though_its_thread_may_end)
 {
 	setup_exported(1);
 	store_relaxed(&gives_up, 1);
-	explore_may_sleep(explore_spawn("vp", idle_vp, NULL));
+	explore_may_sleep(explore_spawn("vp", dozing_vp, NULL));
 	explore_spawn("sender", sender, &sources[0]);
 	explore_finish(is_found);
 }

@@ -142,4 +142,14 @@ void piom_wait_relax(void)
 			explore_relax();
 }
 
+/* A VP that has polled in vain for long enough, and sleeps if it may. */
+static inline void dozing_vp(void *arg)
+{
+	piom_queue_run(&q, 0, PIOM_LAST, PIOM_POINT_IDLE);
+	store_seq(&asleep, 1); /* order(idle) */
+	if (!piom_queue_is_pending(&q))
+		explore_wait_while(&asleep, 1);
+	store_relaxed(&asleep, 0);
+}
+
 #endif
