@@ -62,11 +62,12 @@ static bool has_work(struct marcel_vp *vp)
 
 /*
  * Who takes the VP from t: the LWP that keeps the next thread, told at once;
- * else `any`, which runs that or looks for one itself. NULL: the next one,
- * which is handed, is to run where t was interrupted. To go there by `any`
- * would be a race with us, who are not back in our wait yet, which `any` wins
- * if it takes our core: then the next one is stuck until t's turn is over
- * again.
+ * else `any`, which runs that or looks for one itself. The next one is picked
+ * here even if `any` has work to do before: there t would be among the others,
+ * as if it had waited like them. NULL: the next one, which is handed, is to run
+ * where t was interrupted. To go there by `any` would be a race with us, who
+ * are not back in our wait yet, which `any` wins if it takes our core: then the
+ * next one is stuck until t's turn is over again.
  */
 static struct marcel_lwp *
 next_lwp(struct marcel_vp *vp, struct marcel_thread *t, struct marcel_lwp *any)
@@ -74,15 +75,13 @@ next_lwp(struct marcel_vp *vp, struct marcel_thread *t, struct marcel_lwp *any)
 	struct marcel_thread *next;
 	struct marcel_lwp *to;
 
-	if (has_work(vp))
-		return any;
 	if (marcel_timers_are_due(&vp->timers))
 		marcel_timers_run(&vp->timers);
 	next = marcel_thread_is_urgent(t) ? marcel_runq_pick_urgent(vp)
 					  : marcel_runq_pick(vp);
 	if (next == NULL)
 		return any;
-	if (!marcel_thread_has(next, MARCEL_F_KEPT)) {
+	if (has_work(vp) || !marcel_thread_has(next, MARCEL_F_KEPT)) {
 		vp->handed = next;
 		return any;
 	}

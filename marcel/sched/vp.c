@@ -298,8 +298,9 @@ bool marcel_vp_enters_slow(struct marcel_vp *vp, struct marcel_thread *t)
 	if (self == t) {
 		vp->give = l;
 		if (unlikely(load_relaxed(&vp->nstuck) != 0) &&
-		    l == &marcel_lwps.first &&
-		    marcel_levelq_claim(vp->above[0], l)) {
+		    l == &marcel_lwps.first) {
+			/* t, in no queue now, cannot be let loose. */
+			store_relaxed(&l->is_given, 1);
 			vp->handed = take_stuck(vp);
 			marcel_runq_push_to(vp, t);
 		}
@@ -318,6 +319,12 @@ static struct marcel_thread *next_thread(struct marcel_vp *vp)
 {
 	struct marcel_thread *t = vp->handed;
 
+	if (unlikely(load_relaxed(&vp->hook_due) != 0)) {
+		store_relaxed(&vp->hook_due, 0);
+		marcel_hook_run(vp, MARCEL_HOOK_TICK);
+	}
+	if (marcel_tasklets_are_pending(vp))
+		marcel_tasklets_run(vp);
 	if (t != NULL) {
 		vp->handed = NULL;
 		return t;
@@ -325,12 +332,6 @@ static struct marcel_thread *next_thread(struct marcel_vp *vp)
 	/* Threads that compute, one after the other, look at none. */
 	if (marcel_timers_are_armed(&vp->timers))
 		marcel_timers_look(&vp->timers);
-	if (unlikely(load_relaxed(&vp->hook_due) != 0)) {
-		store_relaxed(&vp->hook_due, 0);
-		marcel_hook_run(vp, MARCEL_HOOK_TICK);
-	}
-	if (marcel_tasklets_are_pending(vp))
-		marcel_tasklets_run(vp);
 	marcel_runq_attend(vp);
 	t = marcel_runq_pick(vp);
 	return t != NULL ? t : search(vp);

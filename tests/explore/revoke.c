@@ -341,6 +341,11 @@ static void gives_for_it(void *arg)
 	gives_for(marcel_levelq_take(&machine, MARCEL_BAND_NORMAL, -1));
 }
 
+static void gives_for_the_first(void *arg)
+{
+	gives_for(&threads[0]);
+}
+
 static void gives_for_another(void *arg)
 {
 	gives_for(&threads[1]);
@@ -387,4 +392,13 @@ EXPLORE(who_is_let_loose_is_not_picked)
 EXPLORE(who_is_let_loose_is_not_left_for_another)
 {
 	one_is_let_loose(gives_for_another);
+}
+
+EXPLORE(who_is_let_loose_is_not_left_for_one_that_was_stuck)
+{
+	one_is_let_loose(gives_for_the_first);
+	/* It is picked, and thread 1 has waited for LWP 0. */
+	explore_check(marcel_levelq_fetch(&machine, &threads[0], -1));
+	base_list_push_back(&vps[0].stuck, &threads[1].link);
+	store_relaxed(&vps[0].nstuck, 1);
 }

@@ -9,26 +9,44 @@
 #include <unistd.h>
 
 #include <base/atomic.h>
+#include <marcel/hook.h>
 #include "../slice.h"
 
-enum { WAKES = 30, SLICES_MAX = 3 };
+enum { WAKES = 30, SLICES_MAX = 1 };
 
 static pthread_t lwp_0;
 
 /*
- * The linker puts this before every wake of an LWP: it takes the core from LWP
- * 0, which has woken it, as the kernel does when it likes.
+ * Whom LWP 0 wakes takes its core, as the kernel gives it when it likes; or
+ * gets none for a while, and LWP 0 goes on.
  */
-void __real_os_futex_wake(void *word, int n);
-void __wrap_os_futex_wake(void *word, int n);
+static bool woken_are_first;
 
-void __wrap_os_futex_wake(void *word, int n)
+static void lose_core(void)
 {
 	struct timespec ms = { 0, 1000000 };
 
+	syscall(SYS_nanosleep, &ms, NULL);
+}
+
+/* The linker puts these before every wake and every sleep of an LWP. */
+void __real_os_futex_wake(void *word, int n);
+void __wrap_os_futex_wake(void *word, int n);
+void __real_os_futex_wait(void *word, uint32_t value);
+void __wrap_os_futex_wait(void *word, uint32_t value);
+
+void __wrap_os_futex_wake(void *word, int n)
+{
 	__real_os_futex_wake(word, n);
-	if (pthread_equal(pthread_self(), lwp_0))
-		syscall(SYS_nanosleep, &ms, NULL);
+	if (woken_are_first && pthread_equal(pthread_self(), lwp_0))
+		lose_core();
+}
+
+void __wrap_os_futex_wait(void *word, uint32_t value)
+{
+	__real_os_futex_wait(word, value);
+	if (!woken_are_first && !pthread_equal(pthread_self(), lwp_0))
+		lose_core();
 }
 
 static marcel_sem_t sem;
@@ -45,7 +63,7 @@ static void *wakes(void *arg)
 	for (int i = 1; i <= WAKES; i++) {
 		while (load_acquire(&asked) < i)
 			sched_yield();
-		/* Who has seen it wait computes by now. */
+		/* Main waits, and another computes in its place. */
 		while (load_relaxed(&ran) == 0)
 			sched_yield();
 		store_relaxed((ATOMIC(uint32_t) *)arg, slices());
@@ -58,11 +76,13 @@ static void *wakes(void *arg)
 
 static void *computes_there(void *arg)
 {
-	store_relaxed(&ran, 1);
-	return computes(arg);
+	while (load_relaxed(&stop) == 0)
+		if (arg == NULL)
+			store_relaxed(&ran, 1);
+	return NULL;
 }
 
-TEST_TICK(it_waits_for_the_end_of_a_slice_and_no_longer, "1000")
+static void wait_beside_computing(bool first)
 {
 	ATOMIC(uint32_t) before;
 	marcel_t busy[2];
@@ -71,18 +91,21 @@ TEST_TICK(it_waits_for_the_end_of_a_slice_and_no_longer, "1000")
 	int late = 0;
 
 	lwp_0 = pthread_self();
+	woken_are_first = first;
 	store_relaxed(&asked, 0);
 	store_relaxed(&answered, 0);
 	CHECK_INT(marcel_sem_init(&sem, 0, 0), 0);
 	marcel_attr_init(&attr);
 	for (int i = 0; i < marcel_nvp(); i++) {
 		marcel_attr_setvp(&attr, i);
-		CHECK_INT(marcel_create(&busy[i], &attr, computes_there, NULL),
+		CHECK_INT(marcel_create(&busy[i], &attr, computes_there,
+					(void *)(intptr_t)i),
 			  0);
 	}
 	marcel_attr_destroy(&attr);
 	CHECK_INT(pthread_create(&p, NULL, wakes, &before), 0);
 	for (int i = 1; i <= WAKES; i++) {
+		store_relaxed(&ran, 0);
 		store_release(&asked, i);
 		CHECK_INT(marcel_sem_wait(&sem), 0);
 		late += slices() - load_relaxed(&before) > SLICES_MAX;
@@ -94,4 +117,41 @@ TEST_TICK(it_waits_for_the_end_of_a_slice_and_no_longer, "1000")
 	for (int i = 0; i < marcel_nvp(); i++)
 		CHECK_INT(marcel_join(busy[i], NULL), 0);
 	CHECK_INT(pthread_join(p, NULL), 0);
+}
+
+TEST_TICK(it_waits_for_the_end_of_a_slice_and_no_longer, "1000")
+{
+	wait_beside_computing(true);
+}
+
+TEST_TICK(whoever_is_first_to_get_a_core, "1000")
+{
+	wait_beside_computing(false);
+}
+
+static enum marcel_hook_answer polls(void *arg, int vp)
+{
+	(void)arg;
+	(void)vp;
+	return MARCEL_HOOK_NOTHING;
+}
+
+/* At every tick it wants to be run, on another LWP, before anybody goes on. */
+static void wait_beside_hook(bool first)
+{
+	struct marcel_hook hook = { .fn = polls };
+
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_TICK, &hook), 0);
+	wait_beside_computing(first);
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_TICK, &hook), 0);
+}
+
+TEST_TICK(beside_a_hook_that_polls_neither, "1000")
+{
+	wait_beside_hook(true);
+}
+
+TEST_TICK(beside_a_hook_whoever_is_first, "1000")
+{
+	wait_beside_hook(false);
 }
