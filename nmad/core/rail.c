@@ -192,8 +192,12 @@ bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
 			moved |= retry(rail);
 		}
 		poll = false;
-		if (unlikely(rail->armed) && is_busy(rail))
-			nm_core_nudge(rail->core);
+		if (unlikely(rail->armed)) {
+			/* A link may just have died over its packet. */
+			moved |= retry(rail);
+			if (is_busy(rail))
+				nm_core_nudge(rail->core);
+		}
 		if (!nm_rail_leave(&rail->lock))
 			return moved;
 	}

@@ -181,6 +181,30 @@ TEST(a_packet_that_finds_no_room_ends_the_sleep)
 	CHECK(!is_nudged());
 }
 
+/* Room is what the driver promises to tell of, and there will be none. */
+TEST(what_a_lost_gate_holds_back_is_over_at_once)
+{
+	struct nm_driver roomy = mock;
+	struct nm_sr_request req;
+	struct nm_sr_status status;
+	struct nm_pass pass;
+
+	roomy.caps |= NM_CAP_ROOM;
+	core.rails[0].driver = &roomy;
+	full = true;
+	CHECK_INT(nm_core_arm(&core), 0);
+	send_small(&req);
+	CHECK(!nm_sr_is_complete(&req));
+	nm_core_lock(&core);
+	nm_core_settle(&core, &pass);
+	nm_gate_fail(&pass, &core.gates[1], -EBADMSG);
+	nm_core_unlock(&core, &pass);
+	CHECK(nm_sr_is_complete(&req));
+	nm_sr_status(&req, &status);
+	CHECK_INT(status.error, -ECONNRESET);
+	CHECK_INT(nsent, 0);
+}
+
 TEST(work_that_only_polls_move_ends_the_sleep)
 {
 	struct nm_sr_request req;
