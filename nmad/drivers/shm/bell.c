@@ -111,7 +111,7 @@ void nm_shm_bell_make(struct shm *shm, struct shm_addr *addr)
 		  shm->rank, strerror(-rc));
 	nm_shm_bell_drop(shm);
 	addr->bell = NONE;
-	store_relaxed(&shm->seg->bell.deaf, 1);
+	store_relaxed(&shm->seg->mapped, SHM_DEAF); /* by nobody yet */
 }
 
 void nm_shm_bell_unlink(const char *name)
@@ -163,11 +163,6 @@ void nm_shm_bell_alarm(struct shm *shm)
 		return;
 	close(shm->alarm);
 	shm->alarm = NONE;
-}
-
-bool nm_shm_bell_is_deaf(const struct shm *shm)
-{
-	return load_relaxed(&shm->seg->bell.deaf) != 0;
 }
 
 /* What was set before, and has come, is forgotten by that. */
@@ -243,7 +238,7 @@ static void keep(struct shm *shm, struct shm_peer *p, int fd)
  * cannot be rung by everybody does not sleep. The first are kept: they can be
  * rung also by who may open nothing any more.
  */
-void nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
+bool nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
 		      const struct shm_addr *addr)
 {
 	int fd;
@@ -255,17 +250,15 @@ void nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
 	shm->nheavy += !p->light;
 	p->bell = NONE;
 	fd = open_bell(p, addr->name);
-	if (fd < 0) {
-		if (addr->name[0] || !is_passing(fd))
-			store_relaxed(&p->seg->bell.deaf, 1);
-		return;
-	}
+	if (fd < 0)
+		return addr->name[0] == 0 && is_passing(fd);
 	if (addr->name[0])
 		p->bell = fd;
 	else if (shm->bells.n < SHM_BELLS)
 		keep(shm, p, fd);
 	else
 		close(fd);
+	return true;
 }
 
 static void forget(struct shm_peer *p)

@@ -53,7 +53,6 @@ struct shm_bell {
 	/* -: const once published  a: atomic */
 	ATOMIC(uint32_t) asleep; /* a: order(doorbell) */
 	uint32_t barrier;        /* -: the receiver has a barrier run */
-	ATOMIC(uint32_t) deaf;   /* a: some peer cannot ring: only nap */
 	ATOMIC(uint32_t) hungry; /* a: some peer lacks room; order(room) */
 };
 

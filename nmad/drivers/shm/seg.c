@@ -215,6 +215,7 @@ int nm_shm_seg_map(struct shm *shm, struct shm_peer *p,
 	char path[64];
 	struct stat st;
 	struct shm_seg *seg;
+	uint64_t unit, others;
 	int fd;
 
 	if (addr->magic != SHM_MAGIC || addr->version != SHM_VERSION ||
@@ -248,9 +249,9 @@ int nm_shm_seg_map(struct shm *shm, struct shm_peer *p,
 	touch_ring(seg);
 	p->seg = seg;
 	p->bytes = addr->bytes;
-	nm_shm_bell_know(shm, p, addr);
-	if (fetch_add_relaxed(&seg->nmapped, 1) + 2 == shm->nlocal &&
-	    addr->name[0])
+	unit = nm_shm_bell_know(shm, p, addr) ? 1 : SHM_DEAF + 1;
+	others = fetch_add_relaxed(&seg->mapped, unit) % SHM_DEAF;
+	if (others + 2 == shm->nlocal && addr->name[0])
 		remove_names(addr->name);
 	return 0;
 }

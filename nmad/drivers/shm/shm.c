@@ -370,14 +370,17 @@ static int nap(struct shm *shm)
 static int shm_arm(struct nm_rail *rail)
 {
 	struct shm *shm = rail->drv;
+	uint64_t mapped;
 
 	if (nm_shm_live_look(shm, true)) {
 		nm_shm_live_bury(shm); /* news, perhaps; else the next poll */
 		return -EAGAIN;
 	}
-	if (nm_shm_bell_is_deaf(shm))
+	mapped = load_relaxed(&shm->seg->mapped);
+	if (mapped >= SHM_DEAF)
 		return nap(shm);
-	if (shm->nblind == 0)
+	/* Who maps it later may do that without being able to ring. */
+	if (shm->nblind == 0 && mapped + 1 >= shm->nlocal)
 		nm_shm_bell_no_nap(shm);
 	else if (!nm_shm_bell_nap(shm, BLIND_NS))
 		return -EAGAIN;

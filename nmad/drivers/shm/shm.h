@@ -65,6 +65,9 @@ struct shm_buf {
 	unsigned char data[SHM_BUF_BYTES] BASE_ALIGNED(BASE_CACHE_LINE);
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
+/* Above the number of peers: they are told by one store that is one word. */
+#define SHM_DEAF (1ull << 32)
+
 /*
  * One large transfer, in the receiver's segment; a line for each writer. It is
  * the receiver's while it is on the free list; the sender's too from the RTR
@@ -102,7 +105,9 @@ struct shm_seg {
 	uint32_t magic, version;        /* -: */
 	unsigned char nonce[SHM_NONCE]; /* -: of this instance */
 	uint32_t rank, nranks;          /* -: */
-	ATOMIC(uint32_t) nmapped;       /* a: peers that have mapped it */
+	ATOMIC(uint64_t) mapped;        /* a: peers that have mapped it, and
+					 * SHM_DEAF for each of those that
+					 * cannot ring its bell */
 	struct shm_bell bell;           /* a: */
 	ATOMIC(uint64_t) head BASE_ALIGNED(BASE_CACHE_PAIR); /* a: ring's */
 	ATOMIC(uint64_t) tail BASE_ALIGNED(BASE_CACHE_PAIR); /* a: ring's */
@@ -284,8 +289,8 @@ void nm_shm_bell_set(struct shm *shm);
 /* Not that: and what has rung is taken away. */
 void nm_shm_bell_mute(struct shm *shm);
 
-/* The peer's; its segment is mapped. */
-void nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
+/* The peer's; its segment is mapped. False: we cannot ring it. */
+bool nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
 		      const struct shm_addr *addr);
 void nm_shm_bell_forget(struct shm *shm, struct shm_peer *p);
 
@@ -311,7 +316,6 @@ bool nm_shm_bell_nap(struct shm *shm, uint64_t longest);
 
 /* There is no reason any more: what has rung is taken away. */
 void nm_shm_bell_no_nap(struct shm *shm);
-bool nm_shm_bell_is_deaf(const struct shm *shm);
 /* Those that are owed a ring, again. */
 void nm_shm_bell_pay(struct shm *shm);
 

@@ -43,7 +43,7 @@ enum { N = 200 };
 static void deaf_body(struct job *j)
 {
 	j->recv = ignore;
-	store_relaxed(&peer(j)->seg->bell.deaf, 1);
+	fetch_add_relaxed(&peer(j)->seg->mapped, SHM_DEAF);
 	job_meet(j);
 	for (uint64_t i = 0; i < N; i++) {
 		if (j->rank == 0)
@@ -71,7 +71,7 @@ static void quiet_body(struct job *j)
 	char c = 0;
 
 	j->recv = ignore;
-	store_relaxed(&peer(j)->seg->bell.deaf, 1);
+	fetch_add_relaxed(&peer(j)->seg->mapped, SHM_DEAF);
 	job_meet(j);
 	if (j->rank == 1) {
 		usleep(300000);
@@ -168,12 +168,39 @@ TEST(an_alarm_is_over_with_its_reason)
 	job_run(&nm_driver_shm, 2, no_more_blind_body, NULL);
 }
 
+/* Whoever maps the segment last may not be able to ring. */
+static void incomplete_body(struct job *j)
+{
+	struct shm *shm = j->rail.drv;
+	uint64_t mapped = load_relaxed(&shm->seg->mapped);
+
+	j->recv = ignore;
+	job_meet(j);
+	if (j->rank == 0) {
+		struct pollfd p = { .fd = j->rail.fd, .events = POLLIN };
+
+		JOB_CHECK(j, mapped == 1);
+		store_relaxed(&shm->seg->mapped, 0);
+		while (job_progress(j), !arm(j))
+			;
+		JOB_CHECK(j, poll(&p, 1, -1) == 1);
+		store_relaxed(&shm->seg->mapped, mapped);
+		JOB_CHECK(j, count_at_once(j, 100) == 0);
+	}
+	job_meet(j);
+}
+
+TEST(until_all_have_mapped_it_looks_by_the_clock)
+{
+	job_run(&nm_driver_shm, 2, incomplete_body, NULL);
+}
+
 /* Something rang before it was deaf. It may nap too short to be seen asleep. */
 static void rung_and_deaf_body(struct job *j)
 {
 	j->recv = ignore;
 	job_meet(j);
-	store_relaxed(&peer(j)->seg->bell.deaf, 1);
+	fetch_add_relaxed(&peer(j)->seg->mapped, SHM_DEAF);
 	job_meet(j);
 	if (j->rank == 0) {
 		nm_shm_bell_self(j->rail.drv);
