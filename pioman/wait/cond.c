@@ -40,7 +40,7 @@ enum {
 	/* The same if all is armed, and the watcher brings what comes: to what
 	 * an ltask that is submitted meanwhile, and cannot be armed, may cost.
 	 */
-	NAP_ARMED_NS = NAP_MIN_NS << 13,
+	NAP_ARMED_NS = NAP_MIN_NS << 15,
 };
 
 #define NEVER UINT64_MAX
