@@ -1,7 +1,9 @@
 /*
  * Submit + run + completion seen, through the queue of each level of the
  * machine's tree (Cluster 2009, tables I and II), in ns; who runs what many may
- * run; and many that submit at once, to queues of their own and to one.
+ * run; and many that submit at once, to queues of their own and to one. Beside
+ * the queue of another VP: what a cache line takes to go there, five of which
+ * are to be all that it takes longer than one's own.
  *
  *   queues [MS]     of each measurement; 20, if nothing is said
  *
@@ -9,7 +11,10 @@
  * with more VPs than CPUs the kernel's slices are part of all figures.
  */
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
+
+#include <base/compiler.h>
 
 #include <marcel/marcel.h>
 #include <pioman/pioman.h>
@@ -89,6 +94,71 @@ static double ns_each(struct counted *c, int polls)
 	return (double)(now - begin) / (double)n;
 }
 
+/* --- a cache line to another VP --- */
+
+enum { HERE, THERE, OVER };
+
+struct line {
+	_Alignas(BASE_CACHE_PAIR) atomic_int at;
+	_Alignas(BASE_CACHE_PAIR) int other;
+	double ns[REPEATS];
+};
+
+static void *send_back(void *arg)
+{
+	struct line *l = arg;
+	int at, k = 0;
+
+	while ((at = atomic_load(&l->at)) != OVER) {
+		if (at == THERE)
+			atomic_store(&l->at, HERE);
+		else
+			give_way(k++);
+	}
+	return NULL;
+}
+
+static double ns_there(struct line *l)
+{
+	uint64_t begin = now_ns(), now;
+	long n = 0;
+
+	do {
+		for (int i = 0; i < 16; i++, n += 2) {
+			atomic_store(&l->at, THERE);
+			for (int k = 0; atomic_load(&l->at) != HERE; k++)
+				give_way(k);
+		}
+		now = now_ns();
+	} while (now - begin < slice_ns);
+	return (double)(now - begin) / (double)n;
+}
+
+static void *measure_there(void *arg)
+{
+	struct line *l = arg;
+	marcel_t t;
+
+	atomic_store(&l->at, HERE);
+	begin_on(&t, l->other, send_back, l);
+	for (int i = 0; i < REPEATS; i++)
+		l->ns[i] = ns_there(l);
+	atomic_store(&l->at, OVER);
+	marcel_join(t, NULL);
+	return NULL;
+}
+
+static void measure_line(int vp, int other)
+{
+	static struct line l;
+	marcel_t t;
+
+	l.other = other;
+	begin_on(&t, vp, measure_there, &l);
+	marcel_join(t, NULL);
+	printf(" %9.1f", median(l.ns, REPEATS));
+}
+
 /* --- tables I and II --- */
 
 struct row {
@@ -157,6 +227,15 @@ static int count_vps(const struct marcel_level *level)
 	return n;
 }
 
+static int first_of(const struct marcel_level *level)
+{
+	int vp = 0;
+
+	while (!marcel_vpset_has(&level->vps, vp))
+		vp++;
+	return vp;
+}
+
 static void table(const struct marcel_level *level, int vp)
 {
 	int inside = marcel_vpset_has(&level->vps, vp), n = count_vps(level);
@@ -170,6 +249,8 @@ static void table(const struct marcel_level *level, int vp)
 		printf(" %9s %28s", "-", "");
 	if (n > inside)
 		measure_row(level, vp, 0);
+	if (!inside)
+		measure_line(vp, first_of(level));
 	printf("\n");
 	fflush(stdout);
 }
@@ -187,9 +268,9 @@ static void tables(void)
 		       vp, marcel_nvp(),
 		       marcel_is_oversubscribed() ? ", more VPs than CPUs" : "",
 		       REPEATS);
-		printf("%-16s %38s %38s\n", "queue of    VPs",
+		printf("%-16s %38s %38s %9s\n", "queue of    VPs",
 		       "who submits polls too   % of each VP",
-		       "others run it           % of each VP");
+		       "others run it           % of each VP", "a line");
 		table(marcel_topo_machine(), vp);
 	}
 	stop();
