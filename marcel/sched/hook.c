@@ -118,24 +118,38 @@ BASE_PUBLIC int marcel_hook_add(enum marcel_hook_point point,
 	return 0;
 }
 
-bool marcel_hook_is_wanted(struct marcel_vp *vp)
+/* Whether a hook of this point wants to be run there; if it does not say so. */
+static bool ask(struct marcel_hooking *h, enum marcel_hook_point point, int vp,
+		bool silent)
 {
-	struct marcel_hook_table *table = &marcel_hooks[MARCEL_HOOK_TICK];
+	struct marcel_hook_table *table = &marcel_hooks[point];
 	unsigned used = load_relaxed(&table->used);
-	uint32_t seq = load_relaxed(&asking.seq);
+	uint32_t seq = load_relaxed(&h->seq);
 	struct marcel_hook *hook;
 	bool wanted = false;
 
-	if (used == 0)
+	if (used == 0 || (seq & 1) != 0)
 		return false;
-	store_seq(&asking.seq, seq + 1); /* order(hook) */
+	store_seq(&h->seq, seq + 1); /* order(hook) */
 	for (unsigned i = 0; i < used && !wanted; i++) {
 		hook = load_seq(&table->slot[i]); /* order(hook) */
-		wanted = hook != NULL && (hook->wanted == NULL ||
-					  hook->wanted(hook->arg, vp->id));
+		if (hook != NULL)
+			wanted = hook->wanted == NULL
+					 ? silent
+					 : hook->wanted(hook->arg, vp);
 	}
-	store_release(&asking.seq, seq + 2); /* order(hook): none is asked */
+	store_release(&h->seq, seq + 2); /* order(hook): none is asked */
 	return wanted;
+}
+
+bool marcel_hook_wants_tick(struct marcel_vp *vp)
+{
+	return ask(&asking, MARCEL_HOOK_TICK, vp->id, true);
+}
+
+bool marcel_hook_wants_idle(struct marcel_vp *vp)
+{
+	return ask(&vp->hooking, MARCEL_HOOK_IDLE, vp->id, false);
 }
 
 /* Wait until who may be in a removed hook has left it. */

@@ -27,7 +27,10 @@ enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 					enum marcel_hook_point point);
 
 /* The monitor: whether a hook is to run at the next tick of that VP. */
-bool marcel_hook_is_wanted(struct marcel_vp *vp);
+bool marcel_hook_wants_tick(struct marcel_vp *vp);
+
+/* The owner, who is idle: whether a hook has something for this VP alone. */
+bool marcel_hook_wants_idle(struct marcel_vp *vp);
 
 /* The slow half of marcel_hook_switch(). */
 void marcel_hook_switch_slow(struct marcel_vp *vp);

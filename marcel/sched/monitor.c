@@ -240,7 +240,7 @@ static bool is_asleep(struct look *last, pid_t tid)
 static bool is_wanted(struct marcel_vp *vp, struct marcel_lwp *l,
 		      struct marcel_thread *t)
 {
-	if (t != &l->idle && marcel_hook_is_wanted(vp)) {
+	if (t != &l->idle && marcel_hook_wants_tick(vp)) {
 		store_relaxed(&vp->hook_due, 1);
 		return true;
 	}

@@ -195,8 +195,11 @@ static uint32_t how_to_doze(void)
 		       : MARCEL_ASLEEP;
 }
 
-/* Between two looks. While hooks poll, each look may bring a message. */
-static void pause_search(enum marcel_hook_answer answer)
+/*
+ * Between two looks at what others have, which disturbs them; what is brought
+ * to this VP ends it. While hooks poll, each look may bring a message.
+ */
+static void pause_search(struct marcel_vp *vp, enum marcel_hook_answer answer)
 {
 	int spins = answer == MARCEL_HOOK_PENDING ? 1 : SPINS_PER_LOOK;
 
@@ -204,8 +207,10 @@ static void pause_search(enum marcel_hook_answer answer)
 		sched_yield();
 		return;
 	}
-	for (int i = 0; i < spins; i++)
+	do
 		cpu_relax();
+	while (--spins > 0 && base_mpsc_is_empty(&vp->remote) &&
+	       !marcel_hook_wants_idle(vp));
 }
 
 /* The VP counts as a searcher. Until a thread can run here; NULL: stop. */
@@ -249,7 +254,7 @@ static struct marcel_thread *search_on(struct marcel_vp *vp)
 		if (marcel_sched.oversubscribed
 			    ? tries <= OVERSUBSCRIBED_YIELDS
 			    : base_now_ns() - since < marcel_sched.spin_ns) {
-			pause_search(answer);
+			pause_search(vp, answer);
 		} else if (answer == MARCEL_HOOK_PENDING) {
 			sched_yield();
 		} else {

@@ -87,6 +87,11 @@ bool piom_poll_is_pending(int vp)
 	return false;
 }
 
+bool piom_poll_is_called(int vp)
+{
+	return piom_queue_is_pending(piom_tree_leaf(vp));
+}
+
 int piom_poll_here(void)
 {
 	int vp = marcel_current_vp();

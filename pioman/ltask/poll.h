@@ -36,4 +36,7 @@ bool piom_poll_is_idle(int vp);
 /* Whether something of it wants to be run soon. Anyone. */
 bool piom_poll_is_pending(int vp);
 
+/* The same of what only this VP may run. */
+bool piom_poll_is_called(int vp);
+
 #endif

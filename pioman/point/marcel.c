@@ -143,11 +143,17 @@ static bool is_wanted(void *arg, int vp)
 	return piom_poll_is_pending(vp);
 }
 
+static bool is_called(void *arg, int vp)
+{
+	(void)arg;
+	return piom_poll_is_called(vp);
+}
+
 static struct {
 	enum marcel_hook_point point;
 	struct marcel_hook hook;
 } hooks[] = {
-	{ MARCEL_HOOK_IDLE, { .fn = idle } },
+	{ MARCEL_HOOK_IDLE, { .fn = idle, .wanted = is_called } },
 	{ MARCEL_HOOK_SWITCH, { .fn = on_switch } },
 	{ MARCEL_HOOK_TICK, { .fn = on_tick, .wanted = is_wanted } },
 };

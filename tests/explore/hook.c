@@ -91,10 +91,16 @@ static bool note_it(void *arg, int vp)
 	return note(arg, vp) == MARCEL_HOOK_WORKED;
 }
 
-static void ask(void *arg)
+static void monitor_asks(void *arg)
 {
-	marcel_hook_is_wanted(&vps[0]);
-	marcel_hook_is_wanted(&vps[0]);
+	marcel_hook_wants_tick(&vps[0]);
+	marcel_hook_wants_tick(&vps[0]);
+}
+
+static void vp_asks(void *arg)
+{
+	marcel_hook_wants_idle(&vps[0]);
+	marcel_hook_run(&vps[0], MARCEL_HOOK_IDLE);
 }
 
 static void remove_asked(void *arg)
@@ -111,8 +117,19 @@ EXPLORE(a_removed_hook_is_asked_no_more)
 	hook.fn = note;
 	hook.wanted = note_it;
 	marcel_hook_add(MARCEL_HOOK_TICK, &hook);
-	explore_spawn("monitor", ask, NULL);
+	explore_spawn("monitor", monitor_asks, NULL);
 	explore_spawn("remover", remove_asked, NULL);
+}
+
+EXPLORE(a_removed_hook_is_asked_no_more_by_an_idle_vp)
+{
+	set_up(1);
+	names();
+	hook.fn = note;
+	hook.wanted = note_it;
+	marcel_hook_add(MARCEL_HOOK_IDLE, &hook);
+	explore_spawn("vp 0", vp_asks, NULL);
+	explore_spawn("remover", remove_it, NULL);
 }
 
 EXPLORE(an_added_hook_is_seen_whole)

@@ -34,15 +34,18 @@ enum marcel_hook_answer {
  * In the child of a fork() there are no hooks but those that it adds.
  *
  * At a tick it runs on the kernel thread that takes the VP over, whatever the
- * thread was doing that computes, and if `wanted` says so: which is asked once
- * a slice for each VP that computes, by another kernel thread, and may do no
- * more than read a few words (the triggers of Trahay, Denis, Aumage, Namyst,
- * EuroPVM/MPI 2007: idle, context switch, period). NULL: always.
+ * thread was doing that computes, and if `wanted` says so, or is NULL: which is
+ * asked once a slice for each VP that computes, by another kernel thread (the
+ * triggers of Trahay, Denis, Aumage, Namyst, EuroPVM/MPI 2007: idle, context
+ * switch, period). An idle VP looks for threads, runs the hook and pauses, some
+ * hundred ns; if `wanted`, asked by it meanwhile, says that there is something
+ * for this VP alone, the pause is over. It may do no more than read a few
+ * words.
  */
 struct marcel_hook {
 	enum marcel_hook_answer (*fn)(void *arg, int vp);
 	void *arg;
-	bool (*wanted)(void *arg, int vp); /* of MARCEL_HOOK_TICK only */
+	bool (*wanted)(void *arg, int vp); /* or NULL; not at a switch */
 };
 
 /* 0; -EINVAL: point or fn; -ENOSPC: the point has 16 hooks already. */

@@ -164,6 +164,63 @@ TEST_VPS(whom_a_hook_wakes_as_its_vp_falls_asleep_is_run)
 	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &last), 0);
 }
 
+/* --- between two looks --- */
+
+enum { LOOKS = 200 };
+
+static ATOMIC(int) asked;
+static bool calls_vp;
+
+static bool ask(void *arg, int vp)
+{
+	(void)arg;
+	(void)vp;
+	fetch_add_relaxed(&asked, 1);
+	return calls_vp;
+}
+
+/* Nothing, until the VP has looked so often. */
+static enum marcel_hook_answer wake_after_looks(void *arg, int vp)
+{
+	(void)arg;
+	(void)vp;
+	if (fetch_add_relaxed(&calls, 1) < LOOKS)
+		return MARCEL_HOOK_NOTHING;
+	marcel_wake(xchg_acq_rel(&waiter, NULL));
+	return MARCEL_HOOK_WORKED;
+}
+
+static void idle_for_some_looks(void)
+{
+	struct marcel_hook hook = { .fn = wake_after_looks, .wanted = ask };
+
+	store_relaxed(&calls, 0);
+	store_relaxed(&asked, 0);
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_IDLE, &hook), 0);
+	marcel_park(show_waiter, marcel_self());
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &hook), 0);
+}
+
+static void with_long_search(bool called)
+{
+	setenv("MARCEL_SPIN_US", "1000000", 1);
+	calls_vp = called;
+	with_vps(1, idle_for_some_looks);
+	unsetenv("MARCEL_SPIN_US");
+}
+
+TEST(an_idle_vp_asks_what_is_for_it_alone_more_often_than_it_looks)
+{
+	with_long_search(false);
+	CHECK(load_relaxed(&asked) > 5 * LOOKS);
+}
+
+TEST(and_looks_at_once_if_there_is_something)
+{
+	with_long_search(true);
+	CHECK(load_relaxed(&asked) <= LOOKS);
+}
+
 static ATOMIC(int) ran;
 
 static void *parks_once(void *arg)
