@@ -105,10 +105,11 @@ struct shm_seg {
 	uint32_t magic, version;        /* -: */
 	unsigned char nonce[SHM_NONCE]; /* -: of this instance */
 	uint32_t rank, nranks;          /* -: */
-	ATOMIC(uint64_t) mapped;        /* a: peers that have mapped it, and
-					 * SHM_DEAF for each of those that
-					 * cannot ring its bell */
-	struct shm_bell bell;           /* a: */
+	ATOMIC(uint64_t)
+	mapped;               /* a: peers that have mapped it, and
+			       * SHM_DEAF for each of those that
+			       * cannot ring its bell */
+	struct shm_bell bell; /* a: */
 	ATOMIC(uint64_t) head BASE_ALIGNED(BASE_CACHE_PAIR); /* a: ring's */
 	ATOMIC(uint64_t) tail BASE_ALIGNED(BASE_CACHE_PAIR); /* a: ring's */
 	ATOMIC(uint64_t) claim[SHM_SLOTS] BASE_ALIGNED(BASE_CACHE_PAIR);
