@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <base/diag.h>
 #include <base/option.h>
@@ -16,7 +17,7 @@
 
 enum { DRIVER, STRATEGY, THRESHOLD, WINDOW, VERBOSE };
 
-static const char *const strategies[] = { "fifo", "default", NULL };
+static const char *const strategies[] = { "default", "fifo", "aggreg", NULL };
 
 static struct base_option options[] = {
 	[DRIVER] = { "NMAD_DRIVER", BASE_OPTION_STRING, "", 0, 0, NULL,
@@ -103,11 +104,22 @@ static void stop_below(void)
 	marcel_end();
 }
 
+/* The one of that name; "default" is none's: the first. */
+static const struct nm_strategy *strategy(void)
+{
+	const char *name = strategies[options[STRATEGY].value];
+
+	for (int i = 0; nm_strategies[i] != NULL; i++)
+		if (strcmp(nm_strategies[i]->name, name) == 0)
+			return nm_strategies[i];
+	return nm_strategies[0];
+}
+
 static int start_core(void)
 {
 	const struct nm_boot_info *info = nm_boot_info(boot);
 	struct nm_config config = {
-		.strategy = nm_strategies[0],
+		.strategy = strategy(),
 		.rdv_threshold = (size_t)options[THRESHOLD].value,
 		.window = (uint64_t)options[WINDOW].value,
 	};

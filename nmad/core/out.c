@@ -57,7 +57,7 @@ static bool add_answer(struct nm_gate *gate, struct nm_pkt *pkt)
 		c.kind = NM_WIRE_KIND_ACK;
 	else if (a->trans != NULL)
 		nm_rdv_rtr_chunk(a, &c);
-	if (!nm_pkt_fits(pkt, nm_wire_chunk_size(&c), 0))
+	if (!nm_pkt_fits(pkt, nm_wire_chunk_size(&c), NULL))
 		return false;
 	nm_pkt_put(pkt, &c, NULL);
 	nm_out_answer_over(gate->core, a);
@@ -80,7 +80,7 @@ static bool needs_rdv(const struct nm_gate *gate, const struct nm_req *req)
 static bool add_rts(struct nm_gate *gate, struct nm_pkt *pkt,
 		    struct nm_req *req, struct nm_wire_chunk *c)
 {
-	if (!nm_pkt_fits(pkt, NM_WIRE_CHUNK_MAX, 0))
+	if (!nm_pkt_fits(pkt, NM_WIRE_CHUNK_MAX, NULL))
 		return false;
 	c->kind = NM_WIRE_KIND_RTS;
 	if (!nm_rdv_offer(gate, req, c))
@@ -99,7 +99,7 @@ static bool add_eager(struct nm_gate *gate, struct nm_pkt *pkt,
 	c->kind = NM_WIRE_KIND_EAGER;
 	if (req->flags & NM_REQ_SYNC)
 		c->flags = NM_WIRE_SYNC;
-	if (!nm_pkt_fits(pkt, nm_wire_chunk_size(c), c->length))
+	if (!nm_pkt_fits(pkt, nm_wire_chunk_size(c), &req->data))
 		return false;
 	if (req->flags & NM_REQ_SYNC) {
 		c->id = nm_ids_get(&core->syncs, req);

@@ -8,12 +8,43 @@
 
 #include <base/diag.h>
 
-bool nm_pkt_fits(const struct nm_pkt *pkt, size_t header, size_t payload)
+/* No function of the user's is called under the core's lock: flat only. */
+static bool goes_to_ctl(const struct nm_pkt *pkt, const struct nm_data *data)
 {
-	return pkt->length + header + payload <=
-		       pkt->link->rail->driver->max_small &&
-	       pkt->ctl_len + header <= NM_CTL_MAX &&
-	       (payload == 0 || pkt->npieces < NM_PKT_PIECES);
+	return pkt->nchunks > 0 && data->length <= NM_PKT_SHORT &&
+	       data->kind == NM_DATA_FLAT;
+}
+
+bool nm_pkt_fits(const struct nm_pkt *pkt, size_t header,
+		 const struct nm_data *data)
+{
+	const struct nm_driver *driver = pkt->link->rail->driver;
+	size_t limit = pkt->nchunks == 0 ? driver->max_small : driver->fill;
+	size_t room = NM_PKT_CTL - pkt->ctl_len;
+	size_t payload = data != NULL ? data->length : 0;
+
+	if (pkt->length + header + payload > limit || header > room)
+		return false;
+	if (payload == 0)
+		return true;
+	if (goes_to_ctl(pkt, data))
+		return payload <= room - header;
+	return pkt->npieces < NM_PKT_PIECES;
+}
+
+static void put_short(struct nm_pkt *pkt, const struct nm_data *data)
+{
+	nm_data_copy_out(data, 0, pkt->ctl + pkt->ctl_len, data->length);
+	pkt->ctl_len += data->length;
+}
+
+static void put_piece(struct nm_pkt *pkt, const struct nm_data *data)
+{
+	struct nm_piece *piece = &pkt->pieces[pkt->npieces++];
+
+	piece->ctl_end = pkt->ctl_len;
+	piece->data = data;
+	piece->length = data->length;
 }
 
 void nm_pkt_put(struct nm_pkt *pkt, const struct nm_wire_chunk *c,
@@ -24,14 +55,14 @@ void nm_pkt_put(struct nm_pkt *pkt, const struct nm_wire_chunk *c,
 	nm_wire_put_chunk(pkt->ctl + pkt->ctl_len, c);
 	pkt->ctl_len += header;
 	pkt->length += header;
+	if (data != NULL && data->length > 0) {
+		if (goes_to_ctl(pkt, data))
+			put_short(pkt, data);
+		else
+			put_piece(pkt, data);
+		pkt->length += data->length;
+	}
 	pkt->nchunks++;
-	if (data == NULL || data->length == 0)
-		return;
-	pkt->pieces[pkt->npieces].ctl_end = pkt->ctl_len;
-	pkt->pieces[pkt->npieces].data = data;
-	pkt->pieces[pkt->npieces].length = data->length;
-	pkt->npieces++;
-	pkt->length += data->length;
 }
 
 void nm_pkt_seal(struct nm_pkt *pkt, uint32_t credit)

@@ -5,6 +5,10 @@
  *
  *   ctl      | head | chunk 0 | chunk 1 | ...        (headers)
  *   pieces   [0] ctl bytes 0..a, then payload 0; [1] ctl a..b, payload 1 ...
+ *
+ * Behind the first chunk short flat payload is copied into ctl: many short
+ * messages are one piece of memory, not two each. One that goes alone is copied
+ * once.
  */
 #ifndef NMAD_CORE_PKT_H
 #define NMAD_CORE_PKT_H
@@ -12,7 +16,11 @@
 #include "rail.h"
 #include "wire.h"
 
-enum { NM_PKT_PIECES = 8 };
+enum {
+	NM_PKT_PIECES = 8,
+	NM_PKT_CTL = 4096, /* bytes of headers and short payload */
+	NM_PKT_SHORT = 64, /* payload up to this is short */
+};
 
 struct nm_piece {
 	size_t ctl_end;             /* headers before the payload end here */
@@ -25,13 +33,13 @@ struct nm_pkt {
 	struct nm_event post;
 	struct nm_link *link;
 	size_t length;        /* in all */
-	size_t ctl_len;       /* bytes of headers */
+	size_t ctl_len;       /* bytes in ctl */
 	unsigned npieces;     /* at least 1 once it has payload */
 	unsigned nchunks;     /* without the head */
 	struct nm_chain reqs; /* complete when the packet has left */
 	bool with_driver;     /* o: posted, not yet reported as sent */
 	struct nm_piece pieces[NM_PKT_PIECES];
-	unsigned char ctl[NM_CTL_MAX];
+	unsigned char ctl[NM_PKT_CTL];
 };
 
 static inline void nm_pkt_init(struct nm_pkt *pkt)
@@ -43,8 +51,9 @@ static inline void nm_pkt_init(struct nm_pkt *pkt)
 	nm_chain_init(&pkt->reqs);
 }
 
-/* Whether a chunk with so many bytes of header and payload still fits. */
-bool nm_pkt_fits(const struct nm_pkt *pkt, size_t header, size_t payload);
+/* Whether a chunk with such a header and payload (or NULL) still fits. */
+bool nm_pkt_fits(const struct nm_pkt *pkt, size_t header,
+		 const struct nm_data *data);
 
 /* Append a chunk that fits. `data` is its payload, or NULL. */
 void nm_pkt_put(struct nm_pkt *pkt, const struct nm_wire_chunk *c,

@@ -118,6 +118,8 @@ struct nm_driver {
 	const char *name;
 	unsigned caps;
 	size_t max_small;     /* bytes of a small packet, headers included */
+	size_t fill;          /* packets of several messages end here: beyond
+			       * it one more packet costs less */
 	size_t rdv_threshold; /* messages above go by rendezvous */
 	int weight;           /* lower is preferred when several reach a peer */
 	const struct base_option_table

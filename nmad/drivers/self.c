@@ -226,6 +226,7 @@ const struct nm_driver nm_driver_self = {
 	.name = "self",
 	.caps = NM_CAP_SELF,
 	.max_small = BUFFER_SIZE,
+	.fill = BUFFER_SIZE,
 	.rdv_threshold = 4096,
 	.weight = 0,
 	.open = self_open,

@@ -617,6 +617,7 @@ static void sim_dump(const struct nm_rail *rail)
 const struct nm_driver nm_driver_sim = {
 	.name = "sim",
 	.max_small = 4096,
+	.fill = 4096,
 	.rdv_threshold = 2048,
 	.options = &table,
 	.weight = 50,

@@ -6,8 +6,10 @@
 #include <stddef.h>
 
 extern const struct nm_strategy nm_strategy_fifo;
+extern const struct nm_strategy nm_strategy_aggreg;
 
 const struct nm_strategy *const nm_strategies[] = {
 	&nm_strategy_fifo,
+	&nm_strategy_aggreg,
 	NULL,
 };

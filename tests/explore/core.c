@@ -71,7 +71,8 @@ void nm_pkt_seal(struct nm_pkt *p, uint32_t credit)
 {
 }
 
-bool nm_pkt_fits(const struct nm_pkt *p, size_t header, size_t payload)
+bool nm_pkt_fits(const struct nm_pkt *p, size_t header,
+		 const struct nm_data *data)
 {
 	return true;
 }

@@ -573,6 +573,7 @@ const struct nm_driver nm_driver_shm = {
 	.name = "shm",
 	.caps = NM_CAP_NODE | NM_CAP_SYNC | NM_CAP_ROOM,
 	.max_small = SHM_BUF_BYTES,
+	.fill = SHM_INLINE,
 	.rdv_threshold = RDV_THRESHOLD,
 	.options = &options,
 	.weight = 10,

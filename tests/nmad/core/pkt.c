@@ -5,7 +5,7 @@
 
 #include "../../../nmad/core/pkt.h"
 
-static const struct nm_driver driver = { .max_small = 4096 };
+static const struct nm_driver driver = { .max_small = 4096, .fill = 4096 };
 static struct nm_rail rail = { .driver = &driver };
 static struct nm_link link_ = { .rail = &rail };
 
@@ -28,8 +28,11 @@ static void build(struct nm_pkt *pkt, struct nm_data *data)
 			iov[4 * i + j % 4].iov_len = check_random() % 60;
 		}
 		data[i] = nm_data_iovec(iov + 4 * i, pieces);
+		if (check_random() % 2)
+			data[i] = nm_data_flat(memory + check_random() % 900,
+					       check_random() % 100);
 		c.length = data[i].length;
-		if (!nm_pkt_fits(pkt, nm_wire_chunk_size(&c), c.length))
+		if (!nm_pkt_fits(pkt, nm_wire_chunk_size(&c), &data[i]))
 			break;
 		nm_pkt_put(pkt, &c, &data[i]);
 	}
@@ -71,14 +74,77 @@ TEST(gathered_pieces_are_the_copied_bytes_from_any_offset)
 TEST(a_packet_takes_no_more_than_its_driver_and_its_head_room)
 {
 	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_ACK, .id = 1 };
+	const size_t room = 4096 - NM_WIRE_HEAD - NM_WIRE_EAGER;
+	struct nm_data fits = nm_data_flat(memory, room);
+	struct nm_data exceeds = nm_data_flat(memory, room + 1);
 	struct nm_pkt pkt = { .link = &link_ };
 	size_t n = 0;
 
 	nm_pkt_init(&pkt);
-	CHECK(!nm_pkt_fits(&pkt, NM_WIRE_EAGER, 4096));
-	CHECK(nm_pkt_fits(&pkt, NM_WIRE_EAGER,
-			  4096 - NM_WIRE_HEAD - NM_WIRE_EAGER));
-	for (; nm_pkt_fits(&pkt, NM_WIRE_ACK, 0); n++)
+	CHECK(!nm_pkt_fits(&pkt, NM_WIRE_EAGER, &exceeds));
+	CHECK(nm_pkt_fits(&pkt, NM_WIRE_EAGER, &fits));
+	for (; nm_pkt_fits(&pkt, NM_WIRE_ACK, NULL); n++)
 		nm_pkt_put(&pkt, &c, NULL);
-	CHECK_INT(n, (NM_CTL_MAX - NM_WIRE_HEAD) / NM_WIRE_ACK);
+	CHECK_INT(n, (4096 - NM_WIRE_HEAD) / NM_WIRE_ACK);
+}
+
+static struct nm_wire_chunk eager(size_t length)
+{
+	return (struct nm_wire_chunk){ .kind = NM_WIRE_KIND_EAGER,
+				       .length = length };
+}
+
+TEST(short_payload_behind_the_first_chunk_is_one_piece_with_the_headers)
+{
+	struct nm_data small = nm_data_flat(memory, 8);
+	struct nm_wire_chunk c = eager(8);
+	struct nm_pkt pkt = { .link = &link_ };
+	struct iovec out[8];
+
+	nm_pkt_init(&pkt);
+	for (int i = 0; i < 20; i++) {
+		CHECK(nm_pkt_fits(&pkt, NM_WIRE_EAGER, &small));
+		nm_pkt_put(&pkt, &c, &small);
+	}
+	CHECK_INT(nm_pkt_length(&pkt), NM_WIRE_HEAD + 20 * (NM_WIRE_EAGER + 8));
+	/* The first headers, the first payload where the user has it, all. */
+	CHECK_INT(nm_pkt_iov(&pkt, 0, out, 8), 3);
+	CHECK(out[1].iov_base == memory);
+}
+
+/* They come from a function of the user's, which no lock may surround. */
+TEST(short_payload_that_is_not_flat_is_only_referred_to)
+{
+	struct iovec two[2] = { { memory, 4 }, { memory + 100, 4 } };
+	struct nm_data pieces = nm_data_iovec(two, 2);
+	struct nm_wire_chunk c = eager(8);
+	struct nm_pkt pkt = { .link = &link_ };
+
+	nm_pkt_init(&pkt);
+	for (unsigned i = 0; i < NM_PKT_PIECES; i++) {
+		CHECK(nm_pkt_fits(&pkt, NM_WIRE_EAGER, &pieces));
+		nm_pkt_put(&pkt, &c, &pieces);
+	}
+	CHECK_INT(pkt.npieces, NM_PKT_PIECES);
+	CHECK(!nm_pkt_fits(&pkt, NM_WIRE_EAGER, &pieces));
+}
+
+TEST(beyond_what_the_driver_likes_only_a_message_alone)
+{
+	static const struct nm_driver modest = { .max_small = 4096,
+						 .fill = 500 };
+	struct nm_rail rail_ = { .driver = &modest };
+	struct nm_link to = { .rail = &rail_ };
+	struct nm_data large = nm_data_flat(memory, 900);
+	struct nm_data small = nm_data_flat(memory, 8);
+	struct nm_wire_chunk c = eager(8);
+	struct nm_pkt pkt = { .link = &to };
+
+	nm_pkt_init(&pkt);
+	CHECK(nm_pkt_fits(&pkt, NM_WIRE_EAGER, &large));
+	nm_pkt_put(&pkt, &c, &small);
+	CHECK(!nm_pkt_fits(&pkt, NM_WIRE_EAGER, &large));
+	while (nm_pkt_fits(&pkt, NM_WIRE_EAGER, &small))
+		nm_pkt_put(&pkt, &c, &small);
+	CHECK_INT(pkt.nchunks, (500 - NM_WIRE_HEAD) / (NM_WIRE_EAGER + 8));
 }

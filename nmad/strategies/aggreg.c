@@ -1,0 +1,23 @@
+/*
+ * Aggregation: a packet takes all that waits for its gate, of any session, tag
+ * and thread, answers first, as far as it fits. Nothing waits for company: a
+ * link that is free takes the first message at once, and what comes while it
+ * is busy gathers.
+ */
+#include "strategy.h"
+
+#include "../core/core.h"
+
+static int aggreg_pack(struct nm_link *link, struct nm_pkt *pkt)
+{
+	int n = 0;
+
+	while (nm_out_add(link->gate, pkt))
+		n++;
+	return n;
+}
+
+const struct nm_strategy nm_strategy_aggreg = {
+	.name = "aggreg",
+	.pack = aggreg_pack,
+};

@@ -1,0 +1,252 @@
+/*
+ * Aggregation: what one packet takes, by a core with one rail whose driver
+ * records packets and ends their turn when the test says so.
+ */
+#include "../../check.h"
+
+#include <errno.h>
+
+#include <nmad/nmad.h>
+
+#include "../core/mock.h"
+
+enum { BYTES = 2048, PACKETS = 32, SESSION = 5, WINDOW = 1000, REQS = 64 };
+
+extern const struct nm_strategy nm_strategy_aggreg;
+
+static struct nm_core core;
+static struct nm_session *sessions[2];
+static struct nm_gate *peer;
+static struct nm_sr_request reqs[REQS];
+static char text[REQS][600];
+static unsigned char sent[PACKETS][BYTES];
+static size_t length[PACKETS];
+static int nsent, nreqs;
+static struct nm_pkt *under_way;
+
+/* --- the driver: one packet at a time, until it is let go --- */
+
+static int mock_post_send(struct nm_link *link, struct nm_pkt *pkt)
+{
+	(void)link;
+	CHECK(nsent < PACKETS);
+	length[nsent] = nm_pkt_length(pkt);
+	nm_pkt_copy(pkt, sent[nsent++]);
+	under_way = pkt;
+	return NM_POSTED;
+}
+
+static bool may_go;
+
+static bool mock_poll(struct nm_rail *rail, int budget)
+{
+	struct nm_pkt *pkt = under_way;
+
+	(void)budget;
+	if (pkt == NULL || !may_go)
+		return false;
+	may_go = false;
+	under_way = NULL;
+	nm_rail_sent(rail, pkt);
+	return true;
+}
+
+static void mock_xfer_offer(struct nm_xfer *x)
+{
+	x->mine.length = 3;
+	memcpy(x->mine.bytes, "abc", 3);
+}
+
+static const struct nm_driver mock = {
+	.name = "mock",
+	.max_small = BYTES,
+	.fill = BYTES,
+	.rdv_threshold = 500,
+	.post_send = mock_post_send,
+	.poll = mock_poll,
+	.xfer_offer = mock_xfer_offer,
+};
+
+static void setup(void)
+{
+	mock_core(&core, &mock, WINDOW);
+	core.config.strategy = &nm_strategy_aggreg;
+	peer = &core.gates[1];
+	nsent = nreqs = 0;
+	may_go = false;
+	under_way = NULL;
+	for (uint64_t i = 0; i < 2; i++)
+		CHECK_INT(
+			nm_core_session_open(&core, SESSION + i, &sessions[i]),
+			0);
+}
+
+/* The packet under way has left: what has gathered follows. */
+static void go(void)
+{
+	may_go = true;
+	while (may_go)
+		CHECK(nm_core_progress(&core));
+}
+
+static void teardown(void)
+{
+	struct nm_pass pass;
+
+	while (under_way != NULL)
+		go();
+	nm_core_lock(&core);
+	nm_core_settle(&core, &pass);
+	nm_gate_fail(&pass, peer, -ECONNRESET);
+	nm_core_unlock(&core, &pass);
+	for (int i = 0; i < nreqs; i++)
+		CHECK(nm_sr_is_complete(&reqs[i]));
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(nm_core_session_close(sessions[i]), 0);
+	CHECK_INT(load_relaxed(&core.pending), 0);
+	nm_core_exit(&core);
+}
+
+__attribute__((constructor)) static void fixture(void)
+{
+	check_fixture(setup, teardown);
+}
+
+static int send_in(int session, uint32_t tag, size_t bytes, unsigned flags)
+{
+	struct nm_data d = nm_data_flat(text[nreqs], bytes);
+
+	memset(text[nreqs], 'a' + nreqs % 26, bytes);
+	CHECK_INT(nm_sr_isend(sessions[session], peer, tag, &d, flags,
+			      &reqs[nreqs]),
+		  0);
+	return nreqs++;
+}
+
+/* The chunks of the i-th packet that left; their number. */
+static int chunks_of(int i, struct nm_wire_chunk *c)
+{
+	struct nm_wire_head h;
+	size_t at = NM_WIRE_HEAD;
+
+	CHECK(i < nsent);
+	CHECK_INT(nm_wire_get_head(sent[i], length[i], &h), 0);
+	for (int n = 0; n < h.nchunks; n++)
+		CHECK_INT(nm_wire_get_chunk(sent[i], length[i], &at, c++), 0);
+	CHECK_INT(at, length[i]);
+	return h.nchunks;
+}
+
+/* --- rules --- */
+
+TEST(the_first_message_does_not_wait_for_company)
+{
+	struct nm_wire_chunk c[1];
+
+	send_in(0, 7, 8, 0);
+	CHECK_INT(nsent, 1);
+	CHECK_INT(chunks_of(0, c), 1);
+}
+
+TEST(what_comes_while_the_link_is_busy_leaves_as_one_packet_in_order)
+{
+	struct nm_wire_chunk c[REQS];
+
+	send_in(0, 0, 8, 0);
+	for (uint32_t i = 1; i < 40; i++)
+		send_in((int)(i % 2), i, 8, 0);
+	CHECK_INT(nsent, 1);
+	go();
+	CHECK_INT(nsent, 2);
+	CHECK_INT(chunks_of(1, c), 39);
+	for (uint32_t i = 1; i < 40; i++) {
+		CHECK_INT(c[i - 1].tag, i);
+		CHECK_INT(c[i - 1].session, SESSION + i % 2);
+		CHECK_INT(c[i - 1].seq, i / 2);
+		CHECK_INT(c[i - 1].length, 8);
+		CHECK_INT(memcmp(c[i - 1].payload, text[i], 8), 0);
+	}
+	CHECK(!nm_sr_is_complete(&reqs[39]));
+	go();
+	for (int i = 0; i < 40; i++)
+		CHECK(nm_sr_is_complete(&reqs[i]));
+	CHECK_INT(nsent, 2);
+}
+
+TEST(what_does_not_fit_comes_first_in_the_next_packet)
+{
+	struct nm_wire_chunk c[REQS];
+
+	send_in(0, 0, 8, 0);
+	for (uint32_t i = 1; i <= 6; i++)
+		send_in(0, i, i < 6 ? 60 : 400, 0);
+	send_in(0, 7, 480, 0);
+	send_in(0, 8, 60, 0);
+	go();
+	CHECK_INT(chunks_of(1, c),
+		  8); /* the window is smaller than the packet */
+	CHECK_INT(c[5].length, 400);
+	CHECK_INT(c[5].kind, NM_WIRE_KIND_EAGER);
+	CHECK_INT(c[6].length, 480);
+	CHECK_INT(c[7].tag, 8);
+	for (uint32_t i = 0; i < 33; i++)
+		send_in(0, 100 + i, 60, 0);
+	go();
+	CHECK_INT(chunks_of(2, c), (BYTES - NM_WIRE_HEAD) / (24 + 60));
+	go();
+	CHECK_INT(c[0].tag, 100);
+	CHECK_INT(chunks_of(3, c), 33 - (BYTES - NM_WIRE_HEAD) / (24 + 60));
+	CHECK_INT(c[0].tag, 100 + (BYTES - NM_WIRE_HEAD) / (24 + 60));
+}
+
+/* It is an envelope all the same, and keeps its place. */
+TEST(the_envelope_of_a_large_message_travels_among_the_small_ones)
+{
+	struct nm_wire_chunk c[REQS];
+
+	send_in(0, 0, 8, 0);
+	send_in(0, 1, 8, 0);
+	send_in(0, 2, 501, 0);
+	send_in(0, 3, 8, 0);
+	go();
+	CHECK_INT(chunks_of(1, c), 3);
+	CHECK_INT(c[0].kind, NM_WIRE_KIND_EAGER);
+	CHECK_INT(c[1].kind, NM_WIRE_KIND_RTS);
+	CHECK_INT(c[1].length, 501);
+	CHECK_INT(c[1].seq, 2);
+	CHECK_INT(c[2].kind, NM_WIRE_KIND_EAGER);
+	CHECK_INT(c[2].seq, 3);
+}
+
+TEST(answers_ride_in_front_of_messages)
+{
+	struct nm_wire_chunk c[REQS];
+	struct nm_pass pass;
+
+	send_in(0, 0, 8, 0);
+	send_in(0, 1, 8, 0);
+	nm_core_lock(&core);
+	nm_core_settle(&core, &pass);
+	nm_out_ack(peer, 77);
+	nm_out_ack(peer, 78);
+	nm_core_unlock(&core, &pass);
+	go();
+	CHECK_INT(chunks_of(1, c), 3);
+	CHECK_INT(c[0].kind, NM_WIRE_KIND_ACK);
+	CHECK_INT(c[0].id, 77);
+	CHECK_INT(c[1].id, 78);
+	CHECK_INT(c[2].tag, 1);
+}
+
+TEST(a_synchronous_send_among_others_waits_for_its_answer_alone)
+{
+	int plain, sync;
+
+	send_in(0, 0, 8, 0);
+	sync = send_in(0, 1, 8, NM_SEND_SYNC);
+	plain = send_in(0, 2, 8, 0);
+	go();
+	go();
+	CHECK(nm_sr_is_complete(&reqs[plain]));
+	CHECK(!nm_sr_is_complete(&reqs[sync]));
+}
