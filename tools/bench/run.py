@@ -10,8 +10,9 @@ and pioman), ltask, queues (of each level of the machine, and contention),
 overhead (empty polls, blocking sections, ways of waiting), waiting (CPU time of
 who waits 10 s), reaction (from an event until a thread runs), progress (what a
 computation loses to polling), match (the matching tables), shm, tcp (latency,
-bandwidth and rate between two ranks), many (bursts of requests), heat (1,024
-threads against one thread a process); pioman stands for those from ltask to
+bandwidth and rate between two ranks), many (bursts of requests), rate (8 bytes,
+1, 2 and 8 threads a rank, with each strategy of ours), heat (1,024 threads
+against one thread a process); pioman stands for those from ltask to
 progress; all if none is named.
 
 MPI programs are compiled from the same source with every MPI that is found
@@ -43,6 +44,8 @@ NATIVE = {
 }
 PIOMAN = ["ltask", "queues", "overhead", "waiting", "reaction", "progress"]
 MANY = ["10", "1000", "100000"]
+RATE = ["1", "2", "8"]
+STRATEGIES = ["fifo", "aggreg"]
 LIMIT = 300  # seconds for one run of one program
 NATIVE_LIMIT = 1200  # of one with many cases
 
@@ -129,6 +132,15 @@ def compare(title, mpis, source, network, args, rounds):
     show(title, results)
 
 
+def rate(mpis, rounds):
+    for network in ("shm", "tcp"):
+        for strategy in STRATEGIES:
+            os.environ["NMAD_STRATEGY"] = strategy
+            compare(f"8 bytes, 64 under way a thread, {network}, {strategy}",
+                    mpis, "rate", network, RATE, rounds)
+    del os.environ["NMAD_STRATEGY"]
+
+
 def native(build, what):
     name, *args = NATIVE[what]
     print(f"\n{name}", flush=True)
@@ -167,7 +179,7 @@ def main():
     parser.add_argument("--programs")
     parser.add_argument("what", nargs="*", metavar="WHAT")
     options = parser.parse_args()
-    known = ["threads", "counts", *NATIVE, "shm", "tcp", "many", "heat"]
+    known = ["threads", "counts", *NATIVE, "shm", "tcp", "many", "rate", "heat"]
     wanted = []
     for what in options.what:
         if what not in [*known, "pioman"]:
@@ -197,6 +209,8 @@ def main():
                     "shm", MANY[:2], options.rounds)
             compare("many requests, ours alone", mpis[:1], "many", "shm",
                     MANY, 1)
+        elif what == "rate":
+            rate(mpis, options.rounds)
         else:
             compare(f"two ranks over {what}, half round trips", mpis,
                     "pingpong", what, [], options.rounds)
