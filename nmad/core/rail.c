@@ -211,6 +211,8 @@ int nm_rail_arm(struct nm_rail *rail, struct nm_news *news)
 		return -EAGAIN;
 	rail->news = news;
 	rail->armed = false;
+	/* A link may have died before, over its packet. */
+	retry(rail);
 	if (!is_busy(rail))
 		rc = rail->driver->arm(rail);
 	rail->armed = rc == 0;

@@ -73,8 +73,12 @@ static const struct nm_driver mock = {
 	.is_busy = mock_is_busy,
 };
 
+static struct nm_driver roomy; /* likewise, and promises room */
+
 static void setup(void)
 {
+	roomy = mock;
+	roomy.caps |= NM_CAP_ROOM;
 	mock_core(&core, &mock, 1000);
 	core.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	CHECK(core.event >= 0);
@@ -181,28 +185,50 @@ TEST(a_packet_that_finds_no_room_ends_the_sleep)
 	CHECK(!is_nudged());
 }
 
+static void lose_gate(void)
+{
+	struct nm_pass pass;
+
+	nm_core_lock(&core);
+	nm_core_settle(&core, &pass);
+	nm_gate_fail(&pass, &core.gates[1], -EBADMSG);
+	nm_core_unlock(&core, &pass);
+}
+
+static void check_lost(const struct nm_sr_request *req)
+{
+	struct nm_sr_status status;
+
+	CHECK(nm_sr_is_complete(req));
+	nm_sr_status(req, &status);
+	CHECK_INT(status.error, -ECONNRESET);
+	CHECK_INT(nsent, 0);
+}
+
 /* Room is what the driver promises to tell of, and there will be none. */
 TEST(what_a_lost_gate_holds_back_is_over_at_once)
 {
-	struct nm_driver roomy = mock;
 	struct nm_sr_request req;
-	struct nm_sr_status status;
-	struct nm_pass pass;
 
-	roomy.caps |= NM_CAP_ROOM;
 	core.rails[0].driver = &roomy;
 	full = true;
 	CHECK_INT(nm_core_arm(&core), 0);
 	send_small(&req);
 	CHECK(!nm_sr_is_complete(&req));
-	nm_core_lock(&core);
-	nm_core_settle(&core, &pass);
-	nm_gate_fail(&pass, &core.gates[1], -EBADMSG);
-	nm_core_unlock(&core, &pass);
-	CHECK(nm_sr_is_complete(&req));
-	nm_sr_status(&req, &status);
-	CHECK_INT(status.error, -ECONNRESET);
-	CHECK_INT(nsent, 0);
+	lose_gate();
+	check_lost(&req);
+}
+
+TEST(what_a_lost_gate_holds_back_is_over_before_anybody_sleeps)
+{
+	struct nm_sr_request req;
+
+	core.rails[0].driver = &roomy;
+	full = true;
+	send_small(&req);
+	lose_gate();
+	CHECK_INT(nm_core_arm(&core), 0);
+	check_lost(&req);
 }
 
 TEST(work_that_only_polls_move_ends_the_sleep)
