@@ -67,7 +67,8 @@ static bool has_work(struct marcel_vp *vp)
  * as if it had waited like them. NULL: the next one, which is handed, is to run
  * where t was interrupted. To go there by `any` would be a race with us, who
  * are not back in our wait yet, which `any` wins if it takes our core: then the
- * next one is stuck until t's turn is over again.
+ * next one is stuck until t's turn is over again. Where there is work to do
+ * before, it goes by `any` all the same.
  */
 static struct marcel_lwp *
 next_lwp(struct marcel_vp *vp, struct marcel_thread *t, struct marcel_lwp *any)

@@ -195,6 +195,14 @@ static uint32_t how_to_doze(void)
 		       : MARCEL_ASLEEP;
 }
 
+/* Whether others seem to have left something for this VP alone. */
+static bool is_brought_some(struct marcel_vp *vp)
+{
+	return !base_mpsc_is_empty(&vp->remote) ||
+	       load_relaxed(&vp->above[0]->bands) != 0 ||
+	       marcel_tasklets_are_pending(vp) || marcel_hook_wants_idle(vp);
+}
+
 /*
  * Between two looks at what others have, which disturbs them; what is brought
  * to this VP ends it. While hooks poll, each look may bring a message.
@@ -209,8 +217,7 @@ static void pause_search(struct marcel_vp *vp, enum marcel_hook_answer answer)
 	}
 	do
 		cpu_relax();
-	while (--spins > 0 && base_mpsc_is_empty(&vp->remote) &&
-	       !marcel_hook_wants_idle(vp));
+	while (--spins > 0 && !is_brought_some(vp));
 }
 
 /* The VP counts as a searcher. Until a thread can run here; NULL: stop. */
@@ -319,6 +326,35 @@ bool marcel_vp_enters_slow(struct marcel_vp *vp, struct marcel_thread *t)
 	return false;
 }
 
+/* Picked, and not run after all: the next pick is to find it. */
+static void put_back(struct marcel_vp *vp, struct marcel_thread *t)
+{
+	if (!marcel_thread_has(t, MARCEL_F_KEPT)) {
+		marcel_runq_push(vp, t);
+		return;
+	}
+	marcel_runq_push_to(vp, t);
+	marcel_runq_be_fair(vp);
+}
+
+/*
+ * t came with the VP. What ran before it here, hooks and tasklets, may have
+ * woken a real-time thread, which nobody else sees while this VP drives none.
+ */
+static struct marcel_thread *before(struct marcel_vp *vp,
+				    struct marcel_thread *t)
+{
+	struct marcel_thread *urgent;
+
+	if (likely(!marcel_runq_is_urgent()) || marcel_thread_is_urgent(t))
+		return t;
+	urgent = marcel_runq_pick_urgent(vp);
+	if (urgent == NULL)
+		return t;
+	put_back(vp, t);
+	return urgent;
+}
+
 /* What came with the VP, or is ready, or turns up. NULL: stop. */
 static struct marcel_thread *next_thread(struct marcel_vp *vp)
 {
@@ -332,7 +368,7 @@ static struct marcel_thread *next_thread(struct marcel_vp *vp)
 		marcel_tasklets_run(vp);
 	if (t != NULL) {
 		vp->handed = NULL;
-		return t;
+		return before(vp, t);
 	}
 	/* Threads that compute, one after the other, look at none. */
 	if (marcel_timers_are_armed(&vp->timers))

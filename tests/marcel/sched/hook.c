@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 
 #include <base/atomic.h>
 #include "../../../marcel/sched/vp.h"
@@ -354,4 +355,76 @@ TEST(others_ready_tells_of_queued_threads)
 	CHECK_INT(marcel_join(t, NULL), 0);
 	CHECK(!marcel_others_ready());
 	CHECK_INT(marcel_end(), 0);
+}
+
+/* --- who is woken by the tick's hook, among threads that compute --- */
+
+enum { WAKES = 20 };
+
+static ATOMIC(marcel_t) sleeper;
+static ATOMIC(int) over;
+static uint32_t at_wake;
+
+static enum marcel_hook_answer wakes(void *arg, int vp)
+{
+	marcel_t t = xchg_acq_rel(&sleeper, NULL);
+
+	(void)arg;
+	if (t == NULL)
+		return MARCEL_HOOK_NOTHING;
+	at_wake = load_relaxed(&marcel_sched.vps[vp].preempted);
+	marcel_wake(t);
+	return MARCEL_HOOK_WORKED;
+}
+
+static void shows(void *arg)
+{
+	store_release(&sleeper, (marcel_t)arg);
+}
+
+static void *sleeps_for_the_hook(void *arg)
+{
+	for (int i = 0; i < WAKES; i++) {
+		marcel_park(shows, marcel_self());
+		CHECK_INT(load_relaxed(&marcel_sched.vps[0].preempted),
+			  at_wake);
+	}
+	store_relaxed(&over, 1);
+	return arg;
+}
+
+static void *computes(void *arg)
+{
+	while (load_relaxed(&over) == 0)
+		;
+	return arg;
+}
+
+static void hook_wakes_urgent(void)
+{
+	struct marcel_hook waker = { .fn = wakes };
+	marcel_t urgent, busy[2];
+	marcel_attr_t attr;
+
+	store_relaxed(&over, 0);
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME), 0);
+	CHECK_INT(marcel_create(&urgent, &attr, sleeps_for_the_hook, NULL), 0);
+	while (load_relaxed(&sleeper) == NULL)
+		marcel_yield();
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_TICK, &waker), 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(marcel_create(&busy[i], NULL, computes, NULL), 0);
+	CHECK_INT(marcel_join(urgent, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(marcel_join(busy[i], NULL), 0);
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_TICK, &waker), 0);
+}
+
+/* Before the one that was picked when the slice ended: no slice goes by. */
+TEST(a_real_time_thread_that_a_hook_of_the_tick_wakes_is_next)
+{
+	setenv("MARCEL_TIMESLICE_US", "1000", 1);
+	with_vps(1, hook_wakes_urgent);
+	unsetenv("MARCEL_TIMESLICE_US");
 }
