@@ -31,7 +31,7 @@
 
 enum {
 	SHM_MAGIC = 0x6d68736e, /* "nshm" */
-	SHM_VERSION = 3,
+	SHM_VERSION = 4,
 	SHM_NONCE = 16,
 
 	SHM_BUFS = 64,
