@@ -326,15 +326,18 @@ bool marcel_vp_enters_slow(struct marcel_vp *vp, struct marcel_thread *t)
 	return false;
 }
 
-/* Picked, and not run after all: the next pick is to find it. */
+/*
+ * Picked, and not run after all. As one that an LWP keeps is queued when that
+ * begins: any VP may run it, but for what LWP 0 keeps, which VP 0 runs.
+ */
 static void put_back(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	if (!marcel_thread_has(t, MARCEL_F_KEPT)) {
+	if (!marcel_thread_has(t, MARCEL_F_KEPT))
 		marcel_runq_push(vp, t);
-		return;
-	}
-	marcel_runq_push_to(vp, t);
-	marcel_runq_be_fair(vp);
+	else if (t->rest->lwp == &marcel_lwps.first)
+		marcel_runq_push_to(vp, t);
+	else
+		marcel_runq_push(NULL, t);
 }
 
 /*

@@ -359,11 +359,19 @@ TEST(others_ready_tells_of_queued_threads)
 
 /* --- who is woken by the tick's hook, among threads that compute --- */
 
-enum { WAKES = 20 };
+enum { WAKES = 20, BUSY = 3 };
 
 static ATOMIC(marcel_t) sleeper;
 static ATOMIC(int) over;
+static ATOMIC(uint64_t) turns[BUSY];
 static uint32_t at_wake;
+
+static bool may_wake(void *arg, int vp)
+{
+	(void)arg;
+	(void)vp;
+	return load_relaxed(&sleeper) != NULL;
+}
 
 static enum marcel_hook_answer wakes(void *arg, int vp)
 {
@@ -382,7 +390,39 @@ static void shows(void *arg)
 	store_release(&sleeper, (marcel_t)arg);
 }
 
-static void *sleeps_for_the_hook(void *arg)
+static void *computes(void *arg)
+{
+	ATOMIC(uint64_t) *turn = arg;
+
+	while (load_relaxed(&over) == 0)
+		store_relaxed(turn, load_relaxed(turn) + 1);
+	return NULL;
+}
+
+/* A real-time thread among threads that compute. */
+static void hook_wakes(void *(*urgent)(void *))
+{
+	struct marcel_hook waker = { .fn = wakes, .wanted = may_wake };
+	marcel_t realtime, busy[BUSY];
+	marcel_attr_t attr;
+
+	store_relaxed(&over, 0);
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME), 0);
+	CHECK_INT(marcel_create(&realtime, &attr, urgent, NULL), 0);
+	while (load_relaxed(&sleeper) == NULL)
+		marcel_yield();
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_TICK, &waker), 0);
+	for (int i = 0; i < BUSY; i++)
+		CHECK_INT(marcel_create(&busy[i], NULL, computes, &turns[i]),
+			  0);
+	CHECK_INT(marcel_join(realtime, NULL), 0);
+	for (int i = 0; i < BUSY; i++)
+		CHECK_INT(marcel_join(busy[i], NULL), 0);
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_TICK, &waker), 0);
+}
+
+static void *is_not_late(void *arg)
 {
 	for (int i = 0; i < WAKES; i++) {
 		marcel_park(shows, marcel_self());
@@ -393,38 +433,48 @@ static void *sleeps_for_the_hook(void *arg)
 	return arg;
 }
 
-static void *computes(void *arg)
+static void one_vp(void)
 {
-	while (load_relaxed(&over) == 0)
-		;
-	return arg;
-}
-
-static void hook_wakes_urgent(void)
-{
-	struct marcel_hook waker = { .fn = wakes };
-	marcel_t urgent, busy[2];
-	marcel_attr_t attr;
-
-	store_relaxed(&over, 0);
-	CHECK_INT(marcel_attr_init(&attr), 0);
-	CHECK_INT(marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME), 0);
-	CHECK_INT(marcel_create(&urgent, &attr, sleeps_for_the_hook, NULL), 0);
-	while (load_relaxed(&sleeper) == NULL)
-		marcel_yield();
-	CHECK_INT(marcel_hook_add(MARCEL_HOOK_TICK, &waker), 0);
-	for (int i = 0; i < 2; i++)
-		CHECK_INT(marcel_create(&busy[i], NULL, computes, NULL), 0);
-	CHECK_INT(marcel_join(urgent, NULL), 0);
-	for (int i = 0; i < 2; i++)
-		CHECK_INT(marcel_join(busy[i], NULL), 0);
-	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_TICK, &waker), 0);
+	hook_wakes(is_not_late);
 }
 
 /* Before the one that was picked when the slice ended: no slice goes by. */
 TEST(a_real_time_thread_that_a_hook_of_the_tick_wakes_is_next)
 {
 	setenv("MARCEL_TIMESLICE_US", "1000", 1);
-	with_vps(1, hook_wakes_urgent);
+	with_vps(1, one_vp);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
+/* All but one, which LWP 0 may keep while this thread has VP 0. */
+static void *sees_others_go_on(void *arg)
+{
+	for (int i = 0; i < WAKES; i++) {
+		uint64_t was[BUSY];
+		int n;
+
+		marcel_park(shows, marcel_self());
+		for (int k = 0; k < BUSY; k++)
+			was[k] = load_relaxed(&turns[k]);
+		do {
+			n = 0;
+			for (int k = 0; k < BUSY; k++)
+				n += load_relaxed(&turns[k]) != was[k];
+		} while (n < BUSY - 1);
+	}
+	store_relaxed(&over, 1);
+	return arg;
+}
+
+static void two_vps(void)
+{
+	hook_wakes(sees_others_go_on);
+}
+
+/* Whom it displaces, the other VP runs. */
+TEST(nobody_is_stranded_beside_a_real_time_thread_that_a_hook_has_woken)
+{
+	setenv("MARCEL_TIMESLICE_US", "1000", 1);
+	with_vps(2, two_vps);
 	unsetenv("MARCEL_TIMESLICE_US");
 }
