@@ -23,7 +23,7 @@ enum {
 };
 
 struct nm_piece {
-	size_t ctl_end;             /* headers before the payload end here */
+	size_t ctl_end;             /* what of ctl is before the payload */
 	const struct nm_data *data; /* the payload ... */
 	size_t length;              /* ... from its start */
 };
@@ -34,7 +34,7 @@ struct nm_pkt {
 	struct nm_link *link;
 	size_t length;        /* in all */
 	size_t ctl_len;       /* bytes in ctl */
-	unsigned npieces;     /* at least 1 once it has payload */
+	unsigned npieces;     /* payload that is not in ctl */
 	unsigned nchunks;     /* without the head */
 	struct nm_chain reqs; /* complete when the packet has left */
 	bool with_driver;     /* o: posted, not yet reported as sent */

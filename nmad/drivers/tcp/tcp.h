@@ -32,7 +32,7 @@
 #include "../../core/rail.h"
 
 enum {
-	TCP_MAX_SMALL = 65536 + NM_CTL_MAX,
+	TCP_MAX_SMALL = 65536 + 256, /* a message, and headers before it */
 	TCP_HEAD = 16,
 	TCP_TOKEN = TCP_HEAD + 8, /* a window: generation, and its length */
 	TCP_PIECE = 65536,

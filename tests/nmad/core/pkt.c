@@ -71,6 +71,12 @@ TEST(gathered_pieces_are_the_copied_bytes_from_any_offset)
 	}
 }
 
+static struct nm_wire_chunk eager(size_t length)
+{
+	return (struct nm_wire_chunk){ .kind = NM_WIRE_KIND_EAGER,
+				       .length = length };
+}
+
 TEST(a_packet_takes_no_more_than_its_driver_and_its_head_room)
 {
 	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_ACK, .id = 1 };
@@ -88,10 +94,49 @@ TEST(a_packet_takes_no_more_than_its_driver_and_its_head_room)
 	CHECK_INT(n, (4096 - NM_WIRE_HEAD) / NM_WIRE_ACK);
 }
 
-static struct nm_wire_chunk eager(size_t length)
+/* Where the driver would take more. */
+TEST(headers_and_short_payload_end_where_their_memory_does)
 {
-	return (struct nm_wire_chunk){ .kind = NM_WIRE_KIND_EAGER,
-				       .length = length };
+	static const struct nm_driver generous = { .max_small = 65536,
+						   .fill = 65536 };
+	struct nm_rail rail_ = { .driver = &generous };
+	struct nm_link to = { .rail = &rail_ };
+	struct nm_wire_chunk ack = { .kind = NM_WIRE_KIND_ACK, .id = 1 };
+	struct nm_data first = nm_data_flat(memory, 900);
+	struct nm_data small = nm_data_flat(memory, 60);
+	struct nm_wire_chunk c = eager(60);
+	const size_t each = NM_WIRE_EAGER + 60;
+	struct nm_pkt pkt = { .link = &to };
+	struct nm_data rest, more;
+	size_t n = 0, left;
+
+	nm_pkt_init(&pkt);
+	for (; nm_pkt_fits(&pkt, NM_WIRE_ACK, NULL); n++)
+		nm_pkt_put(&pkt, &ack, NULL);
+	CHECK_INT(n, (NM_PKT_CTL - NM_WIRE_HEAD) / NM_WIRE_ACK);
+
+	/* What is only referred to, in front, takes none of it. */
+	nm_pkt_init(&pkt);
+	c.length = 900;
+	nm_pkt_put(&pkt, &c, &first);
+	c.length = 60;
+	for (left = NM_PKT_CTL - NM_WIRE_HEAD - NM_WIRE_EAGER; left >= 2 * each;
+	     left -= each) {
+		CHECK(nm_pkt_fits(&pkt, NM_WIRE_EAGER, &small));
+		nm_pkt_put(&pkt, &c, &small);
+	}
+	/* All but one byte more than another header and some payload takes. */
+	left -= each;
+	CHECK(left >= NM_WIRE_EAGER && left - NM_WIRE_EAGER < NM_PKT_SHORT);
+	nm_pkt_put(&pkt, &c, &small);
+	rest = nm_data_flat(memory, left - NM_WIRE_EAGER);
+	more = nm_data_flat(memory, left - NM_WIRE_EAGER + 1);
+	CHECK(nm_pkt_fits(&pkt, NM_WIRE_EAGER, &rest));
+	CHECK(!nm_pkt_fits(&pkt, NM_WIRE_EAGER, &more));
+	c.length = rest.length;
+	nm_pkt_put(&pkt, &c, &rest);
+	CHECK_INT(pkt.ctl_len, NM_PKT_CTL);
+	CHECK(!nm_pkt_fits(&pkt, NM_WIRE_ACK, NULL));
 }
 
 TEST(short_payload_behind_the_first_chunk_is_one_piece_with_the_headers)
@@ -112,7 +157,8 @@ TEST(short_payload_behind_the_first_chunk_is_one_piece_with_the_headers)
 	CHECK(out[1].iov_base == memory);
 }
 
-/* They come from a function of the user's, which no lock may surround. */
+/* Its bytes may be a function of the user's to tell, and no lock surrounds it.
+ */
 TEST(short_payload_that_is_not_flat_is_only_referred_to)
 {
 	struct iovec two[2] = { { memory, 4 }, { memory + 100, 4 } };

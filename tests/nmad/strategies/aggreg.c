@@ -183,8 +183,7 @@ TEST(what_does_not_fit_comes_first_in_the_next_packet)
 	send_in(0, 7, 480, 0);
 	send_in(0, 8, 60, 0);
 	go();
-	CHECK_INT(chunks_of(1, c),
-		  8); /* the window is smaller than the packet */
+	CHECK_INT(chunks_of(1, c), 8); /* all of them */
 	CHECK_INT(c[5].length, 400);
 	CHECK_INT(c[5].kind, NM_WIRE_KIND_EAGER);
 	CHECK_INT(c[6].length, 480);
@@ -249,4 +248,27 @@ TEST(a_synchronous_send_among_others_waits_for_its_answer_alone)
 	go();
 	CHECK(nm_sr_is_complete(&reqs[plain]));
 	CHECK(!nm_sr_is_complete(&reqs[sync]));
+}
+
+TEST(all_of_a_packet_fail_with_the_link_that_dies_under_it)
+{
+	struct nm_sr_status status;
+	struct nm_news news;
+
+	send_in(0, 0, 8, 0);
+	for (uint32_t i = 1; i < 30; i++)
+		send_in((int)(i % 2), i, i % 3 == 0 ? 300 : 8,
+			i % 5 == 0 ? NM_SEND_SYNC : 0);
+	go();
+	CHECK(under_way != NULL && under_way->nchunks > 5);
+	nm_news_init(&news);
+	core.rails[0].news = &news;
+	nm_rail_link_dead(&core.rails[0], peer->links[0], -ECONNRESET);
+	under_way = NULL;
+	nm_core_run(&core, &news, NULL);
+	for (int i = 1; i < nreqs; i++) {
+		CHECK(nm_sr_is_complete(&reqs[i]));
+		nm_sr_status(&reqs[i], &status);
+		CHECK_INT(status.error, -ECONNRESET);
+	}
 }
