@@ -67,6 +67,12 @@ class Mpi:
             check=True)
         return out
 
+    def with_env(self, what, more):
+        """The same with another setting, named after it."""
+        return Mpi(f"{self.name} {what}", self.compiler, self.launch,
+                   {n: (extra, dict(env, **more))
+                    for n, (extra, env) in self.networks.items()})
+
     def run(self, program, network, args):
         extra, env = self.networks[network]
         command = self.launch + extra + ["-n", "2", program] + args
@@ -99,15 +105,14 @@ def find_mpis(build, wanted):
     return mpis
 
 
-def show(title, results):
+def show(title, results, name_of_ours):
     """results: {mpi: [ {name: (value, unit)} per round ]}"""
-    peers = [m for m in results if m != "ours"]
+    peers = [m for m in results if not m.startswith("ours")]
     print(f"\n{title}")
-    head = f"{'':18}{'ours':>10} {'min..max':>18}"
+    head = f"{'':18}{name_of_ours:>10} {'min..max':>18}"
     print(head + "".join(f"{p:>10}" for p in peers) + "   ours/best (range)")
-    for name in results["ours"][0]:
-        ours = [r[name][0] for r in results["ours"]]
-        unit = results["ours"][0][name][1]
+    for name, (_, unit) in results[name_of_ours][0].items():
+        ours = [r[name][0] for r in results[name_of_ours]]
         line = f"{name:18}{statistics.median(ours):10.4f} "
         line += f"{f'{min(ours):.4f}..{max(ours):.4f}':>18}"
         for p in peers:
@@ -129,16 +134,17 @@ def compare(title, mpis, source, network, args, rounds):
         for _ in range(rounds):
             for m in mpis:
                 results[m.name].append(m.run(programs[m], network, args))
-    show(title, results)
+    for m in mpis:
+        if m.name.startswith("ours"):
+            show(title, results, m.name)
 
 
 def rate(mpis, rounds):
+    """Each strategy of ours beside the same runs of the peers."""
+    every = [mpis[0].with_env(s, {"NMAD_STRATEGY": s}) for s in STRATEGIES]
     for network in ("shm", "tcp"):
-        for strategy in STRATEGIES:
-            os.environ["NMAD_STRATEGY"] = strategy
-            compare(f"8 bytes, 64 under way a thread, {network}, {strategy}",
-                    mpis, "rate", network, RATE, rounds)
-    del os.environ["NMAD_STRATEGY"]
+        compare(f"8 bytes, 64 under way a thread, {network}",
+                every + mpis[1:], "rate", network, RATE, rounds)
 
 
 def native(build, what):

@@ -12,6 +12,11 @@
 
 enum { REPEAT = 11, WINDOW = 64, TURNS = 100, THREADS_MAX = 64 };
 
+struct partner {
+	int tag;
+	double begin[REPEAT], end[REPEAT]; /* s; its own part of each */
+};
+
 static int rank;
 static pthread_barrier_t all;
 
@@ -19,14 +24,14 @@ static pthread_barrier_t all;
 static void turn(int tag)
 {
 	MPI_Request reqs[WINDOW];
-	char buf[8] = "", answer = 0;
+	char buf[WINDOW][8] = { "" }, answer = 0;
 
 	for (int w = 0; w < WINDOW; w++) {
 		if (rank == 0)
-			MPI_Isend(buf, 8, MPI_BYTE, 1, tag, MPI_COMM_WORLD,
+			MPI_Isend(buf[w], 8, MPI_BYTE, 1, tag, MPI_COMM_WORLD,
 				  &reqs[w]);
 		else
-			MPI_Irecv(buf, 8, MPI_BYTE, 0, tag, MPI_COMM_WORLD,
+			MPI_Irecv(buf[w], 8, MPI_BYTE, 0, tag, MPI_COMM_WORLD,
 				  &reqs[w]);
 	}
 	MPI_Waitall(WINDOW, reqs, MPI_STATUSES_IGNORE);
@@ -37,42 +42,54 @@ static void turn(int tag)
 		MPI_Send(&answer, 1, MPI_BYTE, 0, tag, MPI_COMM_WORLD);
 }
 
-static void *partner(void *arg)
+static void *talk(void *arg)
 {
+	struct partner *p = arg;
+
 	for (int r = 0; r < REPEAT; r++) {
 		pthread_barrier_wait(&all);
+		p->begin[r] = MPI_Wtime();
 		for (int i = 0; i < TURNS; i++)
-			turn(*(int *)arg);
-		pthread_barrier_wait(&all);
+			turn(p->tag);
+		p->end[r] = MPI_Wtime();
 	}
 	return NULL;
 }
 
+/* From the first to begin to the last to end. */
+static double took(const struct partner *p, int n, int r)
+{
+	double begin = p[0].begin[r], end = p[0].end[r];
+
+	for (int i = 1; i < n; i++) {
+		if (p[i].begin[r] < begin)
+			begin = p[i].begin[r];
+		if (p[i].end[r] > end)
+			end = p[i].end[r];
+	}
+	return end - begin;
+}
+
 static void measure(int n)
 {
+	static struct partner partners[THREADS_MAX];
 	pthread_t threads[THREADS_MAX];
-	int tags[THREADS_MAX];
 	double t[REPEAT];
 
-	pthread_barrier_init(&all, NULL, (unsigned)n + 1);
+	pthread_barrier_init(&all, NULL, (unsigned)n);
 	for (int i = 0; i < n; i++) {
-		tags[i] = i;
-		if (pthread_create(&threads[i], NULL, partner, &tags[i]) != 0) {
+		partners[i].tag = i;
+		if (pthread_create(&threads[i], NULL, talk, &partners[i]) !=
+		    0) {
 			fprintf(stderr, "rate: no thread %d\n", i);
 			MPI_Abort(MPI_COMM_WORLD, 1);
 		}
 	}
-	for (int r = 0; r < REPEAT; r++) {
-		double start;
-
-		pthread_barrier_wait(&all);
-		start = MPI_Wtime();
-		pthread_barrier_wait(&all);
-		t[r] = (MPI_Wtime() - start) / TURNS / WINDOW / n * 1e6;
-	}
 	for (int i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
 	pthread_barrier_destroy(&all);
+	for (int r = 0; r < REPEAT; r++)
+		t[r] = took(partners, n, r) / TURNS / WINDOW / n * 1e6;
 	if (rank == 0)
 		printf("threads_%d %.4f us/message\n", n,
 		       bench_median(t, REPEAT));
