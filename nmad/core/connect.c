@@ -300,6 +300,15 @@ static void set_eager_max(struct nm_gate *gate)
 	}
 }
 
+/* Where each packet costs as much as many messages, sends of a burst wait. */
+static void set_dear(struct nm_gate *gate)
+{
+	gate->is_dear = gate->core->config.strategy->gathers;
+	for (int i = 0; i < gate->nlinks; i++)
+		if (!(gate->links[i]->rail->driver->caps & NM_CAP_DEAR))
+			gate->is_dear = false;
+}
+
 int nm_rails_connect(struct nm_core *core, struct nm_boot *boot)
 {
 	for (int rank = 0; rank < core->size; rank++) {
@@ -308,6 +317,7 @@ int nm_rails_connect(struct nm_core *core, struct nm_boot *boot)
 		if (rc < 0)
 			return rc;
 		set_eager_max(&core->gates[rank]);
+		set_dear(&core->gates[rank]);
 	}
 	for (int i = 0; i < core->nrails; i++)
 		if (core->rails[i].nused > 0)

@@ -46,6 +46,7 @@ int nm_core_init(struct nm_core *core, int rank, int size,
 	nm_ids_init(&core->offers, &core->mem);
 	nm_ids_init(&core->syncs, &core->mem);
 	base_list_init(&core->active);
+	base_list_init(&core->gathering);
 	base_list_init(&core->sessions);
 	base_list_init(&core->limbo);
 	nm_chain_init(&core->stalled);

@@ -51,8 +51,11 @@ struct nm_core {
 	struct base_mpsc freed;   /* a: messages whose payload is copied;
 				   *    order(mpsc) */
 	ATOMIC(uint32_t)
-	pending;                 /* a: written under the lock: requests and
-				  *    answers that are not over */
+	pending; /* a: written under the lock: requests and
+		  *    answers that are not over */
+	ATOMIC(uint32_t)
+	bursting;                /* a: written under the lock: who polls is
+				  *    to end a burst; a hint */
 	ATOMIC(uint32_t) low;    /* a: the match tables want memory; a hint */
 	ATOMIC(uint32_t) ending; /* a: the refiller shall end; order(ending) */
 
@@ -70,12 +73,16 @@ struct nm_core {
 	nudged; /* a: it was written to since it
 		 *    was read; see arm() */
 
-	struct nm_match match;     /* l: */
-	struct nm_mem mem;         /* l: */
-	struct nm_ids offers;      /* l: transfers, struct nm_trans */
-	struct nm_ids syncs;       /* l: sends that wait for an ACK */
-	struct base_list active;   /* l: gates that have output */
-	struct base_list sessions; /* l: all of them */
+	struct nm_match match;      /* l: */
+	struct nm_mem mem;          /* l: */
+	struct nm_ids offers;       /* l: transfers, struct nm_trans */
+	struct nm_ids syncs;        /* l: sends that wait for an ACK */
+	struct base_list active;    /* l: gates that have output */
+	struct base_list gathering; /* l: gates whose output waits for a poll */
+	uint64_t burst_ns;          /* l: its oldest, or the last of a burst */
+	uint32_t burst_round;       /* l: polls that ended a burst */
+	bool gather_pays;           /* l: the last of these was soon */
+	struct base_list sessions;  /* l: all of them */
 	struct nm_session *buckets[NM_SESSION_BUCKETS]; /* l: by id */
 	struct base_list limbo;  /* l: messages of no session */
 	struct nm_chain stalled; /* l: requests that found no memory */
@@ -92,6 +99,8 @@ struct nm_core {
 /* What a holder of the lock leaves to be done after it. */
 struct nm_pass {
 	struct nm_core *core;
+	bool polls;              /* whose it is: sends and polls */
+	bool kick;               /* somebody is to poll */
 	struct nm_chain posts;   /* struct nm_event, each for its link's rail */
 	struct nm_chain done;    /* struct nm_req: copy, then signal */
 	struct nm_chain release; /* struct nm_pkt_in, after the copies */
@@ -191,6 +200,16 @@ void nm_out_answer_over(struct nm_core *core, struct nm_answer *a);
 void nm_out_activate(struct nm_gate *gate);
 /* Form packets for all links that are free. */
 void nm_out_form(struct nm_pass *pass);
+
+/*
+ * burst.c. Whether a send that has just been queued stays where it is: others
+ * join it, until somebody polls.
+ */
+bool nm_burst_keeps(struct nm_pass *pass, struct nm_gate *gate, size_t length);
+/* The gate gathers no more; it is on no list. */
+void nm_burst_leave(struct nm_gate *gate);
+/* Somebody polls: what has gathered leaves. */
+void nm_burst_end(struct nm_core *core);
 
 /*
  * For strategies: append the first that waits for the gate. True: done; false:

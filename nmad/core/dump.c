@@ -35,7 +35,8 @@ static void dump_gate(const struct nm_gate *gate, bool inside)
 		  gate->error != 0 ? ", DEAD" : "");
 	if (!inside)
 		return;
-	dump_sends(&gate->out, "waits for a free link");
+	dump_sends(&gate->out, gate->gathers ? "waits for others of its burst"
+					     : "waits for a free link");
 	dump_sends(&gate->waiting, "waits to be matched");
 }
 

@@ -78,6 +78,7 @@ void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error)
 	core->ndead++;
 	base_warn("nmad", "rank %d: lost rank %d: %s", core->rank, gate->rank,
 		  strerror(-error));
+	gate->gathers = false;
 	base_list_remove(&gate->active);
 	fail_sends(pass, gate);
 	fail_receives(pass, gate);

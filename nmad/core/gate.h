@@ -42,7 +42,14 @@ struct nm_gate {
 	struct base_list out;     /* l: struct nm_req, send.on */
 	struct base_list waiting; /* l: sends that wait for an answer */
 	struct base_list offers;  /* l: transfers whose RTR has not come */
-	struct base_link active;  /* l: core->active while there is work */
+	struct base_link active;  /* l: core->active while there is work, or
+				   *    core->gathering, see burst.c */
+	bool is_dear;             /* -: a packet costs a system call */
+	bool gathers;             /* l: */
+	uint32_t burst;           /* l: sends of this round, up to a few */
+	uint32_t burst_round;     /* l: which one that is */
+	uint64_t gathers_since;   /* l: ns */
+	size_t gathered;          /* l: bytes, about */
 
 	/* Flow control: eager payload unmatched at the peer, and matched
 	 * here and not yet told the peer. */

@@ -104,15 +104,14 @@ static void stop_below(void)
 	marcel_end();
 }
 
-/* The one of that name; "default" is none's: the first. */
 static const struct nm_strategy *strategy(void)
 {
 	const char *name = strategies[options[STRATEGY].value];
+	int i = 0;
 
-	for (int i = 0; nm_strategies[i] != NULL; i++)
-		if (strcmp(nm_strategies[i]->name, name) == 0)
-			return nm_strategies[i];
-	return nm_strategies[0];
+	while (strcmp(nm_strategies[i]->name, name) != 0)
+		i++; /* each choice is one of them */
+	return nm_strategies[i];
 }
 
 static int start_core(void)

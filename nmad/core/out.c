@@ -7,15 +7,21 @@
 
 void nm_out_activate(struct nm_gate *gate)
 {
+	if (unlikely(gate->gathers))
+		nm_burst_leave(gate);
 	if (!base_link_is_on(&gate->active))
 		base_list_push_back(&gate->core->active, &gate->active);
 }
 
 void nm_out_send(struct nm_pass *pass, struct nm_req *req)
 {
-	(void)pass;
-	base_list_push_back(&req->gate->out, &req->send.on);
-	nm_out_activate(req->gate);
+	struct nm_gate *gate = req->gate;
+
+	base_list_push_back(&gate->out, &req->send.on);
+	if (gate->is_dear && !pass->polls &&
+	    nm_burst_keeps(pass, gate, req->data.length))
+		return;
+	nm_out_activate(gate);
 }
 
 void nm_out_ack(struct nm_gate *gate, uint64_t id)

@@ -16,15 +16,19 @@
 #include <marcel/wait.h>
 
 enum {
-	ROOM_LOW = 128,   /* calls of the match tables: ask for memory */
+	/* Calls of the match tables: ask for memory. A pass may bring 32
+	 * packets, of many messages each; what finds no room is parked. */
+	ROOM_LOW = 1024,
 	ROOM_MORE = 4096, /* what they get then; they double, at least */
 	LOCK_SPINS = 64,
 	POLL_EVERY = 16, /* passes: polled though nothing came */
 };
 
-static void pass_init(struct nm_pass *pass, struct nm_core *core)
+static void pass_init(struct nm_pass *pass, struct nm_core *core, bool polls)
 {
 	pass->core = core;
+	pass->polls = polls;
+	pass->kick = false;
 	nm_chain_init(&pass->posts);
 	nm_chain_init(&pass->done);
 	nm_chain_init(&pass->release);
@@ -60,6 +64,8 @@ static void decide(struct nm_pass *pass, struct nm_news *news,
 				    container_of(e, struct nm_event, node));
 	if (req != NULL)
 		nm_submit_take(pass, req);
+	if (pass->polls && load_relaxed(&core->bursting) != 0)
+		nm_burst_end(core);
 	if (!base_list_is_empty(&core->active))
 		nm_out_form(pass);
 	if (unlikely(nm_match_room(&core->match) < ROOM_LOW))
@@ -132,6 +138,7 @@ static bool leave_to_holder(struct nm_core *core, struct nm_news *news,
 
 void nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
 {
+	bool polls = req == NULL;
 	struct nm_pass pass;
 	bool again;
 
@@ -142,11 +149,13 @@ void nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
 			continue;
 		}
 		news->hungry = false;
-		pass_init(&pass, core);
+		pass_init(&pass, core, polls);
 		decide(&pass, news, req);
 		req = NULL;
 		again = nm_core_leave(&core->lock);
 		carry_out(&pass, news);
+		if (unlikely(pass.kick))
+			piom_ltask_kick(&core->ltask);
 	} while (again || news->events.first != NULL || news->hungry);
 }
 
@@ -185,6 +194,13 @@ static bool is_due(struct nm_rail *rail)
 	return skipped == POLL_EVERY;
 }
 
+/* Something has been left in the core for who polls. */
+static bool is_awaited(struct nm_core *core)
+{
+	return !nm_core_is_heeded(&core->lock) ||
+	       load_relaxed(&core->bursting) != 0;
+}
+
 bool nm_core_progress(struct nm_core *core)
 {
 	struct nm_news news;
@@ -199,8 +215,7 @@ bool nm_core_progress(struct nm_core *core)
 		moved |= nm_rail_run(rail, NULL, true, &news);
 	}
 	complete_sent(core, &news);
-	if (news.events.first != NULL || news.hungry ||
-	    !nm_core_is_heeded(&core->lock)) {
+	if (news.events.first != NULL || news.hungry || is_awaited(core)) {
 		nm_core_run(core, &news, NULL);
 		moved = true;
 	}
@@ -249,8 +264,7 @@ int nm_core_arm(struct nm_core *core)
 	for (int i = 0; i < core->npolled && rc == 0; i++)
 		rc = nm_rail_arm(core->polled[i], &news);
 	complete_sent(core, &news);
-	if (news.events.first != NULL || news.hungry ||
-	    !nm_core_is_heeded(&core->lock)) {
+	if (news.events.first != NULL || news.hungry || is_awaited(core)) {
 		nm_core_run(core, &news, NULL);
 		return -EAGAIN;
 	}
@@ -271,7 +285,7 @@ void nm_core_lock(struct nm_core *core)
 
 void nm_core_settle(struct nm_core *core, struct nm_pass *pass)
 {
-	pass_init(pass, core);
+	pass_init(pass, core, true);
 	decide(pass, NULL, NULL);
 }
 

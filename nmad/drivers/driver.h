@@ -45,7 +45,6 @@ struct nm_boot_info;
 enum {
 	NM_ADDR_MAX = 256, /* bytes of a rail's address, exchanged at start */
 	NM_TOKEN_MAX = 64, /* bytes that a driver adds to an RTS or RTR */
-	NM_CTL_MAX = 256,  /* bytes of headers in front of a packet's data */
 };
 
 /*
@@ -103,10 +102,11 @@ struct nm_pkt_in {
 };
 
 enum nm_caps {
-	NM_CAP_SELF = 1, /* reaches this process only */
-	NM_CAP_NODE = 2, /* reaches processes of this host only */
-	NM_CAP_SYNC = 4, /* post_send never answers NM_POSTED */
-	NM_CAP_ROOM = 8, /* arm() promises room for what post_send refused */
+	NM_CAP_SELF = 1,  /* reaches this process only */
+	NM_CAP_NODE = 2,  /* reaches processes of this host only */
+	NM_CAP_SYNC = 4,  /* post_send never answers NM_POSTED */
+	NM_CAP_ROOM = 8,  /* arm() promises room for what post_send refused */
+	NM_CAP_DEAR = 16, /* a packet costs a system call: see core/burst.c */
 };
 
 enum nm_post_result {

@@ -19,5 +19,6 @@ static int aggreg_pack(struct nm_link *link, struct nm_pkt *pkt)
 
 const struct nm_strategy nm_strategy_aggreg = {
 	.name = "aggreg",
+	.gathers = true,
 	.pack = aggreg_pack,
 };

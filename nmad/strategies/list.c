@@ -5,10 +5,12 @@
 
 #include <stddef.h>
 
+extern const struct nm_strategy nm_strategy_default;
 extern const struct nm_strategy nm_strategy_fifo;
 extern const struct nm_strategy nm_strategy_aggreg;
 
 const struct nm_strategy *const nm_strategies[] = {
+	&nm_strategy_default,
 	&nm_strategy_fifo,
 	&nm_strategy_aggreg,
 	NULL,

@@ -9,15 +9,18 @@
 #ifndef NMAD_STRATEGIES_STRATEGY_H
 #define NMAD_STRATEGIES_STRATEGY_H
 
+#include <stdbool.h>
+
 struct nm_link;
 struct nm_pkt;
 
 struct nm_strategy {
 	const char *name;
+	bool gathers; /* packets of several messages: waiting may pay */
 
 	/*
-	 * Take chunks from link->gate->out into pkt (nm_pkt_add()), which is
-	 * empty, within the driver's max_small. The number of chunks taken; 0:
+	 * Take chunks from link->gate->out into pkt (nm_out_add()), which is
+	 * empty, as far as it takes them. The number of chunks taken; 0:
 	 * nothing for this link now.
 	 */
 	int (*pack)(struct nm_link *link, struct nm_pkt *pkt);

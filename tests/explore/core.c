@@ -2,6 +2,7 @@
  * nmad's core: who finds the core, a rail or a link's turn taken leaves his
  * request there and goes; it is carried out all the same. Two threads submit
  * at once; the network takes packets at once, or later when it is polled.
+ * What gathers, burst.c, leaves when he polls who was told to.
  *
  * covers: core, rail, hungry, mpsc
  */
@@ -10,6 +11,7 @@
 #include "../../nmad/core/progress.c"
 #include "../../nmad/core/rail.c"
 #include "../../nmad/core/out.c"
+#include "../../nmad/core/burst.c"
 
 enum { REQS = 3 };
 
@@ -35,6 +37,20 @@ void piom_cond_signal(piom_cond_t *c)
 	struct nm_req *req = container_of(c, struct nm_req, done);
 
 	explore_gone(req, sizeof(*req));
+}
+
+static bool kicked;
+
+void piom_ltask_kick(struct piom_ltask *t)
+{
+	kicked = true;
+}
+
+/* Time stands still. */
+int clock_gettime(clockid_t clock, struct timespec *out)
+{
+	*out = (struct timespec){ .tv_sec = 1 };
+	return 0;
 }
 
 static int pack(struct nm_link *l, struct nm_pkt *p)
@@ -96,7 +112,6 @@ UNREACHED(void, nm_in_resume, struct nm_pass *pass)
 UNREACHED(int, nm_match_reserve, struct nm_match *m, size_t n)
 UNREACHED(void, nm_msg_free, struct nm_core *c, struct nm_msg *msg)
 UNREACHED(void, nm_submit_resume, struct nm_pass *pass)
-UNREACHED(void, piom_ltask_kick, struct piom_ltask *t)
 
 static const struct nm_driver driver = {
 	.name = "paper",
@@ -116,6 +131,7 @@ static void set_up(void)
 	for (int kind = 0; kind < NM_MATCH_TABLES; kind++)
 		core.match.tables[kind].now.size = 1 << 20; /* room enough */
 	base_list_init(&core.active);
+	base_list_init(&core.gathering);
 	core.polled[0] = &rail;
 	core.npolled = 1;
 	gate.core = &core;
@@ -198,4 +214,35 @@ EXPLORE(the_end_of_a_turn_is_heard_of)
 	explore_spawn("sender", submit, (void *)1);
 	explore_spawn("poller", poll_once, NULL);
 	explore_finish(two_posted);
+}
+
+/* --- what gathers --- */
+
+static bool moved;
+
+static void poll_as_ltask(void *arg)
+{
+	moved = nm_core_progress(&core);
+}
+
+/* It is asked again if it has worked. */
+static void two_sent_by_then(void)
+{
+	if (moved)
+		nm_core_progress(&core);
+	two_sent();
+}
+
+EXPLORE(what_gathers_leaves_when_who_was_kicked_polls)
+{
+	set_up();
+	gate.is_dear = true;
+	gate.burst = FREE;
+	core.gather_pays = true;
+	explore_name(&core.bursting, 4, "bursting");
+	nm_core_submit(&core, &reqs[0]);
+	explore_check(gate.gathers && kicked);
+	explore_spawn("sender", submit, (void *)1);
+	explore_spawn("poller", poll_as_ltask, NULL);
+	explore_finish(two_sent_by_then);
 }

@@ -384,6 +384,7 @@ static void tcp_dump(const struct nm_rail *rail)
 
 const struct nm_driver nm_driver_tcp = {
 	.name = "tcp",
+	.caps = NM_CAP_DEAR,
 	.max_small = TCP_MAX_SMALL,
 	.fill = TCP_MAX_SMALL,
 	.rdv_threshold = RDV_THRESHOLD,

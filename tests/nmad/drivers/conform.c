@@ -722,3 +722,63 @@ RULE(wait_any_returns_one_that_is_complete)
 	for (int i = 100; i > 0; i--)
 		MUST(wait_for(&outs[i]).error == 0);
 }
+
+enum { BURST = 40 };
+
+static void send_burst(void)
+{
+	for (int i = 0; i < BURST; i++)
+		isend_bytes(&outs[i], (nm_tag_t)i, NULL, 0, 0);
+}
+
+static void await_burst(struct nm_sr_request *reqs)
+{
+	for (int i = 0; i < BURST; i++)
+		MUST(wait_for(&reqs[i]).error == 0);
+}
+
+/* Engine none polls for nobody who does not call. */
+static void compute_until_they_have_left(void)
+{
+	const char *engine = getenv("PIOM_ENGINE");
+	bool calls = engine != NULL && strcmp(engine, "none") == 0;
+
+	for (int i = 0; i < BURST; i++)
+		while (!nm_sr_is_complete(&outs[i]))
+			if (calls)
+				nm_sr_test(&outs[i]);
+}
+
+/*
+ * What gathers does not wait for a call of the sender's, nor for anything from
+ * outside. Bursts that are waited for, at once, let the others gather; and who
+ * sends these has slept before, so that nobody polls any more.
+ */
+RULE(a_burst_leaves_though_its_sender_only_computes)
+{
+	for (int turn = 0; turn < 8; turn++) {
+		bool sends = nm_size() == 1 || turn % 2 == nm_rank();
+
+		for (int i = 0; i < BURST; i++)
+			irecv_bytes(&ins[i], peer, (nm_tag_t)i, NM_TAG_EXACT,
+				    NULL, 0);
+		meet(1000);
+		send_burst();
+		await_burst(outs);
+		await_burst(ins);
+		if (!sends || nm_size() == 1) {
+			for (int i = 0; i < BURST; i++)
+				irecv_bytes(&ins[i], peer, (nm_tag_t)i,
+					    NM_TAG_EXACT, NULL, 0);
+			usleep(20000);
+		}
+		meet(1001);
+		if (sends) {
+			send_burst();
+			compute_until_they_have_left();
+			await_burst(outs);
+		}
+		if (!sends || nm_size() == 1)
+			await_burst(ins);
+	}
+}

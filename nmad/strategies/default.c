@@ -1,0 +1,24 @@
+/*
+ * What pays: over a network where a packet costs a system call, all that waits
+ * in one packet; elsewhere, as in shared memory, a packet for each message,
+ * which is copied once and has its slot to itself.
+ */
+#include "strategy.h"
+
+#include "../core/core.h"
+
+extern const struct nm_strategy nm_strategy_fifo;
+extern const struct nm_strategy nm_strategy_aggreg;
+
+static int default_pack(struct nm_link *link, struct nm_pkt *pkt)
+{
+	bool dear = link->rail->driver->caps & NM_CAP_DEAR;
+
+	return (dear ? nm_strategy_aggreg : nm_strategy_fifo).pack(link, pkt);
+}
+
+const struct nm_strategy nm_strategy_default = {
+	.name = "default",
+	.gathers = true,
+	.pack = default_pack,
+};
