@@ -6,9 +6,9 @@
  *                               nobody ready  -> poll in place, a bounded time,
  *                                                then park: the idle VP polls
  *   others:                                      poll a bounded time, then
- *                               all is armed, or others poll
- *                                             -> poll between naps
- *                               else          -> go on polling, with yields
+ *                               engine none, and not all is armed
+ *                                             -> go on polling, with yields
+ *                               else          -> poll between naps
  */
 
 #include <errno.h>
@@ -41,6 +41,9 @@ enum {
 	 * an ltask that is submitted meanwhile, and cannot be armed, may cost.
 	 */
 	NAP_ARMED_NS = NAP_MIN_NS << 15,
+	/* And if those who are to poll do not get to it: they may be waiting
+	 * for this very core, or others of the job for that of our peer. */
+	NAP_ALONE_NS = NAP_MIN_NS << 4,
 };
 
 #define NEVER UINT64_MAX
@@ -267,12 +270,17 @@ static void wait_between_polls(struct waiting *w)
 			park(w); /* a submission wakes who polls */
 			return;
 		}
-		if (!armed && !others_poll(&polls)) {
+		if (armed) {
+			longest = NAP_ARMED_NS;
+		} else if (others_poll(&polls)) {
+			longest = NAP_MAX_NS;
+		} else if (piom.engine == PIOM_ENGINE_NONE) {
 			ns = NAP_MIN_NS;
 			piom_wait_relax();
 			continue;
+		} else {
+			ns = longest = NAP_ALONE_NS;
 		}
-		longest = armed ? NAP_ARMED_NS : NAP_MAX_NS;
 		if (nap(w, ns < longest ? ns : longest))
 			return;
 		if (ns < longest)
