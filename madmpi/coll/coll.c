@@ -41,8 +41,8 @@ int madmpi_coll_end(struct madmpi_coll *c)
 void madmpi_coll_isend_data(struct madmpi_coll *c, struct madmpi_flight *f,
 			    const struct nm_data *d, int peer)
 {
-	int rc = nm_sr_isend(c->comm->coll, c->comm->gate[peer], c->tag, d, 0,
-			     &f->nm);
+	int rc = nm_sr_isend(c->comm->coll, c->comm->gate[peer], c->tag, d,
+			     NM_SEND_NOW, &f->nm);
 
 	f->is_active = rc == 0;
 	if (unlikely(rc < 0))

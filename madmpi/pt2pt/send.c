@@ -31,7 +31,7 @@ static int blocking(const char *fn, unsigned flags,
 
 	if (m->peer == MPI_PROC_NULL)
 		return MPI_SUCCESS;
-	rc = start(m, flags, &layout, &nm, &walked);
+	rc = start(m, flags | NM_SEND_NOW, &layout, &nm, &walked);
 	if (unlikely(rc < 0))
 		return madmpi_error_errno(m->comm, rc, fn, "send");
 	nm_sr_wait(&nm);

@@ -32,7 +32,7 @@ static int exchange(const char *fn, const struct madmpi_message *s,
 	if (s->peer != MPI_PROC_NULL) {
 		data = madmpi_message_data(s, &slayout);
 		rc = nm_sr_isend(s->comm->p2p, s->comm->gate[s->peer],
-				 madmpi_tag(s->tag), &data, 0, &snm);
+				 madmpi_tag(s->tag), &data, NM_SEND_NOW, &snm);
 		/* The receive is on its way and cannot be left behind. */
 		base_check(rc == 0);
 		nm_sr_wait(&snm);

@@ -3,18 +3,22 @@
  *
  * Over some networks a packet costs a system call of microseconds, whatever it
  * holds, and a message that joins one costs a tenth. So of a burst over such a
- * network (NM_CAP_DEAR) the first messages leave at once, and those behind them
- * *gather*: the gate leaves core->active for core->gathering, until a poll. Who
- * waits polls, and so do an idle VP, which is woken, and the tick. If sends go
- * on, what has gathered leaves when it fills a packet or is LATE_NS old.
+ * network (NM_CAP_DEAR) the first FREE messages leave at once, and those behind
+ * them *gather*: the gate leaves core->active for core->gathering, until a poll
+ * ends the burst. Who waits polls, and so do an idle VP, which is woken, and
+ * the tick. If sends go on, to whatever gate, what has gathered leaves when it
+ * fills a packet or is LATE_NS old. Who sends and waits at once says so
+ * (NM_SEND_NOW): that is no part of a burst.
  *
  * A poll may be long in coming where no VP is idle: who sends computes then.
- * Hence the history: messages gather only if the last burst, too, was followed
- * by a poll soon; nobody is late more than once. And hence FREE: the one or two
- * messages that a neighbour gets before all compute are no burst.
+ * Hence the history. A poll that ends a burst late costs the next bursts their
+ * gathering, twice as many each time; polls that are soon win that back. What
+ * counts are bursts that have more than FREE messages: the one or two that a
+ * neighbour gets before all compute neither gather nor teach.
  *
  * All under the core's lock but core->bursting, which tells who polls to come
- * in. Who gathers sets it and then kicks the ltask, order(ltask).
+ * in, and core->hurried. Who gathers sets the first and then kicks the ltask,
+ * order(ltask).
  */
 #include "core.h"
 
@@ -25,6 +29,7 @@ enum {
 	FILL = 4096,
 	LATE_NS = 20000,
 	SOON_NS = 50000,
+	PENALTY_MAX = 64,
 };
 
 static bool is_over(uint64_t since, uint64_t now, int64_t ns)
@@ -32,30 +37,49 @@ static bool is_over(uint64_t since, uint64_t now, int64_t ns)
 	return (int64_t)(now - since) >= ns;
 }
 
-static bool may_go_on(struct nm_gate *gate, size_t length)
-{
-	gate->gathered += length + NM_WIRE_CHUNK_MAX;
-	return gate->gathered <= FILL &&
-	       !is_over(gate->gathers_since, base_now_ns(), LATE_NS);
-}
-
-/* The burst goes on: the next poll ends it, and is to be soon. */
+/* A burst of so many that it could gather: the poll that ends it teaches. */
 static void note(struct nm_core *core, uint64_t now)
 {
 	if (base_list_is_empty(&core->gathering))
 		core->burst_ns = now;
-	store_relaxed(&core->bursting, 1);
+	core->burst_teaches = true;
 }
 
-static void gather(struct nm_pass *pass, struct nm_gate *gate, size_t length,
-		   uint64_t now)
+static void release(struct nm_core *core)
+{
+	struct base_link *n;
+
+	while ((n = base_list_first(&core->gathering)) != NULL)
+		nm_out_activate(container_of(n, struct nm_gate, active));
+}
+
+static size_t room_of(size_t length)
+{
+	return NM_WIRE_EAGER_SYNC + length;
+}
+
+static void gather(struct nm_pass *pass, struct nm_gate *gate, size_t length)
 {
 	if (base_list_is_empty(&pass->core->gathering))
 		pass->kick = true;
 	gate->gathers = true;
-	gate->gathers_since = now;
-	gate->gathered = length + NM_WIRE_CHUNK_MAX;
+	gate->gathered = room_of(length);
 	base_list_push_back(&pass->core->gathering, &gate->active);
+}
+
+/* The next of this round; true: behind the first FREE. */
+static bool is_of_a_burst(struct nm_core *core, struct nm_gate *gate)
+{
+	if (load_relaxed(&core->bursting) == 0)
+		store_relaxed(&core->bursting, 1);
+	if (gate->burst_round != core->burst_round) {
+		gate->burst_round = core->burst_round;
+		gate->burst = 0;
+	}
+	if (gate->burst == FREE)
+		return true;
+	gate->burst++;
+	return false;
 }
 
 bool nm_burst_keeps(struct nm_pass *pass, struct nm_gate *gate, size_t length)
@@ -63,22 +87,21 @@ bool nm_burst_keeps(struct nm_pass *pass, struct nm_gate *gate, size_t length)
 	struct nm_core *core = pass->core;
 	uint64_t now;
 
-	if (gate->gathers)
-		return may_go_on(gate, length);
-	if (gate->burst_round != core->burst_round) {
-		gate->burst_round = core->burst_round;
-		gate->burst = 0;
-	}
-	if (gate->burst < FREE) {
-		gate->burst++;
+	if (!is_of_a_burst(core, gate))
 		return false;
-	}
 	now = base_now_ns();
+	if (!base_list_is_empty(&core->gathering) &&
+	    is_over(core->burst_ns, now, LATE_NS))
+		release(core); /* and begin anew, with this one */
+	if (gate->gathers) {
+		gate->gathered += room_of(length);
+		return gate->gathered <= FILL;
+	}
 	note(core, now);
-	if (!core->gather_pays || length > FILL / 2 ||
+	if (core->distrust > 0 || length > FILL / 2 ||
 	    base_link_is_on(&gate->active))
 		return false;
-	gather(pass, gate, length, now);
+	gather(pass, gate, length);
 	return true;
 }
 
@@ -88,13 +111,27 @@ void nm_burst_leave(struct nm_gate *gate)
 	base_list_remove(&gate->active);
 }
 
+static void learn(struct nm_core *core)
+{
+	if (is_over(core->burst_ns, base_now_ns(), SOON_NS)) {
+		core->penalty = core->penalty == 0 ? 1 : 2 * core->penalty;
+		if (core->penalty > PENALTY_MAX)
+			core->penalty = PENALTY_MAX;
+		core->distrust = core->penalty;
+	} else if (core->distrust > 0) {
+		core->distrust--;
+	} else if (core->penalty > 0) {
+		core->penalty--;
+	}
+}
+
 void nm_burst_end(struct nm_core *core)
 {
-	struct base_link *n;
-
 	store_relaxed(&core->bursting, 0);
+	store_relaxed(&core->hurried, 0);
 	core->burst_round++;
-	core->gather_pays = !is_over(core->burst_ns, base_now_ns(), SOON_NS);
-	while ((n = base_list_first(&core->gathering)) != NULL)
-		nm_out_activate(container_of(n, struct nm_gate, active));
+	if (core->burst_teaches)
+		learn(core);
+	core->burst_teaches = false;
+	release(core);
 }

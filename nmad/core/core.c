@@ -47,6 +47,7 @@ int nm_core_init(struct nm_core *core, int rank, int size,
 	nm_ids_init(&core->syncs, &core->mem);
 	base_list_init(&core->active);
 	base_list_init(&core->gathering);
+	core->distrust = 1; /* until a first burst has ended soon */
 	base_list_init(&core->sessions);
 	base_list_init(&core->limbo);
 	nm_chain_init(&core->stalled);

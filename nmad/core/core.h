@@ -54,6 +54,9 @@ struct nm_core {
 	pending; /* a: written under the lock: requests and
 		  *    answers that are not over */
 	ATOMIC(uint32_t)
+	hurried; /* a: somebody wanted to end the burst and
+		  *    found the lock taken; order(core) */
+	ATOMIC(uint32_t)
 	bursting;                /* a: written under the lock: who polls is
 				  *    to end a burst; a hint */
 	ATOMIC(uint32_t) low;    /* a: the match tables want memory; a hint */
@@ -81,8 +84,11 @@ struct nm_core {
 	struct base_list gathering; /* l: gates whose output waits for a poll */
 	uint64_t burst_ns;          /* l: its oldest, or the last of a burst */
 	uint32_t burst_round;       /* l: polls that ended a burst */
-	bool gather_pays;           /* l: the last of these was soon */
-	struct base_list sessions;  /* l: all of them */
+	/* l: bursts that shall not gather, after a late poll; how many that
+	 * was the last time */
+	uint32_t distrust, penalty;
+	bool burst_teaches;        /* l: this one is long enough */
+	struct base_list sessions; /* l: all of them */
 	struct nm_session *buckets[NM_SESSION_BUCKETS]; /* l: by id */
 	struct base_list limbo;  /* l: messages of no session */
 	struct nm_chain stalled; /* l: requests that found no memory */
@@ -114,6 +120,12 @@ struct nm_pass {
  */
 void nm_core_run(struct nm_core *core, struct nm_news *news,
 		 struct nm_req *req);
+
+/*
+ * Before a wait: what has gathered leaves, whether or not the wait polls. If
+ * the core is busy its holder sees to it.
+ */
+void nm_core_hurry(struct nm_core *core);
 
 /* Poll all rails once and settle what that brings. True if anything moved. */
 bool nm_core_progress(struct nm_core *core);

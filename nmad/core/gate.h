@@ -48,7 +48,6 @@ struct nm_gate {
 	bool gathers;             /* l: */
 	uint32_t burst;           /* l: sends of this round, up to a few */
 	uint32_t burst_round;     /* l: which one that is */
-	uint64_t gathers_since;   /* l: ns */
 	size_t gathered;          /* l: bytes, about */
 
 	/* Flow control: eager payload unmatched at the peer, and matched

@@ -84,10 +84,10 @@ static inline bool nm_core_is_heeded(struct nm_core_lock *l)
 	       base_mpsc_is_empty(&l->events) && load_relaxed(&l->again) == 0;
 }
 
-/* The holder, before he looks at the turns. */
+/* The holder, before he looks at the turns and at what else was wished for. */
 static inline void nm_core_heed(struct nm_core_lock *l)
 {
-	if (load_relaxed(&l->again) != 0) /* the turn's own order does */
+	if (load_acquire(&l->again) != 0) /* order(core): the wish */
 		store_relaxed(&l->again, 0);
 }
 

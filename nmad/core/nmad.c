@@ -209,7 +209,7 @@ static int barrier_step(int ahead, int error)
 	struct nm_sr_status status;
 
 	nm_sr_irecv(ours, from, (nm_tag_t)ahead, NM_TAG_EXACT, &heard, &in);
-	nm_sr_isend(ours, to, (nm_tag_t)ahead, &said, 0, &out);
+	nm_sr_isend(ours, to, (nm_tag_t)ahead, &said, NM_SEND_NOW, &out);
 	nm_sr_wait(&out);
 	nm_sr_wait(&in);
 	nm_sr_status(&in, &status);

@@ -18,7 +18,7 @@ void nm_out_send(struct nm_pass *pass, struct nm_req *req)
 	struct nm_gate *gate = req->gate;
 
 	base_list_push_back(&gate->out, &req->send.on);
-	if (gate->is_dear && !pass->polls &&
+	if (gate->is_dear && !pass->polls && !(req->flags & NM_REQ_NOW) &&
 	    nm_burst_keeps(pass, gate, req->data.length))
 		return;
 	nm_out_activate(gate);

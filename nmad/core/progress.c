@@ -64,7 +64,8 @@ static void decide(struct nm_pass *pass, struct nm_news *news,
 				    container_of(e, struct nm_event, node));
 	if (req != NULL)
 		nm_submit_take(pass, req);
-	if (pass->polls && load_relaxed(&core->bursting) != 0)
+	if ((pass->polls || load_relaxed(&core->hurried) != 0) &&
+	    load_relaxed(&core->bursting) != 0)
 		nm_burst_end(core);
 	if (!base_list_is_empty(&core->active))
 		nm_out_form(pass);
@@ -194,11 +195,16 @@ static bool is_due(struct nm_rail *rail)
 	return skipped == POLL_EVERY;
 }
 
-/* Something has been left in the core for who polls. */
-static bool is_awaited(struct nm_core *core)
+void nm_core_hurry(struct nm_core *core)
 {
-	return !nm_core_is_heeded(&core->lock) ||
-	       load_relaxed(&core->bursting) != 0;
+	struct nm_news news;
+
+	if (likely(load_relaxed(&core->bursting) == 0))
+		return;
+	store_relaxed(&core->hurried, 1);
+	nm_core_ask(&core->lock); /* order(core), if it is busy */
+	nm_news_init(&news);
+	nm_core_run(core, &news, NULL);
 }
 
 bool nm_core_progress(struct nm_core *core)
@@ -215,10 +221,12 @@ bool nm_core_progress(struct nm_core *core)
 		moved |= nm_rail_run(rail, NULL, true, &news);
 	}
 	complete_sent(core, &news);
-	if (news.events.first != NULL || news.hungry || is_awaited(core)) {
+	if (news.events.first != NULL || news.hungry ||
+	    !nm_core_is_heeded(&core->lock)) {
 		nm_core_run(core, &news, NULL);
 		moved = true;
 	}
+	nm_core_hurry(core);
 	return moved;
 }
 
@@ -264,9 +272,14 @@ int nm_core_arm(struct nm_core *core)
 	for (int i = 0; i < core->npolled && rc == 0; i++)
 		rc = nm_rail_arm(core->polled[i], &news);
 	complete_sent(core, &news);
-	if (news.events.first != NULL || news.hungry || is_awaited(core)) {
+	if (news.events.first != NULL || news.hungry ||
+	    !nm_core_is_heeded(&core->lock)) {
 		nm_core_run(core, &news, NULL);
-		return -EAGAIN;
+		rc = -EAGAIN;
+	}
+	if (load_relaxed(&core->bursting) != 0) {
+		nm_core_hurry(core);
+		rc = -EAGAIN;
 	}
 	return rc;
 }

@@ -24,9 +24,9 @@ enum nm_req_kind {
 };
 
 enum nm_req_flags {
-	NM_REQ_SYNC = 1,    /* send: wait for a match */
-	NM_REQ_RDV = 2,     /* send: by rendezvous */
-	NM_REQ_WAITING = 4, /* send: on gate->waiting */
+	NM_REQ_SYNC = 1, /* send: wait for a match */
+	NM_REQ_RDV = 2,  /* send: by rendezvous */
+	NM_REQ_NOW = 4,  /* send: waited for at once */
 };
 
 struct nm_req {

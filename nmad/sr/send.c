@@ -14,13 +14,14 @@ BASE_PUBLIC int nm_sr_isend(struct nm_session *s, struct nm_gate *to,
 	struct nm_req *req = nm_req_of(request);
 
 	if (unlikely(s == NULL || to == NULL || data == NULL || req == NULL ||
-		     (flags & ~(unsigned)NM_SEND_SYNC) != 0))
+		     (flags & ~(unsigned)(NM_SEND_SYNC | NM_SEND_NOW)) != 0))
 		return -EINVAL;
 
 	/* --- committed --- */
 	piom_cond_init(&req->done);
 	req->kind = NM_REQ_SEND;
-	req->flags = flags & NM_SEND_SYNC ? NM_REQ_SYNC : 0;
+	req->flags = (flags & NM_SEND_SYNC ? NM_REQ_SYNC : 0) |
+		     (flags & NM_SEND_NOW ? NM_REQ_NOW : 0);
 	store_relaxed(&req->parts, 2);
 	req->error = 0;
 	req->session = s;

@@ -31,12 +31,21 @@ static void look(void *unused)
 		nm_core_progress(nm_core_self);
 }
 
+/* Where others are ready the wait parks at once: what gathered leaves first. */
+static void hurry(void)
+{
+	if (likely(nm_core_self != NULL))
+		nm_core_hurry(nm_core_self);
+}
+
 BASE_PUBLIC void nm_sr_wait(struct nm_sr_request *request)
 {
 	struct nm_req *req = nm_req_of(request);
 
-	if (!piom_cond_test(&req->done))
-		piom_cond_wait_on(&req->done, look, NULL);
+	if (piom_cond_test(&req->done))
+		return;
+	hurry();
+	piom_cond_wait_on(&req->done, look, NULL);
 }
 
 /* A request begins with its condition, so this is a list of conditions. */
@@ -48,6 +57,7 @@ BASE_PUBLIC size_t nm_sr_wait_any(struct nm_sr_request *const reqs[], size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (reqs[i] != NULL && nm_sr_is_complete(reqs[i]))
 			return i;
+	hurry();
 	return piom_cond_wait_any((piom_cond_t *const *)(const void *)reqs, n);
 }
 

@@ -218,31 +218,17 @@ EXPLORE(the_end_of_a_turn_is_heard_of)
 
 /* --- what gathers --- */
 
-static bool moved;
-
-static void poll_as_ltask(void *arg)
-{
-	moved = nm_core_progress(&core);
-}
-
-/* It is asked again if it has worked. */
-static void two_sent_by_then(void)
-{
-	if (moved)
-		nm_core_progress(&core);
-	two_sent();
-}
-
 EXPLORE(what_gathers_leaves_when_who_was_kicked_polls)
 {
 	set_up();
 	gate.is_dear = true;
 	gate.burst = FREE;
-	core.gather_pays = true;
+	store_relaxed(&core.bursting, 1);
 	explore_name(&core.bursting, 4, "bursting");
+	explore_name(&core.hurried, 4, "hurried");
 	nm_core_submit(&core, &reqs[0]);
 	explore_check(gate.gathers && kicked);
 	explore_spawn("sender", submit, (void *)1);
-	explore_spawn("poller", poll_as_ltask, NULL);
-	explore_finish(two_sent_by_then);
+	explore_spawn("poller", poll_once, NULL);
+	explore_finish(two_sent);
 }

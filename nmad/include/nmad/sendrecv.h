@@ -31,6 +31,7 @@ struct nm_gate;    /* a peer process */
 
 enum nm_send_flags {
 	NM_SEND_SYNC = 1, /* completes only when a receive has matched */
+	NM_SEND_NOW = 2,  /* the caller waits at once: it joins no others */
 };
 
 /* Opaque; the caller's, and must stay where it is until it is complete. */

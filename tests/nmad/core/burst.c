@@ -131,18 +131,18 @@ static void send_many(int n)
 /* However long this test is held up: it is early, or late, already. */
 static void as_if_early(void)
 {
-	peer->gathers_since = core.burst_ns = base_now_ns() + hour;
+	core.burst_ns = base_now_ns() + hour;
 }
 
 static void as_if_late(void)
 {
-	peer->gathers_since = core.burst_ns = 0;
+	core.burst_ns = 0;
 }
 
 /* A burst that gathers, however long it takes. */
 static void gather_some(int n)
 {
-	core.gather_pays = true;
+	core.distrust = 0;
 	send_many(AT_ONCE + 1);
 	as_if_early();
 	send_many(n);
@@ -179,11 +179,11 @@ TEST(after_a_poll_that_was_soon_the_next_burst_gathers)
 	send_many(20);
 	as_if_early();
 	nm_core_progress(&core);
-	CHECK(core.gather_pays);
+	CHECK_INT(core.distrust, 0);
 	gather_some(20 - AT_ONCE - 1);
 	CHECK_INT(nsent, 20 + AT_ONCE);
 	CHECK(!nm_sr_is_complete(&reqs[20 + AT_ONCE]));
-	CHECK(nm_core_progress(&core));
+	nm_core_progress(&core);
 	CHECK_INT(nsent, 20 + AT_ONCE + 1);
 	CHECK_INT(tags_of(20 + AT_ONCE, tags), 20 - AT_ONCE);
 	for (uint32_t i = 0; i < 20 - AT_ONCE; i++)
@@ -204,17 +204,81 @@ TEST(after_a_poll_that_was_late_the_next_burst_does_not)
 	CHECK_INT(nsent, AT_ONCE + 1 + 20);
 }
 
-TEST(sends_with_a_poll_between_are_no_burst)
+TEST(a_poll_that_was_late_costs_the_more_bursts_the_more_often_it_happens)
 {
-	core.gather_pays = true;
-	for (int i = 0; i < 10; i++) {
-		send_many(AT_ONCE);
-		CHECK_INT(nsent, (i + 1) * AT_ONCE);
-		/* A hint that is set, or none would come in. */
-		store_relaxed(&core.bursting, 1);
+	static const uint32_t costs[] = { 1, 2, 4, 8, 16, 32, 64, 64 };
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(costs); i++) {
+		gather_some(0);
+		as_if_late();
+		nm_core_progress(&core);
+		CHECK_INT(core.distrust, costs[i]);
+	}
+	for (uint32_t left = 64; left > 0; left--) {
+		CHECK_INT(core.distrust, left);
+		nsent = nreqs = 0;
+		send_many(AT_ONCE + 2);
+		CHECK_INT(nsent, AT_ONCE + 2);
 		as_if_early();
 		nm_core_progress(&core);
 	}
+	CHECK_INT(core.distrust, 0);
+	CHECK_INT(core.penalty, 64);
+}
+
+TEST(sends_with_a_poll_between_are_no_burst)
+{
+	core.distrust = 0;
+	for (int i = 0; i < 20; i++) {
+		send_many(1);
+		CHECK_INT(nsent, i + 1);
+		nm_core_progress(&core);
+	}
+	CHECK_INT(core.distrust, 0);
+}
+
+/* However late the poll is: nothing was to be won. */
+TEST(a_few_messages_teach_nothing)
+{
+	core.distrust = 0;
+	send_many(AT_ONCE);
+	as_if_late();
+	nm_core_progress(&core);
+	CHECK_INT(core.distrust, 0);
+}
+
+TEST(who_waits_at_once_joins_nobody_and_takes_along_what_has_gathered)
+{
+	struct nm_data d = nm_data_flat(text[0], 8);
+	struct nm_sr_request now;
+	uint32_t tags[REQS];
+
+	gather_some(1);
+	CHECK_INT(nsent, AT_ONCE);
+	CHECK_INT(nm_sr_isend(session, peer, 77, &d, NM_SEND_NOW, &now), 0);
+	CHECK(nm_sr_is_complete(&now));
+	CHECK_INT(nsent, AT_ONCE + 1);
+	CHECK_INT(tags_of(AT_ONCE, tags), 3);
+	CHECK_INT(tags[2], 77);
+}
+
+TEST(what_has_gathered_for_long_leaves_with_a_send_to_another_peer)
+{
+	struct nm_data d = nm_data_flat(text[0], 8);
+	struct nm_sr_request other[AT_ONCE + 1];
+
+	core.gates[0].is_dear = true;
+	gather_some(1);
+	CHECK_INT(nsent, AT_ONCE);
+	as_if_late();
+	for (int i = 0; i <= AT_ONCE; i++)
+		CHECK_INT(nm_sr_isend(session, &core.gates[0], 1, &d, 0,
+				      &other[i]),
+			  0);
+	CHECK(nm_sr_is_complete(&reqs[nreqs - 1]));
+	CHECK(!nm_sr_is_complete(&other[AT_ONCE]));
+	nm_core_progress(&core);
+	CHECK(nm_sr_is_complete(&other[AT_ONCE]));
 }
 
 TEST(what_fills_a_packet_leaves_without_a_poll)
