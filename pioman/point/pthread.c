@@ -221,13 +221,23 @@ static void raise_it(struct poller *p)
 	store_relaxed(&p->raised, 1);
 }
 
-/* Whether it wants to poll and has not since the last time. */
+/*
+ * Whether it is to poll and has not since the last time. It may be asleep: a
+ * thread that waited has polled, left ltasks that want more, and wakes nobody.
+ */
 static bool is_stuck(struct poller *p)
 {
 	uint64_t rounds = load_relaxed(&p->rounds), before = p->looked;
 
 	p->looked = rounds;
-	return rounds == before && load_relaxed(&p->sleeper.asleep) == 0;
+	if (rounds != before)
+		return false;
+	if (load_relaxed(&p->sleeper.asleep) == 0)
+		return true;
+	if (!piom_poll_is_pending(p->vp))
+		return false;
+	piom_sleeper_wake(&p->sleeper);
+	return true;
 }
 
 static void help(void)

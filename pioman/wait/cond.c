@@ -171,9 +171,10 @@ static bool look_for(struct waiting *w, bool give_way)
 	return false;
 }
 
-static void poll_all(uint64_t vain_ns)
+/* Whether anything moved. */
+static bool poll_all(uint64_t vain_ns)
 {
-	piom_poll_all(piom_poll_here(), vain_ns, PIOM_POINT_WAIT);
+	return piom_poll_all(piom_poll_here(), vain_ns, PIOM_POINT_WAIT) > 0;
 }
 
 /*
@@ -262,9 +263,14 @@ static void wait_between_polls(struct waiting *w)
 	bool armed;
 
 	for (;;) {
-		poll_all(PIOM_LAST);
+		bool moved = poll_all(PIOM_LAST);
+
 		if (is_over(w) || is_late(w))
 			return;
+		if (moved) {
+			ns = NAP_MIN_NS;
+			continue; /* there may be a next step */
+		}
 		armed = is_armed();
 		if (armed && piom.engine == PIOM_ENGINE_PTHREAD) {
 			park(w); /* a submission wakes who polls */
@@ -279,7 +285,7 @@ static void wait_between_polls(struct waiting *w)
 			piom_wait_relax();
 			continue;
 		} else {
-			ns = longest = NAP_ALONE_NS;
+			longest = NAP_ALONE_NS;
 		}
 		if (nap(w, ns < longest ? ns : longest))
 			return;
