@@ -6,7 +6,7 @@
  * network (NM_CAP_DEAR) the first FREE messages leave at once, and those behind
  * them *gather*: the gate leaves core->active for core->gathering, until a poll
  * ends the burst. Who waits polls, and so do an idle VP, which is woken, and
- * the tick. If sends go on, to whatever gate, what has gathered leaves when it
+ * the tick. If bursts go on, to whatever gate, what has gathered leaves when it
  * fills a packet or is LATE_NS old. Who sends and waits at once says so
  * (NM_SEND_NOW): that is no part of a burst.
  *
@@ -17,8 +17,7 @@
  * neighbour gets before all compute neither gather nor teach.
  *
  * All under the core's lock but core->bursting, which tells who polls to come
- * in, and core->hurried. Who gathers sets the first and then kicks the ltask,
- * order(ltask).
+ * in. Who gathers sets it and then kicks the ltask, order(ltask).
  */
 #include "core.h"
 
@@ -128,7 +127,6 @@ static void learn(struct nm_core *core)
 void nm_burst_end(struct nm_core *core)
 {
 	store_relaxed(&core->bursting, 0);
-	store_relaxed(&core->hurried, 0);
 	core->burst_round++;
 	if (core->burst_teaches)
 		learn(core);

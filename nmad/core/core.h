@@ -54,9 +54,6 @@ struct nm_core {
 	pending; /* a: written under the lock: requests and
 		  *    answers that are not over */
 	ATOMIC(uint32_t)
-	hurried; /* a: somebody wanted to end the burst and
-		  *    found the lock taken; order(core) */
-	ATOMIC(uint32_t)
 	bursting;                /* a: written under the lock: who polls is
 				  *    to end a burst; a hint */
 	ATOMIC(uint32_t) low;    /* a: the match tables want memory; a hint */

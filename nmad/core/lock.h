@@ -23,7 +23,7 @@ struct nm_core_lock {
 	ATOMIC(uint32_t) held;   /* a: order(core) */
 	struct base_mpsc submit; /* a: requests; order(core), order(mpsc) */
 	struct base_mpsc events; /* a: rails' news; order(core), order(mpsc) */
-	ATOMIC(uint32_t) again;  /* a: a turn has ended; order(core) */
+	ATOMIC(uint32_t) again;  /* a: wishes, bits; order(core) */
 };
 
 static inline void nm_core_lock_init(struct nm_core_lock *l)
@@ -68,10 +68,16 @@ static inline void nm_core_push(struct base_mpsc *list,
 	base_mpsc_push_seq(list, n); /* order(core), order(mpsc) */
 }
 
-/* Ask the holder for another look at the turns; then try to enter. */
-static inline void nm_core_ask(struct nm_core_lock *l)
+/* What the holder may be asked for. */
+enum {
+	NM_WISH_TURN = 1, /* another look at the turns: one has ended */
+	NM_WISH_POLL = 2, /* the end of a burst, as if he polled */
+};
+
+/* Leave a wish for the holder; then try to enter. */
+static inline void nm_core_ask(struct nm_core_lock *l, uint32_t wish)
 {
-	store_seq(&l->again, 1); /* order(core) */
+	fetch_or_seq(&l->again, wish); /* order(core) */
 }
 
 /*
@@ -84,11 +90,15 @@ static inline bool nm_core_is_heeded(struct nm_core_lock *l)
 	       base_mpsc_is_empty(&l->events) && load_relaxed(&l->again) == 0;
 }
 
-/* The holder, before he looks at the turns and at what else was wished for. */
-static inline void nm_core_heed(struct nm_core_lock *l)
+/*
+ * The holder, before he looks at the lists: what he is asked for. What was
+ * pushed before a wish is on the lists by then.
+ */
+static inline uint32_t nm_core_heed(struct nm_core_lock *l)
 {
-	if (load_acquire(&l->again) != 0) /* order(core): the wish */
-		store_relaxed(&l->again, 0);
+	if (likely(load_relaxed(&l->again) == 0))
+		return 0;
+	return xchg_acquire(&l->again, 0); /* order(core) */
 }
 
 /*

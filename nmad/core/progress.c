@@ -49,9 +49,9 @@ static void decide(struct nm_pass *pass, struct nm_news *news,
 		   struct nm_req *req)
 {
 	struct nm_core *core = pass->core;
+	uint32_t wish = nm_core_heed(&core->lock);
 	struct base_mpsc_node *e;
 
-	nm_core_heed(&core->lock);
 	base_mpsc_for_each (n, base_mpsc_take(&core->freed))
 		nm_msg_free(core, container_of(n, struct nm_msg, free));
 	base_mpsc_for_each (n, base_mpsc_take(&core->lock.submit))
@@ -64,7 +64,7 @@ static void decide(struct nm_pass *pass, struct nm_news *news,
 				    container_of(e, struct nm_event, node));
 	if (req != NULL)
 		nm_submit_take(pass, req);
-	if ((pass->polls || load_relaxed(&core->hurried) != 0) &&
+	if ((pass->polls || (wish & NM_WISH_POLL)) &&
 	    load_relaxed(&core->bursting) != 0)
 		nm_burst_end(core);
 	if (!base_list_is_empty(&core->active))
@@ -130,7 +130,7 @@ static bool leave_to_holder(struct nm_core *core, struct nm_news *news,
 	while ((n = nm_chain_take(&news->events)) != NULL)
 		nm_core_push(&core->lock.events, n);
 	if (news->hungry)
-		nm_core_ask(&core->lock);
+		nm_core_ask(&core->lock, NM_WISH_TURN);
 	news->hungry = false;
 	if (req != NULL)
 		nm_core_push(&core->lock.submit, &req->node);
@@ -199,10 +199,11 @@ void nm_core_hurry(struct nm_core *core)
 {
 	struct nm_news news;
 
-	if (likely(load_relaxed(&core->bursting) == 0))
+	/* Who is inside may be about to let gather what we have left him. */
+	if (likely(load_relaxed(&core->bursting) == 0 &&
+		   load_relaxed(&core->lock.held) == 0))
 		return;
-	store_relaxed(&core->hurried, 1);
-	nm_core_ask(&core->lock); /* order(core), if it is busy */
+	nm_core_ask(&core->lock, NM_WISH_POLL);
 	nm_news_init(&news);
 	nm_core_run(core, &news, NULL);
 }
@@ -226,7 +227,8 @@ bool nm_core_progress(struct nm_core *core)
 		nm_core_run(core, &news, NULL);
 		moved = true;
 	}
-	nm_core_hurry(core);
+	if (load_relaxed(&core->bursting) != 0)
+		nm_core_hurry(core);
 	return moved;
 }
 

@@ -225,7 +225,6 @@ EXPLORE(what_gathers_leaves_when_who_was_kicked_polls)
 	gate.burst = FREE;
 	store_relaxed(&core.bursting, 1);
 	explore_name(&core.bursting, 4, "bursting");
-	explore_name(&core.hurried, 4, "hurried");
 	nm_core_submit(&core, &reqs[0]);
 	explore_check(gate.gathers && kicked);
 	explore_spawn("sender", submit, (void *)1);

@@ -10,7 +10,14 @@
 
 #include "../../../nmad/core/core.h"
 
-enum { BURST = 64, ROUNDS = 1000, FEW = BURST / 2, SESSION = 7, ANSWER = 1 };
+enum {
+	BURST = 64,
+	ROUNDS = 200,
+	FIRST = 5, /* rounds that are not counted: they also connect */
+	FEW = BURST / 2,
+	SESSION = 7,
+	ANSWER = 1,
+};
 
 static struct nm_session *session;
 static struct nm_gate *peer;
@@ -75,10 +82,10 @@ TEST(a_burst_takes_few_packets_only_where_they_are_dear)
 	peer = nm_gate_of(1 - nm_rank());
 	CHECK_INT(nm_session_open(SESSION, &session), 0);
 	for (int i = 0; i < ROUNDS; i++) {
-		if (nm_rank() == 0)
-			few += send_round() <= FEW;
-		else
+		if (nm_rank() != 0)
 			receive_round();
+		else if (send_round() <= FEW && i >= FIRST)
+			few++;
 	}
 	/* Not always: it is held up now and then, and trusts less then. */
 	if (nm_rank() == 0)
