@@ -120,7 +120,7 @@ void nm_core_run(struct nm_core *core, struct nm_news *news,
 
 /*
  * Before a wait: what has gathered leaves, whether or not the wait polls. If
- * the core is busy its holder sees to it.
+ * the core is busy its holder sees to it; or, now and then, who was kicked.
  */
 void nm_core_hurry(struct nm_core *core);
 

@@ -91,14 +91,15 @@ static inline bool nm_core_is_heeded(struct nm_core_lock *l)
 }
 
 /*
- * The holder, before he looks at the lists: what he is asked for. What was
- * pushed before a wish is on the lists by then.
+ * The holder, before he looks at the lists: what he is asked for. A turn's own
+ * order does for turns. The end of a burst may be granted before what its owner
+ * has left is seen: then that gathers, and who polls is kicked.
  */
 static inline uint32_t nm_core_heed(struct nm_core_lock *l)
 {
 	if (likely(load_relaxed(&l->again) == 0))
 		return 0;
-	return xchg_acquire(&l->again, 0); /* order(core) */
+	return xchg_relaxed(&l->again, 0);
 }
 
 /*
