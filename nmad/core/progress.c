@@ -120,6 +120,15 @@ static void carry_out(struct nm_pass *pass, struct nm_news *news)
 	complete_sent(pass->core, news);
 }
 
+/* Whoever polls: the ltask may have been at rest. */
+static void kick(struct nm_core *core, struct nm_news *news)
+{
+	if (likely(!news->kick))
+		return;
+	news->kick = false;
+	piom_ltask_kick(&core->ltask);
+}
+
 /* The core is busy: leave all to its holder. False: there was nothing. */
 static bool leave_to_holder(struct nm_core *core, struct nm_news *news,
 			    struct nm_req *req)
@@ -155,8 +164,8 @@ void nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
 		req = NULL;
 		again = nm_core_leave(&core->lock);
 		carry_out(&pass, news);
-		if (unlikely(pass.kick))
-			piom_ltask_kick(&core->ltask);
+		news->kick |= pass.kick;
+		kick(core, news);
 	} while (again || news->events.first != NULL || news->hungry);
 }
 
@@ -227,6 +236,7 @@ bool nm_core_progress(struct nm_core *core)
 		nm_core_run(core, &news, NULL);
 		moved = true;
 	}
+	kick(core, &news);
 	if (load_relaxed(&core->bursting) != 0)
 		nm_core_hurry(core);
 	return moved;
@@ -314,6 +324,7 @@ void nm_core_unlock(struct nm_core *core, struct nm_pass *pass)
 		nm_out_form(pass);
 	again = nm_core_leave(&core->lock);
 	carry_out(pass, &news);
+	kick(core, &news);
 	if (again || news.events.first != NULL || news.hungry)
 		nm_core_run(core, &news, NULL);
 }

@@ -62,6 +62,7 @@ static bool send_pkt(struct nm_rail *rail, struct nm_pkt *pkt)
 	} else if (rc == NM_POSTED) {
 		pkt->with_driver = true;
 		backlog_add(rail, 1);
+		rail->news->kick = true;
 	} else if (rc == -EAGAIN) {
 		return false;
 	} else {
@@ -106,6 +107,7 @@ static void hand_over(struct nm_rail *rail, struct nm_event *e)
 		if (!send_pkt(rail, pkt)) {
 			nm_chain_append(&rail->stuck, &e->node);
 			backlog_add(rail, 1);
+			rail->news->kick = true;
 		}
 		break;
 	case NM_POST_XFER_RECV:

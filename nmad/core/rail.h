@@ -66,6 +66,7 @@ struct nm_news {
 	struct nm_chain events; /* for the core */
 	struct nm_chain sent;   /* struct nm_req: complete now */
 	bool hungry;            /* a turn ended that somebody wants */
+	bool kick;              /* a packet has not left: somebody is to poll */
 };
 
 static inline void nm_news_init(struct nm_news *news)
@@ -73,6 +74,7 @@ static inline void nm_news_init(struct nm_news *news)
 	nm_chain_init(&news->events);
 	nm_chain_init(&news->sent);
 	news->hungry = false;
+	news->kick = false;
 }
 
 /* Who gets a rail's upcalls instead of the core: a driver that wraps it. */
