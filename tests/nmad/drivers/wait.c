@@ -56,9 +56,9 @@ static void get_to_know(struct job *j)
 			job_send(j, r, 0, 1, 10);
 	while (j->ngot < (uint64_t)j->size - 1 || !job_idle(j))
 		job_progress(j);
-	job_meet(j);
 	j->ngot = 0;
 	j->recv = check_bytes;
+	job_meet(j); /* polls: a peer that goes on may be heard already */
 }
 
 static bool is_readable(struct job *j, int ms)
@@ -404,6 +404,7 @@ static void kept_buffers_body(struct job *j)
 {
 	get_to_know(j);
 	j->recv = keeps;
+	job_meet(j);
 	for (int i = 0; i < KEPT && j->rank == 0; i++)
 		job_send(j, 1, 0, 1, 3000);
 	if (j->rank == 0) {
@@ -446,6 +447,7 @@ static void early_ring_body(struct job *j)
 
 	get_to_know(j);
 	j->recv = keeps;
+	job_meet(j);
 	for (int i = 1; i <= ROUNDS; i++) {
 		if (j->rank == 0) {
 			for (int k = 0; k <= KEPT; k++)
