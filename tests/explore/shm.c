@@ -3,8 +3,7 @@
  * and a lent buffer, and say goodbye. Both "processes" are threads here; the
  * segment is the same memory for both.
  *
- * covers: shm-buf, shm-head, shm-left, shm-pkt, shm-pulled, shm-pushed,
- * shm-tail
+ * covers: shm-account, shm-buf, shm-head, shm-left, shm-pkt, shm-tail
  */
 #include "explore.h"
 
@@ -15,19 +14,23 @@
 
 enum { SENDER, RECEIVER, SIDES, BLOCKS = 2, CHUNKS = SHM_DEPTH + 2 };
 
-static struct shm_seg *seg; /* the receiver's; not among what is put back */
+/* Each side's own; the transfers are in the receiver's. Not put back. */
+static struct shm_seg *segs[SIDES], *seg;
 static struct shm shms[SIDES];
-static struct shm_peer peer;
-static struct nm_link channel;
+static struct shm_peer peers[SIDES]; /* of the side, the other one */
+static struct nm_link channels[SIDES];
 static struct nm_xfer xfers[SIDES];
 static bool over[SIDES];
 static int source[CHUNKS], target[CHUNKS];
 
-__attribute__((constructor)) static void make_segment(void)
+__attribute__((constructor)) static void make_segments(void)
 {
-	seg = calloc(1, sizeof(*seg) + 64);
-	if (seg == NULL)
-		abort();
+	for (int side = 0; side < SIDES; side++) {
+		segs[side] = calloc(1, sizeof(*seg) + 64);
+		if (segs[side] == NULL)
+			abort();
+	}
+	seg = segs[RECEIVER];
 }
 
 /* --- what surrounds it --- */
@@ -74,9 +77,11 @@ void nm_data_copy_in(const struct nm_data *data, size_t offset,
 	target[offset / SHM_CHUNK] = *(const int *)from;
 }
 
-/* Nobody sleeps here: bell.c */
+/* What the byte in the pipe is for. */
 void nm_shm_bell_ring(struct shm *shm, struct shm_peer *p)
 {
+	if (shm_bell_take(&p->seg->bell))
+		explore_wake(&p->seg->bell.asleep, 1);
 }
 
 void nm_shm_bell_self(struct shm *shm)
@@ -108,18 +113,19 @@ static void set_up(uint32_t nblocks, bool pipe)
 	explore_name(seg->chunk, sizeof(seg->chunk), "chunks");
 	explore_name(source, sizeof(source), "source");
 	explore_name(target, sizeof(target), "target");
-	peer.seg = seg;
-	peer.light = true;
-	channel.conn = &peer;
-	shms[RECEIVER].seg = seg;
-	shms[RECEIVER].ctls.sender[0] = &peer;
+	shms[RECEIVER].ctls.sender[0] = &peers[RECEIVER];
 	for (int i = 0; i < CHUNKS; i++)
 		source[i] = 100 + i;
 	for (int side = 0; side < SIDES; side++) {
 		struct shm_x *sx = sx_of(side);
 
 		base_list_init(&shms[side].active);
-		xfers[side].link = &channel;
+		shms[side].seg = segs[side];
+		store_relaxed(&segs[side]->bell.asleep, 0);
+		peers[side].seg = segs[!side];
+		peers[side].light = true;
+		channels[side].conn = &peers[side];
+		xfers[side].link = &channels[side];
 		xfers[side].length = nblocks;
 		sx->sender = side == SENDER;
 		sx->pipe = pipe;
@@ -157,6 +163,46 @@ EXPLORE(blocks_are_copied_once_by_either_side)
 {
 	set_up(BLOCKS, false);
 	both();
+}
+
+/* As poll() and then arm() have it: who has looked in vain sleeps. */
+static void run_and_sleep(void *arg)
+{
+	int side = (int)(intptr_t)arg;
+	struct shm_bell *bell = &segs[side]->bell;
+
+	while (!over[side]) {
+		if (step(&shms[side], sx_of(side)))
+			continue;
+		shm_bell_set(bell);
+		if (may_move(sx_of(side)))
+			shm_bell_unset(bell);
+		else
+			explore_wait_while(&bell->asleep, 1);
+	}
+}
+
+/* Without the barrier, for which explore/bell stands. */
+static void both_and_sleep(uint32_t nblocks)
+{
+	set_up(nblocks, false);
+	for (int side = 0; side < SIDES; side++) {
+		peers[side].light = false;
+		explore_name(&segs[side]->bell.asleep, 4, "asleep%d", side);
+	}
+	explore_spawn("sender", run_and_sleep, (void *)SENDER);
+	explore_spawn("receiver", run_and_sleep, (void *)RECEIVER);
+}
+
+EXPLORE(who_waits_for_the_last_block_is_told)
+{
+	both_and_sleep(BLOCKS);
+}
+
+EXPLORE(who_may_not_copy_is_told)
+{
+	both_and_sleep(BLOCKS);
+	sx_of(SENDER)->remote = 0;
 }
 
 EXPLORE(chunks_are_seen_whole)
@@ -205,13 +251,12 @@ EXPLORE(a_buffer_is_reused_when_it_has_been_read)
 
 	set_up(BLOCKS, false);
 	rails[SENDER].drv = &shms[SENDER];
-	shms[SENDER].seg = seg;
-	links[0].conn = &peer;
+	links[0].conn = &peers[RECEIVER];
 	rails[RECEIVER].links = links;
 	shms[RECEIVER].rail = &rails[RECEIVER];
 	shms[RECEIVER].nranks = 1;
 	shms[RECEIVER].lending.lent = 1;
-	peer.nbufs = 1;
+	peers[RECEIVER].nbufs = 1;
 	store_relaxed(&seg->buf[0].busy, 1);
 	seg->buf[0].data[0] = 1;
 	explore_name(&seg->buf[0], sizeof(seg->buf[0]), "buffer");

@@ -20,6 +20,12 @@
  * same, and so does everything claimed after it, uncopied: the accounts close
  * without a special path, and nobody reports the end while the other may still
  * be inside the data.
+ *
+ * Who finds nothing left to copy waits for one thing only, that the account
+ * closes, and is told of nothing else: a wake-up for each block would cost both
+ * sides more than the block. Each side stores its count, then looks at the
+ * other's, so that the account is seen to be closed by at least one of them,
+ * order(shm-account); whoever sees it tells the other.
  */
 #include "shm.h"
 
@@ -164,6 +170,12 @@ static int ctl_get(struct shm *shm, bool pipe)
 
 /* --- the end --- */
 
+/* The other side may wait for what has just been stored. */
+static void tell(struct shm *shm, struct shm_x *sx)
+{
+	nm_shm_bell_tell(shm, xfer_of(sx)->link->conn);
+}
+
 /* The side's last act on a transfer; x is the core's from here. */
 static void finish(struct shm *shm, struct shm_x *sx)
 {
@@ -172,12 +184,11 @@ static void finish(struct shm *shm, struct shm_x *sx)
 	int status = -(int)load_relaxed(&sx->ctl->error);
 
 	base_list_remove(&sx->link);
-	if (sx->sender) {
+	if (sx->sender)
 		store_release(&sx->ctl->left, 1); /* order(shm-left) */
-		nm_shm_bell_tell(shm, x->link->conn);
-	} else {
+	else
 		c->linger[c->nlinger++] = (uint16_t)sx->index;
-	}
+	tell(shm, sx);
 	nm_rail_xfer_done(shm->rail, x, status);
 }
 
@@ -370,10 +381,9 @@ static bool claim(struct shm_x *sx, uint32_t *out)
 	return true;
 }
 
-/* The other side may wait for what has just been stored. */
-static void tell(struct shm *shm, struct shm_x *sx)
+static shm_count_t *count_of(const struct shm_x *sx, bool sender)
 {
-	nm_shm_bell_tell(shm, xfer_of(sx)->link->conn);
+	return sender ? &sx->ctl->pushed : &sx->ctl->pulled;
 }
 
 static void copy_block(struct shm *shm, struct shm_x *sx, uint32_t i)
@@ -394,30 +404,26 @@ static void copy_block(struct shm *shm, struct shm_x *sx, uint32_t i)
 			nm_shm_live_look(shm, true);
 	}
 	sx->mine++;
-	if (sx->sender)
-		store_release(&sx->ctl->pushed, sx->mine); /* order(shm-pushed):
-							    * the data */
-	else
-		store_release(&sx->ctl->pulled, sx->mine); /* order(shm-pulled):
-							    * no more reads */
-	tell(shm, sx);
+	/* What was written, and that no more is read. */
+	store_seq(count_of(sx, sx->sender), sx->mine); /* order(shm-account) */
+}
+
+/* The blocks that the other side has done with. */
+static uint32_t others(const struct shm_x *sx)
+{
+	return load_seq(count_of(sx, !sx->sender)); /* order(shm-account) */
 }
 
 static bool step_blocks(struct shm *shm, struct shm_x *sx)
 {
-	uint32_t i, others;
 	bool moved = false;
+	uint32_t i;
 
 	if (sx->remote != 0 && claim(sx, &i)) {
 		copy_block(shm, sx, i);
 		moved = true;
 	}
-	others =
-		sx->sender
-			? load_acquire(&sx->ctl->pulled) /* order(shm-pulled) */
-			: load_acquire(
-				  &sx->ctl->pushed); /* order(shm-pushed) */
-	if (sx->mine + others < sx->nblocks)
+	if (sx->mine + others(sx) < sx->nblocks)
 		return moved;
 	finish(shm, sx);
 	return true;
@@ -480,10 +486,11 @@ static bool step_empty(struct shm *shm, struct shm_x *sx)
 		store_release(&sx->ctl->head, sx->mine); /* order(shm-head) */
 		n++;
 	}
-	if (n > 0)
-		tell(shm, sx);
-	if (sx->mine < sx->nblocks)
+	if (sx->mine < sx->nblocks) {
+		if (n > 0)
+			tell(shm, sx);
 		return n > 0;
+	}
 	finish(shm, sx);
 	return true;
 }
@@ -508,7 +515,6 @@ static bool may_move(const struct shm_x *sx)
 {
 	struct shm_ctl *ctl = sx->ctl;
 	uint64_t word = load_relaxed(&ctl->claim);
-	uint32_t others;
 
 	if (sx->pipe && sx->sender)
 		return sx->mine - load_relaxed(&ctl->head) < SHM_DEPTH;
@@ -517,9 +523,7 @@ static bool may_move(const struct shm_x *sx)
 	if (sx->remote != 0 &&
 	    (uint32_t)(word >> 32) + (uint32_t)word < sx->nblocks)
 		return true;
-	others = sx->sender ? load_relaxed(&ctl->pulled)
-			    : load_relaxed(&ctl->pushed);
-	return sx->mine + others >= sx->nblocks;
+	return sx->mine + others(sx) >= sx->nblocks;
 }
 
 bool nm_shm_large_is_busy(const struct shm *shm)

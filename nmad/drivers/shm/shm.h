@@ -68,6 +68,9 @@ struct shm_buf {
 /* Above the number of peers: they are told by one store that is one word. */
 #define SHM_DEAF (1ull << 32)
 
+/* Blocks of a large transfer that one side has copied. */
+typedef ATOMIC(uint32_t) shm_count_t;
+
 /*
  * One large transfer, in the receiver's segment; a line for each writer. It is
  * the receiver's while it is on the free list; the sender's too from the RTR
@@ -82,17 +85,15 @@ struct shm_ctl {
 		ATOMIC(uint32_t) error; /* a: both; errno of the first */
 	} BASE_ALIGNED(BASE_CACHE_PAIR);
 	struct {
-		ATOMIC(uint32_t)
-		pulled; /* a: receiver's blocks that are
-			 * copied; order(shm-pulled) */
+		shm_count_t pulled; /* a: by the receiver;
+				     * order(shm-account) */
 		ATOMIC(uint32_t)
 		head; /* a: chunks emptied;
 		       * order(shm-head) */
 	} BASE_ALIGNED(BASE_CACHE_PAIR);
 	struct {
-		ATOMIC(uint32_t)
-		pushed;                /* a: sender's blocks that are copied;
-					* order(shm-pushed) */
+		shm_count_t pushed;    /* a: by the sender;
+					* order(shm-account) */
 		ATOMIC(uint32_t) tail; /* a: chunks filled; order(shm-tail) */
 		ATOMIC(uint32_t)
 		left; /* a: the sender has done with it;
