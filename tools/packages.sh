@@ -20,6 +20,7 @@ test | gdb | command -v gdb | shows user threads
 test | valgrind | have_header valgrind/valgrind.h | is told of stacks
 test | procps | command -v ps | tests look at processes
 ci | git | command -v git | which files are ours
+ci | ccache | command -v ccache | compiles once what has not changed; meson takes it
 ci | clang | command -v clang | the second compiler
 ci | clang-format | command -v clang-format | spacing
 ci | libclang-rt-14-dev | have_clang_rt | sanitizers of clang
