@@ -24,12 +24,17 @@ static inline void with_vps(int nvp, void (*body)(void))
 	CHECK_INT(marcel_nvp(), 0);
 }
 
+static inline void without_ticks_on(int nvp, void (*body)(void))
+{
+	setenv("MARCEL_TIMESLICE_US", "0", 1);
+	with_vps(nvp, body);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
 /* The same on one VP, where nothing but the program itself says who runs. */
 static inline void without_ticks(void (*body)(void))
 {
-	setenv("MARCEL_TIMESLICE_US", "0", 1);
-	with_vps(1, body);
-	unsetenv("MARCEL_TIMESLICE_US");
+	without_ticks_on(1, body);
 }
 
 /* A test whose rule holds for one VP and for more VPs than CPUs alike. */

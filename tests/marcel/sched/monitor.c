@@ -6,8 +6,8 @@
 #include <base/atomic.h>
 #include "../../../marcel/sched/block.h"
 #include "../../../marcel/sched/tick.h"
+#include "../parked.h"
 #include "../trap.h"
-#include "../with.h"
 
 static marcel_sem_t sem;
 static ATOMIC(int) computing, stop;
@@ -77,8 +77,7 @@ static void wake_urgent(void)
 	CHECK_INT(marcel_attr_init(&attr), 0);
 	CHECK_INT(marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME), 0);
 	CHECK_INT(marcel_create(&t, &attr, waits_and_stops, NULL), 0);
-	while (load_relaxed(&t->state) != MARCEL_T_PARKED)
-		marcel_yield();
+	until_parked(t);
 	CHECK_INT(pthread_create(&p, NULL, posts, NULL), 0);
 	store_relaxed(&computing, 1);
 	while (load_relaxed(&stop) == 0)

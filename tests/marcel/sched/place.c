@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include <base/atomic.h>
-#include "../with.h"
+#include "../parked.h"
 
 static marcel_vpset_t set_of(int a, int b)
 {
@@ -79,16 +79,14 @@ TEST(who_sets_its_own_is_there_on_return_on_2_vps)
 /* --- others --- */
 
 struct waiter {
-	marcel_sem_t begin, asked, go;
+	marcel_sem_t go;
 	int vp;
 };
 
-static void *wait_twice(void *arg)
+static void *wait_and_look(void *arg)
 {
 	struct waiter *w = arg;
 
-	marcel_sem_post(&w->begin);
-	marcel_sem_wait(&w->asked);
 	marcel_sem_wait(&w->go);
 	w->vp = marcel_current_vp();
 	return NULL;
@@ -101,16 +99,13 @@ TEST_VPS(who_waits_is_there_when_the_wait_is_over)
 	marcel_t t;
 
 	for (int i = 0; i < 4 * marcel_nvp(); i++) {
-		CHECK_INT(marcel_sem_init(&w.begin, 0, 0), 0);
-		CHECK_INT(marcel_sem_init(&w.asked, 0, 0), 0);
 		CHECK_INT(marcel_sem_init(&w.go, 0, 0), 0);
-		t = make(wait_twice, &w);
-		marcel_sem_wait(&w.begin);
+		t = make(wait_and_look, &w);
+		until_parked(t);
 		set = only(i % marcel_nvp());
 		CHECK_INT(marcel_setaffinity(t, &set), 0);
 		CHECK_INT(marcel_getaffinity(t, &got), 0);
 		CHECK_INT(memcmp(&set, &got, sizeof(set)), 0);
-		marcel_sem_post(&w.asked);
 		marcel_sem_post(&w.go);
 		CHECK_INT(marcel_join(t, NULL), 0);
 		CHECK_INT(w.vp, i % marcel_nvp());

@@ -12,7 +12,7 @@
 #include <base/pin.h>
 #include "../../../marcel/sched/runq.h"
 #include "../../../marcel/sched/tick.h"
-#include "../with.h"
+#include "../parked.h"
 
 enum {
 	IDLE = MARCEL_PRIORITY_IDLE,
@@ -123,14 +123,6 @@ TEST_VPS(a_thread_has_what_its_attribute_says_and_not_its_makers)
 
 /* --- one VP: who is before whom --- */
 
-/* Nobody is interrupted. */
-static void in_order(void (*body)(void))
-{
-	setenv("MARCEL_TIMESLICE_US", "0", 1);
-	with_vps(1, body);
-	unsetenv("MARCEL_TIMESLICE_US");
-}
-
 /* Three of each band, made in mixed order, run by bands and in that order. */
 static void bands_in_order(void)
 {
@@ -154,7 +146,7 @@ static void bands_in_order(void)
 
 TEST(bands_run_in_their_order)
 {
-	in_order(bands_in_order);
+	without_ticks(bands_in_order);
 }
 
 static marcel_sem_t sem[3];
@@ -167,14 +159,6 @@ static void *wait_and_note(void *arg)
 	return note(arg);
 }
 
-static void until_parked(marcel_t t)
-{
-	CHECK_INT(marcel_setpriority(marcel_self(), IDLE), 0);
-	while (load_relaxed(&t->state) != MARCEL_T_PARKED)
-		marcel_yield();
-	CHECK_INT(marcel_setpriority(marcel_self(), NORMAL), 0);
-}
-
 /* Main wakes the least urgent first. */
 static void woken_in_order(void)
 {
@@ -184,7 +168,7 @@ static void woken_in_order(void)
 	for (long i = 0; i < 3; i++) {
 		CHECK_INT(marcel_sem_init(&sem[i], 0, 0), 0);
 		t[i] = start((int)i - 1, -1, wait_and_note, (void *)i);
-		until_parked(t[i]);
+		until_parked_in_its_band(t[i]);
 	}
 	for (int i = 0; i < 3; i++)
 		CHECK_INT(marcel_sem_post(&sem[i]), 0);
@@ -196,7 +180,7 @@ static void woken_in_order(void)
 
 TEST(the_most_urgent_of_those_woken_is_first)
 {
-	in_order(woken_in_order);
+	without_ticks(woken_in_order);
 }
 
 /* Wakes a normal thread, which would be next, then a real-time one; ends. */
@@ -215,7 +199,7 @@ static void end_behind_urgent(void)
 	for (long i = 1; i < 3; i++) {
 		CHECK_INT(marcel_sem_init(&sem[i], 0, 0), 0);
 		t[i] = start((int)i - 1, -1, wait_and_note, (void *)i);
-		until_parked(t[i]);
+		until_parked_in_its_band(t[i]);
 	}
 	t[0] = start(NORMAL, -1, wake_two, NULL);
 	join(t[0]);
@@ -227,7 +211,7 @@ static void end_behind_urgent(void)
 
 TEST(a_real_time_thread_is_before_who_is_handed_over_to)
 {
-	in_order(end_behind_urgent);
+	without_ticks(end_behind_urgent);
 }
 
 static void *join_and_note(void *arg)
@@ -253,7 +237,7 @@ static void joiner_first(void)
 
 TEST(a_real_time_thread_goes_on_when_who_it_joins_ends)
 {
-	in_order(joiner_first);
+	without_ticks(joiner_first);
 }
 
 /* A change of the priority counts when it next waits. */
@@ -265,7 +249,7 @@ static void changed_while_it_waits(void)
 	for (long i = 0; i < 2; i++) {
 		CHECK_INT(marcel_sem_init(&sem[i], 0, 0), 0);
 		t[i] = start(NORMAL, -1, wait_and_note, (void *)i);
-		until_parked(t[i]);
+		until_parked_in_its_band(t[i]);
 	}
 	CHECK_INT(marcel_setpriority(t[0], IDLE), 0);
 	CHECK_INT(marcel_setpriority(t[1], REALTIME), 0);
@@ -279,7 +263,7 @@ static void changed_while_it_waits(void)
 
 TEST(a_priority_may_change_while_its_thread_waits)
 {
-	in_order(changed_while_it_waits);
+	without_ticks(changed_while_it_waits);
 }
 
 /* --- who yields --- */
@@ -310,7 +294,7 @@ static void alternate(void)
 
 TEST(a_real_time_thread_makes_way_for_its_like_only)
 {
-	in_order(alternate);
+	without_ticks(alternate);
 }
 
 enum { STORM = 50, YIELDS = 200 };
@@ -345,7 +329,7 @@ static void last_of_all(void)
 
 TEST(an_idle_thread_runs_when_all_others_have)
 {
-	in_order(last_of_all);
+	without_ticks(last_of_all);
 }
 
 /* It yields in an endless loop, and nobody waits for it. */

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "../../../marcel/sched/enter.h"
-#include "../with.h"
+#include "../parked.h"
 
 /* What nobody grants. */
 struct things {
@@ -149,12 +149,6 @@ static struct marcel_thread *self_of(struct victim *v)
 	while ((t = load_acquire(&v->self)) == NULL)
 		marcel_yield();
 	return t;
-}
-
-static void until_parked(struct marcel_thread *t)
-{
-	while (load_acquire(&t->state) != MARCEL_T_PARKED)
-		marcel_yield();
 }
 
 static void check_end(struct victim *v, void *value)
@@ -385,7 +379,7 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-TEST_VPS(a_seed_ends_at_its_first_cancellation_point)
+static void cancel_seeds(void)
 {
 	marcel_t t;
 	void *value;
@@ -400,6 +394,16 @@ TEST_VPS(a_seed_ends_at_its_first_cancellation_point)
 	CHECK_INT(marcel_cancel(t), 0);
 	CHECK_INT(marcel_join(t, &value), 0);
 	CHECK_PTR(value, &t);
+}
+
+TEST(a_seed_ends_at_its_first_cancellation_point_on_1_vp)
+{
+	without_ticks_on(1, cancel_seeds);
+}
+
+TEST(a_seed_ends_at_its_first_cancellation_point_on_4_vps)
+{
+	with_vps(4, cancel_seeds);
 }
 
 /* POSIX: its identifier is valid until somebody joins it. */

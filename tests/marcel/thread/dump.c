@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../with.h"
+#include "../parked.h"
 #include "../../../marcel/sched/vp.h"
 
 static char said[65536];
@@ -51,8 +51,7 @@ static void check_dump(int signal)
 	CHECK_INT(marcel_attr_init(&attr), 0);
 	CHECK_INT(marcel_attr_setname(&attr, "one who waits"), 0);
 	CHECK_INT(marcel_create(&t, &attr, wait_for_sem, &sem), 0);
-	for (int i = 0; i < 100; i++)
-		marcel_yield();
+	until_parked(t);
 	catch_stderr();
 	raise(signal);
 	release_stderr();

@@ -84,19 +84,12 @@ static void make_many(void)
 }
 
 /* Without a monitor, which makes kernel threads. */
-static void without_ticks_on(int nvp)
-{
-	setenv("MARCEL_TIMESLICE_US", "0", 1);
-	with_vps(nvp, make_many);
-	unsetenv("MARCEL_TIMESLICE_US");
-}
-
 TEST(descriptors_and_stacks_are_not_from_libc_on_1_vp)
 {
-	without_ticks_on(1);
+	without_ticks_on(1, make_many);
 }
 
 TEST(descriptors_and_stacks_are_not_from_libc_on_4_vps)
 {
-	without_ticks_on(4);
+	without_ticks_on(4, make_many);
 }

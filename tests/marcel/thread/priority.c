@@ -10,7 +10,7 @@
 #include <base/atomic.h>
 #include <base/clock.h>
 #include "../../../marcel/sched/tick.h"
-#include "../with.h"
+#include "../parked.h"
 
 enum {
 	IDLE = MARCEL_PRIORITY_IDLE,
@@ -168,14 +168,6 @@ static void *wait_and_note(void *arg)
 	}
 }
 
-static void until_parked(marcel_t t)
-{
-	CHECK_INT(marcel_setpriority(marcel_self(), IDLE), 0);
-	while (load_relaxed(&t->state) != MARCEL_T_PARKED)
-		marcel_yield();
-	CHECK_INT(marcel_setpriority(marcel_self(), NORMAL), 0);
-}
-
 /* Who of the two was first, when 0 is woken first and then 1. */
 static int first_of(marcel_t *t)
 {
@@ -184,7 +176,7 @@ static int first_of(marcel_t *t)
 	for (int i = 0; i < 2; i++)
 		CHECK_INT(marcel_sem_post(&sem[i]), 0);
 	for (int i = 0; i < 2; i++)
-		until_parked(t[i]);
+		until_parked_in_its_band(t[i]);
 	CHECK_INT(load_relaxed(&count), at + 2);
 	return load_relaxed(&order[at]);
 }
@@ -197,7 +189,7 @@ static void first_if_favoured(void)
 	forget();
 	for (long i = 0; i < 2; i++) {
 		t[i] = start(wait_and_note, (void *)i);
-		until_parked(t[i]);
+		until_parked_in_its_band(t[i]);
 	}
 	CHECK_INT(first_of(t), 1);
 	CHECK_INT(marcel_favour(t[0], FOR_EVER), 0);
@@ -273,7 +265,7 @@ static void urgent_beside_main(void)
 	forget();
 	store_relaxed(&marcel_monitor.hurry, 0); /* the last one was ended so */
 	t = start(wait_and_note, (void *)0L);
-	until_parked(t);
+	until_parked_in_its_band(t);
 	CHECK_INT(marcel_favour(t, FOR_EVER), 0);
 	store_relaxed(&stop, 1);
 	CHECK_INT(marcel_sem_post(&sem[0]), 0);
@@ -394,7 +386,7 @@ static void wake_among(marcel_attr_t *attr, void *(*by)(void *),
 	forget();
 	store_relaxed(&computing, 0);
 	CHECK_INT(marcel_create(&t, attr, waits_and_stops, NULL), 0);
-	until_parked(t);
+	until_parked_in_its_band(t);
 	CHECK_INT(favour(t, FOR_EVER), 0);
 	for (int i = 1; i < n; i++)
 		busy[i] = start(says_that_it_computes, NULL);
@@ -432,7 +424,7 @@ static void only_when_woken(void)
 
 	forget();
 	t = start(waits_and_stops, NULL);
-	until_parked(t);
+	until_parked_in_its_band(t);
 	CHECK_INT(marcel_favour_woken(t, FOR_EVER), 0);
 	CHECK(!marcel_thread_is_urgent(t));
 	CHECK_INT(marcel_sem_post(&sem[0]), 0);
@@ -440,7 +432,7 @@ static void only_when_woken(void)
 	join(t);
 	forget();
 	t = start(waits_and_stops, NULL);
-	until_parked(t);
+	until_parked_in_its_band(t);
 	CHECK(!marcel_thread_is_urgent(t)); /* no heir */
 	CHECK_INT(marcel_favour_woken(t, FOR_EVER), 0);
 	CHECK_INT(marcel_favour_woken(t, 0), 0);
@@ -465,7 +457,7 @@ static void many_are_woken(void)
 	for (int i = 0; i < 3; i++) {
 		t[i] = start(meets, NULL);
 		CHECK_INT(marcel_favour_woken(t[i], FOR_EVER), 0);
-		until_parked(t[i]);
+		until_parked_in_its_band(t[i]);
 	}
 	marcel_barrier_wait(&barrier);
 	for (int i = 0; i < 3; i++)
@@ -518,7 +510,7 @@ static void wakes_itself(void)
 	uint64_t looks = load_relaxed(&marcel_monitor.looks);
 	marcel_t t = start(waits_and_stops, NULL);
 
-	until_parked(t);
+	until_parked_in_its_band(t);
 	CHECK_INT(marcel_favour(t, FOR_EVER), 0);
 	posts(NULL);
 	computes(NULL);
@@ -578,7 +570,7 @@ static void steady(void)
 	marcel_t t = start(wait_and_note, (void *)0L);
 	pthread_t p;
 
-	until_parked(t);
+	until_parked_in_its_band(t);
 	CHECK_INT(marcel_favour(t, FOR_EVER), 0);
 	CHECK_INT(marcel_setpreemptible(0, NULL), 0);
 	CHECK_INT(pthread_create(&p, NULL, posts_and_stops, NULL), 0);
