@@ -2,6 +2,8 @@
  * What tests/tools/gdb.c looks at: threads in every state, on one VP. Stops in
  * stop_here().
  */
+#include <stdlib.h>
+
 #include <marcel/marcel.h>
 
 static marcel_sem_t sem, ready;
@@ -66,6 +68,7 @@ int main(void)
 	struct marcel_config config = { .nvp = 1 };
 	marcel_t t[4];
 
+	setenv("MARCEL_TIMESLICE_US", "0", 1); /* they stay as they are */
 	if (marcel_init(&config) != 0 || marcel_sem_init(&sem, 0, 0) != 0 ||
 	    marcel_sem_init(&ready, 0, 0) != 0)
 		return 1;

@@ -124,12 +124,10 @@ static void note(void *arg)
 	order[norder++] = (char)(intptr_t)arg;
 }
 
-TEST(on_one_vp_it_runs_at_the_next_switch_before_any_thread)
+static void run_in_order(void)
 {
-	struct marcel_config config = { .nvp = 1 };
 	marcel_tasklet_t a, b, c;
 
-	CHECK_INT(marcel_init(&config), 0);
 	reset();
 	norder = 0;
 	memset(order, 0, sizeof(order));
@@ -153,7 +151,11 @@ TEST(on_one_vp_it_runs_at_the_next_switch_before_any_thread)
 	CHECK_INT(marcel_tasklet_hi_schedule(&b), 0);
 	marcel_yield();
 	CHECK_STR(order, "cabba");
-	CHECK_INT(marcel_end(), 0);
+}
+
+TEST(on_one_vp_it_runs_at_the_next_switch_before_any_thread)
+{
+	without_ticks(run_in_order);
 }
 
 /* --- by whom --- */
@@ -298,12 +300,10 @@ static void make_errno(void *arg)
 	fetch_add_release(&runs, 1);
 }
 
-TEST(a_threads_errno_is_its_own)
+static void keep_errno(void)
 {
-	struct marcel_config config = { .nvp = 1 };
 	marcel_tasklet_t t;
 
-	CHECK_INT(marcel_init(&config), 0);
 	reset();
 	CHECK_INT(marcel_tasklet_init(&t, make_errno, NULL), 0);
 	CHECK_INT(marcel_tasklet_schedule(&t), 0);
@@ -311,7 +311,12 @@ TEST(a_threads_errno_is_its_own)
 	marcel_yield();
 	CHECK_INT(load_relaxed(&runs), 1);
 	CHECK_INT(*marcel_errno_location(), EXDEV);
-	CHECK_INT(marcel_end(), 0);
+}
+
+/* It runs at the yield, and not before. */
+TEST(a_threads_errno_is_its_own)
+{
+	without_ticks(keep_errno);
 }
 
 /* A thread that computes and never leaves: the tick lets the tasklet in. */
@@ -567,15 +572,11 @@ static void *kill_it(void *arg)
 }
 
 /* Main sleeps in the kernel, without a tick that would let others in. */
-TEST(a_kill_does_not_wait_for_a_vp_that_does_not_come_by)
+static void kill_from_outside(void)
 {
-	struct marcel_config config = { .nvp = 1 };
 	marcel_tasklet_t before, t, after;
 	pthread_t p;
 
-	setenv("MARCEL_TIMESLICE_US", "0", 1);
-	CHECK_INT(marcel_init(&config), 0);
-	unsetenv("MARCEL_TIMESLICE_US");
 	norder = 0;
 	CHECK_INT(marcel_tasklet_init(&before, note, (void *)'b'), 0);
 	CHECK_INT(marcel_tasklet_init(&t, note, (void *)'t'), 0);
@@ -590,7 +591,11 @@ TEST(a_kill_does_not_wait_for_a_vp_that_does_not_come_by)
 	marcel_yield();
 	CHECK_INT(norder, 2);
 	CHECK(order[0] == 'b' && order[1] == 'a');
-	CHECK_INT(marcel_end(), 0);
+}
+
+TEST(a_kill_does_not_wait_for_a_vp_that_does_not_come_by)
+{
+	without_ticks(kill_from_outside);
 }
 
 TEST(what_is_left_at_the_end_does_not_run)
@@ -630,18 +635,15 @@ static enum marcel_hook_answer hook_runs(void *arg, int vp)
 	return MARCEL_HOOK_NOTHING;
 }
 
-/* Hooks and tasklets are told of by one word. */
-TEST(switch_hooks_run_beside_tasklets)
+static struct marcel_hook counted = { .fn = hook_runs };
+
+static void switch_with_both(void)
 {
-	struct marcel_config config = { .nvp = 1 };
-	struct marcel_hook hook = { .fn = hook_runs };
 	marcel_tasklet_t t;
 
 	norder = 0;
 	memset(order, 0, sizeof(order));
 	CHECK_INT(marcel_tasklet_init(&t, note, (void *)'t'), 0);
-	CHECK_INT(marcel_hook_add(MARCEL_HOOK_SWITCH, &hook), 0);
-	CHECK_INT(marcel_init(&config), 0);
 	reset();
 	marcel_yield();
 	CHECK_INT(load_relaxed(&runs), 1);
@@ -650,11 +652,17 @@ TEST(switch_hooks_run_beside_tasklets)
 	CHECK_INT(norder, 1);
 	CHECK_INT(load_relaxed(&runs), 2);
 	CHECK_INT(marcel_tasklet_schedule(&t), 0);
-	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_SWITCH, &hook), 0);
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_SWITCH, &counted), 0);
 	marcel_yield();
 	CHECK_INT(norder, 2);
 	CHECK_INT(load_relaxed(&runs), 2);
-	CHECK_INT(marcel_end(), 0);
+}
+
+/* Hooks and tasklets are told of by one word. */
+TEST(switch_hooks_run_beside_tasklets)
+{
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_SWITCH, &counted), 0);
+	without_ticks(switch_with_both);
 }
 
 /* --- threads that it makes while the runtime ends --- */

@@ -364,7 +364,7 @@ static void *sleep_until(void *arg)
 	return NULL;
 }
 
-TEST_VPS(a_vp_whose_threads_sleep_sleeps)
+static void all_sleep(void)
 {
 	enum { N = 20 };
 	struct timespec t = in(CLOCK_MONOTONIC, 200 * MS);
@@ -379,4 +379,15 @@ TEST_VPS(a_vp_whose_threads_sleep_sleeps)
 		CHECK_INT(marcel_join(s[i], NULL), 0);
 	/* If one looked every millisecond it would be far more. */
 	CHECK(switches() - before < 100);
+}
+
+/* Without the monitor, which looks while a VP that falls asleep is late. */
+TEST(a_vp_whose_threads_sleep_sleeps_on_1_vp)
+{
+	without_ticks_on(1, all_sleep);
+}
+
+TEST(a_vp_whose_threads_sleep_sleeps_on_4_vps)
+{
+	without_ticks_on(4, all_sleep);
 }

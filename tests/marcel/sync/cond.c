@@ -44,7 +44,7 @@ TEST(a_signal_wakes_one_and_who_waits_longest)
 	marcel_t t[CROWD_MAX];
 	struct gate g = { .m = MARCEL_MUTEX_INITIALIZER };
 
-	vps_start(1);
+	sole_vp_start();
 	fill_gate(&g, m, t, CROWD_MAX);
 	for (int i = 0; i < CROWD_MAX; i++) {
 		marcel_mutex_lock(&g.m);
@@ -72,7 +72,7 @@ static void check_broadcast(bool locked)
 	marcel_t t[CROWD_MAX];
 	struct gate g = { .m = MARCEL_MUTEX_INITIALIZER };
 
-	vps_start(1);
+	sole_vp_start();
 	fill_gate(&g, m, t, CROWD_MAX);
 	CHECK_INT(marcel_cond_destroy(&g.c), EBUSY);
 	marcel_mutex_lock(&g.m);

@@ -65,6 +65,14 @@ static inline void vps_start(int nvp)
 	CHECK_INT(marcel_init(&config), 0);
 }
 
+/* One, without ticks: nothing but the program itself says who runs. */
+static inline void sole_vp_start(void)
+{
+	setenv("MARCEL_TIMESLICE_US", "0", 1);
+	vps_start(1);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
 static inline void vps_stop(void)
 {
 	CHECK_INT(marcel_end(), 0);

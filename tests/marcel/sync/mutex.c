@@ -133,7 +133,7 @@ TEST(who_waits_longest_gets_it_first)
 {
 	struct crowd_of_order x = { .o.m = MARCEL_MUTEX_INITIALIZER };
 
-	vps_start(1);
+	sole_vp_start();
 	marcel_mutex_lock(&x.o.m);
 	for (int i = 0; i < CROWD_MAX; i++) {
 		x.m[i] = (struct crowd_member){ lock_in_order, &x.o, i };
@@ -183,7 +183,9 @@ TEST(who_locks_again_and_again_does_not_starve_who_waits)
 {
 	struct greedy g = { .m = MARCEL_MUTEX_INITIALIZER };
 
-	crowd_run(&(struct crowd){ 1, 2, 0 }, greedy_or_modest, &g);
+	sole_vp_start();
+	crowd_go(&(struct crowd){ 1, 2, 0 }, greedy_or_modest, &g);
+	vps_stop();
 	CHECK_INT(g.others, FAIR_ROUNDS);
 }
 

@@ -101,7 +101,7 @@ TEST(a_waiting_writer_keeps_new_readers_out_and_all_get_their_turn)
 	static const int in_after[] = { 2, 2, 3, 5, 5, 6, 7 };
 	int n = (int)strlen(x.kinds);
 
-	vps_start(1);
+	sole_vp_start();
 	for (int i = 0; i < n; i++) {
 		m[i] = (struct crowd_member){ stand_in_line, &x, i };
 		marcel_create(&t[i], NULL, crowd_main, &m[i]);
@@ -206,7 +206,7 @@ TEST(the_kind_of_a_lock_says_whose_turn_it_is)
 
 	init_kind(&by_attr, MARCEL_RWLOCK_PREFER_WRITER);
 	CHECK_INT(memcmp(&by_attr, &by_word, sizeof(by_word)), 0);
-	vps_start(1);
+	sole_vp_start();
 	for (size_t i = 0; i < BASE_ARRAY_LEN(turns); i++)
 		for (int kind = MARCEL_RWLOCK_FAIR;
 		     kind <= MARCEL_RWLOCK_PREFER_WRITER; kind++)
@@ -226,7 +226,7 @@ TEST(who_reads_may_lock_again_while_a_writer_waits_if_readers_are_preferred)
 {
 	static const struct timespec past = { .tv_sec = 1 };
 
-	vps_start(1);
+	sole_vp_start();
 	for (int kind = MARCEL_RWLOCK_FAIR;
 	     kind <= MARCEL_RWLOCK_PREFER_WRITER_NP; kind++) {
 		bool again = kind == MARCEL_RWLOCK_PREFER_READER ||

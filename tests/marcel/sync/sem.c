@@ -63,7 +63,7 @@ TEST(a_post_frees_who_waits_longest)
 	struct queue q = { .next = 0 };
 
 	marcel_sem_init(&q.s, 0, 0);
-	vps_start(1);
+	sole_vp_start();
 	for (int i = 0; i < CROWD_MAX; i++) {
 		m[i] = (struct crowd_member){ wait_in_order, &q, i };
 		marcel_create(&t[i], NULL, crowd_main, &m[i]);

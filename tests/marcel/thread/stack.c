@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include <base/compiler.h>
-#include "../with.h"
+#include "../parked.h"
 #include "../../../marcel/os/os.h"
 #include "../../../marcel/sched/vp.h"
 #include "../../../marcel/thread/arena.h"
@@ -22,13 +22,11 @@ static void *place(void *arg)
 	return __builtin_frame_address(0);
 }
 
-TEST(a_hot_stack_serves_the_next_thread)
+static void use_one_stack(void)
 {
-	struct marcel_config config = { .nvp = 1 };
 	void *first, *next;
 	marcel_t t;
 
-	CHECK_INT(marcel_init(&config), 0);
 	CHECK_INT(marcel_create(&t, NULL, place, NULL), 0);
 	CHECK_INT(marcel_join(t, &first), 0);
 	for (int i = 0; i < 1000; i++) {
@@ -36,7 +34,11 @@ TEST(a_hot_stack_serves_the_next_thread)
 		CHECK_INT(marcel_join(t, &next), 0);
 		CHECK_PTR(next, first);
 	}
-	CHECK_INT(marcel_end(), 0);
+}
+
+TEST(a_hot_stack_serves_the_next_thread)
+{
+	without_ticks(use_one_stack);
 }
 
 static void *run_sized(size_t bytes)
@@ -60,14 +62,12 @@ static unsigned long stacks_out(void)
 	return (unsigned long)n.used;
 }
 
-TEST(a_hot_stack_of_another_size_stays_for_the_next_of_its_size)
+static void use_one_of_each_size(void)
 {
 	static const size_t sizes[] = { 300000, 1 << 20, 2 << 20 };
-	struct marcel_config config = { .nvp = 1 };
 	unsigned long used;
 	void *first;
 
-	CHECK_INT(marcel_init(&config), 0);
 	used = stacks_out();
 	for (unsigned k = 0; k < BASE_ARRAY_LEN(sizes); k++) {
 		first = run_sized(sizes[k]);
@@ -76,19 +76,24 @@ TEST(a_hot_stack_of_another_size_stays_for_the_next_of_its_size)
 		CHECK_INT(stacks_out(), used + 1);
 	}
 	CHECK(run_sized(sizes[0]) != first);
-	CHECK_INT(marcel_end(), 0);
+}
+
+TEST(a_hot_stack_of_another_size_stays_for_the_next_of_its_size)
+{
+	without_ticks(use_one_of_each_size);
+}
+
+static void use_a_huge_one(void)
+{
+	unsigned long used = stacks_out();
+
+	run_sized(2 * MARCEL_STACK_EARLY);
+	CHECK_INT(stacks_out(), used);
 }
 
 TEST(of_a_huge_stack_nothing_stays)
 {
-	struct marcel_config config = { .nvp = 1 };
-	unsigned long used;
-
-	CHECK_INT(marcel_init(&config), 0);
-	used = stacks_out();
-	run_sized(2 * MARCEL_STACK_EARLY);
-	CHECK_INT(stacks_out(), used);
-	CHECK_INT(marcel_end(), 0);
+	without_ticks(use_a_huge_one);
 }
 
 /* With the scheduler out of the way. */
@@ -282,23 +287,20 @@ static void *block(void *arg)
 	return NULL;
 }
 
-TEST(a_blocked_thread_has_touched_one_page_of_its_stack)
+/* No tick comes, whose frame would take another page. */
+static void block_many(void)
 {
 	enum { THREADS = 100 };
-	struct marcel_config config = { .nvp = 1 };
 	uintptr_t page = os_page_size();
 	marcel_t t[THREADS];
 	marcel_sem_t sem;
 	int pages = 0;
 
-	if (BASE_ASAN || BASE_TSAN)
-		check_skip("frames are larger with sanitizers");
-	CHECK_INT(marcel_init(&config), 0);
 	CHECK_INT(marcel_sem_init(&sem, 0, 0), 0);
 	for (int i = 0; i < THREADS; i++)
 		CHECK_INT(marcel_create(&t[i], NULL, block, &sem), 0);
-	for (int i = 0; i < 2 * THREADS; i++)
-		marcel_yield();
+	for (int i = 0; i < THREADS; i++)
+		until_parked(t[i]);
 	for (int i = 0; i < THREADS; i++) {
 		char *top = (char *)((uintptr_t)t[i]->stack & -page);
 
@@ -312,7 +314,13 @@ TEST(a_blocked_thread_has_touched_one_page_of_its_stack)
 		marcel_sem_post(&sem);
 	for (int i = 0; i < THREADS; i++)
 		CHECK_INT(marcel_join(t[i], NULL), 0);
-	CHECK_INT(marcel_end(), 0);
+}
+
+TEST(a_blocked_thread_has_touched_one_page_of_its_stack)
+{
+	if (BASE_ASAN || BASE_TSAN)
+		check_skip("frames are larger with sanitizers");
+	without_ticks(block_many);
 }
 
 static unsigned notes_size(size_t bytes)
@@ -333,7 +341,9 @@ TEST(who_asks_for_what_is_had_anyway_costs_no_more)
 {
 	struct marcel_config config = { .nvp = 1, .stacksize = 262144 };
 
+	setenv("MARCEL_TIMESLICE_US", "0", 1); /* it is a seed still */
 	CHECK_INT(marcel_init(&config), 0);
+	unsetenv("MARCEL_TIMESLICE_US");
 	CHECK(!notes_size(262144));
 	CHECK(!notes_size(262144 - 4096));
 	CHECK(notes_size(262144 + 1));
