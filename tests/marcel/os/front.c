@@ -29,6 +29,8 @@
 static int ends[2];
 static ATOMIC(int) over;
 
+enum { HANGS_S = 60 }; /* a child is killed after so long */
+
 static void *reads(void *arg)
 {
 	char c = 0;
@@ -352,7 +354,7 @@ static void wait_for_tick(void)
 /* In a process of its own; 1: it came back. */
 static int become_quiet(void)
 {
-	alarm(10); /* where nobody would answer */
+	alarm(HANGS_S); /* where nobody would answer */
 	marcel_tick_block(false);
 	execl(CAT, CAT, "/dev/null", (char *)NULL);
 	return 1;
@@ -378,7 +380,7 @@ static int call_without_runtime(int fd)
 {
 	char c;
 
-	alarm(10);
+	alarm(HANGS_S);
 	if (marcel_is_running() || marcel_current_vp() != -1)
 		return 1;
 	if (read(fd, &c, 1) != 1)
@@ -416,7 +418,7 @@ static void start_in_child(void)
 	marcel_t t;
 
 	if (pid == 0) {
-		alarm(10);
+		alarm(HANGS_S);
 		_exit(marcel_create(&t, NULL, returns, &t) != 0 ||
 		      marcel_join(t, &out) != 0 || out != &t ||
 		      marcel_current_vp() != 0);

@@ -2,6 +2,7 @@
  * The rules of every wait that has a limit, once per kind of wait: mutex,
  * condition, semaphore, read-write lock, event, join; user and foreign threads.
  */
+#include "../parked.h"
 #include "crowd.h"
 
 #include <errno.h>
@@ -497,45 +498,57 @@ TEST(readers_behind_a_writer_that_left_are_let_in)
 	}
 }
 
+static struct until given; /* -: of who waits for a signal */
+
 static void *wait_signalled(void *arg)
 {
 	struct things *s = arg;
-	struct until u = in(CLOCK_MONOTONIC, MS);
 	int rc;
 
 	CHECK_INT(marcel_mutex_lock(&s->of_cond), 0);
 	store_relaxed(&turn, 1);
-	rc = marcel_cond_clockwait(&s->cond, &s->of_cond, u.clock, &u.abs);
+	rc = marcel_cond_clockwait(&s->cond, &s->of_cond, given.clock,
+				   &given.abs);
 	/* Either way it has the mutex. */
 	CHECK_INT(marcel_mutex_trylock(&s->of_cond), EBUSY);
 	CHECK_INT(marcel_mutex_unlock(&s->of_cond), 0);
 	return rc == 0 ? arg : NULL;
 }
 
+/* False: it was to be signalled in so many ns, and that was late. */
+static bool signal_in_time(struct things *s, bool signalled, uint64_t ns)
+{
+	bool in_time;
+	marcel_t t;
+	void *was;
+
+	given = in(CLOCK_MONOTONIC, ns);
+	store_relaxed(&turn, 0);
+	CHECK_INT(marcel_create(&t, NULL, wait_signalled, s), 0);
+	while (load_relaxed(&turn) == 0)
+		marcel_yield();
+	CHECK_INT(marcel_mutex_lock(&s->of_cond), 0);
+	if (signalled)
+		CHECK_INT(marcel_cond_signal(&s->cond), 0);
+	in_time = !has_come(&given);
+	marcel_clock_nanosleep(given.clock, TIMER_ABSTIME, &given.abs, NULL);
+	CHECK_INT(marcel_mutex_unlock(&s->of_cond), 0);
+	CHECK_INT(marcel_join(t, &was), 0);
+	CHECK(!signalled || !in_time || was != NULL);
+	CHECK_INT(marcel_cond_destroy(&s->cond), 0);
+	return in_time;
+}
+
 /* The mutex comes only after the time; it was signalled before. */
 TEST(who_was_signalled_in_time_may_wait_for_the_mutex_as_long_as_it_takes)
 {
 	struct things s = { .go = false };
-	struct until u;
-	marcel_t t;
-	void *was;
 
 	vps_start(1);
-	for (int signalled = 0; signalled < 2; signalled++) {
-		store_relaxed(&turn, 0);
-		CHECK_INT(marcel_create(&t, NULL, wait_signalled, &s), 0);
-		while (load_relaxed(&turn) == 0)
-			marcel_yield();
-		CHECK_INT(marcel_mutex_lock(&s.of_cond), 0);
-		if (signalled)
-			CHECK_INT(marcel_cond_signal(&s.cond), 0);
-		u = in(CLOCK_MONOTONIC, 2 * MS);
-		marcel_clock_nanosleep(u.clock, TIMER_ABSTIME, &u.abs, NULL);
-		CHECK_INT(marcel_mutex_unlock(&s.of_cond), 0);
-		CHECK_INT(marcel_join(t, &was), 0);
-		CHECK(!signalled || was != NULL);
-		CHECK_INT(marcel_cond_destroy(&s.cond), 0);
-	}
+	for (int signalled = 0; signalled < 2; signalled++)
+		for (uint64_t ns = MS; !signal_in_time(&s, signalled, ns);
+		     ns *= 2)
+			;
 	vps_stop();
 }
 
@@ -563,7 +576,6 @@ static void *join_long(void *arg)
 {
 	struct until u = in(CLOCK_MONOTONIC, 3600000000000);
 
-	store_relaxed(&turn, 1);
 	CHECK_INT(marcel_clockjoin_np(arg, NULL, u.clock, &u.abs), 0);
 	return NULL;
 }
@@ -590,12 +602,9 @@ TEST(a_thread_that_was_not_joined_in_time_can_be_joined)
 	CHECK_PTR(result, &e);
 	/* While one waits, however briefly, nobody else may join or detach. */
 	marcel_event_init(&e);
-	store_relaxed(&turn, 0);
 	CHECK_INT(marcel_create(&t, NULL, wait_for, &e), 0);
 	CHECK_INT(marcel_create(&other, NULL, join_long, t), 0);
-	while (load_relaxed(&turn) == 0)
-		marcel_yield();
-	marcel_yield();
+	until_parked(other);
 	join_me(t);
 	CHECK_INT(marcel_join(t, NULL), EINVAL);
 	CHECK_INT(marcel_detach(t), EINVAL);
