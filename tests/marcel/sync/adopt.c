@@ -9,6 +9,7 @@
 #include "../../../marcel/sync/guard.h"
 #include "../../../marcel/sync/mutex.h"
 #include "../forked.h"
+#include "../parked.h"
 
 enum { WAITERS = 3, OWN = 4, TURNS = 10 };
 
@@ -76,20 +77,38 @@ static void *run(void *fn)
 	return NULL;
 }
 
+struct comer {
+	void (*fn)(void);
+	ATOMIC(marcel_t) self;
+};
+
+static void *come_from_outside(void *arg)
+{
+	struct comer *c = arg;
+
+	store_release(&c->self, marcel_self());
+	return run((void *)c->fn);
+}
+
 /* So many user threads, and as many that are foreign, come and wait. */
 static void come(void (*fn)(void), int n, marcel_t *t, pthread_t *p)
 {
-	store_relaxed(&came, 0);
+	static struct comer comers[WAITERS];
+
 	store_relaxed(&ended, 0);
 	for (int i = 0; i < n; i++) {
+		comers[i] = (struct comer){ .fn = fn };
 		CHECK_INT(marcel_create(&t[i], NULL, run, (void *)fn), 0);
-		CHECK_INT(pthread_create(&p[i], NULL, run, (void *)fn), 0);
+		CHECK_INT(pthread_create(&p[i], NULL, come_from_outside,
+					 &comers[i]),
+			  0);
 	}
-	while (load_relaxed(&came) < 2 * n)
-		marcel_yield();
-	marcel_usleep(1000);
-	for (int i = 0; i < 100; i++)
-		marcel_yield();
+	for (int i = 0; i < n; i++) {
+		until_parked(t[i]);
+		while (load_acquire(&comers[i].self) == NULL)
+			marcel_yield();
+		until_parked(load_relaxed(&comers[i].self));
+	}
 }
 
 static void go(int n, marcel_t *t, pthread_t *p)
@@ -213,11 +232,9 @@ static void fork_with(const struct held *h)
 	CHECK_INT(h->hold(), 0);
 	come(h->wait, WAITERS, t, p);
 	for (int starts = 0; starts < 2; starts++) {
-		pid = fork();
-		if (pid == 0) {
-			alarm(HANGS_S);
+		pid = fork_one(0);
+		if (pid == 0)
 			_exit(use_in_child(h, starts));
-		}
 		wait_for(pid, 0);
 	}
 	CHECK_INT(h->let_go(), 0);
@@ -266,11 +283,9 @@ TEST_VPS(a_child_runs_what_was_to_run_once)
 		CHECK_INT(marcel_create(&t[i], NULL, run, (void *)run_once), 0);
 	while (load_relaxed(&sets) == 0 || load_relaxed(&came) < 2)
 		marcel_yield();
-	pid = fork();
-	if (pid == 0) {
-		alarm(HANGS_S);
+	pid = fork_one(0);
+	if (pid == 0)
 		_exit(compete(run_once) != 0 || load_relaxed(&sets) > 2);
-	}
 	wait_for(pid, 0);
 	for (int i = 0; i < 2; i++)
 		CHECK_INT(marcel_join(t[i], NULL), 0);
@@ -290,13 +305,11 @@ TEST_VPS(a_child_has_no_heirs_of_the_parent)
 	CHECK_INT(marcel_mutex_lock(&mutex), 0);
 	ready = true;
 	CHECK_INT(marcel_cond_broadcast(&cond), 0);
-	pid = fork();
-	if (pid == 0) {
-		alarm(HANGS_S);
+	pid = fork_one(0);
+	if (pid == 0)
 		_exit(marcel_mutex_unlock(&mutex) != 0 ||
 		      compete(lock_mutex) != 0 ||
 		      marcel_mutex_destroy(&mutex) != 0);
-	}
 	wait_for(pid, 0);
 	CHECK_INT(marcel_mutex_unlock(&mutex), 0);
 	go(1, t, p);
@@ -319,11 +332,9 @@ TEST_VPS(a_child_waits_for_no_guard)
 	pid_t pid;
 
 	store_relaxed(&m->guard.word, w | MARCEL_GUARDED);
-	pid = fork();
-	if (pid == 0) {
-		alarm(HANGS_S);
+	pid = fork_one(0);
+	if (pid == 0)
 		_exit(use_mutex());
-	}
 	store_relaxed(&m->guard.word, w);
 	wait_for(pid, 0);
 }
@@ -371,11 +382,9 @@ TEST_VPS(handlers_lock_before_and_unlock_after)
 		CHECK_INT(marcel_create(&t[i], NULL, hammer, NULL), 0);
 	handles = true;
 	for (int i = 0; i < TURNS; i++) {
-		pid = fork();
-		if (pid == 0) {
-			alarm(HANGS_S);
+		pid = fork_one(0);
+		if (pid == 0)
 			_exit(compete(lock_mutex));
-		}
 		wait_for(pid, 0);
 		marcel_yield();
 	}

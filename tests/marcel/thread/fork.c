@@ -125,11 +125,9 @@ static void fork_several(void)
 	pid_t pid[AT_ONCE];
 
 	for (int i = 0; i < AT_ONCE; i++) {
-		pid[i] = fork();
-		if (pid[i] == 0) {
-			alarm(HANGS_S);
+		pid[i] = fork_one(0);
+		if (pid[i] == 0)
 			_exit(look_in_child(me));
-		}
 	}
 	for (int i = 0; i < AT_ONCE; i++)
 		wait_for(pid[i], 0);
@@ -226,9 +224,8 @@ static void *keep(void *arg)
 	store_relaxed(&cleaned, 0);
 	marcel_cleanup_push(exit_with_cleaned, NULL);
 	marcel_cleanup_push(clean, NULL);
-	pid = fork();
+	pid = fork_one(11);
 	if (pid == 0) {
-		alarm(HANGS_S);
 		rc = use_runtime();
 		if (rc == 0)
 			rc = look_at_what_is_kept(&m, 1);
@@ -278,11 +275,9 @@ static void *fork_while_favoured(void *arg)
 	CHECK_INT(marcel_favour(self, UINT64_MAX), 0);
 	CHECK_INT(marcel_favour(self, 0), 0);
 	store_relaxed(&self->rest->favour, UINT64_MAX);
-	pid = fork();
-	if (pid == 0) {
-		alarm(HANGS_S);
+	pid = fork_one(0);
+	if (pid == 0)
 		_exit(look_at_favour(self));
-	}
 	store_relaxed(&self->rest->favour, 0);
 	wait_for(pid, 0);
 	return arg;
@@ -308,16 +303,14 @@ static void *look_at_cpus(void *arg)
 
 static void *fork_and_look_at_cpus(void *arg)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_one(0);
 	void *ok = NULL;
 	marcel_t t;
 
-	if (pid == 0) {
-		alarm(HANGS_S);
+	if (pid == 0)
 		_exit(marcel_create(&t, NULL, look_at_cpus, &t) != 0 ||
 		      marcel_join(t, &ok) != 0 || ok == NULL ||
 		      look_at_cpus(&t) == NULL);
-	}
 	wait_for(pid, 0);
 	return arg;
 }
@@ -336,7 +329,7 @@ TEST(a_childs_vp_runs_wherever_the_process_may)
 /* Its main is whoever forked: the process ends with it, and after others. */
 static void *fork_and_return(void *arg)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_one(0);
 
 	if (pid == 0)
 		return NULL;
@@ -346,10 +339,9 @@ static void *fork_and_return(void *arg)
 
 static void *start_and_return(void *arg)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_one(0);
 
 	if (pid == 0) {
-		alarm(HANGS_S);
 		if (use_runtime() != 0)
 			_exit(1);
 		return NULL;
@@ -361,10 +353,9 @@ static void *start_and_return(void *arg)
 
 static void *end_and_return(void *arg)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_one(0);
 
 	if (pid == 0) {
-		alarm(HANGS_S);
 		if (use_runtime() != 0 || marcel_end() != 0 ||
 		    marcel_end() != -EINVAL || marcel_is_running())
 			_exit(1);
@@ -376,7 +367,7 @@ static void *end_and_return(void *arg)
 
 static void *fork_and_exit(void *arg)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_one(7);
 
 	if (pid == 0)
 		exit(7);
@@ -399,13 +390,12 @@ TEST_VPS(a_child_ends_properly)
 static void *fork_again(void *arg)
 {
 	marcel_t me = marcel_self();
-	pid_t pid = fork(), grandchild;
+	pid_t pid = fork_one(0), grandchild;
 	int status;
 
 	if (pid == 0) {
-		alarm(HANGS_S);
 		for (int i = 0; i < 3; i++) {
-			grandchild = fork();
+			grandchild = fork_one(0);
 			if (grandchild == 0)
 				_exit(look_in_child(me));
 			if (waitpid(grandchild, &status, 0) != grandchild ||
@@ -428,11 +418,10 @@ TEST_VPS(a_child_may_fork_again)
 TEST_VPS(a_child_may_start_another_runtime)
 {
 	struct marcel_config config = { .nvp = 2 };
-	pid_t pid = fork();
+	pid_t pid = fork_one(0);
 	marcel_t t;
 
 	if (pid == 0) {
-		alarm(HANGS_S);
 		if (marcel_init(NULL) != 0 || marcel_nvp() != 1 ||
 		    marcel_end() != 0)
 			_exit(1);
@@ -447,14 +436,14 @@ TEST_VPS(a_child_may_start_another_runtime)
 
 static void *fork_and_become(void *arg)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_one(3);
 
 	if (pid == 0) {
 		execl("/bin/sh", "sh", "-c", "exit 3", (char *)NULL);
 		_exit(1);
 	}
 	wait_for(pid, 3);
-	pid = fork();
+	pid = fork_one(4);
 	if (pid == 0) {
 		if (use_runtime() == 0)
 			execl("/bin/sh", "sh", "-c", "exit 4", (char *)NULL);
@@ -521,12 +510,10 @@ TEST_VPS(a_fork_that_waits_in_libc_holds_up_nobody)
 	pid_t pid;
 
 	waits = true;
-	pid = fork();
+	pid = fork_one(0);
 	waits = false;
-	if (pid == 0) {
-		alarm(HANGS_S);
+	if (pid == 0)
 		_exit(look_at_descriptors());
-	}
 	wait_for(pid, 0);
 }
 
@@ -534,14 +521,12 @@ TEST_VPS(a_fork_that_waits_in_libc_holds_up_nobody)
 TEST(a_child_of_before_may_start_the_runtime)
 {
 	struct marcel_config config = { .nvp = 2 };
-	pid_t pid = fork();
+	pid_t pid = fork_one(0);
 	marcel_t t;
 
-	if (pid == 0) {
-		alarm(HANGS_S);
+	if (pid == 0)
 		_exit(marcel_init(&config) != 0 ||
 		      marcel_create(&t, NULL, nothing, NULL) != 0 ||
 		      marcel_join(t, NULL) != 0 || marcel_end() != 0);
-	}
 	wait_for(pid, 0);
 }

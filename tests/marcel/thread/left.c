@@ -13,6 +13,7 @@
 #include <base/atomic.h>
 #include <marcel/signal.h>
 #include "../forked.h"
+#include "../parked.h"
 #include "../../../marcel/sched/hook.h"
 #include "../../../marcel/sched/place.h"
 #include "../../../marcel/signal/signal.h"
@@ -20,11 +21,10 @@
 /* --- locks --- */
 
 static marcel_mutex_t held = MARCEL_MUTEX_INITIALIZER;
-static ATOMIC(int) came, got;
+static ATOMIC(int) got;
 
 static void *lock_held(void *arg)
 {
-	fetch_add_relaxed(&came, 1);
 	CHECK_INT(marcel_mutex_lock(&held), 0);
 	fetch_add_relaxed(&got, 1);
 	CHECK_INT(marcel_mutex_unlock(&held), 0);
@@ -36,11 +36,9 @@ static marcel_t wait_for_held(void)
 {
 	marcel_t t;
 
-	store_relaxed(&came, 0);
 	CHECK_INT(marcel_mutex_lock(&held), 0);
 	CHECK_INT(marcel_create(&t, NULL, lock_held, NULL), 0);
-	while (load_relaxed(&came) == 0)
-		marcel_yield();
+	until_parked(t);
 	return t;
 }
 
@@ -62,11 +60,9 @@ TEST(a_child_unlocks_what_threads_of_the_parent_wait_for)
 	t = wait_for_held();
 	lock = &marcel_sched.levelqs[0].lock;
 	base_spin_lock(lock);
-	pid = fork();
-	if (pid == 0) {
-		alarm(HANGS_S);
+	pid = fork_one(0);
+	if (pid == 0)
 		_exit(unlock_held());
-	}
 	base_spin_unlock(lock);
 	wait_for(pid, 0);
 	CHECK_INT(marcel_mutex_unlock(&held), 0);
@@ -136,11 +132,9 @@ static void fork_with(struct base_spin *lock, marcel_t other)
 	CHECK_INT(pthread_create(&p, NULL, hold_while_forked, lock), 0);
 	while (load_acquire(&holds) == 0)
 		sched_yield();
-	pid = fork();
-	if (pid == 0) {
-		alarm(HANGS_S);
+	pid = fork_one(0);
+	if (pid == 0)
 		_exit(take_locks_in_child(other, &hook));
-	}
 	store_release(&holds, 0);
 	CHECK_INT(pthread_join(p, NULL), 0);
 	wait_for(pid, 0);
@@ -178,11 +172,9 @@ TEST(a_child_does_not_ask_the_dynamic_linker)
 		check_skip("a C++ library and a linker with a state");
 	CHECK_INT(marcel_init(NULL), 0);
 	linker->r_state = RT_ADD;
-	pid = fork();
-	if (pid == 0) {
-		alarm(HANGS_S);
+	pid = fork_one(0);
+	if (pid == 0)
 		_exit(use_runtime());
-	}
 	linker->r_state = RT_CONSISTENT;
 	wait_for(pid, 0);
 	CHECK_INT(marcel_end(), 0);
@@ -216,9 +208,8 @@ TEST(a_child_waits_for_no_hook_that_its_maker_asks)
 	CHECK_INT(marcel_hook_add(MARCEL_HOOK_TICK, &hook), 0);
 	while (load_acquire(&asked) == 0)
 		;
-	pid = fork();
+	pid = fork_one(0);
 	if (pid == 0) {
-		alarm(HANGS_S);
 		for (int i = 0; i < 2; i++)
 			if (marcel_hook_add(MARCEL_HOOK_TICK, &mine) != 0 ||
 			    marcel_hook_remove(MARCEL_HOOK_TICK, &mine) != 0 ||
@@ -236,17 +227,14 @@ static marcel_sem_t owed;
 
 static void *wait_owed(void *arg)
 {
-	fetch_add_relaxed(&came, 1);
 	CHECK_INT(marcel_sem_wait(&owed), 0);
 	return arg;
 }
 
 static void start_waiter(marcel_t *t)
 {
-	store_relaxed(&came, 0);
 	CHECK_INT(marcel_create(t, NULL, wait_owed, NULL), 0);
-	while (load_relaxed(&came) == 0)
-		marcel_yield();
+	until_parked(*t);
 }
 
 /* As a handler of signals does that came inside the runtime. */
@@ -262,7 +250,6 @@ static int be_paid(void)
 {
 	marcel_t t;
 
-	alarm(HANGS_S);
 	start_waiter(&t);
 	post_late();
 	return marcel_join(t, NULL);
@@ -278,7 +265,7 @@ static void fork_before_it_is_paid(void)
 	CHECK_INT(marcel_sem_init(&owed, 0, 0), 0);
 	start_waiter(&t);
 	post_late();
-	pid = fork();
+	pid = fork_one(0);
 	if (pid == 0) {
 		owed.marcel_words[4] = counted;
 		_exit(be_paid());
@@ -305,11 +292,8 @@ TEST_VPS(threads_of_the_parent_do_not_go_on_in_a_child)
 
 	store_relaxed(&got, 0);
 	t = wait_for_held();
-	for (int i = 0; i < 100; i++)
-		marcel_yield();
-	pid = fork();
+	pid = fork_one(0);
 	if (pid == 0) {
-		alarm(HANGS_S);
 		if (use_runtime() != 0)
 			_exit(1);
 		if (marcel_kill(t, 0) != ESRCH || marcel_yield_to(t) != ESRCH ||
@@ -326,13 +310,11 @@ TEST_VPS(threads_of_the_parent_do_not_go_on_in_a_child)
 TEST_VPS(nobody_joins_threads_of_the_parent)
 {
 	marcel_t t = wait_for_held();
-	pid_t pid = fork();
+	pid_t pid = fork_one(0);
 
-	if (pid == 0) {
-		alarm(HANGS_S);
+	if (pid == 0)
 		_exit(use_runtime() != 0 || marcel_join(t, NULL) != ESRCH ||
 		      marcel_detach(t) != ESRCH);
-	}
 	wait_for(pid, 0);
 	CHECK_INT(marcel_mutex_unlock(&held), 0);
 	CHECK_INT(marcel_join(t, NULL), 0);
@@ -353,10 +335,9 @@ static void fork_and_start_threads(void)
 {
 	void *ok = NULL;
 	pthread_t p;
-	pid_t pid = fork();
+	pid_t pid = fork_one(0);
 
 	if (pid == 0) {
-		alarm(HANGS_S);
 		for (int i = 0; i < 3; i++)
 			if (pthread_create(&p, NULL, create_one, &ok) != 0 ||
 			    pthread_join(p, &ok) != 0 || ok == NULL)
@@ -387,10 +368,9 @@ static void fork_and_start_threads_at_once(void)
 {
 	void *ok = NULL;
 	pthread_t p[4];
-	pid_t pid = fork();
+	pid_t pid = fork_one(0);
 
 	if (pid == 0) {
-		alarm(HANGS_S);
 		for (int n = 0; n < 100; n++) {
 			for (int i = 0; i < 4; i++)
 				pthread_create(&p[i], NULL, create_some, &ok);
@@ -420,11 +400,10 @@ static void *create_later(void *arg)
 /* The kernel thread on which it runs ends, and so does its runtime. */
 static void *fork_and_end(void *arg)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_one(0);
 	pthread_t p;
 
 	if (pid == 0) {
-		alarm(HANGS_S);
 		if (create_one(&pid) == NULL ||
 		    pthread_create(&p, NULL, create_later, NULL) != 0)
 			_exit(2);
@@ -478,9 +457,8 @@ static void fork_beside_an_ended(void)
 	CHECK_INT(marcel_create(&t, NULL, nothing, &pid), 0);
 	while (load_relaxed(&t->state) != MARCEL_T_ENDED)
 		marcel_yield();
-	pid = fork();
+	pid = fork_one(0);
 	if (pid == 0) {
-		alarm(HANGS_S);
 		if (create_one(&pid) == NULL || make_all() != LIMIT - 1)
 			_exit(1);
 		if (marcel_join(t, &out) != 0 || out != &pid)
@@ -506,11 +484,10 @@ static void *create_and_dump(void *ok)
 static void fork_and_dump(void)
 {
 	void *ok = NULL;
-	pid_t pid = fork();
+	pid_t pid = fork_one(0);
 	pthread_t p;
 
 	if (pid == 0) {
-		alarm(HANGS_S);
 		if (freopen("/dev/null", "w", stderr) == NULL)
 			_exit(1);
 		for (int i = 0; i < 3; i++)
@@ -561,7 +538,7 @@ static void fork_inside(void *arg)
 {
 	int status = -1;
 	marcel_t t;
-	pid_t pid = fork();
+	pid_t pid = fork_one(0);
 
 	if (pid == 0)
 		_exit(marcel_create(&t, NULL, nothing, NULL) != EPERM ||
@@ -585,13 +562,27 @@ TEST_VPS(a_child_of_a_tasklet_has_no_runtime)
 
 /* --- the poller --- */
 
+enum { READERS = 4 };
+
 static void *read_one(void *arg)
 {
 	char c = 0;
 
-	fetch_add_relaxed(&came, 1);
 	CHECK_INT(marcel_read(*(int *)arg, &c, 1), 1);
 	return c == 'p' ? arg : NULL;
+}
+
+/* At the poller: one may sleep in the kernel, on the only LWP for that. */
+static void until_all_but_one_are_parked(const marcel_t *t)
+{
+	int n = 0;
+
+	while (n < READERS - 1) {
+		marcel_yield();
+		n = 0;
+		for (int i = 0; i < READERS; i++)
+			n += load_acquire(&t[i]->state) == MARCEL_T_PARKED;
+	}
 }
 
 /* With one LWP for its threads; the child has its own set of descriptors. */
@@ -599,7 +590,7 @@ TEST(a_child_does_not_touch_the_parents_poller)
 {
 	struct marcel_config config = { .nvp = 1 };
 	void *out = NULL;
-	marcel_t t[4];
+	marcel_t t[READERS];
 	int fds[2];
 	pid_t pid;
 
@@ -609,21 +600,15 @@ TEST(a_child_does_not_touch_the_parents_poller)
 	CHECK_INT(marcel_init(&config), 0);
 	unsetenv("MARCEL_LWP_MAX");
 	CHECK_INT(pipe(fds), 0);
-	store_relaxed(&came, 0);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < READERS; i++)
 		CHECK_INT(marcel_create(&t[i], NULL, read_one, &fds[0]), 0);
-	while (load_relaxed(&came) < 4)
-		marcel_yield();
-	for (int i = 0; i < 100; i++)
-		marcel_yield();
-	pid = fork();
-	if (pid == 0) {
-		alarm(HANGS_S);
+	until_all_but_one_are_parked(t);
+	pid = fork_one(0);
+	if (pid == 0)
 		_exit(use_runtime());
-	}
 	wait_for(pid, 0);
-	CHECK_INT(write(fds[1], "pppp", 4), 4);
-	for (int i = 0; i < 4; i++) {
+	CHECK_INT(write(fds[1], "pppp", READERS), READERS);
+	for (int i = 0; i < READERS; i++) {
 		CHECK_INT(marcel_join(t[i], &out), 0);
 		CHECK(out != NULL);
 	}
