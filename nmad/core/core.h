@@ -75,7 +75,7 @@ struct nm_core {
 
 	struct nm_match match;      /* l: */
 	struct nm_mem mem;          /* l: */
-	struct nm_ids offers;       /* l: transfers, struct nm_trans */
+	struct nm_ids offers;       /* l: struct nm_part */
 	struct nm_ids syncs;        /* l: sends that wait for an ACK */
 	struct base_list active;    /* l: gates that have output */
 	struct base_list gathering; /* l: gates whose output waits for a poll */
@@ -246,9 +246,13 @@ void nm_in_probed(struct nm_pass *pass, struct nm_req *req,
 void nm_msg_free(struct nm_core *core, struct nm_msg *msg);
 
 /* rdv.c: large messages. */
-/* An offer for the RTS of this send; false: too many. */
+/*
+ * An offer for the RTS of this send, whose parts are written to `parts`; false:
+ * too many. And the most bytes that the RTS may take.
+ */
 bool nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
-		  struct nm_wire_chunk *rts);
+		  struct nm_wire_chunk *rts, void *parts);
+size_t nm_rdv_rts_size(const struct nm_gate *gate);
 /* A receive has met an RTS. */
 void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 		    struct nm_gate *gate, const struct nm_wire_chunk *rts);

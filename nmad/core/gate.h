@@ -11,19 +11,19 @@
 #include "wire.h"
 
 struct nm_core;
-struct nm_trans;
+struct nm_part;
 
 enum {
-	NM_GATE_LINKS = 8,
+	NM_GATE_LINKS = NM_WIRE_PARTS_MAX,
 	/* Payload up to this rides in its envelope and needs no credit. */
 	NM_FREE_PAYLOAD = 64,
 };
 
-/* An answer that waits to be sent: an ACK, or the RTR of a transfer. */
+/* An answer that waits to be sent: an ACK, or the RTR of a part. */
 struct nm_answer {
-	struct base_link on;    /* l: gate->answers */
-	struct nm_trans *trans; /* of an RTR, else NULL */
-	uint64_t id, length;
+	struct base_link on;  /* l: gate->answers */
+	struct nm_part *part; /* of an RTR that wants something, else NULL */
+	uint64_t id;
 	bool is_ack;
 };
 
@@ -41,7 +41,7 @@ struct nm_gate {
 	struct base_list answers; /* l: struct nm_answer */
 	struct base_list out;     /* l: struct nm_req, send.on */
 	struct base_list waiting; /* l: sends that wait for an answer */
-	struct base_list offers;  /* l: transfers whose RTR has not come */
+	struct base_list offers;  /* l: parts whose RTR has not come */
 	struct base_link active;  /* l: core->active while there is work, or
 				   *    core->gathering, see burst.c */
 	bool is_dear;             /* -: a packet costs a system call */

@@ -18,7 +18,7 @@ static struct nm_msg *msg_new(struct nm_core *core,
 			      const struct nm_wire_chunk *c)
 {
 	bool eager = c->kind == NM_WIRE_KIND_EAGER;
-	size_t stored = eager ? c->length : c->token_len;
+	size_t stored = eager ? c->length : c->tail_len;
 	unsigned class = nm_mem_class(sizeof(struct nm_msg) + stored);
 	struct nm_msg *msg = nm_mem_get(&core->mem, class);
 
@@ -27,10 +27,10 @@ static struct nm_msg *msg_new(struct nm_core *core,
 	msg->seq = c->seq;
 	msg->stored = (uint32_t)stored;
 	msg->kind = c->kind;
-	msg->rail = c->rail;
+	msg->nparts = c->nparts;
 	msg->class = (uint8_t) class;
 	if (stored > 0)
-		memcpy(msg->data, eager ? c->payload : c->token, stored);
+		memcpy(msg->data, eager ? c->payload : c->tail, stored);
 	return msg;
 }
 
@@ -40,12 +40,11 @@ static void msg_rts(const struct nm_msg *msg, uint32_t tag,
 {
 	memset(c, 0, sizeof(*c));
 	c->kind = NM_WIRE_KIND_RTS;
-	c->rail = msg->rail;
+	c->nparts = msg->nparts;
 	c->tag = tag;
 	c->length = msg->length;
-	c->id = msg->id;
-	c->token_len = msg->stored;
-	c->token = msg->data;
+	c->tail_len = msg->stored;
+	c->tail = msg->data;
 }
 
 /* --- a message meets its receive --- */

@@ -1,6 +1,6 @@
 /*
  * The record of a message that came before anybody asked for it, or before its
- * turn: the envelope, and its payload (or the token of a rendezvous) behind it
+ * turn: the envelope, and its payload (or the parts of an RTS) behind it
  * in the same block.
  *
  * It is in one place at a time: parked at its peer until the envelopes before
@@ -28,11 +28,11 @@ struct nm_msg {
 		struct base_mpsc_node free; /* taken: on core->freed */
 	};
 	uint64_t length; /* of the message */
-	uint64_t id;     /* of its send: RTS, and EAGER with SYNC; else 0 */
+	uint64_t id;     /* of its send, if EAGER with SYNC; else 0 */
 	uint32_t seq;
 	uint32_t stored; /* bytes in `data` */
 	uint8_t kind;    /* NM_WIRE_KIND_EAGER or _RTS */
-	uint8_t rail;    /* RTS: of the transfer */
+	uint8_t nparts;  /* RTS */
 	uint8_t class;   /* of the block */
 	unsigned char data[];
 };

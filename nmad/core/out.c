@@ -47,7 +47,7 @@ void nm_out_answer_over(struct nm_core *core, struct nm_answer *a)
 {
 	base_list_remove(&a->on);
 	nm_pending_add(core, -1);
-	if (a->trans != NULL)
+	if (a->part != NULL)
 		nm_rdv_rtr_over(core, a);
 	else
 		nm_mem_put(&core->mem, nm_mem_class(sizeof(*a)), a);
@@ -61,7 +61,7 @@ static bool add_answer(struct nm_gate *gate, struct nm_pkt *pkt)
 
 	if (a->is_ack)
 		c.kind = NM_WIRE_KIND_ACK;
-	else if (a->trans != NULL)
+	else if (a->part != NULL)
 		nm_rdv_rtr_chunk(a, &c);
 	if (!nm_pkt_fits(pkt, nm_wire_chunk_size(&c), NULL))
 		return false;
@@ -86,10 +86,13 @@ static bool needs_rdv(const struct nm_gate *gate, const struct nm_req *req)
 static bool add_rts(struct nm_gate *gate, struct nm_pkt *pkt,
 		    struct nm_req *req, struct nm_wire_chunk *c)
 {
-	if (!nm_pkt_fits(pkt, NM_WIRE_CHUNK_MAX, NULL))
+	unsigned char parts[NM_WIRE_PARTS_BYTES];
+
+	if (!nm_pkt_fits(pkt, nm_rdv_rts_size(gate), NULL))
 		return false;
 	c->kind = NM_WIRE_KIND_RTS;
-	if (!nm_rdv_offer(gate, req, c))
+	c->tail = parts;
+	if (!nm_rdv_offer(gate, req, c, parts))
 		return false;
 	base_list_remove(&req->send.on);
 	req->flags |= NM_REQ_RDV;

@@ -1,103 +1,213 @@
 /*
  * Rendezvous: a large message first asks, then travels straight from memory to
- * memory.
+ * memory, in one part or in several that lie behind one another, each over
+ * another link of the gate.
  *
  *   sender                              receiver
- *   OFFERED  --- RTS(id, token) --->    matched: the driver has it
+ *   OFFERED  --- RTS(id, token; ...) -> matched: each part's driver has it
  *   (gate->offers)                      nm_rail_xfer_ready(): RTR queued
  *            <-- RTR(id, length, token) sent
- *   the driver has it
+ *   the part's driver has it
  *   nm_rail_xfer_done(): over           nm_rail_xfer_done(): over, once the
  *                                       RTR is in a packet
  *
- * A receiver that wants nothing (an empty buffer) answers an RTR of length 0,
- * and the send is over. A transfer is failed by who has it: by the rail's
- * owner while it is on link->xfers or on its way there, else by the core.
+ * The sender proposes the cut, since it knows what its rails have to do; the
+ * receiver takes it, cut down to the bytes that it wants. From there on a part
+ * is on its own: it is granted, moves and ends whenever its rail comes to it.
+ * The request is over when all parts are, and fails if one of them did. A part
+ * of which the receiver wants nothing (beyond the end of its buffer) is
+ * answered by an RTR of length 0 and over.
+ *
+ * A part is failed by who has it: by the rail's owner while it is on
+ * link->xfers or on its way there, else by the core.
  */
 #include "core.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* One side of one large message. */
-struct nm_trans {
+struct nm_trans;
+
+/* What goes over one link. */
+struct nm_part {
 	/* l: core lock, while no driver has it  -: const */
 	struct nm_xfer x;
-	struct nm_answer rtr; /* l: receiver */
-	struct nm_req *req;   /* -: */
-	struct nm_gate *gate; /* -: */
-	struct base_link on;  /* l: sender: gate->offers */
-	int error;            /* l: receiver: -EMSGSIZE if cut */
-	bool is_send;         /* -: */
-	bool granted;         /* l: sender: the RTR has come */
-	bool rtr_queued;      /* l: receiver */
-	bool heard_ready;     /* l: receiver: nm_rdv_ready() was here */
-	bool over;            /* l: the driver has done with it */
+	struct nm_answer rtr;   /* l: receiver */
+	struct nm_trans *trans; /* -: */
+	struct base_link on;    /* l: sender: gate->offers */
+	bool granted;           /* l: sender: the RTR has come */
+	bool rtr_queued;        /* l: receiver */
+	bool heard_ready;       /* l: receiver: nm_rdv_ready() was here */
+	bool over;              /* l: the driver has done with it, or never
+				 *    gets it */
+};
+
+/* One side of one large message. */
+struct nm_trans {
+	/* l: core lock  -: const */
+	struct nm_req *req;     /* -: until all parts are over */
+	struct nm_gate *gate;   /* -: */
+	int error;              /* l: -EMSGSIZE if cut, -ECONNRESET */
+	bool is_send;           /* -: */
+	unsigned char running;  /* l: parts that are not over */
+	unsigned char nparts;   /* l: parts that are in use */
+	unsigned class;         /* -: of the block */
+	struct nm_part parts[]; /* at first nparts */
 };
 
 static struct nm_trans *trans_new(struct nm_gate *gate, struct nm_req *req,
-				  struct nm_link *link, bool is_send)
+				  int nparts, bool is_send)
 {
-	struct nm_core *core = gate->core;
-	struct nm_trans *t = nm_mem_get(&core->mem, nm_mem_class(sizeof(*t)));
+	size_t bytes = sizeof(struct nm_trans) +
+		       (size_t)nparts * sizeof(struct nm_part);
+	unsigned class = nm_mem_class(bytes);
+	struct nm_trans *t = nm_mem_get(&gate->core->mem, class);
 
-	memset(t, 0, sizeof(*t));
+	memset(t, 0, bytes);
 	t->req = req;
 	t->gate = gate;
 	t->is_send = is_send;
-	base_link_init(&t->on);
-	base_link_init(&t->x.on);
-	t->x.link = link;
-	t->x.data = req->data;
-	t->x.id = nm_ids_get(&core->offers, t);
-	if (t->x.id == 0) {
-		nm_mem_put(&core->mem, nm_mem_class(sizeof(*t)), t);
-		return NULL;
-	}
+	t->class = class;
 	return t;
 }
 
-static void trans_free(struct nm_core *core, struct nm_trans *t)
+/* The next part; NULL: there are no more numbers for them. */
+static struct nm_part *part_new(struct nm_trans *t, struct nm_link *link,
+				size_t offset, size_t length)
 {
-	nm_ids_put(&core->offers, t->x.id);
-	nm_mem_put(&core->mem, nm_mem_class(sizeof(*t)), t);
+	struct nm_part *p = &t->parts[t->nparts];
+
+	p->x.id = nm_ids_get(&t->gate->core->offers, p);
+	if (p->x.id == 0)
+		return NULL;
+	p->trans = t;
+	base_link_init(&p->on);
+	base_link_init(&p->x.on);
+	p->x.link = link;
+	p->x.data = t->req->data;
+	p->x.offset = offset;
+	p->x.length = length;
+	t->nparts++;
+	t->running++;
+	return p;
+}
+
+static void part_free(struct nm_core *core, struct nm_part *p)
+{
+	struct nm_trans *t = p->trans;
+
+	nm_ids_put(&core->offers, p->x.id);
+	if (--t->nparts == 0)
+		nm_mem_put(&core->mem, t->class, t);
 }
 
 /*
  * Free it when nothing will come for it any more. Two owners of a rail may
  * enter the core in the other order than they had the rail in, so the end of a
- * transfer may be heard of before that it is ready.
+ * part may be heard of before that it is ready.
  */
-static void trans_end(struct nm_core *core, struct nm_trans *t)
+static void part_end(struct nm_core *core, struct nm_part *p)
 {
-	if (t->over && !t->rtr_queued && t->heard_ready == t->x.is_ready)
-		trans_free(core, t);
+	if (p->over && !p->rtr_queued && p->heard_ready == p->x.is_ready)
+		part_free(core, p);
 }
 
-static void post(struct nm_pass *pass, struct nm_trans *t, unsigned kind)
+/* Nobody touches its bytes any more. The last one ends the request. */
+static void part_over(struct nm_pass *pass, struct nm_part *p, int error)
 {
-	t->x.done.kind = kind;
-	nm_chain_append(&pass->posts, &t->x.done.node);
+	struct nm_trans *t = p->trans;
+
+	if (error != 0)
+		t->error = error;
+	p->over = true;
+	if (--t->running == 0) {
+		if (t->error == -ECONNRESET && !t->is_send)
+			t->req->length = 0;
+		nm_req_finish(pass, t->req, t->error);
+	}
+	part_end(pass->core, p);
+}
+
+static void post(struct nm_pass *pass, struct nm_part *p, unsigned kind)
+{
+	p->x.done.kind = kind;
+	nm_chain_append(&pass->posts, &p->x.done.node);
+}
+
+/* --- the sender's offer --- */
+
+size_t nm_rdv_rts_size(const struct nm_gate *gate)
+{
+	return NM_WIRE_RTS +
+	       (size_t)gate->nlinks * (NM_WIRE_PART + NM_TOKEN_MAX);
+}
+
+/* How many bytes go over each link of the gate; the number of parts. */
+static int cut(struct nm_gate *gate, size_t length, size_t bytes[])
+{
+	const struct nm_strategy *strategy = gate->core->config.strategy;
+
+	if (likely(gate->nlinks == 1 || strategy->cut == NULL)) {
+		bytes[0] = length;
+		for (int i = 1; i < gate->nlinks; i++)
+			bytes[i] = 0;
+		return 1;
+	}
+	return strategy->cut(gate, length, bytes);
+}
+
+static void announce(struct nm_part *p, struct nm_wire_chunk *rts, void *parts)
+{
+	const struct nm_rail *rail = p->x.link->rail;
+	struct nm_wire_part part = { .rail = (uint8_t)rail->index,
+				     .length = p->x.length,
+				     .id = p->x.id };
+
+	if (rail->driver->xfer_offer != NULL)
+		rail->driver->xfer_offer(&p->x);
+	part.token_len = p->x.mine.length;
+	part.token = p->x.mine.bytes;
+	nm_wire_put_part(parts, &rts->tail_len, &part);
+	base_list_push_back(&p->trans->gate->offers, &p->on);
+}
+
+/* Not one of them has been announced. */
+static void take_back(struct nm_core *core, struct nm_trans *t)
+{
+	int n = t->nparts;
+
+	if (n == 0)
+		nm_mem_put(&core->mem, t->class, t);
+	for (int i = 0; i < n; i++)
+		part_free(core, &t->parts[i]);
 }
 
 bool nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
-		  struct nm_wire_chunk *rts)
+		  struct nm_wire_chunk *rts, void *parts)
 {
-	struct nm_link *link = gate->links[0];
-	struct nm_trans *t = trans_new(gate, req, link, true);
+	size_t bytes[NM_GATE_LINKS], offset = 0;
+	int n = cut(gate, req->data.length, bytes);
+	struct nm_trans *t = trans_new(gate, req, n, true);
 
-	if (t == NULL)
-		return false;
-	t->x.length = req->data.length;
-	if (link->rail->driver->xfer_offer != NULL)
-		link->rail->driver->xfer_offer(&t->x);
-	base_list_push_back(&gate->offers, &t->on);
-	rts->rail = (uint8_t)link->rail->index;
-	rts->id = t->x.id;
-	rts->token_len = t->x.mine.length;
-	rts->token = t->x.mine.bytes;
+	for (int i = 0; i < gate->nlinks; i++) {
+		if (bytes[i] == 0)
+			continue;
+		base_check(t->nparts < n);
+		if (part_new(t, gate->links[i], offset, bytes[i]) == NULL) {
+			take_back(gate->core, t);
+			return false;
+		}
+		offset += bytes[i];
+	}
+	base_check(offset == req->data.length);
+	rts->nparts = t->nparts;
+	rts->tail_len = 0;
+	for (int i = 0; i < n; i++)
+		announce(&t->parts[i], rts, parts);
 	return true;
 }
+
+/* --- the receiver --- */
 
 static struct nm_link *link_of_rail(const struct nm_gate *gate, int index)
 {
@@ -107,12 +217,24 @@ static struct nm_link *link_of_rail(const struct nm_gate *gate, int index)
 	return NULL;
 }
 
+/* Each part has a link of its own. */
 bool nm_rdv_is_sane(const struct nm_gate *gate, const struct nm_wire_chunk *rts)
 {
-	return link_of_rail(gate, rts->rail) != NULL && rts->length <= SIZE_MAX;
+	struct nm_wire_part part;
+	unsigned seen = 0;
+	size_t at = 0;
+
+	for (int i = 0; i < rts->nparts; i++) {
+		nm_wire_get_part(rts->tail, &at, &part);
+		if (link_of_rail(gate, part.rail) == NULL ||
+		    (seen & 1u << part.rail) != 0)
+			return false;
+		seen |= 1u << part.rail;
+	}
+	return rts->length <= SIZE_MAX;
 }
 
-/* The receiver wants nothing of the message: the send is over. */
+/* The receiver wants nothing of the part: it is over. */
 static void refuse(struct nm_gate *gate, uint64_t id)
 {
 	struct nm_core *core = gate->core;
@@ -123,13 +245,30 @@ static void refuse(struct nm_gate *gate, uint64_t id)
 	nm_out_answer(gate, a);
 }
 
+static void want_part(struct nm_pass *pass, struct nm_trans *t,
+		      const struct nm_wire_part *part, size_t offset,
+		      size_t want)
+{
+	size_t length = part->length < want ? part->length : want;
+	struct nm_link *link = link_of_rail(t->gate, part->rail);
+	struct nm_part *p = part_new(t, link, offset, length);
+
+	base_check(p != NULL); /* fewer than the parts in flight */
+	p->x.peers.length = part->token_len;
+	memcpy(p->x.peers.bytes, part->token, part->token_len);
+	p->rtr.id = part->id;
+	p->rtr.part = p;
+	post(pass, p, NM_POST_XFER_RECV);
+}
+
 void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 		    struct nm_gate *gate, const struct nm_wire_chunk *rts)
 {
 	size_t want =
 		rts->length < req->data.length ? rts->length : req->data.length;
 	int error = want < rts->length ? -EMSGSIZE : 0;
-	struct nm_trans *t;
+	struct nm_trans *t = NULL;
+	size_t offset = 0, at = 0;
 
 	req->gate = gate;
 	req->tag = rts->tag;
@@ -140,101 +279,92 @@ void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 		return;
 	}
 	req->length = want;
-	if (want == 0) {
-		refuse(gate, rts->id);
+	if (want > 0) {
+		t = trans_new(gate, req, rts->nparts, false);
+		t->error = error;
+	} else {
 		nm_req_finish(pass, req, error);
-		return;
 	}
-	t = trans_new(gate, req, link_of_rail(gate, rts->rail), false);
-	base_check(t != NULL); /* fewer than the receives in flight */
-	t->x.length = want;
-	t->x.peers.length = rts->token_len;
-	memcpy(t->x.peers.bytes, rts->token, rts->token_len);
-	t->error = error;
-	t->rtr.id = rts->id;
-	t->rtr.trans = t;
-	post(pass, t, NM_POST_XFER_RECV);
+	for (int i = 0; i < rts->nparts; i++) {
+		struct nm_wire_part part;
+
+		nm_wire_get_part(rts->tail, &at, &part);
+		if (offset < want)
+			want_part(pass, t, &part, offset, want - offset);
+		else
+			refuse(gate, part.id);
+		offset += part.length;
+	}
 }
 
 void nm_rdv_ready(struct nm_pass *pass, struct nm_xfer *x)
 {
-	struct nm_trans *t = container_of(x, struct nm_trans, x);
+	struct nm_part *p = container_of(x, struct nm_part, x);
 
-	t->heard_ready = true;
-	if (t->gate->error != 0) {
-		trans_end(pass->core, t);
+	p->heard_ready = true;
+	if (p->trans->gate->error != 0) {
+		part_end(pass->core, p);
 		return;
 	}
-	t->rtr_queued = true;
-	nm_out_answer(t->gate, &t->rtr);
+	p->rtr_queued = true;
+	nm_out_answer(p->trans->gate, &p->rtr);
 }
 
 void nm_rdv_rtr_chunk(struct nm_answer *a, struct nm_wire_chunk *rtr)
 {
-	const struct nm_xfer *x = &a->trans->x;
+	const struct nm_xfer *x = &a->part->x;
 
 	rtr->kind = NM_WIRE_KIND_RTR;
 	rtr->id = a->id;
 	rtr->length = x->length;
-	rtr->token_len = x->mine.length;
-	rtr->token = x->mine.bytes;
+	rtr->tail_len = x->mine.length;
+	rtr->tail = x->mine.bytes;
 }
 
 void nm_rdv_rtr_over(struct nm_core *core, struct nm_answer *a)
 {
-	struct nm_trans *t = a->trans;
+	struct nm_part *p = a->part;
 
-	t->rtr_queued = false;
-	trans_end(core, t);
+	p->rtr_queued = false;
+	part_end(core, p);
 }
+
+/* --- the sender, when it is answered --- */
 
 int nm_rdv_rtr(struct nm_pass *pass, struct nm_gate *gate,
 	       const struct nm_wire_chunk *rtr)
 {
-	struct nm_core *core = pass->core;
-	struct nm_trans *t = nm_ids_find(&core->offers, rtr->id);
+	struct nm_part *p = nm_ids_find(&pass->core->offers, rtr->id);
 
-	if (t == NULL || !t->is_send || t->granted || t->gate != gate ||
-	    rtr->length > t->x.length)
+	if (p == NULL || !p->trans->is_send || p->granted ||
+	    p->trans->gate != gate || rtr->length > p->x.length)
 		return -EBADMSG;
-	base_list_remove(&t->on);
+	base_list_remove(&p->on);
 	if (rtr->length == 0) {
-		nm_req_finish(pass, t->req, 0);
-		trans_free(core, t);
+		part_over(pass, p, 0);
 		return 0;
 	}
-	t->granted = true;
-	t->x.length = rtr->length;
-	t->x.peers.length = rtr->token_len;
-	memcpy(t->x.peers.bytes, rtr->token, rtr->token_len);
-	post(pass, t, NM_POST_XFER_SEND);
+	p->granted = true;
+	p->x.length = rtr->length;
+	p->x.peers.length = rtr->tail_len;
+	memcpy(p->x.peers.bytes, rtr->tail, rtr->tail_len);
+	post(pass, p, NM_POST_XFER_SEND);
 	return 0;
 }
 
+/* --- both --- */
+
 void nm_rdv_done(struct nm_pass *pass, struct nm_xfer *x)
 {
-	struct nm_trans *t = container_of(x, struct nm_trans, x);
-	struct nm_req *req = t->req;
-
-	if (x->status < 0) {
-		if (!t->is_send)
-			req->length = 0;
-		nm_req_finish(pass, req, -ECONNRESET);
-	} else {
-		nm_req_finish(pass, req, t->error);
-	}
-	t->over = true;
-	trans_end(pass->core, t);
+	part_over(pass, container_of(x, struct nm_part, x),
+		  x->status < 0 ? -ECONNRESET : 0);
 }
 
 void nm_rdv_fail(struct nm_pass *pass, struct nm_gate *gate)
 {
 	struct base_link *n;
 
-	while ((n = base_list_take_front(&gate->offers)) != NULL) {
-		struct nm_trans *t = container_of(n, struct nm_trans, on);
-
-		nm_req_finish(pass, t->req, -ECONNRESET);
-		trans_free(pass->core, t);
-	}
+	while ((n = base_list_take_front(&gate->offers)) != NULL)
+		part_over(pass, container_of(n, struct nm_part, on),
+			  -ECONNRESET);
 }

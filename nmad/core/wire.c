@@ -77,9 +77,9 @@ size_t nm_wire_chunk_size(const struct nm_wire_chunk *c)
 		return c->flags & NM_WIRE_SYNC ? NM_WIRE_EAGER_SYNC
 					       : NM_WIRE_EAGER;
 	case NM_WIRE_KIND_RTS:
-		return NM_WIRE_RTS + c->token_len;
+		return NM_WIRE_RTS + c->tail_len;
 	case NM_WIRE_KIND_RTR:
-		return NM_WIRE_RTR + c->token_len;
+		return NM_WIRE_RTR + c->tail_len;
 	case NM_WIRE_KIND_ACK:
 		return NM_WIRE_ACK;
 	}
@@ -101,25 +101,37 @@ static void put_eager(unsigned char *p, const struct nm_wire_chunk *c)
 
 static void put_rts(unsigned char *p, const struct nm_wire_chunk *c)
 {
-	p[1] = c->rail;
-	put16(p + 2, (uint16_t)c->token_len);
+	p[1] = c->nparts;
+	put16(p + 2, 0);
 	put32(p + 4, c->tag);
 	put32(p + 8, c->seq);
 	put64(p + 12, c->session);
-	put64(p + 20, c->length);
-	put64(p + 28, c->id);
-	if (c->token_len > 0)
-		memcpy(p + NM_WIRE_RTS, c->token, c->token_len);
+	memcpy(p + NM_WIRE_RTS, c->tail, c->tail_len);
 }
 
 static void put_rtr(unsigned char *p, const struct nm_wire_chunk *c)
 {
 	p[1] = 0;
-	put16(p + 2, (uint16_t)c->token_len);
+	put16(p + 2, (uint16_t)c->tail_len);
 	put64(p + 4, c->length);
 	put64(p + 12, c->id);
-	if (c->token_len > 0)
-		memcpy(p + NM_WIRE_RTR, c->token, c->token_len);
+	if (c->tail_len > 0)
+		memcpy(p + NM_WIRE_RTR, c->tail, c->tail_len);
+}
+
+void nm_wire_put_part(void *parts, uint32_t *len,
+		      const struct nm_wire_part *part)
+{
+	unsigned char *p = (unsigned char *)parts + *len;
+
+	p[0] = part->rail;
+	p[1] = 0;
+	put16(p + 2, (uint16_t)part->token_len);
+	put64(p + 4, part->length);
+	put64(p + 12, part->id);
+	if (part->token_len > 0)
+		memcpy(p + NM_WIRE_PART, part->token, part->token_len);
+	*len += NM_WIRE_PART + part->token_len;
 }
 
 void nm_wire_put_chunk(void *to, const struct nm_wire_chunk *c)
@@ -178,34 +190,66 @@ static int get_eager(const unsigned char *p, size_t room,
 }
 
 static int get_token(const unsigned char *p, size_t room, size_t head,
-		     struct nm_wire_chunk *c)
+		     uint32_t *len)
 {
-	if (room < head)
+	if (room < head || p[1] != 0)
 		return -EBADMSG;
-	c->token_len = get16(p + 2);
-	if (c->token_len > NM_TOKEN_MAX || room - head < c->token_len)
-		return -EBADMSG;
-	c->token = p + head;
+	*len = get16(p + 2);
+	return *len <= NM_TOKEN_MAX && *len <= room - head ? 0 : -EBADMSG;
+}
+
+void nm_wire_get_part(const void *parts, size_t *at, struct nm_wire_part *out)
+{
+	const unsigned char *p = (const unsigned char *)parts + *at;
+
+	out->rail = p[0];
+	out->token_len = get16(p + 2);
+	out->length = get64(p + 4);
+	out->id = get64(p + 12);
+	out->token = p + NM_WIRE_PART;
+	*at += NM_WIRE_PART + out->token_len;
+}
+
+/* All of them are there, none is empty, and their lengths have a sum. */
+static int check_parts(const unsigned char *p, size_t room,
+		       struct nm_wire_chunk *c)
+{
+	size_t at = 0;
+
+	for (int i = 0; i < c->nparts; i++) {
+		struct nm_wire_part part;
+		uint32_t len;
+
+		if (get_token(p + at, room - at, NM_WIRE_PART, &len) < 0)
+			return -EBADMSG;
+		nm_wire_get_part(p, &at, &part);
+		if (part.length == 0 || part.length > UINT64_MAX - c->length)
+			return -EBADMSG;
+		c->length += part.length;
+	}
+	c->tail = p;
+	c->tail_len = (uint32_t)at;
 	return 0;
 }
 
 static int get_rts(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
 {
-	if (get_token(p, room, NM_WIRE_RTS, c) < 0)
+	if (room < NM_WIRE_RTS || get16(p + 2) != 0)
 		return -EBADMSG;
-	c->rail = p[1];
+	c->nparts = p[1];
+	if (c->nparts == 0 || c->nparts > NM_WIRE_PARTS_MAX)
+		return -EBADMSG;
 	c->tag = get32(p + 4);
 	c->seq = get32(p + 8);
 	c->session = get64(p + 12);
-	c->length = get64(p + 20);
-	c->id = get64(p + 28);
-	return 0;
+	return check_parts(p + NM_WIRE_RTS, room - NM_WIRE_RTS, c);
 }
 
 static int get_rtr(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
 {
-	if (get_token(p, room, NM_WIRE_RTR, c) < 0 || p[1] != 0)
+	if (get_token(p, room, NM_WIRE_RTR, &c->tail_len) < 0)
 		return -EBADMSG;
+	c->tail = p + NM_WIRE_RTR;
 	c->length = get64(p + 4);
 	c->id = get64(p + 12);
 	return 0;

@@ -5,16 +5,20 @@
  *   head     version 1 | 0 1 | chunks 2 | credit 4
  *   EAGER    kind 1 | flags 1 | 0 2 | length 4 | tag 4 | seq 4 | session 8
  *            [ id 8, if SYNC ] | length bytes of payload
- *   RTS      kind 1 | rail 1 | token 2 | tag 4 | seq 4 | session 8 |
- *            length 8 | id 8 | token bytes
+ *   RTS      kind 1 | parts 1 | 0 2 | tag 4 | seq 4 | session 8 |
+ *            then for each part:
+ *            rail 1 | 0 1 | token 2 | length 8 | id 8 | token bytes
  *   RTR      kind 1 | 0 1 | token 2 | length 8 | id 8 | token bytes
  *   ACK      kind 1 | 0 7 | id 8
  *
  * EAGER and RTS are envelopes: they count in `seq`, per session and sender, and
- * are matched in that order. An id names a send that waits for an answer at
- * its sender, and comes back in RTR (length: how many bytes the receiver
- * wants; 0: none, the send is over) or ACK (a receive has matched). `credit`
- * gives back room for eager payload (DESIGN, "Flow control").
+ * are matched in that order. The body of an RTS is cut into one to eight parts
+ * that lie behind one another, each for another rail: it is as long as all of
+ * them, and neither a gap nor an overlap can be said. An id names a send, or a
+ * part of one, that waits for an answer at its sender, and comes back in RTR
+ * (length: how many bytes of the part the receiver wants; 0: none, the part is
+ * over) or ACK (a receive has matched). `credit` gives back room for eager
+ * payload (doc/nmad.md, "Protocol").
  *
  * One encoder and one decoder. The decoder believes nothing: it never reads
  * outside the packet, whatever it says.
@@ -28,14 +32,16 @@
 #include "../drivers/driver.h"
 
 enum {
-	NM_WIRE_VERSION = 1,
+	NM_WIRE_VERSION = 2,
 	NM_WIRE_HEAD = 8,
 	NM_WIRE_EAGER = 24,
 	NM_WIRE_EAGER_SYNC = 32,
-	NM_WIRE_RTS = 36,
+	NM_WIRE_RTS = 20,  /* without its parts */
+	NM_WIRE_PART = 20, /* without its token */
 	NM_WIRE_RTR = 20,
 	NM_WIRE_ACK = 16,
-	NM_WIRE_CHUNK_MAX = NM_WIRE_RTS + NM_TOKEN_MAX, /* without payload */
+	NM_WIRE_PARTS_MAX = 8,
+	NM_WIRE_PARTS_BYTES = NM_WIRE_PARTS_MAX * (NM_WIRE_PART + NM_TOKEN_MAX),
 };
 
 enum nm_wire_kind {
@@ -57,15 +63,24 @@ struct nm_wire_head {
 /* A chunk; which fields mean something depends on the kind. */
 struct nm_wire_chunk {
 	uint8_t kind;
-	uint8_t flags;       /* EAGER */
-	uint8_t rail;        /* RTS: of the transfer */
-	uint32_t tag, seq;   /* envelopes */
-	uint64_t session;    /* envelopes */
-	uint64_t length;     /* EAGER: payload; RTS: message; RTR: wanted */
-	uint64_t id;         /* all but EAGER without SYNC */
+	uint8_t flags;     /* EAGER */
+	uint8_t nparts;    /* RTS */
+	uint32_t tag, seq; /* envelopes */
+	uint64_t session;  /* envelopes */
+	uint64_t length;   /* EAGER: payload; RTS: of all parts; RTR: wanted */
+	uint64_t id;       /* EAGER with SYNC, RTR, ACK */
 	const void *payload; /* decoded EAGER: inside the packet */
+	uint32_t tail_len;
+	const void *tail; /* RTS: the parts as they are written; RTR: the
+			   * token; decoded: inside the packet */
+};
+
+/* A part of the body that an RTS announces. */
+struct nm_wire_part {
+	uint8_t rail;
+	uint64_t length, id;
 	uint32_t token_len;
-	const void *token; /* RTS, RTR; decoded: inside the packet */
+	const void *token; /* decoded: where the part was read */
 };
 
 void nm_wire_put_head(void *to, const struct nm_wire_head *h);
@@ -75,6 +90,16 @@ size_t nm_wire_chunk_size(const struct nm_wire_chunk *c);
 
 /* Write the header, nm_wire_chunk_size() bytes. The payload is to follow. */
 void nm_wire_put_chunk(void *to, const struct nm_wire_chunk *c);
+
+/* Append a part to those of an RTS that is being made. */
+void nm_wire_put_part(void *parts, uint32_t *len,
+		      const struct nm_wire_part *part);
+
+/*
+ * The parts of a decoded RTS, which has been found to hold nparts of them:
+ * advances *at from 0.
+ */
+void nm_wire_get_part(const void *parts, size_t *at, struct nm_wire_part *out);
 
 /*
  * 0; -EBADMSG: this is no packet of ours. The chunks follow: nm_wire_get_chunk

@@ -10,7 +10,9 @@
 #define NMAD_STRATEGIES_STRATEGY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
+struct nm_gate;
 struct nm_link;
 struct nm_pkt;
 
@@ -24,6 +26,14 @@ struct nm_strategy {
 	 * nothing for this link now.
 	 */
 	int (*pack)(struct nm_link *link, struct nm_pkt *pkt);
+
+	/*
+	 * How many bytes of a large body go over each of the gate's links, of
+	 * which there are several: fills bytes[0 .. gate->nlinks - 1], which
+	 * add up to `length`. The number of those that are not 0. NULL: all
+	 * over the first.
+	 */
+	int (*cut)(struct nm_gate *gate, size_t length, size_t bytes[]);
 };
 
 /* The visible list; the first is the default; ends with NULL. */

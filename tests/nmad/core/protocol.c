@@ -183,6 +183,38 @@ static struct nm_wire_chunk chunk_of(int i)
 	return c;
 }
 
+/* The only part of the RTS that the i-th packet was. */
+static struct nm_wire_part part_of(int i)
+{
+	struct nm_wire_chunk c = chunk_of(i);
+	struct nm_wire_part part;
+	size_t at = 0;
+
+	CHECK_INT(c.kind, NM_WIRE_KIND_RTS);
+	CHECK_INT(c.nparts, 1);
+	nm_wire_get_part(c.tail, &at, &part);
+	CHECK_INT(at, c.tail_len);
+	CHECK_INT(part.length, c.length);
+	return part;
+}
+
+/* An RTS of one part. */
+static struct nm_wire_chunk rts_of(uint64_t length, uint64_t id)
+{
+	static unsigned char parts[NM_WIRE_PART + 1];
+	const struct nm_wire_part part = {
+		.length = length, .id = id, .token_len = 1, .token = "q"
+	};
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_RTS,
+				   .nparts = 1,
+				   .session = SESSION,
+				   .length = length,
+				   .tail = parts };
+
+	nm_wire_put_part(parts, &c.tail_len, &part);
+	return c;
+}
+
 static uint32_t credit_of(int i)
 {
 	struct nm_wire_head h;
@@ -326,10 +358,10 @@ TEST(a_rendezvous_asks_is_granted_and_ends_by_the_drivers_word)
 	send_bytes(0, 1, 900, 0);
 	CHECK_INT(chunk_of(0).kind, NM_WIRE_KIND_RTS);
 	CHECK_INT(chunk_of(0).length, 900);
-	CHECK_INT(chunk_of(0).token_len, 3);
-	rtr.id = chunk_of(0).id;
-	rtr.token = "xy";
-	rtr.token_len = 2;
+	CHECK_INT(part_of(0).token_len, 3);
+	rtr.id = part_of(0).id;
+	rtr.tail = "xy";
+	rtr.tail_len = 2;
 	give(&rtr, 1, 0);
 	progress();
 	CHECK(granted != NULL);
@@ -348,7 +380,7 @@ TEST(a_receiver_that_wants_nothing_ends_the_rendezvous)
 	struct nm_wire_chunk rtr = { .kind = NM_WIRE_KIND_RTR, .length = 0 };
 
 	send_bytes(0, 1, 900, 0);
-	rtr.id = chunk_of(0).id;
+	rtr.id = part_of(0).id;
 	give(&rtr, 1, 0);
 	progress();
 	CHECK_PTR(granted, NULL);
@@ -429,12 +461,7 @@ TEST(messages_of_an_unknown_session_wait_until_it_is_opened)
 
 TEST(an_answer_leaves_before_messages_that_came_first)
 {
-	struct nm_wire_chunk rts = { .kind = NM_WIRE_KIND_RTS,
-				     .session = SESSION,
-				     .length = 1000,
-				     .id = 42,
-				     .token = "q",
-				     .token_len = 1 };
+	struct nm_wire_chunk rts = rts_of(1000, 42);
 
 	recv_into(0, peer, 0, NM_TAG_EXACT);
 	full = true;
@@ -507,7 +534,7 @@ TEST(a_peer_that_asks_for_more_than_was_offered_is_given_up)
 	struct nm_wire_chunk rtr = { .kind = NM_WIRE_KIND_RTR, .length = 901 };
 
 	send_bytes(0, 1, 900, 0);
-	rtr.id = chunk_of(0).id;
+	rtr.id = part_of(0).id;
 	give(&rtr, 1, 0);
 	expect_given_up();
 }
@@ -518,12 +545,7 @@ TEST(a_peer_that_asks_for_more_than_was_offered_is_given_up)
  */
 TEST(a_transfer_may_be_over_before_anybody_hears_that_it_is_ready)
 {
-	struct nm_wire_chunk rts = { .kind = NM_WIRE_KIND_RTS,
-				     .session = SESSION,
-				     .length = 1000,
-				     .id = 42,
-				     .token = "q",
-				     .token_len = 1 };
+	struct nm_wire_chunk rts = rts_of(1000, 42);
 	struct nm_rail *rail = &core.rails[0];
 	struct nm_news first, second;
 	size_t taken;
@@ -593,12 +615,7 @@ TEST(one_late_envelope_may_be_overtaken_by_very_many)
 
 TEST(a_death_ends_all_that_waits_for_the_dead_and_names_it)
 {
-	struct nm_wire_chunk rts = { .kind = NM_WIRE_KIND_RTS,
-				     .session = SESSION,
-				     .length = 1000,
-				     .id = 42,
-				     .token = "q",
-				     .token_len = 1 };
+	struct nm_wire_chunk rts = rts_of(1000, 42);
 
 	recv_into(0, peer, 0, NM_TAG_EXACT);
 	give(&rts, 1, 0);

@@ -5,7 +5,7 @@
 
 #include "../../../nmad/core/wire.h"
 
-static unsigned char packet[512];
+static unsigned char packet[1024], parts[NM_WIRE_PARTS_BYTES];
 
 static size_t put(size_t at, const struct nm_wire_chunk *c)
 {
@@ -27,7 +27,13 @@ static void put_head(uint16_t nchunks, uint32_t credit)
 
 TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 {
-	static const struct nm_wire_chunk in[] = {
+	const struct nm_wire_part part = { .rail = 3,
+					   .length = (uint64_t)1 << 40,
+					   .id = 11,
+					   .token_len = 4,
+					   .token = "tokn" };
+	uint32_t tail_len = NM_WIRE_PART + 4;
+	const struct nm_wire_chunk in[] = {
 		{ .kind = NM_WIRE_KIND_EAGER,
 		  .tag = 0xfffffffe,
 		  .seq = 7,
@@ -42,21 +48,27 @@ TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 		  .id = 0xfedcba9876543210,
 		  .payload = "" },
 		{ .kind = NM_WIRE_KIND_RTS,
-		  .rail = 3,
+		  .nparts = 1,
 		  .tag = 9,
 		  .seq = 8,
 		  .session = 2,
 		  .length = (uint64_t)1 << 40,
-		  .id = 11,
-		  .token_len = 4,
-		  .token = "tokn" },
-		{ .kind = NM_WIRE_KIND_RTR, .length = 12, .id = 13 },
+		  .tail_len = tail_len,
+		  .tail = parts },
+		{ .kind = NM_WIRE_KIND_RTR,
+		  .length = 12,
+		  .id = 13,
+		  .tail_len = 4,
+		  .tail = "tokn" },
 		{ .kind = NM_WIRE_KIND_ACK, .id = 14 },
 	};
 	size_t n = sizeof(in) / sizeof(in[0]), length = NM_WIRE_HEAD;
 	size_t at = NM_WIRE_HEAD;
 	struct nm_wire_head h;
 
+	tail_len = 0;
+	nm_wire_put_part(parts, &tail_len, &part);
+	CHECK_INT(tail_len, in[2].tail_len);
 	put_head((uint16_t)n, 4711);
 	for (size_t i = 0; i < n; i++)
 		length = put(length, &in[i]);
@@ -69,15 +81,15 @@ TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 		CHECK_INT(nm_wire_get_chunk(packet, length, &at, &c), 0);
 		CHECK_INT(c.kind, in[i].kind);
 		CHECK_INT(c.flags, in[i].flags);
-		CHECK_INT(c.rail, in[i].rail);
+		CHECK_INT(c.nparts, in[i].nparts);
 		CHECK_INT(c.tag, in[i].tag);
 		CHECK_INT(c.seq, in[i].seq);
 		CHECK_INT(c.session, in[i].session);
 		CHECK_INT(c.length, in[i].length);
 		CHECK_INT(c.id, in[i].id);
-		CHECK_INT(c.token_len, in[i].token_len);
-		if (c.token_len > 0)
-			CHECK_INT(memcmp(c.token, in[i].token, c.token_len), 0);
+		CHECK_INT(c.tail_len, in[i].tail_len);
+		if (c.tail_len > 0)
+			CHECK_INT(memcmp(c.tail, in[i].tail, c.tail_len), 0);
 		if (c.kind == NM_WIRE_KIND_EAGER && c.length > 0)
 			CHECK_INT(memcmp(c.payload, in[i].payload, c.length),
 				  0);
@@ -87,7 +99,7 @@ TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 
 TEST(numbers_are_little_endian_on_every_machine)
 {
-	static const unsigned char want[] = { 1, 0, 2, 1, 6, 5, 4, 3 };
+	static const unsigned char want[] = { 2, 0, 2, 1, 6, 5, 4, 3 };
 
 	put_head(0x0102, 0x03040506);
 	CHECK_INT(memcmp(packet, want, sizeof(want)), 0);
@@ -128,4 +140,99 @@ TEST(a_token_longer_than_allowed_is_refused)
 	packet[2] = NM_TOKEN_MAX + 1;
 	CHECK_INT(nm_wire_get_chunk(packet, sizeof(packet), &at, &out),
 		  -EBADMSG);
+}
+
+/* --- the parts of an RTS --- */
+
+/* One of n parts, the i-th of `lengths`; in `packet`. Its size. */
+static size_t put_rts(int n, const uint64_t *lengths)
+{
+	static const unsigned char token[NM_TOKEN_MAX] = "token";
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_RTS,
+				   .nparts = (uint8_t)n,
+				   .tail = parts };
+
+	for (int i = 0; i < n; i++) {
+		struct nm_wire_part part = { .rail = (uint8_t)i,
+					     .length = lengths[i],
+					     .id = 100 + (uint64_t)i,
+					     .token_len = (uint32_t)(8 * i),
+					     .token = token };
+
+		nm_wire_put_part(parts, &c.tail_len, &part);
+	}
+	return put(0, &c);
+}
+
+static int read_rts(size_t length, struct nm_wire_chunk *out)
+{
+	size_t at = 0;
+	int rc = nm_wire_get_chunk(packet, length, &at, out);
+
+	CHECK(rc < 0 ? at == 0 : at == length);
+	return rc;
+}
+
+TEST(the_parts_of_a_body_are_read_as_they_were_written)
+{
+	const uint64_t lengths[] = { 1, 2, 3, 4, 5, 6, 7, 1ull << 40 };
+	size_t length = put_rts(8, lengths), at = 0;
+	struct nm_wire_chunk c;
+	struct nm_wire_part part;
+
+	CHECK_INT(read_rts(length, &c), 0);
+	CHECK_INT(c.nparts, 8);
+	CHECK_INT(c.length, 28 + (1ull << 40));
+	for (int i = 0; i < 8; i++) {
+		nm_wire_get_part(c.tail, &at, &part);
+		CHECK_INT(part.rail, i);
+		CHECK_INT(part.length, lengths[i]);
+		CHECK_INT(part.id, 100 + i);
+		CHECK_INT(part.token_len, 8 * i);
+		if (i > 0)
+			CHECK_INT(memcmp(part.token, "token", 6), 0);
+	}
+	CHECK_INT(at, c.tail_len);
+	for (size_t cut = 0; cut < length; cut++)
+		CHECK_INT(read_rts(cut, &c), -EBADMSG);
+}
+
+TEST(a_body_of_no_parts_or_too_many_is_refused)
+{
+	const uint64_t lengths[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	size_t length = put_rts(8, lengths);
+	struct nm_wire_chunk c;
+
+	packet[1] = 0;
+	CHECK_INT(read_rts(length, &c), -EBADMSG);
+	packet[1] = 9;
+	CHECK_INT(read_rts(sizeof(packet), &c), -EBADMSG);
+	packet[1] = 255;
+	CHECK_INT(read_rts(sizeof(packet), &c), -EBADMSG);
+}
+
+TEST(an_empty_part_and_a_sum_too_large_are_refused)
+{
+	const uint64_t empty[] = { 5, 0, 5 };
+	const uint64_t most[] = { UINT64_MAX - 5, 5 };
+	const uint64_t huge[] = { UINT64_MAX - 5, 6 };
+	struct nm_wire_chunk c;
+
+	CHECK_INT(read_rts(put_rts(3, empty), &c), -EBADMSG);
+	CHECK_INT(read_rts(put_rts(2, most), &c), 0);
+	CHECK(c.length == UINT64_MAX);
+	CHECK_INT(read_rts(put_rts(2, huge), &c), -EBADMSG);
+}
+
+TEST(a_token_of_a_part_ends_in_the_packet_and_is_not_too_long)
+{
+	const uint64_t lengths[] = { 1, 2 };
+	size_t length = put_rts(2, lengths);
+	size_t second = NM_WIRE_RTS + NM_WIRE_PART;
+	struct nm_wire_chunk c;
+
+	packet[second + 2]++;
+	CHECK_INT(read_rts(length, &c), -EBADMSG);
+	packet[second + 2] = NM_TOKEN_MAX + 1;
+	CHECK_INT(read_rts(sizeof(packet), &c), -EBADMSG);
 }
