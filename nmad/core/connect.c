@@ -169,6 +169,7 @@ int nm_rails_open(struct nm_core *core, struct nm_boot *boot, const char *list)
 		list = automatic;
 	if (!list_leads_home(list))
 		rc = open_list(core, info, "self", false);
+	core->first_listed = core->nrails;
 	if (rc == 0)
 		rc = open_list(core, info, list, may_lack);
 	for (int i = 0; i < core->nrails && rc == 0 && core->size > 1; i++)
@@ -341,6 +342,8 @@ void nm_rails_close(struct nm_core *core)
 		if (rail->driver != NULL)
 			rail->driver->close(rail);
 		free(rail->links);
+		free(rail->curve);
+		rail->curve = NULL;
 	}
 	core->nrails = 0;
 	core->npolled = 0;

@@ -64,6 +64,7 @@ struct nm_core {
 	struct nm_gate *gates;                /* -: by rank */
 	struct nm_rail *rails;                /* -: nrails of them */
 	int nrails;                           /* -: */
+	int first_listed;                     /* -: of those in NMAD_DRIVER */
 	struct nm_rail *polled[NM_RAILS_MAX]; /* -: those that are used */
 	int npolled;                          /* -: */
 	int epoll;                            /* -: of their descriptors, or
@@ -191,6 +192,9 @@ struct nm_boot;
 int nm_rails_open(struct nm_core *core, struct nm_boot *boot, const char *list);
 int nm_rails_connect(struct nm_core *core, struct nm_boot *boot);
 void nm_rails_close(struct nm_core *core);
+
+/* sampling.c: the curves of the rails, from a file. 0 or -errno, explained. */
+int nm_sampling_load(struct nm_core *core, const char *path);
 
 /* --- from here on all functions: core lock held --- */
 

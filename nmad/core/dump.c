@@ -44,8 +44,10 @@ static void dump_rail(const struct nm_rail *rail)
 {
 	if (rail->driver == NULL)
 		return;
-	base_dump("   rail %d: %s, %d link(s), %u not over%s", rail->index,
-		  rail->driver->name, rail->nused, load_relaxed(&rail->backlog),
+	base_dump("   rail %d: %s, %d link(s), %u not over, bodies of %lu "
+		  "bytes out%s",
+		  rail->index, rail->driver->name, rail->nused,
+		  load_relaxed(&rail->backlog), (unsigned long)rail->nbytes,
 		  load_relaxed(&rail->lock.owned) ? ", at work" : "");
 	if (rail->driver->dump != NULL)
 		rail->driver->dump(rail);

@@ -15,9 +15,10 @@
 #include "../boot/boot.h"
 #include "core.h"
 
-enum { DRIVER, STRATEGY, THRESHOLD, WINDOW, VERBOSE };
+enum { DRIVER, STRATEGY, THRESHOLD, WINDOW, SAMPLING, VERBOSE };
 
-static const char *const strategies[] = { "default", "fifo", "aggreg", NULL };
+static const char *const strategies[] = { "default", "fifo", "aggreg", "split",
+					  NULL };
 
 static struct base_option options[] = {
 	[DRIVER] = { "NMAD_DRIVER", BASE_OPTION_STRING, "", 0, 0, NULL,
@@ -29,6 +30,8 @@ static struct base_option options[] = {
 			"longer messages go by rendezvous; 0: the driver's" },
 	[WINDOW] = { "NMAD_WINDOW", BASE_OPTION_SIZE, "1m", 0, 1L << 30, NULL,
 		     "eager payload that may lie unmatched at a peer" },
+	[SAMPLING] = { "NMAD_SAMPLING", BASE_OPTION_STRING, "off", 0, 0, NULL,
+		       "how fast the rails are: a file, or off" },
 	[VERBOSE] = { "NMAD_VERBOSE", BASE_OPTION_BOOL, "0", 0, 0, NULL,
 		      "print these settings" },
 };
@@ -137,6 +140,8 @@ static int start_core(void)
 		rc = nm_boot_fence(boot);
 	if (rc == 0)
 		rc = nm_rails_connect(core, boot);
+	if (rc == 0 && strcmp(options[SAMPLING].string, "off") != 0)
+		rc = nm_sampling_load(core, options[SAMPLING].string);
 	if (rc == 0)
 		rc = nm_core_start(core);
 	if (rc < 0)

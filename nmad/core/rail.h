@@ -13,6 +13,7 @@
 #include <base/mpsc.h>
 
 #include "../drivers/driver.h"
+#include "../strategies/split.h"
 #include "lock.h"
 
 struct nm_core;
@@ -102,6 +103,14 @@ struct nm_rail {
 	int fd;                           /* -: readable if polling pays, or -1;
 					   *    see driver.h, arm() */
 	void *drv;                        /* driver's */
+
+	uint64_t
+		nbytes; /* l: core lock: of bodies that we sent, for the dump */
+	/* How long bodies take, if that is known; and when it will have done
+	 * with those that are on their way. */
+	struct nm_curve *curve; /* -: or NULL */
+	double free_ns;         /* l: core lock: a date, if nparts > 0 */
+	unsigned nparts; /* l: core lock: that we send and are not over */
 
 	struct nm_rail_lock lock; /* a: order(rail) */
 	struct nm_news *news;     /* o: of this owner's time */

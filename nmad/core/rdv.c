@@ -26,6 +26,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <base/clock.h>
+
 struct nm_trans;
 
 /* What goes over one link. */
@@ -112,6 +114,26 @@ static void part_end(struct nm_core *core, struct nm_part *p)
 		part_free(core, p);
 }
 
+/* When a rail of which we know how fast it is will be free again. */
+static void rail_gets(struct nm_rail *rail, size_t bytes)
+{
+	double now;
+
+	rail->nbytes += bytes;
+	if (likely(rail->curve == NULL))
+		return;
+	now = (double)base_now_ns();
+	if (rail->nparts++ == 0 || rail->free_ns < now)
+		rail->free_ns = now;
+	rail->free_ns += nm_curve_ns(rail->curve, (double)bytes);
+}
+
+static void rail_has_done(struct nm_rail *rail)
+{
+	if (rail->curve != NULL)
+		rail->nparts--;
+}
+
 /* Nobody touches its bytes any more. The last one ends the request. */
 static void part_over(struct nm_pass *pass, struct nm_part *p, int error)
 {
@@ -120,6 +142,8 @@ static void part_over(struct nm_pass *pass, struct nm_part *p, int error)
 	if (error != 0)
 		t->error = error;
 	p->over = true;
+	if (t->is_send)
+		rail_has_done(p->x.link->rail);
 	if (--t->running == 0) {
 		if (t->error == -ECONNRESET && !t->is_send)
 			t->req->length = 0;
@@ -158,7 +182,7 @@ static int cut(struct nm_gate *gate, size_t length, size_t bytes[])
 
 static void announce(struct nm_part *p, struct nm_wire_chunk *rts, void *parts)
 {
-	const struct nm_rail *rail = p->x.link->rail;
+	struct nm_rail *rail = p->x.link->rail;
 	struct nm_wire_part part = { .rail = (uint8_t)rail->index,
 				     .length = p->x.length,
 				     .id = p->x.id };
@@ -169,6 +193,7 @@ static void announce(struct nm_part *p, struct nm_wire_chunk *rts, void *parts)
 	part.token = p->x.mine.bytes;
 	nm_wire_put_part(parts, &rts->tail_len, &part);
 	base_list_push_back(&p->trans->gate->offers, &p->on);
+	rail_gets(rail, p->x.length);
 }
 
 /* Not one of them has been announced. */

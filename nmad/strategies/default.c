@@ -1,11 +1,13 @@
 /*
  * What pays: over a network where a packet costs a system call, all that waits
  * in one packet; elsewhere, as in shared memory, a packet for each message,
- * which is copied once and has its slot to itself.
+ * which is copied once and has its slot to itself. Large bodies go over all
+ * rails of a gate whose speed is known.
  */
 #include "strategy.h"
 
 #include "../core/core.h"
+#include "split.h"
 
 extern const struct nm_strategy nm_strategy_fifo;
 extern const struct nm_strategy nm_strategy_aggreg;
@@ -21,4 +23,5 @@ const struct nm_strategy nm_strategy_default = {
 	.name = "default",
 	.gathers = true,
 	.pack = default_pack,
+	.cut = nm_split_body,
 };

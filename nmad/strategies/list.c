@@ -8,10 +8,12 @@
 extern const struct nm_strategy nm_strategy_default;
 extern const struct nm_strategy nm_strategy_fifo;
 extern const struct nm_strategy nm_strategy_aggreg;
+extern const struct nm_strategy nm_strategy_split;
 
 const struct nm_strategy *const nm_strategies[] = {
 	&nm_strategy_default,
 	&nm_strategy_fifo,
 	&nm_strategy_aggreg,
+	&nm_strategy_split,
 	NULL,
 };

@@ -1,0 +1,200 @@
+/*
+ * Several rails: a large body is cut so that all of them end together. Packets
+ * are formed as `fifo` forms them, for whichever link is free.
+ */
+#include "split.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include <base/clock.h>
+
+#include "../core/core.h"
+#include "strategy.h"
+
+enum {
+	STEPS = 48, /* of a bisection: to less than a byte */
+	ALIGN = 64, /* parts begin at lines of the cache */
+};
+
+int nm_curve_add(struct nm_curve *c, double bytes, double ns)
+{
+	bool good = bytes >= 0 && ns >= 0 && c->n < NM_CURVE_POINTS;
+
+	if (good && c->n == 0)
+		good = bytes == 0;
+	else if (good)
+		good = bytes > c->at[c->n - 1].bytes && ns > c->at[c->n - 1].ns;
+	if (!good)
+		return -EINVAL;
+	c->at[c->n].bytes = bytes;
+	c->at[c->n].ns = ns;
+	c->n++;
+	return 0;
+}
+
+/* Of the line that begins at point i. */
+static double ns_per_byte(const struct nm_curve *c, int i)
+{
+	int from = i < c->n - 1 ? i : 0, to = i < c->n - 1 ? i + 1 : i;
+
+	return (c->at[to].ns - c->at[from].ns) /
+	       (c->at[to].bytes - c->at[from].bytes);
+}
+
+double nm_curve_ns(const struct nm_curve *c, double bytes)
+{
+	int i = 0;
+
+	while (i < c->n - 1 && bytes > c->at[i + 1].bytes)
+		i++;
+	return c->at[i].ns + (bytes - c->at[i].bytes) * ns_per_byte(c, i);
+}
+
+double nm_curve_bytes(const struct nm_curve *c, double ns)
+{
+	int i = 0;
+
+	if (ns <= c->at[0].ns)
+		return 0;
+	while (i < c->n - 1 && ns > c->at[i + 1].ns)
+		i++;
+	return c->at[i].bytes + (ns - c->at[i].ns) / ns_per_byte(c, i);
+}
+
+/* The link that ends it first if it takes all, and when. */
+static int best_alone(const struct nm_split_link *links, int n, double length,
+		      double *ns)
+{
+	int best = 0;
+
+	for (int i = 0; i < n; i++) {
+		double end =
+			links[i].wait_ns + nm_curve_ns(links[i].curve, length);
+
+		if (i == 0 || end < *ns) {
+			best = i;
+			*ns = end;
+		}
+	}
+	return best;
+}
+
+static double bytes_by(const struct nm_split_link *link, double ns)
+{
+	return nm_curve_bytes(link->curve, ns - link->wait_ns);
+}
+
+/* When those of the set are all done with `length` bytes, not after `late`. */
+static double end_of(const struct nm_split_link *links, int n, unsigned set,
+		     double length, double late)
+{
+	double soon = 0;
+
+	for (int step = 0; step < STEPS; step++) {
+		double middle = (soon + late) / 2, sum = 0;
+
+		for (int i = 0; i < n; i++)
+			if (set & 1u << i)
+				sum += bytes_by(&links[i], middle);
+		if (sum < length)
+			soon = middle;
+		else
+			late = middle;
+	}
+	return late;
+}
+
+/*
+ * Which of the set gets least by then, if that is too little for a part; -1:
+ * none. The best alone is never left out, so that the set can end by `late`.
+ */
+static int too_small(const struct nm_split_link *links, int n, unsigned set,
+		     int best, double end)
+{
+	double least = NM_SPLIT_PART_MIN;
+	int found = -1;
+
+	for (int i = 0; i < n; i++) {
+		double bytes = bytes_by(&links[i], end);
+
+		if (i != best && (set & 1u << i) && bytes < least) {
+			least = bytes;
+			found = i;
+		}
+	}
+	return found;
+}
+
+int nm_split_cut(const struct nm_split_link *links, int n, size_t length,
+		 size_t *out)
+{
+	double late = 0, end;
+	int best = best_alone(links, n, (double)length, &late), out_i, used = 0;
+	unsigned set = (1u << n) - 1;
+	size_t left = length;
+
+	do {
+		end = end_of(links, n, set, (double)length, late);
+		out_i = too_small(links, n, set, best, end);
+		if (out_i >= 0)
+			set &= ~(1u << out_i);
+	} while (out_i >= 0);
+	if (bytes_by(&links[best], end) < NM_SPLIT_PART_MIN)
+		set = 1u << best;
+	for (int i = 0; i < n; i++) {
+		size_t bytes = 0;
+
+		if (i != best && (set & 1u << i))
+			bytes = (size_t)bytes_by(&links[i], end) &
+				~(size_t)(ALIGN - 1);
+		if (bytes > left)
+			bytes = left;
+		out[i] = bytes;
+		left -= bytes;
+	}
+	out[best] += left;
+	for (int i = 0; i < n; i++)
+		used += out[i] > 0;
+	return used;
+}
+
+/* --- the gate's links as the arithmetic sees them --- */
+
+/* Without a curve for each nothing can be said: all over the first. */
+static int whole(const struct nm_gate *gate, size_t length, size_t bytes[])
+{
+	for (int i = 0; i < gate->nlinks; i++)
+		bytes[i] = i == 0 ? length : 0;
+	return 1;
+}
+
+int nm_split_body(struct nm_gate *gate, size_t length, size_t bytes[])
+{
+	struct nm_split_link links[NM_GATE_LINKS];
+	double now = (double)base_now_ns();
+
+	for (int i = 0; i < gate->nlinks; i++) {
+		const struct nm_rail *rail = gate->links[i]->rail;
+		double wait = rail->nparts > 0 ? rail->free_ns - now : 0;
+
+		if (rail->curve == NULL)
+			return whole(gate, length, bytes);
+		links[i].curve = rail->curve;
+		links[i].wait_ns = wait > 0 ? wait : 0;
+	}
+	return nm_split_cut(links, gate->nlinks, length, bytes);
+}
+
+extern const struct nm_strategy nm_strategy_fifo;
+
+static int split_pack(struct nm_link *link, struct nm_pkt *pkt)
+{
+	return nm_strategy_fifo.pack(link, pkt);
+}
+
+const struct nm_strategy nm_strategy_split = {
+	.name = "split",
+	.pack = split_pack,
+	.cut = nm_split_body,
+};

@@ -1,0 +1,53 @@
+/*
+ * Cutting a body. All but the last is pure arithmetic: no lock, no clock.
+ *
+ * A curve tells how long a body of so many bytes takes over a link: straight
+ * lines between its points, of which the first is at 0 bytes, and beyond the
+ * last a line as steep as from the first to the last. Both coordinates of each
+ * point are larger than those of the one before.
+ */
+#ifndef NMAD_STRATEGIES_SPLIT_H
+#define NMAD_STRATEGIES_SPLIT_H
+
+#include <stddef.h>
+
+struct nm_gate;
+
+enum {
+	NM_CURVE_POINTS = 16,
+	/* A smaller part is not worth its token, its answer and its end. */
+	NM_SPLIT_PART_MIN = 8192,
+};
+
+struct nm_curve {
+	int n;
+	struct {
+		double bytes, ns;
+	} at[NM_CURVE_POINTS];
+};
+
+/* Append a point. 0, or -EINVAL: not beyond the last, or one too many. */
+int nm_curve_add(struct nm_curve *c, double bytes, double ns);
+
+/* The time for so many bytes, and the bytes for so much time, or 0. */
+double nm_curve_ns(const struct nm_curve *c, double bytes);
+double nm_curve_bytes(const struct nm_curve *c, double ns);
+
+struct nm_split_link {
+	const struct nm_curve *curve; /* of at least two points */
+	double wait_ns;               /* until the link is free */
+};
+
+/*
+ * Cut `length` bytes so that all links that take part end at the same time, and
+ * that as soon as can be: out[i] for link i, which add up to `length`. Parts
+ * below NM_SPLIT_PART_MIN are not made; a body that one link alone ends sooner
+ * is not cut. The number of links that get anything.
+ */
+int nm_split_cut(const struct nm_split_link *links, int n, size_t length,
+		 size_t *out);
+
+/* The slot cut() of a strategy: the gate's links by their rails' curves. */
+int nm_split_body(struct nm_gate *gate, size_t length, size_t bytes[]);
+
+#endif
