@@ -17,20 +17,15 @@
 #include "tcp.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <arpa/inet.h>
 #include <base/diag.h>
 
 enum {
@@ -89,105 +84,6 @@ static void alarm_by(struct tcp *tcp, uint64_t ms)
 {
 	if (tcp->alarm_at == 0 || ms < tcp->alarm_at)
 		alarm_set(tcp, ms);
-}
-
-/* --- addresses --- */
-
-static void fill_host(struct tcp_addr *a)
-{
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	ssize_t n = -1;
-
-	if (fd >= 0) {
-		n = read(fd, a->host, sizeof(a->host) - 1);
-		close(fd);
-	}
-	if (n <= 0)
-		gethostname(a->host, sizeof(a->host) - 1);
-	if (stat("/proc/self/ns/net", &st) == 0) {
-		a->netns[0] = st.st_dev;
-		a->netns[1] = st.st_ino;
-	}
-}
-
-static void fill_interfaces(struct tcp_addr *a)
-{
-	struct ifaddrs *all, *i;
-
-	if (getifaddrs(&all) != 0)
-		return;
-	for (i = all; i != NULL && a->naddrs < TCP_ADDRS; i = i->ifa_next) {
-		const struct sockaddr_in *in = (void *)i->ifa_addr;
-
-		if (in == NULL || in->sin_family != AF_INET ||
-		    (i->ifa_flags & (IFF_UP | IFF_LOOPBACK)) != IFF_UP)
-			continue;
-		a->addr[a->naddrs++] = in->sin_addr.s_addr;
-	}
-	freeifaddrs(all);
-}
-
-int nm_tcp_listen(struct tcp *tcp, void *addr, size_t *len)
-{
-	const struct nm_boot_info *info = tcp->info;
-	bool local = info->local_size == info->size;
-	struct sockaddr_in in = { .sin_family = AF_INET };
-	struct epoll_event ev = { .events = EPOLLIN,
-				  .data.ptr = &tcp->listener };
-	socklen_t inlen = sizeof(in);
-	struct tcp_addr a;
-	int fd;
-
-	if (nm_tcp_options[TCP_OPT_LISTEN].value != 0) /* auto */
-		local = nm_tcp_options[TCP_OPT_LISTEN].value == 1;
-	memset(&a, 0, sizeof(a));
-	fill_host(&a);
-	in.sin_addr.s_addr = htonl(local ? INADDR_LOOPBACK : INADDR_ANY);
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	tcp->listener.fd = fd;
-	if (fd < 0 || bind(fd, (void *)&in, sizeof(in)) < 0 ||
-	    listen(fd, info->size < 1024 ? info->size + 64 : 1024) < 0 ||
-	    getsockname(fd, (void *)&in, &inlen) < 0 ||
-	    epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, fd, &ev) < 0) {
-		int rc = -errno;
-
-		base_warn("nmad", "tcp: cannot listen: %s", strerror(-rc));
-		return rc;
-	}
-	a.port = in.sin_port;
-	if (!local)
-		fill_interfaces(&a);
-	_Static_assert(sizeof(a) <= NM_ADDR_MAX, "address");
-	memcpy(addr, &a, sizeof(a));
-	*len = sizeof(a);
-	return 0;
-}
-
-int nm_tcp_know(struct tcp *tcp, struct tcp_peer *p, const void *addr,
-		size_t len)
-{
-	struct tcp_addr a, mine;
-	uint32_t loopback = htonl(INADDR_LOOPBACK);
-
-	if (len != sizeof(a))
-		return -EHOSTUNREACH;
-	memcpy(&a, addr, sizeof(a));
-	memcpy(&mine, tcp->rail->addr, sizeof(mine));
-	if (memcmp(a.host, mine.host, sizeof(a.host)) == 0 &&
-	    memcmp(a.netns, mine.netns, sizeof(a.netns)) == 0) {
-		a.naddrs = 1;
-		a.addr[0] = loopback;
-	}
-	if (a.naddrs == 0 || a.naddrs > TCP_ADDRS)
-		return -EHOSTUNREACH;
-	p->naddrs = a.naddrs;
-	for (unsigned i = 0; i < p->naddrs; i++) {
-		p->addr[i].sin_family = AF_INET;
-		p->addr[i].sin_port = a.port;
-		p->addr[i].sin_addr.s_addr = a.addr[i];
-	}
-	return 0;
 }
 
 /* --- connections --- */
@@ -251,13 +147,13 @@ void nm_tcp_dead(struct tcp *tcp, struct tcp_peer *p, int error)
  * the sender wait for a timer between two segments. Reno does not, and every
  * kernel has it and grants it to everybody.
  */
-static void do_not_pace(int fd, const struct sockaddr_in *peer)
+static void do_not_pace(int fd, const struct sockaddr_storage *peer)
 {
-	if (ntohl(peer->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET)
+	if (nm_tcp_is_loopback(peer))
 		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 }
 
-static void tune(int fd, const struct sockaddr_in *peer)
+static void tune(int fd, const struct sockaddr_storage *peer)
 {
 	int one = 1, unsent = UNSENT;
 	int buffer = (int)nm_tcp_options[TCP_OPT_BUFFER].value;
@@ -318,17 +214,22 @@ static void random_nonce(unsigned char nonce[static TCP_NONCE])
 
 static int try_call(struct tcp *tcp, struct tcp_peer *p)
 {
-	const struct sockaddr_in *to = &p->addr[p->next_addr];
 	struct tcp_hand *h = &p->hand;
+	struct sockaddr_storage to;
+	socklen_t len = nm_tcp_sockaddr(&to, &p->addr[p->next_addr], p->port,
+					tcp->scope);
 	int fd, rc;
 
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+		    0);
 	if (fd < 0)
 		return -errno;
-	tune(fd, to);
-	if (connect(fd, (const void *)to, sizeof(*to)) < 0 &&
-	    errno != EINPROGRESS) {
+	tune(fd, &to);
+	rc = nm_tcp_bind_call(tcp, fd);
+	if (rc == 0 && connect(fd, (void *)&to, len) < 0 &&
+	    errno != EINPROGRESS)
 		rc = -errno;
+	if (rc < 0) {
 		close(fd);
 		return rc;
 	}
@@ -345,14 +246,17 @@ static int try_call(struct tcp *tcp, struct tcp_peer *p)
 /* Call, at the next address if one does not answer. */
 static void call_on(struct tcp *tcp, struct tcp_peer *p, int error)
 {
+	struct tcp_text t;
+
 	for (; p->next_addr < p->naddrs; p->next_addr++) {
 		error = try_call(tcp, p);
 		if (error == 0)
 			return;
 		nm_tcp_hand_drop(tcp, &p->hand);
 	}
-	base_warn("nmad", "tcp: cannot connect to rank %d: %s", p->link->rank,
-		  strerror(-error));
+	base_warn("nmad", "tcp: cannot connect to rank %d at %s%s: %s",
+		  p->link->rank, nm_tcp_text(&p->addr[p->naddrs - 1], &t),
+		  p->naddrs > 1 ? " or others" : "", strerror(-error));
 	nm_tcp_dead(tcp, p, error);
 }
 
@@ -640,7 +544,7 @@ static void listen_again(struct tcp *tcp, uint64_t now)
 void nm_tcp_accept(struct tcp *tcp)
 {
 	for (unsigned i = 0; i < TCP_HANDS; i++) {
-		struct sockaddr_in from;
+		struct sockaddr_storage from;
 		socklen_t len = sizeof(from);
 		int fd = accept4(tcp->listener.fd, (void *)&from, &len,
 				 SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -333,7 +333,7 @@ static int tcp_open(struct nm_rail *rail, const struct nm_boot_info *info,
 	if (rc == 0)
 		rc = nm_tcp_alarm_make(tcp);
 	if (rc == 0)
-		rc = nm_tcp_listen(tcp, rail->addr, &rail->addr_len);
+		rc = nm_tcp_listen(tcp, spec);
 	if (rc < 0) {
 		drop(tcp);
 		return rc;
@@ -343,6 +343,8 @@ static int tcp_open(struct nm_rail *rail, const struct nm_boot_info *info,
 	registered = true;
 	tcp->next = instances;
 	instances = tcp;
+	memcpy(rail->addr, &tcp->mine, sizeof(tcp->mine));
+	rail->addr_len = sizeof(tcp->mine);
 	rail->fd = tcp->epoll;
 	rail->drv = tcp;
 	return 0;

@@ -11,8 +11,8 @@
  *
  *   head    length 4 | kind 1 | 0 3 | window 4 | generation 4, little-endian
  *
- * Files: hello.c (who may speak to us), conn.c (who connects to whom), send.c,
- * recv.c, tcp.c (the driver).
+ * Files: where.c (addresses), hello.c (who may speak to us), conn.c (who
+ * connects to whom), send.c, recv.c, tcp.c (the driver).
  *
  * The rail's owner calls everything here; what others touch is marked.
  */
@@ -41,7 +41,7 @@ enum {
 	TCP_BLOCKS = 16,          /* and blocks, beside one for each peer */
 	TCP_WINDOWS = 32,         /* large receives open on one link */
 	TCP_HANDS = 32,           /* connections not yet known to be ours */
-	TCP_ADDRS = 16,
+	TCP_ADDRS = 10,
 	TCP_COPY = 1024, /* packets up to this are sent from one buffer */
 };
 
@@ -57,13 +57,18 @@ struct tcp_head {
 	uint8_t kind;
 };
 
-/* The rail's address. Numbers as in sockaddr_in. */
+/* The rail's address: where.c. The port as in sockaddr_in. */
+enum { TCP_ADDR_VERSION = 2 };
+
 struct tcp_addr {
 	char host[40];     /* the same text: the same kernel */
 	uint64_t netns[2]; /* device and inode */
-	uint16_t port, naddrs;
-	uint32_t addr[TCP_ADDRS];
+	uint16_t version, port, naddrs, spare;
+	struct in6_addr here; /* for who shares host and netns, or :: */
+	struct in6_addr addr[TCP_ADDRS]; /* for the others */
 };
+
+_Static_assert(sizeof(struct tcp_addr) <= NM_ADDR_MAX, "address");
 
 /* --- hello.c --- */
 
@@ -184,7 +189,8 @@ struct tcp_peer {
 	enum tcp_state state;
 	struct tcp_hand hand; /* our call */
 	unsigned naddrs, next_addr;
-	struct sockaddr_in addr[TCP_ADDRS];
+	in_port_t port;
+	struct in6_addr addr[TCP_ADDRS];
 	uint64_t give_up;         /* ms: when a call must have succeeded */
 	uint64_t retry;           /* ms: COLD: when to call again; 0: never */
 	struct base_link on_call; /* on tcp->calling */
@@ -215,6 +221,9 @@ struct tcp {
 	/* -: const once open  o: the rail's owner  a: atomic */
 	struct nm_rail *rail;             /* -: */
 	const struct nm_boot_info *info;  /* -: */
+	struct tcp_addr mine;             /* -: rail->addr */
+	bool named;                       /* -: we call from mine.addr[0] */
+	uint32_t scope;                   /* -: its interface, if named */
 	int epoll;                        /* -: rail->fd */
 	struct tcp_sock listener;         /* -: */
 	struct tcp_sock alarm;            /* -: a timer, for deadlines */
@@ -265,13 +274,30 @@ struct tcp_pieces {
 /* An nm_piece_fn: append; stops when only `spare` entries are left. */
 int nm_tcp_gather(void *pieces, void *piece, size_t bytes);
 
-/* --- conn.c --- */
+/* --- where.c --- */
 
-/* Make the listener and fill the address. 0 or -errno, explained. */
-int nm_tcp_listen(struct tcp *tcp, void *addr, size_t *len);
+/*
+ * Make the listener, at this interface or address or (NULL) as NMAD_TCP_LISTEN
+ * says, and fill tcp->mine. 0 or -errno, explained.
+ */
+int nm_tcp_listen(struct tcp *tcp, const char *name);
 /* Where the peer may be reached. -EHOSTUNREACH: nowhere. */
 int nm_tcp_know(struct tcp *tcp, struct tcp_peer *p, const void *addr,
 		size_t len);
+/* Who has a named address calls from there. 0 or -errno. */
+int nm_tcp_bind_call(const struct tcp *tcp, int fd);
+
+socklen_t nm_tcp_sockaddr(struct sockaddr_storage *to, const struct in6_addr *a,
+			  in_port_t port, uint32_t scope);
+bool nm_tcp_is_loopback(const struct sockaddr_storage *s);
+
+struct tcp_text {
+	char text[INET6_ADDRSTRLEN];
+};
+const char *nm_tcp_text(const struct in6_addr *a, struct tcp_text *to);
+
+/* --- conn.c --- */
+
 /* Begin to connect if nobody has. */
 void nm_tcp_call(struct tcp *tcp, struct tcp_peer *p);
 void nm_tcp_accept(struct tcp *tcp);
