@@ -1,10 +1,14 @@
 /*
- * Completion of an operation, and waiting for it (DESIGN section 4).
+ * Completion of an operation, and waiting for it (PDP 2015).
  *
  * A user thread that waits gives its VP to other ready threads at once; if
  * there is none it polls in place, so that an early completion costs no switch,
  * and then parks; idle VPs poll for it. A foreign thread polls for a bounded
- * time and then between naps. PIOM_WAIT=auto|active|passive|spin chooses.
+ * time and then between naps. PIOM_WAIT=auto|active|passive|spin chooses. While
+ * pioman does not run, who waits sleeps, and nobody polls.
+ *
+ * No wait is a cancellation point, nor ended by a signal. From an ltask, a
+ * tasklet or a hook, where it may not wait, one that would ends the process.
  */
 #ifndef PIOMAN_COND_H
 #define PIOMAN_COND_H
@@ -31,7 +35,7 @@ int piom_cond_test(const piom_cond_t *c);
 /* At most once per init; last access is one exchange. Callable from ltasks. */
 void piom_cond_signal(piom_cond_t *c);
 
-/* Block, and poll while waiting. Not from an ltask. */
+/* Block, and poll while waiting. */
 void piom_cond_wait(piom_cond_t *c);
 
 /*
@@ -44,8 +48,9 @@ typedef void (*piom_look_fn)(void *arg);
 void piom_cond_wait_on(piom_cond_t *c, piom_look_fn look, void *arg);
 
 /*
- * Lowest index of a signalled one; null pointers are passed over, at least one
- * must not be null, and none may be named twice.
+ * Block until one is signalled: the lowest index of those that are. Null
+ * pointers are passed over; that all are ends the process. None may be named
+ * twice.
  */
 size_t piom_cond_wait_any(piom_cond_t *const conds[], size_t n);
 
@@ -61,13 +66,16 @@ size_t piom_cond_wait_any_until(piom_cond_t *const conds[], size_t n,
 /* All of them; null pointers are passed over. */
 void piom_cond_wait_all(piom_cond_t *const conds[], size_t n);
 
-/* Counting semaphore with the same way of waiting. */
+/*
+ * Counting semaphore with the same way of waiting; served in the order in which
+ * they came. Who was let through may free it. No limit is checked.
+ */
 typedef struct {
 	uint64_t piom_words[6];
 } piom_sem_t;
 
 void piom_sem_init(piom_sem_t *s, unsigned value);
-void piom_sem_post(piom_sem_t *s);
+void piom_sem_post(piom_sem_t *s); /* never blocks; callable from ltasks */
 void piom_sem_wait(piom_sem_t *s);
 int piom_sem_trywait(piom_sem_t *s); /* 0, or -EAGAIN */
 

@@ -6,13 +6,16 @@
  * Each does what the system call of that name does on a descriptor that blocks,
  * O_NONBLOCK or not, and returns what it returns or, as all of pioman, a
  * negative errno; errno itself is of no meaning afterwards. Besides those of
- * the call: -EPERM, pioman does not run; -EMFILE, also for a descriptor of 2^20
- * and more; -ENOMEM and -ENOSPC of epoll_ctl(2). A call is never interrupted by
- * a signal: no -EINTR. SO_RCVTIMEO and SO_SNDTIMEO are not heeded; and with
- * O_NONBLOCK a Unix socket whose peer's backlog is full is refused (-EAGAIN).
+ * the call: -EPERM, pioman does not run (piom_close() and piom_sleep() work all
+ * the same, and piom_wait_fds() where it need not wait); -EMFILE, also for a
+ * descriptor of 2^20 and more; -ENOMEM and -ENOSPC of epoll_ctl(2). A call is
+ * never interrupted by a signal: no -EINTR. SO_RCVTIMEO and SO_SNDTIMEO are not
+ * heeded; and with O_NONBLOCK a Unix socket whose peer's backlog is full is
+ * refused (-EAGAIN).
  *
  * From user threads and foreign threads alike, also several at a time for one
- * descriptor, to read and to write; not from ltasks. One event
+ * descriptor, to read and to write; not from ltasks: one that would wait there
+ * ends the process. One event
  * wakes all who wait for it: they try again in any order. A call that need not
  * wait causes no switch.
  *
@@ -78,8 +81,9 @@ int piom_close(int fd);
 
 /*
  * As poll(2), for so many nanoseconds, or for ever if that is negative: how
- * many have `revents`; 0, none in time; or -errno. What piom_close() closes
- * meanwhile has POLLNVAL. (piom_poll() has another meaning: <pioman/pioman.h>.)
+ * many have `revents`; 0, none in time; or -errno, -ENOMEM also for want of
+ * memory for more than eight. What piom_close() closes meanwhile has POLLNVAL.
+ * (piom_poll() has another meaning: <pioman/pioman.h>.)
  */
 int piom_wait_fds(struct pollfd *fds, nfds_t n, int64_t ns);
 

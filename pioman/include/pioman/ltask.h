@@ -56,7 +56,9 @@ struct piom_ltask {
 
 /*
  * Prepare; set NULL: any VP, else at least one that exists when it is
- * submitted. The lowest level that covers the set is used.
+ * submitted. The lowest level that covers the set is used; with
+ * PIOM_ENGINE=pthread any thread of the packages that the set touches. No
+ * function, or options that mean nothing, end the process with a message.
  */
 void piom_ltask_init(struct piom_ltask *t, piom_ltask_fn fn, void *arg,
 		     unsigned options, const marcel_vpset_t *set);
@@ -152,15 +154,19 @@ int piom_ltask_expect(struct piom_ltask *t, uint64_t ns,
 /*
  * Give it to pioman: one push on a lock-free list, and a VP is woken if all
  * that may run it sleep. Never blocks, allocates nothing. Only in state IDLE,
- * DONE or CANCELLED: else the process ends with a message, as it does for
- * options that mean nothing, and for an ltask that a queue finds changed.
+ * DONE or CANCELLED, while pioman runs, and with a VP in its set: else the
+ * process ends with a message, as it does for an ltask that a queue finds
+ * changed.
  */
 void piom_ltask_submit(struct piom_ltask *t);
 
 /* Nonzero once it is done or cancelled. Never blocks. */
 int piom_ltask_test(const struct piom_ltask *t);
 
-/* Block until it is done or cancelled. One waiter. Not with NOWAIT. */
+/*
+ * Block until it is done or cancelled. One waiter. Not with NOWAIT, nor from an
+ * ltask. As piom_cond_wait(): no cancellation point.
+ */
 void piom_ltask_wait(struct piom_ltask *t);
 
 /* The same until a time, ns by CLOCK_MONOTONIC: 0, or -ETIMEDOUT. */
@@ -177,7 +183,8 @@ int piom_ltask_cancel(struct piom_ltask *t);
 /*
  * Work for a submitted repeat task has come: no VP that may run it sleeps
  * before it has been run once more; if all do, one is woken. What the caller
- * did before, that run sees. The ltask may not end before this returns. One
+ * did before, that run sees. Anyone; never blocks; of one that was never
+ * submitted it does nothing. The ltask may not end before this returns. One
  * compare-and-swap, and one load if nobody sleeps.
  */
 void piom_ltask_kick(struct piom_ltask *t);
@@ -190,7 +197,8 @@ void piom_ltask_kick(struct piom_ltask *t);
  * be running. 0; -EALREADY: it was done or cancelled already, or is now, or
  * never submitted. After the last unmask() it is asked again, as after a kick;
  * of one that has ended meanwhile there are no masks, and unmask() does
- * nothing.
+ * nothing. More than 4,095 masks at once, and an unmask() without one, end the
+ * process.
  */
 int piom_ltask_mask(struct piom_ltask *t);
 void piom_ltask_unmask(struct piom_ltask *t);

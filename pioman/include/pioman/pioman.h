@@ -19,25 +19,30 @@ extern "C" {
 #endif
 
 /*
- * Start; marcel must be running. Calls nest. Reads PIOM_*: -EINVAL after a
- * message for a nonsense value. PIOM_ENGINE=marcel registers with the idle, the
- * switch and the tick hook of marcel; pthread polls by kernel threads of lowest
- * priority and a timer, for programs that compute with OpenMP or threads of
- * their own; none leaves all polling to piom_poll() and to waits.
+ * Start; calls nest. Reads PIOM_*. -EINVAL: marcel does not run, or, after a
+ * message, a variable's value is nonsense; other -errno: what the kernel
+ * refuses of memory, descriptors and threads. Then nothing has been started.
+ * Not from an ltask; may block, also on another thread's piom_init().
+ * PIOM_ENGINE=marcel registers with the idle, the switch and the tick hook of
+ * marcel; pthread polls by kernel threads of lowest priority and a timer, for
+ * programs that compute with OpenMP or threads of their own; none leaves all
+ * polling to piom_poll() and to waits.
  */
 int piom_init(void);
 
 /*
- * Stop, before marcel does. -EBUSY if ltasks are still submitted; -EINVAL: not
- * started. Not from an ltask, nor in a forked child, nor while another thread
- * polls, waits or reads counters.
+ * Undo one piom_init(); the last stops it, before marcel stops. -EBUSY if
+ * ltasks are still submitted, or threads wait for descriptors; -EINVAL: not
+ * started, as also in the child of a fork(). Not from an ltask, nor while
+ * another thread polls, waits or reads counters.
  */
 int piom_exit(void);
 
 /*
  * Run once every ltask that the caller's VP may run (a foreign thread: those
- * of the machine's queue). Never blocks. The number of ltasks that did work.
- * Not from an ltask.
+ * of the machine's queue; with PIOM_ENGINE=pthread both, those of the package
+ * that the thread is on). Never blocks. The number of ltasks that did work; 0
+ * while pioman does not run. Not from an ltask.
  */
 int piom_poll(void);
 

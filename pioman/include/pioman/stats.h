@@ -20,8 +20,8 @@
  *   passes_watcher  who waits in the kernel for what is armed
  *   skipped_busy    queues that were not asked, somebody else doing so
  *   armed           times an ltask was left to the watcher
- *   interrupts      times that ended because something came
- *   exported        times one was given to a kernel thread that waits for it
+ *   interrupts      times the watcher woke because something came
+ *   exported        times an ltask was given to a kernel thread to wait for
  *   naps            sleeps between polls of a thread that waits
  *   wakeups         sleeps of waiting threads that a signal has ended
  *   time_in_ltasks  in passes, of all threads together

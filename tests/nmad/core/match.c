@@ -147,7 +147,7 @@ TEST(earliest_posted_receive_wins_whatever_it_leaves_open)
 	}
 }
 
-/* Trap 1 of FEATURES: the paper's branches are swapped. */
+/* Algorithm 2 of CCGrid 2019 has the branches of this swapped. */
 TEST(any_source_looks_by_tag_and_any_tag_looks_by_source)
 {
 	static struct nm_match_msg by_tag, by_source;
