@@ -34,6 +34,7 @@ struct nm_trans;
 struct nm_part {
 	/* l: core lock, while no driver has it  -: const */
 	struct nm_xfer x;
+	struct nm_rail *rail;   /* -: x.link may be one beneath it */
 	struct nm_answer rtr;   /* l: receiver */
 	struct nm_trans *trans; /* -: */
 	struct base_link on;    /* l: sender: gate->offers */
@@ -86,6 +87,7 @@ static struct nm_part *part_new(struct nm_trans *t, struct nm_link *link,
 	base_link_init(&p->on);
 	base_link_init(&p->x.on);
 	p->x.link = link;
+	p->rail = link->rail;
 	p->x.data = t->req->data;
 	p->x.offset = offset;
 	p->x.length = length;
@@ -143,7 +145,7 @@ static void part_over(struct nm_pass *pass, struct nm_part *p, int error)
 		t->error = error;
 	p->over = true;
 	if (t->is_send)
-		rail_has_done(p->x.link->rail);
+		rail_has_done(p->rail);
 	if (--t->running == 0) {
 		if (t->error == -ECONNRESET && !t->is_send)
 			t->req->length = 0;
@@ -182,7 +184,7 @@ static int cut(struct nm_gate *gate, size_t length, size_t bytes[])
 
 static void announce(struct nm_part *p, struct nm_wire_chunk *rts, void *parts)
 {
-	struct nm_rail *rail = p->x.link->rail;
+	struct nm_rail *rail = p->rail;
 	struct nm_wire_part part = { .rail = (uint8_t)rail->index,
 				     .length = p->x.length,
 				     .id = p->x.id };

@@ -22,6 +22,10 @@
  *
  * What happens between is the driver's: it reports the end once on each side,
  * in any order, and after that does not touch x or the data again.
+ *
+ * Death: what had wholly left a peer before it died, packets and transfers, is
+ * reported before its death is told, by nm_rail_link_dead() or as the answer of
+ * a slot; after that nothing of the link is.
  */
 #ifndef NMAD_DRIVERS_DRIVER_H
 #define NMAD_DRIVERS_DRIVER_H

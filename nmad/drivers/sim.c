@@ -18,6 +18,10 @@
  *
  * The end of a large transfer is reported late by its bytes over the
  * bandwidth. The inner rail is owned with the outer one: its owner is ours.
+ *
+ * What has come from a peer that then dies is told before its death, due or
+ * not: nothing of the link is held any more when that is told, by an upcall or
+ * as a slot's answer.
  */
 #include "driver.h"
 
@@ -220,19 +224,53 @@ static void inner_done(struct nm_rail *inner, struct nm_xfer *x, int status)
 	base_list_push_back(&sim->ends, &h->on);
 }
 
-static void drop_held(struct sim *sim, struct nm_link *link)
+static void held_put(struct sim *sim, struct held *h)
 {
-	struct base_link *n, *next;
+	h->free.next = sim->free;
+	sim->free = &h->free;
+}
 
-	for (n = sim->ends.head.next; n != &sim->ends.head; n = next) {
+/* The next packet that is held from this peer, due or not, or NULL. */
+static struct held *packet_from(struct sim *sim, int rank)
+{
+	struct held *best = NULL;
+
+	base_list_for_each (n, &sim->packets) {
 		struct held *h = container_of(n, struct held, on);
 
-		next = n->next;
-		if (h->xfer->link->rank != link->rank)
+		if (h->in.link->rank != rank)
 			continue;
-		base_list_remove(n);
-		h->free.next = sim->free;
-		sim->free = &h->free;
+		if (sim->seed == 0)
+			return h;
+		if (best == NULL || h->rank < best->rank)
+			best = h;
+	}
+	return best;
+}
+
+/* The next transfer with this peer whose end is held, or NULL. */
+static struct held *end_with(struct sim *sim, int rank)
+{
+	base_list_for_each (n, &sim->ends) {
+		struct held *h = container_of(n, struct held, on);
+
+		if (h->xfer->link->rank == rank)
+			return h;
+	}
+	return NULL;
+}
+
+/* The link's death is about to be told. */
+static void last_words(struct sim *sim, int rank)
+{
+	struct held *h;
+
+	while ((h = packet_from(sim, rank)) != NULL)
+		deliver(sim, h);
+	while ((h = end_with(sim, rank)) != NULL) {
+		base_list_remove(&h->on);
+		end(sim, h->xfer, 0);
+		held_put(sim, h);
 	}
 }
 
@@ -240,7 +278,7 @@ static void inner_dead(struct nm_rail *inner, struct nm_link *link, int error)
 {
 	struct sim *sim = sim_of_inner(inner);
 
-	drop_held(sim, link);
+	last_words(sim, link->rank);
 	nm_rail_link_dead(sim->outer, sim->links[link->rank].outer, error);
 }
 
@@ -455,19 +493,37 @@ static void sim_disconnect(struct nm_link *link)
 static void sim_give_up(struct nm_link *link)
 {
 	struct sim *sim = link->rail->drv;
+	struct held *h;
 
-	drop_held(sim, link);
+	while ((h = packet_from(sim, link->rank)) != NULL) {
+		base_list_remove(&h->on);
+		sim->inner.driver->release(&sim->inner, h->inner);
+		held_put(sim, h);
+	}
+	while ((h = end_with(sim, link->rank)) != NULL) {
+		base_list_remove(&h->on);
+		held_put(sim, h);
+	}
 	if (sim->inner.driver->give_up != NULL)
 		sim->inner.driver->give_up(inner_link(link));
 }
 
 /* --- at work --- */
 
+/* The inner driver's; perhaps that the link is dead. */
+static int answer(struct sim *sim, const struct nm_link *link, int rc)
+{
+	if (rc < 0 && rc != -EAGAIN)
+		last_words(sim, link->rank);
+	return rc;
+}
+
 static int sim_post_send(struct nm_link *link, struct nm_pkt *pkt)
 {
 	struct sim *sim = link->rail->drv;
 
-	return sim->inner.driver->post_send(inner_link(link), pkt);
+	return answer(sim, link,
+		      sim->inner.driver->post_send(inner_link(link), pkt));
 }
 
 static void sim_xfer_offer(struct nm_xfer *x)
@@ -485,18 +541,20 @@ static void sim_xfer_offer(struct nm_xfer *x)
 /* While the inner driver has a transfer, its link is the inner one. */
 static int sim_xfer_recv(struct nm_xfer *x)
 {
-	struct sim *sim = x->link->rail->drv;
+	struct nm_link *link = x->link;
+	struct sim *sim = link->rail->drv;
 
-	x->link = inner_link(x->link);
-	return sim->inner.driver->xfer_recv(x);
+	x->link = inner_link(link);
+	return answer(sim, link, sim->inner.driver->xfer_recv(x));
 }
 
 static int sim_xfer_send(struct nm_xfer *x)
 {
-	struct sim *sim = x->link->rail->drv;
+	struct nm_link *link = x->link;
+	struct sim *sim = link->rail->drv;
 
-	x->link = inner_link(x->link);
-	return sim->inner.driver->xfer_send(x);
+	x->link = inner_link(link);
+	return answer(sim, link, sim->inner.driver->xfer_send(x));
 }
 
 /* How many more packets can be held. */
@@ -584,8 +642,7 @@ static bool sim_poll(struct nm_rail *rail, int budget)
 			break;
 		base_list_remove(n);
 		end(sim, h->xfer, 0);
-		h->free.next = sim->free;
-		sim->free = &h->free;
+		held_put(sim, h);
 		moved = true;
 	}
 	if (rail->armed)

@@ -185,7 +185,7 @@ static void flush(struct job *j)
 			else
 				free(pkt);
 			if (rc < 0)
-				j->deaths[r]++;
+				nm_rail_link_dead(&j->rail, &j->links[r], rc);
 		}
 	}
 }
@@ -198,6 +198,7 @@ void nm_rail_recv(struct nm_rail *rail, struct nm_pkt_in *in)
 		rail->up->recv(rail, in);
 		return;
 	}
+	JOB_CHECK(me, me->deaths[in->link->rank] == 0);
 	if (narrived == sizeof(arrived) / sizeof(arrived[0]))
 		abort();
 	arrived[narrived++] = in;
@@ -236,26 +237,35 @@ void nm_rail_xfer_ready(struct nm_rail *rail, struct nm_xfer *x)
 		return;
 	}
 	me->nnews++;
+	JOB_CHECK(me, me->deaths[l->peer] == 0);
 	JOB_CHECK(me, !l->is_send && !l->posted);
 	l->posted = true;
 	m = make(me, l->peer, KIND_RTR, l->number, sizeof(h));
 	memcpy(m->data, &h, sizeof(h));
 }
 
-void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status)
+static void large_over(struct job_large *l, int status)
 {
-	struct job_large *l = large_of(x), **p;
+	struct job_large **p;
 
-	if (rail->up != NULL) {
-		rail->up->xfer_done(rail, x, status);
-		return;
-	}
 	me->nnews++;
 	JOB_CHECK(me, l->status == -EINPROGRESS && l->started);
 	l->status = status;
 	for (p = &larges; *p != l; p = &(*p)->next)
 		JOB_CHECK(me, (*p)->next != NULL);
 	*p = l->next;
+}
+
+void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status)
+{
+	struct job_large *l = large_of(x);
+
+	if (rail->up != NULL) {
+		rail->up->xfer_done(rail, x, status);
+		return;
+	}
+	JOB_CHECK(me, me->deaths[l->peer] == 0);
+	large_over(l, status);
 }
 
 void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
@@ -272,7 +282,7 @@ void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
 	for (; l != NULL; l = next) {
 		next = l->next;
 		if (l->peer == link->rank && l->started)
-			nm_rail_xfer_done(rail, &l->x, error);
+			large_over(l, error);
 	}
 }
 
@@ -321,7 +331,7 @@ static void start_recv(struct job *j, struct job_large *l,
 	if (l->x.length > h->length)
 		l->x.length = h->length;
 	if (j->deaths[l->peer])
-		nm_rail_xfer_done(&j->rail, &l->x, j->death_error);
+		large_over(l, j->death_error);
 	else
 		JOB_CHECK(j, j->driver->xfer_recv(&l->x) == 0);
 }
@@ -371,7 +381,7 @@ static void handshake(struct job *j, int from, const struct job_msg *m)
 		l->x.peers = h.token;
 		l->x.length = h.length;
 		if (j->deaths[from])
-			nm_rail_xfer_done(&j->rail, &l->x, j->death_error);
+			large_over(l, j->death_error);
 		else
 			JOB_CHECK(j, j->driver->xfer_send(&l->x) == 0);
 	}
@@ -504,6 +514,8 @@ void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shared != MAP_FAILED);
 	forget();
+	if (job_spec == NULL)
+		job_spec = getenv("SPEC");
 	j->driver = driver;
 	j->size = n;
 	j->arg = arg;

@@ -52,7 +52,7 @@ struct job {
 void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
 	     void *arg);
 
-/* What drivers get as spec; NULL at first. */
+/* What drivers get as spec; NULL: the environment's SPEC, if any. */
 extern const char *job_spec;
 
 /* The processes of the last job_run(); [0] is the caller's. */

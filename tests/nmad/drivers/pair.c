@@ -182,11 +182,12 @@ static void keep(struct job *j, int from, const struct job_msg *m,
 static void keep_body(struct job *j)
 {
 	struct keeper k = { .n = 0, .job = j };
+	size_t large = largest() < 5000 ? largest() : 5000;
 
 	j->recv = keep;
 	j->arg = &k;
 	for (uint64_t i = 1; i <= 2000; i++)
-		job_send(j, 1 - j->rank, 0, i, i % 3 ? i % 300 : 5000);
+		job_send(j, 1 - j->rank, 0, i, i % 3 ? i % 300 : large);
 	while (j->ngot < 2000 || !job_idle(j))
 		job_progress(j);
 	give_back(&k);
@@ -486,6 +487,36 @@ static void last_words_body(struct job *j)
 TEST(the_last_words_of_the_dead_arrive)
 {
 	job_run(&DRIVER, 2, last_words_body, NULL);
+}
+
+/* Nor is a transfer lost that was over on the side of the dead. */
+static void last_gift_body(struct job *j)
+{
+	enum { BYTES = 300000 };
+	unsigned char *data = malloc(BYTES);
+	struct job_large l;
+
+	j->recv = count_only;
+	if (j->rank == 1) {
+		job_pattern(7, data, BYTES);
+		job_large_send(j, 0, &l, nm_data_flat(data, BYTES), 0, BYTES);
+	} else {
+		job_large_recv(j, 1, &l, nm_data_flat(data, BYTES), 0, BYTES);
+	}
+	while (l.status == -EINPROGRESS)
+		job_progress(j);
+	JOB_CHECK(j, l.status == 0);
+	if (j->rank == 1)
+		kill(getpid(), SIGKILL);
+	JOB_CHECK(j, job_is_pattern(7, data, BYTES));
+	while (j->deaths[1] == 0)
+		job_progress(j);
+	free(data);
+}
+
+TEST(what_was_transferred_before_a_death_is_there)
+{
+	job_run(&DRIVER, 2, last_gift_body, NULL);
 }
 
 /* A child of rank 1 lives on and holds copies of all its descriptors. */

@@ -43,7 +43,6 @@ static void run(int n, void (*body)(struct job *))
 	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(seen != MAP_FAILED);
-	job_spec = getenv("SPEC");
 	job_run(&DRIVER, n, body, NULL);
 	munmap(seen, sizeof(*seen));
 }
