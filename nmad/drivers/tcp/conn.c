@@ -586,9 +586,8 @@ static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 	nm_tcp_dead(tcp, p, -ETIMEDOUT);
 }
 
-void nm_tcp_deadlines(struct tcp *tcp)
+void nm_tcp_deadlines(struct tcp *tcp, uint64_t now)
 {
-	uint64_t now = nm_tcp_now();
 	struct base_list batch;
 	struct base_link *n;
 

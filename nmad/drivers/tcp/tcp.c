@@ -72,10 +72,14 @@ static void in_child(void)
 
 /* --- polling --- */
 
-/* Take up what epoll tells. */
+/*
+ * Take up what epoll tells. A deadline has been missed only if nothing that had
+ * come by then is left: this process may have been stopped for long.
+ */
 static void look(struct tcp *tcp)
 {
 	struct epoll_event ev[32];
+	uint64_t now = tcp->alarm_at != 0 ? nm_tcp_now() : 0;
 	int n = epoll_wait(tcp->epoll, ev, BASE_ARRAY_LEN(ev), 0);
 
 	for (int i = 0; i < n; i++) {
@@ -102,10 +106,11 @@ static void look(struct tcp *tcp)
 				p->blocked = false;
 			break;
 		case TCP_ALARM:
-			nm_tcp_deadlines(tcp);
 			break;
 		}
 	}
+	if (unlikely(now != 0) && n < (int)BASE_ARRAY_LEN(ev))
+		nm_tcp_deadlines(tcp, now);
 }
 
 static bool read_all(struct tcp *tcp, int budget)
@@ -155,8 +160,6 @@ static bool tcp_poll(struct nm_rail *rail, int budget)
 
 	if (often || rare)
 		look(tcp);
-	if (unlikely(rare && tcp->alarm_at != 0))
-		nm_tcp_deadlines(tcp);
 	if (tcp->only != NULL)
 		moved = nm_tcp_read(tcp, tcp->only, &budget);
 	else if (!base_list_is_empty(&tcp->reading))

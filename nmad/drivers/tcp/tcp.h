@@ -304,8 +304,11 @@ void nm_tcp_accept(struct tcp *tcp);
 /* Its socket can do something. */
 void nm_tcp_hand_go_on(struct tcp *tcp, struct tcp_hand *h);
 void nm_tcp_hand_drop(struct tcp *tcp, struct tcp_hand *h);
-/* Hellos that have not succeeded in time; calls to be made, or heard, again. */
-void nm_tcp_deadlines(struct tcp *tcp);
+/*
+ * Hellos that have not succeeded in time; calls to be made, or heard, again.
+ * Whatever had come by `now` has been taken up.
+ */
+void nm_tcp_deadlines(struct tcp *tcp, uint64_t now);
 int nm_tcp_alarm_make(struct tcp *tcp);
 /* Close the connection, let go of everything; nothing is reported. */
 void nm_tcp_hang_up(struct tcp *tcp, struct tcp_peer *p);
