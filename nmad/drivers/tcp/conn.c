@@ -243,7 +243,10 @@ static int try_call(struct tcp *tcp, struct tcp_peer *p)
 	return watch(tcp, EPOLL_CTL_ADD, fd, &h->sock);
 }
 
-/* Call, at the next address if one does not answer. */
+/*
+ * Call, at the next address if one cannot be called. After the last: once more
+ * a little later, if somebody may have been busy.
+ */
 static void call_on(struct tcp *tcp, struct tcp_peer *p, int error)
 {
 	struct tcp_text t;
@@ -253,6 +256,12 @@ static void call_on(struct tcp *tcp, struct tcp_peer *p, int error)
 		if (error == 0)
 			return;
 		nm_tcp_hand_drop(tcp, &p->hand);
+	}
+	if (p->was_busy) {
+		p->next_addr = p->busy_addr;
+		p->retry = nm_tcp_now() + RETRY_MS;
+		alarm_by(tcp, p->retry);
+		return;
 	}
 	base_warn("nmad", "tcp: cannot connect to rank %d at %s%s: %s",
 		  p->link->rank, nm_tcp_text(&p->addr[p->naddrs - 1], &t),
@@ -271,22 +280,22 @@ void nm_tcp_call(struct tcp *tcp, struct tcp_peer *p)
 }
 
 /*
- * Our call has come to nothing. No answer at this address: the next. Cut off
- * in the hello (he was not ready, or had too many callers): a little later.
+ * Our call has come to nothing, so the next address: a peer's may exist here,
+ * too, and lead to whoever listens at it. Who was cut off in his hello
+ * (`was_busy`) may have called the peer, which was not ready or had too many
+ * callers.
  */
-static void call_failed(struct tcp *tcp, struct tcp_peer *p, int error)
+static void call_failed(struct tcp *tcp, struct tcp_peer *p, int error,
+			bool was_busy)
 {
-	unsigned state = p->hand.state;
-
 	nm_tcp_hand_drop(tcp, &p->hand);
 	p->state = TCP_COLD;
-	if (state == TCP_CALL) {
-		p->next_addr++;
-		call_on(tcp, p, error);
-	} else {
-		p->retry = nm_tcp_now() + RETRY_MS;
-		alarm_by(tcp, p->retry);
+	if (was_busy && !p->was_busy) {
+		p->was_busy = true;
+		p->busy_addr = p->next_addr;
 	}
+	p->next_addr++;
+	call_on(tcp, p, error);
 }
 
 /* --- the hello --- */
@@ -428,17 +437,19 @@ static void hand_failed(struct tcp *tcp, struct tcp_hand *h, int error,
 			const char *why)
 {
 	struct tcp_peer *p = h->peer;
+	struct tcp_text t;
 
 	if (error == -EACCES)
 		why = "does not know this job's key";
 	else if (error == -EPROTO && why == NULL)
 		why = "says what makes no sense here";
-	if (p != NULL && why != NULL) {
-		base_warn("nmad", "tcp: who answers for rank %d %s",
-			  p->link->rank, why);
-		nm_tcp_dead(tcp, p, error);
-	} else if (p != NULL) {
-		call_failed(tcp, p, error);
+	if (p != NULL) {
+		if (why != NULL)
+			base_warn("nmad",
+				  "tcp: who answers for rank %d at %s: %s",
+				  p->link->rank,
+				  nm_tcp_text(&p->addr[p->next_addr], &t), why);
+		call_failed(tcp, p, error, why == NULL && h->state != TCP_CALL);
 	} else {
 		if (why != NULL)
 			complain(tcp, why);
@@ -569,7 +580,8 @@ void nm_tcp_accept(struct tcp *tcp)
 /*
  * The call has not succeeded in time. Where somebody has taken it and holds the
  * connection, he may be stopped, or compute without a look at the network: his
- * death would end the connection. Where nobody has, the peer is lost.
+ * death would end the connection. Where nobody has, at none of its addresses,
+ * the peer is lost.
  */
 static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 {
@@ -580,6 +592,12 @@ static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 			  p->link->rank);
 		p->give_up = deadline();
 		alarm_by(tcp, p->give_up);
+		return;
+	}
+	if (p->next_addr + 1 < p->naddrs && !p->was_busy) {
+		p->give_up = deadline();
+		alarm_by(tcp, p->give_up);
+		call_failed(tcp, p, -ETIMEDOUT, false);
 		return;
 	}
 	base_warn("nmad", "tcp: rank %d does not answer", p->link->rank);
@@ -616,7 +634,6 @@ void nm_tcp_deadlines(struct tcp *tcp, uint64_t now)
 		if (now >= p->give_up) {
 			call_is_late(tcp, p);
 		} else if (p->retry != 0 && now >= p->retry) {
-			p->next_addr = 0;
 			call_on(tcp, p, 0);
 		}
 		if (base_link_is_on(&p->on_call))

@@ -188,9 +188,10 @@ struct tcp_peer {
 	struct nm_link *link;
 	enum tcp_state state;
 	struct tcp_hand hand; /* our call */
-	unsigned naddrs, next_addr;
+	unsigned naddrs, next_addr, busy_addr;
 	in_port_t port;
 	struct in6_addr addr[TCP_ADDRS];
+	bool was_busy;            /* perhaps, at busy_addr or later */
 	uint64_t give_up;         /* ms: when a call must have succeeded */
 	uint64_t retry;           /* ms: COLD: when to call again; 0: never */
 	struct base_link on_call; /* on tcp->calling */
