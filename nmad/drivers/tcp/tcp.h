@@ -282,6 +282,12 @@ int nm_tcp_gather(void *pieces, void *piece, size_t bytes);
  * says, and fill tcp->mine. 0 or -errno, explained.
  */
 int nm_tcp_listen(struct tcp *tcp, const char *name);
+/*
+ * Where others can call: IPv4 before IPv6, which has half of the room if there
+ * are many of both.
+ */
+struct ifaddrs;
+void nm_tcp_fill_all(struct tcp_addr *a, const struct ifaddrs *all);
 /* Where the peer may be reached. -EHOSTUNREACH: nowhere. */
 int nm_tcp_know(struct tcp *tcp, struct tcp_peer *p, const void *addr,
 		size_t len);

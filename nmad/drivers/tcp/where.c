@@ -3,7 +3,7 @@
  *
  *   tcp:NAME in NMAD_DRIVER   one address: NAME, or the first of the interface
  *                             NAME, IPv4 before IPv6. We listen there and call
- *                             from there.
+ *                             from there. fe80::1%eth0: of that interface.
  *   else, NMAD_TCP_LISTEN     loopback, or all addresses of this host; auto:
  *                             loopback if all ranks share this host
  *
@@ -111,52 +111,91 @@ static void fill_host(struct tcp_addr *a)
 	}
 }
 
-/* Of all interfaces: those of IPv4 before those of IPv6. */
-static void fill_all(struct tcp_addr *a, const struct ifaddrs *all)
+/* Up to `max` of one kind, of all interfaces. */
+static void fill_kind(struct tcp_addr *a, const struct ifaddrs *all, bool v4,
+		      unsigned max)
 {
-	for (int v4 = 1; v4 >= 0; v4--) {
-		for (const struct ifaddrs *i = all; i != NULL;
-		     i = i->ifa_next) {
-			struct in6_addr in;
+	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+		struct in6_addr in;
 
-			if ((i->ifa_flags & (IFF_UP | IFF_LOOPBACK)) !=
-				    IFF_UP ||
-			    a->naddrs == TCP_ADDRS ||
-			    from_sockaddr(&in, i->ifa_addr) < 0 ||
-			    IN6_IS_ADDR_LINKLOCAL(&in) ||
-			    !!IN6_IS_ADDR_V4MAPPED(&in) != v4)
-				continue;
-			a->addr[a->naddrs++] = in;
-		}
+		if ((i->ifa_flags & (IFF_UP | IFF_LOOPBACK)) != IFF_UP ||
+		    from_sockaddr(&in, i->ifa_addr) < 0 ||
+		    IN6_IS_ADDR_LINKLOCAL(&in) ||
+		    !!IN6_IS_ADDR_V4MAPPED(&in) != v4 || a->naddrs == max)
+			continue;
+		a->addr[a->naddrs++] = in;
 	}
+}
+
+void nm_tcp_fill_all(struct tcp_addr *a, const struct ifaddrs *all)
+{
+	unsigned n6;
+
+	fill_kind(a, all, false, TCP_ADDRS / 2);
+	n6 = a->naddrs;
+	a->naddrs = 0;
+	fill_kind(a, all, true, TCP_ADDRS - n6);
+	fill_kind(a, all, false, TCP_ADDRS);
+}
+
+/* What is named: an interface, an address, or an address of an interface. */
+struct named {
+	const char *interface; /* or NULL */
+	bool is_address;
+	struct in6_addr address;
+};
+
+static void parse(struct named *to, const char *name, char *text, size_t size)
+{
+	char *at;
+
+	snprintf(text, size, "%s", name);
+	at = strchr(text, '%');
+	if (at != NULL)
+		*at++ = 0;
+	to->address = loopback4;
+	to->is_address =
+		inet_pton(AF_INET, text, &to->address.s6_addr[12]) == 1 ||
+		inet_pton(AF_INET6, text, &to->address) == 1;
+	to->interface = to->is_address ? at : name;
 }
 
 /* Lower is better; negative: not what was named. */
 static int rank_of(const struct ifaddrs *i, const struct in6_addr *in,
-		   const char *name, const struct in6_addr *named)
+		   const struct named *named)
 {
 	if (!(i->ifa_flags & IFF_UP))
 		return -1;
-	if (named != NULL)
-		return memcmp(in, named, sizeof(*in)) == 0 ? 0 : -1;
-	if (strcmp(i->ifa_name, name) != 0)
+	if (named->interface != NULL &&
+	    strcmp(i->ifa_name, named->interface) != 0)
 		return -1;
+	if (named->is_address)
+		return memcmp(in, &named->address, sizeof(*in)) == 0 ? 0 : -1;
 	if (IN6_IS_ADDR_V4MAPPED(in))
 		return 0;
 	return IN6_IS_ADDR_LINKLOCAL(in) ? 2 : 1;
 }
 
-/* The name as an address, or NULL: then it is an interface. */
-static const struct in6_addr *parse(const char *name, struct in6_addr *to)
+/* Why it is not to be had. */
+static const char *fault_of(const struct named *named, const char *name,
+			    const struct ifaddrs *all)
 {
-	*to = loopback4;
-	if (inet_pton(AF_INET, name, &to->s6_addr[12]) == 1 ||
-	    inet_pton(AF_INET6, name, to) == 1)
-		return to;
-	return NULL;
+	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+		bool up = i->ifa_flags & IFF_UP;
+		struct in6_addr in;
+
+		if (strcmp(i->ifa_name, name) == 0)
+			return up ? "has no IP address" : "is down";
+		if (named->is_address && from_sockaddr(&in, i->ifa_addr) == 0 &&
+		    memcmp(&in, &named->address, sizeof(in)) == 0)
+			return up ? "is of another interface"
+				  : "is of an interface that is down";
+	}
+	return "is no interface or address of this host";
 }
 
-BASE_COLD static void complain(const char *name, const struct ifaddrs *all)
+BASE_COLD static void complain(const struct named *named, const char *name,
+			       const struct ifaddrs *all)
 {
 	char have[512];
 	size_t n = 0;
@@ -173,27 +212,26 @@ BASE_COLD static void complain(const char *name, const struct ifaddrs *all)
 					      i->ifa_name,
 					      nm_tcp_text(&in, &t));
 	}
-	base_warn("nmad",
-		  "NMAD_DRIVER: \"tcp:%s\" is no interface or address of this "
-		  "host; there are%s",
-		  name, n > 0 ? have : " none");
+	base_warn("nmad", "NMAD_DRIVER: \"tcp:%s\" %s; there are%s", name,
+		  fault_of(named, name, all), n > 0 ? have : " none");
 }
 
 /* The one address that is named. 0, or -EADDRNOTAVAIL, explained. */
 static int fill_named(struct tcp *tcp, struct tcp_addr *a, const char *name,
 		      const struct ifaddrs *all)
 {
-	struct in6_addr parsed;
-	const struct in6_addr *named = parse(name, &parsed);
+	char text[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
+	struct named named;
 	int best = -1;
 
+	parse(&named, name, text, sizeof(text));
 	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
 		struct in6_addr in;
 		int rank;
 
 		if (from_sockaddr(&in, i->ifa_addr) < 0)
 			continue;
-		rank = rank_of(i, &in, name, named);
+		rank = rank_of(i, &in, &named);
 		if (rank < 0 || (best >= 0 && rank >= best))
 			continue;
 		best = rank;
@@ -202,7 +240,7 @@ static int fill_named(struct tcp *tcp, struct tcp_addr *a, const char *name,
 		tcp->scope = if_nametoindex(i->ifa_name);
 	}
 	if (best < 0) {
-		complain(name, all);
+		complain(&named, name, all);
 		return -EADDRNOTAVAIL;
 	}
 	tcp->named = true;
@@ -276,7 +314,7 @@ static int fill(struct tcp *tcp, struct tcp_addr *a, const char *name,
 	if (name != NULL)
 		rc = fill_named(tcp, a, name, all);
 	else if (!local)
-		fill_all(a, all);
+		nm_tcp_fill_all(a, all);
 	freeifaddrs(all);
 	return rc;
 }

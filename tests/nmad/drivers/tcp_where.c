@@ -5,11 +5,14 @@
 #include "job.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -131,6 +134,7 @@ TEST(an_address_is_listened_at_and_called_from)
 	new_host(true);
 	meet_at("10.0.0.1", "::ffff:10.0.0.1");
 	meet_at("::1", "::1");
+	meet_at("::1%lo", "::1");
 }
 
 TEST(a_job_of_one_host_meets_at_its_loopback)
@@ -157,30 +161,58 @@ static struct nm_boot_info info = { .client = "test",
 				    .size = 1,
 				    .local_size = 1 };
 
-static void refuses(const char *spec)
+/* The message, which has to hold `why`. */
+static void says(int fd, const char *why)
+{
+	static char text[4096];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	CHECK(n >= 0);
+	text[n] = 0;
+	if (strstr(text, why) == NULL)
+		check_fail(__FILE__, __LINE__, "no \"%s\" in: %s", why, text);
+}
+
+static void refuses(const char *spec, const char *why)
 {
 	struct nm_rail rail = { .fd = -1 };
+	int text = memfd_create("stderr", MFD_CLOEXEC);
+	int old = fcntl(2, F_DUPFD_CLOEXEC, 0);
 	int before = dup(0), after;
 
 	close(before);
+	dup2(text, 2);
 	CHECK_INT(nm_driver_tcp.open(&rail, &info, spec), -EADDRNOTAVAIL);
+	dup2(old, 2);
 	after = dup(0);
 	close(after);
 	CHECK_INT(after, before);
+	says(text, why);
+	close(text);
+	close(old);
 }
 
 TEST(what_is_no_interface_or_address_of_this_host_is_refused)
 {
+	static const char none[] = "is no interface or address of this host; "
+				   "there are";
+
 	new_host(true);
-	refuses("");
-	refuses("eth0");
-	refuses("lo:2");
-	refuses("10.0.0.2");
-	refuses("127.0.0.1 ");
-	refuses("fe80::1");
-	refuses("::ffff:10.0.0.2");
+	refuses("", none);
+	refuses("eth0", none);
+	refuses("lo:2", none);
+	refuses("10.0.0.2", none);
+	refuses("127.0.0.1 ", none);
+	refuses("fe80::1", none);
+	refuses("::ffff:10.0.0.2", none);
+	refuses("%lo", none);
+	refuses("::1%", "is of another interface");
+	refuses("::1%eth0", "is of another interface");
+	refuses("::1%lo%lo", "is of another interface");
 	new_host(false);
-	refuses("127.0.0.1");
+	refuses("127.0.0.1", none);
+	CHECK_INT(unshare(CLONE_NEWNET), 0);
+	refuses("lo", "is down; there are none");
 }
 
 static int know(struct tcp *mine, struct tcp_peer *p, const struct tcp_addr *a)
@@ -224,6 +256,65 @@ TEST(where_a_peer_can_be_called_follows_from_what_both_have)
 	/* Of the other kind only. */
 	a.naddrs = 1;
 	CHECK_INT(know(&mine, &p, &a), -EHOSTUNREACH);
+}
+
+/* So many of each kind, in turns, on one interface. */
+static void offer(struct tcp_addr *to, int n4, int n6, unsigned flags)
+{
+	struct sockaddr_in v4[20];
+	struct sockaddr_in6 v6[20];
+	struct ifaddrs all[40];
+	int n = 0;
+
+	for (int i = 0; i < 20; i++) {
+		v4[i] = (struct sockaddr_in){ .sin_family = AF_INET };
+		v4[i].sin_addr.s_addr = htonl(0x0a000000u + (unsigned)i);
+		v6[i] = (struct sockaddr_in6){ .sin6_family = AF_INET6 };
+		v6[i].sin6_addr.s6_addr[0] = 0xfd;
+		v6[i].sin6_addr.s6_addr[15] = (unsigned char)i;
+		if (i < n6)
+			all[n++].ifa_addr = (void *)&v6[i];
+		if (i < n4)
+			all[n++].ifa_addr = (void *)&v4[i];
+	}
+	for (int i = 0; i < n; i++) {
+		all[i].ifa_flags = flags;
+		all[i].ifa_next = i + 1 < n ? &all[i + 1] : NULL;
+	}
+	memset(to, 0, sizeof(*to));
+	nm_tcp_fill_all(to, n > 0 ? all : NULL);
+}
+
+static void offers(int n4, int n6, unsigned want4, unsigned want6)
+{
+	struct tcp_addr a;
+
+	offer(&a, n4, n6, IFF_UP);
+	CHECK_INT(a.naddrs, want4 + want6);
+	for (unsigned i = 0; i < a.naddrs; i++) {
+		bool v4 = i < want4;
+
+		CHECK_INT(!!IN6_IS_ADDR_V4MAPPED(&a.addr[i]), v4);
+		CHECK_INT(a.addr[i].s6_addr[15], v4 ? i : i - want4);
+	}
+}
+
+TEST(many_addresses_of_one_kind_do_not_keep_out_the_other)
+{
+	enum { HALF = TCP_ADDRS / 2 };
+	struct tcp_addr a;
+
+	offers(0, 0, 0, 0);
+	offers(3, 2, 3, 2);
+	offers(20, 0, TCP_ADDRS, 0);
+	offers(0, 20, 0, TCP_ADDRS);
+	offers(20, 2, TCP_ADDRS - 2, 2);
+	offers(2, 20, 2, TCP_ADDRS - 2);
+	offers(20, 20, HALF, HALF);
+	offer(&a, 3, 3, 0);
+	CHECK_INT(a.naddrs, 0);
+	offer(&a, 3, 3, IFF_UP | IFF_LOOPBACK);
+	CHECK_INT(a.naddrs, 0);
 }
 
 TEST(a_peers_address_of_nonsense_is_refused)
