@@ -310,6 +310,13 @@ static void set_dear(struct nm_gate *gate)
 			gate->is_dear = false;
 }
 
+/* Where a body goes over one link, and the sender alone can move it. */
+static void set_announces(struct nm_gate *gate)
+{
+	gate->announces = gate->core->config.announce && gate->nlinks == 1 &&
+			  gate->links[0]->rail->driver->xfer_announce != NULL;
+}
+
 int nm_rails_connect(struct nm_core *core, struct nm_boot *boot)
 {
 	for (int rank = 0; rank < core->size; rank++) {
@@ -319,6 +326,7 @@ int nm_rails_connect(struct nm_core *core, struct nm_boot *boot)
 			return rc;
 		set_eager_max(&core->gates[rank]);
 		set_dear(&core->gates[rank]);
+		set_announces(&core->gates[rank]);
 	}
 	for (int i = 0; i < core->nrails; i++)
 		if (core->rails[i].nused > 0)

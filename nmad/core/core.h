@@ -41,6 +41,7 @@ enum {
 struct nm_config {
 	const struct nm_strategy *strategy;
 	size_t rdv_threshold; /* 0: the driver's */
+	bool announce;        /* large receives, where drivers can */
 	uint64_t window;      /* bytes of unmatched eager payload per peer */
 };
 
@@ -249,6 +250,20 @@ void nm_in_probed(struct nm_pass *pass, struct nm_req *req,
 		  const struct nm_msg *msg);
 void nm_msg_free(struct nm_core *core, struct nm_msg *msg);
 
+/* announce.c: large receives that the sender knows of. */
+/* An announcement has come. 0 or -EBADMSG. */
+int nm_announce_heard(struct nm_pass *pass, struct nm_gate *gate,
+		      const struct nm_wire_chunk *c);
+/* A send comes in: what was announced for it is used up. */
+void nm_announce_use(struct nm_req *req);
+/* It does not go there. */
+void nm_announce_unuse(struct nm_core *core, struct nm_req *req);
+/* The gate is dead. */
+void nm_announce_forget(struct nm_gate *gate);
+/* The tables have changed: announce the first receive of that tag, if it may.*/
+void nm_announce_next(struct nm_pass *pass, struct nm_session *s,
+		      struct nm_gate *gate, uint32_t tag);
+
 /* rdv.c: large messages. */
 /*
  * An offer for the RTS of this send, whose parts are written to `parts`; false:
@@ -257,6 +272,18 @@ void nm_msg_free(struct nm_core *core, struct nm_msg *msg);
 bool nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
 		  struct nm_wire_chunk *rts, void *parts);
 size_t nm_rdv_rts_size(const struct nm_gate *gate);
+/* The link over this rail, or NULL. */
+struct nm_link *nm_gate_link(const struct nm_gate *gate, int rail);
+/* Parts whose place was announced: their transfers begin. */
+void nm_rdv_start(struct nm_pass *pass, struct nm_gate *gate);
+/* Announce a posted receive. */
+void nm_rdv_announce(struct nm_pass *pass, struct nm_req *req);
+/*
+ * A receive is no longer to be had by its announcement, if there is one. 0, or
+ * -EALREADY: it has been taken, and the message will come; but not if
+ * `for_good`: then the peer is given up.
+ */
+int nm_rdv_recall(struct nm_req *req, bool for_good);
 /* A receive has met an RTS. */
 void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 		    struct nm_gate *gate, const struct nm_wire_chunk *rts);
@@ -268,9 +295,10 @@ int nm_rdv_rtr(struct nm_pass *pass, struct nm_gate *gate,
 	       const struct nm_wire_chunk *rtr);
 void nm_rdv_ready(struct nm_pass *pass, struct nm_xfer *x);
 void nm_rdv_done(struct nm_pass *pass, struct nm_xfer *x);
-/* The chunk of a queued RTR, and: it is in a packet, or never will be. */
-void nm_rdv_rtr_chunk(struct nm_answer *a, struct nm_wire_chunk *rtr);
-void nm_rdv_rtr_over(struct nm_core *core, struct nm_answer *a);
+/* The chunk of a queued RTR or ANNOUNCE, and: it is in a packet, or never will
+ * be. */
+void nm_rdv_chunk(struct nm_answer *a, struct nm_wire_chunk *c);
+void nm_rdv_chunk_over(struct nm_core *core, struct nm_answer *a);
 /* The gate is dead: transfers that no driver has. */
 void nm_rdv_fail(struct nm_pass *pass, struct nm_gate *gate);
 

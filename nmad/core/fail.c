@@ -14,9 +14,13 @@ static void fail_sends(struct nm_pass *pass, struct nm_gate *gate)
 {
 	struct base_link *n;
 
-	while ((n = base_list_take_front(&gate->out)) != NULL)
-		nm_req_finish(pass, container_of(n, struct nm_req, send.on),
-			      -ECONNRESET);
+	while ((n = base_list_take_front(&gate->out)) != NULL) {
+		struct nm_req *req = container_of(n, struct nm_req, send.on);
+
+		nm_announce_unuse(pass->core, req);
+		nm_req_finish(pass, req, -ECONNRESET);
+	}
+	nm_announce_forget(gate);
 	while ((n = base_list_take_front(&gate->waiting)) != NULL) {
 		struct nm_req *req = container_of(n, struct nm_req, send.on);
 
@@ -47,9 +51,12 @@ static void fail_receives(struct nm_pass *pass, struct nm_gate *gate)
 		nm_match_take_gate(&core->match, &session->match, gate, &out);
 		nm_match_take_gate(&core->match, &session->match, NULL, &out);
 	}
-	while ((n = base_list_take_front(&out)) != NULL)
-		nm_req_finish(pass, container_of(n, struct nm_req, recv.link),
-			      -ECONNRESET);
+	while ((n = base_list_take_front(&out)) != NULL) {
+		struct nm_req *req = container_of(n, struct nm_req, recv.link);
+
+		nm_rdv_recall(req, true);
+		nm_req_finish(pass, req, -ECONNRESET);
+	}
 }
 
 /* Messages whose predecessors will never come. */

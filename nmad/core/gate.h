@@ -12,6 +12,7 @@
 
 struct nm_core;
 struct nm_part;
+struct nm_announced;
 
 enum {
 	NM_GATE_LINKS = NM_WIRE_PARTS_MAX,
@@ -19,12 +20,20 @@ enum {
 	NM_FREE_PAYLOAD = 64,
 };
 
-/* An answer that waits to be sent: an ACK, or the RTR of a part. */
+/* What waits to be sent: an ACK, or the RTR or the ANNOUNCE of a part. */
 struct nm_answer {
 	struct base_link on;  /* l: gate->answers */
-	struct nm_part *part; /* of an RTR that wants something, else NULL */
+	struct nm_part *part; /* NULL: an ACK, or an RTR that wants nothing */
 	uint64_t id;
 	bool is_ack;
+};
+
+/* Where the next message of a session and tag may go: announce.c */
+struct nm_place {
+	uint64_t session, id, length;
+	uint32_t tag;
+	uint8_t rail;
+	struct nm_token token;
 };
 
 struct nm_gate {
@@ -42,13 +51,16 @@ struct nm_gate {
 	struct base_list out;     /* l: struct nm_req, send.on */
 	struct base_list waiting; /* l: sends that wait for an answer */
 	struct base_list offers;  /* l: parts whose RTR has not come */
-	struct base_link active;  /* l: core->active while there is work, or
-				   *    core->gathering, see burst.c */
-	bool is_dear;             /* -: a packet costs a system call */
-	bool gathers;             /* l: */
-	uint32_t burst;           /* l: sends of this round, up to a few */
-	uint32_t burst_round;     /* l: which one that is */
-	size_t gathered;          /* l: bytes, about */
+	struct base_list taken;   /* l: parts that need none, to be posted */
+	struct nm_announced *announced; /* l: the peer's receives, or NULL */
+	bool announces;                 /* -: our receives are announced */
+	struct base_link active; /* l: core->active while there is work, or
+				  *    core->gathering, see burst.c */
+	bool is_dear;            /* -: a packet costs a system call */
+	bool gathers;            /* l: */
+	uint32_t burst;          /* l: sends of this round, up to a few */
+	uint32_t burst_round;    /* l: which one that is */
+	size_t gathered;         /* l: bytes, about */
 
 	/* Flow control: eager payload unmatched at the peer, and matched
 	 * here and not yet told the peer. */

@@ -41,6 +41,8 @@ static void msg_rts(const struct nm_msg *msg, uint32_t tag,
 	memset(c, 0, sizeof(*c));
 	c->kind = NM_WIRE_KIND_RTS;
 	c->nparts = msg->nparts;
+	c->flags = msg->id != 0 ? NM_WIRE_ANNOUNCED : 0;
+	c->id = msg->id;
 	c->tag = tag;
 	c->length = msg->length;
 	c->tail_len = msg->stored;
@@ -63,6 +65,8 @@ static void deliver_eager(struct nm_pass *pass, struct nm_req *req,
 			  struct nm_gate *gate, uint32_t tag, uint64_t length,
 			  uint64_t sync_id, const void *payload)
 {
+	if (unlikely(req->announced != NULL))
+		nm_rdv_recall(req, true);
 	req->gate = gate;
 	req->tag = tag;
 	req->sent = length;
@@ -123,6 +127,14 @@ static void keep(struct nm_pass *pass, struct nm_session *s,
 
 /* --- envelopes, in their order --- */
 
+/* A receive with so much room has left the tables. */
+static void has_left(struct nm_pass *pass, struct nm_session *s,
+		     struct nm_gate *gate, uint32_t tag, size_t room)
+{
+	if (unlikely(room > gate->eager_max))
+		nm_announce_next(pass, s, gate, tag);
+}
+
 /* Its turn has come. False: the tables have no memory, nothing is changed. */
 static bool deliver(struct nm_pass *pass, struct nm_session *s,
 		    struct nm_gate *gate, const struct nm_wire_chunk *c)
@@ -131,6 +143,7 @@ static bool deliver(struct nm_pass *pass, struct nm_session *s,
 	struct nm_match_recv *recv =
 		nm_match_arrival(m, &s->match, gate, c->tag);
 	struct nm_req *req;
+	size_t room;
 
 	if (unlikely(recv == NULL)) {
 		if (nm_match_room(m) == 0)
@@ -139,11 +152,13 @@ static bool deliver(struct nm_pass *pass, struct nm_session *s,
 		return true;
 	}
 	req = container_of(recv, struct nm_req, recv);
+	room = req->data.length;
 	if (likely(c->kind == NM_WIRE_KIND_EAGER))
 		deliver_eager(pass, req, gate, c->tag, c->length, c->id,
 			      c->payload);
 	else
 		nm_rdv_matched(pass, req, gate, c);
+	has_left(pass, s, gate, c->tag, room);
 	return true;
 }
 
@@ -154,6 +169,8 @@ static bool deliver_parked(struct nm_pass *pass, struct nm_session *s,
 	struct nm_match *m = &pass->core->match;
 	uint32_t tag = msg->early.tag;
 	struct nm_match_recv *recv = nm_match_arrival(m, &s->match, gate, tag);
+	struct nm_req *req;
+	size_t room;
 
 	if (recv == NULL && nm_match_room(m) == 0)
 		return false;
@@ -162,9 +179,12 @@ static bool deliver_parked(struct nm_pass *pass, struct nm_session *s,
 		keep(pass, s, gate, tag, msg);
 		return true;
 	}
+	req = container_of(recv, struct nm_req, recv);
+	room = req->data.length;
 	msg->match.gate = gate;
 	msg->match.tag = tag;
-	nm_in_deliver_kept(pass, container_of(recv, struct nm_req, recv), msg);
+	nm_in_deliver_kept(pass, req, msg);
+	has_left(pass, s, gate, tag, room);
 	return true;
 }
 
@@ -324,6 +344,8 @@ static int chunk(struct nm_pass *pass, struct nm_gate *gate,
 		return envelope(pass, gate, c);
 	case NM_WIRE_KIND_RTR:
 		return nm_rdv_rtr(pass, gate, c);
+	case NM_WIRE_KIND_ANNOUNCE:
+		return nm_announce_heard(pass, gate, c);
 	default:
 		return nm_in_ack(pass, gate, c->id);
 	}
@@ -343,7 +365,7 @@ static int packet(struct nm_pass *pass, struct nm_gate *gate,
 	gate->credit_used -= h.credit;
 	for (unsigned i = 0; i < h.nchunks; i++)
 		if (nm_wire_get_chunk(in->data, in->length, &at, &c) < 0 ||
-		    chunk(pass, gate, &c) < 0)
+		    chunk(pass, gate, &c) < 0 || gate->error != 0)
 			return -EBADMSG;
 	return at == in->length ? 0 : -EBADMSG;
 }

@@ -179,6 +179,21 @@ struct nm_match_recv *nm_match_arrival(struct nm_match *m,
 	return r;
 }
 
+struct nm_match_recv *nm_match_first(const struct nm_match *m,
+				     struct nm_match_session *s,
+				     struct nm_gate *gate, uint32_t tag)
+{
+	struct key k = key_make(NM_MATCH_FULL, s, gate, tag, false);
+	struct base_hash_place place;
+
+	if (s->nrecvs[NM_MATCH_FULL] == 0)
+		return NULL;
+	place = list_find(m, &k);
+	if (place.at == NULL || base_hash_mark(place))
+		return NULL;
+	return recv_of(base_hash_first(place));
+}
+
 /* Probes of one place that wait for such a message leave it. */
 static void wake_probes(struct nm_match *m, enum nm_match_kind kind,
 			const struct nm_match_msg *msg, struct base_list *out)

@@ -167,6 +167,11 @@ struct nm_match_recv *nm_match_arrival(struct nm_match *m,
 				       struct nm_match_session *s,
 				       struct nm_gate *gate, uint32_t tag);
 
+/* The first of those posted that name this gate and tag, or NULL. */
+struct nm_match_recv *nm_match_first(const struct nm_match *m,
+				     struct nm_match_session *s,
+				     struct nm_gate *gate, uint32_t tag);
+
 /*
  * Keep a message that no receive took: session, gate and tag are set. Probes
  * that wait for such a message leave the tables and are appended to `probes`

@@ -28,7 +28,8 @@ struct nm_msg {
 		struct base_mpsc_node free; /* taken: on core->freed */
 	};
 	uint64_t length; /* of the message */
-	uint64_t id;     /* of its send, if EAGER with SYNC; else 0 */
+	uint64_t id;     /* of its send, if EAGER with SYNC; if RTS and
+			  * ANNOUNCED, of that; else 0 */
 	uint32_t seq;
 	uint32_t stored; /* bytes in `data` */
 	uint8_t kind;    /* NM_WIRE_KIND_EAGER or _RTS */

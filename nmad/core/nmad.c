@@ -15,7 +15,7 @@
 #include "../boot/boot.h"
 #include "core.h"
 
-enum { DRIVER, STRATEGY, THRESHOLD, WINDOW, SAMPLING, VERBOSE };
+enum { DRIVER, STRATEGY, THRESHOLD, WINDOW, ANNOUNCE, SAMPLING, VERBOSE };
 
 static const char *const strategies[] = { "default", "fifo", "aggreg", "split",
 					  NULL };
@@ -30,6 +30,8 @@ static struct base_option options[] = {
 			"longer messages go by rendezvous; 0: the driver's" },
 	[WINDOW] = { "NMAD_WINDOW", BASE_OPTION_SIZE, "1m", 0, 1L << 30, NULL,
 		     "eager payload that may lie unmatched at a peer" },
+	[ANNOUNCE] = { "NMAD_ANNOUNCE", BASE_OPTION_BOOL, "1", 0, 0, NULL,
+		       "tell senders of large receives that are posted" },
 	[SAMPLING] = { "NMAD_SAMPLING", BASE_OPTION_STRING, "off", 0, 0, NULL,
 		       "how fast the rails are: a file, or off" },
 	[VERBOSE] = { "NMAD_VERBOSE", BASE_OPTION_BOOL, "0", 0, 0, NULL,
@@ -124,6 +126,7 @@ static int start_core(void)
 		.strategy = strategy(),
 		.rdv_threshold = (size_t)options[THRESHOLD].value,
 		.window = (uint64_t)options[WINDOW].value,
+		.announce = options[ANNOUNCE].value != 0,
 	};
 	int rc;
 

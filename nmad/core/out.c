@@ -48,7 +48,7 @@ void nm_out_answer_over(struct nm_core *core, struct nm_answer *a)
 	base_list_remove(&a->on);
 	nm_pending_add(core, -1);
 	if (a->part != NULL)
-		nm_rdv_rtr_over(core, a);
+		nm_rdv_chunk_over(core, a);
 	else
 		nm_mem_put(&core->mem, nm_mem_class(sizeof(*a)), a);
 }
@@ -62,7 +62,7 @@ static bool add_answer(struct nm_gate *gate, struct nm_pkt *pkt)
 	if (a->is_ack)
 		c.kind = NM_WIRE_KIND_ACK;
 	else if (a->part != NULL)
-		nm_rdv_rtr_chunk(a, &c);
+		nm_rdv_chunk(a, &c);
 	if (!nm_pkt_fits(pkt, nm_wire_chunk_size(&c), NULL))
 		return false;
 	nm_pkt_put(pkt, &c, NULL);
@@ -209,6 +209,8 @@ void nm_out_form(struct nm_pass *pass)
 			if (link == NULL || !form(pass, gate, link))
 				break;
 		}
+		if (unlikely(!base_list_is_empty(&gate->taken)))
+			nm_rdv_start(pass, gate);
 		if (!nm_gate_has_output(gate) && !wants_credit_back(gate))
 			base_list_remove(&gate->active);
 	}

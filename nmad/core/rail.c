@@ -88,6 +88,16 @@ static void start_xfer(struct nm_rail *rail, struct nm_xfer *x, bool is_recv)
 		nm_rail_link_dead(rail, link, rc);
 }
 
+/* Until it is met the transfer is not the driver's, and costs no poll. */
+static void announce(struct nm_rail *rail, struct nm_xfer *x)
+{
+	x->status = x->link->error;
+	if (x->status == 0)
+		x->status = rail->driver->xfer_announce(x);
+	x->is_ready = true;
+	tell(rail, &x->ready, NM_EVENT_XFER_READY);
+}
+
 static void give_up(struct nm_rail *rail, struct nm_link *link)
 {
 	if (link->error != 0)
@@ -115,6 +125,9 @@ static void hand_over(struct nm_rail *rail, struct nm_event *e)
 		break;
 	case NM_POST_XFER_SEND:
 		start_xfer(rail, container_of(e, struct nm_xfer, done), false);
+		break;
+	case NM_POST_XFER_ANNOUNCE:
+		announce(rail, container_of(e, struct nm_xfer, done));
 		break;
 	case NM_POST_GIVE_UP:
 		give_up(rail, container_of(e, struct nm_link, giveup));

@@ -20,6 +20,9 @@
  *
  * A part is failed by who has it: by the rail's owner while it is on
  * link->xfers or on its way there, else by the core.
+ *
+ * A receive that is announced (announce.c) has its part from then on; the
+ * sender that takes it is granted what it offers.
  */
 #include "core.h"
 
@@ -30,19 +33,28 @@
 
 struct nm_trans;
 
+/* Of a part that was made for an announcement. */
+enum announcement {
+	NO_MORE,   /* or never was one: the message has come */
+	ASKED,     /* the driver makes a place */
+	SAID,      /* the chunk is queued, or has left */
+	WITHDRAWN, /* while the driver was asked; no receive has it any more */
+};
+
 /* What goes over one link. */
 struct nm_part {
 	/* l: core lock, while no driver has it  -: const */
 	struct nm_xfer x;
-	struct nm_rail *rail;   /* -: x.link may be one beneath it */
-	struct nm_answer rtr;   /* l: receiver */
-	struct nm_trans *trans; /* -: */
-	struct base_link on;    /* l: sender: gate->offers */
-	bool granted;           /* l: sender: the RTR has come */
-	bool rtr_queued;        /* l: receiver */
-	bool heard_ready;       /* l: receiver: nm_rdv_ready() was here */
-	bool over;              /* l: the driver has done with it, or never
-				 *    gets it */
+	struct nm_rail *rail;           /* -: x.link may be one beneath it */
+	struct nm_answer rtr;           /* l: receiver; or the ANNOUNCE */
+	enum announcement announcement; /* l: receiver */
+	struct nm_trans *trans;         /* -: */
+	struct base_link on;            /* l: sender: gate->offers */
+	bool granted;                   /* l: sender: the RTR has come */
+	bool rtr_queued;                /* l: receiver */
+	bool heard_ready; /* l: receiver: nm_rdv_ready() was here */
+	bool over;        /* l: the driver has done with it, or never
+			   *    gets it */
 };
 
 /* One side of one large message. */
@@ -164,7 +176,7 @@ static void post(struct nm_pass *pass, struct nm_part *p, unsigned kind)
 
 size_t nm_rdv_rts_size(const struct nm_gate *gate)
 {
-	return NM_WIRE_RTS +
+	return NM_WIRE_RTS + sizeof(uint64_t) +
 	       (size_t)gate->nlinks * (NM_WIRE_PART + NM_TOKEN_MAX);
 }
 
@@ -182,7 +194,8 @@ static int cut(struct nm_gate *gate, size_t length, size_t bytes[])
 	return strategy->cut(gate, length, bytes);
 }
 
-static void announce(struct nm_part *p, struct nm_wire_chunk *rts, void *parts)
+static void offer_part(struct nm_part *p, struct nm_wire_chunk *rts,
+		       void *parts)
 {
 	struct nm_rail *rail = p->rail;
 	struct nm_wire_part part = { .rail = (uint8_t)rail->index,
@@ -194,11 +207,10 @@ static void announce(struct nm_part *p, struct nm_wire_chunk *rts, void *parts)
 	part.token_len = p->x.mine.length;
 	part.token = p->x.mine.bytes;
 	nm_wire_put_part(parts, &rts->tail_len, &part);
-	base_list_push_back(&p->trans->gate->offers, &p->on);
 	rail_gets(rail, p->x.length);
 }
 
-/* Not one of them has been announced. */
+/* Nobody has heard of any of them. */
 static void take_back(struct nm_core *core, struct nm_trans *t)
 {
 	int n = t->nparts;
@@ -209,12 +221,56 @@ static void take_back(struct nm_core *core, struct nm_trans *t)
 		part_free(core, &t->parts[i]);
 }
 
+/* Its place was announced: nothing is asked, if that still holds. */
+static bool take_place(struct nm_gate *gate, struct nm_req *req,
+		       struct nm_wire_chunk *rts, void *parts)
+{
+	struct nm_link *link = nm_gate_link(gate, req->send.place->rail);
+	struct nm_trans *t = trans_new(gate, req, 1, true);
+	struct nm_part *p = part_new(t, link, 0, req->data.length);
+	uint64_t id = req->send.place->id;
+	int rc = -ENOMEM;
+
+	if (p != NULL) {
+		p->x.peers = req->send.place->token;
+		rc = p->rail->driver->xfer_take(&p->x);
+	}
+	nm_announce_unuse(gate->core, req);
+	if (rc < 0) {
+		take_back(gate->core, t);
+		return false;
+	}
+	rts->flags = NM_WIRE_ANNOUNCED;
+	rts->id = id;
+	rts->nparts = 1;
+	rts->tail_len = 0;
+	offer_part(p, rts, parts);
+	p->granted = true;
+	base_list_push_back(&gate->taken, &p->on);
+	return true;
+}
+
+void nm_rdv_start(struct nm_pass *pass, struct nm_gate *gate)
+{
+	struct base_link *n;
+
+	while ((n = base_list_take_front(&gate->taken)) != NULL)
+		post(pass, container_of(n, struct nm_part, on),
+		     NM_POST_XFER_SEND);
+}
+
 bool nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
 		  struct nm_wire_chunk *rts, void *parts)
 {
 	size_t bytes[NM_GATE_LINKS], offset = 0;
-	int n = cut(gate, req->data.length, bytes);
-	struct nm_trans *t = trans_new(gate, req, n, true);
+	struct nm_trans *t;
+	int n;
+
+	if (unlikely(req->send.place != NULL) &&
+	    take_place(gate, req, rts, parts))
+		return true;
+	n = cut(gate, req->data.length, bytes);
+	t = trans_new(gate, req, n, true);
 
 	for (int i = 0; i < gate->nlinks; i++) {
 		if (bytes[i] == 0)
@@ -229,14 +285,16 @@ bool nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
 	base_check(offset == req->data.length);
 	rts->nparts = t->nparts;
 	rts->tail_len = 0;
-	for (int i = 0; i < n; i++)
-		announce(&t->parts[i], rts, parts);
+	for (int i = 0; i < n; i++) {
+		offer_part(&t->parts[i], rts, parts);
+		base_list_push_back(&gate->offers, &t->parts[i].on);
+	}
 	return true;
 }
 
 /* --- the receiver --- */
 
-static struct nm_link *link_of_rail(const struct nm_gate *gate, int index)
+struct nm_link *nm_gate_link(const struct nm_gate *gate, int index)
 {
 	for (int i = 0; i < gate->nlinks; i++)
 		if (gate->links[i]->rail->index == index)
@@ -253,7 +311,7 @@ bool nm_rdv_is_sane(const struct nm_gate *gate, const struct nm_wire_chunk *rts)
 
 	for (int i = 0; i < rts->nparts; i++) {
 		nm_wire_get_part(rts->tail, &at, &part);
-		if (link_of_rail(gate, part.rail) == NULL ||
+		if (nm_gate_link(gate, part.rail) == NULL ||
 		    (seen & 1u << part.rail) != 0)
 			return false;
 		seen |= 1u << part.rail;
@@ -277,7 +335,7 @@ static void want_part(struct nm_pass *pass, struct nm_trans *t,
 		      size_t want)
 {
 	size_t length = part->length < want ? part->length : want;
-	struct nm_link *link = link_of_rail(t->gate, part->rail);
+	struct nm_link *link = nm_gate_link(t->gate, part->rail);
 	struct nm_part *p = part_new(t, link, offset, length);
 
 	base_check(p != NULL); /* fewer than the parts in flight */
@@ -286,6 +344,118 @@ static void want_part(struct nm_pass *pass, struct nm_trans *t,
 	p->rtr.id = part->id;
 	p->rtr.part = p;
 	post(pass, p, NM_POST_XFER_RECV);
+}
+
+/* --- a receive that is announced --- */
+
+/*
+ * Only flat memory: the driver looks at it when the receive may be over, and
+ * asks nobody for its pieces.
+ */
+void nm_rdv_announce(struct nm_pass *pass, struct nm_req *req)
+{
+	struct nm_gate *gate = req->gate;
+	struct nm_trans *t;
+	struct nm_part *p;
+
+	if (req->data.kind != NM_DATA_FLAT)
+		return;
+	t = trans_new(gate, req, 1, false);
+	p = part_new(t, gate->links[0], 0, req->data.length);
+	if (p == NULL) {
+		take_back(pass->core, t);
+		return;
+	}
+	p->rtr.part = p;
+	p->announcement = ASKED;
+	req->announced = p;
+	post(pass, p, NM_POST_XFER_ANNOUNCE);
+}
+
+/* The driver has made a place, or could not. */
+static void announce_ready(struct nm_pass *pass, struct nm_part *p)
+{
+	if (p->x.status == 0 && p->announcement == ASKED) {
+		p->announcement = SAID;
+		p->rtr_queued = true;
+		nm_out_answer(p->trans->gate, &p->rtr);
+		return;
+	}
+	if (p->x.status == 0)
+		p->rail->driver->xfer_recall(&p->x, true);
+	if (p->announcement == ASKED)
+		p->trans->req->announced = NULL;
+	part_free(pass->core, p);
+}
+
+int nm_rdv_recall(struct nm_req *req, bool for_good)
+{
+	struct nm_part *p = req->announced;
+	struct nm_core *core;
+
+	if (p == NULL)
+		return 0;
+	core = p->trans->gate->core;
+	if (p->announcement == ASKED) {
+		p->announcement = WITHDRAWN;
+	} else if (p->rail->driver->xfer_recall(&p->x, for_good) < 0) {
+		return -EALREADY;
+	} else {
+		if (p->rtr_queued)
+			nm_out_answer_over(core, &p->rtr);
+		part_free(core, p);
+	}
+	req->announced = NULL;
+	return 0;
+}
+
+/* The message has gone where it was told. False: it has not, it lies. */
+static bool meet(struct nm_pass *pass, struct nm_req *req, struct nm_gate *gate,
+		 const struct nm_wire_chunk *rts)
+{
+	struct nm_part *p = req->announced;
+	struct nm_wire_part part;
+	size_t at = 0;
+
+	nm_wire_get_part(rts->tail, &at, &part);
+	if (p == NULL || p->x.id != rts->id || p->announcement != SAID ||
+	    p->rtr_queued || rts->nparts != 1 || part.rail != p->rail->index ||
+	    part.length > p->x.length)
+		return false;
+	req->announced = NULL;
+	req->gate = gate;
+	req->tag = rts->tag;
+	req->sent = part.length;
+	req->length = part.length;
+	p->announcement = NO_MORE;
+	p->x.length = part.length;
+	p->x.peers.length = part.token_len;
+	memcpy(p->x.peers.bytes, part.token, part.token_len);
+	post(pass, p, NM_POST_XFER_RECV);
+	return true;
+}
+
+/* --- a receive that has met an RTS --- */
+
+/* False: it needs no answer, or deserves none. */
+static bool is_to_be_granted(struct nm_pass *pass, struct nm_req *req,
+			     struct nm_gate *gate,
+			     const struct nm_wire_chunk *rts)
+{
+	bool announced = rts->flags & NM_WIRE_ANNOUNCED;
+
+	if (announced && gate->error == 0 && meet(pass, req, gate, rts))
+		return false;
+	nm_rdv_recall(req, true);
+	if (!announced && gate->error == 0)
+		return true;
+	req->gate = gate;
+	req->tag = rts->tag;
+	req->sent = rts->length;
+	req->length = 0;
+	nm_req_finish(pass, req, -ECONNRESET);
+	nm_gate_fail(pass, gate, -EBADMSG);
+	return false;
 }
 
 void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
@@ -297,14 +467,11 @@ void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 	struct nm_trans *t = NULL;
 	size_t offset = 0, at = 0;
 
+	if (!is_to_be_granted(pass, req, gate, rts))
+		return;
 	req->gate = gate;
 	req->tag = rts->tag;
 	req->sent = rts->length;
-	req->length = 0;
-	if (gate->error != 0) {
-		nm_req_finish(pass, req, -ECONNRESET);
-		return;
-	}
 	req->length = want;
 	if (want > 0) {
 		t = trans_new(gate, req, rts->nparts, false);
@@ -329,6 +496,10 @@ void nm_rdv_ready(struct nm_pass *pass, struct nm_xfer *x)
 	struct nm_part *p = container_of(x, struct nm_part, x);
 
 	p->heard_ready = true;
+	if (p->announcement != NO_MORE) {
+		announce_ready(pass, p);
+		return;
+	}
 	if (p->trans->gate->error != 0) {
 		part_end(pass->core, p);
 		return;
@@ -337,18 +508,27 @@ void nm_rdv_ready(struct nm_pass *pass, struct nm_xfer *x)
 	nm_out_answer(p->trans->gate, &p->rtr);
 }
 
-void nm_rdv_rtr_chunk(struct nm_answer *a, struct nm_wire_chunk *rtr)
+void nm_rdv_chunk(struct nm_answer *a, struct nm_wire_chunk *c)
 {
-	const struct nm_xfer *x = &a->part->x;
+	const struct nm_part *p = a->part;
+	const struct nm_req *req = p->trans->req;
 
-	rtr->kind = NM_WIRE_KIND_RTR;
-	rtr->id = a->id;
-	rtr->length = x->length;
-	rtr->tail_len = x->mine.length;
-	rtr->tail = x->mine.bytes;
+	c->kind = NM_WIRE_KIND_RTR;
+	c->id = a->id;
+	c->length = p->x.length;
+	c->tail_len = p->x.mine.length;
+	c->tail = p->x.mine.bytes;
+	if (likely(p->announcement != SAID))
+		return;
+	c->kind = NM_WIRE_KIND_ANNOUNCE;
+	c->id = p->x.id;
+	c->rail = (uint8_t)p->rail->index;
+	c->session = req->session->id;
+	c->tag = req->tag;
+	c->seq = req->session->peers[p->trans->gate->rank].recv_seq;
 }
 
-void nm_rdv_rtr_over(struct nm_core *core, struct nm_answer *a)
+void nm_rdv_chunk_over(struct nm_core *core, struct nm_answer *a)
 {
 	struct nm_part *p = a->part;
 

@@ -15,6 +15,8 @@ static void take_send(struct nm_pass *pass, struct nm_req *req)
 		return;
 	}
 	req->send.seq = req->session->peers[gate->rank].send_seq++;
+	if (unlikely(gate->announced != NULL))
+		nm_announce_use(req);
 	nm_out_send(pass, req);
 }
 
@@ -38,6 +40,9 @@ static int take_recv(struct nm_pass *pass, struct nm_req *req)
 	} else if (unlikely(in_vain(req, pass->core))) {
 		nm_match_cancel(m, &req->recv);
 		nm_req_finish(pass, req, -ECONNRESET);
+	} else if (unlikely(req->gate != NULL && !req->recv.any_tag &&
+			    req->data.length > req->gate->eager_max)) {
+		nm_announce_next(pass, req->session, req->gate, req->tag);
 	}
 	return 0;
 }

@@ -70,6 +70,12 @@ void nm_wire_put_head(void *to, const struct nm_wire_head *h)
 	put32(p + 4, h->credit);
 }
 
+/* Without its parts. */
+static size_t rts_head(unsigned flags)
+{
+	return NM_WIRE_RTS + (flags & NM_WIRE_ANNOUNCED ? 8 : 0);
+}
+
 size_t nm_wire_chunk_size(const struct nm_wire_chunk *c)
 {
 	switch (c->kind) {
@@ -77,11 +83,13 @@ size_t nm_wire_chunk_size(const struct nm_wire_chunk *c)
 		return c->flags & NM_WIRE_SYNC ? NM_WIRE_EAGER_SYNC
 					       : NM_WIRE_EAGER;
 	case NM_WIRE_KIND_RTS:
-		return NM_WIRE_RTS + c->tail_len;
+		return rts_head(c->flags) + c->tail_len;
 	case NM_WIRE_KIND_RTR:
 		return NM_WIRE_RTR + c->tail_len;
 	case NM_WIRE_KIND_ACK:
 		return NM_WIRE_ACK;
+	case NM_WIRE_KIND_ANNOUNCE:
+		return NM_WIRE_ANNOUNCE + c->tail_len;
 	}
 	base_check(!"a chunk of a known kind");
 	return 0;
@@ -102,11 +110,14 @@ static void put_eager(unsigned char *p, const struct nm_wire_chunk *c)
 static void put_rts(unsigned char *p, const struct nm_wire_chunk *c)
 {
 	p[1] = c->nparts;
-	put16(p + 2, 0);
+	p[2] = c->flags;
+	p[3] = 0;
 	put32(p + 4, c->tag);
 	put32(p + 8, c->seq);
 	put64(p + 12, c->session);
-	memcpy(p + NM_WIRE_RTS, c->tail, c->tail_len);
+	if (c->flags & NM_WIRE_ANNOUNCED)
+		put64(p + NM_WIRE_RTS, c->id);
+	memcpy(p + rts_head(c->flags), c->tail, c->tail_len);
 }
 
 static void put_rtr(unsigned char *p, const struct nm_wire_chunk *c)
@@ -117,6 +128,19 @@ static void put_rtr(unsigned char *p, const struct nm_wire_chunk *c)
 	put64(p + 12, c->id);
 	if (c->tail_len > 0)
 		memcpy(p + NM_WIRE_RTR, c->tail, c->tail_len);
+}
+
+static void put_announce(unsigned char *p, const struct nm_wire_chunk *c)
+{
+	p[1] = c->rail;
+	put16(p + 2, (uint16_t)c->tail_len);
+	put32(p + 4, c->tag);
+	put32(p + 8, c->seq);
+	put64(p + 12, c->session);
+	put64(p + 20, c->length);
+	put64(p + 28, c->id);
+	if (c->tail_len > 0)
+		memcpy(p + NM_WIRE_ANNOUNCE, c->tail, c->tail_len);
 }
 
 void nm_wire_put_part(void *parts, uint32_t *len,
@@ -148,6 +172,9 @@ void nm_wire_put_chunk(void *to, const struct nm_wire_chunk *c)
 		break;
 	case NM_WIRE_KIND_RTR:
 		put_rtr(p, c);
+		break;
+	case NM_WIRE_KIND_ANNOUNCE:
+		put_announce(p, c);
 		break;
 	default:
 		memset(p + 1, 0, 7);
@@ -189,10 +216,11 @@ static int get_eager(const unsigned char *p, size_t room,
 	return 0;
 }
 
+/* Behind a head of so many bytes, which begin with kind or rail, x, length. */
 static int get_token(const unsigned char *p, size_t room, size_t head,
 		     uint32_t *len)
 {
-	if (room < head || p[1] != 0)
+	if (room < head)
 		return -EBADMSG;
 	*len = get16(p + 2);
 	return *len <= NM_TOKEN_MAX && *len <= room - head ? 0 : -EBADMSG;
@@ -220,7 +248,8 @@ static int check_parts(const unsigned char *p, size_t room,
 		struct nm_wire_part part;
 		uint32_t len;
 
-		if (get_token(p + at, room - at, NM_WIRE_PART, &len) < 0)
+		if (get_token(p + at, room - at, NM_WIRE_PART, &len) < 0 ||
+		    p[at + 1] != 0)
 			return -EBADMSG;
 		nm_wire_get_part(p, &at, &part);
 		if (part.length == 0 || part.length > UINT64_MAX - c->length)
@@ -234,20 +263,26 @@ static int check_parts(const unsigned char *p, size_t room,
 
 static int get_rts(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
 {
-	if (room < NM_WIRE_RTS || get16(p + 2) != 0)
+	size_t head;
+
+	if (room < NM_WIRE_RTS || (p[2] & ~NM_WIRE_ANNOUNCED) != 0 || p[3] != 0)
 		return -EBADMSG;
 	c->nparts = p[1];
-	if (c->nparts == 0 || c->nparts > NM_WIRE_PARTS_MAX)
+	c->flags = p[2];
+	head = rts_head(c->flags);
+	if (c->nparts == 0 || c->nparts > NM_WIRE_PARTS_MAX || room < head)
 		return -EBADMSG;
+	if (c->flags & NM_WIRE_ANNOUNCED)
+		c->id = get64(p + NM_WIRE_RTS);
 	c->tag = get32(p + 4);
 	c->seq = get32(p + 8);
 	c->session = get64(p + 12);
-	return check_parts(p + NM_WIRE_RTS, room - NM_WIRE_RTS, c);
+	return check_parts(p + head, room - head, c);
 }
 
 static int get_rtr(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
 {
-	if (get_token(p, room, NM_WIRE_RTR, &c->tail_len) < 0)
+	if (get_token(p, room, NM_WIRE_RTR, &c->tail_len) < 0 || p[1] != 0)
 		return -EBADMSG;
 	c->tail = p + NM_WIRE_RTR;
 	c->length = get64(p + 4);
@@ -257,9 +292,26 @@ static int get_rtr(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
 
 static int get_ack(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
 {
-	if (room < NM_WIRE_ACK)
+	static const unsigned char nothing[7];
+
+	if (room < NM_WIRE_ACK || memcmp(p + 1, nothing, sizeof(nothing)) != 0)
 		return -EBADMSG;
 	c->id = get64(p + 8);
+	return 0;
+}
+
+static int get_announce(const unsigned char *p, size_t room,
+			struct nm_wire_chunk *c)
+{
+	if (get_token(p, room, NM_WIRE_ANNOUNCE, &c->tail_len) < 0)
+		return -EBADMSG;
+	c->rail = p[1];
+	c->tag = get32(p + 4);
+	c->seq = get32(p + 8);
+	c->session = get64(p + 12);
+	c->length = get64(p + 20);
+	c->id = get64(p + 28);
+	c->tail = p + NM_WIRE_ANNOUNCE;
 	return 0;
 }
 
@@ -286,6 +338,9 @@ int nm_wire_get_chunk(const void *packet, size_t length, size_t *at,
 		break;
 	case NM_WIRE_KIND_ACK:
 		rc = get_ack(p, room, out);
+		break;
+	case NM_WIRE_KIND_ANNOUNCE:
+		rc = get_announce(p, room, out);
 		break;
 	}
 	if (rc < 0)

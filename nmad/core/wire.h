@@ -5,11 +5,13 @@
  *   head     version 1 | 0 1 | chunks 2 | credit 4
  *   EAGER    kind 1 | flags 1 | 0 2 | length 4 | tag 4 | seq 4 | session 8
  *            [ id 8, if SYNC ] | length bytes of payload
- *   RTS      kind 1 | parts 1 | 0 2 | tag 4 | seq 4 | session 8 |
- *            then for each part:
+ *   RTS      kind 1 | parts 1 | flags 1 | 0 1 | tag 4 | seq 4 | session 8 |
+ *            [ id 8, if ANNOUNCED ] then for each part:
  *            rail 1 | 0 1 | token 2 | length 8 | id 8 | token bytes
  *   RTR      kind 1 | 0 1 | token 2 | length 8 | id 8 | token bytes
  *   ACK      kind 1 | 0 7 | id 8
+ *   ANNOUNCE kind 1 | rail 1 | token 2 | tag 4 | seq 4 | session 8 |
+ *            length 8 | id 8 | token bytes
  *
  * EAGER and RTS are envelopes: they count in `seq`, per session and sender, and
  * are matched in that order. The body of an RTS is cut into one to eight parts
@@ -19,6 +21,10 @@
  * (length: how many bytes of the part the receiver wants; 0: none, the part is
  * over) or ACK (a receive has matched). `credit` gives back room for eager
  * payload (doc/nmad.md, "Protocol").
+ *
+ * ANNOUNCE says that a receive of so many bytes waits for the next message of
+ * this session and tag, if that is `seq` or later, and where (announce.c); its
+ * id comes back in the RTS of the message that has gone there.
  *
  * One encoder and one decoder. The decoder believes nothing: it never reads
  * outside the packet, whatever it says.
@@ -32,14 +38,15 @@
 #include "../drivers/driver.h"
 
 enum {
-	NM_WIRE_VERSION = 2,
+	NM_WIRE_VERSION = 3,
 	NM_WIRE_HEAD = 8,
 	NM_WIRE_EAGER = 24,
 	NM_WIRE_EAGER_SYNC = 32,
-	NM_WIRE_RTS = 20,  /* without its parts */
+	NM_WIRE_RTS = 20,  /* without its parts, and the id */
 	NM_WIRE_PART = 20, /* without its token */
 	NM_WIRE_RTR = 20,
 	NM_WIRE_ACK = 16,
+	NM_WIRE_ANNOUNCE = 36, /* without its token */
 	NM_WIRE_PARTS_MAX = 8,
 	NM_WIRE_PARTS_BYTES = NM_WIRE_PARTS_MAX * (NM_WIRE_PART + NM_TOKEN_MAX),
 };
@@ -49,10 +56,12 @@ enum nm_wire_kind {
 	NM_WIRE_KIND_RTS,
 	NM_WIRE_KIND_RTR,
 	NM_WIRE_KIND_ACK,
+	NM_WIRE_KIND_ANNOUNCE,
 };
 
 enum nm_wire_flags {
 	NM_WIRE_SYNC = 1, /* EAGER: answer with an ACK when it is matched */
+	NM_WIRE_ANNOUNCED = 2, /* RTS: to a receive that was announced */
 };
 
 struct nm_wire_head {
@@ -63,16 +72,18 @@ struct nm_wire_head {
 /* A chunk; which fields mean something depends on the kind. */
 struct nm_wire_chunk {
 	uint8_t kind;
-	uint8_t flags;     /* EAGER */
-	uint8_t nparts;    /* RTS */
-	uint32_t tag, seq; /* envelopes */
-	uint64_t session;  /* envelopes */
-	uint64_t length;   /* EAGER: payload; RTS: of all parts; RTR: wanted */
-	uint64_t id;       /* EAGER with SYNC, RTR, ACK */
+	uint8_t flags;       /* EAGER, RTS */
+	uint8_t nparts;      /* RTS */
+	uint8_t rail;        /* ANNOUNCE */
+	uint32_t tag, seq;   /* envelopes, ANNOUNCE */
+	uint64_t session;    /* envelopes, ANNOUNCE */
+	uint64_t length;     /* EAGER: payload; RTS: of all parts; RTR: wanted;
+			      * ANNOUNCE: room */
+	uint64_t id;         /* EAGER with SYNC, RTS if ANNOUNCED, others */
 	const void *payload; /* decoded EAGER: inside the packet */
 	uint32_t tail_len;
-	const void *tail; /* RTS: the parts as they are written; RTR: the
-			   * token; decoded: inside the packet */
+	const void *tail; /* RTS: the parts as they are written; RTR, ANNOUNCE:
+			   * the token; decoded: inside the packet */
 };
 
 /* A part of the body that an RTS announces. */

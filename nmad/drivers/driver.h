@@ -23,6 +23,19 @@
  * What happens between is the driver's: it reports the end once on each side,
  * in any order, and after that does not touch x or the data again.
  *
+ * Or the receiver begins (core/announce.c), in drivers where the sender alone
+ * can move everything, and where a word that both see decides which of them has
+ * the announcement:
+ *
+ *   sender                                 receiver
+ *                                          xfer_announce(x) fills x->mine
+ *        <--- ANNOUNCE with that token ---
+ *   xfer_take(x), x->peers is the token
+ *   xfer_offer(x) fills x->mine
+ *        ---- RTS with that token -------> matched: xfer_recv(x), x->peers is
+ *   xfer_send(x)                           the token
+ *   nm_rail_xfer_done(x)                   nm_rail_xfer_done(x)
+ *
  * Death: what had wholly left a peer before it died, packets and transfers, is
  * reported before its death is told, by nm_rail_link_dead() or as the answer of
  * a slot; after that nothing of the link is.
@@ -218,6 +231,20 @@ struct nm_driver {
 	void (*xfer_offer)(struct nm_xfer *x);
 	int (*xfer_recv)(struct nm_xfer *x);
 	int (*xfer_send)(struct nm_xfer *x);
+
+	/*
+	 * NULL, or all three. xfer_announce: 0 and x->mine, or -EAGAIN: not
+	 * now; then the driver has nothing of x. It has not got x until
+	 * xfer_recv(), which for an announced x, whose length is the message's
+	 * by then, leads to no nm_rail_xfer_ready(). xfer_take, xfer_recall:
+	 * anyone, on the two sides; exactly one of them answers 0. Else
+	 * xfer_recall answers -EALREADY, or, `for_good`, that the peer may do
+	 * what it likes with what it has taken: x is forgotten. xfer_take
+	 * checks the token.
+	 */
+	int (*xfer_announce)(struct nm_xfer *x);
+	int (*xfer_take)(struct nm_xfer *x);
+	int (*xfer_recall)(struct nm_xfer *x, bool for_good);
 
 	/* Part of the state dump; signal-safe. May be NULL. */
 	void (*dump)(const struct nm_rail *rail);

@@ -26,6 +26,7 @@ static void fill(struct nm_req *req, enum nm_req_kind kind,
 	req->sent = 0;
 	req->copy_from = NULL;
 	req->msg = NULL;
+	req->announced = NULL;
 }
 
 BASE_PUBLIC int nm_sr_irecv(struct nm_session *s, struct nm_gate *from,
@@ -67,14 +68,15 @@ BASE_PUBLIC int nm_sr_mrecv(struct nm_message *message,
 
 /*
  * A receive that is still in the tables is taken out; one that is not has met
- * its message, or is just being completed.
+ * its message, or is just being completed. So is one whose announcement has
+ * been taken: its message is on the way.
  */
 BASE_PUBLIC int nm_sr_cancel(struct nm_sr_request *request)
 {
 	struct nm_req *req = nm_req_of(request);
 	struct nm_pass pass;
 	struct nm_core *core;
-	int rc;
+	int rc = 0;
 
 	if (req == NULL || req->kind != NM_REQ_RECV)
 		return -EINVAL;
@@ -83,7 +85,10 @@ BASE_PUBLIC int nm_sr_cancel(struct nm_sr_request *request)
 	core = req->session->core;
 	nm_core_lock(core);
 	nm_core_settle(core, &pass);
-	rc = nm_match_cancel(&core->match, &req->recv);
+	if (nm_match_is_posted(&req->recv))
+		rc = nm_rdv_recall(req, false);
+	if (rc == 0)
+		rc = nm_match_cancel(&core->match, &req->recv);
 	if (rc == 0) {
 		req->gate = NULL;
 		nm_req_finish(&pass, req, -ECANCELED);

@@ -15,6 +15,8 @@
 #include "../core/match.h"
 
 struct nm_msg;
+struct nm_part;
+struct nm_place;
 
 enum nm_req_kind {
 	NM_REQ_SEND,
@@ -47,11 +49,13 @@ struct nm_req {
 	size_t sent;                /* l: bytes the message had */
 	const void *copy_from;      /* p: payload still to be copied in */
 	struct nm_msg *msg;         /* c: of mrecv; p: to be freed after */
+	struct nm_part *announced;  /* l: of a receive, or NULL: announce.c */
 	union {
 		struct {
-			struct base_link on; /* l: gate->out or ->waiting */
-			uint64_t id;         /* l: on the wire, or 0 */
-			uint32_t seq;        /* l */
+			struct base_link on;    /* l: gate->out or ->waiting */
+			uint64_t id;            /* l: on the wire, or 0 */
+			uint32_t seq;           /* l */
+			struct nm_place *place; /* l: announced, or NULL */
 		} send;
 		struct nm_match_recv recv; /* l */
 	};

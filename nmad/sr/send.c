@@ -34,6 +34,7 @@ BASE_PUBLIC int nm_sr_isend(struct nm_session *s, struct nm_gate *to,
 	req->msg = NULL;
 	base_link_init(&req->send.on);
 	req->send.id = 0;
+	req->send.place = NULL;
 	nm_core_submit(s->core, req);
 	return 0;
 }

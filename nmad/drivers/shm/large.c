@@ -21,6 +21,10 @@
  * without a special path, and nobody reports the end while the other may still
  * be inside the data.
  *
+ * An announced transfer is one of one copy, whose control block the sender gets
+ * before it has asked; if it does, it pushes while the receiver knows of
+ * nothing, and the receiver joins it when it hears of the message.
+ *
  * Who finds nothing left to copy waits for one thing only, that the account
  * closes, and is told of nothing else: a wake-up for each block would cost both
  * sides more than the block. Each side stores its count, then looks at the
@@ -47,7 +51,8 @@ enum flags {
 	OFFER_FLAT = 1, /* base is valid */
 	OFFER_PUSH = 2, /* the sender is able to push */
 	ANSWER_PIPE = 4,
-	ANSWER_PUSH = 8, /* base is valid: the sender may push */
+	ANSWER_PUSH = 8,       /* base is valid: the sender may push */
+	ANSWER_ANNOUNCED = 16, /* nobody has asked: length is the room */
 };
 
 /* What stands in the tokens; both sides run on the same machine. */
@@ -58,7 +63,7 @@ struct offer {
 
 struct answer {
 	uint64_t base, length;
-	uint32_t flags, ctl, block, spare;
+	uint32_t flags, ctl, block, number; /* of the announcement */
 };
 
 /* nm_xfer.drv. The rail's owner's. */
@@ -70,6 +75,7 @@ struct shm_x {
 	uint32_t block, nblocks; /* bytes of a block or chunk; how many */
 	uint32_t mine;           /* blocks or chunks that I have copied */
 	uint32_t index;          /* of ctl */
+	uint32_t number;         /* of the announcement; the receiver's */
 	uint8_t sender, pipe;
 	uint8_t waits; /* the last step found nothing to do */
 } BASE_MAY_ALIAS;
@@ -139,12 +145,36 @@ static void ctl_put(struct shm_ctls *c, unsigned i)
 		c->plain[c->nplain++] = (uint16_t)i;
 }
 
-/* Take back those whose sender has left since. */
+/* The sender will not come for it, or has left again. */
+static bool is_void(struct shm *shm, unsigned i)
+{
+	struct shm_ctls *c = &shm->ctls;
+
+	switch (load_relaxed(&c->fate[i])) {
+	case SHM_VOID:
+		return true;
+	case SHM_IN_VAIN:
+		return c->sender[i]->gone ||
+		       load_acquire(&shm->seg->ctl[i].left); /* order(shm-left)
+							      */
+	}
+	return false;
+}
+
+/* Take back those whose sender has left since, or that it cannot get. */
 static void ctl_reap(struct shm *shm)
 {
 	struct shm_ctls *c = &shm->ctls;
 	unsigned kept = 0;
 
+	for (unsigned k = 0; k < c->nannounced; k++) {
+		if (is_void(shm, c->announced[k]))
+			ctl_put(c, c->announced[k]);
+		else
+			c->announced[kept++] = c->announced[k];
+	}
+	c->nannounced = kept;
+	kept = 0;
 	for (unsigned k = 0; k < c->nlinger; k++) {
 		unsigned i = c->linger[k];
 
@@ -242,16 +272,12 @@ void nm_shm_large_offer(struct nm_xfer *x)
 	x->mine.length = sizeof(o);
 }
 
-/* A control block for the transfer, and the answer. False: none is free. */
-static bool start(struct shm *shm, struct nm_xfer *x)
+/* The transfer gets this control block. */
+static void begin(struct shm *shm, struct nm_xfer *x, int i)
 {
 	struct shm_x *sx = of(x);
-	struct answer a = { 0 };
 	struct shm_ctl *ctl;
-	int i = ctl_get(shm, sx->pipe);
 
-	if (i < 0)
-		return false;
 	shm->ctls.sender[i] = x->link->conn;
 	sx->index = (uint32_t)i;
 	sx->ctl = ctl = &shm->seg->ctl[i];
@@ -262,7 +288,18 @@ static bool start(struct shm *shm, struct nm_xfer *x)
 	store_relaxed(&ctl->pushed, 0);
 	store_relaxed(&ctl->tail, 0);
 	store_relaxed(&ctl->left, 0);
+}
 
+/* A control block for the transfer, and the answer. False: none is free. */
+static bool start(struct shm *shm, struct nm_xfer *x)
+{
+	struct shm_x *sx = of(x);
+	struct answer a = { 0 };
+	int i = ctl_get(shm, sx->pipe);
+
+	if (i < 0)
+		return false;
+	begin(shm, x, i);
 	a.ctl = sx->index;
 	a.length = sx->length;
 	a.block = sx->block;
@@ -297,6 +334,110 @@ static void cut(struct shm_x *sx)
 	sx->nblocks = (uint32_t)((sx->length + block - 1) / block);
 }
 
+/* --- an announced one --- */
+
+/* The other half of the blocks is for transfers that have met already. */
+int nm_shm_large_announce(struct nm_xfer *x)
+{
+	struct shm *shm = x->link->rail->drv;
+	struct shm_peer *p = x->link->conn;
+	struct shm_ctls *c = &shm->ctls;
+	struct shm_x *sx = of(x);
+	struct answer a = { 0 };
+	bool coarse;
+
+	if (p->gone || !p->cma)
+		return -EAGAIN;
+	if (c->nplain <= SHM_CTLS / 2)
+		ctl_reap(shm);
+	if (c->nplain <= SHM_CTLS / 2)
+		return -EAGAIN;
+	memset(sx, 0, sizeof(*sx));
+	begin(shm, x, ctl_get(shm, false));
+	c->announced[c->nannounced++] = (uint16_t)sx->index;
+	store_relaxed(&c->fate[sx->index], SHM_AWAITED);
+	sx->number =
+		(uint32_t)(load_relaxed(&sx->ctl->announced) / SHM_STATES) + 1;
+	store_relaxed(&sx->ctl->announced,
+		      (uint64_t)sx->number * SHM_STATES + SHM_OPEN);
+	a.base = flat_base(x, &coarse);
+	a.length = x->length;
+	a.flags = ANSWER_PUSH | ANSWER_ANNOUNCED;
+	a.ctl = sx->index;
+	a.number = sx->number;
+	memcpy(x->mine.bytes, &a, sizeof(a));
+	x->mine.length = sizeof(a);
+	return 0;
+}
+
+static bool change(struct shm_ctl *ctl, uint32_t number, unsigned to)
+{
+	uint64_t word = (uint64_t)number * SHM_STATES;
+	uint64_t open = word + SHM_OPEN;
+
+	return cas_relaxed(&ctl->announced, &open, word + to);
+}
+
+static bool is_announced(const struct answer *a)
+{
+	return a->flags == (ANSWER_PUSH | ANSWER_ANNOUNCED) &&
+	       a->ctl >= SHM_PIPES && a->ctl < SHM_CTLS;
+}
+
+int nm_shm_large_take(struct nm_xfer *x)
+{
+	struct shm_peer *p = x->link->conn;
+	struct answer a;
+	bool coarse;
+
+	if (x->peers.length != sizeof(a))
+		return -EPROTO;
+	memcpy(&a, x->peers.bytes, sizeof(a));
+	if (!is_announced(&a) || a.length < x->length)
+		return -EPROTO;
+	flat_base(x, &coarse);
+	if (!p->cma || !coarse)
+		return -EINVAL;
+	return change(&p->seg->ctl[a.ctl], a.number, SHM_TAKEN) ? 0
+								: -ECANCELED;
+}
+
+int nm_shm_large_recall(struct nm_xfer *x, bool for_good)
+{
+	struct shm *shm = x->link->rail->drv;
+	struct shm_x *sx = of(x);
+	bool done = change(sx->ctl, sx->number, SHM_RECALLED);
+
+	if (!done && !for_good)
+		return -EALREADY;
+	/* Last: the block may be another's from here on. */
+	store_relaxed(&shm->ctls.fate[sx->index],
+		      done ? SHM_VOID : SHM_IN_VAIN);
+	return 0;
+}
+
+/* The message has come that took it. */
+static void meet(struct shm *shm, struct nm_xfer *x, const struct offer *o)
+{
+	struct shm_ctls *c = &shm->ctls;
+	struct shm_peer *p = x->link->conn;
+	struct shm_x *sx = of(x);
+	unsigned k = 0;
+	bool coarse;
+
+	while (c->announced[k] != sx->index)
+		k++;
+	c->announced[k] = c->announced[--c->nannounced];
+	sx->length = x->length;
+	flat_base(x, &coarse);
+	if (p->cma && coarse && (o->flags & OFFER_FLAT))
+		sx->remote = o->base;
+	cut(sx);
+	base_list_push_back(&shm->active, &sx->link);
+}
+
+/* --- both sides have been told --- */
+
 int nm_shm_large_recv(struct nm_xfer *x)
 {
 	struct shm *shm = x->link->rail->drv;
@@ -306,11 +447,18 @@ int nm_shm_large_recv(struct nm_xfer *x)
 	bool coarse, pull, push;
 	uint64_t base;
 
-	if (unlikely(p->gone || x->peers.length != sizeof(o))) {
+	memcpy(&o, x->peers.bytes, sizeof(o));
+	if (unlikely(p->gone || x->peers.length != sizeof(o) ||
+		     (sx->ctl != NULL && o.length != x->length))) {
+		if (sx->ctl != NULL)
+			nm_shm_large_recall(x, true);
 		nm_shm_large_drop(shm, p, 0);
 		return p->gone ? -ECONNRESET : -EPROTO;
 	}
-	memcpy(&o, x->peers.bytes, sizeof(o));
+	if (sx->ctl != NULL) {
+		meet(shm, x, &o);
+		return 0;
+	}
 	memset(sx, 0, sizeof(*sx));
 	sx->length = x->length < o.length ? x->length : o.length;
 	base = flat_base(x, &coarse);
@@ -327,6 +475,8 @@ int nm_shm_large_recv(struct nm_xfer *x)
 /* Whether an answer can be true for what was offered. */
 static bool is_sound(const struct nm_xfer *x, const struct answer *a)
 {
+	if (a->flags & ANSWER_ANNOUNCED)
+		return is_announced(a);
 	if (a->ctl >= SHM_CTLS || a->length > x->length || a->block == 0)
 		return false;
 	return !(a->flags & ANSWER_PIPE) ||
@@ -350,11 +500,16 @@ int nm_shm_large_send(struct nm_xfer *x)
 	}
 	memset(sx, 0, sizeof(*sx));
 	sx->sender = 1;
-	sx->length = a.length;
-	sx->pipe = (a.flags & ANSWER_PIPE) != 0;
-	sx->block = a.block;
-	sx->nblocks = (uint32_t)((a.length + a.block - 1) / a.block);
 	sx->index = a.ctl;
+	if (a.flags & ANSWER_ANNOUNCED) {
+		sx->length = x->length;
+		cut(sx);
+	} else {
+		sx->length = a.length;
+		sx->pipe = (a.flags & ANSWER_PIPE) != 0;
+		sx->block = a.block;
+		sx->nblocks = (uint32_t)((a.length + a.block - 1) / a.block);
+	}
 	sx->ctl = &p->seg->ctl[a.ctl];
 	if ((a.flags & ANSWER_PUSH) && (o.flags & OFFER_PUSH))
 		sx->remote = a.base;

@@ -31,7 +31,7 @@
 
 enum {
 	SHM_MAGIC = 0x6d68736e, /* "nshm" */
-	SHM_VERSION = 4,
+	SHM_VERSION = 5,
 	SHM_NONCE = 16,
 
 	SHM_BUFS = 64,
@@ -68,6 +68,23 @@ struct shm_buf {
 /* Above the number of peers: they are told by one store that is one word. */
 #define SHM_DEAF (1ull << 32)
 
+/*
+ * States of an announced transfer; above them, in the same word, the number of
+ * the announcement, so that an old one cannot be taken. And what the receiver
+ * knows for itself, whatever a peer may write.
+ */
+enum {
+	SHM_OPEN = 1,
+	SHM_TAKEN = 2,    /* by the sender */
+	SHM_RECALLED = 3, /* by the receiver */
+	SHM_STATES = 4,
+};
+enum shm_fate {
+	SHM_AWAITED,
+	SHM_VOID,    /* recalled */
+	SHM_IN_VAIN, /* taken, and yet nobody awaits it any more */
+};
+
 /* Blocks of a large transfer that one side has copied. */
 typedef ATOMIC(uint32_t) shm_count_t;
 
@@ -83,6 +100,8 @@ struct shm_ctl {
 		claim;                  /* a: both; blocks taken: by the
 					 * receiver << 32 | by the sender */
 		ATOMIC(uint32_t) error; /* a: both; errno of the first */
+		ATOMIC(uint64_t)
+		announced; /* a: both; a number and a state */
 	} BASE_ALIGNED(BASE_CACHE_PAIR);
 	struct {
 		shm_count_t pulled; /* a: by the receiver;
@@ -184,6 +203,10 @@ struct shm_ctls {
 	unsigned nplain, npipe;
 	uint16_t linger[SHM_CTLS]; /* done, but the sender has not left */
 	unsigned nlinger;
+	uint16_t announced[SHM_CTLS]; /* and not yet met */
+	unsigned nannounced;
+	ATOMIC(uint8_t)
+	fate[SHM_CTLS]; /* a: of those, enum shm_fate; by who recalls */
 	struct shm_peer *sender[SHM_CTLS];
 };
 
@@ -340,6 +363,9 @@ void nm_shm_large_init(struct shm *shm);
 void nm_shm_large_offer(struct nm_xfer *x);
 int nm_shm_large_recv(struct nm_xfer *x);
 int nm_shm_large_send(struct nm_xfer *x);
+int nm_shm_large_announce(struct nm_xfer *x);
+int nm_shm_large_take(struct nm_xfer *x);
+int nm_shm_large_recall(struct nm_xfer *x, bool for_good);
 /*
  * Whether some transfer has not been seen to wait; and whether some would move
  * now: what arm() asks before and after the bell is set.

@@ -25,6 +25,24 @@ static void put_head(uint16_t nchunks, uint32_t credit)
 	nm_wire_put_head(packet, &h);
 }
 
+static void same(const struct nm_wire_chunk *c, const struct nm_wire_chunk *in)
+{
+	CHECK_INT(c->kind, in->kind);
+	CHECK_INT(c->flags, in->flags);
+	CHECK_INT(c->nparts, in->nparts);
+	CHECK_INT(c->rail, in->rail);
+	CHECK_INT(c->tag, in->tag);
+	CHECK_INT(c->seq, in->seq);
+	CHECK_INT(c->session, in->session);
+	CHECK_INT(c->length, in->length);
+	CHECK_INT(c->id, in->id);
+	CHECK_INT(c->tail_len, in->tail_len);
+	if (c->tail_len > 0)
+		CHECK_INT(memcmp(c->tail, in->tail, c->tail_len), 0);
+	if (c->kind == NM_WIRE_KIND_EAGER && c->length > 0)
+		CHECK_INT(memcmp(c->payload, in->payload, c->length), 0);
+}
+
 TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 {
 	const struct nm_wire_part part = { .rail = 3,
@@ -61,6 +79,25 @@ TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 		  .tail_len = 4,
 		  .tail = "tokn" },
 		{ .kind = NM_WIRE_KIND_ACK, .id = 14 },
+		{ .kind = NM_WIRE_KIND_RTS,
+		  .flags = NM_WIRE_ANNOUNCED,
+		  .nparts = 1,
+		  .tag = 10,
+		  .seq = 9,
+		  .session = 3,
+		  .length = (uint64_t)1 << 40,
+		  .id = 15,
+		  .tail_len = tail_len,
+		  .tail = parts },
+		{ .kind = NM_WIRE_KIND_ANNOUNCE,
+		  .rail = 4,
+		  .tag = 11,
+		  .seq = 10,
+		  .session = 4,
+		  .length = (uint64_t)1 << 41,
+		  .id = 16,
+		  .tail_len = 4,
+		  .tail = "tokn" },
 	};
 	size_t n = sizeof(in) / sizeof(in[0]), length = NM_WIRE_HEAD;
 	size_t at = NM_WIRE_HEAD;
@@ -79,27 +116,14 @@ TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 		struct nm_wire_chunk c;
 
 		CHECK_INT(nm_wire_get_chunk(packet, length, &at, &c), 0);
-		CHECK_INT(c.kind, in[i].kind);
-		CHECK_INT(c.flags, in[i].flags);
-		CHECK_INT(c.nparts, in[i].nparts);
-		CHECK_INT(c.tag, in[i].tag);
-		CHECK_INT(c.seq, in[i].seq);
-		CHECK_INT(c.session, in[i].session);
-		CHECK_INT(c.length, in[i].length);
-		CHECK_INT(c.id, in[i].id);
-		CHECK_INT(c.tail_len, in[i].tail_len);
-		if (c.tail_len > 0)
-			CHECK_INT(memcmp(c.tail, in[i].tail, c.tail_len), 0);
-		if (c.kind == NM_WIRE_KIND_EAGER && c.length > 0)
-			CHECK_INT(memcmp(c.payload, in[i].payload, c.length),
-				  0);
+		same(&c, &in[i]);
 	}
 	CHECK_INT(at, length);
 }
 
 TEST(numbers_are_little_endian_on_every_machine)
 {
-	static const unsigned char want[] = { 2, 0, 2, 1, 6, 5, 4, 3 };
+	static const unsigned char want[] = { 3, 0, 2, 1, 6, 5, 4, 3 };
 
 	put_head(0x0102, 0x03040506);
 	CHECK_INT(memcmp(packet, want, sizeof(want)), 0);
@@ -128,6 +152,47 @@ TEST(every_cut_of_a_chunk_is_refused)
 
 		CHECK_INT(nm_wire_get_chunk(packet, cut, &at, &out), -EBADMSG);
 		CHECK_INT(at, 0);
+	}
+}
+
+/* Bits and bytes that mean nothing today. */
+TEST(what_means_nothing_must_be_zero)
+{
+	static const struct {
+		uint8_t kind, at, bits;
+	} all[] = {
+		{ NM_WIRE_KIND_EAGER, 1, 0xfe },
+		{ NM_WIRE_KIND_EAGER, 2, 0xff },
+		{ NM_WIRE_KIND_EAGER, 3, 0xff },
+		{ NM_WIRE_KIND_RTS, 2, 0xfd },
+		{ NM_WIRE_KIND_RTS, 3, 0xff },
+		{ NM_WIRE_KIND_RTR, 1, 0xff },
+		{ NM_WIRE_KIND_ACK, 1, 0xff },
+		{ NM_WIRE_KIND_ACK, 4, 0xff },
+		{ NM_WIRE_KIND_ACK, 7, 0xff },
+	};
+	const struct nm_wire_part part = { .length = 1, .id = 1, .token = "" };
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct nm_wire_chunk c = { .kind = all[i].kind }, out;
+		size_t length, at = 0;
+
+		if (c.kind == NM_WIRE_KIND_RTS) {
+			c.nparts = 1;
+			c.tail = parts;
+			nm_wire_put_part(parts, &c.tail_len, &part);
+		}
+		length = put(0, &c);
+		CHECK_INT(nm_wire_get_chunk(packet, length, &at, &out), 0);
+		for (unsigned bit = 1; bit < 256; bit <<= 1) {
+			if (!(all[i].bits & bit))
+				continue;
+			at = 0;
+			packet[all[i].at] ^= (unsigned char)bit;
+			CHECK_INT(nm_wire_get_chunk(packet, length, &at, &out),
+				  -EBADMSG);
+			packet[all[i].at] ^= (unsigned char)bit;
+		}
 	}
 }
 

@@ -105,7 +105,7 @@ static size_t true_packet(unsigned char *to)
 	nm_wire_put_head(to, &h);
 	for (int i = 0; i < h.nchunks; i++) {
 		struct nm_wire_chunk c = {
-			.kind = (uint8_t)(1 + check_random() % 4),
+			.kind = (uint8_t)(1 + check_random() % 5),
 			.tail_len = (uint32_t)(check_random() % 20),
 			.tail = token,
 			.length = check_random() % 16,
@@ -114,7 +114,10 @@ static size_t true_packet(unsigned char *to)
 
 		if (c.kind == NM_WIRE_KIND_RTS)
 			make_parts(&c, parts);
-		c.flags = c.kind == NM_WIRE_KIND_EAGER && check_random() % 2;
+		if (c.kind == NM_WIRE_KIND_EAGER && check_random() % 2)
+			c.flags = NM_WIRE_SYNC;
+		if (c.kind == NM_WIRE_KIND_RTS && check_random() % 2)
+			c.flags = NM_WIRE_ANNOUNCED;
 		nm_wire_put_chunk(to + at, &c);
 		at += nm_wire_chunk_size(&c);
 		if (c.kind == NM_WIRE_KIND_EAGER) {

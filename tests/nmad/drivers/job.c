@@ -244,16 +244,21 @@ void nm_rail_xfer_ready(struct nm_rail *rail, struct nm_xfer *x)
 	memcpy(m->data, &h, sizeof(h));
 }
 
-static void large_over(struct job_large *l, int status)
+static void take_out(struct job_large *l)
 {
 	struct job_large **p;
 
-	me->nnews++;
-	JOB_CHECK(me, l->status == -EINPROGRESS && l->started);
-	l->status = status;
 	for (p = &larges; *p != l; p = &(*p)->next)
 		JOB_CHECK(me, (*p)->next != NULL);
 	*p = l->next;
+}
+
+static void large_over(struct job_large *l, int status)
+{
+	me->nnews++;
+	JOB_CHECK(me, l->status == -EINPROGRESS && l->started);
+	l->status = status;
+	take_out(l);
 }
 
 void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status)
@@ -350,6 +355,56 @@ void job_large_recv(struct job *j, int from, struct job_large *l,
 			start_recv(j, l, &h);
 			return;
 		}
+}
+
+int job_large_announce(struct job *j, int from, struct job_large *l,
+		       struct nm_data data, size_t length)
+{
+	int rc;
+
+	add(l, from, data, 0, length);
+	rc = j->driver->xfer_announce(&l->x);
+	if (rc < 0)
+		take_out(l);
+	return rc;
+}
+
+int job_large_recall(struct job *j, struct job_large *l, bool for_good)
+{
+	int rc = j->driver->xfer_recall(&l->x, for_good);
+
+	if (rc == 0)
+		take_out(l);
+	return rc;
+}
+
+int job_large_take(struct job *j, int to, struct job_large *l,
+		   struct nm_data data, size_t length,
+		   const struct nm_token *theirs)
+{
+	int rc;
+
+	add(l, to, data, 0, length);
+	l->is_send = true;
+	l->x.peers = *theirs;
+	rc = j->driver->xfer_take(&l->x);
+	if (rc < 0) {
+		take_out(l);
+		return rc;
+	}
+	j->driver->xfer_offer(&l->x);
+	l->started = true;
+	JOB_CHECK(j, j->driver->xfer_send(&l->x) == 0);
+	return 0;
+}
+
+void job_large_meet(struct job *j, struct job_large *l, size_t length,
+		    const struct nm_token *theirs)
+{
+	l->started = true;
+	l->x.length = length;
+	l->x.peers = *theirs;
+	JOB_CHECK(j, j->driver->xfer_recv(&l->x) == 0);
 }
 
 static struct job_large *find(int peer, bool is_send, uint64_t number)

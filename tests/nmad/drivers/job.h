@@ -93,6 +93,21 @@ void job_large_send(struct job *j, int to, struct job_large *l,
 void job_large_recv(struct job *j, int from, struct job_large *l,
 		    struct nm_data data, size_t offset, size_t length);
 
+/*
+ * Announced ones, without messages: the test carries the tokens, x.mine. Those
+ * that answer something answer what the driver does; after 0, a send has begun,
+ * and a receive that was recalled is none.
+ */
+int job_large_announce(struct job *j, int from, struct job_large *l,
+		       struct nm_data data, size_t length);
+int job_large_take(struct job *j, int to, struct job_large *l,
+		   struct nm_data data, size_t length,
+		   const struct nm_token *theirs);
+int job_large_recall(struct job *j, struct job_large *l, bool for_good);
+/* The message is known to have gone there. */
+void job_large_meet(struct job *j, struct job_large *l, size_t length,
+		    const struct nm_token *theirs);
+
 /* Bytes that belong to a number, and whether these are they. */
 void job_pattern(uint64_t number, void *to, size_t length);
 bool job_is_pattern(uint64_t number, const void *data, size_t length);
