@@ -24,6 +24,11 @@
  *  - the next message of that tag uses the announcement up, whether or not it
  *    goes there: small ones and those that are too long do not.
  *
+ * An announcement costs a packet, and is in vain where the sender has sent
+ * before it hears of it: where two exchange messages, say, and do not compute.
+ * So one that was in vain costs the next ones theirs, twice as many each time;
+ * one that was of use wins all back.
+ *
  * The receiver may want the receive for something else, a message that it does
  * not know of yet, or cancel it. It recalls it then, xfer_recall(): of this and
  * xfer_take() exactly one succeeds. What has been recalled may be kept here for
@@ -100,9 +105,14 @@ int nm_announce_heard(struct nm_pass *pass, struct nm_gate *gate,
 	return 0;
 }
 
-void nm_announce_use(struct nm_req *req)
+void nm_announce_look(struct nm_gate *gate)
 {
-	struct nm_gate *gate = req->gate;
+	if (gate->announces && nm_trial_is_due(&gate->looking))
+		nm_core_progress(gate->core);
+}
+
+static void use(struct nm_gate *gate, struct nm_req *req)
+{
 	struct nm_announced *a = gate->announced;
 	struct nm_mem *mem = &gate->core->mem;
 	uint32_t i = find(a, req->session->id, req->tag);
@@ -121,6 +131,18 @@ void nm_announce_use(struct nm_req *req)
 		nm_mem_put(mem, class_of_all(), a);
 		gate->announced = NULL;
 	}
+}
+
+void nm_announce_use(struct nm_gate *gate, struct nm_req *req)
+{
+	if (gate->announced != NULL)
+		use(gate, req);
+	if (!gate->announces || req->data.length <= gate->eager_max)
+		return;
+	if (req->send.place != NULL || nm_trial_is_due(&gate->looking))
+		nm_trial_learn(&gate->looking, req->send.place != NULL);
+	else
+		nm_trial_left_out(&gate->looking);
 }
 
 void nm_announce_unuse(struct nm_core *core, struct nm_req *req)
@@ -157,6 +179,10 @@ void nm_announce_next(struct nm_pass *pass, struct nm_session *s,
 	if (first == NULL)
 		return;
 	req = container_of(first, struct nm_req, recv);
-	if (req->announced == NULL && req->data.length > gate->eager_max)
+	if (req->announced != NULL || req->data.length <= gate->eager_max)
+		return;
+	if (nm_trial_is_due(&gate->announcing))
 		nm_rdv_announce(pass, req);
+	else
+		nm_trial_left_out(&gate->announcing);
 }

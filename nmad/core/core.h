@@ -251,11 +251,13 @@ void nm_in_probed(struct nm_pass *pass, struct nm_req *req,
 void nm_msg_free(struct nm_core *core, struct nm_msg *msg);
 
 /* announce.c: large receives that the sender knows of. */
+/* No lock held: a large send is to be submitted. */
+void nm_announce_look(struct nm_gate *gate);
 /* An announcement has come. 0 or -EBADMSG. */
 int nm_announce_heard(struct nm_pass *pass, struct nm_gate *gate,
 		      const struct nm_wire_chunk *c);
 /* A send comes in: what was announced for it is used up. */
-void nm_announce_use(struct nm_req *req);
+void nm_announce_use(struct nm_gate *gate, struct nm_req *req);
 /* It does not go there. */
 void nm_announce_unuse(struct nm_core *core, struct nm_req *req);
 /* The gate is dead. */
@@ -284,6 +286,8 @@ void nm_rdv_announce(struct nm_pass *pass, struct nm_req *req);
  * `for_good`: then the peer is given up.
  */
 int nm_rdv_recall(struct nm_req *req, bool for_good);
+/* Its message has come, and not that way. */
+void nm_rdv_in_vain(struct nm_req *req);
 /* A receive has met an RTS. */
 void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 		    struct nm_gate *gate, const struct nm_wire_chunk *rts);

@@ -5,6 +5,7 @@
 #ifndef NMAD_CORE_GATE_H
 #define NMAD_CORE_GATE_H
 
+#include <base/atomic.h>
 #include <base/list.h>
 
 #include "../drivers/driver.h"
@@ -36,6 +37,39 @@ struct nm_place {
 	struct nm_token token;
 };
 
+/*
+ * Something that costs a little and may be in vain: each time that it was, it
+ * is left out the next times, twice as many as the time before.
+ */
+struct nm_trial {
+	/* l: core lock  a: written under it */
+	ATOMIC(uint8_t) skip; /* a: times that it is left out */
+	uint8_t penalty;      /* l: that many, the last time */
+};
+
+enum { NM_PENALTY_MAX = 32 };
+
+static inline bool nm_trial_is_due(const struct nm_trial *t)
+{
+	return load_relaxed(&t->skip) == 0;
+}
+
+/* It was left out. */
+static inline void nm_trial_left_out(struct nm_trial *t)
+{
+	store_relaxed(&t->skip, (uint8_t)(load_relaxed(&t->skip) - 1));
+}
+
+static inline void nm_trial_learn(struct nm_trial *t, bool of_use)
+{
+	uint8_t penalty = (uint8_t)(t->penalty == 0 ? 1 : 2 * t->penalty);
+
+	if (penalty > NM_PENALTY_MAX)
+		penalty = NM_PENALTY_MAX;
+	t->penalty = of_use ? 0 : penalty;
+	store_relaxed(&t->skip, t->penalty);
+}
+
 struct nm_gate {
 	/* -: const once connected  l: core lock */
 	struct nm_core *core;                 /* -: */
@@ -54,6 +88,8 @@ struct nm_gate {
 	struct base_list taken;   /* l: parts that need none, to be posted */
 	struct nm_announced *announced; /* l: the peer's receives, or NULL */
 	bool announces;                 /* -: our receives are announced */
+	struct nm_trial announcing;     /* an announcement, for a receive ... */
+	struct nm_trial looking; /* ... and a look for one, before a send */
 	struct base_link active; /* l: core->active while there is work, or
 				  *    core->gathering, see burst.c */
 	bool is_dear;            /* -: a packet costs a system call */

@@ -66,7 +66,7 @@ static void deliver_eager(struct nm_pass *pass, struct nm_req *req,
 			  uint64_t sync_id, const void *payload)
 {
 	if (unlikely(req->announced != NULL))
-		nm_rdv_recall(req, true);
+		nm_rdv_in_vain(req);
 	req->gate = gate;
 	req->tag = tag;
 	req->sent = length;

@@ -169,21 +169,11 @@ void nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
 	} while (again || news->events.first != NULL || news->hungry);
 }
 
-/* What has come of announcements, for this send; it is worth a look. */
-static void look_first(struct nm_core *core, const struct nm_req *req)
-{
-	if (req->kind == NM_REQ_SEND && req->gate->announces &&
-	    req->data.length > req->gate->eager_max)
-		nm_core_progress(core);
-}
-
 void nm_core_submit(struct nm_core *core, struct nm_req *req)
 {
 	struct nm_news news;
 	bool large = req->data.length > NM_KICK_BYTES;
 
-	if (unlikely(large))
-		look_first(core, req);
 	nm_news_init(&news);
 	nm_core_run(core, &news, req);
 	if (unlikely(load_relaxed(&core->low) != 0))

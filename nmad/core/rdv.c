@@ -409,6 +409,14 @@ int nm_rdv_recall(struct nm_req *req, bool for_good)
 	return 0;
 }
 
+void nm_rdv_in_vain(struct nm_req *req)
+{
+	if (likely(req->announced == NULL))
+		return;
+	nm_trial_learn(&req->announced->trans->gate->announcing, false);
+	nm_rdv_recall(req, true);
+}
+
 /* The message has gone where it was told. False: it has not, it lies. */
 static bool meet(struct nm_pass *pass, struct nm_req *req, struct nm_gate *gate,
 		 const struct nm_wire_chunk *rts)
@@ -428,6 +436,7 @@ static bool meet(struct nm_pass *pass, struct nm_req *req, struct nm_gate *gate,
 	req->sent = part.length;
 	req->length = part.length;
 	p->announcement = NO_MORE;
+	nm_trial_learn(&gate->announcing, true);
 	p->x.length = part.length;
 	p->x.peers.length = part.token_len;
 	memcpy(p->x.peers.bytes, part.token, part.token_len);
@@ -446,7 +455,7 @@ static bool is_to_be_granted(struct nm_pass *pass, struct nm_req *req,
 
 	if (announced && gate->error == 0 && meet(pass, req, gate, rts))
 		return false;
-	nm_rdv_recall(req, true);
+	nm_rdv_in_vain(req);
 	if (!announced && gate->error == 0)
 		return true;
 	req->gate = gate;

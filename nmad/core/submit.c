@@ -6,6 +6,12 @@
 
 #include <errno.h>
 
+/* Announcements are for such. */
+static bool is_large(const struct nm_gate *gate, const struct nm_req *req)
+{
+	return req->data.length > gate->eager_max;
+}
+
 static void take_send(struct nm_pass *pass, struct nm_req *req)
 {
 	struct nm_gate *gate = req->gate;
@@ -15,8 +21,8 @@ static void take_send(struct nm_pass *pass, struct nm_req *req)
 		return;
 	}
 	req->send.seq = req->session->peers[gate->rank].send_seq++;
-	if (unlikely(gate->announced != NULL))
-		nm_announce_use(req);
+	if (unlikely(gate->announced != NULL || is_large(gate, req)))
+		nm_announce_use(gate, req);
 	nm_out_send(pass, req);
 }
 
@@ -41,7 +47,7 @@ static int take_recv(struct nm_pass *pass, struct nm_req *req)
 		nm_match_cancel(m, &req->recv);
 		nm_req_finish(pass, req, -ECONNRESET);
 	} else if (unlikely(req->gate != NULL && !req->recv.any_tag &&
-			    req->data.length > req->gate->eager_max)) {
+			    is_large(req->gate, req))) {
 		nm_announce_next(pass, req->session, req->gate, req->tag);
 	}
 	return 0;

@@ -35,6 +35,8 @@ BASE_PUBLIC int nm_sr_isend(struct nm_session *s, struct nm_gate *to,
 	base_link_init(&req->send.on);
 	req->send.id = 0;
 	req->send.place = NULL;
+	if (unlikely(data->length > to->eager_max))
+		nm_announce_look(to);
 	nm_core_submit(s->core, req);
 	return 0;
 }

@@ -15,7 +15,7 @@ enum {
 	PACKETS = 256,
 	BYTES = 2048,
 	SESSION = 5,
-	PLACES = 64,
+	PLACES = 200,
 	LARGE = 1000,
 	ID = 4711, /* of the peer's announcement */
 };
@@ -32,7 +32,7 @@ static struct nm_core core;
 static struct nm_session *session;
 static struct nm_gate *peer;
 static struct packet sent[PACKETS], given[PACKETS];
-static int nsent, ngiven, ndelivered;
+static int nsent, ngiven, ndelivered, npolls;
 static bool dead, full, no_place;
 static size_t taken; /* memory that a core at rest has */
 
@@ -59,6 +59,7 @@ static bool mock_poll(struct nm_rail *rail, int budget)
 {
 	bool moved = ndelivered < ngiven;
 
+	npolls++;
 	for (; ndelivered < ngiven && budget > 0; budget--) {
 		struct packet *p = &given[ndelivered++];
 
@@ -401,15 +402,17 @@ TEST(the_next_of_a_tag_is_announced_when_the_first_has_its_message)
 	recv_into(1, 7);
 	recv_into(2, 7);
 	CHECK_INT(nsent, 1);
-	give_eager(7, 0);
-	CHECK_INT(error_of(0), 0);
-	CHECK_INT(places[0], RECALLED);
+	places[0] = TAKEN;
+	give_rts(7, 0, LARGE, chunk_of(0).id);
 	CHECK_INT(nsent, 2);
 	CHECK_INT(chunk_of(1).seq, 1);
 	CHECK_INT(places[1], OPEN);
+	end(receiving);
 	/* An early envelope, too, when its turn has come. */
-	give_eager(7, 2);
+	places[1] = TAKEN;
+	give_rts(7, 2, LARGE, chunk_of(1).id);
 	give_eager(9, 1);
+	end(receiving);
 	CHECK_INT(error_of(1), 0);
 	CHECK_INT(nsent, 3);
 	CHECK_INT(chunk_of(2).seq, 3);
@@ -419,6 +422,37 @@ TEST(the_next_of_a_tag_is_announced_when_the_first_has_its_message)
 	finish();
 	CHECK_INT(error_of(2), -ECONNRESET);
 	CHECK_INT(places[2], RECALLED);
+}
+
+/* How many receives are not announced, after what happened. */
+static int skipped(void)
+{
+	int n = 0, before = nsent;
+
+	for (; nsent == before; n++) {
+		recv_into(15, 99);
+		CHECK_INT(nm_sr_cancel(&reqs[15]), 0);
+	}
+	return n - 1;
+}
+
+TEST(what_was_in_vain_costs_the_next_theirs_until_one_is_of_use)
+{
+	static const int want[] = { 1, 2, 4, 8, 16, 32, 32 };
+	uint32_t seq = 0;
+
+	CHECK_INT(skipped(), 0);
+	for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		recv_into(0, 7);
+		give_eager(7, seq++);
+		CHECK_INT(error_of(0), 0);
+		CHECK_INT(skipped(), want[i]);
+	}
+	recv_into(0, 7);
+	places[nplaces - 1] = TAKEN;
+	give_rts(7, seq, LARGE, chunk_of(nsent - 1).id);
+	end(receiving);
+	CHECK_INT(skipped(), 0);
 }
 
 TEST(where_the_driver_has_no_place_the_message_comes_as_ever)
@@ -625,6 +659,38 @@ TEST(a_send_that_leaves_later_takes_its_place_in_its_turn)
 	finish();
 }
 
+/* How many large sends do not look for announcements first, until one does. */
+static int blind(void)
+{
+	static struct nm_sr_request many[64];
+	static int nmany;
+	struct nm_data d = nm_data_flat(text[0], LARGE);
+	int n = 0;
+
+	for (int before = npolls;; n++) {
+		CHECK(nmany < 64);
+		CHECK_INT(nm_sr_isend(session, peer, 9, &d, 0, &many[nmany++]),
+			  0);
+		if (npolls != before)
+			return n;
+	}
+}
+
+TEST(a_send_looks_for_announcements_first_unless_that_was_in_vain)
+{
+	static const int want[] = { 0, 1, 2, 4, 8 };
+
+	for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++)
+		CHECK_INT(blind(), want[i]);
+	/* That one was of use. */
+	give_announcement(7, chunk_of(nsent - 1).seq + 1, LARGE);
+	send_bytes(0, 7, LARGE);
+	end(sending);
+	CHECK_INT(error_of(0), 0);
+	CHECK_INT(blind(), 0);
+	finish();
+}
+
 TEST(what_has_been_recalled_is_asked_for)
 {
 	give_announcement(7, 0, LARGE);
@@ -683,31 +749,21 @@ TEST(a_later_announcement_of_a_tag_replaces_an_earlier_one)
 TEST(of_too_many_the_oldest_are_forgotten)
 {
 	enum { MANY = 40, KEPT = 32 };
-	int n = 0;
+	static struct nm_sr_request many[MANY];
+	struct nm_data d = nm_data_flat(text[0], LARGE);
 
 	for (uint32_t tag = 0; tag < MANY; tag++)
 		give_announcement(tag, 0, LARGE);
 	for (uint32_t tag = 0; tag < MANY; tag++) {
 		theirs = OPEN;
-		send_bytes(0, tag, LARGE);
+		CHECK_INT(nm_sr_isend(session, peer, tag, &d, 0, &many[tag]),
+			  0);
 		CHECK_INT(chunk_of((int)tag).flags,
 			  tag < MANY - KEPT ? 0 : NM_WIRE_ANNOUNCED);
-		if (tag < MANY - KEPT) {
-			struct nm_wire_part part;
-			struct nm_wire_chunk rtr = { .kind = NM_WIRE_KIND_RTR };
-			struct nm_wire_chunk rts = chunk_of((int)tag);
-			size_t at = 0;
-
-			nm_wire_get_part(rts.tail, &at, &part);
-			rtr.id = part.id;
-			give(&rtr);
-		} else {
+		if (tag >= MANY - KEPT)
 			end(sending);
-			n++;
-		}
-		CHECK_INT(error_of(0), 0);
 	}
-	CHECK_INT(n, KEPT);
+	finish();
 }
 
 TEST(an_announcement_for_a_session_that_is_not_open_is_forgotten)
