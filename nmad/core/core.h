@@ -205,6 +205,17 @@ void nm_submit_take(struct nm_pass *pass, struct nm_req *req);
 /* Again those that found no memory. */
 void nm_submit_resume(struct nm_pass *pass);
 
+/*
+ * Give up a receive that was taken: it is finished, with -ECANCELED. 0, or
+ * -EALREADY: it has met its message, which may be on its way (announce.c), or is
+ * complete.
+ */
+int nm_submit_cancel(struct nm_pass *pass, struct nm_req *req);
+
+/* Whether some of the session are among those that found no memory. */
+bool nm_submit_is_stalled(const struct nm_core *core,
+			  const struct nm_session *s);
+
 /* out.c */
 void nm_out_send(struct nm_pass *pass, struct nm_req *req);
 void nm_out_ack(struct nm_gate *gate, uint64_t id);

@@ -337,9 +337,13 @@ void nm_core_refill(struct nm_core *core, bool answered)
 	nm_core_settle(core, &pass);
 	if (answered)
 		core->refill_asked = false;
-	if (nm_match_reserve(&core->match, ROOM_MORE) == 0)
+	if (nm_match_reserve(&core->match, ROOM_MORE) == 0) {
 		store_relaxed(&core->low, 0);
-	nm_submit_resume(&pass);
-	nm_in_resume(&pass);
+		nm_submit_resume(&pass);
+		nm_in_resume(&pass);
+		/* Perhaps nobody else comes who would see it. */
+		if (unlikely(nm_match_room(&core->match) < ROOM_LOW))
+			want_memory(core);
+	}
 	nm_core_unlock(core, &pass);
 }

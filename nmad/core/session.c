@@ -97,7 +97,7 @@ static bool in_use(const struct nm_session *s)
 	for (int kind = 0; kind < NM_MATCH_KINDS; kind++)
 		if (s->match.nrecvs[kind] > 0 || s->match.nprobes[kind] > 0)
 			return true;
-	return false;
+	return nm_submit_is_stalled(s->core, s);
 }
 
 int nm_core_session_close(struct nm_session *s)

@@ -113,3 +113,43 @@ void nm_submit_resume(struct nm_pass *pass)
 			nm_chain_append(&pass->core->stalled, n);
 	}
 }
+
+/* Out of those that found no memory; false: it is none of them. */
+static bool leave_stalled(struct nm_chain *stalled, struct nm_req *req)
+{
+	struct base_mpsc_node **at = &stalled->first;
+
+	while (*at != NULL && *at != &req->node)
+		at = &(*at)->next;
+	if (*at == NULL)
+		return false;
+	*at = req->node.next;
+	if (*at == NULL)
+		stalled->last = at;
+	return true;
+}
+
+int nm_submit_cancel(struct nm_pass *pass, struct nm_req *req)
+{
+	struct nm_core *core = pass->core;
+
+	if (nm_rdv_recall(req, false) < 0)
+		return -EALREADY;
+	if (nm_match_cancel(&core->match, &req->recv) < 0 &&
+	    !leave_stalled(&core->stalled, req))
+		return -EALREADY;
+	req->gate = NULL;
+	nm_req_finish(pass, req, -ECANCELED);
+	return 0;
+}
+
+bool nm_submit_is_stalled(const struct nm_core *core,
+			  const struct nm_session *s)
+{
+	const struct base_mpsc_node *n = core->stalled.first;
+
+	while (n != NULL &&
+	       container_of(n, const struct nm_req, node)->session != s)
+		n = n->next;
+	return n != NULL;
+}

@@ -66,17 +66,12 @@ BASE_PUBLIC int nm_sr_mrecv(struct nm_message *message,
 	return 0;
 }
 
-/*
- * A receive that is still in the tables is taken out; one that is not has met
- * its message, or is just being completed. So is one whose announcement has
- * been taken: its message is on the way.
- */
 BASE_PUBLIC int nm_sr_cancel(struct nm_sr_request *request)
 {
 	struct nm_req *req = nm_req_of(request);
 	struct nm_pass pass;
 	struct nm_core *core;
-	int rc = 0;
+	int rc;
 
 	if (req == NULL || req->kind != NM_REQ_RECV)
 		return -EINVAL;
@@ -85,16 +80,9 @@ BASE_PUBLIC int nm_sr_cancel(struct nm_sr_request *request)
 	core = req->session->core;
 	nm_core_lock(core);
 	nm_core_settle(core, &pass);
-	if (nm_match_is_posted(&req->recv))
-		rc = nm_rdv_recall(req, false);
-	if (rc == 0)
-		rc = nm_match_cancel(&core->match, &req->recv);
-	if (rc == 0) {
-		req->gate = NULL;
-		nm_req_finish(&pass, req, -ECANCELED);
-	}
+	rc = nm_submit_cancel(&pass, req);
 	nm_core_unlock(core, &pass);
-	return rc == 0 ? 0 : -EALREADY;
+	return rc;
 }
 
 /* Look once, with all that has come until now. `take`: out of the tables. */
