@@ -2,177 +2,18 @@
  * One suite for every driver: what users of nmad may rely on, whatever lies
  * beneath. Run by one process (with itself) or by two (with each other), with
  * the driver in NMAD_DRIVER; a driver adds a line in tests/nmad/meson.build.
- *
- * Both processes run each test at the same time with the same random numbers;
- * each test has a session of its own. A failure in any process ends the job,
- * since the other could only wait.
  */
-#include "../../check.h"
+#include "../peers.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <marcel/marcel.h>
-#include <nmad/nmad.h>
 #include <pioman/pioman.h>
 
-#define MUST(x)                                                                \
-	((x) ? (void)0 : failed(__FILE__, __LINE__, #x, nm_rank(), current))
-
 enum { MAX_BYTES = 4 << 20 };
-
-static struct nm_session *session;
-static struct nm_gate *peer;
-static const char *current = "";
-static uint64_t session_id = 100, seed, stream;
-
-static __attribute__((noreturn)) void
-failed(const char *file, int line, const char *what, int rank, const char *test)
-{
-	fprintf(stderr, "%s:%d: rank %d: %s does not hold (%s)\n", file, line,
-		rank, what, test);
-	nm_abort(1, "conformance test failed");
-}
-
-/* The same numbers in both processes. */
-static uint64_t same_random(void)
-{
-	uint64_t z = stream += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
-
-/* What stands at byte i of the message with this number, from this rank. */
-static unsigned char byte_of(uint32_t number, int rank, size_t i)
-{
-	return (unsigned char)((i * 31 + (i >> 8)) ^ (number * 131u) ^
-			       (unsigned)rank * 77u);
-}
-
-static void paint(unsigned char *p, size_t bytes, uint32_t number)
-{
-	for (size_t i = 0; i < bytes; i++)
-		p[i] = byte_of(number, nm_rank(), i);
-}
-
-static bool is_painted(const unsigned char *p, size_t bytes, uint32_t number,
-		       int rank)
-{
-	for (size_t i = 0; i < bytes; i++)
-		if (p[i] != byte_of(number, rank, i))
-			return false;
-	return true;
-}
-
-/* --- one message at a time --- */
-
-static void isend_bytes(struct nm_sr_request *req, nm_tag_t tag,
-			const void *data, size_t bytes, unsigned flags)
-{
-	struct nm_data d = nm_data_flat(data, bytes);
-
-	MUST(nm_sr_isend(session, peer, tag, &d, flags, req) == 0);
-}
-
-static void irecv_bytes(struct nm_sr_request *req, struct nm_gate *from,
-			nm_tag_t tag, nm_tag_t mask, void *data, size_t bytes)
-{
-	struct nm_data d = nm_data_flat(data, bytes);
-
-	MUST(nm_sr_irecv(session, from, tag, mask, &d, req) == 0);
-}
-
-static struct nm_sr_status wait_for(struct nm_sr_request *req)
-{
-	struct nm_sr_status status;
-
-	nm_sr_wait(req);
-	MUST(nm_sr_is_complete(req));
-	nm_sr_status(req, &status);
-	return status;
-}
-
-/* Nothing but: both have come here. */
-static void meet(nm_tag_t tag)
-{
-	struct nm_sr_request out, in;
-
-	irecv_bytes(&in, peer, tag, NM_TAG_EXACT, NULL, 0);
-	isend_bytes(&out, tag, NULL, 0, 0);
-	MUST(wait_for(&out).error == 0);
-	MUST(wait_for(&in).error == 0);
-}
-
-/* --- start and end --- */
-
-static void finish(void)
-{
-	if (nm_exit() != 0)
-		failed(__FILE__, __LINE__, "nm_exit() == 0", nm_rank(), "exit");
-}
-
-/* Rank 0 tells its seed. */
-static void share_seed(void)
-{
-	struct nm_sr_request req;
-
-	seed = check_random();
-	stream = seed;
-	if (nm_size() == 1)
-		return;
-	MUST(nm_session_open(99, &session) == 0);
-	if (nm_rank() == 0)
-		isend_bytes(&req, 0, &seed, sizeof(seed), 0);
-	else
-		irecv_bytes(&req, peer, 0, NM_TAG_EXACT, &seed, sizeof(seed));
-	MUST(wait_for(&req).error == 0);
-	MUST(nm_session_close(session) == 0);
-	stream = seed;
-}
-
-static void setup(void)
-{
-	static bool started;
-
-	if (!started) {
-		started = true;
-		MUST(nm_init() == 0);
-		MUST(nm_size() <= 2);
-		/* One process speaks TAP. */
-		if (nm_rank() > 0)
-			MUST(dup2(STDERR_FILENO, STDOUT_FILENO) >= 0);
-		peer = nm_gate_of(nm_size() - 1 - nm_rank());
-		MUST(peer != NULL);
-		share_seed();
-		atexit(finish);
-	}
-	MUST(nm_session_open(++session_id, &session) == 0);
-}
-
-static void teardown(void)
-{
-	meet(0xfffffff0);
-	MUST(nm_session_close(session) == 0);
-}
-
-__attribute__((constructor)) static void fixture(void)
-{
-	check_fixture(setup, teardown);
-}
-
-#define RULE(name)                                                             \
-	static void name##_body(void);                                         \
-	TEST(name)                                                             \
-	{                                                                      \
-		current = #name;                                               \
-		name##_body();                                                 \
-	}                                                                      \
-	static void name##_body(void)
 
 /* --- sizes and shapes of data --- */
 
@@ -391,7 +232,7 @@ RULE(receives_posted_before_take_their_messages)
 {
 	static unsigned char *into[MANY];
 	static size_t expected[MANY];
-	uint64_t before = stream;
+	uint64_t before = same_random_stream;
 
 	for (int i = 0; i < MANY; i++) {
 		expected[i] = some_size();
@@ -400,7 +241,7 @@ RULE(receives_posted_before_take_their_messages)
 			    (nm_tag_t)i + 1, NM_TAG_EXACT, into[i],
 			    expected[i]);
 	}
-	stream = before;
+	same_random_stream = before;
 	send_many(MANY, 0);
 	for (int i = MANY; i-- > 0;) {
 		struct nm_sr_status status = wait_for(&ins[i]);
