@@ -15,19 +15,15 @@ static struct nm_gate *peer;
 static void send(char *ball)
 {
 	struct nm_data data = nm_data_flat(ball, 1);
-	struct nm_sr_request req;
 
-	nm_sr_isend(session, peer, TAG, &data, 0, &req);
-	nm_sr_wait(&req);
+	nm_sr_send(session, peer, TAG, &data, 0);
 }
 
 static void receive(char *ball)
 {
 	struct nm_data data = nm_data_flat(ball, 1);
-	struct nm_sr_request req;
 
-	nm_sr_irecv(session, peer, TAG, NM_TAG_EXACT, &data, &req);
-	nm_sr_wait(&req);
+	nm_sr_recv(session, peer, TAG, NM_TAG_EXACT, &data, NULL);
 }
 
 static double now(void)

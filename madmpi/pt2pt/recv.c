@@ -1,20 +1,11 @@
 /*
  * Receiving, blocking and not.
  */
+#include <errno.h>
+
 #include "bodies.h"
 #include "env/error.h"
 #include "pt2pt/request.h"
-
-static int start(const struct madmpi_message *m, struct madmpi_layout *layout,
-		 struct nm_sr_request *nm, bool *walked)
-{
-	struct nm_data data = madmpi_message_data(m, layout);
-
-	*walked = madmpi_data_is_walked(&data);
-	return nm_sr_irecv(m->comm->p2p, madmpi_gate(m->comm, m->peer),
-			   madmpi_tag(m->tag), madmpi_tag_mask(m->tag), &data,
-			   nm);
-}
 
 /* MPI_Recv, MPI_Recv_c */
 int madmpi_recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
@@ -22,22 +13,22 @@ int madmpi_recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
 {
 	struct madmpi_message m;
 	struct madmpi_layout layout;
-	struct nm_sr_request nm;
 	struct nm_sr_status st;
+	struct nm_data data;
 	struct madmpi_outcome o = madmpi_outcome_proc_null();
-	bool walked;
 	int rc = madmpi_message_open("MPI_Recv", MADMPI_RECV, buf, count,
 				     datatype, source, tag, comm, &m);
 
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
 	if (source != MPI_PROC_NULL) {
-		rc = start(&m, &layout, &nm, &walked);
-		if (unlikely(rc < 0))
+		data = madmpi_message_data(&m, &layout);
+		rc = nm_sr_recv(m.comm->p2p, madmpi_gate(m.comm, source),
+				madmpi_tag(tag), madmpi_tag_mask(tag), &data,
+				&st);
+		if (unlikely(rc == -EINVAL))
 			return madmpi_error_errno(m.comm, rc, "MPI_Recv",
 						  "receive");
-		nm_sr_wait(&nm);
-		nm_sr_status(&nm, &st);
 		o = madmpi_outcome_recv(m.comm, source, &st);
 	}
 	madmpi_status_fill(status, &o);
@@ -51,7 +42,7 @@ int madmpi_irecv(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
 	const char *fn = "MPI_Irecv";
 	struct madmpi_message m;
 	struct madmpi_request *r;
-	bool walked;
+	struct nm_data data;
 	int rc = madmpi_message_open(fn, MADMPI_RECV, buf, count, datatype,
 				     source, tag, comm, &m);
 
@@ -67,12 +58,15 @@ int madmpi_irecv(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
 	if (unlikely(r == NULL))
 		return rc;
 	if (r->what == MADMPI_REQUEST_RECV) {
-		rc = start(&m, &r->layout, &r->nm, &walked);
+		data = madmpi_message_data(&m, &r->layout);
+		rc = nm_sr_irecv(m.comm->p2p, madmpi_gate(m.comm, source),
+				 madmpi_tag(tag), madmpi_tag_mask(tag), &data,
+				 &r->nm);
 		if (unlikely(rc < 0)) {
 			madmpi_request_put(r);
 			return madmpi_error_errno(m.comm, rc, fn, "receive");
 		}
-		if (walked) {
+		if (madmpi_data_is_walked(&data)) {
 			r->type = m.type;
 			madmpi_type_get(r->type);
 		}

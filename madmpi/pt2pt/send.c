@@ -8,35 +8,18 @@
 #include "env/error.h"
 #include "pt2pt/request.h"
 
-static int start(const struct madmpi_message *m, unsigned flags,
-		 struct madmpi_layout *layout, struct nm_sr_request *nm,
-		 bool *walked)
-{
-	struct nm_data data = madmpi_message_data(m, layout);
-
-	*walked = madmpi_data_is_walked(&data);
-	return nm_sr_isend(m->comm->p2p, m->comm->gate[m->peer],
-			   madmpi_tag(m->tag), &data, flags, nm);
-}
-
 static int blocking(const char *fn, unsigned flags,
 		    const struct madmpi_message *m)
 {
+	struct madmpi_outcome o = madmpi_outcome_empty();
 	struct madmpi_layout layout;
-	struct nm_sr_request nm;
-	struct nm_sr_status st;
-	struct madmpi_outcome o;
-	bool walked;
-	int rc;
+	struct nm_data data;
 
 	if (m->peer == MPI_PROC_NULL)
 		return MPI_SUCCESS;
-	rc = start(m, flags | NM_SEND_NOW, &layout, &nm, &walked);
-	if (unlikely(rc < 0))
-		return madmpi_error_errno(m->comm, rc, fn, "send");
-	nm_sr_wait(&nm);
-	nm_sr_status(&nm, &st);
-	o = madmpi_outcome_send(&st);
+	data = madmpi_message_data(m, &layout);
+	o.error = nm_sr_send(m->comm->p2p, m->comm->gate[m->peer],
+			     madmpi_tag(m->tag), &data, flags);
 	return madmpi_outcome_raise(m->comm, fn, &o);
 }
 
@@ -44,7 +27,7 @@ static int nonblocking(const char *fn, unsigned flags,
 		       const struct madmpi_message *m, MPI_Request *request)
 {
 	struct madmpi_request *r;
-	bool walked;
+	struct nm_data data;
 	int rc;
 
 	if (unlikely(request == NULL))
@@ -57,12 +40,14 @@ static int nonblocking(const char *fn, unsigned flags,
 	if (unlikely(r == NULL))
 		return rc;
 	if (r->what == MADMPI_REQUEST_SEND) {
-		rc = start(m, flags, &r->layout, &r->nm, &walked);
+		data = madmpi_message_data(m, &r->layout);
+		rc = nm_sr_isend(m->comm->p2p, m->comm->gate[m->peer],
+				 madmpi_tag(m->tag), &data, flags, &r->nm);
 		if (unlikely(rc < 0)) {
 			madmpi_request_put(r);
 			return madmpi_error_errno(m->comm, rc, fn, "send");
 		}
-		if (walked) {
+		if (madmpi_data_is_walked(&data)) {
 			r->type = m->type;
 			madmpi_type_get(r->type);
 		}

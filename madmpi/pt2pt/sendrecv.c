@@ -4,8 +4,6 @@
  */
 #include <stdlib.h>
 
-#include <base/diag.h>
-
 #include "bodies.h"
 #include "env/error.h"
 #include "pt2pt/request.h"
@@ -14,7 +12,7 @@ static int exchange(const char *fn, const struct madmpi_message *s,
 		    const struct madmpi_message *r, MPI_Status *status)
 {
 	struct madmpi_layout slayout, rlayout;
-	struct nm_sr_request snm, rnm;
+	struct nm_sr_request rnm;
 	struct nm_sr_status st;
 	struct madmpi_outcome sent = madmpi_outcome_empty();
 	struct madmpi_outcome got = madmpi_outcome_proc_null();
@@ -31,13 +29,8 @@ static int exchange(const char *fn, const struct madmpi_message *s,
 	}
 	if (s->peer != MPI_PROC_NULL) {
 		data = madmpi_message_data(s, &slayout);
-		rc = nm_sr_isend(s->comm->p2p, s->comm->gate[s->peer],
-				 madmpi_tag(s->tag), &data, NM_SEND_NOW, &snm);
-		/* The receive is on its way and cannot be left behind. */
-		base_check(rc == 0);
-		nm_sr_wait(&snm);
-		nm_sr_status(&snm, &st);
-		sent = madmpi_outcome_send(&st);
+		sent.error = nm_sr_send(s->comm->p2p, s->comm->gate[s->peer],
+					madmpi_tag(s->tag), &data, 0);
 	}
 	if (r->peer != MPI_PROC_NULL) {
 		nm_sr_wait(&rnm);

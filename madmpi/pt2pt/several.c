@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <base/diag.h>
-
 #include "bodies.h"
 #include "env/error.h"
 #include "pt2pt/request.h"
@@ -106,19 +104,40 @@ static MPI_Status *status_at(MPI_Status *array, int i)
 	return array == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &array[i];
 }
 
+/* What of an array lies on the stack at a time. */
+enum { PART = 32 };
+
+/* What nmad has of the next few, from *at on; the others are complete. */
+static size_t part_of(const MPI_Request array[], int count, int *at,
+		      struct nm_sr_request *part[])
+{
+	size_t n = 0;
+
+	for (; *at < count && n < PART; ++*at) {
+		struct madmpi_request *r = (struct madmpi_request *)array[*at];
+
+		if (array[*at] != MPI_REQUEST_NULL &&
+		    r->what != MADMPI_REQUEST_NOTHING)
+			part[n++] = &r->nm;
+	}
+	return n;
+}
+
 /* MPI_Waitall */
 int madmpi_waitall(int count, MPI_Request array_of_requests[],
 		   MPI_Status *array_of_statuses)
 {
 	struct several s = { .fn = "MPI_Waitall" };
-	int rc = check_array(s.fn, count, array_of_requests);
+	struct nm_sr_request *part[PART];
+	int rc = check_array(s.fn, count, array_of_requests), at = 0;
+	size_t n;
 
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
-	for (int i = 0; i < count; i++)
-		if (array_of_requests[i] != MPI_REQUEST_NULL)
-			madmpi_request_wait(
-				(struct madmpi_request *)array_of_requests[i]);
+	while (at < count) {
+		n = part_of(array_of_requests, count, &at, part);
+		nm_sr_wait_all(part, n);
+	}
 	for (int i = 0; i < count; i++)
 		end_one(&s, &array_of_requests[i],
 			status_at(array_of_statuses, i));
@@ -130,18 +149,18 @@ int madmpi_testall(int count, MPI_Request array_of_requests[], int *flag,
 		   MPI_Status *array_of_statuses)
 {
 	struct several s = { .fn = "MPI_Testall" };
-	int rc = check_array(s.fn, count, array_of_requests);
-	struct madmpi_request *r;
+	struct nm_sr_request *part[PART];
+	int rc = check_array(s.fn, count, array_of_requests), at = 0;
+	size_t n;
 
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
 	if (flag == NULL)
 		return null_arg(s.fn, "flag");
 	*flag = 0;
-	for (int i = 0; i < count; i++) {
-		r = (struct madmpi_request *)array_of_requests[i];
-		if (array_of_requests[i] != MPI_REQUEST_NULL &&
-		    !madmpi_request_is_complete(r) && !madmpi_request_poll(r))
+	while (at < count) {
+		n = part_of(array_of_requests, count, &at, part);
+		if (nm_sr_test_all(part, n) < 0)
 			return MPI_SUCCESS;
 	}
 	*flag = 1;
@@ -186,10 +205,11 @@ static int find_or_poll(int count, const MPI_Request array[], bool *active)
 	return find(count, array, active, &pending);
 }
 
-/* Block until one of the requests is complete. 0 or -ENOMEM. */
+/* The first complete one, waited for; none was complete before. Or -ENOMEM. */
 static int wait_any(int count, const MPI_Request array[])
 {
-	struct nm_sr_request *few[32] = { NULL }, **all = few;
+	struct nm_sr_request *few[PART] = { NULL }, **all = few;
+	int first;
 
 	if (count > (int)BASE_ARRAY_LEN(few)) {
 		all = malloc((size_t)count * sizeof(*all));
@@ -200,10 +220,10 @@ static int wait_any(int count, const MPI_Request array[])
 		all[i] = array[i] == MPI_REQUEST_NULL
 				 ? NULL
 				 : &((struct madmpi_request *)array[i])->nm;
-	nm_sr_wait_any(all, (size_t)count);
+	first = (int)nm_sr_wait_any(all, (size_t)count);
 	if (all != few)
 		free(all);
-	return 0;
+	return first;
 }
 
 /* The first complete request, waited for; -1: none is active, or *rc. */
@@ -217,14 +237,13 @@ static int find_or_wait(const char *fn, int count, const MPI_Request array[],
 	*rc = MPI_SUCCESS;
 	if (i >= 0 || !active)
 		return i;
-	if (wait_any(count, array) < 0) {
+	i = wait_any(count, array);
+	if (i < 0) {
 		*rc = madmpi_error(NULL, MPI_ERR_NO_MEM, fn,
 				   "no memory for a list of %d requests",
 				   count);
 		return -1;
 	}
-	i = find(count, array, &active, &pending);
-	base_check(i >= 0);
 	return i;
 }
 

@@ -213,12 +213,11 @@ static int barrier_step(int ahead, int error)
 	unsigned char mine = error != 0, theirs = 0;
 	struct nm_data said = nm_data_flat(&mine, sizeof(mine));
 	struct nm_data heard = nm_data_flat(&theirs, sizeof(theirs));
-	struct nm_sr_request out, in;
+	struct nm_sr_request in;
 	struct nm_sr_status status;
 
 	nm_sr_irecv(ours, from, (nm_tag_t)ahead, NM_TAG_EXACT, &heard, &in);
-	nm_sr_isend(ours, to, (nm_tag_t)ahead, &said, NM_SEND_NOW, &out);
-	nm_sr_wait(&out);
+	nm_sr_send(ours, to, (nm_tag_t)ahead, &said, 0);
 	nm_sr_wait(&in);
 	nm_sr_status(&in, &status);
 	if (error == 0)

@@ -49,6 +49,21 @@ BASE_PUBLIC int nm_sr_irecv(struct nm_session *s, struct nm_gate *from,
 	return 0;
 }
 
+BASE_PUBLIC int nm_sr_recv(struct nm_session *s, struct nm_gate *from,
+			   nm_tag_t tag, nm_tag_t mask,
+			   const struct nm_data *data, struct nm_sr_status *out)
+{
+	struct nm_sr_request request;
+	int rc = nm_sr_irecv(s, from, tag, mask, data, &request);
+
+	if (unlikely(rc < 0))
+		return rc;
+	nm_sr_wait(&request);
+	if (out != NULL)
+		nm_sr_status(&request, out);
+	return nm_req_of(&request)->error;
+}
+
 /* A message is the core's record of it; the handle is its address. */
 BASE_PUBLIC int nm_sr_mrecv(struct nm_message *message,
 			    const struct nm_data *data,

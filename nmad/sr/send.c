@@ -40,3 +40,16 @@ BASE_PUBLIC int nm_sr_isend(struct nm_session *s, struct nm_gate *to,
 	nm_core_submit(s->core, req);
 	return 0;
 }
+
+BASE_PUBLIC int nm_sr_send(struct nm_session *s, struct nm_gate *to,
+			   nm_tag_t tag, const struct nm_data *data,
+			   unsigned flags)
+{
+	struct nm_sr_request request;
+	int rc = nm_sr_isend(s, to, tag, data, flags | NM_SEND_NOW, &request);
+
+	if (unlikely(rc < 0))
+		return rc;
+	nm_sr_wait(&request);
+	return nm_req_of(&request)->error;
+}

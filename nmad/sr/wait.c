@@ -7,6 +7,14 @@
 
 #include "../core/core.h"
 
+/* What completes requests most often while their owner waits in place. */
+static void look(void *unused)
+{
+	(void)unused;
+	if (likely(nm_core_self != NULL))
+		nm_core_progress(nm_core_self);
+}
+
 BASE_PUBLIC int nm_sr_is_complete(const struct nm_sr_request *request)
 {
 	return piom_cond_test(&nm_req_const(request)->done);
@@ -18,17 +26,8 @@ BASE_PUBLIC int nm_sr_test(struct nm_sr_request *request)
 
 	if (piom_cond_test(&req->done))
 		return 0;
-	if (likely(nm_core_self != NULL))
-		nm_core_progress(nm_core_self);
+	look(NULL);
 	return piom_cond_test(&req->done) ? 0 : -EAGAIN;
-}
-
-/* What completes requests most often while their owner waits in place. */
-static void look(void *unused)
-{
-	(void)unused;
-	if (likely(nm_core_self != NULL))
-		nm_core_progress(nm_core_self);
 }
 
 /* Where others are ready the wait parks at once: what gathered leaves first. */
@@ -48,17 +47,101 @@ BASE_PUBLIC void nm_sr_wait(struct nm_sr_request *request)
 	piom_cond_wait_on(&req->done, look, NULL);
 }
 
+/* --- several --- */
+
+typedef struct nm_sr_request *const *requests;
+
+/* The lowest index of a complete one, or n. *any: there are some at all. */
+static size_t first_complete(requests reqs, size_t n, bool *any)
+{
+	size_t i;
+
+	*any = false;
+	for (i = 0; i < n; i++) {
+		if (reqs[i] == NULL)
+			continue;
+		*any = true;
+		if (nm_sr_is_complete(reqs[i]))
+			break;
+	}
+	return i;
+}
+
+static size_t list_complete(requests reqs, size_t n, size_t out[])
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (reqs[i] != NULL && nm_sr_is_complete(reqs[i]))
+			out[found++] = i;
+	return found;
+}
+
+static bool all_complete(requests reqs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (reqs[i] != NULL && !nm_sr_is_complete(reqs[i]))
+			return false;
+	return true;
+}
+
 /* A request begins with its condition, so this is a list of conditions. */
 _Static_assert(offsetof(struct nm_req, done) == 0,
 	       "a request is found at its condition's address");
 
 BASE_PUBLIC size_t nm_sr_wait_any(struct nm_sr_request *const reqs[], size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (reqs[i] != NULL && nm_sr_is_complete(reqs[i]))
-			return i;
+	bool any;
+	size_t i = first_complete(reqs, n, &any);
+
+	if (i < n || !any)
+		return i;
 	hurry();
 	return piom_cond_wait_any((piom_cond_t *const *)(const void *)reqs, n);
+}
+
+BASE_PUBLIC size_t nm_sr_wait_some(struct nm_sr_request *const reqs[], size_t n,
+				   size_t out[])
+{
+	nm_sr_wait_any(reqs, n);
+	return list_complete(reqs, n, out);
+}
+
+BASE_PUBLIC void nm_sr_wait_all(struct nm_sr_request *const reqs[], size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (reqs[i] != NULL)
+			nm_sr_wait(reqs[i]);
+}
+
+BASE_PUBLIC size_t nm_sr_test_any(struct nm_sr_request *const reqs[], size_t n)
+{
+	bool any;
+	size_t i = first_complete(reqs, n, &any);
+
+	if (i < n || !any)
+		return i;
+	look(NULL);
+	return first_complete(reqs, n, &any);
+}
+
+BASE_PUBLIC size_t nm_sr_test_some(struct nm_sr_request *const reqs[], size_t n,
+				   size_t out[])
+{
+	size_t found = list_complete(reqs, n, out);
+
+	if (found > 0)
+		return found;
+	look(NULL);
+	return list_complete(reqs, n, out);
+}
+
+BASE_PUBLIC int nm_sr_test_all(struct nm_sr_request *const reqs[], size_t n)
+{
+	if (all_complete(reqs, n))
+		return 0;
+	look(NULL);
+	return all_complete(reqs, n) ? 0 : -EAGAIN;
 }
 
 BASE_PUBLIC void nm_sr_status(const struct nm_sr_request *request,

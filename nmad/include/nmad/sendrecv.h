@@ -61,6 +61,18 @@ int nm_sr_irecv(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
 		nm_tag_t mask, const struct nm_data *data,
 		struct nm_sr_request *req);
 
+/*
+ * The same, blocking only the calling thread until it is over; the request is
+ * on the stack. The send joins no others (NM_SEND_NOW is implied). 0, or what
+ * became of it: the `error` of its status, or -EINVAL. *out, unless NULL, is
+ * written whatever that is, but not after -EINVAL.
+ */
+int nm_sr_send(struct nm_session *s, struct nm_gate *to, nm_tag_t tag,
+	       const struct nm_data *data, unsigned flags);
+int nm_sr_recv(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
+	       nm_tag_t mask, const struct nm_data *data,
+	       struct nm_sr_status *out);
+
 /* Complete? Makes progress once if not. 0: complete; -EAGAIN: not yet. */
 int nm_sr_test(struct nm_sr_request *req);
 
@@ -70,8 +82,27 @@ int nm_sr_is_complete(const struct nm_sr_request *req);
 /* Block until complete; only the calling thread. */
 void nm_sr_wait(struct nm_sr_request *req);
 
-/* Lowest index of a complete one of n; null pointers are passed over. */
+/*
+ * Several at once. Null pointers are passed over, and the array is only read;
+ * nothing is allocated. Those that wait block only the calling thread, and
+ * those that test make progress once if they find nothing.
+ *
+ * any:  the lowest index of those that are complete. n: none is (test), or all
+ *       pointers are null.
+ * some: how many are complete, and their indices, ascending, in out[], which
+ *       has room for n. 0 as n above.
+ * all:  test: 0, or -EAGAIN: one at least is not complete.
+ *
+ * wait_any and wait_some may not be given a request twice.
+ */
 size_t nm_sr_wait_any(struct nm_sr_request *const reqs[], size_t n);
+size_t nm_sr_wait_some(struct nm_sr_request *const reqs[], size_t n,
+		       size_t out[]);
+void nm_sr_wait_all(struct nm_sr_request *const reqs[], size_t n);
+size_t nm_sr_test_any(struct nm_sr_request *const reqs[], size_t n);
+size_t nm_sr_test_some(struct nm_sr_request *const reqs[], size_t n,
+		       size_t out[]);
+int nm_sr_test_all(struct nm_sr_request *const reqs[], size_t n);
 
 /* Of a complete request. For a send only `error` and `sent` mean anything. */
 void nm_sr_status(const struct nm_sr_request *req, struct nm_sr_status *out);

@@ -681,6 +681,23 @@ TEST(progress_takes_nothing_from_malloc)
 	progress();
 }
 
+TEST(a_blocking_call_takes_nothing_from_malloc)
+{
+	struct nm_data out = nm_data_flat("hello", 5);
+	struct nm_data in = nm_data_flat(text[0], BYTES);
+	struct nm_sr_status status;
+	size_t before;
+
+	give_eager(1, 0, "unexpected");
+	progress();
+	before = mallinfo2().uordblks;
+	CHECK_INT(nm_sr_send(session, peer, 9, &out, 0), 0);
+	CHECK_INT(nm_sr_recv(session, peer, 1, NM_TAG_EXACT, &in, &status), 0);
+	CHECK_INT(mallinfo2().uordblks, before);
+	CHECK_INT(status.length, 10);
+	CHECK_INT(memcmp(text[0], "unexpected", 10), 0);
+}
+
 TEST(a_dump_shows_gates_and_what_waits_for_them)
 {
 	int saved = dup(STDERR_FILENO), ends[2];
