@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "siphash.h"
+#include "../../core/siphash.h"
 
 static const unsigned char magic[4] = { 'n', 'm', 't', 'c' };
 

@@ -1,7 +1,7 @@
-/* drivers/tcp/siphash.c: the vectors that its authors published. */
+/* core/siphash.c: the vectors that its authors published. */
 #include "../../check.h"
 
-#include "../../../nmad/drivers/tcp/siphash.h"
+#include "../../../nmad/core/siphash.h"
 
 /* Of the messages 00 01 02 ..., of length 0, 1, ..., as bytes in order. */
 static const unsigned char want[][8] = {
