@@ -163,9 +163,14 @@ void nm_core_refill(struct nm_core *core, bool answered);
 /* Submit a request: what isend and irecv come down to. */
 void nm_core_submit(struct nm_core *core, struct nm_req *req);
 
-/* As nm_session_open() and nm_session_close(). */
+/*
+ * As nm_session_open(), nm_session_open_name(), whose number may be another
+ * than nm_session_id_of() says, for tests; and nm_session_close().
+ */
 int nm_core_session_open(struct nm_core *core, uint64_t id,
 			 struct nm_session **out);
+int nm_core_session_open_name(struct nm_core *core, uint64_t id,
+			      const char *name, struct nm_session **out);
 int nm_core_session_close(struct nm_session *s);
 
 /* The one of this process, or NULL; made by nm_init(). */

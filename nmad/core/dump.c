@@ -63,7 +63,7 @@ static void dump_sessions(const struct nm_core *core)
 
 		if (n++ == SESSIONS_MAX)
 			break;
-		base_dump("   session %lu", (unsigned long)s->id);
+		base_dump("   session %lu %s", (unsigned long)s->id, s->name);
 		nm_match_session_dump(&s->match);
 	}
 }

@@ -5,10 +5,29 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <nmad/nmad.h>
 
 #include "core.h"
+#include "siphash.h"
+
+/* The two highest bits of a number: whose it is. */
+enum { ID_NUMBER = 0, ID_NAME = 2 };
+
+static unsigned owner(uint64_t id)
+{
+	return (unsigned)(id >> 62);
+}
+
+uint64_t nm_session_id_of(const char *name)
+{
+	/* Any will do, for ever: the number must be the same in all builds. */
+	static const unsigned char key[16] = "nmad's sessions";
+
+	return (uint64_t)ID_NAME << 62 |
+	       nm_siphash(key, name, strlen(name)) >> 2;
+}
 
 /* Numbers are counters with a rank above; all bits must count. */
 static unsigned bucket(uint64_t id)
@@ -25,9 +44,11 @@ struct nm_session *nm_session_find(struct nm_core *core, uint64_t id)
 	return s;
 }
 
-static struct nm_session *session_new(struct nm_core *core, uint64_t id)
+static struct nm_session *session_new(struct nm_core *core, uint64_t id,
+				      const char *name)
 {
-	struct nm_session *s = calloc(1, sizeof(*s));
+	size_t bytes = strlen(name) + 1;
+	struct nm_session *s = calloc(1, sizeof(*s) + bytes);
 
 	if (s == NULL)
 		return NULL;
@@ -40,13 +61,26 @@ static struct nm_session *session_new(struct nm_core *core, uint64_t id)
 		base_list_init(&s->peers[rank].parked);
 	s->id = id;
 	s->core = core;
+	memcpy(s->name, name, bytes);
 	return s;
 }
 
-int nm_core_session_open(struct nm_core *core, uint64_t id,
-			 struct nm_session **out)
+/* With the number of another: the same session, or another name's. */
+static int error_of(const struct nm_session *other, const char *name)
 {
-	struct nm_session *s = session_new(core, id);
+	if (strcmp(other->name, name) == 0)
+		return -EEXIST;
+	base_warn("nmad",
+		  "the sessions \"%s\" and \"%s\" have the same number; one of "
+		  "them needs another name",
+		  name, other->name);
+	return -ENOTUNIQ;
+}
+
+int nm_core_session_open_name(struct nm_core *core, uint64_t id,
+			      const char *name, struct nm_session **out)
+{
+	struct nm_session *s = session_new(core, id, name), *other;
 	struct nm_pass pass;
 	int rc = 0;
 
@@ -54,8 +88,9 @@ int nm_core_session_open(struct nm_core *core, uint64_t id,
 		return -ENOMEM;
 	nm_core_lock(core);
 	nm_core_settle(core, &pass);
-	if (nm_session_find(core, id) != NULL) {
-		rc = -EEXIST;
+	other = nm_session_find(core, id);
+	if (other != NULL) {
+		rc = error_of(other, name);
 	} else {
 		s->next = core->buckets[bucket(id)];
 		core->buckets[bucket(id)] = s;
@@ -71,6 +106,12 @@ int nm_core_session_open(struct nm_core *core, uint64_t id,
 	}
 	*out = s;
 	return 0;
+}
+
+int nm_core_session_open(struct nm_core *core, uint64_t id,
+			 struct nm_session **out)
+{
+	return nm_core_session_open_name(core, id, "", out);
 }
 
 /* Messages that nobody has received. */
@@ -129,9 +170,20 @@ int nm_core_session_close(struct nm_session *s)
 
 BASE_PUBLIC int nm_session_open(uint64_t id, struct nm_session **out)
 {
-	if (nm_core_self == NULL || out == NULL)
+	if (nm_core_self == NULL || out == NULL || owner(id) == ID_NAME)
 		return -EINVAL;
 	return nm_core_session_open(nm_core_self, id, out);
+}
+
+BASE_PUBLIC int nm_session_open_name(const char *name, struct nm_session **out)
+{
+	if (nm_core_self == NULL || out == NULL || name == NULL ||
+	    name[0] == '\0')
+		return -EINVAL;
+	if (strnlen(name, NM_SESSION_NAME_MAX + 1) > NM_SESSION_NAME_MAX)
+		return -ENAMETOOLONG;
+	return nm_core_session_open_name(nm_core_self, nm_session_id_of(name),
+					 name, out);
 }
 
 BASE_PUBLIC int nm_session_close(struct nm_session *s)
@@ -144,6 +196,9 @@ BASE_PUBLIC uint64_t nm_session_new_id(void)
 {
 	static ATOMIC(uint64_t) counter;
 	uint64_t rank = nm_core_self != NULL ? (uint64_t)nm_core_self->rank : 0;
+	uint64_t n = fetch_add_relaxed(&counter, 1);
+	uint64_t id = (rank + 1) << 40 | n;
 
-	return (rank + 1) << 40 | fetch_add_relaxed(&counter, 1);
+	base_check(n >> 40 == 0 && owner(id) == ID_NUMBER);
+	return id;
 }

@@ -4,6 +4,14 @@
  *
  * Envelopes are numbered per (gate, session) and matched strictly in that
  * order, whatever rail they came over; an early one is parked here.
+ *
+ * Who has which of the 64 bits of a session's number:
+ *
+ *   63 62 | 61 ... 40 | 39 ... 0
+ *    0  0 |     0     |  chosen     by programs
+ *    0  0 | rank + 1  |  counter    nm_session_new_id()
+ *    1  0 |  hash of a name         nm_session_open_name()
+ *    1  1 |  counted from the end   nmad's own, MPI's predefined ones
  */
 #ifndef NMAD_CORE_SESSION_H
 #define NMAD_CORE_SESSION_H
@@ -37,7 +45,11 @@ struct nm_session {
 	struct nm_session *next;       /* l: of the same bucket */
 	struct nm_match_session match; /* l: */
 	struct nm_peer *peers;         /* l: by rank */
+	char name[];                   /* -: "" if it has only a number */
 };
+
+/* The number that a name has in every process. */
+uint64_t nm_session_id_of(const char *name);
 
 /* Core lock held. NULL: not open here. */
 struct nm_session *nm_session_find(struct nm_core *core, uint64_t id);

@@ -48,10 +48,30 @@ void nm_abort(int code, const char *why) __attribute__((noreturn));
 
 /*
  * Open a session: its id must be the same in every process that takes part and
- * must not be used again in the job's life. A message of a session that is not
- * open here yet waits. -EEXIST: already open; -ENOMEM.
+ * must not be used again in the job's life: a number of the program's choice
+ * below 2^40, or one from nm_session_new_id() that its maker has told the
+ * others. A message of a session that is not open here yet waits. Does not
+ * wait for the others. -EEXIST: already open; -EINVAL: no nm_init(), or a
+ * number of names (its highest bits are 10); -ENOMEM.
  */
 int nm_session_open(uint64_t id, struct nm_session **out);
+
+enum { NM_SESSION_NAME_MAX = 255 }; /* bytes, the final 0 not counted */
+
+/*
+ * The same by a name: the same name in every process is the same session, and
+ * neither one that has a number nor one of MPI's. The name is copied; any bytes
+ * but 0 will do. It must not be used again in the job's life.
+ *
+ * What travels is a hash of 62 bits: that two of n names of a job have the same
+ * is as likely as n^2 in 2^63, and then they have it in every run. A process
+ * that opens both is told (-ENOTUNIQ, and a line on stderr that names them);
+ * one that opens only one of them is not.
+ *
+ * -EEXIST: this name is open; -EINVAL: no nm_init(), or no name (NULL or
+ * empty); -ENAMETOOLONG; -ENOMEM.
+ */
+int nm_session_open_name(const char *name, struct nm_session **out);
 
 /* No request of it may be outstanding. Messages nobody took are dropped. */
 int nm_session_close(struct nm_session *s);
