@@ -176,6 +176,12 @@ TEST(many_requests)
 	job(2, "many_requests", "10000 messages");
 }
 
+TEST(pieces)
+{
+	job(2, "pieces", "temperatures, one row of 2: sum 13998000\n");
+	CHECK_INT(run(NULL, "'%s'/pieces", EXAMPLES).code, 2);
+}
+
 TEST(ring)
 {
 	alone("ring", "100 rounds through 1 ranks: 100\n");

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <nmad/data.h>
+#include <nmad/pack.h>
 #include <nmad/sendrecv.h>
 
 #ifdef __cplusplus

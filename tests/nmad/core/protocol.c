@@ -698,6 +698,51 @@ TEST(a_blocking_call_takes_nothing_from_malloc)
 	CHECK_INT(memcmp(text[0], "unexpected", 10), 0);
 }
 
+/* A packing of one byte each, every second one of a memory, or each one. */
+static void pack_bytes(struct nm_packing *p, int n, int step)
+{
+	CHECK_INT(nm_begin_packing(session, peer, 1, 0, p), 0);
+	for (int i = 0; i < n; i++) {
+		CHECK_INT(nm_pack(p, &text[1][step * i], 1), 0);
+		CHECK_INT(nm_pack(p, NULL, 0), 0);
+	}
+}
+
+TEST(a_few_pieces_are_listed_in_the_packing_itself)
+{
+	struct nm_packing p;
+
+	pack_bytes(&p, NM_PACK_PIECES, 2);
+	CHECK_PTR(p.nm_pieces, p.nm_few);
+	CHECK_INT(nm_end_packing(&p), 0);
+	CHECK_INT(chunk_of(0).length, NM_PACK_PIECES);
+	pack_bytes(&p, 10 * NM_PACK_PIECES, 1); /* they touch */
+	CHECK_PTR(p.nm_pieces, p.nm_few);
+	CHECK_INT(nm_end_packing(&p), 0);
+	CHECK_INT(chunk_of(1).length, 10 * NM_PACK_PIECES);
+}
+
+TEST(what_many_pieces_take_from_malloc_is_given_back)
+{
+	enum { ROUNDS = 100, MANY = 40 }; /* ride free */
+	struct nm_packing p;
+	size_t halfway = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		nsent = 0;
+		pack_bytes(&p, MANY, 2);
+		CHECK_INT(i % 2 ? nm_end_packing(&p) : nm_drop_packing(&p), 0);
+		if (i == ROUNDS / 2) /* what malloc keeps for itself, too */
+			halfway = mallinfo2().uordblks;
+	}
+	CHECK_INT(mallinfo2().uordblks, halfway);
+	dead = true;
+	progress();
+	pack_bytes(&p, MANY, 2);
+	CHECK_INT(nm_end_packing(&p), -ECONNRESET);
+	CHECK_INT(mallinfo2().uordblks, halfway);
+}
+
 TEST(a_dump_shows_gates_and_what_waits_for_them)
 {
 	int saved = dup(STDERR_FILENO), ends[2];
