@@ -52,6 +52,7 @@ static int rail_init(struct nm_rail *rail, struct nm_core *core,
 	rail->core = core;
 	rail->rank = core->rank;
 	rail->index = (int)(rail - core->rails);
+	rail->stats = &core->rail_stats[rail->index];
 	rail->nlinks = core->size;
 	rail->fd = -1;
 	rail->links = calloc((size_t)core->size, sizeof(*rail->links));

@@ -30,6 +30,7 @@
 #include "pkt.h"
 #include "rail.h"
 #include "session.h"
+#include "stats.h"
 
 enum {
 	NM_RAILS_MAX = NM_GATE_LINKS,
@@ -74,6 +75,9 @@ struct nm_core {
 	ATOMIC(uint32_t)
 	nudged; /* a: it was written to since it
 		 *    was read; see arm() */
+
+	struct nm_stats stats;                         /* see there */
+	struct nm_rail_stats rail_stats[NM_RAILS_MAX]; /* see there */
 
 	struct nm_match match;      /* l: */
 	struct nm_mem mem;          /* l: */

@@ -29,8 +29,8 @@ static void dump_gate(const struct nm_gate *gate, bool inside)
 {
 	base_dump("   gate %d: %d link(s), packets %lu out %lu in, eager %lu "
 		  "unmatched there%s",
-		  gate->rank, gate->nlinks, (unsigned long)gate->nsent,
-		  (unsigned long)gate->nreceived,
+		  gate->rank, gate->nlinks, load_relaxed(&gate->nsent),
+		  load_relaxed(&gate->nreceived),
 		  (unsigned long)gate->credit_used,
 		  gate->error != 0 ? ", DEAD" : "");
 	if (!inside)
@@ -79,8 +79,11 @@ void nm_core_dump(void *arg)
 	for (int i = 0; i < core->nrails; i++)
 		dump_rail(&core->rails[i]);
 	for (int rank = 0; rank < core->size; rank++)
-		if (core->gates[rank].nsent + core->gates[rank].nreceived > 0)
+		if (load_relaxed(&core->gates[rank].nsent) +
+			    load_relaxed(&core->gates[rank].nreceived) >
+		    0)
 			dump_gate(&core->gates[rank], inside);
+	nm_stats_dump(core);
 	nm_match_dump(&core->match);
 	if (!inside)
 		return;

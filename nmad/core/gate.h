@@ -9,6 +9,7 @@
 #include <base/list.h>
 
 #include "../drivers/driver.h"
+#include "stats.h"
 #include "wire.h"
 
 struct nm_core;
@@ -103,7 +104,7 @@ struct nm_gate {
 	uint64_t credit_used; /* l: */
 	uint64_t credit_back; /* l: */
 
-	uint64_t nsent, nreceived; /* l: packets, for the dump */
+	nm_count_t nsent, nreceived; /* l: packets; read by anybody */
 };
 
 static inline bool nm_gate_has_output(const struct nm_gate *g)

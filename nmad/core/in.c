@@ -115,6 +115,7 @@ static void keep(struct nm_pass *pass, struct nm_session *s,
 	int rc;
 
 	base_list_init(&probes);
+	nm_count(&pass->core->stats.unexpected);
 	msg->match.session = &s->match;
 	msg->match.gate = gate;
 	msg->match.tag = tag;
@@ -257,7 +258,10 @@ static int envelope(struct nm_pass *pass, struct nm_gate *gate,
 
 	if (c->kind == NM_WIRE_KIND_RTS && !nm_rdv_is_sane(gate, c))
 		return -EBADMSG;
+	nm_count(c->kind == NM_WIRE_KIND_RTS ? &core->stats.rdv_in
+					     : &core->stats.eager_in);
 	if (unlikely(s == NULL)) {
+		nm_count(&core->stats.early);
 		base_list_push_back(&core->limbo,
 				    &early(core, gate, c)->early.on);
 		return 0;
@@ -266,6 +270,7 @@ static int envelope(struct nm_pass *pass, struct nm_gate *gate,
 	if (unlikely(c->seq != peer->recv_seq)) {
 		if (c->seq - peer->recv_seq > NM_PARKED_MAX)
 			return -EBADMSG;
+		nm_count(&core->stats.early);
 		return park_chunk(core, gate, peer, c);
 	}
 	if (unlikely(!base_list_is_empty(&peer->parked)) ||
@@ -361,7 +366,7 @@ static int packet(struct nm_pass *pass, struct nm_gate *gate,
 	if (nm_wire_get_head(in->data, in->length, &h) < 0 ||
 	    h.credit > gate->credit_used)
 		return -EBADMSG;
-	gate->nreceived++;
+	nm_count(&gate->nreceived);
 	gate->credit_used -= h.credit;
 	for (unsigned i = 0; i < h.nchunks; i++)
 		if (nm_wire_get_chunk(in->data, in->length, &at, &c) < 0 ||

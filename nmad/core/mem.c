@@ -65,6 +65,7 @@ static void grow(struct nm_mem *m, unsigned class)
 	s->next = m->slabs;
 	m->slabs = s;
 	m->total += bytes;
+	nm_count(&m->nslabs);
 	m->classes[class].fresh = (char *)s + LINE;
 	m->classes[class].end = (char *)s + LINE + (bytes - LINE) / size * size;
 }
@@ -82,6 +83,7 @@ void *nm_mem_get(struct nm_mem *m, unsigned class)
 		m->classes[class].fresh += sizes[class];
 	}
 	m->taken += sizes[class];
+	nm_count(&m->nblocks);
 	return block;
 }
 

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stats.h"
+
 enum {
 	NM_MEM_CLASSES = 12,
 	NM_MEM_MAX = 128 * 1024, /* bytes of the largest block */
@@ -25,7 +27,8 @@ struct nm_mem {
 		char *fresh, *end; /* of the newest slab, not yet used */
 	} classes[NM_MEM_CLASSES];
 	struct nm_mem_slab *slabs;
-	size_t taken, total; /* bytes, in blocks and in slabs */
+	size_t taken, total;        /* bytes, in blocks and in slabs */
+	nm_count_t nblocks, nslabs; /* ever taken and mapped */
 };
 
 void nm_mem_init(struct nm_mem *m);

@@ -15,7 +15,7 @@
 #include "../boot/boot.h"
 #include "core.h"
 
-enum { DRIVER, STRATEGY, THRESHOLD, WINDOW, ANNOUNCE, SAMPLING, VERBOSE };
+enum { DRIVER, STRATEGY, THRESHOLD, WINDOW, ANNOUNCE, SAMPLING, STATS, VERBOSE };
 
 static const char *const strategies[] = { "default", "fifo", "aggreg", "split",
 					  NULL };
@@ -34,6 +34,8 @@ static struct base_option options[] = {
 		       "tell senders of large receives that are posted" },
 	[SAMPLING] = { "NMAD_SAMPLING", BASE_OPTION_STRING, "off", 0, 0, NULL,
 		       "how fast the rails are: a file, or off" },
+	[STATS] = { "NMAD_STATS", BASE_OPTION_BOOL, "0", 0, 0, NULL,
+		    "print counters at the end" },
 	[VERBOSE] = { "NMAD_VERBOSE", BASE_OPTION_BOOL, "0", 0, 0, NULL,
 		      "print these settings" },
 };
@@ -280,6 +282,8 @@ BASE_PUBLIC int nm_exit(void)
 	nm_core_session_close(ours);
 	nm_core_self = NULL;
 	nm_core_stop(core);
+	if (options[STATS].value)
+		nm_stats_print(core);
 	nm_rails_close(core);
 	nm_core_exit(core);
 	free(core);

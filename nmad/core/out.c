@@ -96,6 +96,7 @@ static bool add_rts(struct nm_gate *gate, struct nm_pkt *pkt,
 		return false;
 	base_list_remove(&req->send.on);
 	req->flags |= NM_REQ_RDV;
+	nm_count(&gate->core->stats.rdv_out);
 	nm_pkt_put(pkt, c, NULL);
 	return true;
 }
@@ -123,6 +124,7 @@ static bool add_eager(struct nm_gate *gate, struct nm_pkt *pkt,
 	}
 	if (c->length > NM_FREE_PAYLOAD)
 		gate->credit_used += c->length;
+	nm_count(&core->stats.eager_out);
 	nm_pkt_put(pkt, c, &req->data);
 	nm_chain_append(&pkt->reqs, &req->node);
 	return true;
@@ -185,7 +187,7 @@ static bool form(struct nm_pass *pass, struct nm_gate *gate,
 						: UINT32_MAX;
 	gate->credit_back -= credit;
 	nm_pkt_seal(pkt, credit);
-	gate->nsent++;
+	nm_count(&gate->nsent);
 	nm_turn_take(&link->turn);
 	pkt->post.kind = NM_POST_PKT;
 	nm_chain_append(&pass->posts, &pkt->post.node);

@@ -34,6 +34,16 @@ static void pass_init(struct nm_pass *pass, struct nm_core *core, bool polls)
 	nm_chain_init(&pass->release);
 }
 
+static bool enter(struct nm_core *core)
+{
+	if (unlikely(!nm_core_enter(&core->lock))) {
+		nm_count_shared(&core->stats.lock_busy);
+		return false;
+	}
+	nm_count(&core->stats.lock_taken);
+	return true;
+}
+
 /* --- under the lock --- */
 
 static void want_memory(struct nm_core *core)
@@ -153,7 +163,7 @@ void nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
 	bool again;
 
 	do {
-		if (!nm_core_enter(&core->lock)) {
+		if (!enter(core)) {
 			again = leave_to_holder(core, news, req);
 			req = NULL;
 			continue;
@@ -302,7 +312,7 @@ void nm_core_lock(struct nm_core *core)
 {
 	int spins = 0;
 
-	while (!nm_core_enter(&core->lock)) {
+	while (!enter(core)) {
 		if (spins++ > LOCK_SPINS)
 			sched_yield();
 	}
@@ -337,6 +347,7 @@ void nm_core_refill(struct nm_core *core, bool answered)
 	nm_core_settle(core, &pass);
 	if (answered)
 		core->refill_asked = false;
+	nm_count(&core->stats.refills);
 	if (nm_match_reserve(&core->match, ROOM_MORE) == 0) {
 		store_relaxed(&core->low, 0);
 		nm_submit_resume(&pass);

@@ -44,6 +44,16 @@ static void pkt_over(struct nm_rail *rail, struct nm_pkt *pkt, int error)
 		rail->news->hungry = true;
 }
 
+static bool own(struct nm_rail *rail)
+{
+	if (unlikely(!nm_rail_enter(&rail->lock))) {
+		nm_count_shared(&rail->stats->busy);
+		return false;
+	}
+	nm_count(&rail->stats->taken);
+	return true;
+}
+
 /* --- orders --- */
 
 /* False: no room, the packet must be tried again. */
@@ -187,7 +197,7 @@ bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
 	bool moved = false;
 
 	for (;;) {
-		if (!nm_rail_enter(&rail->lock)) {
+		if (!own(rail)) {
 			if (post == NULL)
 				return moved;
 			nm_rail_push(&rail->lock, &post->node);
@@ -222,7 +232,7 @@ int nm_rail_arm(struct nm_rail *rail, struct nm_news *news)
 {
 	int rc = -EAGAIN;
 
-	if (!nm_rail_enter(&rail->lock))
+	if (!own(rail))
 		return -EAGAIN;
 	rail->news = news;
 	rail->armed = false;

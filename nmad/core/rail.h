@@ -15,6 +15,7 @@
 #include "../drivers/driver.h"
 #include "../strategies/split.h"
 #include "lock.h"
+#include "stats.h"
 
 struct nm_core;
 
@@ -104,6 +105,7 @@ struct nm_rail {
 	int fd;                           /* -: readable if polling pays, or -1;
 					   *    see driver.h, arm() */
 	void *drv;                        /* driver's */
+	struct nm_rail_stats *stats;      /* -: those of the outermost rail */
 
 	uint64_t
 		nbytes; /* l: core lock: of bodies that we sent, for the dump */
@@ -138,6 +140,12 @@ bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
  * to `news`.
  */
 int nm_rail_arm(struct nm_rail *rail, struct nm_news *news);
+
+/* A driver makes a system call. Anyone. */
+static inline void nm_rail_calls(const struct nm_rail *rail, enum nm_call call)
+{
+	nm_count_shared(&rail->stats->calls[call]);
+}
 
 /* The rail that an order is for. */
 struct nm_rail *nm_post_rail(struct nm_event *post);

@@ -85,12 +85,16 @@ void nm_submit_take(struct nm_pass *pass, struct nm_req *req)
 	nm_pending_add(core, 1);
 	switch (req->kind) {
 	case NM_REQ_SEND:
+		nm_count(&core->stats.sends);
 		take_send(pass, req);
 		return;
 	case NM_REQ_MRECV:
+		nm_count(&core->stats.receives);
 		nm_in_deliver_kept(pass, req, req->msg);
 		return;
 	}
+	if (req->kind == NM_REQ_RECV)
+		nm_count(&core->stats.receives);
 	/* Receives keep their order, so one without memory holds up the rest.*/
 	if (unlikely(core->stalled.first != NULL) ||
 	    take_matching(pass, req) < 0)

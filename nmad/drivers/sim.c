@@ -434,6 +434,7 @@ static int sim_open(struct nm_rail *rail, const struct nm_boot_info *info,
 		goto err_free;
 	sim->inner.up = &upcalls;
 	sim->inner.core = rail->core;
+	sim->inner.stats = rail->stats;
 	sim->inner.rank = rail->rank;
 	sim->inner.index = rail->index;
 	sim->inner.nlinks = rail->nlinks;

@@ -316,8 +316,10 @@ void nm_shm_bell_ring(struct shm *shm, struct shm_peer *p)
 				  p->link->rank, strerror(-fd));
 		return;
 	}
-	if (shm_bell_take(&p->seg->bell) && write(fd, "", 1) < 0 &&
-	    errno != EAGAIN)
+	if (!shm_bell_take(&p->seg->bell))
+		return;
+	nm_rail_calls(shm->rail, NM_CALL_BELL);
+	if (write(fd, "", 1) < 0 && errno != EAGAIN)
 		base_warn("nmad", "shm: cannot wake rank %d (errno %d)",
 			  p->link->rank, errno);
 }
@@ -336,8 +338,11 @@ void nm_shm_bell_feed(struct shm *shm)
 
 void nm_shm_bell_self(struct shm *shm)
 {
+	if (shm->bell < 0)
+		return;
+	nm_rail_calls(shm->rail, NM_CALL_BELL);
 	/* A full pipe is readable. Nobody can be told of an error. */
-	if (shm->bell >= 0 && write(shm->bell, "", 1) < 0)
+	if (write(shm->bell, "", 1) < 0)
 		return;
 }
 

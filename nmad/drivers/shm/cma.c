@@ -56,6 +56,7 @@ int nm_shm_cma_copy(const struct nm_xfer *x, size_t offset, size_t length,
 		nm_data_walk(&x->data, x->offset + offset, length, gather, &g);
 		its.iov_base = (void *)(uintptr_t)(remote + offset);
 		its.iov_len = g.bytes;
+		nm_rail_calls(x->link->rail, NM_CALL_COPY);
 		if (push)
 			n = process_vm_writev(p->pid, g.iov, g.n, &its, 1, 0);
 		else

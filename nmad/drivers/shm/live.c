@@ -97,6 +97,7 @@ bool nm_shm_live_look(struct shm *shm, bool now)
 	if (!now && t < shm->next_look)
 		return false;
 	shm->next_look = t + LOOK_NS;
+	nm_rail_calls(shm->rail, NM_CALL_LOOK);
 	n = epoll_wait(shm->epoll, ev, BASE_ARRAY_LEN(ev), 0);
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.ptr == NULL)

@@ -334,11 +334,12 @@ static ssize_t read_some(struct tcp *tcp, struct tcp_peer *p, bool *all)
 		g.iov[g.n++].iov_len = want;
 		g.bytes += want;
 	}
-	do
+	do {
+		nm_rail_calls(tcp->rail, NM_CALL_RECEIVE);
 		n = g.n == 1 ? recv(p->sock.fd, g.iov[0].iov_base,
 				    g.iov[0].iov_len, MSG_DONTWAIT)
 			     : readv(p->sock.fd, g.iov, (int)g.n);
-	while (n < 0 && errno == EINTR);
+	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
 	*all = (size_t)n < g.bytes && !p->ended;

@@ -205,9 +205,10 @@ static ssize_t push(struct tcp *tcp, struct tcp_peer *p)
 	if (couple(p, &g, heads))
 		flags |= MSG_MORE;
 	msg.msg_iovlen = g.n;
-	do
+	do {
+		nm_rail_calls(tcp->rail, NM_CALL_SEND);
 		n = sendmsg(p->sock.fd, &msg, flags);
-	while (n < 0 && errno == EINTR);
+	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return no_more(tcp, p);
 	advance(&p->out, (size_t)n);
@@ -224,10 +225,11 @@ static void push_small(struct tcp *tcp, struct tcp_peer *p)
 
 	memcpy(buf, p->out.head, TCP_HEAD);
 	nm_pkt_copy(p->pkt_out, buf + TCP_HEAD);
-	do
+	do {
+		nm_rail_calls(tcp->rail, NM_CALL_SEND);
 		n = send(p->sock.fd, buf, p->out.total,
 			 MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
+	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		no_more(tcp, p);
 	else

@@ -82,6 +82,7 @@ static void look(struct tcp *tcp)
 	uint64_t now = tcp->alarm_at != 0 ? nm_tcp_now() : 0;
 	int n = epoll_wait(tcp->epoll, ev, BASE_ARRAY_LEN(ev), 0);
 
+	nm_rail_calls(tcp->rail, NM_CALL_LOOK);
 	for (int i = 0; i < n; i++) {
 		struct tcp_sock *s = ev[i].data.ptr;
 		struct tcp_peer *p;

@@ -13,6 +13,7 @@
 #include <nmad/data.h>
 #include <nmad/pack.h>
 #include <nmad/sendrecv.h>
+#include <nmad/stats.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -45,6 +45,7 @@ static inline void mock_core_rails(struct nm_core *core,
 		rail->driver = driver;
 		rail->core = core;
 		rail->index = i;
+		rail->stats = &core->rail_stats[i];
 		rail->fd = -1;
 		rail->links = links[i];
 		rail->nlinks = 2;

@@ -412,8 +412,12 @@ TEST(early_envelopes_wait_for_those_before_them)
 	give_eager(2, 2, "two");
 	progress();
 	CHECK(!nm_sr_is_complete(&reqs[0]));
+	CHECK_INT(load_relaxed(&core.stats.early), 3);
+	CHECK_INT(load_relaxed(&core.stats.eager_in), 3);
 	give_eager(7, 0, "zero");
 	progress();
+	CHECK_INT(load_relaxed(&core.stats.early), 3);
+	CHECK_INT(load_relaxed(&core.stats.unexpected), 0);
 	for (int i = 0; i < 4; i++)
 		CHECK_INT(error_of(i), 0);
 	CHECK_STR(text[0], "zero");

@@ -506,6 +506,7 @@ static void open_rail(struct job *j)
 	j->rail.links = j->links;
 	j->rail.nlinks = j->size;
 	j->rail.fd = -1;
+	j->rail.stats = &j->stats;
 	for (int r = 0; r < j->size; r++) {
 		out_last[r] = &out[r];
 		j->links[r].rail = &j->rail;

@@ -26,6 +26,7 @@ struct job_msg {
 
 struct job {
 	struct nm_rail rail;
+	struct nm_rail_stats stats;
 	struct nm_link links[JOB_MAX];
 	struct nm_boot_info info;
 	const struct nm_driver *driver;

@@ -41,7 +41,7 @@ static uint64_t packets(void)
 
 	nm_core_lock(nm_core_self);
 	nm_core_settle(nm_core_self, &pass);
-	n = peer->nsent;
+	n = load_relaxed(&peer->nsent);
 	nm_core_unlock(nm_core_self, &pass);
 	return n;
 }
