@@ -180,18 +180,16 @@ size_t nm_rdv_rts_size(const struct nm_gate *gate)
 	       (size_t)gate->nlinks * (NM_WIRE_PART + NM_TOKEN_MAX);
 }
 
-/* How many bytes go over each link of the gate; the number of parts. */
-static int cut(struct nm_gate *gate, size_t length, size_t bytes[])
+/* The parts of a body; at least one. */
+static int cut(struct nm_gate *gate, size_t length, struct nm_share *out)
 {
 	const struct nm_strategy *strategy = gate->core->config.strategy;
+	int n = strategy->cut != NULL ? strategy->cut(gate, length, out) : 0;
 
-	if (likely(gate->nlinks == 1 || strategy->cut == NULL)) {
-		bytes[0] = length;
-		for (int i = 1; i < gate->nlinks; i++)
-			bytes[i] = 0;
-		return 1;
-	}
-	return strategy->cut(gate, length, bytes);
+	if (n > 0)
+		return n;
+	*out = (struct nm_share){ 0, length };
+	return 1;
 }
 
 static void offer_part(struct nm_part *p, struct nm_wire_chunk *rts,
@@ -262,25 +260,24 @@ void nm_rdv_start(struct nm_pass *pass, struct nm_gate *gate)
 bool nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
 		  struct nm_wire_chunk *rts, void *parts)
 {
-	size_t bytes[NM_GATE_LINKS], offset = 0;
+	struct nm_share shares[NM_GATE_LINKS];
 	struct nm_trans *t;
+	size_t offset = 0;
 	int n;
 
 	if (unlikely(req->send.place != NULL) &&
 	    take_place(gate, req, rts, parts))
 		return true;
-	n = cut(gate, req->data.length, bytes);
+	n = cut(gate, req->data.length, shares);
 	t = trans_new(gate, req, n, true);
 
-	for (int i = 0; i < gate->nlinks; i++) {
-		if (bytes[i] == 0)
-			continue;
-		base_check(t->nparts < n);
-		if (part_new(t, gate->links[i], offset, bytes[i]) == NULL) {
+	for (int i = 0; i < n; i++) {
+		if (part_new(t, gate->links[shares[i].link], offset,
+			     shares[i].bytes) == NULL) {
 			take_back(gate->core, t);
 			return false;
 		}
-		offset += bytes[i];
+		offset += shares[i].bytes;
 	}
 	base_check(offset == req->data.length);
 	rts->nparts = t->nparts;

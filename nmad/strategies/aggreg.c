@@ -8,7 +8,7 @@
 
 #include "../core/core.h"
 
-static int aggreg_pack(struct nm_link *link, struct nm_pkt *pkt)
+int nm_aggreg_pack(struct nm_link *link, struct nm_pkt *pkt)
 {
 	int n = 0;
 
@@ -20,5 +20,5 @@ static int aggreg_pack(struct nm_link *link, struct nm_pkt *pkt)
 const struct nm_strategy nm_strategy_aggreg = {
 	.name = "aggreg",
 	.gathers = true,
-	.pack = aggreg_pack,
+	.pack = nm_aggreg_pack,
 };

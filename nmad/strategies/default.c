@@ -9,14 +9,11 @@
 #include "../core/core.h"
 #include "split.h"
 
-extern const struct nm_strategy nm_strategy_fifo;
-extern const struct nm_strategy nm_strategy_aggreg;
-
 static int default_pack(struct nm_link *link, struct nm_pkt *pkt)
 {
 	bool dear = link->rail->driver->caps & NM_CAP_DEAR;
 
-	return (dear ? nm_strategy_aggreg : nm_strategy_fifo).pack(link, pkt);
+	return dear ? nm_aggreg_pack(link, pkt) : nm_fifo_pack(link, pkt);
 }
 
 const struct nm_strategy nm_strategy_default = {

@@ -6,12 +6,12 @@
 
 #include "../core/core.h"
 
-static int fifo_pack(struct nm_link *link, struct nm_pkt *pkt)
+int nm_fifo_pack(struct nm_link *link, struct nm_pkt *pkt)
 {
 	return nm_out_add(link->gate, pkt) ? 1 : 0;
 }
 
 const struct nm_strategy nm_strategy_fifo = {
 	.name = "fifo",
-	.pack = fifo_pack,
+	.pack = nm_fifo_pack,
 };

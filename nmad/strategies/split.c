@@ -161,17 +161,9 @@ int nm_split_cut(const struct nm_split_link *links, int n, size_t length,
 
 /* --- the gate's links as the arithmetic sees them --- */
 
-/* Without a curve for each nothing can be said: all over the first. */
-static int whole(const struct nm_gate *gate, size_t length, size_t bytes[])
+/* Without a curve for each nothing can be said. */
+static bool look_at(const struct nm_gate *gate, struct nm_split_link *links)
 {
-	for (int i = 0; i < gate->nlinks; i++)
-		bytes[i] = i == 0 ? length : 0;
-	return 1;
-}
-
-int nm_split_body(struct nm_gate *gate, size_t length, size_t bytes[])
-{
-	struct nm_split_link links[NM_GATE_LINKS];
 	double now = (double)base_now_ns();
 
 	for (int i = 0; i < gate->nlinks; i++) {
@@ -179,22 +171,30 @@ int nm_split_body(struct nm_gate *gate, size_t length, size_t bytes[])
 		double wait = rail->nparts > 0 ? rail->free_ns - now : 0;
 
 		if (rail->curve == NULL)
-			return whole(gate, length, bytes);
+			return false;
 		links[i].curve = rail->curve;
 		links[i].wait_ns = wait > 0 ? wait : 0;
 	}
-	return nm_split_cut(links, gate->nlinks, length, bytes);
+	return true;
 }
 
-extern const struct nm_strategy nm_strategy_fifo;
-
-static int split_pack(struct nm_link *link, struct nm_pkt *pkt)
+int nm_split_body(struct nm_gate *gate, size_t length, struct nm_share *out)
 {
-	return nm_strategy_fifo.pack(link, pkt);
+	struct nm_split_link links[NM_GATE_LINKS] = { 0 };
+	size_t bytes[NM_GATE_LINKS];
+	int n = 0;
+
+	if (gate->nlinks == 1 || !look_at(gate, links))
+		return 0;
+	nm_split_cut(links, gate->nlinks, length, bytes);
+	for (int i = 0; i < gate->nlinks; i++)
+		if (bytes[i] > 0)
+			out[n++] = (struct nm_share){ i, bytes[i] };
+	return n;
 }
 
 const struct nm_strategy nm_strategy_split = {
 	.name = "split",
-	.pack = split_pack,
+	.pack = nm_fifo_pack,
 	.cut = nm_split_body,
 };

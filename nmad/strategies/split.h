@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 struct nm_gate;
+struct nm_share;
 
 enum {
 	NM_CURVE_POINTS = 16,
@@ -48,6 +49,6 @@ int nm_split_cut(const struct nm_split_link *links, int n, size_t length,
 		 size_t *out);
 
 /* The slot cut() of a strategy: the gate's links by their rails' curves. */
-int nm_split_body(struct nm_gate *gate, size_t length, size_t bytes[]);
+int nm_split_body(struct nm_gate *gate, size_t length, struct nm_share *out);
 
 #endif

@@ -16,6 +16,12 @@ struct nm_gate;
 struct nm_link;
 struct nm_pkt;
 
+/* What goes over one link. */
+struct nm_share {
+	int link; /* of gate->links */
+	size_t bytes;
+};
+
 struct nm_strategy {
 	const char *name;
 	bool gathers; /* packets of several messages: waiting may pay */
@@ -28,13 +34,17 @@ struct nm_strategy {
 	int (*pack)(struct nm_link *link, struct nm_pkt *pkt);
 
 	/*
-	 * How many bytes of a large body go over each of the gate's links, of
-	 * which there are several: fills bytes[0 .. gate->nlinks - 1], which
-	 * add up to `length`. The number of those that are not 0. NULL: all
-	 * over the first.
+	 * The parts of a large body, in the order of its bytes: fills `out`,
+	 * which has room for one a link, with parts that are not empty, each
+	 * over another link, and add up to `length`. Their number; 0: it is
+	 * not cut, and goes over the first link. NULL: nothing ever is.
 	 */
-	int (*cut)(struct nm_gate *gate, size_t length, size_t bytes[]);
+	int (*cut)(struct nm_gate *gate, size_t length, struct nm_share *out);
 };
+
+/* The slot pack() of several strategies: one message, and all that fits. */
+int nm_fifo_pack(struct nm_link *link, struct nm_pkt *pkt);
+int nm_aggreg_pack(struct nm_link *link, struct nm_pkt *pkt);
 
 /* The visible list; the first is the default; ends with NULL. */
 extern const struct nm_strategy *const nm_strategies[];

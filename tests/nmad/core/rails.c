@@ -109,27 +109,21 @@ static const struct nm_driver mock = {
 
 static size_t shares[RAILS];
 
-static int as_told(struct nm_gate *gate, size_t length, size_t bytes[])
+static int as_told(struct nm_gate *gate, size_t length, struct nm_share *out)
 {
 	int n = 0;
 
 	CHECK_INT(gate->nlinks, RAILS);
 	(void)length;
-	for (int i = 0; i < RAILS; i++) {
-		bytes[i] = shares[i];
-		n += bytes[i] > 0;
-	}
+	for (int i = 0; i < RAILS; i++)
+		if (shares[i] > 0)
+			out[n++] = (struct nm_share){ i, shares[i] };
 	return n;
-}
-
-static int pack_one(struct nm_link *link, struct nm_pkt *pkt)
-{
-	return nm_out_add(link->gate, pkt) ? 1 : 0;
 }
 
 static const struct nm_strategy told = {
 	.name = "told",
-	.pack = pack_one,
+	.pack = nm_fifo_pack,
 	.cut = as_told,
 };
 
