@@ -250,6 +250,14 @@ void nm_burst_end(struct nm_core *core);
  * nothing waits, or it does not fit any more.
  */
 bool nm_out_add(struct nm_gate *gate, struct nm_pkt *pkt);
+/*
+ * The same for a certain send, the first that waits of its session. `yields`:
+ * its envelope now, its payload by rendezvous, whatever it is.
+ */
+bool nm_out_add_send(struct nm_gate *gate, struct nm_pkt *pkt,
+		     struct nm_req *req, bool yields);
+/* A send waits for the gate no more; the first of its session. */
+void nm_out_dequeue(struct nm_gate *gate, struct nm_req *req);
 
 /* in.c: a rail's news. */
 void nm_in_event(struct nm_pass *pass, struct nm_event *e);

@@ -14,9 +14,10 @@ static void fail_sends(struct nm_pass *pass, struct nm_gate *gate)
 {
 	struct base_link *n;
 
-	while ((n = base_list_take_front(&gate->out)) != NULL) {
+	while ((n = base_list_first(&gate->out)) != NULL) {
 		struct nm_req *req = container_of(n, struct nm_req, send.on);
 
+		nm_out_dequeue(gate, req);
 		nm_announce_unuse(pass->core, req);
 		nm_req_finish(pass, req, -ECONNRESET);
 	}

@@ -13,6 +13,7 @@
 #include "wire.h"
 
 struct nm_core;
+struct nm_levels;
 struct nm_part;
 struct nm_announced;
 
@@ -84,6 +85,7 @@ struct nm_gate {
 	/* To be sent: answers go first, then messages in their order. */
 	struct base_list answers; /* l: struct nm_answer */
 	struct base_list out;     /* l: struct nm_req, send.on */
+	struct nm_levels *levels; /* l: the strategy's, of those on `out` */
 	struct base_list waiting; /* l: sends that wait for an answer */
 	struct base_list offers;  /* l: parts whose RTR has not come */
 	struct base_list taken;   /* l: parts that need none, to be posted */

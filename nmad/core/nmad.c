@@ -17,8 +17,8 @@
 
 enum { DRIVER, STRATEGY, THRESHOLD, WINDOW, ANNOUNCE, SAMPLING, STATS, VERBOSE };
 
-static const char *const strategies[] = { "default", "fifo", "aggreg", "split",
-					  NULL };
+static const char *const strategies[] = { "default", "fifo", "aggreg",
+					  "split",   "prio", NULL };
 
 static struct base_option options[] = {
 	[DRIVER] = { "NMAD_DRIVER", BASE_OPTION_STRING, "", 0, 0, NULL,

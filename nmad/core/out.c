@@ -16,12 +16,24 @@ void nm_out_activate(struct nm_gate *gate)
 void nm_out_send(struct nm_pass *pass, struct nm_req *req)
 {
 	struct nm_gate *gate = req->gate;
+	const struct nm_strategy *strategy = pass->core->config.strategy;
 
 	base_list_push_back(&gate->out, &req->send.on);
+	if (strategy->queued != NULL)
+		strategy->queued(gate, req);
 	if (gate->is_dear && !pass->polls && !(req->flags & NM_REQ_NOW) &&
 	    nm_burst_keeps(pass, gate, req->data.length))
 		return;
 	nm_out_activate(gate);
+}
+
+void nm_out_dequeue(struct nm_gate *gate, struct nm_req *req)
+{
+	const struct nm_strategy *strategy = gate->core->config.strategy;
+
+	if (strategy->unqueued != NULL)
+		strategy->unqueued(gate, req);
+	base_list_remove(&req->send.on);
 }
 
 void nm_out_ack(struct nm_gate *gate, uint64_t id)
@@ -94,7 +106,7 @@ static bool add_rts(struct nm_gate *gate, struct nm_pkt *pkt,
 	c->tail = parts;
 	if (!nm_rdv_offer(gate, req, c, parts))
 		return false;
-	base_list_remove(&req->send.on);
+	nm_out_dequeue(gate, req);
 	req->flags |= NM_REQ_RDV;
 	nm_count(&gate->core->stats.rdv_out);
 	nm_pkt_put(pkt, c, NULL);
@@ -116,10 +128,10 @@ static bool add_eager(struct nm_gate *gate, struct nm_pkt *pkt,
 		if (c->id == 0)
 			return false;
 		req->send.id = c->id;
-		base_list_remove(&req->send.on);
+		nm_out_dequeue(gate, req);
 		base_list_push_back(&gate->waiting, &req->send.on);
 	} else {
-		base_list_remove(&req->send.on);
+		nm_out_dequeue(gate, req);
 		nm_pending_add(core, -1);
 	}
 	if (c->length > NM_FREE_PAYLOAD)
@@ -130,23 +142,29 @@ static bool add_eager(struct nm_gate *gate, struct nm_pkt *pkt,
 	return true;
 }
 
+bool nm_out_add_send(struct nm_gate *gate, struct nm_pkt *pkt,
+		     struct nm_req *req, bool yields)
+{
+	struct nm_wire_chunk c = { .tag = req->tag,
+				   .seq = req->send.seq,
+				   .session = req->session->id,
+				   .length = req->data.length };
+
+	if (yields || needs_rdv(gate, req))
+		return add_rts(gate, pkt, req, &c);
+	return add_eager(gate, pkt, req, &c);
+}
+
 bool nm_out_add(struct nm_gate *gate, struct nm_pkt *pkt)
 {
-	struct nm_wire_chunk c = { 0 };
-	struct nm_req *req;
+	struct base_link *n = base_list_first(&gate->out);
 
 	if (!base_list_is_empty(&gate->answers))
 		return add_answer(gate, pkt);
-	if (base_list_is_empty(&gate->out))
+	if (n == NULL)
 		return false;
-	req = container_of(base_list_first(&gate->out), struct nm_req, send.on);
-	c.tag = req->tag;
-	c.seq = req->send.seq;
-	c.session = req->session->id;
-	c.length = req->data.length;
-	if (needs_rdv(gate, req))
-		return add_rts(gate, pkt, req, &c);
-	return add_eager(gate, pkt, req, &c);
+	return nm_out_add_send(gate, pkt,
+			       container_of(n, struct nm_req, send.on), false);
 }
 
 /* A link whose turn nobody has, or NULL: then its end will be heard of. */

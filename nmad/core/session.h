@@ -22,6 +22,7 @@
 #include "match.h"
 
 struct nm_core;
+struct nm_req;
 
 /*
  * Envelopes ahead of their turn; beyond, and behind, a number is nonsense. What
@@ -35,6 +36,7 @@ struct nm_peer {
 	uint32_t send_seq;       /* of the next envelope to it */
 	uint32_t recv_seq;       /* of the next envelope from it */
 	struct base_list parked; /* struct nm_msg, by seq */
+	struct nm_req *last_out; /* the strategy's, NULL at first: see prio.c */
 };
 
 struct nm_session {

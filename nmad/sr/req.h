@@ -49,15 +49,21 @@ struct nm_req {
 	size_t sent;                /* l: bytes the message had */
 	const void *copy_from;      /* p: payload still to be copied in */
 	struct nm_msg *msg;         /* c: of mrecv; p: to be freed after */
-	struct nm_part *announced;  /* l: of a receive, or NULL: announce.c */
 	union {
 		struct {
 			struct base_link on;    /* l: gate->out or ->waiting */
 			uint64_t id;            /* l: on the wire, or 0 */
 			uint32_t seq;           /* l */
+			int8_t priority;        /* c */
 			struct nm_place *place; /* l: announced, or NULL */
+			/* l: while on gate->out, the strategy's: see prio.c */
+			struct base_link level;
+			struct nm_req *behind;
 		} send;
-		struct nm_match_recv recv; /* l */
+		struct {
+			struct nm_match_recv recv; /* l */
+			struct nm_part *announced; /* l: or NULL: announce.c */
+		};
 	};
 } BASE_MAY_ALIAS;
 

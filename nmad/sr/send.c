@@ -7,14 +7,16 @@
 
 #include "../core/core.h"
 
-BASE_PUBLIC int nm_sr_isend(struct nm_session *s, struct nm_gate *to,
-			    nm_tag_t tag, const struct nm_data *data,
-			    unsigned flags, struct nm_sr_request *request)
+BASE_PUBLIC int nm_sr_isend_priority(struct nm_session *s, struct nm_gate *to,
+				     nm_tag_t tag, const struct nm_data *data,
+				     unsigned flags, int priority,
+				     struct nm_sr_request *request)
 {
 	struct nm_req *req = nm_req_of(request);
 
 	if (unlikely(s == NULL || to == NULL || data == NULL || req == NULL ||
-		     (flags & ~(unsigned)(NM_SEND_SYNC | NM_SEND_NOW)) != 0))
+		     (flags & ~(unsigned)(NM_SEND_SYNC | NM_SEND_NOW)) != 0 ||
+		     priority < NM_PRIORITY_MIN || priority > NM_PRIORITY_MAX))
 		return -EINVAL;
 
 	/* --- committed --- */
@@ -35,10 +37,19 @@ BASE_PUBLIC int nm_sr_isend(struct nm_session *s, struct nm_gate *to,
 	base_link_init(&req->send.on);
 	req->send.id = 0;
 	req->send.place = NULL;
+	req->send.priority = (int8_t)priority;
+	base_link_init(&req->send.level);
 	if (unlikely(data->length > to->eager_max))
 		nm_announce_look(to);
 	nm_core_submit(s->core, req);
 	return 0;
+}
+
+BASE_PUBLIC int nm_sr_isend(struct nm_session *s, struct nm_gate *to,
+			    nm_tag_t tag, const struct nm_data *data,
+			    unsigned flags, struct nm_sr_request *request)
+{
+	return nm_sr_isend_priority(s, to, tag, data, flags, 0, request);
 }
 
 BASE_PUBLIC int nm_sr_send(struct nm_session *s, struct nm_gate *to,

@@ -3,8 +3,8 @@
  * packet for a link that has become free. Called with the core lock held; must
  * not block or allocate.
  *
- * A strategy may reorder payload, never matching: envelopes leave in the order
- * of gate->out. It may look as far ahead as it likes.
+ * A strategy may reorder payload, never matching: the envelopes of a session
+ * leave in the order of gate->out. It may look as far ahead as it likes.
  */
 #ifndef NMAD_STRATEGIES_STRATEGY_H
 #define NMAD_STRATEGIES_STRATEGY_H
@@ -15,6 +15,7 @@
 struct nm_gate;
 struct nm_link;
 struct nm_pkt;
+struct nm_req;
 
 /* What goes over one link. */
 struct nm_share {
@@ -27,9 +28,18 @@ struct nm_strategy {
 	bool gathers; /* packets of several messages: waiting may pay */
 
 	/*
-	 * Take chunks from link->gate->out into pkt (nm_out_add()), which is
-	 * empty, as far as it takes them. The number of chunks taken; 0:
-	 * nothing for this link now.
+	 * A send waits: it has been appended to gate->out. It waits no more and
+	 * is about to be taken off, in a packet or because the peer is gone;
+	 * then those of its session before it have been. Memory is to be had
+	 * from nm_mem_get(). NULL: gate->out is enough to know.
+	 */
+	void (*queued)(struct nm_gate *gate, struct nm_req *req);
+	void (*unqueued)(struct nm_gate *gate, struct nm_req *req);
+
+	/*
+	 * Take chunks from link->gate->out into pkt (nm_out_add() and
+	 * nm_out_add_send()), which is empty, as far as it takes them. The
+	 * number of chunks taken; 0: nothing for this link now.
 	 */
 	int (*pack)(struct nm_link *link, struct nm_pkt *pkt);
 

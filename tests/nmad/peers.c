@@ -51,12 +51,14 @@ bool is_painted(const unsigned char *p, size_t bytes, uint32_t number, int rank)
 
 /* --- one message at a time --- */
 
+/* Of all priorities: nothing that is asked here depends on them. */
 void isend_bytes(struct nm_sr_request *req, nm_tag_t tag, const void *data,
 		 size_t bytes, unsigned flags)
 {
 	struct nm_data d = nm_data_flat(data, bytes);
 
-	MUST(nm_sr_isend(session, peer, tag, &d, flags, req) == 0);
+	MUST(nm_sr_isend_priority(session, peer, tag, &d, flags,
+				  (int)(tag % 16) + NM_PRIORITY_MIN, req) == 0);
 }
 
 void irecv_bytes(struct nm_sr_request *req, struct nm_gate *from, nm_tag_t tag,

@@ -34,6 +34,9 @@ enum nm_send_flags {
 	NM_SEND_NOW = 2,  /* the caller waits at once: it joins no others */
 };
 
+/* What is urgent: the higher, the sooner. */
+enum nm_priority { NM_PRIORITY_MIN = -8, NM_PRIORITY_MAX = 7 };
+
 /* Opaque; the caller's, and must stay where it is until it is complete. */
 struct nm_sr_request {
 	uint64_t nm_words[22];
@@ -62,10 +65,23 @@ int nm_sr_irecv(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
 		struct nm_sr_request *req);
 
 /*
- * The same, blocking only the calling thread until it is over; the request is
- * on the stack. The send joins no others (NM_SEND_NOW is implied). 0, or what
- * became of it: the `error` of its status, or -EINVAL. *out, unless NULL, is
- * written whatever that is, but not after -EINVAL.
+ * As nm_sr_isend(), which is of priority 0. With NMAD_STRATEGY=prio, of what
+ * waits for a network to one process the highest priority leaves first, among
+ * equals what was sent first; other strategies send as if all were 0. Matching
+ * keeps its order all the same, so a message hurries those before it in its
+ * session, of whose payload only what is short goes before its own. What has
+ * waited longest is passed 16 times at most. -EINVAL also for a priority out of
+ * NM_PRIORITY_MIN to NM_PRIORITY_MAX.
+ */
+int nm_sr_isend_priority(struct nm_session *s, struct nm_gate *to, nm_tag_t tag,
+			 const struct nm_data *data, unsigned flags,
+			 int priority, struct nm_sr_request *req);
+
+/*
+ * nm_sr_isend() and nm_sr_irecv(), blocking only the calling thread until it is
+ * over; the request is on the stack. The send joins no others (NM_SEND_NOW is
+ * implied). 0, or what became of it: the `error` of its status, or -EINVAL.
+ * *out, unless NULL, is written whatever that is, but not after -EINVAL.
  */
 int nm_sr_send(struct nm_session *s, struct nm_gate *to, nm_tag_t tag,
 	       const struct nm_data *data, unsigned flags);

@@ -463,6 +463,8 @@ RULE(bad_arguments_are_refused)
 	MUST(nm_sr_isend(session, NULL, 0, &d, 0, &r) == -EINVAL);
 	MUST(nm_sr_isend(session, peer, 0, NULL, 0, &r) == -EINVAL);
 	MUST(nm_sr_isend(session, peer, 0, &d, 128, &r) == -EINVAL);
+	MUST(nm_sr_isend_priority(session, peer, 0, &d, 0, 8, &r) == -EINVAL);
+	MUST(nm_sr_isend_priority(session, peer, 0, &d, 0, -9, &r) == -EINVAL);
 	MUST(nm_sr_irecv(session, peer, 0, 1, &d, &r) == -EINVAL);
 	MUST(nm_sr_irecv(session, peer, 0, 0, &d, NULL) == -EINVAL);
 	MUST(nm_sr_probe(session, peer, 0, 77, &s) == -EINVAL);
