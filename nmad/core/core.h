@@ -216,8 +216,8 @@ void nm_submit_resume(struct nm_pass *pass);
 
 /*
  * Give up a receive that was taken: it is finished, with -ECANCELED. 0, or
- * -EALREADY: it has met its message, which may be on its way (announce.c), or is
- * complete.
+ * -EALREADY: it has met its message, which may be on its way (announce.c), or
+ * is complete.
  */
 int nm_submit_cancel(struct nm_pass *pass, struct nm_req *req);
 
