@@ -62,6 +62,46 @@ double nm_curve_bytes(const struct nm_curve *c, double ns)
 	return c->at[i].bytes + (ns - c->at[i].ns) / ns_per_byte(c, i);
 }
 
+/* The largest point of the curve below `bytes`, which is more than 0. */
+static double point_below(const struct nm_curve *c, double bytes)
+{
+	int i = c->n - 1;
+
+	while (c->at[i].bytes >= bytes)
+		i--;
+	return c->at[i].bytes;
+}
+
+/* How much sooner the first ends. */
+static double lead(const struct nm_curve *first, const struct nm_curve *second,
+		   double bytes)
+{
+	return nm_curve_ns(second, bytes) - nm_curve_ns(first, bytes);
+}
+
+/* Down from the end; both are straight between two points of either. */
+double nm_curve_crossing(const struct nm_curve *first,
+			 const struct nm_curve *second)
+{
+	double high = first->at[first->n - 1].bytes;
+	double late = -lead(first, second, high);
+
+	if (late <= 0)
+		return high;
+	while (high > 0) {
+		double a = point_below(first, high);
+		double b = point_below(second, high);
+		double low = a > b ? a : b;
+		double soon = lead(first, second, low);
+
+		if (soon >= 0)
+			return low + (high - low) * soon / (soon + late);
+		high = low;
+		late = -soon;
+	}
+	return 0;
+}
+
 /* The link that ends it first if it takes all, and when. */
 static int best_alone(const struct nm_split_link *links, int n, double length,
 		      double *ns)

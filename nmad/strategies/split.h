@@ -30,6 +30,14 @@ struct nm_curve {
 /* Append a point. 0, or -EINVAL: not beyond the last, or one too many. */
 int nm_curve_add(struct nm_curve *c, double bytes, double ns);
 
+/*
+ * The bytes beyond which the first takes longer than the second, up to the end
+ * of the first: its last point if it takes no longer there, 0 if it always
+ * does. Of eager messages and bodies it is where rendezvous begins to pay.
+ */
+double nm_curve_crossing(const struct nm_curve *first,
+			 const struct nm_curve *second);
+
 /* The time for so many bytes, and the bytes for so much time, or 0. */
 double nm_curve_ns(const struct nm_curve *c, double bytes);
 double nm_curve_bytes(const struct nm_curve *c, double ns);

@@ -85,6 +85,76 @@ TEST(a_point_that_is_not_beyond_the_last_is_refused)
 	CHECK_INT(nm_curve_add(&c, 99, 99), -EINVAL);
 }
 
+static void curve_of(struct nm_curve *c, const double points[][2], int n)
+{
+	*c = (struct nm_curve){ 0 };
+	for (int i = 0; i < n; i++)
+		CHECK_INT(nm_curve_add(c, points[i][0], points[i][1]), 0);
+}
+
+TEST(a_curve_crosses_another_where_it_begins_to_take_longer_to_its_end)
+{
+	static const double low[][2] = { { 0, 100 }, { 1000, 200 } };
+	static const double high[][2] = { { 0, 300 }, { 1000, 400 } };
+	static const double steep[][2] = { { 0, 100 }, { 1000, 1100 } };
+	static const double flat[][2] = { { 0, 500 }, { 9000, 1400 } };
+	/* Longer around 100 already, where it does not count. */
+	static const double hill[][2] = {
+		{ 0, 400 }, { 100, 700 }, { 400, 701 }, { 600, 1200 }
+	};
+	static const double even[][2] = { { 0, 500 }, { 1000, 1500 } };
+	struct nm_curve a, b;
+
+	curve_of(&a, low, 2);
+	curve_of(&b, high, 2);
+	CHECK(nm_curve_crossing(&a, &b) == 1000);
+	CHECK(nm_curve_crossing(&b, &a) == 0);
+	CHECK(nm_curve_crossing(&a, &a) == 1000);
+	curve_of(&a, steep, 2);
+	curve_of(&b, flat, 2);
+	CHECK(is_near(nm_curve_crossing(&a, &b), 400 / 0.9));
+	CHECK(nm_curve_crossing(&b, &a) == 9000);
+	curve_of(&a, hill, 4);
+	curve_of(&b, even, 2);
+	CHECK(is_near(nm_curve_crossing(&a, &b), 400 + 200 * 199. / 299));
+}
+
+static void any_curve(struct nm_curve *c)
+{
+	double bytes = 0, ns = (double)(check_random() % 1000);
+	int n = 2 + (int)(check_random() % (NM_CURVE_POINTS - 1));
+
+	*c = (struct nm_curve){ 0 };
+	for (int i = 0; i < n; i++) {
+		CHECK_INT(nm_curve_add(c, bytes, ns), 0);
+		bytes += (double)(1 + check_random() % 1000);
+		ns += (double)(1 + check_random() % 1000);
+	}
+}
+
+TEST(beyond_the_crossing_of_any_two_curves_the_first_takes_longer)
+{
+	for (int round = 0; round < 20000; round++) {
+		struct nm_curve a, b;
+		double x, end;
+
+		any_curve(&a);
+		any_curve(&b);
+		end = a.at[a.n - 1].bytes;
+		x = nm_curve_crossing(&a, &b);
+		CHECK(x >= 0 && x <= end);
+		if (x > 0 && x < end)
+			CHECK(is_near(nm_curve_ns(&a, x), nm_curve_ns(&b, x)));
+		if (x == end)
+			CHECK(nm_curve_ns(&a, x) <= nm_curve_ns(&b, x));
+		for (int i = 1; i < 50 && x < end; i++) {
+			double at = x + (end - x) * i / 50;
+
+			CHECK(nm_curve_ns(&a, at) > nm_curve_ns(&b, at) - 1);
+		}
+	}
+}
+
 TEST(a_large_body_is_cut_in_the_ratio_of_the_bandwidths)
 {
 	line(0, 0, 1, 0);
