@@ -284,22 +284,46 @@ static int connect_gate(struct nm_boot *boot, struct nm_gate *gate)
 	return 0;
 }
 
+size_t nm_rail_room(const struct nm_rail *rail)
+{
+	return rail->driver->max_small - NM_WIRE_HEAD - NM_WIRE_EAGER_SYNC;
+}
+
+/*
+ * Above which size rendezvous is faster, as far as that is known. What needs no
+ * credit needs none either.
+ */
+static size_t rdv_threshold(const struct nm_rail *rail)
+{
+	size_t bytes;
+
+	if (rail->core->config.rdv_threshold != 0)
+		return rail->core->config.rdv_threshold;
+	if (rail->eager == NULL)
+		return rail->driver->rdv_threshold;
+	bytes = (size_t)nm_curve_crossing(rail->eager, rail->curve);
+	return bytes > NM_FREE_PAYLOAD ? bytes : NM_FREE_PAYLOAD;
+}
+
 /* What every link of the gate takes as one packet. */
 static void set_eager_max(struct nm_gate *gate)
 {
-	size_t threshold = gate->core->config.rdv_threshold;
-
 	gate->eager_max = SIZE_MAX;
 	for (int i = 0; i < gate->nlinks; i++) {
-		const struct nm_driver *d = gate->links[i]->rail->driver;
-		size_t room = d->max_small - NM_WIRE_HEAD - NM_WIRE_EAGER_SYNC;
-		size_t wish = threshold != 0 ? threshold : d->rdv_threshold;
+		const struct nm_rail *rail = gate->links[i]->rail;
+		size_t room = nm_rail_room(rail), wish = rdv_threshold(rail);
 
 		if (wish < room)
 			room = wish;
 		if (room < gate->eager_max)
 			gate->eager_max = room;
 	}
+}
+
+void nm_rails_thresholds(struct nm_core *core)
+{
+	for (int rank = 0; rank < core->size; rank++)
+		set_eager_max(&core->gates[rank]);
 }
 
 /* Where each packet costs as much as many messages, sends of a burst wait. */
@@ -325,10 +349,10 @@ int nm_rails_connect(struct nm_core *core, struct nm_boot *boot)
 
 		if (rc < 0)
 			return rc;
-		set_eager_max(&core->gates[rank]);
 		set_dear(&core->gates[rank]);
 		set_announces(&core->gates[rank]);
 	}
+	nm_rails_thresholds(core);
 	for (int i = 0; i < core->nrails; i++)
 		if (core->rails[i].nused > 0)
 			core->polled[core->npolled++] = &core->rails[i];
@@ -352,7 +376,8 @@ void nm_rails_close(struct nm_core *core)
 			rail->driver->close(rail);
 		free(rail->links);
 		free(rail->curve);
-		rail->curve = NULL;
+		free(rail->eager);
+		rail->curve = rail->eager = NULL;
 	}
 	core->nrails = 0;
 	core->npolled = 0;

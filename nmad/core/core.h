@@ -203,8 +203,20 @@ int nm_rails_open(struct nm_core *core, struct nm_boot *boot, const char *list);
 int nm_rails_connect(struct nm_core *core, struct nm_boot *boot);
 void nm_rails_close(struct nm_core *core);
 
-/* sampling.c: the curves of the rails, from a file. 0 or -errno, explained. */
+/*
+ * connect.c, core lock held or nobody else there: up to which size the messages
+ * to each peer are eager, by what is known of the rails. And the most that a
+ * rail takes.
+ */
+void nm_rails_thresholds(struct nm_core *core);
+size_t nm_rail_room(const struct nm_rail *rail);
+
+/*
+ * sampling.c: the curves of the rails, from a file and to one, which is
+ * replaced at once or not at all. 0 or -errno, explained.
+ */
 int nm_sampling_load(struct nm_core *core, const char *path);
+int nm_sampling_save(const struct nm_core *core, const char *path);
 
 /* --- from here on all functions: core lock held --- */
 
@@ -341,6 +353,8 @@ bool nm_req_part(struct nm_req *req);
 
 /* fail.c: a peer is gone. */
 void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error);
+/* The order to a rail's owner to let go of a link; once. */
+void nm_link_give_up(struct nm_pass *pass, struct nm_link *link);
 
 /* dump.c */
 void nm_core_dump(void *core);

@@ -76,6 +76,12 @@ static void drop_parked(struct nm_core *core, struct nm_gate *gate)
 	}
 }
 
+void nm_link_give_up(struct nm_pass *pass, struct nm_link *link)
+{
+	link->giveup.kind = NM_POST_GIVE_UP;
+	nm_chain_append(&pass->posts, &link->giveup.node);
+}
+
 void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error)
 {
 	struct nm_core *core = pass->core;
@@ -91,10 +97,6 @@ void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error)
 	fail_sends(pass, gate);
 	fail_receives(pass, gate);
 	drop_parked(core, gate);
-	for (int i = 0; i < gate->nlinks; i++) {
-		struct nm_link *link = gate->links[i];
-
-		link->giveup.kind = NM_POST_GIVE_UP;
-		nm_chain_append(&pass->posts, &link->giveup.node);
-	}
+	for (int i = 0; i < gate->nlinks; i++)
+		nm_link_give_up(pass, gate->links[i]);
 }

@@ -74,11 +74,12 @@ static inline void nm_trial_learn(struct nm_trial *t, bool of_use)
 
 struct nm_gate {
 	/* -: const once connected  l: core lock */
-	struct nm_core *core;                 /* -: */
-	int rank;                             /* -: */
-	struct nm_link *links[NM_GATE_LINKS]; /* -: best first */
-	int nlinks;                           /* -: */
-	size_t eager_max; /* -: bytes of payload that every link takes */
+	struct nm_core *core; /* -: */
+	int rank;             /* -: */
+	/* l: best first; constant but while measure.c looks at one of them */
+	struct nm_link *links[NM_GATE_LINKS];
+	int nlinks;
+	size_t eager_max; /* l: bytes of payload that every link takes */
 	int turn;         /* l: the link to be tried first */
 	int error;        /* l: 0, or why it is dead */
 

@@ -121,6 +121,19 @@ static const struct nm_strategy *strategy(void)
 	return nm_strategies[i];
 }
 
+/* Nothing is sent or received yet. */
+static int know_rails(void)
+{
+	int rc;
+
+	if (strcmp(options[SAMPLING].string, "off") == 0)
+		return 0;
+	rc = nm_sampling_load(core, options[SAMPLING].string);
+	if (rc == 0)
+		nm_rails_thresholds(core);
+	return rc;
+}
+
 static int start_core(void)
 {
 	const struct nm_boot_info *info = nm_boot_info(boot);
@@ -145,8 +158,6 @@ static int start_core(void)
 		rc = nm_boot_fence(boot);
 	if (rc == 0)
 		rc = nm_rails_connect(core, boot);
-	if (rc == 0 && strcmp(options[SAMPLING].string, "off") != 0)
-		rc = nm_sampling_load(core, options[SAMPLING].string);
 	if (rc == 0)
 		rc = nm_core_start(core);
 	if (rc < 0)
@@ -154,9 +165,14 @@ static int start_core(void)
 	rc = nm_core_session_open(core, our_session, &ours);
 	if (rc < 0)
 		goto err_stop;
+	rc = know_rails();
+	if (rc < 0)
+		goto err_session;
 	nm_core_self = core;
 	return 0;
 
+err_session:
+	nm_core_session_close(ours);
 err_stop:
 	nm_core_stop(core);
 err_rails:

@@ -109,9 +109,10 @@ struct nm_rail {
 
 	uint64_t
 		nbytes; /* l: core lock: of bodies that we sent, for the dump */
-	/* How long bodies take, if that is known; and when it will have done
-	 * with those that are on their way. */
+	/* How long bodies take, and eager messages, if that is known; and when
+	 * it will have done with the bodies that are on their way. */
 	struct nm_curve *curve; /* -: or NULL */
+	struct nm_curve *eager; /* -: or NULL; only beside `curve` */
 	double free_ns;         /* l: core lock: a date, if nparts > 0 */
 	unsigned nparts; /* l: core lock: that we send and are not over */
 

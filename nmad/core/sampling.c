@@ -6,12 +6,18 @@
  *   rail 0 sim
  *   0 20000
  *   1048576 1068576
+ *   eager
+ *   0 3000
+ *   4000 6000
  *   rail 1 tcp
  *   ...
  *
  * A rail is named by its place in NMAD_DRIVER, from 0 on, and by its driver, so
- * that a file made for other networks is noticed. Rails that the file does not
- * name have no curve, and no body is cut for a gate that uses one.
+ * that a file made for other networks is noticed. The points below it are of
+ * the bodies of large messages, from the sender's offer to the end; those below
+ * "eager", which may be missing, of messages that go as one packet: where the
+ * two cross is the rail's threshold. Rails that the file does not name have no
+ * curve, and no body is cut for a gate that uses one.
  */
 #include "core.h"
 
@@ -19,6 +25,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { LINE = 128 };
 
@@ -26,7 +34,8 @@ struct reader {
 	const char *path;
 	FILE *file;
 	int line;
-	struct nm_curve *curve; /* that the next points belong to */
+	struct nm_rail *rail;   /* that was named last */
+	struct nm_curve *curve; /* of it: that the next points belong to */
 };
 
 static int bad(const struct reader *r, const char *text, const char *why)
@@ -45,6 +54,16 @@ static struct nm_rail *find_rail(struct nm_core *core, unsigned index)
 	return index < (unsigned)core->nrails ? &core->rails[index] : NULL;
 }
 
+/* The next points make this curve. */
+static int begin(struct reader *r, struct nm_curve **curve)
+{
+	*curve = calloc(1, sizeof(**curve));
+	if (*curve == NULL)
+		return -ENOMEM;
+	r->curve = *curve;
+	return 0;
+}
+
 static int take_rail(struct nm_core *core, struct reader *r, const char *text)
 {
 	struct nm_rail *rail;
@@ -61,11 +80,17 @@ static int take_rail(struct nm_core *core, struct reader *r, const char *text)
 		return bad(r, text, "that rail has another driver");
 	if (rail->curve != NULL)
 		return bad(r, text, "the rail is named twice");
-	rail->curve = calloc(1, sizeof(*rail->curve));
-	if (rail->curve == NULL)
-		return -ENOMEM;
-	r->curve = rail->curve;
-	return 0;
+	r->rail = rail;
+	return begin(r, &rail->curve);
+}
+
+static int take_eager(struct reader *r, const char *text)
+{
+	if (r->rail == NULL)
+		return bad(r, text, "is before any \"rail\"");
+	if (r->rail->eager != NULL)
+		return bad(r, text, "is there twice for the rail");
+	return begin(r, &r->rail->eager);
 }
 
 static int take_point(struct reader *r, const char *text)
@@ -102,21 +127,35 @@ static int take_line(struct nm_core *core, struct reader *r, char *text)
 		return 0;
 	if (strncmp(text, "rail", 4) == 0)
 		return take_rail(core, r, text);
+	if (strcmp(text, "eager") == 0)
+		return take_eager(r, text);
 	return take_point(r, text);
+}
+
+static int check_curve(const struct reader *r, int rail, const char *what,
+		       const struct nm_curve *c)
+{
+	if (c == NULL || c->n >= 2)
+		return 0;
+	base_warn("nmad",
+		  "NMAD_SAMPLING: %s: rail %d has %d point(s)%s, not at least "
+		  "2",
+		  r->path, rail, c->n, what);
+	return -EINVAL;
 }
 
 static int check_curves(const struct nm_core *core, const struct reader *r)
 {
-	for (int i = 0; i < core->nrails; i++) {
-		const struct nm_curve *c = core->rails[i].curve;
+	for (int i = core->first_listed; i < core->nrails; i++) {
+		const struct nm_rail *rail = &core->rails[i];
+		int index = i - core->first_listed;
+		int rc = check_curve(r, index, "", rail->curve);
 
-		if (c == NULL || c->n >= 2)
-			continue;
-		base_warn("nmad",
-			  "NMAD_SAMPLING: %s: rail %d has %d point(s), "
-			  "not at least 2",
-			  r->path, i - core->first_listed, c->n);
-		return -EINVAL;
+		if (rc == 0)
+			rc = check_curve(r, index, " of eager messages",
+					 rail->eager);
+		if (rc < 0)
+			return rc;
 	}
 	return 0;
 }
@@ -141,5 +180,78 @@ int nm_sampling_load(struct nm_core *core, const char *path)
 	if (rc == 0)
 		rc = check_curves(core, &r);
 	fclose(r.file);
+	return rc;
+}
+
+/* --- writing --- */
+
+static void put_curve(FILE *f, const struct nm_curve *c)
+{
+	for (int i = 0; i < c->n; i++)
+		fprintf(f, "%.0f %.0f\n", c->at[i].bytes, c->at[i].ns);
+}
+
+static void put_rails(FILE *f, const struct nm_core *core)
+{
+	fputs("nmad-sampling 1\n# bytes ns\n", f);
+	for (int i = core->first_listed; i < core->nrails; i++) {
+		const struct nm_rail *rail = &core->rails[i];
+
+		if (rail->curve == NULL)
+			continue;
+		fprintf(f, "rail %d %s\n", i - core->first_listed,
+			rail->driver->name);
+		put_curve(f, rail->curve);
+		if (rail->eager == NULL)
+			continue;
+		fputs("eager\n", f);
+		put_curve(f, rail->eager);
+	}
+}
+
+/* Under another name, with the access that any new file gets. 0 or -errno. */
+static int put_file(const struct nm_core *core, char *name)
+{
+	int fd = mkstemp(name), rc = 0;
+	mode_t mask = umask(0);
+	FILE *f;
+
+	umask(mask);
+	if (fd < 0)
+		return -errno;
+	f = fdopen(fd, "w");
+	if (f == NULL) {
+		rc = -errno;
+		close(fd);
+		goto err_unlink;
+	}
+	put_rails(f, core);
+	if (fchmod(fd, 0666 & ~mask) < 0 || fflush(f) != 0)
+		rc = -errno;
+	if (fclose(f) != 0 && rc == 0)
+		rc = -errno;
+	if (rc == 0)
+		return 0;
+err_unlink:
+	unlink(name);
+	return rc;
+}
+
+int nm_sampling_save(const struct nm_core *core, const char *path)
+{
+	char *name;
+	int rc;
+
+	if (asprintf(&name, "%s.XXXXXX", path) < 0)
+		return -ENOMEM;
+	rc = put_file(core, name);
+	if (rc == 0 && rename(name, path) < 0) {
+		rc = -errno;
+		unlink(name);
+	}
+	if (rc < 0)
+		base_warn("nmad", "\"%s\" cannot be written: %s", path,
+			  strerror(-rc));
+	free(name);
 	return rc;
 }
