@@ -14,8 +14,22 @@
 
 #include "../boot/boot.h"
 #include "core.h"
+#include "measure.h"
 
-enum { DRIVER, STRATEGY, THRESHOLD, WINDOW, ANNOUNCE, SAMPLING, STATS, VERBOSE };
+enum {
+	DRIVER,
+	STRATEGY,
+	THRESHOLD,
+	WINDOW,
+	ANNOUNCE,
+	SAMPLING,
+	SAMPLING_MS,
+	STATS,
+	VERBOSE
+};
+
+/* NMAD_SAMPLING=auto: the largest body, and how often at most. */
+enum { MEASURED_MAX = 1 << 20, MEASURED_ROUNDS = 8 };
 
 static const char *const strategies[] = { "default", "fifo", "aggreg",
 					  "split",   "prio", NULL };
@@ -33,7 +47,10 @@ static struct base_option options[] = {
 	[ANNOUNCE] = { "NMAD_ANNOUNCE", BASE_OPTION_BOOL, "1", 0, 0, NULL,
 		       "tell senders of large receives that are posted" },
 	[SAMPLING] = { "NMAD_SAMPLING", BASE_OPTION_STRING, "off", 0, 0, NULL,
-		       "how fast the rails are: a file, or off" },
+		       "how fast the rails are: a file, auto: measured at the "
+		       "start, or off" },
+	[SAMPLING_MS] = { "NMAD_SAMPLING_MS", BASE_OPTION_INT, "10", 1, 60000,
+			  NULL, "auto: about how long a rail is measured" },
 	[STATS] = { "NMAD_STATS", BASE_OPTION_BOOL, "0", 0, 0, NULL,
 		    "print counters at the end" },
 	[VERBOSE] = { "NMAD_VERBOSE", BASE_OPTION_BOOL, "0", 0, 0, NULL,
@@ -121,13 +138,25 @@ static const struct nm_strategy *strategy(void)
 	return nm_strategies[i];
 }
 
+int nm_measure_job(struct nm_measure *m)
+{
+	return core == NULL ? -EINVAL : nm_measure(core, boot, m);
+}
+
 /* Nothing is sent or received yet. */
 static int know_rails(void)
 {
+	struct nm_measure m = {
+		.ns = (uint64_t)options[SAMPLING_MS].value * 1000000,
+		.max = MEASURED_MAX,
+		.rounds = MEASURED_ROUNDS,
+	};
 	int rc;
 
 	if (strcmp(options[SAMPLING].string, "off") == 0)
 		return 0;
+	if (strcmp(options[SAMPLING].string, "auto") == 0)
+		return nm_measure(core, boot, &m);
 	rc = nm_sampling_load(core, options[SAMPLING].string);
 	if (rc == 0)
 		nm_rails_thresholds(core);
@@ -165,13 +194,14 @@ static int start_core(void)
 	rc = nm_core_session_open(core, our_session, &ours);
 	if (rc < 0)
 		goto err_stop;
+	nm_core_self = core; /* from here on who waits polls it */
 	rc = know_rails();
 	if (rc < 0)
 		goto err_session;
-	nm_core_self = core;
 	return 0;
 
 err_session:
+	nm_core_self = NULL;
 	nm_core_session_close(ours);
 err_stop:
 	nm_core_stop(core);
