@@ -18,6 +18,7 @@ test | mpich | command -v mpiexec.hydra | the same ranks run under Hydra
 test | cmake | command -v cmake | find_package(MPI) finds our wrappers
 test | gdb | command -v gdb | shows user threads
 test | valgrind | have_header valgrind/valgrind.h | is told of stacks
+test | gnuplot-nox | command -v gnuplot | nm-sample draws what it measured
 test | procps | command -v ps | tests look at processes
 ci | git | command -v git | which files are ours
 ci | ccache | command -v ccache | compiles once what has not changed; meson takes it

@@ -290,19 +290,27 @@ size_t nm_rail_room(const struct nm_rail *rail)
 }
 
 /*
- * Above which size rendezvous is faster, as far as that is known. What needs no
- * credit needs none either.
+ * Above which size rendezvous is faster, as far as that is known. What is free
+ * of credit is free of it, too.
  */
-static size_t rdv_threshold(const struct nm_rail *rail)
+static size_t best_threshold(const struct nm_rail *rail)
 {
 	size_t bytes;
 
-	if (rail->core->config.rdv_threshold != 0)
-		return rail->core->config.rdv_threshold;
 	if (rail->eager == NULL)
 		return rail->driver->rdv_threshold;
 	bytes = (size_t)nm_curve_crossing(rail->eager, rail->curve);
 	return bytes > NM_FREE_PAYLOAD ? bytes : NM_FREE_PAYLOAD;
+}
+
+size_t nm_rail_threshold(const struct nm_rail *rail)
+{
+	size_t room = nm_rail_room(rail);
+	size_t wish = rail->core->config.rdv_threshold;
+
+	if (wish == 0)
+		wish = best_threshold(rail);
+	return wish < room ? wish : room;
 }
 
 /* What every link of the gate takes as one packet. */
@@ -310,13 +318,10 @@ static void set_eager_max(struct nm_gate *gate)
 {
 	gate->eager_max = SIZE_MAX;
 	for (int i = 0; i < gate->nlinks; i++) {
-		const struct nm_rail *rail = gate->links[i]->rail;
-		size_t room = nm_rail_room(rail), wish = rdv_threshold(rail);
+		size_t bytes = nm_rail_threshold(gate->links[i]->rail);
 
-		if (wish < room)
-			room = wish;
-		if (room < gate->eager_max)
-			gate->eager_max = room;
+		if (bytes < gate->eager_max)
+			gate->eager_max = bytes;
 	}
 }
 

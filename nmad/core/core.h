@@ -205,10 +205,11 @@ void nm_rails_close(struct nm_core *core);
 
 /*
  * connect.c, core lock held or nobody else there: up to which size the messages
- * to each peer are eager, by what is known of the rails. And the most that a
- * rail takes.
+ * to each peer are eager, by what is known of the rails. What that is for one
+ * rail alone, and the most that it takes.
  */
 void nm_rails_thresholds(struct nm_core *core);
+size_t nm_rail_threshold(const struct nm_rail *rail);
 size_t nm_rail_room(const struct nm_rail *rail);
 
 /*
