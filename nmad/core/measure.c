@@ -416,10 +416,20 @@ static int peer_over(struct nm_core *core, int i)
 	return link_over(&core->gates[0], i) != NULL ? 0 : -1;
 }
 
+/* What rank 0 has left must be of the kind that it would have left itself. */
+static int misled(const struct nm_core *core, const char *name)
+{
+	base_warn("nmad",
+		  "rank %d: rank 0 has left no good value of %s: is "
+		  "NMAD_SAMPLING the same everywhere?",
+		  core->rank, name);
+	return -EPROTO;
+}
+
 static int choose_peers(struct nm_core *core, struct nm_boot *boot, int *peer)
 {
 	static const char name[] = "sampling-peers";
-	size_t bytes = NM_RAILS_MAX * sizeof(*peer), got;
+	size_t bytes = NM_RAILS_MAX * sizeof(*peer), got = bytes;
 	int rc = 0;
 
 	if (core->rank == 0)
@@ -433,7 +443,7 @@ static int choose_peers(struct nm_core *core, struct nm_boot *boot, int *peer)
 		rc = nm_boot_fence(boot);
 	if (rc == 0 && core->rank != 0)
 		rc = nm_boot_get(boot, name, peer, bytes, &got);
-	return rc;
+	return rc == -ENOENT || got != bytes ? misled(core, name) : rc;
 }
 
 static void name_of(char out[32], int i, const char *what)
@@ -452,19 +462,21 @@ static int put_curve(struct nm_boot *boot, int i, const char *what,
 	return nm_boot_put(boot, name, c->at, (size_t)c->n * sizeof(c->at[0]));
 }
 
-static int get_curve(struct nm_boot *boot, int i, const char *what,
-		     struct nm_curve *c)
+static int get_curve(struct nm_core *core, struct nm_boot *boot, int i,
+		     const char *what, struct nm_curve *c)
 {
+	struct nm_curve got;
 	char name[32];
 	size_t bytes;
 	int rc;
 
 	name_of(name, i, what);
-	rc = nm_boot_get(boot, name, c->at, sizeof(c->at), &bytes);
-	if (rc == -ENOENT)
-		return 0;
-	c->n = (int)(bytes / sizeof(c->at[0]));
-	return rc;
+	rc = nm_boot_get(boot, name, got.at, sizeof(got.at), &bytes);
+	if (rc < 0)
+		return rc == -ENOENT ? 0 : rc;
+	for (size_t k = 0; k < bytes / sizeof(got.at[0]) && rc == 0; k++)
+		rc = nm_curve_add(c, got.at[k].bytes, got.at[k].ns);
+	return rc < 0 || c->n < 2 ? misled(core, name) : 0;
 }
 
 static int spread(struct nm_core *core, struct nm_boot *boot, struct found *f)
@@ -481,9 +493,9 @@ static int spread(struct nm_core *core, struct nm_boot *boot, struct found *f)
 	if (rc == 0)
 		rc = nm_boot_fence(boot);
 	for (int i = 0; i < NM_RAILS_MAX && rc == 0 && core->rank != 0; i++) {
-		rc = get_curve(boot, i, "bodies", &f[i].body);
-		if (rc == 0)
-			rc = get_curve(boot, i, "eager", &f[i].eager);
+		rc = get_curve(core, boot, i, "bodies", &f[i].body);
+		if (rc == 0 && f[i].body.n > 0)
+			rc = get_curve(core, boot, i, "eager", &f[i].eager);
 	}
 	return rc;
 }
