@@ -5,6 +5,7 @@
  *	SET (1)		set, for ever
  *	thread		not set, this thread waits
  *	group | GROUP	not set, a thread waits for this one and others
+ *	call | CALL	not set, this function is to be called
  *
  * marcel_event_set() is one exchange; what it finds tells whom to wake, and it
  * touches the event no more. The waiter publishes itself by compare-and-swap.
@@ -31,11 +32,13 @@
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include <base/diag.h>
+#include <base/pin.h>
 #include "../sched/timer.h"
 #include "../sched/vp.h"
 
 #define SET   ((uintptr_t)1)
 #define GROUP ((uintptr_t)2)
+#define CALL  ((uintptr_t)4)
 
 struct event {
 	ATOMIC(uintptr_t) word; /* a: order(event) */
@@ -43,8 +46,10 @@ struct event {
 
 _Static_assert(sizeof(struct event) <= sizeof(marcel_event_t),
 	       "an event fits its public words");
-_Static_assert(_Alignof(struct marcel_thread) > (SET | GROUP),
-	       "a thread's address leaves room for the marks");
+_Static_assert(_Alignof(struct marcel_thread) > (SET | GROUP | CALL) &&
+		       _Alignof(struct marcel_event_call) >
+			       (SET | GROUP | CALL),
+	       "addresses leave room for the marks");
 
 /* -: const while it is attached    a: atomic */
 struct group {
@@ -72,9 +77,19 @@ static void group_fire(struct group *g)
 		marcel_wake(t);
 }
 
+/* It may free the record. */
+static void call_fn(struct marcel_event_call *call)
+{
+	void (*fn)(struct marcel_event_call * call) = call->fn;
+	const void *outer = base_pin_handler(&fn);
+
+	fn(call);
+	base_unpin_handler(outer);
+}
+
 BASE_PUBLIC void marcel_event_set(marcel_event_t *e)
 {
-	/* order(event): what was done before; who waits and its group */
+	/* order(event): what was done before; who waits, its group or call */
 	uintptr_t old = xchg_acq_rel(&((struct event *)e)->word, SET);
 
 	base_assert(old != SET);
@@ -82,6 +97,8 @@ BASE_PUBLIC void marcel_event_set(marcel_event_t *e)
 		return;
 	if (old & GROUP)
 		group_fire((struct group *)(old & ~GROUP));
+	else if (old & CALL)
+		call_fn((struct marcel_event_call *)(old & ~CALL));
 	else
 		marcel_wake((struct marcel_thread *)old);
 }
@@ -96,6 +113,13 @@ static bool attach(struct event *e, uintptr_t who)
 		return true;
 	base_check(empty == SET); /* else it has another waiter */
 	return false;
+}
+
+BASE_PUBLIC int marcel_event_call(marcel_event_t *e,
+				  struct marcel_event_call *call)
+{
+	return attach((struct event *)e, (uintptr_t)call | CALL) ? 0
+								 : -EALREADY;
 }
 
 /* One who waits for one event: in its frame. */

@@ -74,6 +74,11 @@ BASE_PUBLIC void piom_cond_signal(piom_cond_t *c)
 	marcel_event_set(&c->piom_event);
 }
 
+BASE_PUBLIC int piom_cond_call(piom_cond_t *c, struct marcel_event_call *call)
+{
+	return marcel_event_call(&c->piom_event, call);
+}
+
 void piom_wait_relax(void)
 {
 	if (marcel_current_vp() >= 0 && marcel_others_ready())

@@ -35,6 +35,31 @@ static void poll(void *arg)
 		explore_check(data[0] == 1);
 }
 
+static int called;
+
+/* Whoever calls it: the setter, or who comes too late to have it called. */
+static void end(struct marcel_event_call *call)
+{
+	explore_check(data[0] == 1);
+	called++;
+	explore_gone(&events[0], sizeof(events[0]));
+	explore_gone(call, sizeof(*call));
+}
+
+static void leave_a_call(void *arg)
+{
+	static struct marcel_event_call call;
+
+	call.fn = end;
+	if (marcel_event_call(&events[0], &call) != 0)
+		end(&call);
+}
+
+static void called_once(void)
+{
+	explore_check(called == 1);
+}
+
 static void names(void)
 {
 	world_init();
@@ -49,6 +74,14 @@ EXPLORE(the_waiter_is_woken_and_may_free_it)
 	names();
 	explore_spawn("waiter", wait, NULL);
 	explore_spawn("setter", set, (void *)0);
+}
+
+EXPLORE(a_function_is_called_once_and_may_free_it)
+{
+	names();
+	explore_spawn("caller", leave_a_call, NULL);
+	explore_spawn("setter", set, (void *)0);
+	explore_finish(called_once);
 }
 
 EXPLORE(who_tests_sees_what_was_done_before)

@@ -63,6 +63,18 @@ void marcel_event_set(marcel_event_t *e);
 void marcel_event_wait(marcel_event_t *e);
 
 /*
+ * A function instead of a waiter: who sets the event calls it after the set, as
+ * his last act and on his stack, whoever he is; it must not block, and may free
+ * the event and this record, which stays where it is until then. 0; -EALREADY:
+ * the event is set, and nothing is called. Never blocks. That the event has a
+ * waiter already ends the process.
+ */
+struct marcel_event_call {
+	void (*fn)(struct marcel_event_call *call);
+};
+int marcel_event_call(marcel_event_t *e, struct marcel_event_call *call);
+
+/*
  * Block until at least one of n events is set and return the lowest index of
  * one that is. Null pointers are passed over; at least one must not be null.
  * The caller is the only waiter of each, and no event is named twice.

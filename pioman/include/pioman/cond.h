@@ -35,6 +35,12 @@ int piom_cond_test(const piom_cond_t *c);
 /* At most once per init; last access is one exchange. Callable from ltasks. */
 void piom_cond_signal(piom_cond_t *c);
 
+/*
+ * A function instead of a waiter, as marcel_event_call(): who signals calls it,
+ * and it may free the condition and the record. 0; -EALREADY: it is signalled.
+ */
+int piom_cond_call(piom_cond_t *c, struct marcel_event_call *call);
+
 /* Block, and poll while waiting. */
 void piom_cond_wait(piom_cond_t *c);
 

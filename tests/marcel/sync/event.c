@@ -1,6 +1,8 @@
 /* sync/event.c: one-shot completions. */
 #include "crowd.h"
 
+#include <errno.h>
+
 enum { GROUP = 5 };
 
 /* One waiter and one setter a round; the waiter's page goes at once. */
@@ -63,6 +65,48 @@ TEST(a_set_event_stays_set_until_init)
 	CHECK(marcel_event_test(&e));
 	marcel_event_init(&e);
 	CHECK(!marcel_event_test(&e));
+	vps_stop();
+}
+
+struct freed {
+	marcel_event_t event;
+	struct marcel_event_call call;
+};
+
+static int ncalled;
+
+static void unmap(struct marcel_event_call *call)
+{
+	ncalled++;
+	page_free((void *)((char *)call - offsetof(struct freed, call)));
+}
+
+TEST(a_function_is_called_when_it_is_set_and_may_unmap_it)
+{
+	struct freed *f = page_new();
+
+	vps_start(1);
+	ncalled = 0;
+	f->call.fn = unmap;
+	CHECK_INT(marcel_event_call(&f->event, &f->call), 0);
+	CHECK(!marcel_event_test(&f->event));
+	CHECK_INT(ncalled, 0);
+	marcel_event_set(&f->event);
+	CHECK_INT(ncalled, 1);
+	vps_stop();
+}
+
+TEST(what_is_set_calls_nothing)
+{
+	marcel_event_t e = MARCEL_EVENT_INIT;
+	struct marcel_event_call call = { unmap };
+
+	vps_start(1);
+	ncalled = 0;
+	marcel_event_set(&e);
+	CHECK_INT(marcel_event_call(&e, &call), -EALREADY);
+	CHECK(marcel_event_test(&e));
+	CHECK_INT(ncalled, 0);
 	vps_stop();
 }
 
