@@ -40,6 +40,11 @@ BASE_PUBLIC BASE_NO_TSAN void base_unpin_handler(const void *outer)
 	cpu_tls_pin(-1);
 }
 
+BASE_PUBLIC bool base_in_handler(void)
+{
+	return cpu_tls_in_handler();
+}
+
 static BASE_COLD BASE_NO_TSAN void refuse(const char *module, const char *what)
 {
 	const void *fn;

@@ -22,6 +22,7 @@
 
 #include "../sr/req.h"
 #include "../strategies/strategy.h"
+#include "calls.h"
 #include "gate.h"
 #include "ids.h"
 #include "lock.h"
@@ -54,7 +55,7 @@ struct nm_core {
 				   *    order(mpsc) */
 	ATOMIC(uint32_t)
 	pending; /* a: written under the lock: requests and
-		  *    answers that are not over */
+		  *    answers that are not over, and monitors */
 	ATOMIC(uint32_t)
 	bursting;                /* a: written under the lock: who polls is
 				  *    to end a burst; a hint */
@@ -72,6 +73,7 @@ struct nm_core {
 	int epoll;                            /* -: of their descriptors, or
 					       *    -1: they are only polled */
 	int event;                            /* -: in it, an eventfd: nudged */
+	struct nm_calls calls;                /* a: order(due) */
 	ATOMIC(uint32_t)
 	nudged; /* a: it was written to since it
 		 *    was read; see arm() */
@@ -359,6 +361,24 @@ void nm_link_give_up(struct nm_pass *pass, struct nm_link *link);
 
 /* dump.c */
 void nm_core_dump(void *core);
+
+/*
+ * After what may have completed requests or brought messages, and nothing held:
+ * have made what is due. A look sees what the caller has left, unless somebody
+ * has taken it.
+ */
+static inline void nm_calls_look(struct nm_core *core)
+{
+	if (unlikely(!base_mpsc_is_empty(&core->calls.due)))
+		nm_calls_make(core);
+}
+
+/* A hint: there are calls that nobody makes, or not yet. */
+static inline bool nm_calls_are_due(struct nm_core *core)
+{
+	return !base_mpsc_is_empty(&core->calls.due) ||
+	       load_relaxed(&core->calls.left) != 0;
+}
 
 static inline void nm_pending_add(struct nm_core *core, int n)
 {

@@ -73,9 +73,15 @@ void nm_core_dump(void *arg)
 	struct nm_core *core = arg;
 	bool inside = nm_core_enter(&core->lock);
 
-	base_dump("   rank %d of %d, %u request(s) and answer(s) not over%s",
+	base_dump("   rank %d of %d, %u request(s), answer(s) and monitor(s) "
+		  "not over%s",
 		  core->rank, core->size, load_relaxed(&core->pending),
 		  inside ? "" : "; somebody is in the core");
+	if (nm_calls_are_due(core) || load_relaxed(&core->calls.held) != 0)
+		base_dump("   functions are due to be called%s",
+			  load_relaxed(&core->calls.held) != 0
+				  ? "; somebody calls one"
+				  : "");
 	for (int i = 0; i < core->nrails; i++)
 		dump_rail(&core->rails[i]);
 	for (int rank = 0; rank < core->size; rank++)

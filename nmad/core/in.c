@@ -121,6 +121,8 @@ static void keep(struct nm_pass *pass, struct nm_session *s,
 	msg->match.tag = tag;
 	rc = nm_match_keep(&pass->core->match, &msg->match, &probes);
 	base_check(rc == 0);
+	if (unlikely(s->monitor != NULL))
+		nm_calls_note(pass->core, s, msg);
 	while ((n = base_list_take_front(&probes)) != NULL)
 		nm_in_probed(pass, container_of(n, struct nm_req, recv.link),
 			     msg);

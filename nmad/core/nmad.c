@@ -9,6 +9,7 @@
 
 #include <base/diag.h>
 #include <base/option.h>
+#include <base/pin.h>
 #include <marcel/marcel.h>
 #include <pioman/pioman.h>
 
@@ -312,6 +313,7 @@ BASE_PUBLIC int nm_exit(void)
 {
 	int rc;
 
+	base_handler_check("nmad", "nm_exit()");
 	if (depth == 0)
 		return -EINVAL;
 	if (depth > 1) {

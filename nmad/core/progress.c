@@ -5,7 +5,8 @@
  * Nobody waits. Under the lock everything that was left is taken in and the
  * free links get their packets; afterwards, without the lock, requests are
  * completed and rails are driven, which may bring news, and so on until
- * nothing is left that is this caller's to do.
+ * nothing is left that is this caller's to do. Last come functions of the
+ * user's that wait for what was completed (calls.h).
  */
 #include "core.h"
 
@@ -13,6 +14,7 @@
 #include <sched.h>
 #include <sys/eventfd.h>
 
+#include <base/pin.h>
 #include <marcel/wait.h>
 
 enum {
@@ -177,6 +179,7 @@ void nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
 		news->kick |= pass.kick;
 		kick(core, news);
 	} while (again || news->events.first != NULL || news->hungry);
+	nm_calls_look(core);
 }
 
 void nm_core_submit(struct nm_core *core, struct nm_req *req)
@@ -186,7 +189,7 @@ void nm_core_submit(struct nm_core *core, struct nm_req *req)
 
 	nm_news_init(&news);
 	nm_core_run(core, &news, req);
-	if (unlikely(load_relaxed(&core->low) != 0))
+	if (unlikely(load_relaxed(&core->low) != 0) && !base_in_handler())
 		nm_core_refill(core, false);
 	/* Large messages take several steps; somebody idle may take them. */
 	if (unlikely(large) && load_relaxed(&core->pending) != 0)
@@ -249,13 +252,18 @@ bool nm_core_progress(struct nm_core *core)
 	kick(core, &news);
 	if (load_relaxed(&core->bursting) != 0)
 		nm_core_hurry(core);
+	if (unlikely(nm_calls_are_due(core))) {
+		nm_calls_make(core);
+		moved = true;
+	}
 	return moved;
 }
 
 bool nm_core_is_quiet(struct nm_core *core)
 {
 	if (load_relaxed(&core->pending) != 0 ||
-	    !nm_core_is_heeded(&core->lock))
+	    !nm_core_is_heeded(&core->lock) || nm_calls_are_due(core) ||
+	    load_relaxed(&core->calls.held) != 0)
 		return false;
 	for (int i = 0; i < core->npolled; i++)
 		if (!nm_rail_is_quiet(core->polled[i]))
@@ -303,6 +311,10 @@ int nm_core_arm(struct nm_core *core)
 		nm_core_hurry(core);
 		rc = -EAGAIN;
 	}
+	if (unlikely(nm_calls_are_due(core))) {
+		nm_calls_make(core);
+		rc = -EAGAIN;
+	}
 	return rc;
 }
 
@@ -337,6 +349,7 @@ void nm_core_unlock(struct nm_core *core, struct nm_pass *pass)
 	kick(core, &news);
 	if (again || news.events.first != NULL || news.hungry)
 		nm_core_run(core, &news, NULL);
+	nm_calls_look(core);
 }
 
 void nm_core_refill(struct nm_core *core, bool answered)

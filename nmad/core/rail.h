@@ -143,7 +143,8 @@ bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
 int nm_rail_arm(struct nm_rail *rail, struct nm_news *news);
 
 /* A driver makes a system call. Anyone. */
-static inline void nm_rail_calls(const struct nm_rail *rail, enum nm_call call)
+static inline void nm_rail_calls(const struct nm_rail *rail,
+				 enum nm_syscall call)
 {
 	nm_count_shared(&rail->stats->calls[call]);
 }

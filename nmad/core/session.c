@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <base/pin.h>
 #include <nmad/nmad.h>
 
 #include "core.h"
@@ -141,6 +142,15 @@ static bool in_use(const struct nm_session *s)
 	return nm_submit_is_stalled(s->core, s);
 }
 
+bool nm_session_forget(struct nm_session *s)
+{
+	if (s->monitor == NULL)
+		return false;
+	s->monitor = NULL;
+	nm_pending_add(s->core, -1);
+	return true;
+}
+
 int nm_core_session_close(struct nm_session *s)
 {
 	struct nm_core *core = s->core;
@@ -157,12 +167,14 @@ int nm_core_session_close(struct nm_session *s)
 			p = &(*p)->next;
 		*p = s->next;
 		base_list_remove(&s->on);
+		nm_session_forget(s);
 		drop_messages(core, s);
 		nm_match_session_exit(&core->match, &s->match);
 	}
 	nm_core_unlock(core, &pass);
 	if (rc < 0)
 		return rc;
+	nm_calls_settle(core, s);
 	free(s->peers);
 	free(s);
 	return 0;
@@ -170,6 +182,7 @@ int nm_core_session_close(struct nm_session *s)
 
 BASE_PUBLIC int nm_session_open(uint64_t id, struct nm_session **out)
 {
+	base_handler_check("nmad", "nm_session_open()");
 	if (nm_core_self == NULL || out == NULL || owner(id) == ID_NAME)
 		return -EINVAL;
 	return nm_core_session_open(nm_core_self, id, out);
@@ -177,6 +190,7 @@ BASE_PUBLIC int nm_session_open(uint64_t id, struct nm_session **out)
 
 BASE_PUBLIC int nm_session_open_name(const char *name, struct nm_session **out)
 {
+	base_handler_check("nmad", "nm_session_open_name()");
 	if (nm_core_self == NULL || out == NULL || name == NULL ||
 	    name[0] == '\0')
 		return -EINVAL;
@@ -188,6 +202,7 @@ BASE_PUBLIC int nm_session_open_name(const char *name, struct nm_session **out)
 
 BASE_PUBLIC int nm_session_close(struct nm_session *s)
 {
+	base_handler_check("nmad", "nm_session_close()");
 	return s == NULL ? -EINVAL : nm_core_session_close(s);
 }
 

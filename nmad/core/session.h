@@ -17,7 +17,7 @@
 #define NMAD_CORE_SESSION_H
 
 #include <base/list.h>
-#include <nmad/sendrecv.h>
+#include <nmad/event.h>
 
 #include "match.h"
 
@@ -47,6 +47,8 @@ struct nm_session {
 	struct nm_session *next;       /* l: of the same bucket */
 	struct nm_match_session match; /* l: */
 	struct nm_peer *peers;         /* l: by rank */
+	nm_arrival_fn monitor;         /* l: or NULL: nobody is told */
+	void *monitor_arg;             /* l: */
 	char name[];                   /* -: "" if it has only a number */
 };
 
@@ -55,5 +57,8 @@ uint64_t nm_session_id_of(const char *name);
 
 /* Core lock held. NULL: not open here. */
 struct nm_session *nm_session_find(struct nm_core *core, uint64_t id);
+
+/* Core lock held: nothing more is noted for its monitor. False: it has none. */
+bool nm_session_forget(struct nm_session *s);
 
 #endif

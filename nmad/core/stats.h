@@ -16,7 +16,7 @@ struct nm_core;
 typedef ATOMIC(uint64_t) nm_count_t;
 
 /* System calls of drivers. */
-enum nm_call {
+enum nm_syscall {
 	NM_CALL_SEND,
 	NM_CALL_RECEIVE,
 	NM_CALL_LOOK,

@@ -1,6 +1,7 @@
 /*
  * A request: the caller's until it is submitted, then the core's, until `done`
- * is signalled; that signal is the last access to it. It lies in the caller's
+ * is signalled; that signal is the last access to it, unless a function waits
+ * for it: then it is the core's until that is called. It lies in the caller's
  * struct nm_sr_request.
  */
 #ifndef NMAD_SR_REQ_H
@@ -9,9 +10,11 @@
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include <base/mpsc.h>
+#include <nmad/event.h>
 #include <nmad/sendrecv.h>
 #include <pioman/cond.h>
 
+#include "../core/calls.h"
 #include "../core/match.h"
 
 struct nm_msg;
@@ -65,6 +68,13 @@ struct nm_req {
 			struct nm_part *announced; /* l: or NULL: announce.c */
 		};
 	};
+	/* A function waits for `done`, and then its call is due. */
+	union {
+		struct marcel_event_call over; /* a: marcel's */
+		struct nm_call call;           /* c: the calls' */
+	};
+	nm_done_fn on_done; /* c */
+	void *on_done_arg;  /* c */
 } BASE_MAY_ALIAS;
 
 _Static_assert(sizeof(struct nm_req) <= sizeof(struct nm_sr_request),

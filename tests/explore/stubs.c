@@ -76,6 +76,7 @@ void base_pin(void);
 void base_unpin(void);
 const void *base_pin_handler(const void *fn);
 void base_unpin_handler(const void *outer);
+bool base_in_handler(void);
 void base_handler_check(const char *module, const char *what);
 
 void base_pin(void)
@@ -93,6 +94,11 @@ const void *base_pin_handler(const void *fn)
 
 void base_unpin_handler(const void *outer)
 {
+}
+
+bool base_in_handler(void)
+{
+	return false;
 }
 
 void base_handler_check(const char *module, const char *what)

@@ -6,6 +6,8 @@
 #ifndef BASE_PIN_H
 #define BASE_PIN_H
 
+#include <stdbool.h>
+
 void base_pin(void);
 void base_unpin(void);
 
@@ -17,6 +19,9 @@ void base_unpin(void);
  */
 const void *base_pin_handler(const void *fn);
 void base_unpin_handler(const void *outer);
+
+/* Whether the caller is in a handler. */
+bool base_in_handler(void);
 
 /*
  * Ends the process if the caller is in a handler: `what` may block; NULL: it

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <nmad/data.h>
+#include <nmad/event.h>
 #include <nmad/pack.h>
 #include <nmad/sendrecv.h>
 #include <nmad/stats.h>
@@ -75,7 +76,10 @@ enum { NM_SESSION_NAME_MAX = 255 }; /* bytes, the final 0 not counted */
  */
 int nm_session_open_name(const char *name, struct nm_session **out);
 
-/* No request of it may be outstanding. Messages nobody took are dropped. */
+/*
+ * No request of it may be outstanding: -EBUSY if a receive is. Messages nobody
+ * took are dropped, and its monitor ends (<nmad/event.h>).
+ */
 int nm_session_close(struct nm_session *s);
 
 /* A number that no process of the job has got or will get: for session ids. */

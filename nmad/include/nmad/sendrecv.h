@@ -39,7 +39,7 @@ enum nm_priority { NM_PRIORITY_MIN = -8, NM_PRIORITY_MAX = 7 };
 
 /* Opaque; the caller's, and must stay where it is until it is complete. */
 struct nm_sr_request {
-	uint64_t nm_words[22];
+	uint64_t nm_words[26];
 };
 
 /* What became of a completed receive, or of a probed message. */
