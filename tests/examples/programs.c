@@ -182,6 +182,11 @@ TEST(pieces)
 	CHECK_INT(run(NULL, "'%s'/pieces", EXAMPLES).code, 2);
 }
 
+TEST(rpc)
+{
+	job(2, "rpc", "rank 1: rank 0 was told of 50000 zeros");
+}
+
 TEST(ring)
 {
 	alone("ring", "100 rounds through 1 ranks: 100\n");

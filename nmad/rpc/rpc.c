@@ -1,0 +1,184 @@
+/*
+ * Calls: opened and closed, and the table of services.
+ */
+#include "rpc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <base/pin.h>
+
+#include "../core/core.h"
+
+/* A head has come: one worker is to take it. */
+static void arrived(struct nm_session *s, const struct nm_sr_status *what,
+		    void *arg)
+{
+	struct nm_rpc *rpc = arg;
+
+	(void)s;
+	if (what->tag == NM_RPC_HEAD)
+		piom_sem_post(&rpc->work);
+}
+
+static struct nm_rpc *rpc_new(unsigned threads)
+{
+	int n = nm_core_self->size;
+	struct nm_rpc *rpc =
+		calloc(1, sizeof(*rpc) + (size_t)n * sizeof(rpc->peers[0]));
+
+	if (rpc == NULL)
+		return NULL;
+	rpc->limit = (unsigned)n * NM_RPC_WINDOW;
+	if (threads > 0 && threads < rpc->limit)
+		rpc->limit = threads;
+	piom_sem_init(&rpc->work, 0);
+	marcel_mutex_init(&rpc->lock, NULL);
+	marcel_cond_init(&rpc->idle, NULL);
+	base_list_init(&rpc->workers);
+	rpc->npeers = n;
+	for (int rank = 0; rank < n; rank++) {
+		base_spin_init(&rpc->peers[rank].lock, BASE_RANK_SYNC);
+		base_list_init(&rpc->peers[rank].waiting);
+	}
+	return rpc;
+}
+
+static void rpc_free(struct nm_rpc *rpc)
+{
+	marcel_cond_destroy(&rpc->idle);
+	marcel_mutex_destroy(&rpc->lock);
+	free(rpc);
+}
+
+BASE_PUBLIC int nm_rpc_open(uint64_t session, unsigned threads,
+			    struct nm_rpc **out)
+{
+	struct nm_rpc *rpc;
+	int rc;
+
+	base_handler_check("nmad", "nm_rpc_open()");
+	if (out == NULL || nm_core_self == NULL)
+		return -EINVAL;
+	rpc = rpc_new(threads);
+	if (rpc == NULL)
+		return -ENOMEM;
+	rc = nm_session_open(session, &rpc->session);
+	if (rc < 0)
+		goto err_free;
+	marcel_mutex_lock(&rpc->lock);
+	rc = nm_rpc_worker_add(rpc);
+	marcel_mutex_unlock(&rpc->lock);
+	if (rc < 0)
+		goto err_session;
+	nm_session_monitor(rpc->session, arrived, rpc);
+	*out = rpc;
+	return 0;
+
+err_session:
+	nm_session_close(rpc->session);
+err_free:
+	rpc_free(rpc);
+	return rc;
+}
+
+static bool has_services(const struct nm_rpc *rpc)
+{
+	for (int i = 0; i < NM_RPC_BUCKETS; i++)
+		if (rpc->services[i] != NULL)
+			return true;
+	return false;
+}
+
+BASE_PUBLIC int nm_rpc_close(struct nm_rpc *rpc)
+{
+	int rc = 0;
+
+	base_handler_check("nmad", "nm_rpc_close()");
+	if (rpc == NULL)
+		return -EINVAL;
+	marcel_mutex_lock(&rpc->lock);
+	if (nm_rpc_is_inside(rpc, NULL))
+		rc = -EDEADLK;
+	else if (has_services(rpc) || nm_rpc_is_calling(rpc))
+		rc = -EBUSY;
+	else
+		rpc->closing = true;
+	marcel_mutex_unlock(&rpc->lock);
+	if (rc < 0)
+		return rc;
+	nm_session_unmonitor(rpc->session);
+	nm_rpc_workers_end(rpc);
+	nm_session_close(rpc->session);
+	rpc_free(rpc);
+	return 0;
+}
+
+/* --- services --- */
+
+static struct nm_rpc_service **place_of(struct nm_rpc *rpc, uint32_t number)
+{
+	struct nm_rpc_service **p = &rpc->services[number % NM_RPC_BUCKETS];
+
+	while (*p != NULL && (*p)->number != number)
+		p = &(*p)->next;
+	return p;
+}
+
+struct nm_rpc_service *nm_rpc_find(struct nm_rpc *rpc, uint32_t number)
+{
+	return *place_of(rpc, number);
+}
+
+BASE_PUBLIC int nm_rpc_register(struct nm_rpc *rpc, uint32_t number,
+				nm_rpc_fn fn, void *arg)
+{
+	struct nm_rpc_service *service, **place;
+	int rc = 0;
+
+	base_handler_check("nmad", "nm_rpc_register()");
+	if (rpc == NULL || fn == NULL)
+		return -EINVAL;
+	service = calloc(1, sizeof(*service));
+	if (service == NULL)
+		return -ENOMEM;
+	service->number = number;
+	service->fn = fn;
+	service->arg = arg;
+	marcel_mutex_lock(&rpc->lock);
+	place = place_of(rpc, number);
+	if (*place == NULL)
+		*place = service;
+	else
+		rc = -EEXIST;
+	marcel_mutex_unlock(&rpc->lock);
+	if (rc < 0)
+		free(service);
+	return rc;
+}
+
+BASE_PUBLIC int nm_rpc_unregister(struct nm_rpc *rpc, uint32_t number)
+{
+	struct nm_rpc_service *service, **place;
+	int rc = 0;
+
+	base_handler_check("nmad", "nm_rpc_unregister()");
+	if (rpc == NULL)
+		return -EINVAL;
+	marcel_mutex_lock(&rpc->lock);
+	place = place_of(rpc, number);
+	service = *place;
+	if (service == NULL) {
+		rc = -ENOENT;
+	} else if (nm_rpc_is_inside(rpc, service)) {
+		rc = -EDEADLK;
+	} else {
+		*place = service->next;
+		while (service->running > 0)
+			marcel_cond_wait(&rpc->idle, &rpc->lock);
+	}
+	marcel_mutex_unlock(&rpc->lock);
+	if (rc == 0)
+		free(service);
+	return rc;
+}
