@@ -5,6 +5,7 @@
  * up to the whole.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,18 +189,23 @@ static void put_all(FILE *f, const struct samples *s, const char *picture)
 	put_choices(f, s);
 }
 
+/* It may end before it has read all of that, and says why by its status. */
 bool plot(const struct samples *s, const char *picture)
 {
 	FILE *f = popen("gnuplot", "w");
+	void (*before)(int);
 	bool good;
 
 	if (f == NULL) {
 		say("gnuplot cannot be started: %m");
 		return false;
 	}
+	before = signal(SIGPIPE, SIG_IGN);
 	put_all(f, s, picture);
 	good = fflush(f) == 0;
-	if (pclose(f) != 0 || !good) {
+	good &= pclose(f) == 0;
+	signal(SIGPIPE, before);
+	if (!good) {
 		say("gnuplot could not draw %s", picture);
 		return false;
 	}
