@@ -44,6 +44,7 @@ struct nm_config {
 	const struct nm_strategy *strategy;
 	size_t rdv_threshold; /* 0: the driver's */
 	bool announce;        /* large receives, where drivers can */
+	size_t offload;       /* bytes of a packet that others are to send */
 	uint64_t window;      /* bytes of unmatched eager payload per peer */
 };
 

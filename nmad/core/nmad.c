@@ -23,6 +23,7 @@ enum {
 	THRESHOLD,
 	WINDOW,
 	ANNOUNCE,
+	OFFLOAD,
 	SAMPLING,
 	SAMPLING_MS,
 	STATS,
@@ -47,6 +48,8 @@ static struct base_option options[] = {
 		     "eager payload that may lie unmatched at a peer" },
 	[ANNOUNCE] = { "NMAD_ANNOUNCE", BASE_OPTION_BOOL, "1", 0, 0, NULL,
 		       "tell senders of large receives that are posted" },
+	[OFFLOAD] = { "NMAD_OFFLOAD", BASE_OPTION_SIZE, "0", 0, 1L << 30, NULL,
+		      "bytes of a packet that an idle VP is to send; 0: none" },
 	[SAMPLING] = { "NMAD_SAMPLING", BASE_OPTION_STRING, "off", 0, 0, NULL,
 		       "how fast the rails are: a file, auto: measured at the "
 		       "start, or off" },
@@ -172,6 +175,9 @@ static int start_core(void)
 		.rdv_threshold = (size_t)options[THRESHOLD].value,
 		.window = (uint64_t)options[WINDOW].value,
 		.announce = options[ANNOUNCE].value != 0,
+		.offload = options[OFFLOAD].value != 0
+				   ? (size_t)options[OFFLOAD].value
+				   : SIZE_MAX,
 	};
 	int rc;
 

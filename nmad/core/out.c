@@ -139,6 +139,8 @@ static bool add_eager(struct nm_gate *gate, struct nm_pkt *pkt,
 	nm_count(&core->stats.eager_out);
 	nm_pkt_put(pkt, c, &req->data);
 	nm_chain_append(&pkt->reqs, &req->node);
+	if (req->flags & NM_REQ_NOW)
+		pkt->now = true;
 	return true;
 }
 

@@ -38,6 +38,7 @@ struct nm_pkt {
 	unsigned nchunks;     /* without the head */
 	struct nm_chain reqs; /* complete when the packet has left */
 	bool with_driver;     /* o: posted, not yet reported as sent */
+	bool now;             /* somebody waits for it at once */
 	struct nm_piece pieces[NM_PKT_PIECES];
 	unsigned char ctl[NM_PKT_CTL];
 };
@@ -48,6 +49,7 @@ static inline void nm_pkt_init(struct nm_pkt *pkt)
 	pkt->ctl_len = NM_WIRE_HEAD;
 	pkt->npieces = 0;
 	pkt->nchunks = 0;
+	pkt->now = false;
 	nm_chain_init(&pkt->reqs);
 }
 

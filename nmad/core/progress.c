@@ -16,6 +16,7 @@
 
 #include <base/pin.h>
 #include <marcel/wait.h>
+#include <pioman/pioman.h>
 
 enum {
 	/* Calls of the match tables: ask for memory. A pass may bring 32
@@ -110,6 +111,20 @@ static void complete_sent(struct nm_core *core, struct nm_news *news)
 	}
 }
 
+/*
+ * Offload (RenPar 2009, section 4.2): to copy a large packet into the network,
+ * or into the kernel, takes the sender longer than to wake a VP that has
+ * nothing to do. Not if he waits for it at once, nor who polls himself.
+ */
+static bool is_left_to_idle(const struct nm_pass *pass,
+			    const struct nm_event *e)
+{
+	const struct nm_pkt *pkt = container_of(e, const struct nm_pkt, post);
+
+	return e->kind == NM_POST_PKT && !pass->polls && !pkt->now &&
+	       pkt->length >= pass->core->config.offload && piom_any_idle();
+}
+
 static void carry_out(struct nm_pass *pass, struct nm_news *news)
 {
 	struct base_mpsc_node *n;
@@ -127,7 +142,12 @@ static void carry_out(struct nm_pass *pass, struct nm_news *news)
 		struct nm_rail *rail = nm_post_rail(e);
 		bool self = rail->driver->caps & NM_CAP_SELF;
 
-		nm_rail_run(rail, e, self, news);
+		if (unlikely(is_left_to_idle(pass, e))) {
+			nm_rail_push(&rail->lock, &e->node);
+			pass->kick = true;
+		} else {
+			nm_rail_run(rail, e, self, news);
+		}
 	}
 	complete_sent(pass->core, news);
 }

@@ -160,17 +160,11 @@ void piom_blocking_be_prompt(void)
 
 /* --- the watcher --- */
 
-/* VPs poll where one is idle. */
-static bool vps_go_on(void)
-{
-	return piom.engine == PIOM_ENGINE_MARCEL && marcel_any_idle();
-}
-
 /* What comes often an idle VP is to poll for. */
 static uint64_t patience(uint64_t since)
 {
-	return vps_go_on() && since < RARE * piom.idle_ns ? PIOM_PASSING
-							  : PIOM_TICK;
+	return piom_any_idle() && since < RARE * piom.idle_ns ? PIOM_PASSING
+							      : PIOM_TICK;
 }
 
 /*
@@ -251,7 +245,7 @@ static int look_again(void)
 	piom_export_provide();
 	/* One may only seem idle: in a section, say. */
 	if (piom_queue_is_pending(q) &&
-	    (!vps_go_on() || watcher.looks >= LOOKS_IN_VAIN))
+	    (!piom_any_idle() || watcher.looks >= LOOKS_IN_VAIN))
 		run_after_him(q, PIOM_TICK);
 	return leave(q);
 }

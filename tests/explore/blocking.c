@@ -7,6 +7,8 @@
  */
 #include "explore.h"
 
+#include <pioman/pioman.h>
+
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -52,7 +54,7 @@ int marcel_kernel_thread(pthread_t *out, void *(*fn)(void *), void *arg)
 	return 0;
 }
 
-int marcel_any_idle(void)
+int piom_any_idle(void)
 {
 	return 1;
 }

@@ -45,6 +45,11 @@ void piom_cond_signal(piom_cond_t *c)
 	explore_gone(req, sizeof(*req));
 }
 
+int piom_any_idle(void)
+{
+	return 0;
+}
+
 static bool kicked;
 
 void piom_ltask_kick(struct piom_ltask *t)
@@ -145,6 +150,7 @@ static void set_up(void)
 	base_list_init(&core.gathering);
 	core.polled[0] = &rail;
 	core.npolled = 1;
+	core.config.offload = SIZE_MAX;
 	gate.core = &core;
 	gate.links[0] = &link;
 	gate.nlinks = 1;

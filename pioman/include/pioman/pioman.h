@@ -46,6 +46,13 @@ int piom_exit(void);
  */
 int piom_poll(void);
 
+/*
+ * True if a VP has nothing to run, so that it would soon run a kicked ltask:
+ * what is left to one is then done beside the caller, who may go on computing.
+ * With PIOM_ENGINE=marcel; else false. A hint; anyone, never blocks.
+ */
+int piom_any_idle(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -33,7 +33,8 @@ static inline void mock_core_rails(struct nm_core *core,
 				   const struct nm_driver *driver,
 				   uint64_t window, int nrails)
 {
-	const struct nm_config config = { .window = window };
+	const struct nm_config config = { .window = window,
+					  .offload = SIZE_MAX };
 
 	CHECK_INT(nm_core_init(core, 0, 2, &config), 0);
 	core->config.strategy = nm_strategies[0];
