@@ -9,7 +9,7 @@
  * A slot is one of the NM_RPC_WINDOW calls of the caller to this peer that are
  * not over: the answer gives it back, so it is the flow control, too. It is the
  * caller's receive from one gate, which ends when that dies; who serves
- *receives from anyone by a monitor and nm_sr_mprobe(), which no death ends.
+ * receives from anyone by a monitor and nm_sr_mprobe(), which no death ends.
  */
 #ifndef NMAD_RPC_RPC_H
 #define NMAD_RPC_RPC_H
