@@ -19,6 +19,12 @@ BASE_PUBLIC void base_unpin(void)
 	cpu_tls_pin(-1);
 }
 
+/* Who is not pinned may read another kernel thread's word, and is told yes. */
+BASE_PUBLIC BASE_NO_TSAN bool base_is_pinned(void)
+{
+	return marcel_tls.pins != 0;
+}
+
 /*
  * The words are the kernel thread's, which a user thread may leave at any
  * instruction at which it is not pinned. (TSan knows user threads, which have

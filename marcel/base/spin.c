@@ -4,11 +4,17 @@
  */
 #include <base/spin.h>
 
+#include <sched.h>
+
 #include <base/diag.h>
 #include "../arch/cpu.h"
 #include "../os/os.h"
 
-enum { SPINS = 64 }; /* about 1 us of cpu_relax() */
+enum {
+	SPINS = 64, /* about 1 us of cpu_relax() */
+	YIELDS = 64,
+	NAP_NS = 50000,
+};
 
 BASE_PUBLIC void base_spin_lock_slow(struct base_spin *s)
 {
@@ -28,6 +34,20 @@ BASE_PUBLIC void base_spin_lock_slow(struct base_spin *s)
 BASE_PUBLIC void base_spin_unlock_slow(struct base_spin *s)
 {
 	os_futex_wake(&s->word, 1);
+}
+
+BASE_PUBLIC void base_spin_turn(unsigned *turn)
+{
+	uint32_t never = 0;
+
+	if (*turn < SPINS)
+		cpu_relax();
+	else if (*turn < SPINS + YIELDS)
+		sched_yield();
+	else
+		os_futex_wait_for(&never, 0, NAP_NS);
+	if (*turn < SPINS + YIELDS)
+		(*turn)++;
 }
 
 #ifndef NDEBUG

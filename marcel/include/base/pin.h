@@ -12,6 +12,12 @@ void base_pin(void);
 void base_unpin(void);
 
 /*
+ * Whether the calling kernel thread is in such a stretch, its own or one that
+ * it interrupted, or in a handler. Who is may hold what he would wait for.
+ */
+bool base_is_pinned(void);
+
+/*
  * The same around calls of handlers: functions that must not block, on whose
  * stack ever. `fn` is where the one that runs is to be found, or NULL, for the
  * message with which the process ends if it does. The result is for

@@ -5,16 +5,18 @@
 #include <stdlib.h>
 
 #include <base/atomic.h>
+#include <base/pin.h>
 #include "../../../marcel/sched/vp.h"
 #include "../with.h"
 
-static ATOMIC(int) calls, answer, vps_seen;
+static ATOMIC(int) calls, answer, vps_seen, pinned;
 
 static enum marcel_hook_answer count(void *arg, int vp)
 {
 	(void)arg;
 	CHECK_INT(vp, marcel_current_vp());
 	fetch_add_relaxed(&calls, 1);
+	fetch_add_relaxed(&pinned, base_is_pinned());
 	fetch_or_relaxed(&vps_seen, 1 << vp);
 	return (enum marcel_hook_answer)load_relaxed(&answer);
 }
@@ -25,6 +27,7 @@ static void reset(enum marcel_hook_answer a)
 {
 	store_relaxed(&calls, 0);
 	store_relaxed(&vps_seen, 0);
+	store_relaxed(&pinned, 0);
 	store_relaxed(&answer, (int)a);
 }
 
@@ -57,6 +60,22 @@ TEST_VPS(the_switch_hook_runs_before_each_yield_and_park)
 	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_SWITCH, &hook), 0);
 	marcel_yield();
 	CHECK_INT(load_relaxed(&calls), 20);
+}
+
+TEST_VPS(a_hook_is_pinned_and_a_thread_is_where_it_says_so)
+{
+	reset(MARCEL_HOOK_NOTHING);
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_SWITCH, &hook), 0);
+	marcel_yield();
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_SWITCH, &hook), 0);
+	CHECK_INT(load_relaxed(&pinned), 1);
+	CHECK(!base_is_pinned());
+	base_pin();
+	base_pin();
+	base_unpin();
+	CHECK(base_is_pinned());
+	base_unpin();
+	CHECK(!base_is_pinned());
 }
 
 enum { CHAIN = 100 };
