@@ -58,7 +58,7 @@ static int rail_init(struct nm_rail *rail, struct nm_core *core,
 	rail->links = calloc((size_t)core->size, sizeof(*rail->links));
 	if (rail->links == NULL)
 		return -ENOMEM;
-	nm_rail_lock_init(&rail->lock);
+	nm_rail_lock_init(&rail->lock, core->lock.scheme);
 	nm_chain_init(&rail->stuck);
 	for (int rank = 0; rank < core->size; rank++) {
 		struct nm_link *link = &rail->links[rank];

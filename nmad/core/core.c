@@ -34,7 +34,7 @@ int nm_core_init(struct nm_core *core, int rank, int size,
 	core->rails = calloc(NM_RAILS_MAX, sizeof(*core->rails));
 	if (core->gates == NULL || core->rails == NULL)
 		goto err_free;
-	nm_core_lock_init(&core->lock);
+	nm_core_lock_init(&core->lock, config->lock);
 	nm_calls_init(&core->calls);
 	base_mpsc_init(&core->freed);
 	core->config = *config;

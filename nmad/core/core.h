@@ -3,7 +3,7 @@
  *
  * Three stations, no lock over two of them:
  *   the core    tables, under core->lock, which is only tried, never awaited,
- *               by whoever makes progress;
+ *               by whoever makes progress (but see NMAD_LOCK, lock.h);
  *   a rail      the driver's work, by the rail's owner;
  *   the user    copies into his memory and the signals that his requests are
  *               complete.
@@ -46,6 +46,7 @@ struct nm_config {
 	bool announce;        /* large receives, where drivers can */
 	size_t offload;       /* bytes of a packet that others are to send */
 	uint64_t window;      /* bytes of unmatched eager payload per peer */
+	enum nm_lock_scheme lock;
 };
 
 struct nm_core {
@@ -122,7 +123,8 @@ struct nm_pass {
 
 /*
  * Enter the core with news of rails and perhaps a request of the caller's; if
- * it is busy, leave them there. Goes on until nothing is left to this caller.
+ * it is busy, leave them there or wait, as NMAD_LOCK says. Goes on until
+ * nothing is left to this caller. No lock held.
  */
 void nm_core_run(struct nm_core *core, struct nm_news *news,
 		 struct nm_req *req);

@@ -48,7 +48,8 @@ static void dump_rail(const struct nm_rail *rail)
 		  "bytes out%s",
 		  rail->index, rail->driver->name, rail->nused,
 		  load_relaxed(&rail->backlog), (unsigned long)rail->nbytes,
-		  load_relaxed(&rail->lock.owned) ? ", at work" : "");
+		  load_relaxed(&rail->lock.owned) == NM_LOCK_HELD ? ", at work"
+								  : "");
 	if (rail->driver->dump != NULL)
 		rail->driver->dump(rail);
 }
@@ -71,7 +72,7 @@ static void dump_sessions(const struct nm_core *core)
 void nm_core_dump(void *arg)
 {
 	struct nm_core *core = arg;
-	bool inside = nm_core_enter(&core->lock);
+	bool inside = nm_core_try(&core->lock);
 
 	base_dump("   rank %d of %d, %u request(s), answer(s) and monitor(s) "
 		  "not over%s",
@@ -95,5 +96,5 @@ void nm_core_dump(void *arg)
 		return;
 	dump_sessions(core);
 	/* The handler may not do what is left; the next to come will. */
-	nm_core_leave(&core->lock);
+	nm_core_end(&core->lock);
 }

@@ -1,6 +1,6 @@
 /*
- * The core's lock and the two lists beside it. Nobody waits for the lock on
- * the way of a message: who finds it busy leaves what he has on a list and
+ * The core's lock and the two lists beside it. Nobody has to wait for the lock
+ * on the way of a message: who finds it busy leaves what he has on a list and
  * goes, because whoever releases the lock looks at the lists afterwards.
  *
  * That is a store-load race, order(core): the pusher writes a list and then
@@ -18,47 +18,105 @@
 #include <base/mpsc.h>
 #include <base/pin.h>
 
+/*
+ * NMAD_LOCK: what who finds the core or a rail busy does, and what the core's
+ * lock covers. Those who may not wait do under each scheme what `deferred`
+ * says: who is pinned, and so all handlers (ltasks, ticks), and whoever holds
+ * one of these locks. Nobody waits, then, who holds anything.
+ */
+enum nm_lock_scheme {
+	NM_LOCK_DEFERRED, /* he leaves what he has on a list, and goes */
+	NM_LOCK_FINE,     /* he waits for that lock */
+	NM_LOCK_COARSE,   /* likewise, and the core's lock is the rails', too */
+};
+
+/* What a lock's word says. */
+enum {
+	NM_LOCK_FREE,
+	NM_LOCK_HELD,
+	/* Coarse: free, but not to those who want the core or a rail alone.
+	 * A rail's word always says so. */
+	NM_LOCK_OUTER,
+};
+
 struct nm_core_lock {
-	/* a: atomic */
+	/* -: const while running  a: atomic */
 	ATOMIC(uint32_t) held;   /* a: order(core) */
 	struct base_mpsc submit; /* a: requests; order(core), order(mpsc) */
 	struct base_mpsc events; /* a: rails' news; order(core), order(mpsc) */
 	ATOMIC(uint32_t) again;  /* a: wishes, bits; order(core) */
+	enum nm_lock_scheme scheme; /* -: */
 };
 
-static inline void nm_core_lock_init(struct nm_core_lock *l)
+/* What the core's word says while nobody is inside. */
+static inline uint32_t nm_core_idle_word(const struct nm_core_lock *l)
 {
-	store_relaxed(&l->held, 0);
+	return l->scheme == NM_LOCK_COARSE ? NM_LOCK_OUTER : NM_LOCK_FREE;
+}
+
+static inline void nm_core_lock_init(struct nm_core_lock *l,
+				     enum nm_lock_scheme scheme)
+{
+	l->scheme = scheme;
+	store_relaxed(&l->held, nm_core_idle_word(l));
 	base_mpsc_init(&l->submit);
 	base_mpsc_init(&l->events);
 	store_relaxed(&l->again, 0);
 }
 
-/* True: held now. Never waits. After a push it must be tried once more. */
-static inline bool nm_core_enter(struct nm_core_lock *l)
+/* From this word to HELD. Never waits. After a push it must be tried once more.
+ */
+static inline bool nm_core_enter_from(struct nm_core_lock *l, uint32_t idle)
 {
 	uint32_t held = load_seq(&l->held); /* order(core), the pusher's look */
 
-	if (held != 0)
+	if (held != idle)
 		return false;
 	base_pin();
-	if (cas_acquire(&l->held, &held, 1)) /* order(core) */
+	if (cas_acquire(&l->held, &held, NM_LOCK_HELD)) /* order(core) */
 		return true;
 	base_unpin();
 	return false;
 }
 
-/*
- * Release. True: something lies on a list or was asked for, perhaps by one who
- * found the lock busy; the caller must try to enter again.
- */
-static inline bool nm_core_leave(struct nm_core_lock *l)
+/* The core alone; true: held now. Under `coarse` it is never to be had. */
+static inline bool nm_core_enter(struct nm_core_lock *l)
 {
-	store_seq(&l->held, 0); /* order(core) */
+	return nm_core_enter_from(l, NM_LOCK_FREE);
+}
+
+/* The same under any scheme, with the rails if it is so. Never waits. */
+static inline bool nm_core_try(struct nm_core_lock *l)
+{
+	return nm_core_enter_from(l, nm_core_idle_word(l));
+}
+
+/* lock.c. The same, waiting, if neither scheme nor caller forbids it. */
+bool nm_core_wait(struct nm_core_lock *l);
+
+/* Release, of the word that was entered from. */
+static inline bool nm_core_leave_to(struct nm_core_lock *l, uint32_t idle)
+{
+	store_seq(&l->held, idle); /* order(core) */
 	base_unpin();
 	return !base_mpsc_is_empty_seq(&l->submit) || /* order(core) */
 	       !base_mpsc_is_empty_seq(&l->events) || /* order(core) */
 	       load_seq(&l->again) != 0;              /* order(core) */
+}
+
+/*
+ * After nm_core_enter(). True: something lies on a list or was asked for,
+ * perhaps by one who found the lock busy; the caller must try to enter again.
+ */
+static inline bool nm_core_leave(struct nm_core_lock *l)
+{
+	return nm_core_leave_to(l, NM_LOCK_FREE);
+}
+
+/* The same under any scheme. */
+static inline bool nm_core_end(struct nm_core_lock *l)
+{
+	return nm_core_leave_to(l, nm_core_idle_word(l));
 }
 
 /* Leave something for the holder; the caller then tries to enter. */
@@ -112,9 +170,12 @@ struct nm_rail_lock {
 	struct base_mpsc posts; /* a: order(rail), order(mpsc) */
 };
 
-static inline void nm_rail_lock_init(struct nm_rail_lock *l)
+/* Under `coarse` who holds the core's lock owns all rails. */
+static inline void nm_rail_lock_init(struct nm_rail_lock *l,
+				     enum nm_lock_scheme scheme)
 {
-	store_relaxed(&l->owned, 0);
+	store_relaxed(&l->owned,
+		      scheme == NM_LOCK_COARSE ? NM_LOCK_OUTER : NM_LOCK_FREE);
 	base_mpsc_init(&l->posts);
 }
 
@@ -122,19 +183,22 @@ static inline bool nm_rail_enter(struct nm_rail_lock *l)
 {
 	uint32_t owned = load_seq(&l->owned); /* order(rail), pusher's look */
 
-	if (owned != 0)
+	if (owned != NM_LOCK_FREE)
 		return false;
 	base_pin();
-	if (cas_acquire(&l->owned, &owned, 1)) /* order(rail) */
+	if (cas_acquire(&l->owned, &owned, NM_LOCK_HELD)) /* order(rail) */
 		return true;
 	base_unpin();
 	return false;
 }
 
+/* lock.c. `fine`: the same, waiting, if the caller may. */
+bool nm_rail_wait(struct nm_rail_lock *l);
+
 /* True: a post was left meanwhile; the caller must try to enter again. */
 static inline bool nm_rail_leave(struct nm_rail_lock *l)
 {
-	store_seq(&l->owned, 0); /* order(rail) */
+	store_seq(&l->owned, NM_LOCK_FREE); /* order(rail) */
 	base_unpin();
 	return !base_mpsc_is_empty_seq(&l->posts); /* order(rail) */
 }

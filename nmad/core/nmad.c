@@ -26,6 +26,7 @@ enum {
 	OFFLOAD,
 	SAMPLING,
 	SAMPLING_MS,
+	LOCK,
 	STATS,
 	VERBOSE
 };
@@ -35,6 +36,9 @@ enum { MEASURED_MAX = 1 << 20, MEASURED_ROUNDS = 8 };
 
 static const char *const strategies[] = { "default", "fifo", "aggreg",
 					  "split",   "prio", NULL };
+
+/* In the order of enum nm_lock_scheme. */
+static const char *const locks[] = { "deferred", "fine", "coarse", NULL };
 
 static struct base_option options[] = {
 	[DRIVER] = { "NMAD_DRIVER", BASE_OPTION_STRING, "", 0, 0, NULL,
@@ -55,6 +59,9 @@ static struct base_option options[] = {
 		       "start, or off" },
 	[SAMPLING_MS] = { "NMAD_SAMPLING_MS", BASE_OPTION_INT, "10", 1, 60000,
 			  NULL, "auto: about how long a rail is measured" },
+	[LOCK] = { "NMAD_LOCK", BASE_OPTION_CHOICE, "deferred", 0, 0, locks,
+		   "who finds the core or a rail busy leaves his work there, "
+		   "waits for it, or waits for all" },
 	[STATS] = { "NMAD_STATS", BASE_OPTION_BOOL, "0", 0, 0, NULL,
 		    "print counters at the end" },
 	[VERBOSE] = { "NMAD_VERBOSE", BASE_OPTION_BOOL, "0", 0, 0, NULL,
@@ -178,6 +185,7 @@ static int start_core(void)
 		.offload = options[OFFLOAD].value != 0
 				   ? (size_t)options[OFFLOAD].value
 				   : SIZE_MAX,
+		.lock = (enum nm_lock_scheme)options[LOCK].value,
 	};
 	int rc;
 

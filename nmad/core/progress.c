@@ -2,19 +2,19 @@
  * Progress: entering the core, deciding, and doing what was decided.
  *
  * Anyone may come here: a caller with a request, a poller with a rail's news.
- * Nobody waits. Under the lock everything that was left is taken in and the
- * free links get their packets; afterwards, without the lock, requests are
- * completed and rails are driven, which may bring news, and so on until
- * nothing is left that is this caller's to do. Last come functions of the
- * user's that wait for what was completed (calls.h).
+ * Nobody waits, unless NMAD_LOCK says so. Under the lock everything that was
+ * left is taken in and the free links get their packets; afterwards, without
+ * the lock, requests are completed and rails are driven, which may bring news,
+ * and so on until nothing is left that is this caller's to do. Last come
+ * functions of the user's that wait for what was completed (calls.h).
  */
 #include "core.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <sys/eventfd.h>
 
 #include <base/pin.h>
+#include <base/spin.h>
 #include <marcel/wait.h>
 #include <pioman/pioman.h>
 
@@ -23,8 +23,7 @@ enum {
 	 * packets, of many messages each; what finds no room is parked. */
 	ROOM_LOW = 1024,
 	ROOM_MORE = 4096, /* what they get then; they double, at least */
-	LOCK_SPINS = 64,
-	POLL_EVERY = 16, /* passes: polled though nothing came */
+	POLL_EVERY = 16,  /* passes: polled though nothing came */
 };
 
 static void pass_init(struct nm_pass *pass, struct nm_core *core, bool polls)
@@ -35,16 +34,6 @@ static void pass_init(struct nm_pass *pass, struct nm_core *core, bool polls)
 	nm_chain_init(&pass->posts);
 	nm_chain_init(&pass->done);
 	nm_chain_init(&pass->release);
-}
-
-static bool enter(struct nm_core *core)
-{
-	if (unlikely(!nm_core_enter(&core->lock))) {
-		nm_count_shared(&core->stats.lock_busy);
-		return false;
-	}
-	nm_count(&core->stats.lock_taken);
-	return true;
 }
 
 /* --- under the lock --- */
@@ -84,6 +73,24 @@ static void decide(struct nm_pass *pass, struct nm_news *news,
 		nm_out_form(pass);
 	if (unlikely(nm_match_room(&core->match) < ROOM_LOW))
 		want_memory(core);
+}
+
+static bool is_for_itself(const struct nm_rail *rail)
+{
+	return rail->driver->caps & NM_CAP_SELF;
+}
+
+/* Coarse: the lock is the rails', too, so they are driven under it. */
+static void drive_all(struct nm_pass *pass, struct nm_news *news)
+{
+	struct base_mpsc_node *n;
+
+	while ((n = nm_chain_take(&pass->posts)) != NULL) {
+		struct nm_event *e = container_of(n, struct nm_event, node);
+		struct nm_rail *rail = nm_post_rail(e);
+
+		nm_rail_drive(rail, e, is_for_itself(rail), news);
+	}
 }
 
 /* --- without the lock --- */
@@ -140,13 +147,12 @@ static void carry_out(struct nm_pass *pass, struct nm_news *news)
 	while ((n = nm_chain_take(&pass->posts)) != NULL) {
 		struct nm_event *e = container_of(n, struct nm_event, node);
 		struct nm_rail *rail = nm_post_rail(e);
-		bool self = rail->driver->caps & NM_CAP_SELF;
 
 		if (unlikely(is_left_to_idle(pass, e))) {
 			nm_rail_push(&rail->lock, &e->node);
 			pass->kick = true;
 		} else {
-			nm_rail_run(rail, e, self, news);
+			nm_rail_run(rail, e, is_for_itself(rail), news);
 		}
 	}
 	complete_sent(pass->core, news);
@@ -162,8 +168,8 @@ static void kick(struct nm_core *core, struct nm_news *news)
 }
 
 /* The core is busy: leave all to its holder. False: there was nothing. */
-static bool leave_to_holder(struct nm_core *core, struct nm_news *news,
-			    struct nm_req *req)
+BASE_INLINE bool leave_to_holder(struct nm_core *core, struct nm_news *news,
+				 struct nm_req *req)
 {
 	bool left = req != NULL || news->events.first != NULL || news->hungry;
 	struct base_mpsc_node *n;
@@ -178,6 +184,44 @@ static bool leave_to_holder(struct nm_core *core, struct nm_news *news,
 	return left;
 }
 
+/* Release, under any scheme, and go on. True: the caller must enter again. */
+static bool finish(struct nm_pass *pass, struct nm_news *news)
+{
+	struct nm_core *core = pass->core;
+	bool again;
+
+	if (core->lock.scheme == NM_LOCK_COARSE)
+		drive_all(pass, news);
+	again = nm_core_end(&core->lock);
+	carry_out(pass, news);
+	news->kick |= pass->kick;
+	kick(core, news);
+	return again || news->events.first != NULL || news->hungry;
+}
+
+/* `fine` and `coarse`, for who has found the core busy or not alone. */
+static BASE_COLD void run_waiting(struct nm_core *core, struct nm_news *news,
+				  struct nm_req *req, bool polls)
+{
+	struct nm_pass pass;
+	bool again;
+
+	do {
+		if (!nm_core_wait(&core->lock)) {
+			nm_count_shared(&core->stats.lock_busy);
+			again = leave_to_holder(core, news, req);
+			req = NULL;
+			continue;
+		}
+		nm_count(&core->stats.lock_taken);
+		news->hungry = false;
+		pass_init(&pass, core, polls);
+		decide(&pass, news, req);
+		req = NULL;
+		again = finish(&pass, news);
+	} while (again);
+}
+
 void nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
 {
 	bool polls = req == NULL;
@@ -185,11 +229,17 @@ void nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
 	bool again;
 
 	do {
-		if (!enter(core)) {
+		if (!nm_core_enter(&core->lock)) {
+			if (unlikely(core->lock.scheme != NM_LOCK_DEFERRED)) {
+				run_waiting(core, news, req, polls);
+				break;
+			}
+			nm_count_shared(&core->stats.lock_busy);
 			again = leave_to_holder(core, news, req);
 			req = NULL;
 			continue;
 		}
+		nm_count(&core->stats.lock_taken);
 		news->hungry = false;
 		pass_init(&pass, core, polls);
 		decide(&pass, news, req);
@@ -243,7 +293,7 @@ void nm_core_hurry(struct nm_core *core)
 
 	/* Who is inside may be about to let gather what we have left him. */
 	if (likely(load_relaxed(&core->bursting) == 0 &&
-		   load_relaxed(&core->lock.held) == 0))
+		   load_relaxed(&core->lock.held) != NM_LOCK_HELD))
 		return;
 	nm_core_ask(&core->lock, NM_WISH_POLL);
 	nm_news_init(&news);
@@ -342,12 +392,13 @@ int nm_core_arm(struct nm_core *core)
 
 void nm_core_lock(struct nm_core *core)
 {
-	int spins = 0;
+	unsigned turn = 0;
 
-	while (!enter(core)) {
-		if (spins++ > LOCK_SPINS)
-			sched_yield();
+	while (!nm_core_try(&core->lock)) {
+		nm_count_shared(&core->stats.lock_busy);
+		base_spin_turn(&turn);
 	}
+	nm_count(&core->stats.lock_taken);
 }
 
 void nm_core_settle(struct nm_core *core, struct nm_pass *pass)
@@ -359,15 +410,11 @@ void nm_core_settle(struct nm_core *core, struct nm_pass *pass)
 void nm_core_unlock(struct nm_core *core, struct nm_pass *pass)
 {
 	struct nm_news news;
-	bool again;
 
 	nm_news_init(&news);
 	if (!base_list_is_empty(&core->active))
 		nm_out_form(pass);
-	again = nm_core_leave(&core->lock);
-	carry_out(pass, &news);
-	kick(core, &news);
-	if (again || news.events.first != NULL || news.hungry)
+	if (finish(pass, &news))
 		nm_core_run(core, &news, NULL);
 	nm_calls_look(core);
 }

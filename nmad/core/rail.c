@@ -44,16 +44,6 @@ static void pkt_over(struct nm_rail *rail, struct nm_pkt *pkt, int error)
 		rail->news->hungry = true;
 }
 
-static bool own(struct nm_rail *rail)
-{
-	if (unlikely(!nm_rail_enter(&rail->lock))) {
-		nm_count_shared(&rail->stats->busy);
-		return false;
-	}
-	nm_count(&rail->stats->taken);
-	return true;
-}
-
 /* --- orders --- */
 
 /* False: no room, the packet must be tried again. */
@@ -117,7 +107,7 @@ static void give_up(struct nm_rail *rail, struct nm_link *link)
 	nm_rail_link_dead(rail, link, -ECONNRESET);
 }
 
-static void hand_over(struct nm_rail *rail, struct nm_event *e)
+BASE_INLINE void hand_over(struct nm_rail *rail, struct nm_event *e)
 {
 	struct nm_pkt *pkt;
 
@@ -191,38 +181,120 @@ static bool is_busy(struct nm_rail *rail)
 	       rail->driver->is_busy(rail);
 }
 
+/* The owner at work. True if anything moved. */
+BASE_INLINE bool drive(struct nm_rail *rail, struct nm_event *post, bool poll,
+		       struct nm_news *news)
+{
+	bool moved = false;
+
+	rail->news = news;
+	base_mpsc_for_each (n, base_mpsc_take(&rail->lock.posts)) {
+		hand_over(rail, container_of(n, struct nm_event, node));
+		moved = true;
+	}
+	if (post != NULL)
+		hand_over(rail, post);
+	if (poll) {
+		moved |= rail->driver->poll(rail, BUDGET);
+		moved |= retry(rail);
+	}
+	if (unlikely(rail->armed)) {
+		/* A link may just have died over its packet. */
+		moved |= retry(rail);
+		if (is_busy(rail))
+			nm_core_nudge(rail->core);
+	}
+	return moved;
+}
+
+/* --- under any scheme --- */
+
+bool nm_rail_drive(struct nm_rail *rail, struct nm_event *post, bool poll,
+		   struct nm_news *news)
+{
+	return drive(rail, post, poll, news);
+}
+
+/* Coarse: who holds the core's lock owns it. */
+static bool is_cores(const struct nm_rail *rail)
+{
+	return rail->core->lock.scheme == NM_LOCK_COARSE;
+}
+
+/* Never waits. */
+static bool own(struct nm_rail *rail)
+{
+	bool got = is_cores(rail) ? nm_core_try(&rail->core->lock)
+				  : nm_rail_enter(&rail->lock);
+
+	if (got)
+		nm_count(&rail->stats->taken);
+	else
+		nm_count_shared(&rail->stats->busy);
+	return got;
+}
+
+/*
+ * True: the caller must own it again. What was left for the core meanwhile he
+ * hears of as of a turn that has ended.
+ */
+static bool disown(struct nm_rail *rail, struct nm_news *news)
+{
+	if (!is_cores(rail))
+		return nm_rail_leave(&rail->lock);
+	news->hungry |= nm_core_end(&rail->core->lock);
+	return false;
+}
+
+/* `fine` and `coarse`, for who has found the rail busy or not alone. */
+static BASE_COLD bool drive_waiting(struct nm_rail *rail, struct nm_event *post,
+				    bool poll, struct nm_news *news)
+{
+	bool moved = false;
+
+	for (;;) {
+		if (!(is_cores(rail) ? nm_core_wait(&rail->core->lock)
+				     : nm_rail_wait(&rail->lock))) {
+			nm_count_shared(&rail->stats->busy);
+			if (post == NULL)
+				return moved;
+			/* Posts of `coarse` go by nm_rail_drive(). */
+			base_assert(!is_cores(rail));
+			nm_rail_push(&rail->lock, &post->node);
+			post = NULL;
+			continue;
+		}
+		nm_count(&rail->stats->taken);
+		moved |= nm_rail_drive(rail, post, poll, news);
+		post = NULL;
+		poll = false;
+		if (!disown(rail, news))
+			return moved;
+	}
+}
+
 bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
 		 struct nm_news *news)
 {
 	bool moved = false;
 
 	for (;;) {
-		if (!own(rail)) {
+		if (!nm_rail_enter(&rail->lock)) {
+			if (unlikely(rail->core->lock.scheme !=
+				     NM_LOCK_DEFERRED))
+				return drive_waiting(rail, post, poll, news) ||
+				       moved;
+			nm_count_shared(&rail->stats->busy);
 			if (post == NULL)
 				return moved;
 			nm_rail_push(&rail->lock, &post->node);
 			post = NULL;
 			continue;
 		}
-		rail->news = news;
-		base_mpsc_for_each (n, base_mpsc_take(&rail->lock.posts)) {
-			hand_over(rail, container_of(n, struct nm_event, node));
-			moved = true;
-		}
-		if (post != NULL)
-			hand_over(rail, post);
+		nm_count(&rail->stats->taken);
+		moved |= drive(rail, post, poll, news);
 		post = NULL;
-		if (poll) {
-			moved |= rail->driver->poll(rail, BUDGET);
-			moved |= retry(rail);
-		}
 		poll = false;
-		if (unlikely(rail->armed)) {
-			/* A link may just have died over its packet. */
-			moved |= retry(rail);
-			if (is_busy(rail))
-				nm_core_nudge(rail->core);
-		}
 		if (!nm_rail_leave(&rail->lock))
 			return moved;
 	}
@@ -242,7 +314,7 @@ int nm_rail_arm(struct nm_rail *rail, struct nm_news *news)
 		rc = rail->driver->arm(rail);
 	rail->armed = rc == 0;
 	/* What was posted meanwhile is ours to hand over. */
-	if (nm_rail_leave(&rail->lock))
+	if (disown(rail, news))
 		nm_rail_run(rail, NULL, false, news);
 	return rc;
 }

@@ -128,10 +128,15 @@ struct nm_rail {
 /*
  * Own the rail for a moment: hand over what was posted (and `post`, if not
  * NULL), poll the driver if asked, append its news to `news`. If somebody else
- * owns it, `post` is left for him. No lock held. True if anything moved.
+ * owns it, `post` is left for him, or he is waited for, as NMAD_LOCK says. No
+ * lock held. True if anything moved.
  */
 bool nm_rail_run(struct nm_rail *rail, struct nm_event *post, bool poll,
 		 struct nm_news *news);
+
+/* What its owner does, under whatever lock: hand over, poll. As above. */
+bool nm_rail_drive(struct nm_rail *rail, struct nm_event *post, bool poll,
+		   struct nm_news *news);
 
 /*
  * Have the driver promise that what comes makes rail->fd readable. 0, or

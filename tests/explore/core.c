@@ -2,7 +2,8 @@
  * nmad's core: who finds the core, a rail or a link's turn taken leaves his
  * request there and goes; it is carried out all the same. Two threads submit
  * at once; the network takes packets at once, or later when it is polled.
- * What gathers, burst.c, leaves when he polls who was told to.
+ * What gathers, burst.c, leaves when he polls who was told to. With NMAD_LOCK
+ * fine and coarse some wait for each other and some may not: as little is lost.
  *
  * covers: core, rail, hungry, mpsc
  */
@@ -14,6 +15,7 @@
 #define nm_count(to)        ((void)(to))
 #define nm_count_shared(to) ((void)(to))
 
+#include "../../nmad/core/lock.c"
 #include "../../nmad/core/progress.c"
 #include "../../nmad/core/rail.c"
 #include "../../nmad/core/out.c"
@@ -55,6 +57,19 @@ static bool kicked;
 void piom_ltask_kick(struct piom_ltask *t)
 {
 	kicked = true;
+}
+
+/* In a handler, or with a lock further up the stack. */
+static __thread bool pinned;
+
+bool base_is_pinned(void)
+{
+	return pinned;
+}
+
+void base_spin_turn(unsigned *turn)
+{
+	explore_relax();
 }
 
 /* Time stands still. */
@@ -139,9 +154,9 @@ static const struct nm_strategy strategy = { .name = "paper", .pack = pack };
 
 /* --- one process, one peer, one rail --- */
 
-static void set_up(void)
+static void set_up_with(enum nm_lock_scheme scheme)
 {
-	nm_core_lock_init(&core.lock);
+	nm_core_lock_init(&core.lock, scheme);
 	base_mpsc_init(&core.freed);
 	core.config.strategy = &strategy;
 	for (int kind = 0; kind < NM_MATCH_TABLES; kind++)
@@ -161,7 +176,7 @@ static void set_up(void)
 	core.config.window = 1 << 20;
 	rail.driver = &driver;
 	rail.core = &core;
-	nm_rail_lock_init(&rail.lock);
+	nm_rail_lock_init(&rail.lock, scheme);
 	nm_chain_init(&rail.stuck);
 	link.gate = &gate;
 	link.rail = &rail;
@@ -183,6 +198,11 @@ static void set_up(void)
 	explore_name(&gate, sizeof(gate), "gate");
 }
 
+static void set_up(void)
+{
+	set_up_with(NM_LOCK_DEFERRED);
+}
+
 static void submit(void *arg)
 {
 	nm_core_submit(&core, &reqs[(int)(intptr_t)arg]);
@@ -193,13 +213,29 @@ static void poll_once(void *arg)
 	nm_core_progress(&core);
 }
 
+static void submit_pinned(void *arg)
+{
+	pinned = true;
+	submit(arg);
+}
+
+static void poll_pinned(void *arg)
+{
+	pinned = true;
+	poll_once(arg);
+}
+
 /* Nothing is left anywhere, and nobody is inside. */
 static void nothing_left(int sent)
 {
+	bool outer = core.lock.scheme == NM_LOCK_COARSE;
+
 	explore_check(nsent == sent);
 	explore_check(base_list_is_empty(&gate.out));
-	explore_check(load_relaxed(&core.lock.held) == 0);
-	explore_check(load_relaxed(&rail.lock.owned) == 0);
+	explore_check(load_relaxed(&core.lock.held) ==
+		      (outer ? NM_LOCK_OUTER : NM_LOCK_FREE));
+	explore_check(load_relaxed(&rail.lock.owned) ==
+		      (outer ? NM_LOCK_OUTER : NM_LOCK_FREE));
 	explore_check(base_mpsc_is_empty(&core.lock.submit));
 	explore_check(base_mpsc_is_empty(&rail.lock.posts));
 }
@@ -214,6 +250,16 @@ static void two_posted(void)
 {
 	nothing_left(2);
 	explore_check(pkt.with_driver);
+}
+
+/* Coarse: who may not wait cannot even poll while another sends; next time. */
+static void two_posted_if_polled_on(void)
+{
+	if (nsent == 1) {
+		explore_check(!nm_core_is_quiet(&core));
+		nm_core_progress(&core);
+	}
+	two_posted();
 }
 
 EXPLORE(who_finds_it_busy_may_go_away)
@@ -248,4 +294,65 @@ EXPLORE(what_gathers_leaves_when_who_was_kicked_polls)
 	explore_spawn("sender", submit, (void *)1);
 	explore_spawn("poller", poll_once, NULL);
 	explore_finish(two_sent);
+}
+
+/* --- who waits, NMAD_LOCK --- */
+
+static void two_senders(enum nm_lock_scheme scheme)
+{
+	set_up_with(scheme);
+	explore_spawn("one", submit, (void *)0);
+	explore_spawn("two", submit, (void *)1);
+	explore_finish(two_sent);
+}
+
+/* Who may not wait leaves his request to one who may, or to nobody. */
+static void a_handler_sends(enum nm_lock_scheme scheme)
+{
+	set_up_with(scheme);
+	explore_spawn("thread", submit, (void *)0);
+	explore_spawn("handler", submit_pinned, (void *)1);
+	explore_finish(two_sent);
+}
+
+/* It finds that a packet has left, for which a message waits. */
+static void a_handler_polls(enum nm_lock_scheme scheme)
+{
+	set_up_with(scheme);
+	posting = true;
+	nm_core_submit(&core, &reqs[0]);
+	explore_spawn("thread", submit, (void *)1);
+	explore_spawn("handler", poll_pinned, NULL);
+	explore_finish(scheme == NM_LOCK_COARSE ? two_posted_if_polled_on
+						: two_posted);
+}
+
+EXPLORE(fine_two_send)
+{
+	two_senders(NM_LOCK_FINE);
+}
+
+EXPLORE(fine_a_handler_sends)
+{
+	a_handler_sends(NM_LOCK_FINE);
+}
+
+EXPLORE(fine_a_handler_polls)
+{
+	a_handler_polls(NM_LOCK_FINE);
+}
+
+EXPLORE(coarse_two_send)
+{
+	two_senders(NM_LOCK_COARSE);
+}
+
+EXPLORE(coarse_a_handler_sends)
+{
+	a_handler_sends(NM_LOCK_COARSE);
+}
+
+EXPLORE(coarse_a_handler_polls)
+{
+	a_handler_polls(NM_LOCK_COARSE);
 }

@@ -17,9 +17,10 @@ extern "C" {
 typedef int (*nm_piece_fn)(void *arg, void *piece, size_t bytes);
 
 /*
- * Walk over the bytes [offset, offset + length) of the message. Must not block
- * or allocate: it may run in an ltask. Walks over other bytes of the same
- * message may run at the same time. Returns what `each` returned last.
+ * Walk over the bytes [offset, offset + length) of the message. Must not block,
+ * allocate or call nmad: it may run in an ltask, and while a lock of nmad's is
+ * held. Walks over other bytes of the same message may run at the same time.
+ * Returns what `each` returned last.
  */
 typedef int (*nm_walk_fn)(const void *what, size_t offset, size_t length,
 			  nm_piece_fn each, void *arg);

@@ -2,7 +2,8 @@
  * Send and receive (the sr interface). Requests are memory of the caller; a
  * non-blocking call fills one, pushes it on a lock-free list and tries once to
  * make progress: no lock is waited for and nothing is allocated, but when the
- * match tables run low, and then it may be.
+ * match tables run low, and then it may be. With NMAD_LOCK fine or coarse a
+ * lock is waited for, but in an ltask or another handler.
  *
  * Order: two messages from one process to another in one session are matched in
  * the order in which they were sent; receives match in the order in which they

@@ -1,10 +1,11 @@
 /*
  * A core of rank 0 with one rail or several, of a driver of the test's own, to
- * itself and to rank 1; nothing runs.
+ * itself and to rank 1; nothing runs. NMAD_LOCK is heeded.
  */
 #ifndef TESTS_NMAD_CORE_MOCK_H
 #define TESTS_NMAD_CORE_MOCK_H
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../../nmad/core/core.h"
@@ -29,12 +30,30 @@ static inline void mock_link(struct nm_rail *rail, int rank)
 	gate->eager_max = 500;
 }
 
+static inline enum nm_lock_scheme mock_scheme(void)
+{
+	const char *name = getenv("NMAD_LOCK");
+
+	if (name != NULL && strcmp(name, "fine") == 0)
+		return NM_LOCK_FINE;
+	if (name != NULL && strcmp(name, "coarse") == 0)
+		return NM_LOCK_COARSE;
+	return NM_LOCK_DEFERRED;
+}
+
+/* Under `coarse` nobody owns a rail without the core. */
+static inline bool mock_rails_go_with_core(void)
+{
+	return mock_scheme() == NM_LOCK_COARSE;
+}
+
 static inline void mock_core_rails(struct nm_core *core,
 				   const struct nm_driver *driver,
 				   uint64_t window, int nrails)
 {
 	const struct nm_config config = { .window = window,
-					  .offload = SIZE_MAX };
+					  .offload = SIZE_MAX,
+					  .lock = mock_scheme() };
 
 	CHECK_INT(nm_core_init(core, 0, 2, &config), 0);
 	core->config.strategy = nm_strategies[0];
@@ -50,6 +69,7 @@ static inline void mock_core_rails(struct nm_core *core,
 		rail->fd = -1;
 		rail->links = links[i];
 		rail->nlinks = 2;
+		nm_rail_lock_init(&rail->lock, core->lock.scheme);
 		nm_chain_init(&rail->stuck);
 		core->polled[core->npolled++] = rail;
 		for (int rank = 0; rank < 2; rank++)

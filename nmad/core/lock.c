@@ -1,0 +1,36 @@
+/*
+ * Waiting for the core's lock or a rail's, where NMAD_LOCK says so.
+ *
+ * Who holds one is pinned, so he is on a CPU or the kernel has taken it from
+ * him, and no user thread of this VP can be he. Who is pinned himself may be:
+ * he holds it further up his stack, or has interrupted who does. He only tries.
+ */
+#include "lock.h"
+
+#include <base/spin.h>
+
+bool nm_core_wait(struct nm_core_lock *l)
+{
+	unsigned turn = 0;
+
+	if (nm_core_try(l))
+		return true;
+	if (l->scheme == NM_LOCK_DEFERRED || base_is_pinned())
+		return false;
+	while (!nm_core_try(l))
+		base_spin_turn(&turn);
+	return true;
+}
+
+bool nm_rail_wait(struct nm_rail_lock *l)
+{
+	unsigned turn = 0;
+
+	if (nm_rail_enter(l))
+		return true;
+	if (base_is_pinned())
+		return false;
+	while (!nm_rail_enter(l))
+		base_spin_turn(&turn);
+	return true;
+}
