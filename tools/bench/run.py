@@ -11,9 +11,10 @@ overhead (empty polls, blocking sections, ways of waiting), waiting (CPU time of
 who waits 10 s), reaction (from an event until a thread runs), progress (what a
 computation loses to polling), match (the matching tables), shm, tcp (latency,
 bandwidth and rate between two ranks), many (bursts of requests), rate (8 bytes,
-1, 2 and 8 threads a rank, with each strategy of ours), heat (1,024 threads
-against one thread a process); pioman stands for those from ltask to
-progress; all if none is named.
+1, 2 and 8 threads a rank, with each strategy of ours), locks (ping-pongs of one
+thread and of two at once, with each NMAD_LOCK), heat (1,024 threads against one
+thread a process); pioman stands for those from ltask to progress; all if none
+is named.
 
 MPI programs are compiled from the same source with every MPI that is found
 and run in turn, A B C A B C ..., so that drifts of the machine hit all alike.
@@ -46,6 +47,7 @@ PIOMAN = ["ltask", "queues", "overhead", "waiting", "reaction", "progress"]
 MANY = ["10", "1000", "100000"]
 RATE = ["1", "2", "8"]
 STRATEGIES = ["fifo", "aggreg"]
+LOCKS = ["deferred", "fine", "coarse"]
 LIMIT = 300  # seconds for one run of one program
 NATIVE_LIMIT = 1200  # of one with many cases
 
@@ -147,6 +149,51 @@ def rate(mpis, rounds):
                 every + mpis[1:], "rate", network, RATE, rounds)
 
 
+def measure_lock(command, lock, env):
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True,
+                          env=dict(os.environ, NMAD_LOCK=lock, **env),
+                          timeout=LIMIT, check=True)
+    return {name: float(value) for name, value, _
+            in (line.split() for line in done.stdout.splitlines())}
+
+
+def locks(build, rounds):
+    """RenPar 2009, figures 4 and 5: what each way of locking adds."""
+    program = os.path.join(build, "tests", "bench", "bench_locks")
+    mpirun = os.path.join(build, "tools", "launch", "mpirun")
+    ncpus = len(os.sched_getaffinity(0))
+    for title, command, env, cpus in (
+            ("each thread to itself", [program], {"NMAD_DRIVER": "self"}, 2),
+            ("two ranks over shm", [mpirun, "-n", "2", program],
+             {"NMAD_DRIVER": "shm"}, 4)):
+        print(f"\nNMAD_LOCK, {title}, us", flush=True)
+        if ncpus < cpus:
+            print(f"{ncpus} CPUs: two threads do not run at once")
+        else:
+            env["MARCEL_NVP"] = "2"
+        runs = {lock: [] for lock in LOCKS}
+        for _ in range(rounds):
+            for lock in LOCKS:
+                runs[lock].append(measure_lock(command, lock, env))
+        show_locks(runs)
+
+
+def show_locks(runs):
+    """The medians, and the medians of the paired differences."""
+    base = runs[LOCKS[0]]
+    print(f"{'threads, bytes':18}{LOCKS[0]:>10}" +
+          "".join(f"{lock:>10}   ns more (range)   " for lock in LOCKS[1:]))
+    for name in base[0]:
+        line = f"{name:18}{statistics.median(r[name] for r in base):10.4f}"
+        for lock in LOCKS[1:]:
+            more = sorted(1000 * (r[name] - b[name])
+                          for r, b in zip(runs[lock], base))
+            spread = f"({more[0]:.0f}..{more[-1]:.0f})"
+            line += (f"{statistics.median(r[name] for r in runs[lock]):10.4f}"
+                     f"{statistics.median(more):6.0f} {spread:14}")
+        print(line)
+
+
 def native(build, what):
     name, *args = NATIVE[what]
     print(f"\n{name}", flush=True)
@@ -185,7 +232,8 @@ def main():
     parser.add_argument("--programs")
     parser.add_argument("what", nargs="*", metavar="WHAT")
     options = parser.parse_args()
-    known = ["threads", "counts", *NATIVE, "shm", "tcp", "many", "rate", "heat"]
+    known = ["threads", "counts", *NATIVE, "shm", "tcp", "many", "rate",
+             "locks", "heat"]
     wanted = []
     for what in options.what:
         if what not in [*known, "pioman"]:
@@ -217,6 +265,8 @@ def main():
                     MANY, 1)
         elif what == "rate":
             rate(mpis, options.rounds)
+        elif what == "locks":
+            locks(options.build, options.rounds)
         else:
             compare(f"two ranks over {what}, half round trips", mpis,
                     "pingpong", what, [], options.rounds)
