@@ -53,6 +53,7 @@
 #include <nmad/data.h>
 
 #include "../core/lock.h"
+#include "../data/place.h"
 
 struct nm_gate;
 struct nm_rail;
@@ -96,8 +97,9 @@ struct nm_token {
 /* One large transfer on one side. Lives in the core's request. */
 struct nm_xfer {
 	struct nm_link *link;
-	struct nm_data data;   /* the user's memory ... */
-	size_t offset, length; /* ... and which bytes of it */
+	struct nm_data data;        /* the user's memory ... */
+	size_t offset, length;      /* ... and which bytes of it */
+	struct nm_data_place place; /* of nm_xfer_walk(), zero at first */
 	uint64_t id;           /* unique in this process: names x in tokens */
 	struct nm_token mine;  /* ours, for the peer */
 	struct nm_token peers; /* the peer's, for us */
@@ -108,6 +110,29 @@ struct nm_xfer {
 	struct base_link on;   /* core's: link->xfers */
 	uint64_t drv[12];      /* driver's, zero at first */
 };
+
+/*
+ * Over bytes [at, at + length) of the transfer, by who has it: near the bytes
+ * of the call before it costs nothing to begin.
+ */
+static inline int nm_xfer_walk(struct nm_xfer *x, size_t at, size_t length,
+			       nm_piece_fn each, void *arg)
+{
+	return nm_data_walk_on(&x->data, &x->place, x->offset + at, length,
+			       each, arg);
+}
+
+static inline void nm_xfer_copy_out(struct nm_xfer *x, size_t at, void *to,
+				    size_t length)
+{
+	nm_data_copy_out_on(&x->data, &x->place, x->offset + at, to, length);
+}
+
+static inline void nm_xfer_copy_in(struct nm_xfer *x, size_t at,
+				   const void *from, size_t length)
+{
+	nm_data_copy_in_on(&x->data, &x->place, x->offset + at, from, length);
+}
 
 /* A small packet that came. Driver's memory until released. */
 struct nm_pkt_in {

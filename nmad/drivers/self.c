@@ -157,7 +157,7 @@ static int self_xfer_send(struct nm_xfer *x)
 
 /* Puts the sender's pieces into the receiver's memory one after the other. */
 struct pour {
-	const struct nm_data *to;
+	struct nm_xfer *to;
 	size_t at;
 };
 
@@ -165,7 +165,7 @@ static int pour(void *arg, void *piece, size_t bytes)
 {
 	struct pour *p = arg;
 
-	nm_data_copy_in(p->to, p->at, piece, bytes);
+	nm_xfer_copy_in(p->to, p->at, piece, bytes);
 	p->at += bytes;
 	return 0;
 }
@@ -177,9 +177,9 @@ static void copy_some(struct nm_rail *rail, struct copy *c)
 	struct nm_xfer *to = c->other;
 	size_t left = from->length - c->done;
 	size_t bytes = left < PIECE ? left : PIECE;
-	struct pour p = { &to->data, to->offset + c->done };
+	struct pour p = { to, c->done };
 
-	nm_data_walk(&from->data, from->offset + c->done, bytes, pour, &p);
+	nm_xfer_walk(from, c->done, bytes, pour, &p);
 	c->done += bytes;
 	if (c->done < from->length)
 		return;

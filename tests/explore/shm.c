@@ -57,7 +57,7 @@ static void copy(int i)
 	target[i] = source[i];
 }
 
-int nm_shm_cma_copy(const struct nm_xfer *x, size_t offset, size_t length,
+int nm_shm_cma_copy(struct nm_xfer *x, size_t offset, size_t length,
 		    uint64_t remote, bool push)
 {
 	copy((int)offset);
@@ -65,14 +65,15 @@ int nm_shm_cma_copy(const struct nm_xfer *x, size_t offset, size_t length,
 }
 
 /* A chunk holds the number of what was put there. */
-void nm_data_copy_out(const struct nm_data *data, size_t offset, void *to,
-		      size_t bytes)
+void nm_data_copy_out_on(const struct nm_data *data,
+			 struct nm_data_place *place, size_t offset, void *to,
+			 size_t bytes)
 {
 	*(int *)to = source[offset / SHM_CHUNK];
 }
 
-void nm_data_copy_in(const struct nm_data *data, size_t offset,
-		     const void *from, size_t bytes)
+void nm_data_copy_in_on(const struct nm_data *data, struct nm_data_place *place,
+			size_t offset, const void *from, size_t bytes)
 {
 	target[offset / SHM_CHUNK] = *(const int *)from;
 }

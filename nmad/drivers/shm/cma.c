@@ -41,7 +41,7 @@ static int gather(void *arg, void *piece, size_t bytes)
 	return ++g->n == BASE_ARRAY_LEN(g->iov);
 }
 
-int nm_shm_cma_copy(const struct nm_xfer *x, size_t offset, size_t length,
+int nm_shm_cma_copy(struct nm_xfer *x, size_t offset, size_t length,
 		    uint64_t remote, bool push)
 {
 	const struct shm_peer *p = x->link->conn;
@@ -53,7 +53,7 @@ int nm_shm_cma_copy(const struct nm_xfer *x, size_t offset, size_t length,
 
 		g.n = 0;
 		g.bytes = 0;
-		nm_data_walk(&x->data, x->offset + offset, length, gather, &g);
+		nm_xfer_walk(x, offset, length, gather, &g);
 		its.iov_base = (void *)(uintptr_t)(remote + offset);
 		its.iov_len = g.bytes;
 		nm_rail_calls(x->link->rail, NM_CALL_COPY);

@@ -602,7 +602,7 @@ static bool step_fill(struct shm *shm, struct shm_x *sx)
 	       sx->mine - head < SHM_DEPTH) {
 		uint32_t i = sx->mine;
 
-		nm_data_copy_out(&x->data, x->offset + (size_t)i * SHM_CHUNK,
+		nm_xfer_copy_out(x, (size_t)i * SHM_CHUNK,
 				 p->seg->chunk[sx->index][i % SHM_DEPTH],
 				 chunk_bytes(sx, i));
 		sx->mine++;
@@ -635,7 +635,7 @@ static bool step_empty(struct shm *shm, struct shm_x *sx)
 	       sx->mine != tail) {
 		uint32_t i = sx->mine++;
 
-		nm_data_copy_in(&x->data, x->offset + (size_t)i * SHM_CHUNK,
+		nm_xfer_copy_in(x, (size_t)i * SHM_CHUNK,
 				shm->seg->chunk[sx->index][i % SHM_DEPTH],
 				chunk_bytes(sx, i));
 		store_release(&sx->ctl->head, sx->mine); /* order(shm-head) */

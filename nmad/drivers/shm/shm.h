@@ -354,7 +354,7 @@ bool nm_shm_cma_prove(const struct shm_peer *p, uint64_t secret);
  * start, from or to the peer's contiguous memory at `remote` + offset. 0 or
  * -errno: how much was copied is not known.
  */
-int nm_shm_cma_copy(const struct nm_xfer *x, size_t offset, size_t length,
+int nm_shm_cma_copy(struct nm_xfer *x, size_t offset, size_t length,
 		    uint64_t remote, bool push);
 
 /* --- large.c: large transfers --- */

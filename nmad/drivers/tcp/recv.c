@@ -200,8 +200,7 @@ static void copy_piece(struct tcp *tcp, struct tcp_peer *p)
 
 	if (n > p->piece_left)
 		n = p->piece_left;
-	nm_data_copy_in(&w->x->data, w->x->offset + w->got,
-			p->block->data + p->parse, n);
+	nm_xfer_copy_in(w->x, w->got, p->block->data + p->parse, n);
 	p->parse += (uint32_t)n;
 	p->piece_left -= n;
 	w->got += n;
@@ -325,8 +324,7 @@ static ssize_t read_some(struct tcp *tcp, struct tcp_peer *p, bool *all)
 	if (want > TCP_BLOCK - p->fill)
 		want = TCP_BLOCK - p->fill;
 	if (p->piece != NULL)
-		nm_data_walk(&p->piece->x->data,
-			     p->piece->x->offset + p->piece->got, p->piece_left,
+		nm_xfer_walk(p->piece->x, p->piece->got, p->piece_left,
 			     nm_tcp_gather, &g);
 	body = g.bytes;
 	if (body == p->piece_left || p->piece == NULL) {

@@ -106,8 +106,8 @@ static void describe(struct tcp_peer *p, struct tcp_pieces *g)
 		for (; n > 0; n--)
 			g->bytes += g->iov[g->n++].iov_len;
 	} else if (out->kind == TCP_PIECES) {
-		nm_data_walk(&out->x->data, out->x->offset + out->at + body,
-			     length - body, nm_tcp_gather, g);
+		nm_xfer_walk(out->x, out->at + body, length - body,
+			     nm_tcp_gather, g);
 	}
 }
 
@@ -135,8 +135,7 @@ static bool couple(const struct tcp_peer *p, struct tcp_pieces *g,
 		put_head(heads[i], TCP_PIECES, length, tx->window,
 			 tx->generation);
 		nm_tcp_gather(g, heads[i], TCP_HEAD);
-		nm_data_walk(&out->x->data, out->x->offset + at, length,
-			     nm_tcp_gather, g);
+		nm_xfer_walk(out->x, at, length, nm_tcp_gather, g);
 		whole += TCP_HEAD + length;
 		at += length;
 	}

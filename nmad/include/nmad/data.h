@@ -56,10 +56,18 @@ static inline struct nm_data nm_data_flat(const void *base, size_t bytes)
 	return d;
 }
 
-/* Pieces; the array must live as long as the request. */
+/*
+ * Pieces, one after the other; some may be empty, and the lengths must not be
+ * more than a size_t can hold. The array must live, and stay as it is, as long
+ * as the request. Their number costs no more than each of them: a network takes
+ * a message up where it has left it.
+ */
 struct nm_data nm_data_iovec(const struct iovec *iov, unsigned n);
 
-/* A walker; `what` must live as long as the request. */
+/*
+ * A walker, which knows of itself where an offset is; `what` must live as long
+ * as the request.
+ */
 struct nm_data nm_data_walker(const void *what, size_t bytes, nm_walk_fn walk);
 
 /* Walk over [offset, offset + length) of any kind; it must lie inside. */
