@@ -36,7 +36,7 @@ BASE_PUBLIC int nm_sr_irecv(struct nm_session *s, struct nm_gate *from,
 {
 	struct nm_req *req = nm_req_of(request);
 
-	if (unlikely(s == NULL || data == NULL || req == NULL ||
+	if (unlikely(s == NULL || !nm_data_is_good(data) || req == NULL ||
 		     !mask_is_good(mask)))
 		return -EINVAL;
 
@@ -72,7 +72,7 @@ BASE_PUBLIC int nm_sr_mrecv(struct nm_message *message,
 	struct nm_msg *msg = (struct nm_msg *)message;
 	struct nm_req *req = nm_req_of(request);
 
-	if (msg == NULL || data == NULL || req == NULL)
+	if (msg == NULL || !nm_data_is_good(data) || req == NULL)
 		return -EINVAL;
 	fill(req, NM_REQ_MRECV, NULL, msg->match.gate, msg->match.tag);
 	req->data = *data;

@@ -80,6 +80,17 @@ struct nm_req {
 _Static_assert(sizeof(struct nm_req) <= sizeof(struct nm_sr_request),
 	       "struct nm_sr_request holds a struct nm_req");
 
+/* What can be seen of it; the sum of an iovec is its maker's matter. */
+static inline bool nm_data_is_good(const struct nm_data *d)
+{
+	if (unlikely(d == NULL))
+		return false;
+	if (likely(d->kind != NM_DATA_WALK))
+		return d->kind <= NM_DATA_IOVEC &&
+		       (d->base != NULL || d->length == 0);
+	return d->walk != NULL;
+}
+
 static inline struct nm_req *nm_req_of(struct nm_sr_request *r)
 {
 	return (struct nm_req *)r;

@@ -14,7 +14,8 @@ BASE_PUBLIC int nm_sr_isend_priority(struct nm_session *s, struct nm_gate *to,
 {
 	struct nm_req *req = nm_req_of(request);
 
-	if (unlikely(s == NULL || to == NULL || data == NULL || req == NULL ||
+	if (unlikely(s == NULL || to == NULL || !nm_data_is_good(data) ||
+		     req == NULL ||
 		     (flags & ~(unsigned)(NM_SEND_SYNC | NM_SEND_NOW)) != 0 ||
 		     priority < NM_PRIORITY_MIN || priority > NM_PRIORITY_MAX))
 		return -EINVAL;

@@ -54,9 +54,10 @@ struct nm_sr_status {
 };
 
 /*
- * 0, or -EINVAL for a bad argument (nothing is started then). After 0 the
- * request completes, whatever happens. Data may not be touched until then
- * (read, for a send).
+ * 0, or -EINVAL for a bad argument (nothing is started then): null pointers,
+ * data of no kind or in no memory, unknown flags or masks. After 0 the request
+ * completes, whatever happens. Data may not be touched until then (read, for a
+ * send).
  */
 int nm_sr_isend(struct nm_session *s, struct nm_gate *to, nm_tag_t tag,
 		const struct nm_data *data, unsigned flags,

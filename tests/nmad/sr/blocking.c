@@ -70,6 +70,12 @@ RULE(a_blocking_send_is_over_when_its_data_may_be_changed)
 RULE(a_blocking_call_needs_no_status_and_refuses_nonsense)
 {
 	struct nm_data nothing = nm_data_flat(NULL, 0);
+	const struct nm_data bad[] = {
+		nm_data_flat(NULL, 1),
+		nm_data_walker(from, 1, NULL),
+		{ .kind = NM_DATA_IOVEC, .niov = 1, .length = 1 },
+		{ .kind = NM_DATA_WALK + 1, .length = 1, .base = from },
+	};
 	struct nm_sr_status status = { .tag = 77 };
 	struct nm_sr_request out;
 
@@ -81,6 +87,10 @@ RULE(a_blocking_call_needs_no_status_and_refuses_nonsense)
 	MUST(nm_sr_recv(session, peer, 0, 0, NULL, &status) == -EINVAL);
 	MUST(nm_sr_recv(session, peer, 0, 1, &nothing, &status) == -EINVAL);
 	MUST(status.tag == 77);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		MUST(nm_sr_send(session, peer, 0, &bad[i], 0) == -EINVAL);
+		MUST(nm_sr_recv(session, peer, 0, 0, &bad[i], NULL) == -EINVAL);
+	}
 	isend_bytes(&out, 5, NULL, 0, 0);
 	MUST(nm_sr_recv(session, peer, 5, NM_TAG_EXACT, &nothing, NULL) == 0);
 	MUST(wait_for(&out).error == 0);
