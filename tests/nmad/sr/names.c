@@ -18,7 +18,7 @@ RULE(the_same_name_is_the_same_session_for_all)
 	enum { NAMES = 20 };
 	struct nm_session *named[NAMES], *unnamed = session;
 	struct nm_sr_request ins[NAMES], outs[NAMES];
-	int got[NAMES];
+	int numbers[NAMES], got[NAMES];
 
 	/* In opposite orders, and what comes before its session waits. */
 	for (int i = 0; i < NAMES; i++) {
@@ -27,8 +27,8 @@ RULE(the_same_name_is_the_same_session_for_all)
 		MUST(nm_session_open_name(name_of(k), &named[k]) == 0);
 		MUST(nm_session_open_name(name_of(k), &named[k]) == -EEXIST);
 		session = named[k];
-		isend_bytes(&outs[k], 1, &k, sizeof(k), 0);
-		MUST(wait_for(&outs[k]).error == 0);
+		numbers[k] = k;
+		isend_bytes(&outs[k], 1, &numbers[k], sizeof(k), 0);
 	}
 	for (int i = 0; i < NAMES; i++) {
 		session = named[i];
@@ -36,6 +36,7 @@ RULE(the_same_name_is_the_same_session_for_all)
 			    sizeof(got[i]));
 		MUST(wait_for(&ins[i]).error == 0);
 		MUST(got[i] == i);
+		MUST(wait_for(&outs[i]).error == 0);
 	}
 	session = unnamed;
 	meet(1);
