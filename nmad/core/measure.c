@@ -42,7 +42,7 @@ enum {
 	EAGER_LEAST = 64,  /* the smallest steps above nothing */
 	BODY_LEAST = 1024, /* likewise */
 	PATIENCE = 4,      /* times its share: a first look at all sizes */
-	EAGER_SHARE = 4,   /* a quarter of the time; bodies have the rest */
+	EAGER_SHARE = 4,   /* of that a quarter; bodies have the rest */
 };
 
 enum kind { EAGER, BODY, OVER };
@@ -265,30 +265,23 @@ static uint64_t expected(const struct ladder *l, int i)
 	return before < ns ? before : ns;
 }
 
-/* Up the ladder, again and again, as far as the time goes. 0 or -errno. */
-static int climb(struct side *s, struct order *o, struct ladder *l, uint64_t ns,
-		 int rounds)
+/* Up the ladder, as far as the time goes. 0 or -errno. */
+static int climb(struct side *s, struct order *o, enum kind kind,
+		 struct ladder *l, uint64_t end)
 {
-	uint64_t begin = base_now_ns();
 	uint64_t each = (PINGS + 1) * (is_alone(s) ? 1 : 2);
+	int rc = 0;
 
-	for (int round = 0; round < rounds; round++) {
-		uint64_t end = begin + (round == 0 ? PATIENCE : 1) * ns;
-
-		for (int i = 0; i < l->n; i++) {
-			int rc;
-
-			if (base_now_ns() + each * expected(l, i) > end)
-				break;
-			o->bytes = l->at[i].bytes;
-			if (o->kind == BODY && o->bytes == 0)
-				o->bytes = 1; /* there is none of nothing */
-			rc = batch(s, o, &l->at[i].ns);
-			if (rc < 0)
-				return rc;
-		}
+	o->kind = kind;
+	for (int i = 0; i < l->n && rc == 0; i++) {
+		if (base_now_ns() + each * expected(l, i) > end)
+			break;
+		o->bytes = l->at[i].bytes;
+		if (kind == BODY && o->bytes == 0)
+			o->bytes = 1; /* there is none of nothing */
+		rc = batch(s, o, &l->at[i].ns);
 	}
-	return 0;
+	return rc;
 }
 
 static bool is_whole(const struct ladder *l)
@@ -327,6 +320,27 @@ struct found {
 };
 
 /*
+ * Both ladders in turn, so that a bad moment is bad for both: it is their
+ * crossing that counts. 0 or -errno.
+ */
+static int climb_both(struct side *s, struct order *o,
+		      const struct nm_measure *m, struct ladder *eager,
+		      struct ladder *body)
+{
+	uint64_t begin = base_now_ns(), look = PATIENCE * m->ns;
+	int rc = climb(s, o, EAGER, eager, begin + look / EAGER_SHARE);
+
+	if (rc == 0)
+		rc = climb(s, o, BODY, body, begin + look);
+	for (int round = 1; round < m->rounds && rc == 0; round++) {
+		rc = climb(s, o, EAGER, eager, begin + m->ns);
+		if (rc == 0)
+			rc = climb(s, o, BODY, body, begin + m->ns);
+	}
+	return rc;
+}
+
+/*
  * Bodies are known if there is a part among them; eager messages are only of
  * use beside them, and up to their end. 0 or -errno: the peer is lost.
  */
@@ -335,16 +349,11 @@ static int look_at(struct side *s, int i, const struct nm_measure *m,
 {
 	struct order o = { .rail = (uint32_t)i };
 	struct ladder eager, body;
-	uint64_t share = m->ns / EAGER_SHARE;
 	int rc;
 
 	ladder_init(&eager, EAGER_LEAST, eager_most(s, i));
 	ladder_init(&body, BODY_LEAST, s->room);
-	o.kind = EAGER;
-	rc = climb(s, &o, &eager, share, m->rounds);
-	o.kind = BODY;
-	if (rc == 0)
-		rc = climb(s, &o, &body, m->ns - share, m->rounds);
+	rc = climb_both(s, &o, m, &eager, &body);
 	o.kind = OVER;
 	if (rc != -ECONNRESET && !is_alone(s))
 		rc = say(s, TAG_ORDER, &o, sizeof(o));
