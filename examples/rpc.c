@@ -65,7 +65,7 @@ int main(void)
 	struct nm_rpc *rpc;
 	int zeros, want = 0;
 
-	if (nm_init() != 0 || nm_rpc_open(1, 0, &rpc) != 0)
+	if (nm_init() != 0 || nm_rpc_open_name("zeros", 0, &rpc) != 0)
 		return 1;
 	piom_sem_init(&heard, 0);
 	nm_rpc_register(rpc, COUNT_ZEROS, count_zeros, NULL);

@@ -51,35 +51,55 @@ static void rpc_free(struct nm_rpc *rpc)
 	free(rpc);
 }
 
-BASE_PUBLIC int nm_rpc_open(uint64_t session, unsigned threads,
-			    struct nm_rpc **out)
+/* The session is the result's, or closed. */
+static int open_in(struct nm_session *s, unsigned threads, struct nm_rpc **out)
 {
-	struct nm_rpc *rpc;
-	int rc;
+	struct nm_rpc *rpc = rpc_new(threads);
+	int rc = -ENOMEM;
 
-	base_handler_check("nmad", "nm_rpc_open()");
-	if (out == NULL || nm_core_self == NULL)
-		return -EINVAL;
-	rpc = rpc_new(threads);
 	if (rpc == NULL)
-		return -ENOMEM;
-	rc = nm_session_open(session, &rpc->session);
-	if (rc < 0)
-		goto err_free;
+		goto err_session;
+	rpc->session = s;
 	marcel_mutex_lock(&rpc->lock);
 	rc = nm_rpc_worker_add(rpc);
 	marcel_mutex_unlock(&rpc->lock);
 	if (rc < 0)
-		goto err_session;
-	nm_session_monitor(rpc->session, arrived, rpc);
+		goto err_free;
+	nm_session_monitor(s, arrived, rpc);
 	*out = rpc;
 	return 0;
 
-err_session:
-	nm_session_close(rpc->session);
 err_free:
 	rpc_free(rpc);
+err_session:
+	nm_session_close(s);
 	return rc;
+}
+
+BASE_PUBLIC int nm_rpc_open(uint64_t session, unsigned threads,
+			    struct nm_rpc **out)
+{
+	struct nm_session *s;
+	int rc;
+
+	base_handler_check("nmad", "nm_rpc_open()");
+	if (out == NULL)
+		return -EINVAL;
+	rc = nm_session_open(session, &s);
+	return rc < 0 ? rc : open_in(s, threads, out);
+}
+
+BASE_PUBLIC int nm_rpc_open_name(const char *session, unsigned threads,
+				 struct nm_rpc **out)
+{
+	struct nm_session *s;
+	int rc;
+
+	base_handler_check("nmad", "nm_rpc_open_name()");
+	if (out == NULL)
+		return -EINVAL;
+	rc = nm_session_open_name(session, &s);
+	return rc < 0 ? rc : open_in(s, threads, out);
 }
 
 static bool has_services(const struct nm_rpc *rpc)

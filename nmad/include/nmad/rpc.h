@@ -50,9 +50,14 @@ struct nm_rpc_call; /* one that is being served */
  * calls to a process wait until it has opened. At most `threads` handlers run
  * here at once; 0: as many as there may be calls. Threads are made when they
  * are needed and end with it. From user context, may block. 0; -EINVAL: nmad
- * does not run, or nowhere to write it; -EEXIST; -ENOMEM; -EAGAIN: no thread.
+ * does not run, or nowhere to write it; -ENOMEM; -EAGAIN: no thread; others as
+ * nm_session_open().
  */
 int nm_rpc_open(uint64_t session, unsigned threads, struct nm_rpc **out);
+
+/* The same with the session of this name, and the errors of its opening. */
+int nm_rpc_open_name(const char *session, unsigned threads,
+		     struct nm_rpc **out);
 
 /*
  * Close, when all handlers are unregistered and all calls from here are over.

@@ -256,6 +256,24 @@ RULE(nobody_needs_the_body)
 	MUST(nm_rpc_unregister(rpc, OTHER) == 0);
 }
 
+RULE(a_name_opens_another_world_of_calls)
+{
+	struct nm_rpc *by_number = rpc, *by_name;
+	int five = 5;
+
+	MUST(nm_rpc_open_name("calls", 0, &by_name) == 0);
+	MUST(nm_rpc_open_name("calls", 0, &rpc) == -EEXIST);
+	MUST(nm_rpc_register(by_name, SERVICE, minus, NULL) == 0);
+	meet();
+	MUST(call(SERVICE, &five, sizeof(five), NULL, 0).error == -ENOENT);
+	rpc = by_name;
+	must_run(call(SERVICE, &five, sizeof(five), NULL, 0), -5);
+	rpc = by_number;
+	meet();
+	MUST(nm_rpc_unregister(by_name, SERVICE) == 0);
+	MUST(nm_rpc_close(by_name) == 0);
+}
+
 RULE(a_call_of_nobody_is_an_error)
 {
 	static unsigned char body[MAX_BYTES];
@@ -515,6 +533,9 @@ RULE(nonsense_is_refused)
 
 	MUST(nm_rpc_open(session_id, 0, &other) == -EEXIST);
 	MUST(nm_rpc_open(session_id + (1 << 20), 0, NULL) == -EINVAL);
+	MUST(nm_rpc_open_name(NULL, 0, &other) == -EINVAL);
+	MUST(nm_rpc_open_name("", 0, &other) == -EINVAL);
+	MUST(nm_rpc_open_name("calls", 0, NULL) == -EINVAL);
 	MUST(nm_rpc_close(NULL) == -EINVAL);
 	MUST(nm_rpc_close(rpc) == -EBUSY);
 	MUST(nm_rpc_register(rpc, MEET, have_met, NULL) == -EEXIST);
