@@ -40,11 +40,12 @@ typedef void (*nm_done_fn)(struct nm_sr_request *req, void *arg);
  * Have fn called once for a request that was posted, when it is complete,
  * however it ends: nm_sr_status() tells. If it is complete already the call is
  * due at once, and made before this returns unless somebody is making calls.
- * Until it is made the request stays where it is, even if nm_sr_test() says
- * that it is complete. Nobody may wait for it besides (nm_sr_wait_any() knows
- * of no other waiter either). Once per posting; it cannot be taken back, but a
- * receive can be cancelled. Anyone, never blocks, allocates nothing. 0;
- * -EINVAL: no request, no function, or nmad does not run.
+ * Until it is made the request stays where it is and its session open, even if
+ * nm_sr_test() says that it is complete. It cannot be taken back, but a receive
+ * can be cancelled. Once per posting, and for requests that nobody waits for: a
+ * second function, or a thread that comes to sleep for the request, ends the
+ * process. Anyone, never blocks, allocates nothing. 0; -EINVAL: no request, no
+ * function, or nmad does not run.
  */
 int nm_sr_on_done(struct nm_sr_request *req, nm_done_fn fn, void *arg);
 
@@ -57,10 +58,11 @@ typedef void (*nm_arrival_fn)(struct nm_session *s,
 
 /*
  * Have fn called for each message of the session that finds no receive, those
- * that are there already included, in the order of their arrival. As with a
- * receive that is posted, somebody polls for them. Each costs 64
- * bytes until it was told. Anyone but ltasks and the like. 0; -EBUSY: the
- * session has a monitor; -EINVAL: no session or no function.
+ * that are there already included, in the order of their arrival. As for a
+ * receive that is posted, somebody polls for them. Each costs 64 bytes until it
+ * was told. From user threads, foreign threads, and functions that nmad has
+ * called; never blocks. 0; -EBUSY: the session has a monitor; -EINVAL: no
+ * session or no function.
  */
 int nm_session_monitor(struct nm_session *s, nm_arrival_fn fn, void *arg);
 

@@ -572,6 +572,21 @@ static void close_in_a_call(void)
 	nm_sr_on_done(&req, close_it, session);
 }
 
+static void give_a_second_function(void)
+{
+	struct nm_sr_request req;
+	char got[8];
+
+	receive(7, got, &req);
+	nm_sr_on_done(&req, note, NULL);
+	nm_sr_on_done(&req, note, NULL);
+}
+
+TEST(a_second_function_for_a_request_ends_the_process)
+{
+	CHECK(WIFSIGNALED(in_child(give_a_second_function)));
+}
+
 TEST(a_function_that_would_wait_is_named)
 {
 	char words[128];
