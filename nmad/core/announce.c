@@ -18,9 +18,10 @@
  *  - the receive names its source and tag, is the first in the tables that does
  *    so, and no receive of the session with a wildcard was posted before it
  *    (nm_announce_next());
- *  - the sender has sent nothing in the session, of whatever tag, that the
- *    receiver had not matched when it announced: else such a message may be the
- *    receive's, and the announcement is forgotten (`seq`);
+ *  - the sender has sent no message of that tag that the receiver had not
+ *    matched when it announced (`seq`): else that may be the receive's, and the
+ *    announcement is forgotten, as it is if the sender has sent too many to
+ * know;
  *  - the next message of that tag uses the announcement up, whether or not it
  *    goes there: small ones and those that are too long do not.
  *
@@ -83,6 +84,19 @@ static struct nm_place *room_for(struct nm_gate *gate, uint64_t session,
 	return &a->place[i];
 }
 
+/* Whether a message of the tag, or nobody knows, was sent since that number. */
+static bool is_late(const struct nm_peer *peer, uint32_t seq, uint32_t tag)
+{
+	uint32_t n = peer->send_seq - seq;
+
+	if (n > NM_RECENT)
+		return true;
+	while (n-- > 0)
+		if (peer->sent[seq++ % NM_RECENT] == tag)
+			return true;
+	return false;
+}
+
 int nm_announce_heard(struct nm_pass *pass, struct nm_gate *gate,
 		      const struct nm_wire_chunk *c)
 {
@@ -92,7 +106,7 @@ int nm_announce_heard(struct nm_pass *pass, struct nm_gate *gate,
 
 	if (link == NULL || link->rail->driver->xfer_take == NULL)
 		return -EBADMSG;
-	if (s == NULL || s->peers[gate->rank].send_seq != c->seq)
+	if (s == NULL || is_late(&s->peers[gate->rank], c->seq, c->tag))
 		return 0;
 	place = room_for(gate, c->session, c->tag);
 	place->session = c->session;

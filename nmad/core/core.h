@@ -308,7 +308,7 @@ void nm_announce_use(struct nm_gate *gate, struct nm_req *req);
 void nm_announce_unuse(struct nm_core *core, struct nm_req *req);
 /* The gate is dead. */
 void nm_announce_forget(struct nm_gate *gate);
-/* The tables have changed: announce the first receive of that tag, if it may.*/
+/* One was posted, or left the tables: the first of that tag, if it may. */
 void nm_announce_next(struct nm_pass *pass, struct nm_session *s,
 		      struct nm_gate *gate, uint32_t tag);
 
@@ -332,8 +332,9 @@ void nm_rdv_announce(struct nm_pass *pass, struct nm_req *req);
  * `for_good`: then the peer is given up.
  */
 int nm_rdv_recall(struct nm_req *req, bool for_good);
-/* Its message has come, and not that way. */
-void nm_rdv_in_vain(struct nm_req *req);
+/* Its message has come, and not that way: the peer must not have taken it. */
+void nm_rdv_in_vain(struct nm_pass *pass, struct nm_req *req,
+		    struct nm_gate *gate);
 /* A receive has met an RTS. */
 void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 		    struct nm_gate *gate, const struct nm_wire_chunk *rts);

@@ -66,7 +66,7 @@ static void deliver_eager(struct nm_pass *pass, struct nm_req *req,
 			  uint64_t sync_id, const void *payload)
 {
 	if (unlikely(req->announced != NULL))
-		nm_rdv_in_vain(req);
+		nm_rdv_in_vain(pass, req, gate);
 	req->gate = gate;
 	req->tag = tag;
 	req->sent = length;

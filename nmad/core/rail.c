@@ -72,19 +72,23 @@ static bool send_pkt(struct nm_rail *rail, struct nm_pkt *pkt)
 	return true;
 }
 
-static void start_xfer(struct nm_rail *rail, struct nm_xfer *x, bool is_recv)
+static void start_xfer(struct nm_rail *rail, struct nm_xfer *x,
+		       int (*slot)(struct nm_xfer *x))
 {
 	struct nm_link *link = x->link;
 	int rc;
 
 	base_list_push_back(&link->xfers, &x->on);
 	backlog_add(rail, 1);
-	if (unlikely(link->error != 0)) {
+	/* The dead may have brought all of what was announced. */
+	if (unlikely(link->error != 0) && slot != rail->driver->xfer_meet) {
 		nm_rail_xfer_done(rail, x, link->error);
 		return;
 	}
-	rc = is_recv ? rail->driver->xfer_recv(x) : rail->driver->xfer_send(x);
-	if (rc < 0)
+	rc = slot(x);
+	if (rc < 0 && link->error != 0)
+		nm_rail_xfer_done(rail, x, rc);
+	else if (rc < 0)
 		nm_rail_link_dead(rail, link, rc);
 }
 
@@ -121,10 +125,16 @@ BASE_INLINE void hand_over(struct nm_rail *rail, struct nm_event *e)
 		}
 		break;
 	case NM_POST_XFER_RECV:
-		start_xfer(rail, container_of(e, struct nm_xfer, done), true);
+		start_xfer(rail, container_of(e, struct nm_xfer, done),
+			   rail->driver->xfer_recv);
 		break;
 	case NM_POST_XFER_SEND:
-		start_xfer(rail, container_of(e, struct nm_xfer, done), false);
+		start_xfer(rail, container_of(e, struct nm_xfer, done),
+			   rail->driver->xfer_send);
+		break;
+	case NM_POST_XFER_MEET:
+		start_xfer(rail, container_of(e, struct nm_xfer, done),
+			   rail->driver->xfer_meet);
 		break;
 	case NM_POST_XFER_ANNOUNCE:
 		announce(rail, container_of(e, struct nm_xfer, done));

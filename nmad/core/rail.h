@@ -25,6 +25,7 @@ enum nm_event_kind {
 	NM_POST_XFER_RECV,
 	NM_POST_XFER_SEND,
 	NM_POST_XFER_ANNOUNCE,
+	NM_POST_XFER_MEET,
 	NM_POST_GIVE_UP,
 	/* from a rail */
 	NM_EVENT_PKT_IN,

@@ -406,12 +406,16 @@ int nm_rdv_recall(struct nm_req *req, bool for_good)
 	return 0;
 }
 
-void nm_rdv_in_vain(struct nm_req *req)
+void nm_rdv_in_vain(struct nm_pass *pass, struct nm_req *req,
+		    struct nm_gate *gate)
 {
 	if (likely(req->announced == NULL))
 		return;
-	nm_trial_learn(&req->announced->trans->gate->announcing, false);
+	nm_trial_learn(&gate->announcing, false);
+	if (nm_rdv_recall(req, false) == 0)
+		return;
 	nm_rdv_recall(req, true);
+	nm_gate_fail(pass, gate, -EBADMSG);
 }
 
 /* The message has gone where it was told. False: it has not, it lies. */
@@ -437,7 +441,7 @@ static bool meet(struct nm_pass *pass, struct nm_req *req, struct nm_gate *gate,
 	p->x.length = part.length;
 	p->x.peers.length = part.token_len;
 	memcpy(p->x.peers.bytes, part.token, part.token_len);
-	post(pass, p, NM_POST_XFER_RECV);
+	post(pass, p, NM_POST_XFER_MEET);
 	return true;
 }
 
@@ -452,7 +456,7 @@ static bool is_to_be_granted(struct nm_pass *pass, struct nm_req *req,
 
 	if (announced && gate->error == 0 && meet(pass, req, gate, rts))
 		return false;
-	nm_rdv_in_vain(req);
+	nm_rdv_in_vain(pass, req, gate);
 	if (!announced && gate->error == 0)
 		return true;
 	req->gate = gate;

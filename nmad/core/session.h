@@ -31,11 +31,14 @@ struct nm_req;
  */
 enum { NM_PARKED_MAX = 1 << 30 };
 
+enum { NM_RECENT = 8 }; /* a power of two */
+
 /* What a session knows of one peer. l: all, core lock */
 struct nm_peer {
-	uint32_t send_seq;       /* of the next envelope to it */
-	uint32_t recv_seq;       /* of the next envelope from it */
-	struct base_list parked; /* struct nm_msg, by seq */
+	uint32_t send_seq;        /* of the next envelope to it */
+	uint32_t recv_seq;        /* of the next envelope from it */
+	uint32_t sent[NM_RECENT]; /* tags of the last ones, by send_seq */
+	struct base_list parked;  /* struct nm_msg, by seq */
 	struct nm_req *last_out; /* the strategy's, NULL at first: see prio.c */
 };
 

@@ -15,12 +15,15 @@ static bool is_large(const struct nm_gate *gate, const struct nm_req *req)
 static void take_send(struct nm_pass *pass, struct nm_req *req)
 {
 	struct nm_gate *gate = req->gate;
+	struct nm_peer *peer;
 
 	if (unlikely(gate->error != 0)) {
 		nm_req_finish(pass, req, -ECONNRESET);
 		return;
 	}
-	req->send.seq = req->session->peers[gate->rank].send_seq++;
+	peer = &req->session->peers[gate->rank];
+	peer->sent[peer->send_seq % NM_RECENT] = req->tag;
+	req->send.seq = peer->send_seq++;
 	if (unlikely(gate->announced != NULL || is_large(gate, req)))
 		nm_announce_use(gate, req);
 	nm_out_send(pass, req);

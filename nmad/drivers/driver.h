@@ -32,7 +32,7 @@
  *        <--- ANNOUNCE with that token ---
  *   xfer_take(x), x->peers is the token
  *   xfer_offer(x) fills x->mine
- *        ---- RTS with that token -------> matched: xfer_recv(x), x->peers is
+ *        ---- RTS with that token -------> matched: xfer_meet(x), x->peers is
  *   xfer_send(x)                           the token
  *   nm_rail_xfer_done(x)                   nm_rail_xfer_done(x)
  *
@@ -258,16 +258,18 @@ struct nm_driver {
 	int (*xfer_send)(struct nm_xfer *x);
 
 	/*
-	 * NULL, or all three. xfer_announce: 0 and x->mine, or -EAGAIN: not
+	 * NULL, or all four. xfer_announce: 0 and x->mine, or -EAGAIN: not
 	 * now; then the driver has nothing of x. It has not got x until
-	 * xfer_recv(), which for an announced x, whose length is the message's
-	 * by then, leads to no nm_rail_xfer_ready(). xfer_take, xfer_recall:
-	 * anyone, on the two sides; exactly one of them answers 0. Else
-	 * xfer_recall answers -EALREADY, or, `for_good`, that the peer may do
-	 * what it likes with what it has taken: x is forgotten. xfer_take
-	 * checks the token.
+	 * xfer_meet(); the length of x is the message's by then. As the sender
+	 * may have died when it had moved everything, that is called for a
+	 * dead link, too: 0, and the end is reported, if all of it is there.
+	 * xfer_take, xfer_recall: anyone, on the two sides; exactly one of them
+	 * answers 0. Else xfer_recall answers -EALREADY, or, `for_good`, that
+	 * the peer may do what it likes with what it has taken: x is forgotten.
+	 * xfer_take checks the token.
 	 */
 	int (*xfer_announce)(struct nm_xfer *x);
+	int (*xfer_meet)(struct nm_xfer *x);
 	int (*xfer_take)(struct nm_xfer *x);
 	int (*xfer_recall)(struct nm_xfer *x, bool for_good);
 

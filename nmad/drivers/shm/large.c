@@ -94,6 +94,17 @@ static struct nm_xfer *xfer_of(struct shm_x *sx)
 	return container_of((void *)sx, struct nm_xfer, drv);
 }
 
+static shm_count_t *count_of(const struct shm_x *sx, bool sender)
+{
+	return sender ? &sx->ctl->pushed : &sx->ctl->pulled;
+}
+
+/* The blocks that the other side has done with. */
+static uint32_t others(const struct shm_x *sx)
+{
+	return load_seq(count_of(sx, !sx->sender)); /* order(shm-account) */
+}
+
 void nm_shm_large_init(struct shm *shm)
 {
 	struct shm_ctls *c = &shm->ctls;
@@ -416,24 +427,46 @@ int nm_shm_large_recall(struct nm_xfer *x, bool for_good)
 	return 0;
 }
 
-/* The message has come that took it. */
-static void meet(struct shm *shm, struct nm_xfer *x, const struct offer *o)
+static void leave_announced(struct shm_ctls *c, unsigned index)
 {
-	struct shm_ctls *c = &shm->ctls;
-	struct shm_peer *p = x->link->conn;
-	struct shm_x *sx = of(x);
 	unsigned k = 0;
-	bool coarse;
 
-	while (c->announced[k] != sx->index)
+	while (c->announced[k] != index)
 		k++;
 	c->announced[k] = c->announced[--c->nannounced];
+}
+
+/* The message has come that took it. All of it may be here already. */
+int nm_shm_large_meet(struct nm_xfer *x)
+{
+	struct shm *shm = x->link->rail->drv;
+	struct shm_peer *p = x->link->conn;
+	bool dead = p->gone || x->link->error != 0;
+	struct shm_x *sx = of(x);
+	struct offer o;
+	bool coarse;
+
+	memcpy(&o, x->peers.bytes, sizeof(o));
+	if (x->peers.length != sizeof(o) || o.length != x->length) {
+		nm_shm_large_recall(x, true);
+		nm_shm_large_drop(shm, p, 0);
+		return -EPROTO;
+	}
 	sx->length = x->length;
-	flat_base(x, &coarse);
-	if (p->cma && coarse && (o->flags & OFFER_FLAT))
-		sx->remote = o->base;
 	cut(sx);
+	if (dead && others(sx) < sx->nblocks) {
+		nm_shm_large_recall(x, true);
+		nm_shm_large_drop(shm, p, 0);
+		return -ECONNRESET;
+	}
+	leave_announced(&shm->ctls, sx->index);
 	base_list_push_back(&shm->active, &sx->link);
+	flat_base(x, &coarse);
+	if (p->cma && coarse && (o.flags & OFFER_FLAT))
+		sx->remote = o.base;
+	if (dead)
+		finish(shm, sx);
+	return 0;
 }
 
 /* --- both sides have been told --- */
@@ -447,18 +480,11 @@ int nm_shm_large_recv(struct nm_xfer *x)
 	bool coarse, pull, push;
 	uint64_t base;
 
-	memcpy(&o, x->peers.bytes, sizeof(o));
-	if (unlikely(p->gone || x->peers.length != sizeof(o) ||
-		     (sx->ctl != NULL && o.length != x->length))) {
-		if (sx->ctl != NULL)
-			nm_shm_large_recall(x, true);
+	if (unlikely(p->gone || x->peers.length != sizeof(o))) {
 		nm_shm_large_drop(shm, p, 0);
 		return p->gone ? -ECONNRESET : -EPROTO;
 	}
-	if (sx->ctl != NULL) {
-		meet(shm, x, &o);
-		return 0;
-	}
+	memcpy(&o, x->peers.bytes, sizeof(o));
 	memset(sx, 0, sizeof(*sx));
 	sx->length = x->length < o.length ? x->length : o.length;
 	base = flat_base(x, &coarse);
@@ -536,11 +562,6 @@ static bool claim(struct shm_x *sx, uint32_t *out)
 	return true;
 }
 
-static shm_count_t *count_of(const struct shm_x *sx, bool sender)
-{
-	return sender ? &sx->ctl->pushed : &sx->ctl->pulled;
-}
-
 static void copy_block(struct shm *shm, struct shm_x *sx, uint32_t i)
 {
 	size_t offset = (size_t)i * sx->block;
@@ -561,12 +582,6 @@ static void copy_block(struct shm *shm, struct shm_x *sx, uint32_t i)
 	sx->mine++;
 	/* What was written, and that no more is read. */
 	store_seq(count_of(sx, sx->sender), sx->mine); /* order(shm-account) */
-}
-
-/* The blocks that the other side has done with. */
-static uint32_t others(const struct shm_x *sx)
-{
-	return load_seq(count_of(sx, !sx->sender)); /* order(shm-account) */
 }
 
 static bool step_blocks(struct shm *shm, struct shm_x *sx)

@@ -592,6 +592,7 @@ const struct nm_driver nm_driver_shm = {
 	.xfer_recv = nm_shm_large_recv,
 	.xfer_send = nm_shm_large_send,
 	.xfer_announce = nm_shm_large_announce,
+	.xfer_meet = nm_shm_large_meet,
 	.xfer_take = nm_shm_large_take,
 	.xfer_recall = nm_shm_large_recall,
 	.dump = shm_dump,

@@ -364,6 +364,7 @@ void nm_shm_large_offer(struct nm_xfer *x);
 int nm_shm_large_recv(struct nm_xfer *x);
 int nm_shm_large_send(struct nm_xfer *x);
 int nm_shm_large_announce(struct nm_xfer *x);
+int nm_shm_large_meet(struct nm_xfer *x);
 int nm_shm_large_take(struct nm_xfer *x);
 int nm_shm_large_recall(struct nm_xfer *x, bool for_good);
 /*

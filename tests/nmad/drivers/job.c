@@ -269,7 +269,7 @@ void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status)
 		rail->up->xfer_done(rail, x, status);
 		return;
 	}
-	JOB_CHECK(me, me->deaths[l->peer] == 0);
+	JOB_CHECK(me, me->deaths[l->peer] == 0 || l->met);
 	large_over(l, status);
 }
 
@@ -398,13 +398,19 @@ int job_large_take(struct job *j, int to, struct job_large *l,
 	return 0;
 }
 
-void job_large_meet(struct job *j, struct job_large *l, size_t length,
-		    const struct nm_token *theirs)
+int job_large_meet(struct job *j, struct job_large *l, size_t length,
+		   const struct nm_token *theirs)
 {
+	int rc;
+
 	l->started = true;
+	l->met = true;
 	l->x.length = length;
 	l->x.peers = *theirs;
-	JOB_CHECK(j, j->driver->xfer_recv(&l->x) == 0);
+	rc = j->driver->xfer_meet(&l->x);
+	if (rc < 0)
+		take_out(l);
+	return rc;
 }
 
 static struct job_large *find(int peer, bool is_send, uint64_t number)

@@ -85,7 +85,7 @@ void job_meet(struct job *j);
 struct job_large {
 	struct nm_xfer x;
 	int peer, status;
-	bool is_send, started, posted;
+	bool is_send, started, posted, met;
 	uint64_t number;
 	struct job_large *next;
 };
@@ -95,9 +95,9 @@ void job_large_recv(struct job *j, int from, struct job_large *l,
 		    struct nm_data data, size_t offset, size_t length);
 
 /*
- * Announced ones, without messages: the test carries the tokens, x.mine. Those
- * that answer something answer what the driver does; after 0, a send has begun,
- * and a receive that was recalled is none.
+ * Announced ones, without messages: the test carries the tokens, x.mine. Each
+ * answers what the driver does; after 0, a send has begun, a receive that was
+ * recalled is none, and one whose message is known to have gone there ends.
  */
 int job_large_announce(struct job *j, int from, struct job_large *l,
 		       struct nm_data data, size_t length);
@@ -105,9 +105,8 @@ int job_large_take(struct job *j, int to, struct job_large *l,
 		   struct nm_data data, size_t length,
 		   const struct nm_token *theirs);
 int job_large_recall(struct job *j, struct job_large *l, bool for_good);
-/* The message is known to have gone there. */
-void job_large_meet(struct job *j, struct job_large *l, size_t length,
-		    const struct nm_token *theirs);
+int job_large_meet(struct job *j, struct job_large *l, size_t length,
+		   const struct nm_token *theirs);
 
 /* Bytes that belong to a number, and whether these are they. */
 void job_pattern(uint64_t number, void *to, size_t length);

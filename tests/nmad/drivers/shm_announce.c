@@ -106,7 +106,7 @@ static void alone_body(struct job *j)
 	await(j, 2, false);
 	JOB_CHECK(j, job_is_pattern(7, bytes, BYTES));
 	JOB_CHECK(j, bytes[BYTES] == 0 && bytes[BYTES + MORE - 1] == 0);
-	job_large_meet(j, &l, BYTES, &board->offer);
+	JOB_CHECK(j, job_large_meet(j, &l, BYTES, &board->offer) == 0);
 	while (l.status == -EINPROGRESS)
 		job_progress(j);
 	JOB_CHECK(j, l.status == 0);
@@ -142,7 +142,8 @@ static void both_body(struct job *j)
 			board->place = l.x.mine;
 			reach(3 * i + 1);
 			await(j, 3 * i + 2, true);
-			job_large_meet(j, &l, length, &board->offer);
+			JOB_CHECK(j, job_large_meet(j, &l, length,
+						    &board->offer) == 0);
 		}
 		while (l.status == -EINPROGRESS)
 			job_progress(j);
@@ -220,7 +221,7 @@ static void recalled_body(struct job *j)
 		reach(3);
 		await(j, 4, true);
 		JOB_CHECK(j, job_large_recall(j, &l, false) == -EALREADY);
-		job_large_meet(j, &l, 10000, &board->offer);
+		JOB_CHECK(j, job_large_meet(j, &l, 10000, &board->offer) == 0);
 	}
 	while (l.status == -EINPROGRESS)
 		job_progress(j);
@@ -258,7 +259,9 @@ static void race_body(struct job *j)
 			await(j, 4 * i + 2, false);
 			JOB_CHECK(j, won == (board->place.length == 0));
 			if (!won)
-				job_large_meet(j, &l, 10000, &board->offer);
+				JOB_CHECK(j,
+					  job_large_meet(j, &l, 10000,
+							 &board->offer) == 0);
 		}
 		if (won != (j->rank == 1))
 			while (l.status == -EINPROGRESS)
@@ -303,6 +306,19 @@ TEST(some_blocks_are_left_for_who_asks)
 	run(many_body, 2);
 }
 
+/* As many as there may be are to be had, for rank 2; and then again. */
+static void take_all_blocks(struct job *j)
+{
+	static struct job_large all[SHM_CTLS];
+	int n;
+
+	for (n = 0; n < FREE - SHM_CTLS / 2; n++)
+		JOB_CHECK(j, job_large_announce(j, 2, &all[n], flat(BYTES),
+						BYTES) == 0);
+	while (n-- > 0)
+		JOB_CHECK(j, job_large_recall(j, &all[n], false) == 0);
+}
+
 /* Rank 1 is the sender here, and dies when it has taken half of them. */
 static void dead_body(struct job *j)
 {
@@ -339,16 +355,59 @@ static void dead_body(struct job *j)
 		  job_large_announce(j, 1, &l, flat(BYTES), BYTES) == -EAGAIN);
 	while (n-- > 0)
 		JOB_CHECK(j, job_large_recall(j, &all[n], true) == 0);
-	for (n = 0; n < FREE - SHM_CTLS / 2; n++)
-		JOB_CHECK(j, job_large_announce(j, 2, &all[n], flat(BYTES),
-						BYTES) == 0);
-	while (n-- > 0)
-		JOB_CHECK(j, job_large_recall(j, &all[n], false) == 0);
+	take_all_blocks(j);
 }
 
 TEST(a_death_is_no_end_of_the_blocks_that_were_taken)
 {
 	run(dead_body, 3);
+}
+
+/* Rank 1 dies when it has moved all, or nothing, of what it took. */
+static void brought_body(struct job *j)
+{
+	struct job_large all, nothing;
+
+	if (!can_announce(j) || j->rank == 2)
+		return;
+	if (j->rank == 1) {
+		await(j, 1, false);
+		job_pattern(7, bytes, BYTES);
+		JOB_CHECK(j, job_large_take(j, 0, &all, flat(BYTES), BYTES,
+					    &board->place) == 0);
+		while (all.status == -EINPROGRESS)
+			job_progress(j);
+		board->place = all.x.mine;
+		reach(2);
+		await(j, 3, false);
+		JOB_CHECK(j, job_large_take(j, 0, &nothing, flat(BYTES), BYTES,
+					    &board->offer) == 0);
+		board->offer = nothing.x.mine;
+		reach(4);
+		kill(getpid(), SIGKILL);
+	}
+	JOB_CHECK(j, job_large_announce(j, 1, &all, flat(BYTES), BYTES) == 0);
+	JOB_CHECK(j,
+		  job_large_announce(j, 1, &nothing, flat(BYTES), BYTES) == 0);
+	board->place = all.x.mine;
+	reach(1);
+	await(j, 2, false);
+	board->offer = nothing.x.mine;
+	reach(3);
+	await(j, 4, false);
+	while (j->deaths[1] == 0)
+		job_progress(j);
+	JOB_CHECK(j, job_large_meet(j, &all, BYTES, &board->place) == 0);
+	JOB_CHECK(j, all.status == 0);
+	JOB_CHECK(j, job_is_pattern(7, bytes, BYTES));
+	JOB_CHECK(j, job_large_meet(j, &nothing, BYTES, &board->offer) ==
+			     -ECONNRESET);
+	take_all_blocks(j);
+}
+
+TEST(what_the_dead_have_brought_is_there)
+{
+	run(brought_body, 3);
 }
 
 /* --- nonsense --- */
