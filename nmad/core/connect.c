@@ -340,10 +340,14 @@ static void set_dear(struct nm_gate *gate)
 			gate->is_dear = false;
 }
 
-/* Where a body goes over one link, and the sender alone can move it. */
+/*
+ * Where a body goes over one link, and the sender alone can move it; but where
+ * priorities count the receiver has a say.
+ */
 static void set_announces(struct nm_gate *gate)
 {
 	gate->announces = gate->core->config.announce && gate->nlinks == 1 &&
+			  gate->core->config.strategy->bodies == 0 &&
 			  gate->links[0]->rail->driver->xfer_announce != NULL;
 }
 

@@ -4,14 +4,15 @@
  * are shown as they are, lists only if nobody is inside the core.
  */
 #include "core.h"
+#include "grant.h"
 
 enum { REQUESTS_MAX = 16, SESSIONS_MAX = 16 };
 
 static void dump_req(const struct nm_req *req, const char *state)
 {
-	base_dump("     send %p to rank %d, tag %u, %lu bytes: %s",
+	base_dump("     send %p to rank %d, tag %u, %lu bytes, priority %d: %s",
 		  (const void *)req, req->gate->rank, req->tag,
-		  (unsigned long)req->data.length, state);
+		  (unsigned long)req->data.length, req->send.priority, state);
 }
 
 static void dump_sends(const struct base_list *list, const char *state)
@@ -23,6 +24,23 @@ static void dump_sends(const struct base_list *list, const char *state)
 			break;
 		dump_req(container_of(link, struct nm_req, send.on), state);
 	}
+}
+
+/* Parts of bodies: ours that are announced, and theirs. */
+static void dump_bodies(const struct nm_gate *gate)
+{
+	unsigned offered = 0, running = 0, held = 0;
+
+	base_list_for_each (link, &gate->offers)
+		offered++;
+	for (int i = 0; gate->grants != NULL && i < NM_RAILS_MAX; i++) {
+		running += gate->grants[i].running;
+		held += gate->grants[i].nheld;
+	}
+	if (offered + running + held > 0)
+		base_dump("     parts of bodies: %u offered; by priority %u "
+			  "granted, %u held",
+			  offered, running, held);
 }
 
 static void dump_gate(const struct nm_gate *gate, bool inside)
@@ -38,6 +56,7 @@ static void dump_gate(const struct nm_gate *gate, bool inside)
 	dump_sends(&gate->out, gate->gathers ? "waits for others of its burst"
 					     : "waits for a free link");
 	dump_sends(&gate->waiting, "waits to be matched");
+	dump_bodies(gate);
 }
 
 static void dump_rail(const struct nm_rail *rail)

@@ -13,6 +13,7 @@
 #include "wire.h"
 
 struct nm_core;
+struct nm_grants;
 struct nm_levels;
 struct nm_part;
 struct nm_announced;
@@ -94,6 +95,8 @@ struct nm_gate {
 	bool announces;                 /* -: our receives are announced */
 	struct nm_trial announcing;     /* an announcement, for a receive ... */
 	struct nm_trial looking; /* ... and a look for one, before a send */
+	struct nm_grants
+		*grants;         /* l: by rail: parts to be received; or NULL */
 	struct base_link active; /* l: core->active while there is work, or
 				  *    core->gathering, see burst.c */
 	bool is_dear;            /* -: a packet costs a system call */

@@ -28,6 +28,7 @@ static struct nm_msg *msg_new(struct nm_core *core,
 	msg->stored = (uint32_t)stored;
 	msg->kind = c->kind;
 	msg->nparts = c->nparts;
+	msg->priority = c->priority;
 	msg->class = (uint8_t) class;
 	if (stored > 0)
 		memcpy(msg->data, eager ? c->payload : c->tail, stored);
@@ -43,6 +44,7 @@ static void msg_rts(const struct nm_msg *msg, uint32_t tag,
 	c->nparts = msg->nparts;
 	c->flags = msg->id != 0 ? NM_WIRE_ANNOUNCED : 0;
 	c->id = msg->id;
+	c->priority = msg->priority;
 	c->tag = tag;
 	c->length = msg->length;
 	c->tail_len = msg->stored;

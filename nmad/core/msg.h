@@ -34,6 +34,7 @@ struct nm_msg {
 	uint32_t stored; /* bytes in `data` */
 	uint8_t kind;    /* NM_WIRE_KIND_EAGER or _RTS */
 	uint8_t nparts;  /* RTS */
+	int8_t priority; /* RTS */
 	uint8_t class;   /* of the block */
 	unsigned char data[];
 };

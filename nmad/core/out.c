@@ -103,6 +103,7 @@ static bool add_rts(struct nm_gate *gate, struct nm_pkt *pkt,
 	if (!nm_pkt_fits(pkt, nm_rdv_rts_size(gate), NULL))
 		return false;
 	c->kind = NM_WIRE_KIND_RTS;
+	c->priority = req->send.priority;
 	c->tail = parts;
 	if (!nm_rdv_offer(gate, req, c, parts))
 		return false;

@@ -1,11 +1,12 @@
 /*
  * Rendezvous: a large message first asks, then travels straight from memory to
- * memory, in one part or in several that lie behind one another, each over
- * another link of the gate.
+ * memory, in one part or in several that lie behind one another, over all links
+ * of the gate or some.
  *
  *   sender                              receiver
- *   OFFERED  --- RTS(id, token; ...) -> matched: each part's driver has it
- *   (gate->offers)                      nm_rail_xfer_ready(): RTR queued
+ *   OFFERED  --- RTS(id, token; ...) -> matched: each part is held
+ *   (gate->offers)                      (gate->grants), or its driver has it
+ *                                       nm_rail_xfer_ready(): RTR queued
  *            <-- RTR(id, length, token) sent
  *   the part's driver has it
  *   nm_rail_xfer_done(): over           nm_rail_xfer_done(): over, once the
@@ -18,11 +19,17 @@
  * of which the receiver wants nothing (beyond the end of its buffer) is
  * answered by an RTR of length 0 and over.
  *
+ * Where priorities count the receiver grants few parts at a time, the highest
+ * first, and the sender cuts long bodies into more parts than there are links:
+ * what is urgent waits for parts, not for bodies.
+ *
  * A part is failed by who has it: by the rail's owner while it is on
- * link->xfers or on its way there, else by the core.
+ * link->xfers or on its way there, else by the core. What is held goes to its
+ * rail's owner in any case: over a dead link each that fails grants the next.
  *
  * A receive that is announced (announce.c) has its part from then on; the
- * sender that takes it is granted what it offers.
+ * sender that takes it is granted what it offers. Where priorities count none
+ * is.
  */
 #include "core.h"
 
@@ -30,6 +37,11 @@
 #include <string.h>
 
 #include <base/clock.h>
+
+#include "grant.h"
+
+/* A shorter part is not worth its token, its answer and its end. */
+enum { SLICE_MIN = 256 * 1024 };
 
 struct nm_trans;
 
@@ -48,6 +60,7 @@ struct nm_part {
 	struct nm_rail *rail;           /* -: x.link may be one beneath it */
 	struct nm_answer rtr;           /* l: receiver; or the ANNOUNCE */
 	enum announcement announcement; /* l: receiver */
+	struct nm_grant grant;          /* l: receiver: while it is held */
 	struct nm_trans *trans;         /* -: */
 	struct base_link on;            /* l: sender: gate->offers */
 	bool granted;                   /* l: sender: the RTR has come */
@@ -176,12 +189,16 @@ static void post(struct nm_pass *pass, struct nm_part *p, unsigned kind)
 
 size_t nm_rdv_rts_size(const struct nm_gate *gate)
 {
+	size_t parts = gate->core->config.strategy->bodies > 0
+			       ? NM_WIRE_PARTS_MAX
+			       : (size_t)gate->nlinks;
+
 	return NM_WIRE_RTS + sizeof(uint64_t) +
-	       (size_t)gate->nlinks * (NM_WIRE_PART + NM_TOKEN_MAX);
+	       parts * (NM_WIRE_PART + NM_TOKEN_MAX);
 }
 
-/* The parts of a body; at least one. */
-static int cut(struct nm_gate *gate, size_t length, struct nm_share *out)
+/* What goes over each link; at least one share. */
+static int share(struct nm_gate *gate, size_t length, struct nm_share *out)
 {
 	const struct nm_strategy *strategy = gate->core->config.strategy;
 	int n = strategy->cut != NULL ? strategy->cut(gate, length, out) : 0;
@@ -190,6 +207,40 @@ static int cut(struct nm_gate *gate, size_t length, struct nm_share *out)
 		return n;
 	*out = (struct nm_share){ 0, length };
 	return 1;
+}
+
+/* A share as parts that others can get between; their number. */
+static int slice(struct nm_share share, size_t most, struct nm_share *out)
+{
+	size_t n = share.bytes / SLICE_MIN;
+	int i = 0;
+
+	if (n > most)
+		n = most;
+	for (; n > 1; n--) {
+		out[i] = share;
+		out[i].bytes = share.bytes / n & ~(size_t)63;
+		share.bytes -= out[i++].bytes;
+	}
+	out[i] = share;
+	return i + 1;
+}
+
+/* The parts of a body, behind one another; at most NM_WIRE_PARTS_MAX. */
+static int cut(struct nm_gate *gate, const struct nm_req *req,
+	       struct nm_share *out)
+{
+	struct nm_share shares[NM_GATE_LINKS];
+	int n = share(gate, req->data.length, shares), parts = 0;
+	size_t most = 1;
+
+	/* The highest lets nobody in between. */
+	if (gate->core->config.strategy->bodies > 0 &&
+	    req->send.priority < NM_PRIORITY_MAX)
+		most = (size_t)(NM_WIRE_PARTS_MAX / n);
+	for (int i = 0; i < n; i++)
+		parts += slice(shares[i], most, out + parts);
+	return parts;
 }
 
 static void offer_part(struct nm_part *p, struct nm_wire_chunk *rts,
@@ -260,7 +311,7 @@ void nm_rdv_start(struct nm_pass *pass, struct nm_gate *gate)
 bool nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
 		  struct nm_wire_chunk *rts, void *parts)
 {
-	struct nm_share shares[NM_GATE_LINKS];
+	struct nm_share shares[NM_WIRE_PARTS_MAX];
 	struct nm_trans *t;
 	size_t offset = 0;
 	int n;
@@ -268,7 +319,7 @@ bool nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
 	if (unlikely(req->send.place != NULL) &&
 	    take_place(gate, req, rts, parts))
 		return true;
-	n = cut(gate, req->data.length, shares);
+	n = cut(gate, req, shares);
 	t = trans_new(gate, req, n, true);
 
 	for (int i = 0; i < n; i++) {
@@ -299,21 +350,67 @@ struct nm_link *nm_gate_link(const struct nm_gate *gate, int index)
 	return NULL;
 }
 
-/* Each part has a link of its own. */
 bool nm_rdv_is_sane(const struct nm_gate *gate, const struct nm_wire_chunk *rts)
 {
 	struct nm_wire_part part;
-	unsigned seen = 0;
 	size_t at = 0;
 
 	for (int i = 0; i < rts->nparts; i++) {
 		nm_wire_get_part(rts->tail, &at, &part);
-		if (nm_gate_link(gate, part.rail) == NULL ||
-		    (seen & 1u << part.rail) != 0)
+		if (nm_gate_link(gate, part.rail) == NULL)
 			return false;
-		seen |= 1u << part.rail;
 	}
 	return rts->length <= SIZE_MAX;
+}
+
+/* --- the order in which parts are granted --- */
+
+static struct nm_grants *grants_of(struct nm_gate *gate,
+				   const struct nm_rail *rail)
+{
+	size_t bytes = NM_RAILS_MAX * sizeof(*gate->grants);
+
+	if (unlikely(gate->grants == NULL)) {
+		gate->grants =
+			nm_mem_get(&gate->core->mem, nm_mem_class(bytes));
+		for (int i = 0; i < NM_RAILS_MAX; i++)
+			nm_grants_init(&gate->grants[i]);
+	}
+	return &gate->grants[rail->index];
+}
+
+/* To its driver; or held, as too many are there. */
+static void grant(struct nm_pass *pass, struct nm_part *p)
+{
+	struct nm_gate *gate = p->trans->gate;
+	unsigned most = gate->core->config.strategy->bodies;
+	struct nm_grants *g;
+
+	if (most > 0) {
+		g = grants_of(gate, p->rail);
+		if (g->running == most) {
+			nm_grants_hold(g, &p->grant);
+			return;
+		}
+		g->running++;
+	}
+	post(pass, p, NM_POST_XFER_RECV);
+}
+
+/* One of those that came over this rail is over: perhaps another may. */
+static void grant_next(struct nm_pass *pass, struct nm_gate *gate,
+		       const struct nm_rail *rail)
+{
+	struct nm_grants *g;
+	struct nm_grant *a;
+
+	if (gate->core->config.strategy->bodies == 0)
+		return;
+	g = grants_of(gate, rail);
+	g->running--;
+	a = nm_grants_take(g);
+	if (a != NULL)
+		grant(pass, container_of(a, struct nm_part, grant));
 }
 
 /* The receiver wants nothing of the part: it is over. */
@@ -329,7 +426,7 @@ static void refuse(struct nm_gate *gate, uint64_t id)
 
 static void want_part(struct nm_pass *pass, struct nm_trans *t,
 		      const struct nm_wire_part *part, size_t offset,
-		      size_t want)
+		      size_t want, int priority)
 {
 	size_t length = part->length < want ? part->length : want;
 	struct nm_link *link = nm_gate_link(t->gate, part->rail);
@@ -340,7 +437,8 @@ static void want_part(struct nm_pass *pass, struct nm_trans *t,
 	memcpy(p->x.peers.bytes, part->token, part->token_len);
 	p->rtr.id = part->id;
 	p->rtr.part = p;
-	post(pass, p, NM_POST_XFER_RECV);
+	p->grant.priority = priority;
+	grant(pass, p);
 }
 
 /* --- a receive that is announced --- */
@@ -494,7 +592,8 @@ void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 
 		nm_wire_get_part(rts->tail, &at, &part);
 		if (offset < want)
-			want_part(pass, t, &part, offset, want - offset);
+			want_part(pass, t, &part, offset, want - offset,
+				  rts->priority);
 		else
 			refuse(gate, part.id);
 		offset += part.length;
@@ -573,8 +672,14 @@ int nm_rdv_rtr(struct nm_pass *pass, struct nm_gate *gate,
 
 void nm_rdv_done(struct nm_pass *pass, struct nm_xfer *x)
 {
-	part_over(pass, container_of(x, struct nm_part, x),
-		  x->status < 0 ? -ECONNRESET : 0);
+	struct nm_part *p = container_of(x, struct nm_part, x);
+	struct nm_gate *gate = p->trans->gate;
+	const struct nm_rail *rail = p->rail;
+	bool is_send = p->trans->is_send;
+
+	part_over(pass, p, x->status < 0 ? -ECONNRESET : 0);
+	if (!is_send)
+		grant_next(pass, gate, rail);
 }
 
 void nm_rdv_fail(struct nm_pass *pass, struct nm_gate *gate)

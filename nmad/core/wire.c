@@ -111,7 +111,7 @@ static void put_rts(unsigned char *p, const struct nm_wire_chunk *c)
 {
 	p[1] = c->nparts;
 	p[2] = c->flags;
-	p[3] = 0;
+	p[3] = (unsigned char)c->priority;
 	put32(p + 4, c->tag);
 	put32(p + 8, c->seq);
 	put64(p + 12, c->session);
@@ -265,12 +265,14 @@ static int get_rts(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
 {
 	size_t head;
 
-	if (room < NM_WIRE_RTS || (p[2] & ~NM_WIRE_ANNOUNCED) != 0 || p[3] != 0)
+	if (room < NM_WIRE_RTS || (p[2] & ~NM_WIRE_ANNOUNCED) != 0)
 		return -EBADMSG;
 	c->nparts = p[1];
 	c->flags = p[2];
+	c->priority = (int8_t)p[3];
 	head = rts_head(c->flags);
-	if (c->nparts == 0 || c->nparts > NM_WIRE_PARTS_MAX || room < head)
+	if (c->nparts == 0 || c->nparts > NM_WIRE_PARTS_MAX || room < head ||
+	    c->priority < NM_PRIORITY_MIN || c->priority > NM_PRIORITY_MAX)
 		return -EBADMSG;
 	if (c->flags & NM_WIRE_ANNOUNCED)
 		c->id = get64(p + NM_WIRE_RTS);

@@ -5,18 +5,17 @@
  *   head     version 1 | 0 1 | chunks 2 | credit 4
  *   EAGER    kind 1 | flags 1 | 0 2 | length 4 | tag 4 | seq 4 | session 8
  *            [ id 8, if SYNC ] | length bytes of payload
- *   RTS      kind 1 | parts 1 | flags 1 | 0 1 | tag 4 | seq 4 | session 8 |
- *            [ id 8, if ANNOUNCED ] then for each part:
- *            rail 1 | 0 1 | token 2 | length 8 | id 8 | token bytes
- *   RTR      kind 1 | 0 1 | token 2 | length 8 | id 8 | token bytes
- *   ACK      kind 1 | 0 7 | id 8
- *   ANNOUNCE kind 1 | rail 1 | token 2 | tag 4 | seq 4 | session 8 |
- *            length 8 | id 8 | token bytes
+ *   RTS      kind 1 | parts 1 | flags 1 | priority 1 | tag 4 | seq 4 | session
+ * 8 | [ id 8, if ANNOUNCED ] then for each part: rail 1 | 0 1 | token 2 |
+ * length 8 | id 8 | token bytes RTR      kind 1 | 0 1 | token 2 | length 8 | id
+ * 8 | token bytes ACK      kind 1 | 0 7 | id 8 ANNOUNCE kind 1 | rail 1 | token
+ * 2 | tag 4 | seq 4 | session 8 | length 8 | id 8 | token bytes
  *
  * EAGER and RTS are envelopes: they count in `seq`, per session and sender, and
  * are matched in that order. The body of an RTS is cut into one to eight parts
- * that lie behind one another, each for another rail: it is as long as all of
- * them, and neither a gap nor an overlap can be said. An id names a send, or a
+ * that lie behind one another, each with the rail that it takes: it is as long
+ * as all of them, and neither a gap nor an overlap can be said. Its priority is
+ * one of enum nm_priority, in two's complement. An id names a send, or a
  * part of one, that waits for an answer at its sender, and comes back in RTR
  * (length: how many bytes of the part the receiver wants; 0: none, the part is
  * over) or ACK (a receive has matched). `credit` gives back room for eager
@@ -35,10 +34,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <nmad/sendrecv.h>
+
 #include "../drivers/driver.h"
 
 enum {
-	NM_WIRE_VERSION = 3,
+	NM_WIRE_VERSION = 4,
 	NM_WIRE_HEAD = 8,
 	NM_WIRE_EAGER = 24,
 	NM_WIRE_EAGER_SYNC = 32,
@@ -74,6 +75,7 @@ struct nm_wire_chunk {
 	uint8_t kind;
 	uint8_t flags;       /* EAGER, RTS */
 	uint8_t nparts;      /* RTS */
+	int8_t priority;     /* RTS */
 	uint8_t rail;        /* ANNOUNCE */
 	uint32_t tag, seq;   /* envelopes, ANNOUNCE */
 	uint64_t session;    /* envelopes, ANNOUNCE */

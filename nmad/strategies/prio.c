@@ -14,7 +14,7 @@
  *
  *   leaves         B1's envelope, B2, A1, A2, A3
  *
- * Bodies: core/grant.c.
+ * Bodies come in the order in which their receiver grants them, core/grant.h.
  */
 #include "../core/levels.h"
 #include "../core/core.h"
@@ -125,6 +125,7 @@ static int prio_pack(struct nm_link *link, struct nm_pkt *pkt)
 const struct nm_strategy nm_strategy_prio = {
 	.name = "prio",
 	.gathers = true,
+	.bodies = 2, /* one is asked for while the other is moved */
 	.queued = prio_queued,
 	.unqueued = prio_unqueued,
 	.pack = prio_pack,

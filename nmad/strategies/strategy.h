@@ -28,6 +28,13 @@ struct nm_strategy {
 	bool gathers; /* packets of several messages: waiting may pay */
 
 	/*
+	 * Priorities count for bodies, too: of those from one peer over one
+	 * rail that many parts run at once (core/grant.h), and what goes over
+	 * one link is cut, so that others get in between. 0: they do not.
+	 */
+	unsigned bodies;
+
+	/*
 	 * A send waits: it has been appended to gate->out. It waits no more and
 	 * is about to be taken off, in a packet or because the peer is gone;
 	 * then those of its session before it have been. Memory is to be had

@@ -71,9 +71,10 @@ int nm_sr_irecv(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
  * waits for a network to one process the highest priority leaves first, among
  * equals what was sent first; other strategies send as if all were 0. Matching
  * keeps its order all the same, so a message hurries those before it in its
- * session, of whose payload only what is short goes before its own. What has
- * waited longest is passed 16 times at most. -EINVAL also for a priority out of
- * NM_PRIORITY_MIN to NM_PRIORITY_MAX.
+ * session, of whose payload only what is short goes before its own. Bodies of
+ * large messages from one process come in the order of their priorities, too,
+ * in parts. What has waited longest is passed 16 times at most. -EINVAL also
+ * for a priority out of NM_PRIORITY_MIN to NM_PRIORITY_MAX.
  */
 int nm_sr_isend_priority(struct nm_session *s, struct nm_gate *to, nm_tag_t tag,
 			 const struct nm_data *data, unsigned flags,

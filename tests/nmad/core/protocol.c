@@ -754,6 +754,7 @@ TEST(a_dump_shows_gates_and_what_waits_for_them)
 	ssize_t n;
 
 	send_bytes(0, 77, 5, NM_SEND_SYNC);
+	send_bytes(1, 78, 1000, 0);
 	CHECK_INT(pipe(ends), 0);
 	CHECK(dup2(ends[1], STDERR_FILENO) >= 0);
 	nm_core_dump(&core);
@@ -765,7 +766,10 @@ TEST(a_dump_shows_gates_and_what_waits_for_them)
 	CHECK(n > 0);
 	CHECK(strstr(seen, "rank 0 of 2") != NULL);
 	CHECK(strstr(seen, "mock") != NULL);
-	CHECK(strstr(seen, "to rank 1, tag 77, 5 bytes: waits to be matched") !=
+	CHECK(strstr(seen, "to rank 1, tag 77, 5 bytes, priority 0: waits to "
+			   "be matched") != NULL);
+	CHECK(strstr(seen,
+		     "parts of bodies: 1 offered; by priority 0 granted") !=
 	      NULL);
 	CHECK(strstr(seen, "receives: 0 exact") != NULL);
 	CHECK(strstr(seen, "\n\n") == NULL);

@@ -30,6 +30,7 @@ static void same(const struct nm_wire_chunk *c, const struct nm_wire_chunk *in)
 	CHECK_INT(c->kind, in->kind);
 	CHECK_INT(c->flags, in->flags);
 	CHECK_INT(c->nparts, in->nparts);
+	CHECK_INT(c->priority, in->priority);
 	CHECK_INT(c->rail, in->rail);
 	CHECK_INT(c->tag, in->tag);
 	CHECK_INT(c->seq, in->seq);
@@ -67,6 +68,7 @@ TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 		  .payload = "" },
 		{ .kind = NM_WIRE_KIND_RTS,
 		  .nparts = 1,
+		  .priority = -3,
 		  .tag = 9,
 		  .seq = 8,
 		  .session = 2,
@@ -123,7 +125,7 @@ TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 
 TEST(numbers_are_little_endian_on_every_machine)
 {
-	static const unsigned char want[] = { 3, 0, 2, 1, 6, 5, 4, 3 };
+	static const unsigned char want[] = { 4, 0, 2, 1, 6, 5, 4, 3 };
 
 	put_head(0x0102, 0x03040506);
 	CHECK_INT(memcmp(packet, want, sizeof(want)), 0);
@@ -165,7 +167,7 @@ TEST(what_means_nothing_must_be_zero)
 		{ NM_WIRE_KIND_EAGER, 2, 0xff },
 		{ NM_WIRE_KIND_EAGER, 3, 0xff },
 		{ NM_WIRE_KIND_RTS, 2, 0xfd },
-		{ NM_WIRE_KIND_RTS, 3, 0xff },
+		{ NM_WIRE_KIND_RTS, 3, 0xf8 },
 		{ NM_WIRE_KIND_RTR, 1, 0xff },
 		{ NM_WIRE_KIND_ACK, 1, 0xff },
 		{ NM_WIRE_KIND_ACK, 4, 0xff },
@@ -274,6 +276,22 @@ TEST(a_body_of_no_parts_or_too_many_is_refused)
 	CHECK_INT(read_rts(sizeof(packet), &c), -EBADMSG);
 	packet[1] = 255;
 	CHECK_INT(read_rts(sizeof(packet), &c), -EBADMSG);
+}
+
+TEST(a_priority_that_there_is_not_is_refused)
+{
+	const uint64_t lengths[] = { 1 };
+	size_t length = put_rts(1, lengths);
+	struct nm_wire_chunk c;
+
+	for (int priority = -128; priority < 128; priority++) {
+		packet[3] = (unsigned char)priority;
+		CHECK_INT(read_rts(length, &c),
+			  priority < NM_PRIORITY_MIN ||
+					  priority > NM_PRIORITY_MAX
+				  ? -EBADMSG
+				  : 0);
+	}
 }
 
 TEST(an_empty_part_and_a_sum_too_large_are_refused)

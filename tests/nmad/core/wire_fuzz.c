@@ -82,6 +82,7 @@ static const unsigned char token[NM_TOKEN_MAX];
 static void make_parts(struct nm_wire_chunk *c, unsigned char *parts)
 {
 	c->nparts = (uint8_t)(1 + check_random() % 3);
+	c->priority = (int8_t)((int)(check_random() % 16) + NM_PRIORITY_MIN);
 	c->tail_len = 0;
 	c->tail = parts;
 	for (int i = 0; i < c->nparts; i++) {
