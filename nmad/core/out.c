@@ -18,6 +18,7 @@ void nm_out_send(struct nm_pass *pass, struct nm_req *req)
 	struct nm_gate *gate = req->gate;
 	const struct nm_strategy *strategy = pass->core->config.strategy;
 
+	req->session->nqueued++;
 	base_list_push_back(&gate->out, &req->send.on);
 	if (strategy->queued != NULL)
 		strategy->queued(gate, req);
@@ -34,6 +35,7 @@ void nm_out_dequeue(struct nm_gate *gate, struct nm_req *req)
 	if (strategy->unqueued != NULL)
 		strategy->unqueued(gate, req);
 	base_list_remove(&req->send.on);
+	req->session->nqueued--;
 }
 
 void nm_out_ack(struct nm_gate *gate, uint64_t id)

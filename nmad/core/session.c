@@ -139,7 +139,7 @@ static bool in_use(const struct nm_session *s)
 	for (int kind = 0; kind < NM_MATCH_KINDS; kind++)
 		if (s->match.nrecvs[kind] > 0 || s->match.nprobes[kind] > 0)
 			return true;
-	return nm_submit_is_stalled(s->core, s);
+	return s->nqueued > 0 || nm_submit_is_stalled(s->core, s);
 }
 
 bool nm_session_forget(struct nm_session *s)

@@ -28,6 +28,7 @@ static struct nm_gate gate;
 static struct nm_rail rail;
 static struct nm_link link;
 static struct nm_pkt pkt;
+static struct nm_session session;
 static struct nm_req reqs[REQS];
 static int nsent;    /* the rail's owner's */
 static bool posting; /* the network keeps packets until it is polled */
@@ -185,6 +186,7 @@ static void set_up_with(enum nm_lock_scheme scheme)
 	pkt.link = &link;
 	for (int i = 0; i < REQS; i++) {
 		reqs[i].gate = &gate;
+		reqs[i].session = &session;
 		explore_name(&reqs[i], sizeof(reqs[i]), "request %d", i);
 	}
 	explore_name(&core.lock.held, 4, "core held");

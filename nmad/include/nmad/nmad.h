@@ -77,8 +77,9 @@ enum { NM_SESSION_NAME_MAX = 255 }; /* bytes, the final 0 not counted */
 int nm_session_open_name(const char *name, struct nm_session **out);
 
 /*
- * No request of it may be outstanding: -EBUSY if a receive is. Messages nobody
- * took are dropped, and its monitor ends (<nmad/event.h>).
+ * No request of it may be outstanding: -EBUSY if a receive is, or a send that
+ * still waits to leave. Messages nobody took are dropped, and its monitor ends
+ * (<nmad/event.h>).
  */
 int nm_session_close(struct nm_session *s);
 

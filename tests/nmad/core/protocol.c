@@ -304,6 +304,21 @@ TEST(a_full_network_keeps_messages_in_their_order_and_loses_none)
 	CHECK(nm_core_is_quiet(&core));
 }
 
+TEST(a_session_whose_sends_wait_to_leave_is_in_use)
+{
+	full = true;
+	for (int i = 0; i < 3; i++)
+		send_bytes(i, 0, i < 2 ? 10 : 1000, 0);
+	CHECK_INT(nm_core_session_close(session), -EBUSY);
+	full = false;
+	progress();
+	CHECK_INT(nsent, 3);
+	dead = true;
+	progress();
+	CHECK_INT(nm_core_session_close(session), 0);
+	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);
+}
+
 TEST(what_is_left_for_a_holder_who_sleeps_keeps_the_pollers_awake)
 {
 	CHECK(nm_core_try(&core.lock));
