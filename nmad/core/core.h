@@ -44,7 +44,7 @@ struct nm_config {
 	const struct nm_strategy *strategy;
 	size_t rdv_threshold; /* 0: the driver's */
 	bool announce;        /* large receives, where drivers can */
-	size_t offload;       /* bytes of a packet that others are to send */
+	size_t offload;       /* bytes of a packet that others send; 0: none */
 	uint64_t window;      /* bytes of unmatched eager payload per peer */
 	enum nm_lock_scheme lock;
 };
@@ -239,10 +239,6 @@ void nm_submit_resume(struct nm_pass *pass);
  */
 int nm_submit_cancel(struct nm_pass *pass, struct nm_req *req);
 
-/* Whether some of the session are among those that found no memory. */
-bool nm_submit_is_stalled(const struct nm_core *core,
-			  const struct nm_session *s);
-
 /* out.c */
 void nm_out_send(struct nm_pass *pass, struct nm_req *req);
 void nm_out_ack(struct nm_gate *gate, uint64_t id);
@@ -295,6 +291,8 @@ void nm_in_deliver_kept(struct nm_pass *pass, struct nm_req *req,
 void nm_in_probed(struct nm_pass *pass, struct nm_req *req,
 		  const struct nm_msg *msg);
 void nm_msg_free(struct nm_core *core, struct nm_msg *msg);
+/* Nobody will receive it: its sender does not wait for that any more. */
+void nm_in_refuse(struct nm_gate *gate, const struct nm_msg *msg);
 
 /* announce.c: large receives that the sender knows of. */
 /* No lock held: a large send is to be submitted. */
@@ -335,6 +333,8 @@ int nm_rdv_recall(struct nm_req *req, bool for_good);
 /* Its message has come, and not that way: the peer must not have taken it. */
 void nm_rdv_in_vain(struct nm_pass *pass, struct nm_req *req,
 		    struct nm_gate *gate);
+/* Nobody will receive it. */
+void nm_rdv_refuse(struct nm_gate *gate, const struct nm_wire_chunk *rts);
 /* A receive has met an RTS. */
 void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 		    struct nm_gate *gate, const struct nm_wire_chunk *rts);

@@ -6,6 +6,8 @@
 void nm_req_finish(struct nm_pass *pass, struct nm_req *req, int error)
 {
 	req->error = error;
+	if (req->kind == NM_REQ_RECV || req->kind == NM_REQ_PROBE)
+		req->session->nactive--;
 	nm_pending_add(pass->core, -1);
 	nm_chain_append(&pass->done, &req->node);
 }

@@ -108,6 +108,22 @@ void nm_in_probed(struct nm_pass *pass, struct nm_req *req,
 	nm_req_finish(pass, req, 0);
 }
 
+void nm_in_refuse(struct nm_gate *gate, const struct nm_msg *msg)
+{
+	struct nm_wire_chunk c;
+
+	if (gate->error != 0)
+		return;
+	if (msg->kind == NM_WIRE_KIND_RTS) {
+		msg_rts(msg, 0, &c);
+		nm_rdv_refuse(gate, &c);
+		return;
+	}
+	if (msg->id != 0)
+		nm_out_ack(gate, msg->id);
+	nm_in_credit(gate, msg->length);
+}
+
 /* Nobody has asked for it yet. The caller knows that there is room. */
 static void keep(struct nm_pass *pass, struct nm_session *s,
 		 struct nm_gate *gate, uint32_t tag, struct nm_msg *msg)

@@ -182,9 +182,7 @@ static int start_core(void)
 		.rdv_threshold = (size_t)options[THRESHOLD].value,
 		.window = (uint64_t)options[WINDOW].value,
 		.announce = options[ANNOUNCE].value != 0,
-		.offload = options[OFFLOAD].value != 0
-				   ? (size_t)options[OFFLOAD].value
-				   : SIZE_MAX,
+		.offload = (size_t)options[OFFLOAD].value,
 		.lock = (enum nm_lock_scheme)options[LOCK].value,
 	};
 	int rc;

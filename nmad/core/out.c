@@ -18,7 +18,7 @@ void nm_out_send(struct nm_pass *pass, struct nm_req *req)
 	struct nm_gate *gate = req->gate;
 	const struct nm_strategy *strategy = pass->core->config.strategy;
 
-	req->session->nqueued++;
+	req->session->nactive++;
 	base_list_push_back(&gate->out, &req->send.on);
 	if (strategy->queued != NULL)
 		strategy->queued(gate, req);
@@ -35,7 +35,7 @@ void nm_out_dequeue(struct nm_gate *gate, struct nm_req *req)
 	if (strategy->unqueued != NULL)
 		strategy->unqueued(gate, req);
 	base_list_remove(&req->send.on);
-	req->session->nqueued--;
+	req->session->nactive--;
 }
 
 void nm_out_ack(struct nm_gate *gate, uint64_t id)
@@ -142,8 +142,6 @@ static bool add_eager(struct nm_gate *gate, struct nm_pkt *pkt,
 	nm_count(&core->stats.eager_out);
 	nm_pkt_put(pkt, c, &req->data);
 	nm_chain_append(&pkt->reqs, &req->node);
-	if (req->flags & NM_REQ_NOW)
-		pkt->now = true;
 	return true;
 }
 
@@ -155,9 +153,14 @@ bool nm_out_add_send(struct nm_gate *gate, struct nm_pkt *pkt,
 				   .session = req->session->id,
 				   .length = req->data.length };
 
+	bool now = req->flags & NM_REQ_NOW, added;
+
 	if (yields || needs_rdv(gate, req))
-		return add_rts(gate, pkt, req, &c);
-	return add_eager(gate, pkt, req, &c);
+		added = add_rts(gate, pkt, req, &c);
+	else
+		added = add_eager(gate, pkt, req, &c);
+	pkt->now |= added && now;
+	return added;
 }
 
 bool nm_out_add(struct nm_gate *gate, struct nm_pkt *pkt)

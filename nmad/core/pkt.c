@@ -44,6 +44,7 @@ static void put_piece(struct nm_pkt *pkt, const struct nm_data *data)
 
 	piece->ctl_end = pkt->ctl_len;
 	piece->data = data;
+	piece->place = (struct nm_data_place){ 0 };
 	piece->length = data->length;
 }
 
@@ -118,15 +119,15 @@ static int gather_piece(void *arg, void *base, size_t length)
 	return 0;
 }
 
-int nm_pkt_iov(const struct nm_pkt *pkt, size_t offset, struct iovec *iov,
-	       int n)
+int nm_pkt_iov(struct nm_pkt *pkt, size_t offset, struct iovec *iov, int n)
 {
 	struct gather g = { .skip = offset, .iov = iov, .room = n };
 	unsigned char *ctl = (unsigned char *)pkt->ctl;
 	size_t done = 0;
 
 	for (unsigned i = 0; i < pkt->npieces; i++) {
-		const struct nm_piece *piece = &pkt->pieces[i];
+		struct nm_piece *piece = &pkt->pieces[i];
+		size_t skip;
 
 		if (gather_piece(&g, ctl + done, piece->ctl_end - done) != 0)
 			return g.n;
@@ -135,8 +136,11 @@ int nm_pkt_iov(const struct nm_pkt *pkt, size_t offset, struct iovec *iov,
 			g.skip -= piece->length;
 			continue;
 		}
-		if (nm_data_walk(piece->data, 0, piece->length, gather_piece,
-				 &g) != 0)
+		skip = g.skip;
+		g.skip = 0;
+		if (nm_data_walk_on(piece->data, &piece->place, skip,
+				    piece->length - skip, gather_piece,
+				    &g) != 0)
 			return g.n;
 	}
 	if (pkt->ctl_len > done)

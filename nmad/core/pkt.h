@@ -26,6 +26,7 @@ struct nm_piece {
 	size_t ctl_end;             /* what of ctl is before the payload */
 	const struct nm_data *data; /* the payload ... */
 	size_t length;              /* ... from its start */
+	struct nm_data_place place; /* where nm_pkt_iov() was last */
 };
 
 struct nm_pkt {

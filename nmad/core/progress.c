@@ -128,7 +128,8 @@ static bool is_left_to_idle(const struct nm_pass *pass,
 {
 	const struct nm_pkt *pkt = container_of(e, const struct nm_pkt, post);
 
-	return e->kind == NM_POST_PKT && !pass->polls && !pkt->now &&
+	return pass->core->config.offload != 0 && e->kind == NM_POST_PKT &&
+	       !pass->polls && !pkt->now &&
 	       pkt->length >= pass->core->config.offload && piom_any_idle();
 }
 

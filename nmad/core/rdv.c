@@ -424,6 +424,17 @@ static void refuse(struct nm_gate *gate, uint64_t id)
 	nm_out_answer(gate, a);
 }
 
+void nm_rdv_refuse(struct nm_gate *gate, const struct nm_wire_chunk *rts)
+{
+	struct nm_wire_part part;
+	size_t at = 0;
+
+	for (int i = 0; i < rts->nparts; i++) {
+		nm_wire_get_part(rts->tail, &at, &part);
+		refuse(gate, part.id);
+	}
+}
+
 static void want_part(struct nm_pass *pass, struct nm_trans *t,
 		      const struct nm_wire_part *part, size_t offset,
 		      size_t want, int priority)

@@ -124,22 +124,13 @@ static void drop_messages(struct nm_core *core, struct nm_session *s)
 	while ((m = nm_match_drain(&core->match, &s->match)) != NULL) {
 		struct nm_msg *msg = container_of(m, struct nm_msg, match);
 
-		if (msg->kind == NM_WIRE_KIND_EAGER)
-			nm_in_credit(m->gate, msg->length);
+		nm_in_refuse(m->gate, msg);
 		nm_msg_free(core, msg);
 	}
 	for (int rank = 0; rank < core->size; rank++)
 		while ((n = base_list_take_front(&s->peers[rank].parked)))
 			nm_msg_free(core,
 				    container_of(n, struct nm_msg, early.on));
-}
-
-static bool in_use(const struct nm_session *s)
-{
-	for (int kind = 0; kind < NM_MATCH_KINDS; kind++)
-		if (s->match.nrecvs[kind] > 0 || s->match.nprobes[kind] > 0)
-			return true;
-	return s->nqueued > 0 || nm_submit_is_stalled(s->core, s);
 }
 
 bool nm_session_forget(struct nm_session *s)
@@ -160,7 +151,7 @@ int nm_core_session_close(struct nm_session *s)
 
 	nm_core_lock(core);
 	nm_core_settle(core, &pass);
-	if (in_use(s)) {
+	if (s->nactive > 0) {
 		rc = -EBUSY;
 	} else {
 		for (p = &core->buckets[bucket(s->id)]; *p != s;)
@@ -210,10 +201,12 @@ BASE_PUBLIC int nm_session_close(struct nm_session *s)
 BASE_PUBLIC uint64_t nm_session_new_id(void)
 {
 	static ATOMIC(uint64_t) counter;
-	uint64_t rank = nm_core_self != NULL ? (uint64_t)nm_core_self->rank : 0;
-	uint64_t n = fetch_add_relaxed(&counter, 1);
-	uint64_t id = (rank + 1) << 40 | n;
+	uint64_t id, n;
 
+	if (nm_core_self == NULL)
+		return 0;
+	n = fetch_add_relaxed(&counter, 1);
+	id = ((uint64_t)nm_core_self->rank + 1) << 40 | n;
 	base_check(n >> 40 == 0 && owner(id) == ID_NUMBER);
 	return id;
 }

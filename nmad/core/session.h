@@ -50,7 +50,8 @@ struct nm_session {
 	struct nm_session *next;       /* l: of the same bucket */
 	struct nm_match_session match; /* l: */
 	struct nm_peer *peers;         /* l: by rank */
-	uint64_t nqueued;              /* l: sends on gates' lists */
+	uint64_t nactive;              /* l: receives and probes that are not
+					*    over, sends on gates' lists */
 	nm_arrival_fn monitor;         /* l: or NULL: nobody is told */
 	void *monitor_arg;             /* l: */
 	char name[];                   /* -: "" if it has only a number */

@@ -96,6 +96,7 @@ void nm_submit_take(struct nm_pass *pass, struct nm_req *req)
 		nm_in_deliver_kept(pass, req, req->msg);
 		return;
 	}
+	req->session->nactive++;
 	if (req->kind == NM_REQ_RECV)
 		nm_count(&core->stats.receives);
 	/* Receives keep their order, so one without memory holds up the rest.*/
@@ -148,15 +149,4 @@ int nm_submit_cancel(struct nm_pass *pass, struct nm_req *req)
 	req->gate = NULL;
 	nm_req_finish(pass, req, -ECANCELED);
 	return 0;
-}
-
-bool nm_submit_is_stalled(const struct nm_core *core,
-			  const struct nm_session *s)
-{
-	const struct base_mpsc_node *n = core->stalled.first;
-
-	while (n != NULL &&
-	       container_of(n, const struct nm_req, node)->session != s)
-		n = n->next;
-	return n != NULL;
 }

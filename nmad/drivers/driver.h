@@ -285,8 +285,7 @@ void nm_pkt_copy(const struct nm_pkt *pkt, void *to);
  * Describe [offset, length of the packet) by at most n pieces. The number of
  * pieces; fewer bytes than asked if n is too small. Valid until it is sent.
  */
-int nm_pkt_iov(const struct nm_pkt *pkt, size_t offset, struct iovec *iov,
-	       int n);
+int nm_pkt_iov(struct nm_pkt *pkt, size_t offset, struct iovec *iov, int n);
 
 /* Upcalls, by the owner of the rail only, from inside a slot. */
 void nm_rail_recv(struct nm_rail *rail, struct nm_pkt_in *in);

@@ -100,15 +100,18 @@ BASE_PUBLIC int nm_sr_cancel(struct nm_sr_request *request)
 	return rc;
 }
 
-/* Look once, with all that has come until now. `take`: out of the tables. */
-static struct nm_msg *look(struct nm_session *s, struct nm_gate *from,
-			   nm_tag_t tag, nm_tag_t mask, bool take,
-			   struct nm_sr_status *out)
+/*
+ * Look once, with all that has come until now. `take`: out of the tables. 0 and
+ * *msg, or -errno.
+ */
+static int look(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
+		nm_tag_t mask, bool take, struct nm_msg **msg,
+		struct nm_sr_status *out)
 {
 	struct nm_core *core = s->core;
 	struct nm_match_msg *found;
-	struct nm_msg *msg = NULL;
 	struct nm_pass pass;
+	int rc = 0;
 
 	nm_core_progress(core);
 	nm_core_lock(core);
@@ -116,26 +119,30 @@ static struct nm_msg *look(struct nm_session *s, struct nm_gate *from,
 	found = nm_match_probe(&core->match, &s->match, from, tag,
 			       mask == NM_TAG_ANY);
 	if (found != NULL) {
-		msg = container_of(found, struct nm_msg, match);
+		*msg = container_of(found, struct nm_msg, match);
 		out->gate = found->gate;
 		out->tag = found->tag;
 		out->error = 0;
-		out->length = msg->length;
-		out->sent = msg->length;
+		out->length = (*msg)->length;
+		out->sent = (*msg)->length;
 		if (take)
 			nm_match_take(&core->match, found);
+	} else {
+		rc = from != NULL && from->error != 0 ? -ECONNRESET : -EAGAIN;
 	}
 	nm_core_unlock(core, &pass);
-	return msg;
+	return rc;
 }
 
 BASE_PUBLIC int nm_sr_probe(struct nm_session *s, struct nm_gate *from,
 			    nm_tag_t tag, nm_tag_t mask,
 			    struct nm_sr_status *out)
 {
+	struct nm_msg *msg;
+
 	if (s == NULL || out == NULL || !mask_is_good(mask))
 		return -EINVAL;
-	return look(s, from, tag, mask, false, out) != NULL ? 0 : -EAGAIN;
+	return look(s, from, tag, mask, false, &msg, out);
 }
 
 BASE_PUBLIC int nm_sr_mprobe(struct nm_session *s, struct nm_gate *from,
@@ -144,14 +151,14 @@ BASE_PUBLIC int nm_sr_mprobe(struct nm_session *s, struct nm_gate *from,
 			     struct nm_sr_status *status)
 {
 	struct nm_msg *msg;
+	int rc;
 
 	if (s == NULL || out == NULL || status == NULL || !mask_is_good(mask))
 		return -EINVAL;
-	msg = look(s, from, tag, mask, true, status);
-	if (msg == NULL)
-		return -EAGAIN;
-	*out = (struct nm_message *)msg;
-	return 0;
+	rc = look(s, from, tag, mask, true, &msg, status);
+	if (rc == 0)
+		*out = (struct nm_message *)msg;
+	return rc;
 }
 
 BASE_PUBLIC int nm_sr_probe_wait(struct nm_session *s, struct nm_gate *from,

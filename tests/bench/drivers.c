@@ -62,7 +62,7 @@ void nm_pkt_copy(const struct nm_pkt *p, void *to)
 	memcpy(to, p->bytes, p->length);
 }
 
-int nm_pkt_iov(const struct nm_pkt *p, size_t offset, struct iovec *iov, int n)
+int nm_pkt_iov(struct nm_pkt *p, size_t offset, struct iovec *iov, int n)
 {
 	iov[0].iov_base = p->bytes + offset;
 	iov[0].iov_len = p->length - offset;

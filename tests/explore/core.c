@@ -166,7 +166,6 @@ static void set_up_with(enum nm_lock_scheme scheme)
 	base_list_init(&core.gathering);
 	core.polled[0] = &rail;
 	core.npolled = 1;
-	core.config.offload = SIZE_MAX;
 	gate.core = &core;
 	gate.links[0] = &link;
 	gate.nlinks = 1;

@@ -78,12 +78,16 @@ int nm_session_open_name(const char *name, struct nm_session **out);
 
 /*
  * No request of it may be outstanding: -EBUSY if a receive is, or a send that
- * still waits to leave. Messages nobody took are dropped, and its monitor ends
- * (<nmad/event.h>).
+ * still waits to leave. Messages that have come and nobody took are dropped,
+ * which completes large and synchronous sends of them; what comes later is not.
+ * Its monitor ends (<nmad/event.h>).
  */
 int nm_session_close(struct nm_session *s);
 
-/* A number that no process of the job has got or will get: for session ids. */
+/*
+ * A number that no process of the job has got or will get: for session ids. 0,
+ * which is none of them, before nm_init().
+ */
 uint64_t nm_session_new_id(void);
 
 #ifdef __cplusplus

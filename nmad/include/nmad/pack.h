@@ -3,14 +3,19 @@
  * together from pieces of memory that lie anywhere, one call a piece, and taken
  * apart in the same way.
  *
- *   struct nm_packing p;                     struct nm_packing p;
+ *   struct nm_packing p;
  *
- *   nm_begin_packing(s, peer, tag, 0, &p);   nm_begin_unpacking(s, peer, tag,
- *                                                               mask, &p);
- *   nm_pack(&p, &head, sizeof(head));        nm_unpack(&p, &head,
- * sizeof(head)); nm_pack(&p, row[3], bytes);              nm_unpack(&p, row[3],
- * bytes); rc = nm_end_packing(&p);                 rc = nm_end_unpacking(&p,
- * NULL);
+ *   nm_begin_packing(s, peer, tag, 0, &p);
+ *   nm_pack(&p, &head, sizeof(head));
+ *   nm_pack(&p, row[3], bytes);
+ *   rc = nm_end_packing(&p);
+ *
+ * and there
+ *
+ *   nm_begin_unpacking(s, peer, tag, mask, &p);
+ *   nm_unpack(&p, &head, sizeof(head));
+ *   nm_unpack(&p, row[3], bytes);
+ *   rc = nm_end_unpacking(&p, NULL);
  *
  * One message travels, whatever the number of pieces, as if it had been sent
  * with an iovec: only its bytes count, so the receiver may cut them in other

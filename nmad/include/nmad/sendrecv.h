@@ -127,12 +127,16 @@ int nm_sr_test_all(struct nm_sr_request *const reqs[], size_t n);
 void nm_sr_status(const struct nm_sr_request *req, struct nm_sr_status *out);
 
 /*
- * Give up a receive: it completes soon, with -ECANCELED unless a message took
- * it first. 0: marked; -EALREADY: complete or matched; -EINVAL: a send.
+ * Give up a receive: it completes, with -ECANCELED. 0; -EALREADY: it is
+ * complete, or a message has taken it, and it will be; -EINVAL: no receive by
+ * nm_sr_irecv().
  */
 int nm_sr_cancel(struct nm_sr_request *req);
 
-/* Is there a message that this receive would take? 0 and *out, or -EAGAIN. */
+/*
+ * Is there a message that this receive would take? 0 and *out; -EAGAIN; or
+ * -ECONNRESET: nor will there be one, as this peer has died.
+ */
 int nm_sr_probe(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
 		nm_tag_t mask, struct nm_sr_status *out);
 

@@ -52,7 +52,6 @@ static inline void mock_core_rails(struct nm_core *core,
 				   uint64_t window, int nrails)
 {
 	const struct nm_config config = { .window = window,
-					  .offload = SIZE_MAX,
 					  .lock = mock_scheme() };
 
 	CHECK_INT(nm_core_init(core, 0, 2, &config), 0);

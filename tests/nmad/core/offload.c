@@ -113,6 +113,20 @@ TEST(who_waits_at_once_sends_it_himself)
 	CHECK_INT(nsent, 1);
 }
 
+TEST(who_waits_for_a_rendezvous_asks_himself)
+{
+	struct nm_pass pass;
+
+	core.config.offload = 10;
+	send_bytes(0, 1500, NM_SEND_NOW);
+	CHECK_INT(nsent, 1);
+	nm_core_lock(&core);
+	nm_core_settle(&core, &pass);
+	nm_gate_fail(&pass, peer, -ECONNRESET);
+	nm_core_unlock(&core, &pass);
+	CHECK(nm_sr_is_complete(&reqs[0]));
+}
+
 TEST(where_nobody_is_idle_the_sender_sends)
 {
 	idle = false;
@@ -132,7 +146,7 @@ TEST(it_leaves_though_the_idle_one_has_got_something_to_do)
 
 TEST(by_default_nothing_is_left_to_others)
 {
-	core.config.offload = SIZE_MAX;
+	core.config.offload = 0;
 	send_bytes(0, 900, 0);
 	CHECK_INT(nsent, 1);
 }

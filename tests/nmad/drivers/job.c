@@ -98,8 +98,7 @@ void nm_pkt_copy(const struct nm_pkt *pkt, void *to)
 }
 
 /* Always in pieces, so that gathering is tested: 7 bytes, then equal parts. */
-int nm_pkt_iov(const struct nm_pkt *pkt, size_t offset, struct iovec *iov,
-	       int n)
+int nm_pkt_iov(struct nm_pkt *pkt, size_t offset, struct iovec *iov, int n)
 {
 	size_t part = (pkt->length - 7) / PARTS + 1, from = offset, to;
 	int used = 0;

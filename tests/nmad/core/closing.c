@@ -1,0 +1,66 @@
+/*
+ * Closing a session: while a message is on its way, and with some that nobody
+ * has received.
+ */
+#include "rails.h"
+
+static void setup(void)
+{
+	rails_setup(nm_strategies[0]);
+}
+
+__attribute__((constructor)) static void fixture(void)
+{
+	check_fixture(setup, rails_teardown);
+}
+
+static void close_and_open(void)
+{
+	CHECK_INT(nm_core_session_close(session), 0);
+	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);
+	given_seq = 0;
+}
+
+TEST(a_session_whose_receive_is_under_way_is_in_use)
+{
+	static const struct said parts[] = { { 0, 600 }, { 1, 400 } };
+
+	recv_into(0, 1000);
+	CHECK_INT(nm_core_session_close(session), -EBUSY);
+	give_rts(parts, 2);
+	CHECK_INT(nreceiving, 2);
+	CHECK_INT(nm_core_session_close(session), -EBUSY);
+	end(receiving[0]);
+	CHECK_INT(nm_core_session_close(session), -EBUSY);
+	end(receiving[1]);
+	CHECK_INT(status_of(0).error, 0);
+	close_and_open();
+}
+
+TEST(what_nobody_has_received_is_refused)
+{
+	static const struct said parts[] = { { 0, 600 }, { 1, 400 } };
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_EAGER,
+				   .flags = NM_WIRE_SYNC,
+				   .seq = 1,
+				   .session = SESSION,
+				   .id = 43 };
+
+	give_rts(parts, 2);
+	give(&c);
+	c.flags = 0;
+	c.seq = 2;
+	give(&c);
+	progress();
+	CHECK_INT(nsent, 0);
+	close_and_open();
+	progress();
+	CHECK_INT(nsent, 3);
+	for (int i = 0; i < 2; i++) {
+		CHECK_INT(chunk_of(i).kind, NM_WIRE_KIND_RTR);
+		CHECK_INT(chunk_of(i).id, 70 + i);
+		CHECK_INT(chunk_of(i).length, 0);
+	}
+	CHECK_INT(chunk_of(2).kind, NM_WIRE_KIND_ACK);
+	CHECK_INT(chunk_of(2).id, 43);
+}
