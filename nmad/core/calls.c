@@ -4,9 +4,9 @@
 #include "calls.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 #include <base/pin.h>
+#include <base/spin.h>
 
 #include "core.h"
 
@@ -92,18 +92,19 @@ static int make(struct nm_core *core, int budget)
 	return budget;
 }
 
-void nm_calls_make(struct nm_core *core)
+bool nm_calls_make(struct nm_core *core)
 {
 	int budget = BATCH;
 
 	do {
 		if (!enter(&core->calls))
-			return;
+			return budget < BATCH;
 		budget = make(core, budget);
 	} while (leave(&core->calls) && budget > 0);
 	/* Others have waited long enough for us. */
 	if (unlikely(budget == 0))
 		piom_ltask_kick(&core->ltask);
+	return true;
 }
 
 void nm_calls_leave(struct nm_core *core, struct nm_call *call)
@@ -189,6 +190,7 @@ static int drop(struct nm_calls *calls, const struct nm_session *s)
 void nm_calls_settle(struct nm_core *core, struct nm_session *s)
 {
 	struct nm_calls *calls = &core->calls;
+	unsigned turn = 0;
 
 	if (load_relaxed(&calls->holder) == self()) {
 		take(calls);
@@ -197,7 +199,7 @@ void nm_calls_settle(struct nm_core *core, struct nm_session *s)
 	}
 	base_handler_check("nmad", "nm_session_unmonitor()");
 	while (!enter(calls))
-		sched_yield();
+		base_spin_turn(&turn);
 	take(calls);
 	make(core, drop(calls, s));
 	if (leave(calls) || load_relaxed(&calls->left) != 0)

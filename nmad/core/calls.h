@@ -49,8 +49,8 @@ void nm_calls_init(struct nm_calls *calls);
 /* Anyone: this is due. He then has it made, nm_calls_look(). */
 void nm_calls_leave(struct nm_core *core, struct nm_call *call);
 
-/* Make what is due, if nobody does. Nothing held. */
-void nm_calls_make(struct nm_core *core);
+/* Make what is due, if nobody does: then true. Nothing held. */
+bool nm_calls_make(struct nm_core *core);
 
 /* Core lock held: this message, which has been kept, is due to be told of. */
 void nm_calls_note(struct nm_core *core, struct nm_session *s,

@@ -125,8 +125,9 @@ struct nm_pass {
  * Enter the core with news of rails and perhaps a request of the caller's; if
  * it is busy, leave them there or wait, as NMAD_LOCK says. Goes on until
  * nothing is left to this caller. No lock held.
+ * True if he came to that: not if all was left to the holder.
  */
-void nm_core_run(struct nm_core *core, struct nm_news *news,
+bool nm_core_run(struct nm_core *core, struct nm_news *news,
 		 struct nm_req *req);
 
 /*
@@ -151,7 +152,11 @@ void nm_core_nudge(struct nm_core *core);
 /* Whether anything here waits for a network. */
 bool nm_core_is_quiet(struct nm_core *core);
 
-/* Wait for the lock: for probe and cancel, from user context only. */
+/*
+ * Wait for the lock: for probe and cancel, from user context, or from a
+ * function that nmad calls (calls.h), when the caller holds nothing else of
+ * nmad's.
+ */
 void nm_core_lock(struct nm_core *core);
 
 /*

@@ -15,7 +15,7 @@ bool nm_core_wait(struct nm_core_lock *l)
 
 	if (nm_core_try(l))
 		return true;
-	if (l->scheme == NM_LOCK_DEFERRED || base_is_pinned())
+	if (base_is_pinned())
 		return false;
 	while (!nm_core_try(l))
 		base_spin_turn(&turn);

@@ -91,7 +91,7 @@ static inline bool nm_core_try(struct nm_core_lock *l)
 	return nm_core_enter_from(l, nm_core_idle_word(l));
 }
 
-/* lock.c. The same, waiting, if neither scheme nor caller forbids it. */
+/* lock.c. `fine`, `coarse`: the same, waiting, if the caller may. */
 bool nm_core_wait(struct nm_core_lock *l);
 
 /* Release, of the word that was entered from. */

@@ -89,6 +89,7 @@ static void drive_all(struct nm_pass *pass, struct nm_news *news)
 		struct nm_event *e = container_of(n, struct nm_event, node);
 		struct nm_rail *rail = nm_post_rail(e);
 
+		nm_count(&rail->stats->taken);
 		nm_rail_drive(rail, e, is_for_itself(rail), news);
 	}
 }
@@ -201,38 +202,45 @@ static bool finish(struct nm_pass *pass, struct nm_news *news)
 }
 
 /* `fine` and `coarse`, for who has found the core busy or not alone. */
-static BASE_COLD void run_waiting(struct nm_core *core, struct nm_news *news,
+static BASE_COLD bool run_waiting(struct nm_core *core, struct nm_news *news,
 				  struct nm_req *req, bool polls)
 {
 	struct nm_pass pass;
-	bool again;
+	bool again, entered = false;
 
 	do {
-		if (!nm_core_wait(&core->lock)) {
+		bool got = true;
+
+		if (!nm_core_try(&core->lock)) {
 			nm_count_shared(&core->stats.lock_busy);
+			got = nm_core_wait(&core->lock);
+		}
+		if (!got) {
 			again = leave_to_holder(core, news, req);
 			req = NULL;
 			continue;
 		}
 		nm_count(&core->stats.lock_taken);
+		entered = true;
 		news->hungry = false;
 		pass_init(&pass, core, polls);
 		decide(&pass, news, req);
 		req = NULL;
 		again = finish(&pass, news);
 	} while (again);
+	return entered;
 }
 
-void nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
+bool nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
 {
 	bool polls = req == NULL;
 	struct nm_pass pass;
-	bool again;
+	bool again, entered = false;
 
 	do {
 		if (!nm_core_enter(&core->lock)) {
 			if (unlikely(core->lock.scheme != NM_LOCK_DEFERRED)) {
-				run_waiting(core, news, req, polls);
+				entered |= run_waiting(core, news, req, polls);
 				break;
 			}
 			nm_count_shared(&core->stats.lock_busy);
@@ -241,6 +249,7 @@ void nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
 			continue;
 		}
 		nm_count(&core->stats.lock_taken);
+		entered = true;
 		news->hungry = false;
 		pass_init(&pass, core, polls);
 		decide(&pass, news, req);
@@ -251,6 +260,7 @@ void nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
 		kick(core, news);
 	} while (again || news->events.first != NULL || news->hungry);
 	nm_calls_look(core);
+	return entered;
 }
 
 void nm_core_submit(struct nm_core *core, struct nm_req *req)
@@ -317,16 +327,13 @@ bool nm_core_progress(struct nm_core *core)
 	complete_sent(core, &news);
 	if (news.events.first != NULL || news.hungry ||
 	    !nm_core_is_heeded(&core->lock)) {
-		nm_core_run(core, &news, NULL);
-		moved = true;
+		moved |= nm_core_run(core, &news, NULL);
 	}
 	kick(core, &news);
 	if (load_relaxed(&core->bursting) != 0)
 		nm_core_hurry(core);
-	if (unlikely(nm_calls_are_due(core))) {
-		nm_calls_make(core);
-		moved = true;
-	}
+	if (unlikely(nm_calls_are_due(core)))
+		moved |= nm_calls_make(core);
 	return moved;
 }
 
@@ -389,7 +396,7 @@ int nm_core_arm(struct nm_core *core)
 	return rc;
 }
 
-/* --- waiting for the lock: user context only --- */
+/* --- waiting for the lock: nothing else of nmad's is held --- */
 
 void nm_core_lock(struct nm_core *core)
 {

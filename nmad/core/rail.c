@@ -237,9 +237,7 @@ static bool own(struct nm_rail *rail)
 	bool got = is_cores(rail) ? nm_core_try(&rail->core->lock)
 				  : nm_rail_enter(&rail->lock);
 
-	if (got)
-		nm_count(&rail->stats->taken);
-	else
+	if (!got)
 		nm_count_shared(&rail->stats->busy);
 	return got;
 }
@@ -263,9 +261,9 @@ static BASE_COLD bool drive_waiting(struct nm_rail *rail, struct nm_event *post,
 	bool moved = false;
 
 	for (;;) {
-		if (!(is_cores(rail) ? nm_core_wait(&rail->core->lock)
+		if (!own(rail) &&
+		    !(is_cores(rail) ? nm_core_wait(&rail->core->lock)
 				     : nm_rail_wait(&rail->lock))) {
-			nm_count_shared(&rail->stats->busy);
 			if (post == NULL)
 				return moved;
 			/* Posts of `coarse` go by nm_rail_drive(). */
@@ -316,6 +314,7 @@ int nm_rail_arm(struct nm_rail *rail, struct nm_news *news)
 
 	if (!own(rail))
 		return -EAGAIN;
+	nm_count(&rail->stats->taken);
 	rail->news = news;
 	rail->armed = false;
 	/* A link may have died before, over its packet. */

@@ -138,7 +138,7 @@ void nm_pkt_put(struct nm_pkt *p, const struct nm_wire_chunk *c,
 UNREACHED(void, marcel_event_set, marcel_event_t *e)
 UNREACHED(void, nm_data_copy_in, const struct nm_data *d, size_t offset,
 	  const void *from, size_t bytes)
-UNREACHED(void, nm_calls_make, struct nm_core *c)
+UNREACHED(bool, nm_calls_make, struct nm_core *c)
 UNREACHED(void, nm_in_event, struct nm_pass *pass, struct nm_event *e)
 UNREACHED(void, nm_in_resume, struct nm_pass *pass)
 UNREACHED(int, nm_match_reserve, struct nm_match *m, size_t n)
