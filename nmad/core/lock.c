@@ -9,11 +9,12 @@
 
 #include <base/spin.h>
 
-bool nm_core_wait(struct nm_core_lock *l)
+bool nm_core_wait(struct nm_core_lock *l, bool *busy)
 {
 	unsigned turn = 0;
 
-	if (nm_core_try(l))
+	*busy = !nm_core_try(l);
+	if (!*busy)
 		return true;
 	if (base_is_pinned())
 		return false;
@@ -22,11 +23,12 @@ bool nm_core_wait(struct nm_core_lock *l)
 	return true;
 }
 
-bool nm_rail_wait(struct nm_rail_lock *l)
+bool nm_rail_wait(struct nm_rail_lock *l, bool *busy)
 {
 	unsigned turn = 0;
 
-	if (nm_rail_enter(l))
+	*busy = !nm_rail_enter(l);
+	if (!*busy)
 		return true;
 	if (base_is_pinned())
 		return false;

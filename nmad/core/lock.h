@@ -91,8 +91,11 @@ static inline bool nm_core_try(struct nm_core_lock *l)
 	return nm_core_enter_from(l, nm_core_idle_word(l));
 }
 
-/* lock.c. `fine`, `coarse`: the same, waiting, if the caller may. */
-bool nm_core_wait(struct nm_core_lock *l);
+/*
+ * lock.c. `fine`, `coarse`: the same, waiting, if the caller may. *busy: it was
+ * not to be had at once.
+ */
+bool nm_core_wait(struct nm_core_lock *l, bool *busy);
 
 /* Release, of the word that was entered from. */
 static inline bool nm_core_leave_to(struct nm_core_lock *l, uint32_t idle)
@@ -193,7 +196,7 @@ static inline bool nm_rail_enter(struct nm_rail_lock *l)
 }
 
 /* lock.c. `fine`: the same, waiting, if the caller may. */
-bool nm_rail_wait(struct nm_rail_lock *l);
+bool nm_rail_wait(struct nm_rail_lock *l, bool *busy);
 
 /* True: a post was left meanwhile; the caller must try to enter again. */
 static inline bool nm_rail_leave(struct nm_rail_lock *l)

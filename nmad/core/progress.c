@@ -209,12 +209,10 @@ static BASE_COLD bool run_waiting(struct nm_core *core, struct nm_news *news,
 	bool again, entered = false;
 
 	do {
-		bool got = true;
+		bool busy, got = nm_core_wait(&core->lock, &busy);
 
-		if (!nm_core_try(&core->lock)) {
+		if (busy)
 			nm_count_shared(&core->stats.lock_busy);
-			got = nm_core_wait(&core->lock);
-		}
 		if (!got) {
 			again = leave_to_holder(core, news, req);
 			req = NULL;

@@ -261,9 +261,14 @@ static BASE_COLD bool drive_waiting(struct nm_rail *rail, struct nm_event *post,
 	bool moved = false;
 
 	for (;;) {
-		if (!own(rail) &&
-		    !(is_cores(rail) ? nm_core_wait(&rail->core->lock)
-				     : nm_rail_wait(&rail->lock))) {
+		bool busy,
+			got = is_cores(rail)
+				      ? nm_core_wait(&rail->core->lock, &busy)
+				      : nm_rail_wait(&rail->lock, &busy);
+
+		if (busy)
+			nm_count_shared(&rail->stats->busy);
+		if (!got) {
 			if (post == NULL)
 				return moved;
 			/* Posts of `coarse` go by nm_rail_drive(). */

@@ -156,20 +156,18 @@ static void ctl_put(struct shm_ctls *c, unsigned i)
 		c->plain[c->nplain++] = (uint16_t)i;
 }
 
+static bool has_left(struct shm *shm, unsigned i)
+{
+	return shm->ctls.sender[i]->gone ||
+	       load_acquire(&shm->seg->ctl[i].left); /* order(shm-left) */
+}
+
 /* The sender will not come for it, or has left again. */
 static bool is_void(struct shm *shm, unsigned i)
 {
-	struct shm_ctls *c = &shm->ctls;
+	uint8_t fate = load_relaxed(&shm->ctls.fate[i]);
 
-	switch (load_relaxed(&c->fate[i])) {
-	case SHM_VOID:
-		return true;
-	case SHM_IN_VAIN:
-		return c->sender[i]->gone ||
-		       load_acquire(&shm->seg->ctl[i].left); /* order(shm-left)
-							      */
-	}
-	return false;
+	return fate == SHM_VOID || (fate == SHM_IN_VAIN && has_left(shm, i));
 }
 
 /* Take back those whose sender has left since, or that it cannot get. */
@@ -189,8 +187,7 @@ static void ctl_reap(struct shm *shm)
 	for (unsigned k = 0; k < c->nlinger; k++) {
 		unsigned i = c->linger[k];
 
-		if (c->sender[i]->gone ||
-		    load_acquire(&shm->seg->ctl[i].left)) /* order(shm-left) */
+		if (has_left(shm, i))
 			ctl_put(c, i);
 		else
 			c->linger[kept++] = (uint16_t)i;
