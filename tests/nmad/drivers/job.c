@@ -28,10 +28,13 @@ struct hello {
 	struct nm_token token;
 };
 
+typedef ATOMIC(int) flag_t;
+
 /* Shared by the processes. */
 struct shared {
-	ATOMIC(int) met[JOB_MAX];
-	ATOMIC(int) ready[JOB_MAX];
+	flag_t met[JOB_MAX];
+	flag_t ready[JOB_MAX];     /* the address is there */
+	flag_t connected[JOB_MAX]; /* to all others */
 	size_t addr_len[JOB_MAX];
 	unsigned char addr[JOB_MAX][NM_ADDR_MAX];
 	pid_t pids[JOB_MAX];
@@ -497,6 +500,15 @@ const void *job_addr(int rank)
 	return shared->addr[rank];
 }
 
+/* All have come here. */
+static void await_all(const struct job *j, flag_t *here)
+{
+	store_release(&here[j->rank], 1);
+	for (int r = 0; r < j->size; r++)
+		while (!load_acquire(&here[r]))
+			sched_yield();
+}
+
 static void open_rail(struct job *j)
 {
 	static const int node[JOB_MAX];
@@ -520,17 +532,16 @@ static void open_rail(struct job *j)
 	JOB_CHECK(j, j->driver->open(&j->rail, &j->info, job_spec) == 0);
 	shared->addr_len[rank] = j->rail.addr_len;
 	memcpy(shared->addr[rank], j->rail.addr, j->rail.addr_len);
-	store_release(&shared->ready[rank], 1);
-	for (int r = 0; r < j->size; r++) {
-		while (!load_acquire(&shared->ready[r]))
-			sched_yield();
+	await_all(j, shared->ready);
+	for (int r = 0; r < j->size; r++)
 		j->pids[r] = shared->pids[r];
-	}
 	for (int r = 0; r < j->size; r++)
 		if (r != rank)
 			JOB_CHECK(j, j->driver->connect(
 					     &j->links[r], shared->addr[r],
 					     shared->addr_len[r]) == 0);
+	/* As in a real job: nobody dies before the others have got so far. */
+	await_all(j, shared->connected);
 }
 
 static void run_one(struct job *j, void (*body)(struct job *))

@@ -333,7 +333,7 @@ static void dead_body(struct job *j)
 			await(j, n + 1, false);
 			if (board->place.length == 0)
 				kill(getpid(), SIGKILL);
-			JOB_CHECK(j, job_large_take(j, 0, &l, flat(10000),
+			JOB_CHECK(j, job_large_take(j, 0, &all[n], flat(10000),
 						    10000, &board->place) == 0);
 			reach(n + 2);
 		}
