@@ -11,7 +11,8 @@ overhead (empty polls, blocking sections, ways of waiting), waiting (CPU time of
 who waits 10 s), reaction (from an event until a thread runs), progress (what a
 computation loses to polling), match (the matching tables), shm, tcp (latency,
 bandwidth and rate between two ranks), many (bursts of requests), rate (8 bytes,
-1, 2 and 8 threads a rank, with each strategy of ours), locks (ping-pongs of one
+1, 2 and 8 threads a rank, with each strategy of ours), computes (a send to a
+receiver that computes, with and without announcements), locks (ping-pongs of one
 thread and of two at once, with each NMAD_LOCK), heat (1,024 threads against one
 thread a process); pioman stands for those from ltask to progress; all if none
 is named.
@@ -149,6 +150,15 @@ def rate(mpis, rounds):
                 every + mpis[1:], "rate", network, RATE, rounds)
 
 
+def computes(mpis, rounds):
+    """PERFORMANCE.md: a send to a receiver that computes."""
+    every = [mpis[0]]
+    every.append(mpis[0].with_env("poll", {"PIOM_MODE": "poll"}))
+    every.append(mpis[0].with_env("asking", {"NMAD_ANNOUNCE": "0"}))
+    compare("MPI_Send to who computes after MPI_Irecv, shm",
+            every + mpis[1:], "computes", "shm", [], rounds)
+
+
 def measure_lock(command, lock, env):
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True,
                           env=dict(os.environ, NMAD_LOCK=lock, **env),
@@ -233,7 +243,7 @@ def main():
     parser.add_argument("what", nargs="*", metavar="WHAT")
     options = parser.parse_args()
     known = ["threads", "counts", *NATIVE, "shm", "tcp", "many", "rate",
-             "locks", "heat"]
+             "computes", "locks", "heat"]
     wanted = []
     for what in options.what:
         if what not in [*known, "pioman"]:
@@ -265,6 +275,8 @@ def main():
                     MANY, 1)
         elif what == "rate":
             rate(mpis, options.rounds)
+        elif what == "computes":
+            computes(mpis, options.rounds)
         elif what == "locks":
             locks(options.build, options.rounds)
         else:
