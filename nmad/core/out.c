@@ -152,14 +152,14 @@ bool nm_out_add_send(struct nm_gate *gate, struct nm_pkt *pkt,
 				   .seq = req->send.seq,
 				   .session = req->session->id,
 				   .length = req->data.length };
-
-	bool now = req->flags & NM_REQ_NOW, added;
+	bool added;
 
 	if (yields || needs_rdv(gate, req))
 		added = add_rts(gate, pkt, req, &c);
 	else
 		added = add_eager(gate, pkt, req, &c);
-	pkt->now |= added && now;
+	if (added && (req->flags & NM_REQ_NOW))
+		pkt->now = true;
 	return added;
 }
 
