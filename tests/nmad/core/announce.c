@@ -316,7 +316,7 @@ TEST(a_peer_that_says_it_took_what_it_cannot_have_is_given_up)
 			recv_into(1, 8);
 		if (lie == 5)
 			c.tag = 8; /* another's */
-		give(&c);
+		say(&c);
 		if (lie == 3)
 			recv_into(1, 8);
 		CHECK(peer->error != 0);

@@ -4,18 +4,9 @@
 #ifndef TESTS_NMAD_CORE_ANNOUNCE_H
 #define TESTS_NMAD_CORE_ANNOUNCE_H
 
-#include "../../check.h"
-
-#include <errno.h>
-
-#include <nmad/nmad.h>
-
-#include "mock.h"
+#include "played.h"
 
 enum {
-	PACKETS = 256,
-	BYTES = 2048,
-	SESSION = 5,
 	PLACES = 200,
 	LARGE = 1000,
 	ID = 4711, /* of the peer's announcement */
@@ -23,19 +14,8 @@ enum {
 
 enum state { NONE, OPEN, TAKEN, RECALLED, IN_VAIN };
 
-struct packet {
-	struct nm_pkt_in in;
-	unsigned char bytes[BYTES];
-	size_t length;
-};
-
-static struct nm_core core;
-static struct nm_session *session;
-static struct nm_gate *peer;
-static struct packet sent[PACKETS], given[PACKETS];
-static int nsent, ngiven, ndelivered, npolls;
+static int npolls;
 static bool dead, full, no_place;
-static size_t taken; /* memory that a core at rest has */
 
 /* Our places, and one of the peer's. */
 static enum state places[PLACES], theirs;
@@ -49,35 +29,17 @@ static inline int mock_post_send(struct nm_link *link, struct nm_pkt *pkt)
 	(void)link;
 	if (full)
 		return -EAGAIN;
-	CHECK(nsent < PACKETS);
-	sent[nsent].length = nm_pkt_length(pkt);
-	nm_pkt_copy(pkt, sent[nsent].bytes);
-	nsent++;
-	return NM_SENT;
+	return record(pkt);
 }
 
 static inline bool mock_poll(struct nm_rail *rail, int budget)
 {
-	bool moved = ndelivered < ngiven;
+	bool moved = deliver(rail, budget);
 
 	npolls++;
-	for (; ndelivered < ngiven && budget > 0; budget--) {
-		struct packet *p = &given[ndelivered++];
-
-		p->in.link = &rail->links[1];
-		p->in.data = p->bytes;
-		p->in.length = p->length;
-		nm_rail_recv(rail, &p->in);
-	}
 	if (dead)
 		nm_rail_link_dead(rail, &rail->links[1], -ECONNRESET);
 	return moved;
-}
-
-static inline void mock_release(struct nm_rail *rail, struct nm_pkt_in *in)
-{
-	(void)rail;
-	(void)in;
 }
 
 static inline void mock_xfer_offer(struct nm_xfer *x)
@@ -173,12 +135,6 @@ static inline void setup(void)
 	taken = core.mem.taken;
 }
 
-static inline void progress(void)
-{
-	for (int i = 0; i < 8; i++)
-		nm_core_progress(&core);
-}
-
 static inline void teardown(void)
 {
 	struct nm_pass pass;
@@ -202,20 +158,9 @@ __attribute__((constructor)) static void fixture(void)
 
 /* --- what the peer says --- */
 
-static inline void give(const struct nm_wire_chunk *c)
+static inline void say(const struct nm_wire_chunk *c)
 {
-	struct nm_wire_head h = { 1, 0 };
-	struct packet *p = &given[ngiven++];
-	size_t size = nm_wire_chunk_size(c);
-
-	CHECK(ngiven < PACKETS);
-	nm_wire_put_head(p->bytes, &h);
-	nm_wire_put_chunk(p->bytes + NM_WIRE_HEAD, c);
-	p->length = NM_WIRE_HEAD + size;
-	if (c->kind == NM_WIRE_KIND_EAGER) {
-		memcpy(p->bytes + p->length, c->payload, c->length);
-		p->length += c->length;
-	}
+	give(c);
 	progress();
 }
 
@@ -228,7 +173,7 @@ static inline void give_eager(uint32_t tag, uint32_t seq)
 				   .length = 5,
 				   .payload = "hello" };
 
-	give(&c);
+	say(&c);
 }
 
 static inline struct nm_wire_chunk rts_of(unsigned char *parts, uint32_t tag,
@@ -257,7 +202,7 @@ static inline void give_rts(uint32_t tag, uint32_t seq, uint64_t length,
 	unsigned char parts[NM_WIRE_PARTS_BYTES];
 	struct nm_wire_chunk c = rts_of(parts, tag, seq, length, id);
 
-	give(&c);
+	say(&c);
 }
 
 static inline struct nm_wire_chunk announcement(uint32_t tag, uint32_t seq,
@@ -279,27 +224,10 @@ static inline void give_announcement(uint32_t tag, uint32_t seq,
 	struct nm_wire_chunk c = announcement(tag, seq, length);
 
 	theirs = OPEN;
-	give(&c);
-}
-
-/* The only chunk of the i-th packet that left. */
-static inline struct nm_wire_chunk chunk_of(int i)
-{
-	struct nm_wire_chunk c;
-	struct nm_wire_head h;
-	size_t at = NM_WIRE_HEAD;
-
-	CHECK(i < nsent);
-	CHECK_INT(nm_wire_get_head(sent[i].bytes, sent[i].length, &h), 0);
-	CHECK_INT(h.nchunks, 1);
-	CHECK_INT(nm_wire_get_chunk(sent[i].bytes, sent[i].length, &at, &c), 0);
-	return c;
+	say(&c);
 }
 
 /* --- what the user says --- */
-
-static char text[16][BYTES];
-static struct nm_sr_request reqs[16];
 
 static inline void recv_data(int i, struct nm_gate *from, uint32_t tag,
 			     uint32_t mask, struct nm_data data)
@@ -320,31 +248,9 @@ static inline void send_bytes(int i, uint32_t tag, size_t bytes)
 	CHECK_INT(nm_sr_isend(session, peer, tag, &d, 0, &reqs[i]), 0);
 }
 
-static inline struct nm_sr_status status_of(int i)
-{
-	struct nm_sr_status s;
-
-	CHECK(nm_sr_is_complete(&reqs[i]));
-	nm_sr_status(&reqs[i], &s);
-	return s;
-}
-
 static inline int error_of(int i)
 {
 	return status_of(i).error;
-}
-
-/* What the driver says of a transfer that it has. */
-static inline void end(struct nm_xfer *x)
-{
-	struct nm_rail *rail = x->link->rail;
-	struct nm_news news;
-
-	CHECK(x != NULL);
-	nm_news_init(&news);
-	rail->news = &news;
-	nm_rail_xfer_done(rail, x, 0);
-	nm_core_run(&core, &news, NULL);
 }
 
 /* Receives that are posted still: as if the peer had died. */

@@ -134,7 +134,7 @@ TEST(a_later_announcement_of_a_tag_replaces_an_earlier_one)
 
 	give_announcement(7, 0, LARGE);
 	c.id = ID + 1;
-	give(&c);
+	say(&c);
 	send_bytes(0, 7, LARGE);
 	CHECK_INT(chunk_of(0).id, ID + 1);
 	end(sending);
@@ -169,7 +169,7 @@ TEST(an_announcement_for_a_session_that_is_not_open_is_forgotten)
 
 	c.session = SESSION + 1;
 	theirs = OPEN;
-	give(&c);
+	say(&c);
 	CHECK_INT(peer->error, 0);
 	CHECK_PTR(peer->announced, NULL);
 }
@@ -192,7 +192,7 @@ TEST(an_announcement_over_no_rail_of_ours_is_given_up)
 	struct nm_wire_chunk c = announcement(7, 0, LARGE);
 
 	c.rail = 3;
-	give(&c);
+	say(&c);
 	CHECK(peer->error != 0);
 }
 
@@ -203,7 +203,7 @@ TEST(an_announcement_over_a_rail_that_cannot_take_any_is_given_up)
 
 	plain.xfer_take = NULL;
 	core.rails[0].driver = &plain;
-	give(&c);
+	say(&c);
 	CHECK(peer->error != 0);
 	core.rails[0].driver = &mock;
 }

@@ -5,30 +5,12 @@
 #ifndef TESTS_NMAD_CORE_RAILS_H
 #define TESTS_NMAD_CORE_RAILS_H
 
-#include "../../check.h"
+#include "played.h"
 
-#include <errno.h>
+enum { RAILS = 3, XFERS = 64 };
 
-#include <nmad/nmad.h>
-
-#include "mock.h"
-
-enum { RAILS = 3, PACKETS = 256, BYTES = 2048, SESSION = 5, XFERS = 64 };
-
-struct packet {
-	struct nm_pkt_in in;
-	unsigned char bytes[BYTES];
-	size_t length;
-};
-
-static struct nm_core core;
-static struct nm_session *session;
-static struct nm_gate *peer;
-static struct packet sent[PACKETS], given[PACKETS];
-static int nsent, ngiven, ndelivered;
 static bool dead[RAILS];
 static uint32_t given_seq;
-static size_t taken; /* memory that a core at rest has */
 
 /* Parts that drivers have, in the order in which they came. */
 static struct nm_xfer *sending[XFERS], *receiving[XFERS];
@@ -39,34 +21,16 @@ static int nsending, nreceiving;
 static inline int mock_post_send(struct nm_link *link, struct nm_pkt *pkt)
 {
 	(void)link;
-	CHECK(nsent < PACKETS);
-	sent[nsent].length = nm_pkt_length(pkt);
-	nm_pkt_copy(pkt, sent[nsent].bytes);
-	nsent++;
-	return NM_SENT;
+	return record(pkt);
 }
 
 static inline bool mock_poll(struct nm_rail *rail, int budget)
 {
-	bool moved = ndelivered < ngiven && rail->index == 0;
+	bool moved = rail->index == 0 && deliver(rail, budget);
 
-	for (; moved && ndelivered < ngiven && budget > 0; budget--) {
-		struct packet *p = &given[ndelivered++];
-
-		p->in.link = &rail->links[1];
-		p->in.data = p->bytes;
-		p->in.length = p->length;
-		nm_rail_recv(rail, &p->in);
-	}
 	if (dead[rail->index])
 		nm_rail_link_dead(rail, &rail->links[1], -ECONNRESET);
 	return moved;
-}
-
-static inline void mock_release(struct nm_rail *rail, struct nm_pkt_in *in)
-{
-	(void)rail;
-	(void)in;
 }
 
 /* The token is the rail's number, so that one of another rail is seen. */
@@ -145,12 +109,6 @@ static inline void rails_setup(const struct nm_strategy *strategy)
 	taken = core.mem.taken;
 }
 
-static inline void progress(void)
-{
-	for (int i = 0; i < 8; i++)
-		nm_core_progress(&core);
-}
-
 static inline void rails_teardown(void)
 {
 	progress();
@@ -161,17 +119,6 @@ static inline void rails_teardown(void)
 }
 
 /* --- what the peer says --- */
-
-static inline void give(const struct nm_wire_chunk *c)
-{
-	struct nm_wire_head h = { 1, 0 };
-	struct packet *p = &given[ngiven++];
-
-	CHECK(ngiven < PACKETS);
-	nm_wire_put_head(p->bytes, &h);
-	nm_wire_put_chunk(p->bytes + NM_WIRE_HEAD, c);
-	p->length = NM_WIRE_HEAD + nm_wire_chunk_size(c);
-}
 
 static inline void give_rtr(uint64_t id, uint64_t length)
 {
@@ -220,20 +167,6 @@ static inline void give_rts(const struct said *said, int n)
 	give_urgent(said, n, 0);
 }
 
-/* The only chunk of the i-th packet that left. */
-static inline struct nm_wire_chunk chunk_of(int i)
-{
-	struct nm_wire_chunk c;
-	struct nm_wire_head h;
-	size_t at = NM_WIRE_HEAD;
-
-	CHECK(i < nsent);
-	CHECK_INT(nm_wire_get_head(sent[i].bytes, sent[i].length, &h), 0);
-	CHECK_INT(h.nchunks, 1);
-	CHECK_INT(nm_wire_get_chunk(sent[i].bytes, sent[i].length, &at, &c), 0);
-	return c;
-}
-
 static inline struct nm_wire_part part_of(const struct nm_wire_chunk *c, int i)
 {
 	struct nm_wire_part part;
@@ -248,9 +181,6 @@ static inline struct nm_wire_part part_of(const struct nm_wire_chunk *c, int i)
 
 /* --- what the user says --- */
 
-static char text[8][BYTES];
-static struct nm_sr_request reqs[8];
-
 static inline void recv_into(int i, size_t bytes)
 {
 	struct nm_data d = nm_data_flat(text[i], bytes);
@@ -264,27 +194,6 @@ static inline void send_bytes(int i, size_t bytes)
 	struct nm_data d = nm_data_flat(text[i], bytes);
 
 	CHECK_INT(nm_sr_isend(session, peer, 0, &d, 0, &reqs[i]), 0);
-}
-
-static inline struct nm_sr_status status_of(int i)
-{
-	struct nm_sr_status s;
-
-	CHECK(nm_sr_is_complete(&reqs[i]));
-	nm_sr_status(&reqs[i], &s);
-	return s;
-}
-
-/* What the rail's driver says of a part that it has. */
-static inline void end(struct nm_xfer *x)
-{
-	struct nm_rail *rail = x->link->rail;
-	struct nm_news news;
-
-	nm_news_init(&news);
-	rail->news = &news;
-	nm_rail_xfer_done(rail, x, 0);
-	nm_core_run(&core, &news, NULL);
 }
 
 #endif
