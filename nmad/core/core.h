@@ -320,7 +320,7 @@ void nm_announce_next(struct nm_pass *pass, struct nm_session *s,
  * An offer for the RTS of this send, whose parts are written to `parts`; false:
  * too many. And the most bytes that the RTS may take.
  */
-bool nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
+bool nm_rdv_offer(struct nm_gate *gate, struct nm_pkt *pkt, struct nm_req *req,
 		  struct nm_wire_chunk *rts, void *parts);
 size_t nm_rdv_rts_size(const struct nm_gate *gate);
 /* The link over this rail, or NULL. */

@@ -107,7 +107,7 @@ static bool add_rts(struct nm_gate *gate, struct nm_pkt *pkt,
 	c->kind = NM_WIRE_KIND_RTS;
 	c->priority = req->send.priority;
 	c->tail = parts;
-	if (!nm_rdv_offer(gate, req, c, parts))
+	if (!nm_rdv_offer(gate, pkt, req, c, parts))
 		return false;
 	nm_out_dequeue(gate, req);
 	req->flags |= NM_REQ_RDV;
@@ -209,6 +209,8 @@ static bool form(struct nm_pass *pass, struct nm_gate *gate,
 	if (pass->core->config.strategy->pack(link, pkt) == 0 &&
 	    !wants_credit_back(gate))
 		return false;
+	if (pkt->nchunks > 1)
+		pkt->awaited = NULL;
 	credit = gate->credit_back < UINT32_MAX ? (uint32_t)gate->credit_back
 						: UINT32_MAX;
 	gate->credit_back -= credit;

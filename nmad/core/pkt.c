@@ -78,6 +78,11 @@ size_t nm_pkt_length(const struct nm_pkt *pkt)
 	return pkt->length;
 }
 
+struct nm_awaited *nm_pkt_awaited(const struct nm_pkt *pkt)
+{
+	return pkt->awaited;
+}
+
 void nm_pkt_copy(const struct nm_pkt *pkt, void *to)
 {
 	size_t done = 0;

@@ -40,6 +40,9 @@ struct nm_pkt {
 	struct nm_chain reqs; /* complete when the packet has left */
 	bool with_driver;     /* o: posted, not yet reported as sent */
 	bool now;             /* somebody waits for it at once */
+	/* It is the envelope of what goes to an announced receive, and nothing
+	 * else: who has that word set is told. NULL: the peer is. */
+	struct nm_awaited *awaited;
 	struct nm_piece pieces[NM_PKT_PIECES];
 	unsigned char ctl[NM_PKT_CTL];
 };
@@ -51,6 +54,7 @@ static inline void nm_pkt_init(struct nm_pkt *pkt)
 	pkt->npieces = 0;
 	pkt->nchunks = 0;
 	pkt->now = false;
+	pkt->awaited = NULL;
 	nm_chain_init(&pkt->reqs);
 }
 

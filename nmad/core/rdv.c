@@ -271,8 +271,9 @@ static void take_back(struct nm_core *core, struct nm_trans *t)
 }
 
 /* Its place was announced: nothing is asked, if that still holds. */
-static bool take_place(struct nm_gate *gate, struct nm_req *req,
-		       struct nm_wire_chunk *rts, void *parts)
+static bool take_place(struct nm_gate *gate, struct nm_pkt *pkt,
+		       struct nm_req *req, struct nm_wire_chunk *rts,
+		       void *parts)
 {
 	struct nm_link *link = nm_gate_link(gate, req->send.place->rail);
 	struct nm_trans *t = trans_new(gate, req, 1, true);
@@ -295,6 +296,7 @@ static bool take_place(struct nm_gate *gate, struct nm_req *req,
 	rts->tail_len = 0;
 	offer_part(p, rts, parts);
 	p->granted = true;
+	pkt->awaited = p->x.awaited;
 	base_list_push_back(&gate->taken, &p->on);
 	return true;
 }
@@ -308,7 +310,7 @@ void nm_rdv_start(struct nm_pass *pass, struct nm_gate *gate)
 		     NM_POST_XFER_SEND);
 }
 
-bool nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
+bool nm_rdv_offer(struct nm_gate *gate, struct nm_pkt *pkt, struct nm_req *req,
 		  struct nm_wire_chunk *rts, void *parts)
 {
 	struct nm_share shares[NM_WIRE_PARTS_MAX];
@@ -317,7 +319,7 @@ bool nm_rdv_offer(struct nm_gate *gate, struct nm_req *req,
 	int n;
 
 	if (unlikely(req->send.place != NULL) &&
-	    take_place(gate, req, rts, parts))
+	    take_place(gate, pkt, req, rts, parts))
 		return true;
 	n = cut(gate, req, shares);
 	t = trans_new(gate, req, n, true);
@@ -484,6 +486,7 @@ static void announce_ready(struct nm_pass *pass, struct nm_part *p)
 	if (p->x.status == 0 && p->announcement == ASKED) {
 		p->announcement = SAID;
 		p->rtr_queued = true;
+		nm_await_announce(&p->trans->req->await, p->x.awaited);
 		nm_out_answer(p->trans->gate, &p->rtr);
 		return;
 	}

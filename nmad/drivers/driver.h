@@ -52,6 +52,7 @@
 #include <base/option.h>
 #include <nmad/data.h>
 
+#include "../core/await.h"
 #include "../core/lock.h"
 #include "../data/place.h"
 
@@ -103,6 +104,8 @@ struct nm_xfer {
 	uint64_t id;           /* unique in this process: names x in tokens */
 	struct nm_token mine;  /* ours, for the peer */
 	struct nm_token peers; /* the peer's, for us */
+	/* driver's: of an announced one; or NULL: news of it always wake */
+	struct nm_awaited *awaited;
 	bool is_ready;         /* set by nm_rail_xfer_ready() */
 	int status;            /* set by nm_rail_xfer_done() */
 	struct nm_event ready; /* core's */
@@ -266,7 +269,10 @@ struct nm_driver {
 	 * xfer_take, xfer_recall: anyone, on the two sides; exactly one of them
 	 * answers 0. Else xfer_recall answers -EALREADY, or, `for_good`, that
 	 * the peer may do what it likes with what it has taken: x is forgotten.
-	 * xfer_take checks the token.
+	 * xfer_take checks the token. The first two may set x->awaited to a
+	 * word that both sides see (core/await.h): then the sender's steps of
+	 * the transfer, and a packet that has nm_pkt_awaited(), make an armed
+	 * receiver's descriptor readable only if somebody waits for it.
 	 */
 	int (*xfer_announce)(struct nm_xfer *x);
 	int (*xfer_meet)(struct nm_xfer *x);
@@ -279,6 +285,8 @@ struct nm_driver {
 
 /* What the core offers to drivers (core/pkt.c, core/rail.c). */
 size_t nm_pkt_length(const struct nm_pkt *pkt);
+/* NULL, or who is to be woken for it: if that word is set (core/await.h). */
+struct nm_awaited *nm_pkt_awaited(const struct nm_pkt *pkt);
 /* Copy the whole packet, headers and data, to `to`. */
 void nm_pkt_copy(const struct nm_pkt *pkt, void *to);
 /*

@@ -41,6 +41,7 @@ BASE_PUBLIC int nm_sr_on_done(struct nm_sr_request *request, nm_done_fn fn,
 	req->on_done = fn;
 	req->on_done_arg = arg;
 	req->over.fn = over;
+	nm_req_await(req);
 	if (piom_cond_call(&req->done, &req->over) < 0) {
 		over(&req->over);
 		nm_calls_look(nm_core_self);

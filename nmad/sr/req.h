@@ -14,6 +14,7 @@
 #include <nmad/sendrecv.h>
 #include <pioman/cond.h>
 
+#include "../core/await.h"
 #include "../core/calls.h"
 #include "../core/match.h"
 
@@ -32,6 +33,7 @@ enum nm_req_flags {
 	NM_REQ_SYNC = 1, /* send: wait for a match */
 	NM_REQ_RDV = 2,  /* send: by rendezvous */
 	NM_REQ_NOW = 4,  /* send: waited for at once */
+	NM_REQ_BIG = 8,  /* receive: may be announced */
 };
 
 struct nm_req {
@@ -66,6 +68,7 @@ struct nm_req {
 		struct {
 			struct nm_match_recv recv; /* l */
 			struct nm_part *announced; /* l: or NULL: announce.c */
+			struct nm_await await;     /* a: order(awaited) */
 		};
 	};
 	/* A function waits for `done`, and then its call is due. */
@@ -100,5 +103,8 @@ static inline const struct nm_req *nm_req_const(const struct nm_sr_request *r)
 {
 	return (const struct nm_req *)r;
 }
+
+/* Somebody waits for the request, from now on: sr/wait.c. */
+void nm_req_await(struct nm_req *req);
 
 #endif

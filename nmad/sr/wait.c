@@ -37,12 +37,20 @@ static void hurry(void)
 		nm_core_hurry(nm_core_self);
 }
 
+void nm_req_await(struct nm_req *req)
+{
+	if (unlikely(req->flags & NM_REQ_BIG) && req->kind == NM_REQ_RECV &&
+	    nm_await_begin(&req->await))
+		look(NULL);
+}
+
 BASE_PUBLIC void nm_sr_wait(struct nm_sr_request *request)
 {
 	struct nm_req *req = nm_req_of(request);
 
 	if (piom_cond_test(&req->done))
 		return;
+	nm_req_await(req);
 	hurry();
 	piom_cond_wait_on(&req->done, look, NULL);
 }
@@ -96,6 +104,9 @@ BASE_PUBLIC size_t nm_sr_wait_any(struct nm_sr_request *const reqs[], size_t n)
 
 	if (i < n || !any)
 		return i;
+	for (i = 0; i < n; i++)
+		if (reqs[i] != NULL)
+			nm_req_await(nm_req_of(reqs[i]));
 	hurry();
 	return piom_cond_wait_any((piom_cond_t *const *)(const void *)reqs, n);
 }

@@ -57,6 +57,11 @@ size_t nm_pkt_length(const struct nm_pkt *p)
 	return p->length;
 }
 
+struct nm_awaited *nm_pkt_awaited(const struct nm_pkt *p)
+{
+	return NULL;
+}
+
 void nm_pkt_copy(const struct nm_pkt *p, void *to)
 {
 	memcpy(to, p->bytes, p->length);

@@ -208,10 +208,17 @@ static int ctl_get(struct shm *shm, bool pipe)
 
 /* --- the end --- */
 
-/* The other side may wait for what has just been stored. */
+/*
+ * The other side may wait for what has just been stored: but who has not heard
+ * of an announced transfer does not, unless it says so.
+ */
 static void tell(struct shm *shm, struct shm_x *sx)
 {
-	nm_shm_bell_tell(shm, xfer_of(sx)->link->conn);
+	struct nm_xfer *x = xfer_of(sx);
+
+	if (sx->sender && x->awaited != NULL && !nm_awaited_ask(x->awaited))
+		return;
+	nm_shm_bell_tell(shm, x->link->conn);
 }
 
 /* The side's last act on a transfer; x is the core's from here. */
@@ -296,6 +303,7 @@ static void begin(struct shm *shm, struct nm_xfer *x, int i)
 	store_relaxed(&ctl->pushed, 0);
 	store_relaxed(&ctl->tail, 0);
 	store_relaxed(&ctl->left, 0);
+	store_relaxed(&ctl->awaited.is, 0);
 }
 
 /* A control block for the transfer, and the answer. False: none is free. */
@@ -375,6 +383,7 @@ int nm_shm_large_announce(struct nm_xfer *x)
 	a.number = sx->number;
 	memcpy(x->mine.bytes, &a, sizeof(a));
 	x->mine.length = sizeof(a);
+	x->awaited = &sx->ctl->awaited;
 	return 0;
 }
 
@@ -406,6 +415,7 @@ int nm_shm_large_take(struct nm_xfer *x)
 	flat_base(x, &coarse);
 	if (!p->cma || !coarse)
 		return -EINVAL;
+	x->awaited = &p->seg->ctl[a.ctl].awaited;
 	return change(&p->seg->ctl[a.ctl], a.number, SHM_TAKEN) ? 0
 								: -ECANCELED;
 }
@@ -457,6 +467,7 @@ int nm_shm_large_meet(struct nm_xfer *x)
 		return -ECONNRESET;
 	}
 	leave_announced(&shm->ctls, sx->index);
+	nm_awaited_set(x->awaited); /* we look at it from now on */
 	base_list_push_back(&shm->active, &sx->link);
 	flat_base(x, &coarse);
 	if (p->cma && coarse && (o.flags & OFFER_FLAT))

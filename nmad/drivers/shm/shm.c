@@ -91,10 +91,13 @@ static BASE_COLD int is_stuck(struct shm *shm, struct shm_peer *p, bool stuck,
 
 /* The slot is written: give it to the peer, and wake it if it sleeps. */
 static void fill_slot(struct shm *shm, struct shm_peer *p, uint64_t t,
-		      unsigned kind, size_t length)
+		      unsigned kind, size_t length, const struct nm_pkt *pkt)
 {
+	struct nm_awaited *awaited = nm_pkt_awaited(pkt);
+
 	shm_ring_fill(&p->tx, t, kind, (unsigned)length);
-	nm_shm_bell_tell(shm, p);
+	if (likely(awaited == NULL) || nm_awaited_ask(awaited))
+		nm_shm_bell_tell(shm, p);
 	if (unlikely(p->stuck))
 		is_stuck(shm, p, false, false);
 }
@@ -118,7 +121,7 @@ static int post_medium(struct shm *shm, struct shm_peer *p, struct nm_pkt *pkt,
 	where.buf = (uint32_t)i;
 	where.length = (uint32_t)length;
 	memcpy(shm_ring_slot(&p->tx, t)->data, &where, sizeof(where));
-	fill_slot(shm, p, t, SHM_MEDIUM, sizeof(where));
+	fill_slot(shm, p, t, SHM_MEDIUM, sizeof(where), pkt);
 	return NM_SENT;
 }
 
@@ -156,7 +159,7 @@ static int shm_post_send(struct nm_link *link, struct nm_pkt *pkt)
 	if (!shm_ring_claim(&p->tx, &t))
 		return is_stuck(link->rail->drv, p, true, false);
 	write_slot(shm_ring_slot(&p->tx, t), pkt, length);
-	fill_slot(link->rail->drv, p, t, SHM_SMALL, length);
+	fill_slot(link->rail->drv, p, t, SHM_SMALL, length, pkt);
 	return NM_SENT;
 }
 

@@ -101,7 +101,8 @@ struct shm_ctl {
 					 * receiver << 32 | by the sender */
 		ATOMIC(uint32_t) error; /* a: both; errno of the first */
 		ATOMIC(uint64_t)
-		announced; /* a: both; a number and a state */
+		announced;                 /* a: both; a number and a state */
+		struct nm_awaited awaited; /* a: both; its receiver's news */
 	} BASE_ALIGNED(BASE_CACHE_PAIR);
 	struct {
 		shm_count_t pulled; /* a: by the receiver;

@@ -325,3 +325,49 @@ TEST(a_peer_that_says_it_took_what_it_cannot_have_is_given_up)
 			CHECK_INT(error_of(1), -ECONNRESET);
 	}
 }
+
+/* --- who waits for it --- */
+
+static void ignore(struct nm_sr_request *request, void *arg)
+{
+	(void)request;
+	(void)arg;
+}
+
+TEST(its_sender_is_told_that_somebody_waits)
+{
+	nm_core_self = &core;
+	recv_into(0, 7);
+	recv_into(1, 8);
+	recv_into(2, 9);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(load_relaxed(&awaited[i].is), 0);
+	CHECK_INT(nm_sr_test(&reqs[0]), -EAGAIN);
+	CHECK_INT(load_relaxed(&awaited[0].is), 0);
+	CHECK_INT(nm_sr_on_done(&reqs[0], ignore, NULL), 0);
+	CHECK_INT(load_relaxed(&awaited[0].is), 1);
+	CHECK_INT(load_relaxed(&awaited[1].is), 0);
+	finish();
+	nm_core_self = NULL;
+}
+
+TEST(who_waits_before_there_is_a_place_has_said_so)
+{
+	recv_into(0, 7);
+	recv_into(1, 7);
+	recv_into(2, 7);
+	CHECK_INT(nplaces, 1);
+	nm_req_await(nm_req_of(&reqs[1]));
+	places[0] = TAKEN;
+	give_rts(7, 0, LARGE, chunk_of(0).id);
+	end(receiving);
+	CHECK_INT(nplaces, 2);
+	CHECK_INT(load_relaxed(&awaited[0].is), 0);
+	CHECK_INT(load_relaxed(&awaited[1].is), 1);
+	places[1] = TAKEN;
+	give_rts(7, 1, LARGE, chunk_of(1).id);
+	end(receiving);
+	CHECK_INT(nplaces, 3);
+	CHECK_INT(load_relaxed(&awaited[2].is), 0);
+	finish();
+}

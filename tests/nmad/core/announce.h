@@ -22,6 +22,10 @@ static enum state places[PLACES], theirs;
 static int nplaces;
 static struct nm_xfer *sending, *receiving;
 
+/* Who waits for what goes to our places; and to theirs, of each packet. */
+static struct nm_awaited awaited[PLACES], theirs_awaited;
+static const struct nm_awaited *told[PACKETS];
+
 /* --- the driver --- */
 
 static inline int mock_post_send(struct nm_link *link, struct nm_pkt *pkt)
@@ -29,6 +33,7 @@ static inline int mock_post_send(struct nm_link *link, struct nm_pkt *pkt)
 	(void)link;
 	if (full)
 		return -EAGAIN;
+	told[nsent] = pkt->awaited;
 	return record(pkt);
 }
 
@@ -69,6 +74,8 @@ static inline int mock_xfer_announce(struct nm_xfer *x)
 		return -EAGAIN;
 	CHECK(nplaces < PLACES);
 	places[nplaces] = OPEN;
+	store_relaxed(&awaited[nplaces].is, 0);
+	x->awaited = &awaited[nplaces];
 	x->mine.length = 2;
 	x->mine.bytes[0] = 'p';
 	x->mine.bytes[1] = (unsigned char)nplaces++;
@@ -89,6 +96,7 @@ static inline int mock_xfer_take(struct nm_xfer *x)
 	if (theirs != OPEN)
 		return -ECANCELED;
 	theirs = TAKEN;
+	x->awaited = &theirs_awaited;
 	return 0;
 }
 
@@ -106,6 +114,7 @@ static inline int mock_xfer_recall(struct nm_xfer *x, bool for_good)
 static const struct nm_driver mock = {
 	.name = "mock",
 	.max_small = BYTES,
+	.fill = BYTES,
 	.rdv_threshold = 500,
 	.post_send = mock_post_send,
 	.poll = mock_poll,

@@ -3,6 +3,8 @@
  */
 #include "announce.h"
 
+extern const struct nm_strategy nm_strategy_aggreg;
+
 TEST(the_next_message_of_the_tag_goes_without_asking)
 {
 	struct nm_wire_chunk c;
@@ -25,6 +27,37 @@ TEST(the_next_message_of_the_tag_goes_without_asking)
 	/* Only that one. */
 	send_bytes(2, 7, 900);
 	CHECK_INT(chunk_of(2).flags, 0);
+	finish();
+}
+
+TEST(its_envelope_alone_is_for_who_waits_for_it)
+{
+	give_announcement(7, 0, LARGE);
+	send_bytes(0, 7, LARGE);
+	CHECK_INT(nsent, 1);
+	CHECK(told[0] == &theirs_awaited);
+	send_bytes(1, 8, LARGE);
+	send_bytes(2, 7, LARGE);
+	CHECK_INT(nsent, 3);
+	CHECK(told[1] == NULL && told[2] == NULL);
+	finish();
+}
+
+TEST(an_envelope_with_other_messages_is_for_all)
+{
+	const struct nm_pkt *pkt = core.gates[1].links[0]->pkt;
+
+	core.config.strategy = &nm_strategy_aggreg;
+	give_announcement(7, 0, LARGE);
+	full = true;
+	send_bytes(0, 1, 10);
+	send_bytes(1, 7, LARGE);
+	send_bytes(2, 1, 10);
+	full = false;
+	progress();
+	CHECK_INT(nsent, 2);
+	CHECK_INT(pkt->nchunks, 2);
+	CHECK(told[0] == NULL && told[1] == NULL);
 	finish();
 }
 

@@ -6,6 +6,7 @@
 #include "job.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -159,6 +160,72 @@ static void both_body(struct job *j)
 TEST(the_receiver_joins_when_it_hears_of_it)
 {
 	run(both_body, 2);
+}
+
+/* --- who is woken --- */
+
+static bool is_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Rank 0 brings the body to rank 1, which sleeps; bells that it rang. */
+static uint64_t bells_for_one(struct job *j)
+{
+	uint64_t before = load_relaxed(&j->stats.calls[NM_CALL_BELL]);
+	struct job_large l;
+
+	JOB_CHECK(j, job_large_take(j, 1, &l, flat(BYTES), BYTES,
+				    &board->place) == 0);
+	board->offer = l.x.mine;
+	while (l.status == -EINPROGRESS)
+		job_progress(j);
+	JOB_CHECK(j, l.status == 0);
+	return load_relaxed(&j->stats.calls[NM_CALL_BELL]) - before;
+}
+
+/* Rank 1 sleeps, and waits for it or not; what came is read then. */
+static void sleep_over(struct job *j, uint32_t step, bool waits)
+{
+	struct job_large l;
+
+	JOB_CHECK(j, job_large_announce(j, 0, &l, flat(BYTES), BYTES) == 0);
+	board->place = l.x.mine;
+	if (waits)
+		nm_awaited_set(l.x.awaited);
+	while (j->driver->arm(&j->rail) != 0)
+		j->driver->poll(&j->rail, 1);
+	reach(step);
+	await(j, step + 1, false);
+	JOB_CHECK(j, is_readable(j->rail.fd) == waits);
+	JOB_CHECK(j, job_large_meet(j, &l, BYTES, &board->offer) == 0);
+	while (l.status == -EINPROGRESS)
+		job_progress(j);
+	JOB_CHECK(j, l.status == 0);
+}
+
+static void woken_body(struct job *j)
+{
+	if (!can_announce(j))
+		return;
+	for (uint32_t i = 0; i < 10; i++) {
+		bool waits = i % 3 == 1;
+
+		if (j->rank == 1) {
+			sleep_over(j, 2 * i + 1, waits);
+			continue;
+		}
+		await(j, 2 * i + 1, true);
+		JOB_CHECK(j, bells_for_one(j) == waits);
+		reach(2 * i + 2);
+	}
+}
+
+TEST(who_sleeps_is_woken_if_somebody_waits_for_it)
+{
+	run(woken_body, 2);
 }
 
 /* --- recalled --- */
