@@ -1,0 +1,26 @@
+/*
+ * Info objects: lists of keys with values, in the order in which the keys were
+ * set first. They exist before MPI_Init and after MPI_Finalize.
+ */
+#ifndef MADMPI_INFO_INFO_H
+#define MADMPI_INFO_INFO_H
+
+#include <mpi.h>
+
+#include "core/object.h"
+
+/*
+ * The object behind a handle, or NULL: no info object, which MPI_INFO_NULL is
+ * neither. What MPI_INFO_ENV says is the library's: it cannot be changed.
+ */
+struct madmpi_info *madmpi_info_of(MPI_Info handle);
+
+/*
+ * Check an info argument, which may be MPI_INFO_NULL: then *out is NULL.
+ * MPI_SUCCESS or the error, reported for `comm` or NULL.
+ */
+struct madmpi_comm;
+int madmpi_check_info(struct madmpi_comm *comm, const char *fn, MPI_Info info,
+		      struct madmpi_info **out);
+
+#endif
