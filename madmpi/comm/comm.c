@@ -54,6 +54,7 @@ int madmpi_comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->size = group->size;
 	c->is_predefined = false;
 	c->collectives = 0;
+	c->attrs.newest = NULL;
 	c->name[0] = '\0';
 	base_spin_init(&c->lock, BASE_RANK_LEAF);
 	c->gate = malloc((size_t)c->size * sizeof(*c->gate));
@@ -212,6 +213,9 @@ static int comm_free(const char *fn, MPI_Comm *comm)
 	if (c->is_predefined)
 		return madmpi_error(c, MPI_ERR_COMM, fn, "%s cannot be freed",
 				    c->name);
+	rc = madmpi_attrs_delete(fn, (struct madmpi_bearer){ .comm = c });
+	if (rc != MPI_SUCCESS)
+		return rc;
 	*comm = MPI_COMM_NULL;
 	madmpi_comm_put(c);
 	return MPI_SUCCESS;
@@ -264,6 +268,16 @@ int madmpi_comm_init(void)
 	if (rc < 0)
 		return rc;
 	return predefine("MPI_COMM_SELF", nm_rank(), 1, self_ids, &madmpi_self);
+}
+
+int madmpi_comm_farewell(void)
+{
+	struct madmpi_bearer self = { .comm = madmpi_self };
+	struct madmpi_bearer world = { .comm = madmpi_world };
+	int rc = madmpi_attrs_delete("MPI_Finalize", self);
+
+	return rc != MPI_SUCCESS ? rc
+				 : madmpi_attrs_delete("MPI_Finalize", world);
 }
 
 /* All of them, the predefined ones and those that were never freed. */

@@ -13,6 +13,7 @@
 #include <mpi.h>
 #include <nmad/nmad.h>
 
+#include "comm/attr.h"
 #include "core/object.h"
 #include "env/error.h"
 
@@ -35,6 +36,7 @@ struct madmpi_comm {
 	struct nm_session *coll;     /* -: */
 	bool is_predefined;          /* -: */
 	uint32_t collectives;        /* o: how many were begun */
+	struct madmpi_attrs attrs;   /* attr.c's */
 	struct base_spin lock;
 	struct madmpi_errhandler *errhandler; /* l: */
 	char name[MPI_MAX_OBJECT_NAME];       /* l: */
@@ -45,6 +47,12 @@ extern struct madmpi_comm *madmpi_world, *madmpi_self;
 /* Made and freed by MPI_Init and MPI_Finalize. 0 or -errno. */
 int madmpi_comm_init(void);
 void madmpi_comm_exit(void);
+
+/*
+ * The first that MPI_Finalize does, while all works still: the programs'
+ * functions for the end of MPI_COMM_SELF, then of MPI_COMM_WORLD.
+ */
+int madmpi_comm_farewell(void);
 
 /* The object behind a handle, or NULL if it is not a communicator. */
 static inline struct madmpi_comm *madmpi_comm_of(MPI_Comm handle)

@@ -55,7 +55,17 @@ int madmpi_comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 		return rc;
 	madmpi_group_get(c->group);
 	rc = madmpi_comm_new(c, c->group, ids, &made);
-	return finish(fn, c, rc, made, newcomm);
+	if (rc < 0)
+		return finish(fn, c, rc, NULL, newcomm);
+	rc = madmpi_attrs_copy(fn, (struct madmpi_bearer){ .comm = c },
+			       (struct madmpi_bearer){ .comm = made });
+	if (rc != MPI_SUCCESS) {
+		madmpi_attrs_delete(fn, (struct madmpi_bearer){ .comm = made });
+		madmpi_comm_put(made);
+		return rc;
+	}
+	*newcomm = madmpi_comm_handle(made);
+	return MPI_SUCCESS;
 }
 
 /* What each process of the parent says about itself. */

@@ -323,10 +323,17 @@ int madmpi_type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 	if (part.type == NULL)
 		return rc;
 	rc = madmpi_type_build(&part, 1, false, &t);
-	if (rc == 0) {
-		t->has_bounds = part.type->has_bounds;
-		store_relaxed(&t->committed,
-			      load_relaxed(&part.type->committed));
+	if (rc < 0)
+		return finish(fn, rc, NULL, newtype);
+	t->has_bounds = part.type->has_bounds;
+	store_relaxed(&t->committed, load_relaxed(&part.type->committed));
+	rc = madmpi_attrs_copy(fn, (struct madmpi_bearer){ .type = part.type },
+			       (struct madmpi_bearer){ .type = t });
+	if (rc != MPI_SUCCESS) {
+		madmpi_attrs_delete(fn, (struct madmpi_bearer){ .type = t });
+		madmpi_type_put(t);
+		return rc;
 	}
-	return finish(fn, rc, t, newtype);
+	*newtype = madmpi_type_handle(t);
+	return MPI_SUCCESS;
 }

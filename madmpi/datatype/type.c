@@ -55,6 +55,7 @@ struct madmpi_type *madmpi_type_new(void)
 	t->nsteps = t->nruns = 0;
 	t->steps = NULL;
 	t->runs = NULL;
+	t->attrs.newest = NULL;
 	return t;
 }
 
@@ -134,6 +135,7 @@ int madmpi_type_commit(MPI_Datatype *datatype)
 int madmpi_type_free(MPI_Datatype *datatype)
 {
 	struct madmpi_type *t;
+	int rc;
 
 	if (datatype == NULL)
 		return null_out("MPI_Type_free", "datatype");
@@ -144,6 +146,10 @@ int madmpi_type_free(MPI_Datatype *datatype)
 		return madmpi_error(NULL, MPI_ERR_TYPE, "MPI_Type_free",
 				    "%s is predefined and cannot be freed",
 				    t->name);
+	rc = madmpi_attrs_delete("MPI_Type_free",
+				 (struct madmpi_bearer){ .type = t });
+	if (rc != MPI_SUCCESS)
+		return rc;
 	madmpi_type_put(t);
 	*datatype = MPI_DATATYPE_NULL;
 	return MPI_SUCCESS;

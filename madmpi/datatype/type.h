@@ -25,6 +25,7 @@
 #include <mpi.h>
 #include <nmad/data.h>
 
+#include "comm/attr.h"
 #include "core/object.h"
 
 /* What a predefined type is to a reduction. */
@@ -101,6 +102,7 @@ struct madmpi_type {
 	struct madmpi_step *steps;  /* -: owned */
 	uint32_t nruns;             /* -: */
 	struct madmpi_run *runs;    /* -: owned */
+	struct madmpi_attrs attrs;  /* attr.c's */
 };
 
 void madmpi_type_init(void);

@@ -55,6 +55,9 @@ int madmpi_error_errno(struct madmpi_comm *comm, int err, const char *function,
 /* The class for a negative errno; MPI_SUCCESS for 0. */
 int madmpi_error_class_of_errno(int err);
 
+/* The highest code in use: what MPI_LASTUSEDCODE shows. */
+extern int madmpi_last_used_code;
+
 /* "MPI_ERR_RANK" and "invalid rank"; NULL if there is no such class. */
 const char *madmpi_error_name(int code);
 const char *madmpi_error_text(int code);

@@ -171,8 +171,10 @@ int madmpi_init_thread(int *argc, char ***argv, int required, int *provided)
 /* MPI_Finalize */
 int madmpi_finalize(void)
 {
-	int rc;
+	int rc = madmpi_comm_farewell();
 
+	if (rc != MPI_SUCCESS)
+		return rc;
 	store_relaxed(&madmpi_state.phase, MADMPI_STOPPING);
 	madmpi_request_reap();
 	madmpi_comm_exit();

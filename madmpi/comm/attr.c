@@ -1,0 +1,420 @@
+/*
+ * Attributes of any object, and those of communicators.
+ */
+#include "comm/attr.h"
+
+#include <stdlib.h>
+
+#include "bodies.h"
+#include "comm/comm.h"
+#include "comm/keyval.h"
+#include "datatype/type.h"
+#include "env/error.h"
+#include "pt2pt/message.h"
+#include "pt2pt/tag.h"
+
+struct madmpi_attr {
+	/* l: madmpi_keyval_mutex */
+	struct madmpi_attr *older;    /* l: */
+	struct madmpi_keyval *keyval; /* l: holds a reference */
+	void *value;                  /* l: */
+};
+
+static void lock(void)
+{
+	marcel_mutex_lock(&madmpi_keyval_mutex);
+}
+
+static void unlock(void)
+{
+	marcel_mutex_unlock(&madmpi_keyval_mutex);
+}
+
+static struct madmpi_attrs *attrs_of(struct madmpi_bearer b)
+{
+	return b.comm != NULL ? &b.comm->attrs : &b.type->attrs;
+}
+
+/* Where the attribute of that keyval hangs, or NULL. */
+static struct madmpi_attr **find(struct madmpi_bearer b,
+				 const struct madmpi_keyval *k)
+{
+	struct madmpi_attr **at = &attrs_of(b)->newest;
+
+	while (*at != NULL && (*at)->keyval != k)
+		at = &(*at)->older;
+	return *at != NULL ? at : NULL;
+}
+
+static struct madmpi_keyval *find_keyval(struct madmpi_bearer b, int number)
+{
+	return madmpi_keyval_find(number, b.comm != NULL ? MADMPI_KEYVAL_COMM
+							 : MADMPI_KEYVAL_TYPE);
+}
+
+/* Held while functions of it are called; NULL stays NULL. */
+static struct madmpi_keyval *hold(struct madmpi_keyval *k)
+{
+	if (k != NULL)
+		k->refs++;
+	return k;
+}
+
+static void let_go(struct madmpi_keyval *k)
+{
+	lock();
+	madmpi_keyval_put(k);
+	unlock();
+}
+
+static int no_memory(const char *fn, struct madmpi_bearer b)
+{
+	return madmpi_error(b.comm, MPI_ERR_NO_MEM, fn,
+			    "no memory for attributes");
+}
+
+/* --- the program's functions --- */
+
+static int refused(const char *fn, struct madmpi_bearer b, int code,
+		   const struct madmpi_keyval *k, const char *what)
+{
+	return madmpi_error(b.comm, code, fn,
+			    "the %s function of keyval %d has returned %d",
+			    what, k->number, code);
+}
+
+static int call_delete(struct madmpi_bearer b, const struct madmpi_keyval *k,
+		       void *value)
+{
+	if (k->kind == MADMPI_KEYVAL_COMM &&
+	    k->delete.comm != MPI_COMM_NULL_DELETE_FN)
+		return k->delete.comm(madmpi_comm_handle(b.comm), k->number,
+				      value, k->extra);
+	if (k->kind == MADMPI_KEYVAL_TYPE &&
+	    k->delete.type != MPI_TYPE_NULL_DELETE_FN)
+		return k->delete.type(madmpi_type_handle(b.type), k->number,
+				      value, k->extra);
+	return MPI_SUCCESS;
+}
+
+/* *flag: the copy shall have it, with *out. The constants are never called. */
+static int call_copy(struct madmpi_bearer b, const struct madmpi_keyval *k,
+		     void *in, void **out, int *flag)
+{
+	*out = in;
+	*flag = 0;
+	if (k->kind == MADMPI_KEYVAL_COMM) {
+		*flag = k->copy.comm == MPI_COMM_DUP_FN;
+		if (*flag || k->copy.comm == MPI_COMM_NULL_COPY_FN)
+			return MPI_SUCCESS;
+		return k->copy.comm(madmpi_comm_handle(b.comm), k->number,
+				    k->extra, in, out, flag);
+	}
+	*flag = k->copy.type == MPI_TYPE_DUP_FN;
+	if (*flag || k->copy.type == MPI_TYPE_NULL_COPY_FN)
+		return MPI_SUCCESS;
+	return k->copy.type(madmpi_type_handle(b.type), k->number, k->extra, in,
+			    out, flag);
+}
+
+/* --- one attribute --- */
+
+/* Delete that of a keyval, which the caller holds, if there is one. */
+static int delete_one(const char *fn, struct madmpi_bearer b,
+		      struct madmpi_keyval *k)
+{
+	struct madmpi_attr **at, *gone = NULL;
+	void *value = NULL;
+	int rc;
+
+	lock();
+	at = find(b, k);
+	if (at != NULL)
+		value = (*at)->value;
+	unlock();
+	if (at == NULL)
+		return MPI_SUCCESS;
+	rc = call_delete(b, k, value);
+	if (rc != MPI_SUCCESS)
+		return refused(fn, b, rc, k, "delete");
+	lock();
+	at = find(b, k); /* that function may have changed some */
+	if (at != NULL) {
+		gone = *at;
+		*at = gone->older;
+		madmpi_keyval_put(k);
+	}
+	unlock();
+	free(gone);
+	return MPI_SUCCESS;
+}
+
+static int store(const char *fn, struct madmpi_bearer b,
+		 struct madmpi_keyval *k, void *value)
+{
+	struct madmpi_attr *a = malloc(sizeof(*a)), **at;
+
+	if (a == NULL)
+		return no_memory(fn, b);
+	lock();
+	at = find(b, k);
+	if (at != NULL) { /* somebody was faster */
+		(*at)->value = value;
+	} else {
+		*a = (struct madmpi_attr){ attrs_of(b)->newest, hold(k),
+					   value };
+		attrs_of(b)->newest = a;
+		a = NULL;
+	}
+	unlock();
+	free(a);
+	return MPI_SUCCESS;
+}
+
+int madmpi_attr_set(const char *fn, struct madmpi_bearer b, int number,
+		    void *value)
+{
+	struct madmpi_keyval *k;
+	int rc;
+
+	lock();
+	k = hold(find_keyval(b, number));
+	unlock();
+	if (k == NULL)
+		return madmpi_keyval_refuse(b.comm, fn, number);
+	rc = delete_one(fn, b, k);
+	if (rc == MPI_SUCCESS)
+		rc = store(fn, b, k, value);
+	let_go(k);
+	return rc;
+}
+
+int madmpi_attr_find(const char *fn, struct madmpi_bearer b, int number,
+		     void *out, int *flag)
+{
+	struct madmpi_attr **at = NULL;
+	struct madmpi_keyval *k;
+
+	if (out == NULL || flag == NULL)
+		return madmpi_error(b.comm, MPI_ERR_ARG, fn,
+				    "%s is a null pointer",
+				    out ? "flag" : "attribute_val");
+	lock();
+	k = find_keyval(b, number);
+	if (k != NULL)
+		at = find(b, k);
+	*flag = at != NULL;
+	if (at != NULL)
+		*(void **)out = (*at)->value;
+	unlock();
+	return k != NULL ? MPI_SUCCESS
+			 : madmpi_keyval_refuse(b.comm, fn, number);
+}
+
+int madmpi_attr_remove(const char *fn, struct madmpi_bearer b, int number)
+{
+	struct madmpi_keyval *k;
+	int rc;
+
+	lock();
+	k = hold(find_keyval(b, number));
+	unlock();
+	if (k == NULL)
+		return madmpi_keyval_refuse(b.comm, fn, number);
+	rc = delete_one(fn, b, k);
+	let_go(k);
+	return rc;
+}
+
+/* --- all of an object --- */
+
+int madmpi_attrs_delete(const char *fn, struct madmpi_bearer of)
+{
+	struct madmpi_keyval *k = NULL;
+	int rc = MPI_SUCCESS;
+
+	do {
+		lock();
+		if (k != NULL)
+			madmpi_keyval_put(k);
+		k = NULL;
+		if (rc == MPI_SUCCESS && attrs_of(of)->newest != NULL)
+			k = hold(attrs_of(of)->newest->keyval);
+		unlock();
+		if (k != NULL)
+			rc = delete_one(fn, of, k);
+	} while (k != NULL);
+	return rc;
+}
+
+/* All that there are, oldest first, their keyvals held. The number, or -1. */
+static int snapshot(struct madmpi_bearer b, struct madmpi_attr **out)
+{
+	const struct madmpi_attr *a;
+	int n = 0, i;
+
+	*out = NULL;
+	lock();
+	for (a = attrs_of(b)->newest; a != NULL; a = a->older)
+		n++;
+	if (n > 0)
+		*out = calloc((size_t)n, sizeof(**out));
+	i = n;
+	for (a = attrs_of(b)->newest; *out != NULL && a != NULL; a = a->older) {
+		(*out)[--i] = *a;
+		hold(a->keyval);
+	}
+	unlock();
+	return n > 0 && *out == NULL ? -1 : n;
+}
+
+int madmpi_attrs_copy(const char *fn, struct madmpi_bearer from,
+		      struct madmpi_bearer to)
+{
+	struct madmpi_attr *all;
+	int n = snapshot(from, &all), rc = MPI_SUCCESS, flag;
+
+	if (n < 0)
+		return no_memory(fn, from);
+	for (int i = 0; i < n; i++) {
+		struct madmpi_keyval *k = all[i].keyval;
+		void *value = all[i].value, *copy = NULL;
+
+		if (rc == MPI_SUCCESS) {
+			rc = call_copy(from, k, value, &copy, &flag);
+			if (rc != MPI_SUCCESS)
+				rc = refused(fn, from, rc, k, "copy");
+			else if (flag)
+				rc = store(fn, to, k, copy);
+		}
+		let_go(k);
+	}
+	free(all);
+	return rc;
+}
+
+/* --- of communicators --- */
+
+/*
+ * The predefined ones are the same for all communicators; each is the address
+ * of an int. False: there is none of that number.
+ */
+static bool find_predefined(int number, void *out, int *flag)
+{
+	static int tag_ub = MADMPI_TAG_UB, host = MPI_PROC_NULL,
+		   io = MPI_ANY_SOURCE, wtime_is_global = 0;
+	int *value = NULL;
+
+	switch (number) {
+	case MPI_TAG_UB:
+		value = &tag_ub;
+		break;
+	case MPI_HOST:
+		value = &host;
+		break;
+	case MPI_IO:
+		value = &io;
+		break;
+	case MPI_WTIME_IS_GLOBAL:
+		value = &wtime_is_global;
+		break;
+	case MPI_UNIVERSE_SIZE:
+		value = &madmpi_world->size;
+		break;
+	case MPI_LASTUSEDCODE:
+		value = &madmpi_last_used_code;
+		break;
+	case MPI_APPNUM: /* no launcher has told us */
+		break;
+	default:
+		return false;
+	}
+	*flag = value != NULL;
+	if (value != NULL)
+		*(int **)out = value;
+	return true;
+}
+
+/* The communicator, and not one of its predefined attributes. */
+static int check(const char *fn, MPI_Comm comm, int number,
+		 struct madmpi_bearer *out)
+{
+	int rc = madmpi_check_comm(fn, comm, &out->comm);
+
+	out->type = NULL;
+	if (rc != MPI_SUCCESS || number < MPI_TAG_UB ||
+	    number >= MADMPI_KEYVAL_FIRST)
+		return rc;
+	return madmpi_error(out->comm, MPI_ERR_KEYVAL, fn,
+			    "keyval %d is predefined, its attribute cannot be "
+			    "changed",
+			    number);
+}
+
+static int comm_set_attr(const char *fn, MPI_Comm comm, int number, void *value)
+{
+	struct madmpi_bearer b;
+	int rc = check(fn, comm, number, &b);
+
+	return rc == MPI_SUCCESS ? madmpi_attr_set(fn, b, number, value) : rc;
+}
+
+static int comm_get_attr(const char *fn, MPI_Comm comm, int number, void *out,
+			 int *flag)
+{
+	struct madmpi_bearer b = { NULL, NULL };
+	int rc = madmpi_check_comm(fn, comm, &b.comm);
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (out != NULL && flag != NULL && find_predefined(number, out, flag))
+		return MPI_SUCCESS;
+	return madmpi_attr_find(fn, b, number, out, flag);
+}
+
+static int comm_delete_attr(const char *fn, MPI_Comm comm, int number)
+{
+	struct madmpi_bearer b;
+	int rc = check(fn, comm, number, &b);
+
+	return rc == MPI_SUCCESS ? madmpi_attr_remove(fn, b, number) : rc;
+}
+
+/* MPI_Comm_set_attr */
+int madmpi_comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
+{
+	return comm_set_attr("MPI_Comm_set_attr", comm, comm_keyval,
+			     attribute_val);
+}
+
+/* MPI_Comm_get_attr */
+int madmpi_comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val,
+			 int *flag)
+{
+	return comm_get_attr("MPI_Comm_get_attr", comm, comm_keyval,
+			     attribute_val, flag);
+}
+
+/* MPI_Comm_delete_attr */
+int madmpi_comm_delete_attr(MPI_Comm comm, int comm_keyval)
+{
+	return comm_delete_attr("MPI_Comm_delete_attr", comm, comm_keyval);
+}
+
+/* MPI_Attr_put */
+int madmpi_attr_put(MPI_Comm comm, int keyval, void *attribute_val)
+{
+	return comm_set_attr("MPI_Attr_put", comm, keyval, attribute_val);
+}
+
+/* MPI_Attr_get */
+int madmpi_attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
+{
+	return comm_get_attr("MPI_Attr_get", comm, keyval, attribute_val, flag);
+}
+
+/* MPI_Attr_delete */
+int madmpi_attr_delete(MPI_Comm comm, int keyval)
+{
+	return comm_delete_attr("MPI_Attr_delete", comm, keyval);
+}

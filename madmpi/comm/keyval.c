@@ -1,0 +1,166 @@
+/*
+ * Keyvals. One lives until its program has freed it and no attribute is left
+ * that was set under it; then its number is given again.
+ */
+#include "comm/keyval.h"
+
+#include <stdlib.h>
+
+#include "bodies.h"
+#include "env/error.h"
+
+enum { MORE = 64 }; /* keyvals that the table grows by */
+
+marcel_mutex_t madmpi_keyval_mutex = MARCEL_MUTEX_INITIALIZER;
+
+static struct madmpi_keyval **table; /* l: by number; NULL: free */
+static int room;                     /* l: of it */
+
+/* A free number, from 0; -1: no memory. */
+static int free_number(void)
+{
+	struct madmpi_keyval **larger;
+	int i;
+
+	for (i = 0; i < room; i++)
+		if (table[i] == NULL)
+			return i;
+	larger = realloc(table, (size_t)(room + MORE) * sizeof(*table));
+	if (larger == NULL)
+		return -1;
+	table = larger;
+	for (room += MORE; i < room; i++)
+		table[i] = NULL;
+	return room - MORE;
+}
+
+struct madmpi_keyval *madmpi_keyval_find(int number,
+					 enum madmpi_keyval_kind kind)
+{
+	int i = number - MADMPI_KEYVAL_FIRST;
+
+	if (number < MADMPI_KEYVAL_FIRST || i >= room || table[i] == NULL)
+		return NULL;
+	return table[i]->kind == kind ? table[i] : NULL;
+}
+
+void madmpi_keyval_put(struct madmpi_keyval *k)
+{
+	if (--k->refs > 0)
+		return;
+	table[k->number - MADMPI_KEYVAL_FIRST] = NULL;
+	free(k);
+}
+
+int madmpi_keyval_refuse(struct madmpi_comm *c, const char *fn, int number)
+{
+	return madmpi_error(c, MPI_ERR_KEYVAL, fn, "keyval %d is %s", number,
+			    number == MPI_KEYVAL_INVALID
+				    ? "MPI_KEYVAL_INVALID"
+				    : "none of such objects, or was freed");
+}
+
+static int create(const char *fn, const struct madmpi_keyval *like, int *out)
+{
+	struct madmpi_keyval *k;
+	int i = -1;
+
+	if (out == NULL)
+		return madmpi_error(NULL, MPI_ERR_ARG, fn,
+				    "keyval is a null pointer");
+	k = malloc(sizeof(*k));
+	marcel_mutex_lock(&madmpi_keyval_mutex);
+	if (k != NULL)
+		i = free_number();
+	if (i >= 0) {
+		*k = *like;
+		k->refs = 1;
+		k->number = MADMPI_KEYVAL_FIRST + i;
+		table[i] = k;
+		*out = k->number;
+	}
+	marcel_mutex_unlock(&madmpi_keyval_mutex);
+	if (i >= 0)
+		return MPI_SUCCESS;
+	free(k);
+	return madmpi_error(NULL, MPI_ERR_NO_MEM, fn, "no memory for a keyval");
+}
+
+static int release(const char *fn, int *number, enum madmpi_keyval_kind kind)
+{
+	struct madmpi_keyval *k;
+
+	if (number == NULL)
+		return madmpi_error(NULL, MPI_ERR_ARG, fn,
+				    "keyval is a null pointer");
+	marcel_mutex_lock(&madmpi_keyval_mutex);
+	k = madmpi_keyval_find(*number, kind);
+	if (k != NULL && k->freed)
+		k = NULL;
+	if (k != NULL) {
+		k->freed = true;
+		madmpi_keyval_put(k);
+	}
+	marcel_mutex_unlock(&madmpi_keyval_mutex);
+	if (k == NULL)
+		return madmpi_keyval_refuse(NULL, fn, *number);
+	*number = MPI_KEYVAL_INVALID;
+	return MPI_SUCCESS;
+}
+
+/* MPI_Comm_create_keyval */
+int madmpi_comm_create_keyval(MPI_Comm_copy_attr_function *copy,
+			      MPI_Comm_delete_attr_function *delete,
+			      int *comm_keyval, void *extra_state)
+{
+	struct madmpi_keyval k = { .kind = MADMPI_KEYVAL_COMM,
+				   .copy.comm = copy,
+				   .delete.comm = delete,
+				   .extra = extra_state };
+
+	return create("MPI_Comm_create_keyval", &k, comm_keyval);
+}
+
+/* MPI_Comm_free_keyval */
+int madmpi_comm_free_keyval(int *comm_keyval)
+{
+	return release("MPI_Comm_free_keyval", comm_keyval, MADMPI_KEYVAL_COMM);
+}
+
+/* MPI_Type_create_keyval */
+int madmpi_type_create_keyval(MPI_Type_copy_attr_function *copy,
+			      MPI_Type_delete_attr_function *delete,
+			      int *type_keyval, void *extra_state)
+{
+	struct madmpi_keyval k = { .kind = MADMPI_KEYVAL_TYPE,
+				   .copy.type = copy,
+				   .delete.type = delete,
+				   .extra = extra_state };
+
+	return create("MPI_Type_create_keyval", &k, type_keyval);
+}
+
+/* MPI_Type_free_keyval */
+int madmpi_type_free_keyval(int *type_keyval)
+{
+	return release("MPI_Type_free_keyval", type_keyval, MADMPI_KEYVAL_TYPE);
+}
+
+/* MPI_Keyval_create */
+int madmpi_keyval_create(MPI_Copy_function *copy_fn,
+			 MPI_Delete_function *delete_fn, int *keyval,
+			 void *extra_state)
+{
+	struct madmpi_keyval k = { .kind = MADMPI_KEYVAL_COMM,
+				   .copy.comm = copy_fn,
+				   .delete.comm = delete_fn,
+				   .extra = extra_state };
+
+	return create("MPI_Keyval_create", &k, keyval);
+}
+
+/* MPI_Keyval_free */
+int madmpi_keyval_free(int *keyval)
+{
+	return release("MPI_Keyval_free", keyval, MADMPI_KEYVAL_COMM);
+}
