@@ -126,7 +126,8 @@ BASE_PUBLIC int nm_rpc_send(struct nm_rpc *rpc, struct nm_gate *to,
 	struct call *c = (struct call *)request;
 
 	if (rpc == NULL || to == NULL || c == NULL ||
-	    (header == NULL && bytes > 0))
+	    (header == NULL && bytes > 0) ||
+	    (body != NULL && !nm_data_is_good(body)))
 		return -EINVAL;
 	if (bytes > NM_RPC_HEADER_MAX)
 		return -EMSGSIZE;

@@ -67,7 +67,7 @@ BASE_PUBLIC int nm_rpc_receive(struct nm_rpc_call *call,
 	struct nm_sr_request req;
 	struct nm_sr_status status;
 
-	if (into == NULL)
+	if (!nm_data_is_good(into))
 		return -EINVAL;
 	if (call->received)
 		return -EALREADY;

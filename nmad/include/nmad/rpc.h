@@ -122,7 +122,7 @@ struct nm_rpc_status {
  * Header and body (NULL: none) are only read, and not to be touched until then.
  * Anyone, functions that nmad calls included (<nmad/event.h>); never blocks,
  * allocates nothing. 0; -EMSGSIZE: the header is too long; -EINVAL: something
- * is missing. Nothing is started then.
+ * is missing, or the body is in no memory. Nothing is started then.
  */
 int nm_rpc_send(struct nm_rpc *rpc, struct nm_gate *to, uint32_t service,
 		const void *header, size_t bytes, const struct nm_data *body,

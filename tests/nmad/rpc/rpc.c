@@ -180,12 +180,14 @@ static int check_all(struct nm_rpc_call *c, void *arg)
 	const unsigned char *header = nm_rpc_header(c, &bytes);
 	unsigned char *body = malloc(length + 1);
 	struct nm_data into = nm_data_flat(body, length);
+	struct nm_data nowhere = nm_data_flat(NULL, length + 1);
 
 	MUST(arg == &rpc);
 	MUST(body != NULL);
 	MUST(nm_rpc_from(c) == peer);
 	MUST((uintptr_t)header % _Alignof(max_align_t) == 0);
 	MUST(is_painted(header, bytes));
+	MUST(nm_rpc_receive(c, &nowhere) == -EINVAL);
 	MUST(nm_rpc_receive(c, &into) == 0);
 	MUST(nm_rpc_receive(c, &into) == -EALREADY);
 	MUST(nm_rpc_receive(c, NULL) == -EINVAL);
@@ -528,6 +530,7 @@ RULE(a_handler_cannot_wait_for_itself)
 
 RULE(nonsense_is_refused)
 {
+	struct nm_data nowhere = nm_data_flat(NULL, 1);
 	struct nm_rpc_request req;
 	struct nm_rpc *other;
 
@@ -547,6 +550,7 @@ RULE(nonsense_is_refused)
 	MUST(nm_rpc_send(rpc, NULL, 1, NULL, 0, NULL, &req) == -EINVAL);
 	MUST(nm_rpc_send(rpc, peer, 1, NULL, 1, NULL, &req) == -EINVAL);
 	MUST(nm_rpc_send(rpc, peer, 1, NULL, 0, NULL, NULL) == -EINVAL);
+	MUST(nm_rpc_send(rpc, peer, 1, NULL, 0, &nowhere, &req) == -EINVAL);
 	MUST(nm_rpc_send(rpc, peer, 1, "", NM_RPC_HEADER_MAX + 1, NULL, &req) ==
 	     -EMSGSIZE);
 }
