@@ -82,14 +82,15 @@ static struct call *slot_put(struct call *c)
 
 static void part_over(struct nm_sr_request *part, void *arg)
 {
-	struct nm_sr_status status;
+	struct nm_sr_status answer;
 	struct call *c = arg, *next;
 
-	nm_sr_status(part, &status);
-	if (status.error != 0)
-		c->error = status.error;
+	(void)part;
 	if (--c->parts > 0)
 		return;
+	/* Who has answered may have died before he had all of the body. */
+	nm_sr_status(&c->receive, &answer);
+	c->error = answer.error;
 	if (c->error == 0 && c->answer.unknown != 0)
 		c->error = -ENOENT;
 	next = slot_put(c);
@@ -141,7 +142,6 @@ BASE_PUBLIC int nm_rpc_send(struct nm_rpc *rpc, struct nm_gate *to,
 	c->iov[0] = (struct iovec){ &c->head, sizeof(c->head) };
 	c->iov[1] = (struct iovec){ (void *)header, bytes };
 	c->answer = (struct nm_rpc_answer){ 0 };
-	c->error = 0;
 	if (slot_get(c))
 		post(c);
 	return 0;

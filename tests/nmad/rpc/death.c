@@ -11,6 +11,7 @@
 #include <nmad/rpc.h>
 #include <pioman/pioman.h>
 
+#include "../../../nmad/rpc/rpc.h"
 #include "../core/mock.h"
 
 enum { BYTES = 2048, PACKETS = 8, SESSION = 5, SERVICE = 7 };
@@ -73,10 +74,11 @@ static void progress(void)
 		continue;
 }
 
-static void give(int from, const void *payload, size_t length)
+static void give(int from, nm_tag_t tag, const void *payload, size_t length)
 {
 	struct nm_wire_head h = { 1, 0 };
 	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_EAGER,
+				   .tag = tag,
 				   .seq = seqs[from]++,
 				   .session = SESSION,
 				   .length = length,
@@ -99,7 +101,15 @@ static void give_call(int from, uint32_t slot, uint64_t body)
 		uint64_t length;
 	} head = { SERVICE, slot, body };
 
-	give(from, &head, sizeof(head));
+	give(from, NM_RPC_HEAD, &head, sizeof(head));
+}
+
+/* And the answer, to the call of this slot. */
+static void give_answer(int from, uint32_t slot, int result)
+{
+	struct nm_rpc_answer answer = { 0, result };
+
+	give(from, NM_RPC_ANSWER | slot, &answer, sizeof(answer));
 }
 
 static void die(int rank)
@@ -172,6 +182,27 @@ TEST(all_calls_of_one_who_dies_end_and_those_that_waited_too)
 	CHECK_INT(status.error, -ECONNRESET);
 }
 
+/* His last message says that the handler has run, whatever its body lacked. */
+TEST(who_answers_and_dies_has_answered)
+{
+	static const char body[1000];
+	struct nm_data d = nm_data_flat(body, sizeof(body));
+	struct nm_rpc_request req;
+	struct nm_rpc_status status;
+
+	CHECK_INT(nm_rpc_send(rpc, &core.gates[1], SERVICE, NULL, 0, &d, &req),
+		  0);
+	give_answer(1, 0, 5);
+	progress();
+	CHECK_INT(nm_rpc_test(&req), -EAGAIN);
+	die(1);
+	progress();
+	CHECK_INT(nm_rpc_test(&req), 0);
+	nm_rpc_status(&req, &status);
+	CHECK_INT(status.error, 0);
+	CHECK_INT(status.result, 5);
+}
+
 static int received;
 
 static int receive(struct nm_rpc_call *call, void *arg)
@@ -205,8 +236,8 @@ TEST(what_is_no_call_is_dropped)
 	static const char much[sizeof(uint64_t) * 2 + NM_RPC_HEADER_MAX + 8];
 
 	CHECK_INT(nm_rpc_register(rpc, SERVICE, receive, NULL), 0);
-	give(1, "x", 1);
-	give(1, much, sizeof(much));
+	give(1, NM_RPC_HEAD, "x", 1);
+	give(1, NM_RPC_HEAD, much, sizeof(much));
 	give_call(1, NM_RPC_WINDOW, 0);
 	give_call(1, 0, 0);
 	progress();
