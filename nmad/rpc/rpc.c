@@ -102,14 +102,6 @@ BASE_PUBLIC int nm_rpc_open_name(const char *session, unsigned threads,
 	return rc < 0 ? rc : open_in(s, threads, out);
 }
 
-static bool has_services(const struct nm_rpc *rpc)
-{
-	for (int i = 0; i < NM_RPC_BUCKETS; i++)
-		if (rpc->services[i] != NULL)
-			return true;
-	return false;
-}
-
 BASE_PUBLIC int nm_rpc_close(struct nm_rpc *rpc)
 {
 	int rc = 0;
@@ -120,7 +112,7 @@ BASE_PUBLIC int nm_rpc_close(struct nm_rpc *rpc)
 	marcel_mutex_lock(&rpc->lock);
 	if (nm_rpc_is_inside(rpc, NULL))
 		rc = -EDEADLK;
-	else if (has_services(rpc) || nm_rpc_is_calling(rpc))
+	else if (rpc->nservices > 0 || nm_rpc_is_calling(rpc))
 		rc = -EBUSY;
 	else
 		rpc->closing = true;
@@ -167,10 +159,12 @@ BASE_PUBLIC int nm_rpc_register(struct nm_rpc *rpc, uint32_t number,
 	service->arg = arg;
 	marcel_mutex_lock(&rpc->lock);
 	place = place_of(rpc, number);
-	if (*place == NULL)
+	if (*place == NULL) {
 		*place = service;
-	else
+		rpc->nservices++;
+	} else {
 		rc = -EEXIST;
+	}
 	marcel_mutex_unlock(&rpc->lock);
 	if (rc < 0)
 		free(service);
@@ -196,6 +190,7 @@ BASE_PUBLIC int nm_rpc_unregister(struct nm_rpc *rpc, uint32_t number)
 		*place = service->next;
 		while (service->running > 0)
 			marcel_cond_wait(&rpc->idle, &rpc->lock);
+		rpc->nservices--;
 	}
 	marcel_mutex_unlock(&rpc->lock);
 	if (rc == 0)

@@ -71,8 +71,9 @@ struct nm_rpc {
 	unsigned nfree;      /* l: of them who wait for a head, or will */
 	struct base_list workers; /* l: struct nm_rpc_worker */
 	struct nm_rpc_service *services[NM_RPC_BUCKETS]; /* l: */
-	int npeers;                                      /* -: */
-	struct nm_rpc_peer peers[];                      /* by rank */
+	unsigned nservices; /* l: these, and those whose end is waited for */
+	int npeers;         /* -: */
+	struct nm_rpc_peer peers[]; /* by rank */
 };
 
 /* send.c: whether a call from here to any process is not over. */

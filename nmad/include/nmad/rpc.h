@@ -18,7 +18,7 @@
  * unreceived bodies of each other one, and has at most as many threads. A
  * handler that waits for a call of its own waits for room there: if all of a
  * window's handlers do so, for calls whose handlers wait for calls the same way
- * back, nobody ever goes on.
+ * back, nobody ever goes on; nor where all threads that are allowed do so.
  *
  * Errors of the network end calls, not the server: a process that dies takes
  * its own calls with it, and the others are served on.
@@ -60,18 +60,21 @@ int nm_rpc_open_name(const char *session, unsigned threads,
 		     struct nm_rpc **out);
 
 /*
- * Close, when all handlers are unregistered and all calls from here are over.
- * Calls that have come are answered, with -ENOENT; one that comes later is
- * never answered while this process lives: all should know of each other that
- * they will call no more. From user context, blocks until threads have ended.
- * 0; -EBUSY: not yet; -EDEADLK: the caller is a handler; -EINVAL: nothing to
- * close.
+ * Close, when all handlers are unregistered, nobody waits for the end of one
+ * any more, and all calls from here are over. Calls that have come are
+ * answered, with -ENOENT; one that comes later is never answered while this
+ * process lives: all should know of each other that they will call no more.
+ * From user context, blocks until threads have ended. 0; -EBUSY: not yet;
+ * -EDEADLK: the caller is a handler; -EINVAL: nothing to close.
  */
 int nm_rpc_close(struct nm_rpc *rpc);
 
 /* --- who serves --- */
 
-/* The result is what the caller gets: any number. */
+/*
+ * The result is what the caller gets: any number. It returns: a handler that
+ * ends its thread leaves its caller without an answer.
+ */
 typedef int (*nm_rpc_fn)(struct nm_rpc_call *call, void *arg);
 
 /*

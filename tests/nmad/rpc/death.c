@@ -1,6 +1,6 @@
 /*
- * Calls and processes that die, or send nonsense: a core whose peers the test
- * plays itself, and nobody polls but the test.
+ * Calls and processes that die, or send nonsense, and the end of it all: a core
+ * whose peers the test plays itself, and nobody polls but the test.
  */
 #include "../../check.h"
 
@@ -255,4 +255,45 @@ TEST(calls_that_come_as_it_closes_are_answered)
 	rpc = NULL;
 	CHECK_INT(ndelivered, 3);
 	CHECK_INT(nsent, 3);
+}
+
+/* --- a handler that takes its time --- */
+
+static piom_sem_t leave;
+
+static int linger(struct nm_rpc_call *call, void *arg)
+{
+	(void)call;
+	(void)arg;
+	piom_sem_post(&entered);
+	piom_sem_wait(&leave);
+	return 0;
+}
+
+static void *unregister(void *rc)
+{
+	*(int *)rc = nm_rpc_unregister(rpc, SERVICE);
+	return NULL;
+}
+
+/* Who unregisters waits for the handler, and uses what would be freed. */
+TEST(calls_are_not_closed_while_somebody_unregisters)
+{
+	marcel_t t;
+	int rc = -1;
+
+	piom_sem_init(&leave, 0);
+	CHECK_INT(nm_rpc_register(rpc, SERVICE, linger, NULL), 0);
+	give_call(1, 0, 0);
+	progress();
+	piom_sem_wait(&entered);
+	CHECK_INT(marcel_create(&t, NULL, unregister, &rc), 0);
+	/* It is no longer registered when another can be. */
+	while (nm_rpc_register(rpc, SERVICE, receive, NULL) == -EEXIST)
+		marcel_yield();
+	CHECK_INT(nm_rpc_unregister(rpc, SERVICE), 0);
+	CHECK_INT(nm_rpc_close(rpc), -EBUSY);
+	piom_sem_post(&leave);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK_INT(rc, 0);
 }

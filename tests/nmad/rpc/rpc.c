@@ -378,6 +378,35 @@ RULE(handlers_may_call_back_and_wait)
 	MUST(nm_rpc_unregister(rpc, OTHER) == 0);
 }
 
+/* Calls back as often as it is told, inside each other. */
+static int dive(struct nm_rpc_call *c, void *arg)
+{
+	int left = *(const int *)nm_rpc_header(c, NULL) - 1;
+	struct nm_rpc_request req;
+	struct nm_rpc_status status;
+
+	(void)arg;
+	if (left == 0)
+		return 1;
+	MUST(nm_rpc_send(rpc, nm_rpc_from(c), SERVICE, &left, sizeof(left),
+			 NULL, &req) == 0);
+	status = wait_for(&req);
+	MUST(status.error == 0);
+	return status.result + 1;
+}
+
+/* Both do so, each half way here and half way there. */
+RULE(calls_inside_calls_go_as_deep_as_the_window)
+{
+	int depth = NM_RPC_WINDOW;
+
+	MUST(nm_rpc_register(rpc, SERVICE, dive, NULL) == 0);
+	meet();
+	must_run(call(SERVICE, &depth, sizeof(depth), NULL, 0), depth);
+	meet();
+	MUST(nm_rpc_unregister(rpc, SERVICE) == 0);
+}
+
 static void *call_often(void *arg)
 {
 	static unsigned char bytes[20000];
