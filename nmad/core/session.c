@@ -115,22 +115,24 @@ int nm_core_session_open(struct nm_core *core, uint64_t id,
 	return nm_core_session_open_name(core, id, "", out);
 }
 
-/* Messages that nobody has received. */
+static void drop(struct nm_gate *gate, struct nm_msg *msg)
+{
+	nm_in_refuse(gate, msg);
+	nm_msg_free(gate->core, msg);
+}
+
+/* Messages that nobody has received, or that wait for their turn. */
 static void drop_messages(struct nm_core *core, struct nm_session *s)
 {
 	struct nm_match_msg *m;
 	struct base_link *n;
 
-	while ((m = nm_match_drain(&core->match, &s->match)) != NULL) {
-		struct nm_msg *msg = container_of(m, struct nm_msg, match);
-
-		nm_in_refuse(m->gate, msg);
-		nm_msg_free(core, msg);
-	}
+	while ((m = nm_match_drain(&core->match, &s->match)) != NULL)
+		drop(m->gate, container_of(m, struct nm_msg, match));
 	for (int rank = 0; rank < core->size; rank++)
 		while ((n = base_list_take_front(&s->peers[rank].parked)))
-			nm_msg_free(core,
-				    container_of(n, struct nm_msg, early.on));
+			drop(&core->gates[rank],
+			     container_of(n, struct nm_msg, early.on));
 }
 
 bool nm_session_forget(struct nm_session *s)

@@ -37,6 +37,19 @@ TEST(a_session_whose_receive_is_under_way_is_in_use)
 	close_and_open();
 }
 
+/* The two parts of give_rts(), and the synchronous send 43. */
+static void all_are_refused(void)
+{
+	CHECK_INT(nsent, 3);
+	for (int i = 0; i < 2; i++) {
+		CHECK_INT(chunk_of(i).kind, NM_WIRE_KIND_RTR);
+		CHECK_INT(chunk_of(i).id, 70 + i);
+		CHECK_INT(chunk_of(i).length, 0);
+	}
+	CHECK_INT(chunk_of(2).kind, NM_WIRE_KIND_ACK);
+	CHECK_INT(chunk_of(2).id, 43);
+}
+
 TEST(what_nobody_has_received_is_refused)
 {
 	static const struct said parts[] = { { 0, 600 }, { 1, 400 } };
@@ -55,12 +68,55 @@ TEST(what_nobody_has_received_is_refused)
 	CHECK_INT(nsent, 0);
 	close_and_open();
 	progress();
-	CHECK_INT(nsent, 3);
-	for (int i = 0; i < 2; i++) {
-		CHECK_INT(chunk_of(i).kind, NM_WIRE_KIND_RTR);
-		CHECK_INT(chunk_of(i).id, 70 + i);
-		CHECK_INT(chunk_of(i).length, 0);
+	all_are_refused();
+}
+
+/* Those before them have not come, so they wait for their turn. */
+TEST(so_is_what_has_come_before_its_turn)
+{
+	static const struct said parts[] = { { 0, 600 }, { 1, 400 } };
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_EAGER,
+				   .flags = NM_WIRE_SYNC,
+				   .seq = 2,
+				   .session = SESSION,
+				   .id = 43 };
+
+	given_seq = 1;
+	give_rts(parts, 2);
+	give(&c);
+	progress();
+	close_and_open();
+	progress();
+	all_are_refused();
+}
+
+static uint64_t credit_given(void)
+{
+	struct nm_wire_head h;
+	uint64_t sum = 0;
+
+	for (int i = 0; i < nsent; i++) {
+		nm_wire_get_head(sent[i].bytes, sent[i].length, &h);
+		sum += h.credit;
 	}
-	CHECK_INT(chunk_of(2).kind, NM_WIRE_KIND_ACK);
-	CHECK_INT(chunk_of(2).id, 43);
+	return sum;
+}
+
+/* The peer may send as much again. */
+TEST(credit_of_what_is_dropped_goes_back)
+{
+	static const char payload[1000];
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_EAGER,
+				   .session = SESSION,
+				   .length = sizeof(payload),
+				   .payload = payload };
+
+	core.config.window = 2 * sizeof(payload);
+	for (c.seq = 0; c.seq < 3; c.seq += 2)
+		give(&c);
+	progress();
+	CHECK_INT(nsent, 0);
+	close_and_open();
+	progress();
+	CHECK_INT(credit_given(), 2 * sizeof(payload));
 }
