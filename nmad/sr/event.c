@@ -38,6 +38,10 @@ BASE_PUBLIC int nm_sr_on_done(struct nm_sr_request *request, nm_done_fn fn,
 
 	if (unlikely(req == NULL || fn == NULL || nm_core_self == NULL))
 		return -EINVAL;
+	if (unlikely(req->has_fn))
+		base_fatal("nmad", "nm_sr_on_done(): the request has a "
+				   "function already");
+	req->has_fn = true;
 	req->on_done = fn;
 	req->on_done_arg = arg;
 	req->over.fn = over;

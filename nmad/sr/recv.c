@@ -18,6 +18,7 @@ static void fill(struct nm_req *req, enum nm_req_kind kind,
 	piom_cond_init(&req->done);
 	req->kind = (uint8_t)kind;
 	req->flags = 0;
+	req->has_fn = false;
 	req->error = 0;
 	req->session = s;
 	req->gate = from;

@@ -45,6 +45,7 @@ struct nm_req {
 	ATOMIC(uint8_t)
 	parts;                      /* a: of a synchronous send: sent, matched;
 				     *    order(parts) */
+	bool has_fn;                /* c: since it was posted */
 	int error;                  /* l */
 	struct nm_session *session; /* c */
 	struct nm_gate *gate;       /* c; of a receive from anyone: l */

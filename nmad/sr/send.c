@@ -26,6 +26,7 @@ BASE_PUBLIC int nm_sr_isend_priority(struct nm_session *s, struct nm_gate *to,
 	req->flags = (flags & NM_SEND_SYNC ? NM_REQ_SYNC : 0) |
 		     (flags & NM_SEND_NOW ? NM_REQ_NOW : 0);
 	store_relaxed(&req->parts, 2);
+	req->has_fn = false;
 	req->error = 0;
 	req->session = s;
 	req->gate = to;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 
 #include <nmad/nmad.h>
 
@@ -582,9 +583,54 @@ static void give_a_second_function(void)
 	nm_sr_on_done(&req, note, NULL);
 }
 
+/* Complete, but the first call is not made, since we are inside another. */
+static void give_two(struct nm_sr_request *req, void *other)
+{
+	(void)req;
+	send(other);
+	nm_sr_on_done(other, note, NULL);
+	nm_sr_on_done(other, note, NULL);
+}
+
+static void give_a_second_function_too_late(void)
+{
+	struct nm_sr_request req, other;
+
+	alarm(60); /* it is killed if it runs in circles */
+	send(&req);
+	nm_sr_on_done(&req, give_two, &other);
+}
+
+static void must_end(void (*body)(void))
+{
+	int status = in_child(body);
+
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	CHECK(strstr(said, "the request has a function already") != NULL);
+}
+
 TEST(a_second_function_for_a_request_ends_the_process)
 {
-	CHECK(WIFSIGNALED(in_child(give_a_second_function)));
+	must_end(give_a_second_function);
+	must_end(give_a_second_function_too_late);
+}
+
+/* And it has none when it has been posted again. */
+TEST(a_request_that_is_posted_anew_may_get_another_function)
+{
+	struct nm_sr_request req;
+	char got[8];
+
+	begin();
+	for (int i = 0; i < 2; i++) {
+		send(&req);
+		CHECK_INT(nm_sr_on_done(&req, note, NULL), 0);
+		receive(7, got, &req);
+		CHECK_INT(nm_sr_on_done(&req, note, NULL), 0);
+		give(7, "text");
+		progress();
+	}
+	CHECK_INT(ncalls, 4);
 }
 
 TEST(a_function_that_would_wait_is_named)
