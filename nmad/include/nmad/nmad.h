@@ -23,14 +23,17 @@ extern "C" {
 /*
  * Join the job: finds the launcher (none: a job of one), starts marcel and
  * pioman if they do not run, opens the drivers of NMAD_DRIVER and exchanges
- * addresses. Blocks until all processes have come. Calls nest. Errors are
- * explained on stderr.
+ * addresses. Blocks until all processes have come. Calls nest, but are made by
+ * one thread at a time. Errors are explained on stderr; -EINVAL: a setting is
+ * not allowed.
  */
 int nm_init(void);
 
 /*
- * Leave the job. Blocks until all processes have come here and everything sent
- * has left. All sessions must be closed. -EBUSY: requests are outstanding.
+ * Leave the job: the last of as many calls as of nm_init(), by the thread of
+ * the first one. Blocks until all processes have come here and everything sent
+ * has left. 0; -EBUSY: a session is open; -EINVAL: no nm_init(); or what the
+ * launcher has to say: nmad does not run any more then, either.
  */
 int nm_exit(void);
 
@@ -77,10 +80,10 @@ enum { NM_SESSION_NAME_MAX = 255 }; /* bytes, the final 0 not counted */
 int nm_session_open_name(const char *name, struct nm_session **out);
 
 /*
- * No request of it may be outstanding: -EBUSY if a receive is, or a send that
- * still waits to leave. Messages that have come and nobody took are dropped,
- * which completes large and synchronous sends of them; what comes later is not.
- * Its monitor ends (<nmad/event.h>).
+ * No request of it may be outstanding: -EBUSY if a receive is (but not one by
+ * nm_sr_mrecv()), or a send that still waits to leave. Messages that have come
+ * and nobody took are dropped, which completes large and synchronous sends of
+ * them; what comes later is not. Its monitor ends (<nmad/event.h>).
  */
 int nm_session_close(struct nm_session *s);
 
