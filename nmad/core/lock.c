@@ -7,7 +7,14 @@
  */
 #include "lock.h"
 
+#include <base/diag.h>
 #include <base/spin.h>
+
+void nm_core_refuse_child(void)
+{
+	base_fatal("nmad", "used in the child of a fork(), which is no part of "
+			   "the job");
+}
 
 bool nm_core_wait(struct nm_core_lock *l, bool *busy)
 {

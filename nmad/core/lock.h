@@ -28,6 +28,7 @@ enum nm_lock_scheme {
 	NM_LOCK_DEFERRED, /* he leaves what he has on a list, and goes */
 	NM_LOCK_FINE,     /* he waits for that lock */
 	NM_LOCK_COARSE,   /* likewise, and the core's lock is the rails', too */
+	NM_LOCK_LOST,     /* in the child of a fork(): nobody gets it */
 };
 
 /* What a lock's word says. */
@@ -37,6 +38,12 @@ enum {
 	/* Coarse: free, but not to those who want the core or a rail alone.
 	 * A rail's word always says so. */
 	NM_LOCK_OUTER,
+};
+
+/* What the holder may be asked for. */
+enum {
+	NM_WISH_TURN = 1, /* another look at the turns: one has ended */
+	NM_WISH_POLL = 2, /* the end of a burst, as if he polled */
 };
 
 struct nm_core_lock {
@@ -92,6 +99,28 @@ static inline bool nm_core_try(struct nm_core_lock *l)
 }
 
 /*
+ * In the child of a fork(), which is no part of the job: nobody gets the core
+ * any more, and whoever asks for it, or would wait for what only the core could
+ * bring, comes to nm_core_check_lost(). The way of who gets it knows nothing of
+ * that.
+ */
+static inline void nm_core_lose(struct nm_core_lock *l)
+{
+	l->scheme = NM_LOCK_LOST;
+	store_relaxed(&l->held, NM_LOCK_HELD);
+	store_relaxed(&l->again, NM_WISH_TURN); /* so that it is asked for */
+}
+
+/* lock.c: says what has been done, and ends the process. */
+void nm_core_refuse_child(void) BASE_NORETURN BASE_COLD;
+
+static inline void nm_core_check_lost(const struct nm_core_lock *l)
+{
+	if (unlikely(l->scheme == NM_LOCK_LOST))
+		nm_core_refuse_child();
+}
+
+/*
  * lock.c. `fine`, `coarse`: the same, waiting, if the caller may. *busy: it was
  * not to be had at once.
  */
@@ -128,12 +157,6 @@ static inline void nm_core_push(struct base_mpsc *list,
 {
 	base_mpsc_push_seq(list, n); /* order(core), order(mpsc) */
 }
-
-/* What the holder may be asked for. */
-enum {
-	NM_WISH_TURN = 1, /* another look at the turns: one has ended */
-	NM_WISH_POLL = 2, /* the end of a burst, as if he polled */
-};
 
 /* Leave a wish for the holder; then try to enter. */
 static inline void nm_core_ask(struct nm_core_lock *l, uint32_t wish)

@@ -4,6 +4,7 @@
 #include <nmad/nmad.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,14 +71,15 @@ static struct base_option options[] = {
 
 const struct base_option_table nm_options = BASE_OPTION_TABLE("nmad", options);
 
-/* The session of the barrier at the end. Users' numbers are not 0. */
+/* The session of the barrier at the end: of our own numbers the last. */
 static const uint64_t our_session = ~(uint64_t)0;
 
 struct nm_core *nm_core_self;
 static struct nm_core *core;
 static struct nm_boot *boot;
 static struct nm_session *ours;
-static int depth; /* of nm_init() */
+static int depth;     /* of nm_init() */
+static bool is_child; /* of a process that was in a job */
 
 BASE_PUBLIC int nm_rank(void)
 {
@@ -114,6 +116,37 @@ BASE_PUBLIC int nm_gate_rank(const struct nm_gate *gate)
 BASE_PUBLIC void nm_abort(int code, const char *why)
 {
 	nm_boot_abort(boot, code, why);
+}
+
+/* --- in a child --- */
+
+/*
+ * None of the threads that hold locks are in the child of a fork(), nor anybody
+ * who polls, and the rails are the parent's. So nmad does not run there, nor
+ * can it be started; but what the child knows of its parent's nmad leads here.
+ */
+static void forked(void)
+{
+	if (boot == NULL)
+		return;
+	is_child = true;
+	depth = 0;
+	boot = NULL;
+	if (core == NULL)
+		return;
+	nm_core_lose(&core->lock);
+	core->npolled = 0;
+	core = NULL;
+}
+
+static int learn_of_forks(void)
+{
+	static bool learns;
+
+	if (!learns && pthread_atfork(NULL, NULL, forked) != 0)
+		return -ENOMEM;
+	learns = true;
+	return 0;
 }
 
 /* --- joining --- */
@@ -235,7 +268,14 @@ BASE_PUBLIC int nm_init(void)
 		depth++;
 		return 0;
 	}
+	if (is_child) {
+		base_warn("nmad", "nm_init() in the child of a fork(), which "
+				  "is no part of the job");
+		return -EPERM;
+	}
 	rc = base_option_load(&nm_options);
+	if (rc == 0)
+		rc = learn_of_forks();
 	if (rc < 0)
 		return rc;
 	rc = nm_boot_open(&boot);

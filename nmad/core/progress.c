@@ -201,13 +201,14 @@ static bool finish(struct nm_pass *pass, struct nm_news *news)
 	return again || news->events.first != NULL || news->hungry;
 }
 
-/* `fine` and `coarse`, for who has found the core busy or not alone. */
+/* But for `deferred`, for who has found the core busy or not alone. */
 static BASE_COLD bool run_waiting(struct nm_core *core, struct nm_news *news,
 				  struct nm_req *req, bool polls)
 {
 	struct nm_pass pass;
 	bool again, entered = false;
 
+	nm_core_check_lost(&core->lock);
 	do {
 		bool busy, got = nm_core_wait(&core->lock, &busy);
 
@@ -401,6 +402,7 @@ void nm_core_lock(struct nm_core *core)
 	unsigned turn = 0;
 
 	while (!nm_core_try(&core->lock)) {
+		nm_core_check_lost(&core->lock);
 		nm_count_shared(&core->stats.lock_busy);
 		base_spin_turn(&turn);
 	}

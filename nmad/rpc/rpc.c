@@ -102,6 +102,13 @@ BASE_PUBLIC int nm_rpc_open_name(const char *session, unsigned threads,
 	return rc < 0 ? rc : open_in(s, threads, out);
 }
 
+/* In the child of a fork() whoever held it may not be there. */
+static void lock(struct nm_rpc *rpc)
+{
+	nm_core_check_lost(&rpc->session->core->lock);
+	marcel_mutex_lock(&rpc->lock);
+}
+
 BASE_PUBLIC int nm_rpc_close(struct nm_rpc *rpc)
 {
 	int rc = 0;
@@ -109,7 +116,7 @@ BASE_PUBLIC int nm_rpc_close(struct nm_rpc *rpc)
 	base_handler_check("nmad", "nm_rpc_close()");
 	if (rpc == NULL)
 		return -EINVAL;
-	marcel_mutex_lock(&rpc->lock);
+	lock(rpc);
 	if (nm_rpc_is_inside(rpc, NULL))
 		rc = -EDEADLK;
 	else if (rpc->nservices > 0 || nm_rpc_is_calling(rpc))
@@ -157,7 +164,7 @@ BASE_PUBLIC int nm_rpc_register(struct nm_rpc *rpc, uint32_t number,
 	service->number = number;
 	service->fn = fn;
 	service->arg = arg;
-	marcel_mutex_lock(&rpc->lock);
+	lock(rpc);
 	place = place_of(rpc, number);
 	if (*place == NULL) {
 		*place = service;
@@ -179,7 +186,7 @@ BASE_PUBLIC int nm_rpc_unregister(struct nm_rpc *rpc, uint32_t number)
 	base_handler_check("nmad", "nm_rpc_unregister()");
 	if (rpc == NULL)
 		return -EINVAL;
-	marcel_mutex_lock(&rpc->lock);
+	lock(rpc);
 	place = place_of(rpc, number);
 	service = *place;
 	if (service == NULL) {

@@ -132,6 +132,7 @@ BASE_PUBLIC int nm_rpc_send(struct nm_rpc *rpc, struct nm_gate *to,
 		return -EINVAL;
 	if (bytes > NM_RPC_HEADER_MAX)
 		return -EMSGSIZE;
+	nm_core_check_lost(&rpc->session->core->lock);
 	piom_cond_init(&c->done);
 	c->rpc = rpc;
 	c->gate = to;

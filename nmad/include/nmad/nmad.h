@@ -4,6 +4,11 @@
  *
  * All functions return 0 or a negative errno and may be called from user
  * threads and foreign threads, unless they say otherwise.
+ *
+ * The child of a fork() is no part of the job, and nmad does not run there, as
+ * before nm_init(), which is refused. Who uses in the child what its parent has
+ * (sessions, gates, requests that are not complete) ends the child with a
+ * message. The parent notices nothing of it.
  */
 #ifndef NMAD_NMAD_H
 #define NMAD_NMAD_H
@@ -25,7 +30,7 @@ extern "C" {
  * pioman if they do not run, opens the drivers of NMAD_DRIVER and exchanges
  * addresses. Blocks until all processes have come. Calls nest, but are made by
  * one thread at a time. Errors are explained on stderr; -EINVAL: a setting is
- * not allowed.
+ * not allowed; -EPERM: in the child of a fork().
  */
 int nm_init(void);
 
