@@ -168,8 +168,9 @@ BASE_PUBLIC int nm_rpc_test(struct nm_rpc_request *request)
 {
 	struct call *c = (struct call *)request;
 
-	if (!piom_cond_test(&c->done) && nm_core_self != NULL)
-		nm_core_progress(nm_core_self);
+	if (piom_cond_test(&c->done))
+		return 0;
+	nm_wait_look(NULL);
 	return piom_cond_test(&c->done) ? 0 : -EAGAIN;
 }
 
@@ -179,9 +180,8 @@ BASE_PUBLIC void nm_rpc_wait(struct nm_rpc_request *request)
 
 	if (piom_cond_test(&c->done))
 		return;
-	if (nm_core_self != NULL)
-		nm_core_hurry(nm_core_self);
-	piom_cond_wait(&c->done);
+	nm_wait_hurry();
+	piom_cond_wait_on(&c->done, nm_wait_look, NULL);
 }
 
 BASE_PUBLIC void nm_rpc_status(const struct nm_rpc_request *request,

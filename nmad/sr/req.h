@@ -95,6 +95,14 @@ static inline bool nm_data_is_good(const struct nm_data *d)
 	return d->walk != NULL;
 }
 
+/*
+ * wait.c, for all waits. What completes requests most often while their owner
+ * waits in place; and before a wait: what has gathered leaves first, for where
+ * others are ready who waits parks at once.
+ */
+void nm_wait_look(void *unused);
+void nm_wait_hurry(void);
+
 static inline struct nm_req *nm_req_of(struct nm_sr_request *r)
 {
 	return (struct nm_req *)r;

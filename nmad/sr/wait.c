@@ -7,12 +7,17 @@
 
 #include "../core/core.h"
 
-/* What completes requests most often while their owner waits in place. */
-static void look(void *unused)
+void nm_wait_look(void *unused)
 {
 	(void)unused;
 	if (likely(nm_core_self != NULL))
 		nm_core_progress(nm_core_self);
+}
+
+void nm_wait_hurry(void)
+{
+	if (likely(nm_core_self != NULL))
+		nm_core_hurry(nm_core_self);
 }
 
 BASE_PUBLIC int nm_sr_is_complete(const struct nm_sr_request *request)
@@ -26,22 +31,15 @@ BASE_PUBLIC int nm_sr_test(struct nm_sr_request *request)
 
 	if (piom_cond_test(&req->done))
 		return 0;
-	look(NULL);
+	nm_wait_look(NULL);
 	return piom_cond_test(&req->done) ? 0 : -EAGAIN;
-}
-
-/* Where others are ready the wait parks at once: what gathered leaves first. */
-static void hurry(void)
-{
-	if (likely(nm_core_self != NULL))
-		nm_core_hurry(nm_core_self);
 }
 
 void nm_req_await(struct nm_req *req)
 {
 	if (unlikely(req->flags & NM_REQ_BIG) && req->kind == NM_REQ_RECV &&
 	    nm_await_begin(&req->await))
-		look(NULL);
+		nm_wait_look(NULL);
 }
 
 BASE_PUBLIC void nm_sr_wait(struct nm_sr_request *request)
@@ -51,8 +49,8 @@ BASE_PUBLIC void nm_sr_wait(struct nm_sr_request *request)
 	if (piom_cond_test(&req->done))
 		return;
 	nm_req_await(req);
-	hurry();
-	piom_cond_wait_on(&req->done, look, NULL);
+	nm_wait_hurry();
+	piom_cond_wait_on(&req->done, nm_wait_look, NULL);
 }
 
 /* --- several --- */
@@ -107,7 +105,7 @@ BASE_PUBLIC size_t nm_sr_wait_any(struct nm_sr_request *const reqs[], size_t n)
 	for (i = 0; i < n; i++)
 		if (reqs[i] != NULL)
 			nm_req_await(nm_req_of(reqs[i]));
-	hurry();
+	nm_wait_hurry();
 	return piom_cond_wait_any((piom_cond_t *const *)(const void *)reqs, n);
 }
 
@@ -132,7 +130,7 @@ BASE_PUBLIC size_t nm_sr_test_any(struct nm_sr_request *const reqs[], size_t n)
 
 	if (i < n || !any)
 		return i;
-	look(NULL);
+	nm_wait_look(NULL);
 	return first_complete(reqs, n, &any);
 }
 
@@ -143,7 +141,7 @@ BASE_PUBLIC size_t nm_sr_test_some(struct nm_sr_request *const reqs[], size_t n,
 
 	if (found > 0)
 		return found;
-	look(NULL);
+	nm_wait_look(NULL);
 	return list_complete(reqs, n, out);
 }
 
@@ -151,7 +149,7 @@ BASE_PUBLIC int nm_sr_test_all(struct nm_sr_request *const reqs[], size_t n)
 {
 	if (all_complete(reqs, n))
 		return 0;
-	look(NULL);
+	nm_wait_look(NULL);
 	return all_complete(reqs, n) ? 0 : -EAGAIN;
 }
 
