@@ -190,6 +190,9 @@ int nm_core_session_close(struct nm_session *s);
 /* The one of this process, or NULL; made by nm_init(). */
 extern struct nm_core *nm_core_self;
 
+/* There is none, and the caller waits: in the child of a fork() he is told. */
+void nm_core_check_child(void);
+
 extern const struct base_option_table nm_options;
 
 /*

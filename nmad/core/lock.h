@@ -40,12 +40,6 @@ enum {
 	NM_LOCK_OUTER,
 };
 
-/* What the holder may be asked for. */
-enum {
-	NM_WISH_TURN = 1, /* another look at the turns: one has ended */
-	NM_WISH_POLL = 2, /* the end of a burst, as if he polled */
-};
-
 struct nm_core_lock {
 	/* -: const while running  a: atomic */
 	ATOMIC(uint32_t) held;   /* a: order(core) */
@@ -100,15 +94,13 @@ static inline bool nm_core_try(struct nm_core_lock *l)
 
 /*
  * In the child of a fork(), which is no part of the job: nobody gets the core
- * any more, and whoever asks for it, or would wait for what only the core could
- * bring, comes to nm_core_check_lost(). The way of who gets it knows nothing of
- * that.
+ * any more, and whoever asks for it comes to nm_core_check_lost(). The way of
+ * who gets it knows nothing of that.
  */
 static inline void nm_core_lose(struct nm_core_lock *l)
 {
 	l->scheme = NM_LOCK_LOST;
 	store_relaxed(&l->held, NM_LOCK_HELD);
-	store_relaxed(&l->again, NM_WISH_TURN); /* so that it is asked for */
 }
 
 /* lock.c: says what has been done, and ends the process. */
@@ -157,6 +149,12 @@ static inline void nm_core_push(struct base_mpsc *list,
 {
 	base_mpsc_push_seq(list, n); /* order(core), order(mpsc) */
 }
+
+/* What the holder may be asked for. */
+enum {
+	NM_WISH_TURN = 1, /* another look at the turns: one has ended */
+	NM_WISH_POLL = 2, /* the end of a burst, as if he polled */
+};
 
 /* Leave a wish for the holder; then try to enter. */
 static inline void nm_core_ask(struct nm_core_lock *l, uint32_t wish)

@@ -136,7 +136,13 @@ static void forked(void)
 		return;
 	nm_core_lose(&core->lock);
 	core->npolled = 0;
-	core = NULL;
+	core = nm_core_self = NULL;
+}
+
+void nm_core_check_child(void)
+{
+	if (is_child)
+		nm_core_refuse_child();
 }
 
 static int learn_of_forks(void)

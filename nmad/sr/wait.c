@@ -12,12 +12,16 @@ void nm_wait_look(void *unused)
 	(void)unused;
 	if (likely(nm_core_self != NULL))
 		nm_core_progress(nm_core_self);
+	else
+		nm_core_check_child();
 }
 
 void nm_wait_hurry(void)
 {
 	if (likely(nm_core_self != NULL))
 		nm_core_hurry(nm_core_self);
+	else
+		nm_core_check_child();
 }
 
 BASE_PUBLIC int nm_sr_is_complete(const struct nm_sr_request *request)

@@ -17,7 +17,7 @@
 #include "../../../nmad/rpc/rpc.h"
 #include "../../marcel/child.h"
 
-enum { SESSION = 5, SERVICE = 7, HANGS_S = 60 };
+enum { SESSION = 5, SERVICE = 7, HANGS_S = 60, COUNTERS = 64 };
 
 static struct nm_session *session;
 static struct nm_rpc *rpc;
@@ -94,8 +94,18 @@ __attribute__((constructor)) static void fixture(void)
 
 /* --- what can be asked --- */
 
+static void tell(struct nm_sr_request *req, void *arg)
+{
+	(void)req;
+	(void)arg;
+}
+
 static void ask(void)
 {
+	struct nm_counter counters[COUNTERS];
+	struct nm_session *s;
+	struct nm_rpc *r;
+
 	if (nm_rank() != -1 || nm_size() != 0 || nm_gate_of(0) != NULL)
 		_exit(1);
 	if (nm_local_rank() != -1 || nm_local_size() != 0)
@@ -104,6 +114,16 @@ static void ask(void)
 		_exit(3);
 	if (nm_init() != -EPERM)
 		_exit(4);
+	if (nm_session_open_name("another", &s) != -EINVAL ||
+	    nm_rpc_open(SESSION + 2, 0, &r) != -EINVAL)
+		_exit(5);
+	if (nm_session_new_id() != 0)
+		_exit(6);
+	if (nm_sr_on_done(&pending, tell, NULL) != -EINVAL)
+		_exit(7);
+	for (size_t n = nm_stats_read(counters, COUNTERS); n-- > 0;)
+		if (counters[n].value != 0)
+			_exit(8);
 }
 
 TEST(the_child_is_in_no_job_and_cannot_join_it)
@@ -181,13 +201,6 @@ static void pack(void)
 	nm_end_packing(&packing);
 }
 
-static void open_one(void)
-{
-	struct nm_session *s;
-
-	nm_session_open_name("another", &s);
-}
-
 static void close_it(void)
 {
 	nm_session_close(session);
@@ -237,10 +250,10 @@ static void close_calls(void)
 }
 
 static void (*const uses[])(void) = {
-	send,         receive,   receive_message, test,  wait_for_it,
-	wait_for_any, cancel,    probe,           pack,  open_one,
-	close_it,     monitor,   send_call,       offer, withdraw,
-	close_calls,  test_call, wait_for_call,
+	send,         receive,       receive_message, test,     wait_for_it,
+	wait_for_any, cancel,        probe,           pack,     close_it,
+	monitor,      send_call,     offer,           withdraw, close_calls,
+	test_call,    wait_for_call,
 };
 
 static void (*use)(void);
@@ -255,7 +268,7 @@ static bool take_the_parents(struct nm_rail *rail, int budget)
 /* What comes over the rail is the parent's, and it is always worth a look. */
 static void use_or_hang(void)
 {
-	struct nm_rail *rail = nm_core_self->polled[0];
+	struct nm_rail *rail = session->core->polled[0];
 	struct nm_driver greedy = *rail->driver;
 
 	greedy.caps &= ~(unsigned)NM_CAP_SELF;
