@@ -16,8 +16,8 @@
  * enough others have come or nothing has come for a while. The order depends
  * on the seed and on the numbers of the packets only.
  *
- * The end of a large transfer is reported late by its bytes over the
- * bandwidth. The inner rail is owned with the outer one: its owner is ours.
+ * The end of a large transfer is reported as late as a packet of so many bytes
+ * would come. The inner rail is owned with the outer one: its owner is ours.
  *
  * What has come from a peer that then dies is told before its death, due or
  * not: nothing of the link is held any more when that is told, by an upcall or
@@ -47,15 +47,23 @@ enum {
 	NAME_MAX_ = 32,
 };
 
-/* A packet or the end of a transfer that is not due yet. */
+/* A packet that is not due yet. */
 struct held {
 	struct base_link on;
 	uint64_t due;  /* ns */
-	uint64_t rank; /* packets: among those of its link */
+	uint64_t rank; /* among those of its link */
 	struct nm_pkt_in in, *inner;
-	struct nm_xfer *xfer;
 	struct base_mpsc_node free;
 };
+
+/* The end of a transfer that is not: the inner driver has done with x->drv. */
+struct late {
+	struct base_link on;
+	uint64_t due; /* ns */
+};
+
+_Static_assert(sizeof(struct late) <= sizeof(((struct nm_xfer *)0)->drv),
+	       "a transfer has room for its late end");
 
 /* A link's packets are ordered on their own, as two rails are. */
 struct sim_link {
@@ -72,7 +80,7 @@ struct sim {
 	uint64_t seed;               /* -: */
 	struct sim_link *links;      /* o: by rank */
 	struct base_list packets;    /* o: held, in the order of arrival */
-	struct base_list ends;       /* o: held, by date */
+	struct base_list ends;       /* o: struct late, by date */
 	uint64_t free_at;            /* o: when the line has room again */
 	uint64_t last_came;          /* o: */
 	struct base_mpsc released;   /* a: order(mpsc) */
@@ -213,21 +221,27 @@ static void end(struct sim *sim, struct nm_xfer *x, int status)
 static void inner_done(struct nm_rail *inner, struct nm_xfer *x, int status)
 {
 	struct sim *sim = sim_of_inner(inner);
-	struct held *h = status == 0 ? held_new(sim) : NULL;
+	struct late *late = (struct late *)x->drv;
 
-	if (h == NULL) {
+	if (status != 0) {
 		end(sim, x, status);
 		return;
 	}
-	h->xfer = x;
-	h->due = due_at(sim, base_now_ns(), x->length);
-	base_list_push_back(&sim->ends, &h->on);
+	base_link_init(&late->on);
+	late->due = due_at(sim, base_now_ns(), x->length);
+	base_list_push_back(&sim->ends, &late->on);
 }
 
-static void held_put(struct sim *sim, struct held *h)
+static struct nm_xfer *xfer_of(struct base_link *on)
 {
-	h->free.next = sim->free;
-	sim->free = &h->free;
+	return container_of((uint64_t *)on, struct nm_xfer, drv[0]);
+}
+
+/* It is no longer held. */
+static struct nm_xfer *take_end(struct base_link *on)
+{
+	base_list_remove(on);
+	return xfer_of(on);
 }
 
 /* The next packet that is held from this peer, due or not, or NULL. */
@@ -249,29 +263,24 @@ static struct held *packet_from(struct sim *sim, int rank)
 }
 
 /* The next transfer with this peer whose end is held, or NULL. */
-static struct held *end_with(struct sim *sim, int rank)
+static struct base_link *end_with(struct sim *sim, int rank)
 {
-	base_list_for_each (n, &sim->ends) {
-		struct held *h = container_of(n, struct held, on);
-
-		if (h->xfer->link->rank == rank)
-			return h;
-	}
+	base_list_for_each (n, &sim->ends)
+		if (xfer_of(n)->link->rank == rank)
+			return n;
 	return NULL;
 }
 
 /* The link's death is about to be told. */
 static void last_words(struct sim *sim, int rank)
 {
+	struct base_link *n;
 	struct held *h;
 
 	while ((h = packet_from(sim, rank)) != NULL)
 		deliver(sim, h);
-	while ((h = end_with(sim, rank)) != NULL) {
-		base_list_remove(&h->on);
-		end(sim, h->xfer, 0);
-		held_put(sim, h);
-	}
+	while ((n = end_with(sim, rank)) != NULL)
+		end(sim, take_end(n), 0);
 }
 
 static void inner_dead(struct nm_rail *inner, struct nm_link *link, int error)
@@ -491,20 +500,27 @@ static void sim_disconnect(struct nm_link *link)
 	sim->inner.driver->disconnect(inner_link(link));
 }
 
+static void sim_release(struct nm_rail *rail, struct nm_pkt_in *in)
+{
+	struct sim *sim = rail->drv;
+	struct held *h = in->drv;
+
+	sim->inner.driver->release(&sim->inner, h->inner);
+	base_mpsc_push(&sim->released, &h->free); /* order(mpsc) */
+}
+
 static void sim_give_up(struct nm_link *link)
 {
 	struct sim *sim = link->rail->drv;
+	struct base_link *n;
 	struct held *h;
 
 	while ((h = packet_from(sim, link->rank)) != NULL) {
 		base_list_remove(&h->on);
-		sim->inner.driver->release(&sim->inner, h->inner);
-		held_put(sim, h);
+		sim_release(link->rail, &h->in);
 	}
-	while ((h = end_with(sim, link->rank)) != NULL) {
-		base_list_remove(&h->on);
-		held_put(sim, h);
-	}
+	while ((n = end_with(sim, link->rank)) != NULL)
+		take_end(n);
 	if (sim->inner.driver->give_up != NULL)
 		sim->inner.driver->give_up(inner_link(link));
 }
@@ -590,7 +606,7 @@ static void set_timer(struct sim *sim)
 	uint64_t date = UINT64_MAX;
 
 	if (end != NULL)
-		date = container_of(end, struct held, on)->due;
+		date = container_of(end, struct late, on)->due;
 	base_list_for_each (n, &sim->packets) {
 		struct held *h = container_of(n, struct held, on);
 
@@ -637,27 +653,14 @@ static bool sim_poll(struct nm_rail *rail, int budget)
 		deliver(sim, h);
 		moved = true;
 	}
-	while ((n = base_list_first(&sim->ends)) != NULL) {
-		h = container_of(n, struct held, on);
-		if (h->due > now)
-			break;
-		base_list_remove(n);
-		end(sim, h->xfer, 0);
-		held_put(sim, h);
+	while ((n = base_list_first(&sim->ends)) != NULL &&
+	       container_of(n, struct late, on)->due <= now) {
+		end(sim, take_end(n), 0);
 		moved = true;
 	}
 	if (rail->armed)
 		set_timer(sim);
 	return moved;
-}
-
-static void sim_release(struct nm_rail *rail, struct nm_pkt_in *in)
-{
-	struct sim *sim = rail->drv;
-	struct held *h = in->drv;
-
-	sim->inner.driver->release(&sim->inner, h->inner);
-	base_mpsc_push(&sim->released, &h->free); /* order(mpsc) */
 }
 
 static void sim_dump(const struct nm_rail *rail)

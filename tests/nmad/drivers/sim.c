@@ -1,0 +1,189 @@
+/*
+ * The simulated network over a driver that the test plays itself: what it holds
+ * when more comes than is due, and what it is asked for.
+ */
+#include "../../check.h"
+
+#include <errno.h>
+
+#include "../../../nmad/boot/boot.h"
+#include "../../../nmad/core/rail.h"
+
+enum { BUDGET = 32, POLLS = 20, PACKETS = BUDGET * POLLS, PEER = 1, RANKS = 2 };
+
+extern const struct nm_driver nm_driver_sim;
+
+static struct nm_rail rail;
+static struct nm_rail_stats stats;
+static struct nm_link links[RANKS];
+static struct nm_rail *inner;
+
+/* What the inner driver has reported, what has come of it. */
+static struct nm_pkt_in packets[PACKETS];
+static struct nm_xfer xfers[POLLS];
+static int npackets, nreleased, ndelivered, nstarted, nended;
+
+/* --- the inner driver --- */
+
+static int played_open(struct nm_rail *r, const struct nm_boot_info *info,
+		       const char *spec)
+{
+	(void)info;
+	(void)spec;
+	inner = r;
+	return 0;
+}
+
+static void played_close(struct nm_rail *r)
+{
+	CHECK_PTR(r, inner);
+}
+
+static int played_post_send(struct nm_link *link, struct nm_pkt *pkt)
+{
+	(void)link;
+	(void)pkt;
+	return NM_SENT;
+}
+
+static int played_xfer(struct nm_xfer *x)
+{
+	CHECK_PTR(x->link, &inner->links[PEER]);
+	nstarted++;
+	return 0;
+}
+
+/* A transfer is over, then come as many packets as are asked for. */
+static bool played_poll(struct nm_rail *r, int budget)
+{
+	if (nstarted > 0)
+		nm_rail_xfer_done(r, &xfers[--nstarted], 0);
+	for (; budget > 0; budget--) {
+		struct nm_pkt_in *in = &packets[npackets++];
+
+		CHECK(npackets <= PACKETS);
+		in->link = &r->links[PEER];
+		nm_rail_recv(r, in);
+	}
+	return true;
+}
+
+static void played_release(struct nm_rail *r, struct nm_pkt_in *in)
+{
+	CHECK_PTR(r, inner);
+	CHECK(in >= packets && in < packets + npackets);
+	nreleased++;
+}
+
+static const struct nm_driver played = {
+	.name = "played",
+	.max_small = 4096,
+	.open = played_open,
+	.close = played_close,
+	.post_send = played_post_send,
+	.poll = played_poll,
+	.release = played_release,
+	.xfer_recv = played_xfer,
+	.xfer_send = played_xfer,
+};
+
+const struct nm_driver *const nm_drivers[] = { &played, &nm_driver_sim, NULL };
+
+/* --- the core --- */
+
+void nm_rail_recv(struct nm_rail *r, struct nm_pkt_in *in)
+{
+	if (r->up != NULL) {
+		r->up->recv(r, in);
+		return;
+	}
+	CHECK_PTR(in->link, &links[PEER]);
+	ndelivered++;
+	nm_driver_sim.release(r, in);
+}
+
+void nm_rail_xfer_done(struct nm_rail *r, struct nm_xfer *x, int status)
+{
+	if (r->up != NULL) {
+		r->up->xfer_done(r, x, status);
+		return;
+	}
+	CHECK_PTR(x->link, &links[PEER]);
+	CHECK_INT(status, 0);
+	nended++;
+}
+
+/* Nothing of that is reported here. */
+void nm_rail_sent(struct nm_rail *r, struct nm_pkt *pkt)
+{
+	(void)pkt;
+	CHECK_PTR(r, NULL);
+}
+
+void nm_rail_xfer_ready(struct nm_rail *r, struct nm_xfer *x)
+{
+	(void)x;
+	CHECK_PTR(r, NULL);
+}
+
+void nm_rail_link_dead(struct nm_rail *r, struct nm_link *link, int error)
+{
+	if (r->up != NULL)
+		r->up->link_dead(r, link, error);
+}
+
+static int open_as(const char *spec)
+{
+	static const struct nm_boot_info info = { .size = RANKS };
+
+	memset(&rail, 0, sizeof(rail));
+	memset(links, 0, sizeof(links));
+	memset(xfers, 0, sizeof(xfers));
+	npackets = nreleased = ndelivered = nstarted = nended = 0;
+	rail.driver = &nm_driver_sim;
+	rail.stats = &stats;
+	rail.links = links;
+	rail.nlinks = RANKS;
+	for (int i = 0; i < RANKS; i++) {
+		links[i].rail = &rail;
+		links[i].rank = i;
+	}
+	return nm_driver_sim.open(&rail, &info, spec);
+}
+
+static void start_xfers(void)
+{
+	for (int i = 0; i < POLLS; i++) {
+		xfers[i].link = &links[PEER];
+		xfers[i].length = 1;
+		CHECK_INT(nm_driver_sim.xfer_recv(&xfers[i]), 0);
+	}
+}
+
+TEST(transfers_that_end_take_no_room_that_packets_were_asked_for)
+{
+	CHECK_INT(open_as("played,latency=10000000"), 0);
+	start_xfers();
+	for (int i = 0; i < POLLS; i++)
+		nm_driver_sim.poll(&rail, BUDGET);
+	CHECK(npackets > 0);
+	CHECK_INT(nstarted, 0);
+	nm_rail_link_dead(inner, &inner->links[PEER], -ECONNRESET);
+	CHECK_INT(ndelivered, npackets);
+	CHECK_INT(nreleased, npackets);
+	CHECK_INT(nended, POLLS);
+	nm_driver_sim.close(&rail);
+}
+
+TEST(what_is_held_of_a_peer_that_is_given_up_goes_back)
+{
+	CHECK_INT(open_as("played,latency=10000000"), 0);
+	start_xfers();
+	for (int i = 0; i < POLLS; i++)
+		nm_driver_sim.poll(&rail, BUDGET);
+	nm_driver_sim.give_up(&links[PEER]);
+	CHECK_INT(nreleased, npackets);
+	nm_rail_link_dead(inner, &inner->links[PEER], -ECONNRESET);
+	CHECK(nended < POLLS);
+	nm_driver_sim.close(&rail);
+}
