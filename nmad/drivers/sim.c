@@ -313,26 +313,25 @@ static const struct nm_driver *find_inner(const char *name, size_t len)
 	return NULL;
 }
 
-static int parse_option(struct sim *sim, const char *name, size_t len,
+/* In the order of `options`, whose ranges they have. */
+static const char *const names[] = { "latency", "bandwidth", "reorder" };
+
+static int parse_option(long *values, const char *name, size_t len,
 			const char *text)
 {
-	long v;
-
-	if (base_parse_long(text, false, &v) < 0 || v < 0)
-		return -EINVAL;
-	if (len == 7 && memcmp(name, "latency", len) == 0)
-		sim->latency = v * 1000;
-	else if (len == 9 && memcmp(name, "bandwidth", len) == 0)
-		sim->bandwidth = v;
-	else if (len == 7 && memcmp(name, "reorder", len) == 0)
-		sim->seed = (uint64_t)v;
-	else
-		return -EINVAL;
-	return 0;
+	for (size_t i = 0; i < BASE_ARRAY_LEN(names); i++) {
+		if (strlen(names[i]) != len || memcmp(names[i], name, len) != 0)
+			continue;
+		if (base_parse_long(text, false, &values[i]) < 0 ||
+		    values[i] < options[i].min || values[i] > options[i].max)
+			return -EINVAL;
+		return 0;
+	}
+	return -EINVAL;
 }
 
 /* "driver[,name=value]..." */
-static int parse_spec(struct sim *sim, const char *spec)
+static int parse_spec(struct sim *sim, const char *spec, long *values)
 {
 	size_t len = strcspn(spec, ",");
 
@@ -349,7 +348,7 @@ static int parse_spec(struct sim *sim, const char *spec)
 			return -EINVAL;
 		memcpy(value, spec + name + 1, len - name - 1);
 		value[len - name - 1] = 0;
-		if (parse_option(sim, spec, name, value) < 0)
+		if (parse_option(values, spec, name, value) < 0)
 			return -EINVAL;
 		spec += len;
 	}
@@ -358,14 +357,14 @@ static int parse_spec(struct sim *sim, const char *spec)
 
 static int configure(struct sim *sim, const char *spec)
 {
+	long values[BASE_ARRAY_LEN(names)];
 	int rc = base_option_load(&table);
 
 	if (rc < 0)
 		return rc;
-	sim->latency = options[0].value * 1000;
-	sim->bandwidth = options[1].value;
-	sim->seed = (uint64_t)options[2].value;
-	if (spec == NULL || parse_spec(sim, spec) < 0) {
+	for (size_t i = 0; i < BASE_ARRAY_LEN(names); i++)
+		values[i] = options[i].value;
+	if (spec == NULL || parse_spec(sim, spec, values) < 0) {
 		base_warn("nmad",
 			  "NMAD_DRIVER: \"sim:%s\" is not "
 			  "sim:DRIVER[,latency=US][,bandwidth=MB]"
@@ -373,6 +372,9 @@ static int configure(struct sim *sim, const char *spec)
 			  spec != NULL ? spec : "");
 		return -EINVAL;
 	}
+	sim->latency = values[0] * 1000;
+	sim->bandwidth = values[1];
+	sim->seed = (uint64_t)values[2];
 	return 0;
 }
 

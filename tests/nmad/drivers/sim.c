@@ -187,3 +187,24 @@ TEST(what_is_held_of_a_peer_that_is_given_up_goes_back)
 	CHECK(nended < POLLS);
 	nm_driver_sim.close(&rail);
 }
+
+TEST(options_out_of_range_are_refused)
+{
+	static const char *const bad[] = {
+		"played,latency=10000001",
+		"played,latency=9223372036854775807",
+		"played,bandwidth=1000001",
+		"played,latency=-1",
+		"played,latency=",
+		"played,",
+		"played,late=1",
+		"nothing",
+		"sim",
+		"",
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK_INT(open_as(bad[i]), -EINVAL);
+	CHECK_INT(open_as("played,latency=10000000,bandwidth=1000000"), 0);
+	nm_driver_sim.close(&rail);
+}
