@@ -125,19 +125,28 @@ static double bytes_by(const struct nm_split_link *link, double ns)
 	return nm_curve_bytes(link->curve, ns - link->wait_ns);
 }
 
-/* When those of the set are all done with `length` bytes, not after `late`. */
+/* What those of the set move by then. */
+static double sum_by(const struct nm_split_link *links, int n, unsigned set,
+		     double ns)
+{
+	double sum = 0;
+
+	for (int i = 0; i < n; i++)
+		if (set & 1u << i)
+			sum += bytes_by(&links[i], ns);
+	return sum;
+}
+
+/* When they are all done with `length` bytes, not after `late`. */
 static double end_of(const struct nm_split_link *links, int n, unsigned set,
 		     double length, double late)
 {
 	double soon = 0;
 
 	for (int step = 0; step < STEPS; step++) {
-		double middle = (soon + late) / 2, sum = 0;
+		double middle = (soon + late) / 2;
 
-		for (int i = 0; i < n; i++)
-			if (set & 1u << i)
-				sum += bytes_by(&links[i], middle);
-		if (sum < length)
+		if (sum_by(links, n, set, middle) < length)
 			soon = middle;
 		else
 			late = middle;
@@ -145,12 +154,9 @@ static double end_of(const struct nm_split_link *links, int n, unsigned set,
 	return late;
 }
 
-/*
- * Which of the set gets least by then, if that is too little for a part; -1:
- * none. The best alone is never left out, so that the set can end by `late`.
- */
+/* Which of the set gets least by then, if too little for a part; -1: none. */
 static int too_small(const struct nm_split_link *links, int n, unsigned set,
-		     int best, double end)
+		     double end)
 {
 	double least = NM_SPLIT_PART_MIN;
 	int found = -1;
@@ -158,7 +164,7 @@ static int too_small(const struct nm_split_link *links, int n, unsigned set,
 	for (int i = 0; i < n; i++) {
 		double bytes = bytes_by(&links[i], end);
 
-		if (i != best && (set & 1u << i) && bytes < least) {
+		if ((set & 1u << i) && bytes < least) {
 			least = bytes;
 			found = i;
 		}
@@ -166,26 +172,38 @@ static int too_small(const struct nm_split_link *links, int n, unsigned set,
 	return found;
 }
 
+/*
+ * Who of all the links takes part, and when they end: those that get enough, if
+ * that is before `late`, else the best alone.
+ */
+static unsigned choose(const struct nm_split_link *links, int n, double length,
+		       int best, double late, double *end)
+{
+	unsigned set = (1u << n) - 1;
+	int out;
+
+	do {
+		*end = end_of(links, n, set, length, late);
+		out = too_small(links, n, set, *end);
+		if (out >= 0)
+			set &= ~(1u << out);
+	} while (out >= 0);
+	return sum_by(links, n, set, late) < length ? 1u << best : set;
+}
+
 int nm_split_cut(const struct nm_split_link *links, int n, size_t length,
 		 size_t *out)
 {
 	double late = 0, end;
-	int best = best_alone(links, n, (double)length, &late), out_i, used = 0;
-	unsigned set = (1u << n) - 1;
+	int best = best_alone(links, n, (double)length, &late), used = 0;
+	unsigned set = choose(links, n, (double)length, best, late, &end);
+	int rest = __builtin_ctz(set);
 	size_t left = length;
 
-	do {
-		end = end_of(links, n, set, (double)length, late);
-		out_i = too_small(links, n, set, best, end);
-		if (out_i >= 0)
-			set &= ~(1u << out_i);
-	} while (out_i >= 0);
-	if (bytes_by(&links[best], end) < NM_SPLIT_PART_MIN)
-		set = 1u << best;
 	for (int i = 0; i < n; i++) {
 		size_t bytes = 0;
 
-		if (i != best && (set & 1u << i))
+		if (i != rest && (set & 1u << i))
 			bytes = (size_t)bytes_by(&links[i], end) &
 				~(size_t)(ALIGN - 1);
 		if (bytes > left)
@@ -193,7 +211,7 @@ int nm_split_cut(const struct nm_split_link *links, int n, size_t length,
 		out[i] = bytes;
 		left -= bytes;
 	}
-	out[best] += left;
+	out[rest] += left;
 	for (int i = 0; i < n; i++)
 		used += out[i] > 0;
 	return used;

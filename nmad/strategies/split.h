@@ -50,8 +50,9 @@ struct nm_split_link {
 /*
  * Cut `length` bytes so that all links that take part end at the same time, and
  * that as soon as can be: out[i] for link i, which add up to `length`. Parts
- * below NM_SPLIT_PART_MIN are not made; a body that one link alone ends sooner
- * is not cut. The number of links that get anything.
+ * below NM_SPLIT_PART_MIN are not made: a link that would get less takes no
+ * part. A body that one link alone ends sooner is not cut. The number of links
+ * that get anything.
  */
 int nm_split_cut(const struct nm_split_link *links, int n, size_t length,
 		 size_t *out);

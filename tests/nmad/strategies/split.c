@@ -202,12 +202,50 @@ TEST(a_busy_link_pays_until_it_is_free_and_counts_if_that_is_soon)
 	CHECK_INT(out[0], 1000000);
 }
 
-/* Whatever the links, nobody is late, and no link alone would be sooner. */
-TEST(all_that_take_part_end_together_and_sooner_than_one_alone)
+/*
+ * The first would end it first, but not soon: the others have done with it
+ * before that one has moved enough for a part.
+ */
+TEST(the_best_alone_is_left_out_where_the_others_together_are_sooner)
+{
+	line(0, 59000, 0.041, 0);
+	line(1, 0, 0.105, 0);
+	line(2, 0, 0.105, 0);
+	CHECK_INT(cut(3, 1000000), 2);
+	CHECK_INT(out[0], 0);
+	CHECK(is_near(end_of(1) / 64, end_of(2) / 64));
+	CHECK(is_near(end_of(1) / 64, 52500. / 64));
+}
+
+/* When all of the links could have moved it, parts of any size allowed. */
+static double soonest(int n, double length)
+{
+	double soon = 0, late = 1e12;
+
+	while (late - soon > 1) {
+		double middle = (soon + late) / 2, sum = 0;
+
+		for (int i = 0; i < n; i++)
+			sum += nm_curve_bytes(&curves[i],
+					      middle - links[i].wait_ns);
+		if (sum < length)
+			soon = middle;
+		else
+			late = middle;
+	}
+	return late;
+}
+
+/*
+ * Whatever the links, nobody is late, no link alone would be sooner, and for
+ * each that is left out the others move less than a smallest part.
+ */
+TEST(all_that_take_part_end_together_and_as_soon_as_can_be)
 {
 	for (int round = 0; round < 20000; round++) {
 		int n = 1 + (int)(check_random() % LINKS), used;
-		size_t length = 1 + check_random() % (64 << 20);
+		size_t length =
+			1 + check_random() % (64 << check_random() % 21);
 		double last = 0, alone = 0, slowest = 0;
 
 		for (int i = 0; i < n; i++) {
@@ -234,6 +272,9 @@ TEST(all_that_take_part_end_together_and_sooner_than_one_alone)
 			      out[i] >= NM_SPLIT_PART_MIN - 64);
 		}
 		CHECK(last <= alone + 64 * LINKS * slowest + 2);
+		CHECK(last <= soonest(n, (double)length) +
+				      (NM_SPLIT_PART_MIN + 64) * n * slowest +
+				      2);
 		for (int i = 0; i < n; i++)
 			CHECK(out[i] == 0 ||
 			      last - end_of(i) <= 64 * LINKS * slowest + 2);
