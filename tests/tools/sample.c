@@ -101,6 +101,14 @@ TEST(what_cannot_be_written_or_drawn_is_not_measured)
 		SAMPLE);
 	CHECK_INT(r.code, 1);
 	CHECK(has(r.err, "/no/such/p.png cannot be written"));
+	r = run(NULL,
+		"cd '%s' && mkfifo f && ln -s f g; '%s' -n 2 '%s' f; "
+		"'%s' -n 2 '%s' g; test -p f && test -L g && rm f g",
+		folder, MPIRUN, SAMPLE, MPIRUN, SAMPLE);
+	CHECK_INT(r.code, 0);
+	CHECK_STR(r.out, "");
+	CHECK(has(r.err, "f is there already, and is no file"));
+	CHECK(has(r.err, "g is there already, and is no file"));
 	r = run(NULL, "cd '%s'; PATH=/none exec '%s' -n 2 '%s' --plot p.svg f",
 		folder, MPIRUN, SAMPLE);
 	CHECK_INT(r.code, 1);

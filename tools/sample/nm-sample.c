@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <nmad/nmad.h>
@@ -34,9 +35,20 @@ static bool can_be_written(const char *path)
 	return can;
 }
 
+/* A device or a link would be replaced, too, and is not what is meant. */
+static bool may_be_replaced(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0 || S_ISREG(st.st_mode))
+		return true;
+	say("%s is there already, and is no file", path);
+	return false;
+}
+
 static void look_ahead(const struct options *o)
 {
-	if (!can_be_written(o->file) ||
+	if (!can_be_written(o->file) || !may_be_replaced(o->file) ||
 	    (o->picture != NULL &&
 	     (!can_be_written(o->picture) || !plot_is_possible())))
 		give_up();
