@@ -99,7 +99,7 @@ static int take_point(struct reader *r, const char *text)
 	char rest;
 
 	if (strchr(text, '-') != NULL ||
-	    sscanf(text, "%15lu %15lu %c", &bytes, &ns, &rest) != 2)
+	    sscanf(text, "%15lu%*1[ \t]%15lu %c", &bytes, &ns, &rest) != 2)
 		return bad(r, text, "is not \"BYTES NANOSECONDS\"");
 	if (r->curve == NULL)
 		return bad(r, text, "a point before any \"rail\"");
@@ -110,15 +110,8 @@ static int take_point(struct reader *r, const char *text)
 	return 0;
 }
 
-static int take_line(struct nm_core *core, struct reader *r, char *text)
+static int take_line(struct nm_core *core, struct reader *r, const char *text)
 {
-	size_t len = strlen(text);
-
-	r->line++;
-	if (len > 0 && text[len - 1] == '\n')
-		text[len - 1] = 0;
-	else if (len == LINE - 1)
-		return bad(r, text, "is too long");
 	if (r->line == 1)
 		return strcmp(text, "nmad-sampling 1") == 0
 			       ? 0
@@ -130,6 +123,33 @@ static int take_line(struct nm_core *core, struct reader *r, char *text)
 	if (strcmp(text, "eager") == 0)
 		return take_eager(r, text);
 	return take_point(r, text);
+}
+
+static int unreadable(const char *path, int error)
+{
+	base_warn("nmad", "NMAD_SAMPLING: \"%s\" cannot be read: %s", path,
+		  strerror(error));
+	return -error;
+}
+
+/* The next, without its end. 1; 0: there are no more; -errno, explained. */
+static int read_line(struct reader *r, char text[LINE])
+{
+	int c, n = 0;
+
+	r->line++;
+	while ((c = getc(r->file)) != EOF && c != '\n') {
+		text[n] = 0;
+		if (c == 0)
+			return bad(r, text, "a zero byte follows");
+		if (n == LINE - 1)
+			return bad(r, text, "is too long");
+		text[n++] = (char)c;
+	}
+	text[n] = 0;
+	if (ferror(r->file))
+		return unreadable(r->path, errno);
+	return c != EOF || n > 0;
 }
 
 static int check_curve(const struct reader *r, int rail, const char *what,
@@ -164,18 +184,17 @@ int nm_sampling_load(struct nm_core *core, const char *path)
 {
 	struct reader r = { .path = path };
 	char text[LINE];
-	int rc = 0;
+	int rc;
 
 	r.file = fopen(path, "re");
-	if (r.file == NULL) {
-		rc = -errno;
-		base_warn("nmad", "NMAD_SAMPLING: \"%s\" cannot be read: %s",
-			  path, strerror(-rc));
-		return rc;
-	}
-	while (rc == 0 && fgets(text, sizeof(text), r.file) != NULL)
+	if (r.file == NULL)
+		return unreadable(path, errno);
+	while ((rc = read_line(&r, text)) > 0) {
 		rc = take_line(core, &r, text);
-	if (rc == 0 && r.line == 0)
+		if (rc < 0)
+			break;
+	}
+	if (rc == 0 && r.line == 1)
 		rc = bad(&r, "", "is not \"nmad-sampling 1\"");
 	if (rc == 0)
 		rc = check_curves(core, &r);

@@ -240,6 +240,45 @@ TEST(nonsense_about_eager_messages_is_refused)
 		CHECK_INT(load(nonsense[i]), -EINVAL);
 }
 
+static void check_refused(const char *text, size_t bytes)
+{
+	FILE *f = fopen(path, "w");
+
+	forget();
+	CHECK(f != NULL);
+	CHECK_INT(fwrite(text, 1, bytes, f), bytes);
+	CHECK_INT(fclose(f), 0);
+	CHECK_INT(nm_sampling_load(&core, path), -EINVAL);
+}
+
+/* Such as a file system leaves after a crash. */
+TEST(zero_bytes_are_refused)
+{
+	static const char in_a_line[] = "nmad-sampling 1\nrail 0 mock\n0 1\n"
+					"1 2\0x\n";
+	static const char for_the_rest[200] = "nmad-sampling 1\n";
+	static const char at_the_end[] = "nmad-sampling 1\n\0";
+
+	check_refused(in_a_line, sizeof(in_a_line) - 1);
+	check_refused(for_the_rest, sizeof(for_the_rest));
+	check_refused(at_the_end, sizeof(at_the_end) - 1);
+}
+
+TEST(a_number_of_many_digits_is_not_two)
+{
+	CHECK_INT(load("nmad-sampling 1\nrail 0 mock\n0 1\n"
+		       "100000000000000 9\n"),
+		  0);
+	CHECK_INT(load("nmad-sampling 1\nrail 0 mock\n0 1\n"
+		       "1000000000000009\n"),
+		  -EINVAL);
+}
+
+TEST(what_cannot_be_read_to_its_end_is_refused)
+{
+	CHECK_INT(nm_sampling_load(&core, folder), -EISDIR);
+}
+
 /* What is taken from it is a curve, whatever it says. */
 TEST(garbage_is_refused_or_makes_curves)
 {
