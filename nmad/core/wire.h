@@ -5,11 +5,13 @@
  *   head     version 1 | 0 1 | chunks 2 | credit 4
  *   EAGER    kind 1 | flags 1 | 0 2 | length 4 | tag 4 | seq 4 | session 8
  *            [ id 8, if SYNC ] | length bytes of payload
- *   RTS      kind 1 | parts 1 | flags 1 | priority 1 | tag 4 | seq 4 | session
- * 8 | [ id 8, if ANNOUNCED ] then for each part: rail 1 | 0 1 | token 2 |
- * length 8 | id 8 | token bytes RTR      kind 1 | 0 1 | token 2 | length 8 | id
- * 8 | token bytes ACK      kind 1 | 0 7 | id 8 ANNOUNCE kind 1 | rail 1 | token
- * 2 | tag 4 | seq 4 | session 8 | length 8 | id 8 | token bytes
+ *   RTS      kind 1 | parts 1 | flags 1 | priority 1 | tag 4 | seq 4 |
+ *            session 8 | [ id 8, if ANNOUNCED ], then for each part:
+ *     part     rail 1 | 0 1 | token 2 | length 8 | id 8 | token bytes
+ *   RTR      kind 1 | 0 1 | token 2 | length 8 | id 8 | token bytes
+ *   ACK      kind 1 | 0 7 | id 8
+ *   ANNOUNCE kind 1 | rail 1 | token 2 | tag 4 | seq 4 | session 8 |
+ *            length 8 | id 8 | token bytes
  *
  * EAGER and RTS are envelopes: they count in `seq`, per session and sender, and
  * are matched in that order. The body of an RTS is cut into one to eight parts
