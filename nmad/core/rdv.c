@@ -57,6 +57,7 @@ enum announcement {
 struct nm_part {
 	/* l: core lock, while no driver has it  -: const */
 	struct nm_xfer x;
+	uint64_t id;                    /* -: that the peer answers, or 0 */
 	struct nm_rail *rail;           /* -: x.link may be one beneath it */
 	struct nm_answer rtr;           /* l: receiver; or the ANNOUNCE */
 	enum announcement announcement; /* l: receiver */
@@ -99,15 +100,11 @@ static struct nm_trans *trans_new(struct nm_gate *gate, struct nm_req *req,
 	return t;
 }
 
-/* The next part; NULL: there are no more numbers for them. */
 static struct nm_part *part_new(struct nm_trans *t, struct nm_link *link,
 				size_t offset, size_t length)
 {
 	struct nm_part *p = &t->parts[t->nparts];
 
-	p->x.id = nm_ids_get(&t->gate->core->offers, p);
-	if (p->x.id == 0)
-		return NULL;
 	p->trans = t;
 	base_link_init(&p->on);
 	base_link_init(&p->x.on);
@@ -121,11 +118,19 @@ static struct nm_part *part_new(struct nm_trans *t, struct nm_link *link,
 	return p;
 }
 
+/* The peer will answer it. False: there are no more numbers. */
+static bool part_number(struct nm_part *p)
+{
+	p->id = nm_ids_get(&p->trans->gate->core->offers, p);
+	return p->id != 0;
+}
+
 static void part_free(struct nm_core *core, struct nm_part *p)
 {
 	struct nm_trans *t = p->trans;
 
-	nm_ids_put(&core->offers, p->x.id);
+	if (p->id != 0)
+		nm_ids_put(&core->offers, p->id);
 	if (--t->nparts == 0)
 		nm_mem_put(&core->mem, t->class, t);
 }
@@ -249,7 +254,7 @@ static void offer_part(struct nm_part *p, struct nm_wire_chunk *rts,
 	struct nm_rail *rail = p->rail;
 	struct nm_wire_part part = { .rail = (uint8_t)rail->index,
 				     .length = p->x.length,
-				     .id = p->x.id };
+				     .id = p->id };
 
 	if (rail->driver->xfer_offer != NULL)
 		rail->driver->xfer_offer(&p->x);
@@ -264,8 +269,6 @@ static void take_back(struct nm_core *core, struct nm_trans *t)
 {
 	int n = t->nparts;
 
-	if (n == 0)
-		nm_mem_put(&core->mem, t->class, t);
 	for (int i = 0; i < n; i++)
 		part_free(core, &t->parts[i]);
 }
@@ -279,12 +282,10 @@ static bool take_place(struct nm_gate *gate, struct nm_pkt *pkt,
 	struct nm_trans *t = trans_new(gate, req, 1, true);
 	struct nm_part *p = part_new(t, link, 0, req->data.length);
 	uint64_t id = req->send.place->id;
-	int rc = -ENOMEM;
+	int rc;
 
-	if (p != NULL) {
-		p->x.peers = req->send.place->token;
-		rc = p->rail->driver->xfer_take(&p->x);
-	}
+	p->x.peers = req->send.place->token;
+	rc = p->rail->driver->xfer_take(&p->x);
 	nm_announce_unuse(gate->core, req);
 	if (rc < 0) {
 		take_back(gate->core, t);
@@ -325,8 +326,8 @@ bool nm_rdv_offer(struct nm_gate *gate, struct nm_pkt *pkt, struct nm_req *req,
 	t = trans_new(gate, req, n, true);
 
 	for (int i = 0; i < n; i++) {
-		if (part_new(t, gate->links[shares[i].link], offset,
-			     shares[i].bytes) == NULL) {
+		if (!part_number(part_new(t, gate->links[shares[i].link],
+					  offset, shares[i].bytes))) {
 			take_back(gate->core, t);
 			return false;
 		}
@@ -445,7 +446,6 @@ static void want_part(struct nm_pass *pass, struct nm_trans *t,
 	struct nm_link *link = nm_gate_link(t->gate, part->rail);
 	struct nm_part *p = part_new(t, link, offset, length);
 
-	base_check(p != NULL); /* fewer than the parts in flight */
 	p->x.peers.length = part->token_len;
 	memcpy(p->x.peers.bytes, part->token, part->token_len);
 	p->rtr.id = part->id;
@@ -470,7 +470,7 @@ void nm_rdv_announce(struct nm_pass *pass, struct nm_req *req)
 		return;
 	t = trans_new(gate, req, 1, false);
 	p = part_new(t, gate->links[0], 0, req->data.length);
-	if (p == NULL) {
+	if (!part_number(p)) {
 		take_back(pass->core, t);
 		return;
 	}
@@ -539,7 +539,7 @@ static bool meet(struct nm_pass *pass, struct nm_req *req, struct nm_gate *gate,
 	size_t at = 0;
 
 	nm_wire_get_part(rts->tail, &at, &part);
-	if (p == NULL || p->x.id != rts->id || p->announcement != SAID ||
+	if (p == NULL || p->id != rts->id || p->announcement != SAID ||
 	    p->rtr_queued || rts->nparts != 1 || part.rail != p->rail->index ||
 	    part.length > p->x.length)
 		return false;
@@ -644,7 +644,7 @@ void nm_rdv_chunk(struct nm_answer *a, struct nm_wire_chunk *c)
 	if (likely(p->announcement != SAID))
 		return;
 	c->kind = NM_WIRE_KIND_ANNOUNCE;
-	c->id = p->x.id;
+	c->id = p->id;
 	c->rail = (uint8_t)p->rail->index;
 	c->session = req->session->id;
 	c->tag = req->tag;

@@ -101,9 +101,8 @@ struct nm_xfer {
 	struct nm_data data;        /* the user's memory ... */
 	size_t offset, length;      /* ... and which bytes of it */
 	struct nm_data_place place; /* of nm_xfer_walk(), zero at first */
-	uint64_t id;           /* unique in this process: names x in tokens */
-	struct nm_token mine;  /* ours, for the peer */
-	struct nm_token peers; /* the peer's, for us */
+	struct nm_token mine;       /* ours, for the peer */
+	struct nm_token peers;      /* the peer's, for us */
 	/* driver's: of an announced one; or NULL: news of it always wake */
 	struct nm_awaited *awaited;
 	bool is_ready;         /* set by nm_rail_xfer_ready() */

@@ -125,6 +125,20 @@ TEST(where_the_driver_has_no_place_the_message_comes_as_ever)
 	CHECK_INT(error_of(0), 0);
 }
 
+TEST(a_peer_that_answers_it_like_an_offer_is_given_up)
+{
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_RTR,
+				   .length = 1,
+				   .tail = "r",
+				   .tail_len = 1 };
+
+	recv_into(0, 7);
+	c.id = chunk_of(0).id;
+	say(&c);
+	CHECK_INT(peer->error, -EBADMSG);
+	CHECK_INT(error_of(0), -ECONNRESET);
+}
+
 /* --- and met --- */
 
 TEST(a_message_that_took_the_place_is_met_and_not_answered)

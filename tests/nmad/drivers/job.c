@@ -303,14 +303,11 @@ void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
 static void add(struct job_large *l, int peer, struct nm_data data,
 		size_t offset, size_t length)
 {
-	static uint64_t ids;
-
 	memset(l, 0, sizeof(*l));
 	l->x.link = &me->links[peer];
 	l->x.data = data;
 	l->x.offset = offset;
 	l->x.length = length;
-	l->x.id = ++ids;
 	l->peer = peer;
 	l->status = -EINPROGRESS;
 	l->next = larges;
