@@ -370,8 +370,12 @@ static int look_at(struct side *s, int i, const struct nm_measure *m,
 
 static bool can(const struct side *s, const struct order *o)
 {
-	return o->rail < NM_RAILS_MAX && o->kind < OVER &&
-	       o->bytes <= s->room && link_over(s->gate, (int)o->rail) != NULL;
+	const struct nm_link *link = NULL;
+
+	if (o->rail < NM_RAILS_MAX && o->kind < OVER && o->bytes <= s->room)
+		link = link_over(s->gate, (int)o->rail);
+	return link != NULL &&
+	       (o->kind == BODY || o->bytes <= nm_rail_room(link->rail));
 }
 
 static int answer_batch(struct side *s, const struct order *o)

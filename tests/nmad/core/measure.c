@@ -543,7 +543,7 @@ TEST(orders_are_carried_out_and_bad_ones_refused)
 		{ 0, EAGER, 100 },    { 99, EAGER, 100 }, { 0, BODY, MAX },
 		{ 1, EAGER, 100 },    { 0, 7, 100 },      { RAILS, BODY, 1 },
 		{ 0, BODY, MAX + 1 }, { 1, BODY, 1 },     { 0, OVER, 0 },
-		{ 1, EAGER, 0 },      { 1, OVER, 0 },
+		{ 1, EAGER, 0 },      { 1, EAGER, MAX },  { 1, OVER, 0 },
 	};
 
 	begin(1);
@@ -553,7 +553,7 @@ TEST(orders_are_carried_out_and_bad_ones_refused)
 	give_orders(list, sizeof(list) / sizeof(list[0]));
 	CHECK_INT(measure(1), 0);
 	CHECK_INT(nready, 5);
-	CHECK_INT(nunable, 4);
+	CHECK_INT(nunable, 5);
 	CHECK_INT(npings[0][EAGER], PINGS);
 	CHECK_INT(npings[0][BODY], PINGS);
 	CHECK_INT(npings[1][EAGER], 2 * PINGS);
