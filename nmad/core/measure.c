@@ -27,6 +27,7 @@
 #include "measure.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,7 +211,7 @@ static int agree(struct side *s, const struct order *o)
 }
 
 /* *ns becomes the time of one message, if that is less. 0 or -errno. */
-static int batch(struct side *s, const struct order *o, uint64_t *ns)
+static int batch(struct side *s, const struct order *o, double *ns)
 {
 	int rc = is_alone(s) ? 0 : agree(s, o);
 	uint64_t one;
@@ -222,30 +223,23 @@ static int batch(struct side *s, const struct order *o, uint64_t *ns)
 		rc = ping(s, o->bytes, &one);
 		if (!is_alone(s))
 			one /= 2;
-		if (rc == 0 && one < *ns)
-			*ns = one;
+		if (rc == 0 && (double)one < *ns)
+			*ns = (double)one;
 	}
 	use_all(s);
 	return rc;
 }
 
-/* Sizes that grow, from 0 on, and what they take; UINT64_MAX: not known. */
-struct ladder {
-	int n;
-	struct {
-		uint64_t bytes, ns;
-	} at[NM_CURVE_POINTS];
-};
-
-static void ladder_init(struct ladder *l, size_t least, size_t most)
+/* What will be a curve: sizes that grow, from 0 on, no time is known yet. */
+static void ladder_init(struct nm_curve *l, size_t least, size_t most)
 {
 	l->n = 1;
 	for (size_t bytes = most; bytes >= least && l->n < NM_CURVE_POINTS;
 	     bytes /= 2)
 		l->n++;
 	for (int i = l->n; i-- > 0; most /= 2) {
-		l->at[i].bytes = i > 0 ? most : 0;
-		l->at[i].ns = UINT64_MAX;
+		l->at[i].bytes = i > 0 ? (double)most : 0;
+		l->at[i].ns = INFINITY;
 	}
 }
 
@@ -253,12 +247,12 @@ static void ladder_init(struct ladder *l, size_t least, size_t most)
  * At most so many times as much as the step before, once there is one; the
  * first steps are small.
  */
-static uint64_t expected(const struct ladder *l, int i)
+static double expected(const struct nm_curve *l, int i)
 {
-	uint64_t ns = l->at[i].ns, before;
+	double ns = l->at[i].ns, before;
 
 	if (i == 0)
-		return ns == UINT64_MAX ? 0 : ns;
+		return ns == INFINITY ? 0 : ns;
 	before = l->at[i - 1].ns;
 	if (i > 1)
 		before = before * l->at[i].bytes / l->at[i - 1].bytes;
@@ -267,16 +261,18 @@ static uint64_t expected(const struct ladder *l, int i)
 
 /* Up the ladder, as far as the time goes. 0 or -errno. */
 static int climb(struct side *s, struct order *o, enum kind kind,
-		 struct ladder *l, uint64_t end)
+		 struct nm_curve *l, uint64_t end)
 {
-	uint64_t each = (PINGS + 1) * (is_alone(s) ? 1 : 2);
+	double each = (PINGS + 1) * (is_alone(s) ? 1 : 2);
 	int rc = 0;
 
 	o->kind = kind;
 	for (int i = 0; i < l->n && rc == 0; i++) {
-		if (base_now_ns() + each * expected(l, i) > end)
+		double left = (double)(int64_t)(end - base_now_ns());
+
+		if (each * expected(l, i) > left)
 			break;
-		o->bytes = l->at[i].bytes;
+		o->bytes = (uint64_t)l->at[i].bytes;
 		if (kind == BODY && o->bytes == 0)
 			o->bytes = 1; /* there is none of nothing */
 		rc = batch(s, o, &l->at[i].ns);
@@ -284,24 +280,19 @@ static int climb(struct side *s, struct order *o, enum kind kind,
 	return rc;
 }
 
-static bool is_whole(const struct ladder *l)
+static bool is_whole(const struct nm_curve *l)
 {
-	return l->at[l->n - 1].ns != UINT64_MAX;
+	return l->at[l->n - 1].ns < INFINITY;
 }
 
-/* What more bytes can be moved in, fewer can. */
-static void curve_of(struct ladder *l, struct nm_curve *c)
+/* As far as it is known; nothing, if that is one point. */
+static void make_curve(struct nm_curve *l)
 {
-	memset(c, 0, sizeof(*c));
 	while (l->n > 0 && !is_whole(l))
 		l->n--;
-	for (int i = l->n - 1; i-- > 0;)
-		if (l->at[i].ns > l->at[i + 1].ns)
-			l->at[i].ns = l->at[i + 1].ns;
-	for (int i = 0; i < l->n; i++)
-		nm_curve_add(c, (double)l->at[i].bytes, (double)l->at[i].ns);
-	if (c->n < 2)
-		c->n = 0;
+	nm_curve_level(l);
+	if (l->n < 2)
+		l->n = 0;
 }
 
 /* The largest message that goes as one packet whatever lies at the peer. */
@@ -324,18 +315,17 @@ struct found {
  * crossing that counts. 0 or -errno.
  */
 static int climb_both(struct side *s, struct order *o,
-		      const struct nm_measure *m, struct ladder *eager,
-		      struct ladder *body)
+		      const struct nm_measure *m, struct found *f)
 {
 	uint64_t begin = base_now_ns(), look = PATIENCE * m->ns;
-	int rc = climb(s, o, EAGER, eager, begin + look / EAGER_SHARE);
+	int rc = climb(s, o, EAGER, &f->eager, begin + look / EAGER_SHARE);
 
 	if (rc == 0)
-		rc = climb(s, o, BODY, body, begin + look);
+		rc = climb(s, o, BODY, &f->body, begin + look);
 	for (int round = 1; round < m->rounds && rc == 0; round++) {
-		rc = climb(s, o, EAGER, eager, begin + m->ns);
+		rc = climb(s, o, EAGER, &f->eager, begin + m->ns);
 		if (rc == 0)
-			rc = climb(s, o, BODY, body, begin + m->ns);
+			rc = climb(s, o, BODY, &f->body, begin + m->ns);
 	}
 	return rc;
 }
@@ -348,18 +338,18 @@ static int look_at(struct side *s, int i, const struct nm_measure *m,
 		   struct found *f)
 {
 	struct order o = { .rail = (uint32_t)i };
-	struct ladder eager, body;
 	int rc;
 
-	ladder_init(&eager, EAGER_LEAST, eager_most(s, i));
-	ladder_init(&body, BODY_LEAST, s->room);
-	rc = climb_both(s, &o, m, &eager, &body);
+	ladder_init(&f->eager, EAGER_LEAST, eager_most(s, i));
+	ladder_init(&f->body, BODY_LEAST, s->room);
+	rc = climb_both(s, &o, m, f);
 	o.kind = OVER;
 	if (rc != -ECONNRESET && !is_alone(s))
 		rc = say(s, TAG_ORDER, &o, sizeof(o));
-	curve_of(&body, &f->body);
-	if (is_whole(&eager))
-		curve_of(&eager, &f->eager);
+	if (!is_whole(&f->eager))
+		f->eager.n = 0;
+	make_curve(&f->eager);
+	make_curve(&f->body);
 	if (f->body.n == 0 ||
 	    f->body.at[f->body.n - 1].bytes < NM_SPLIT_PART_MIN || rc < 0)
 		f->body.n = f->eager.n = 0;

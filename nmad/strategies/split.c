@@ -33,6 +33,19 @@ int nm_curve_add(struct nm_curve *c, double bytes, double ns)
 	return 0;
 }
 
+void nm_curve_level(struct nm_curve *c)
+{
+	double below = 0;
+
+	for (int i = c->n - 1; i-- > 0;)
+		if (c->at[i].ns >= c->at[i + 1].ns)
+			c->at[i].ns = c->at[i + 1].ns - 1;
+	if (c->n > 0 && c->at[0].ns < 0)
+		below = -c->at[0].ns;
+	for (int i = 0; i < c->n; i++)
+		c->at[i].ns += below;
+}
+
 /* Of the line that begins at point i. */
 static double ns_per_byte(const struct nm_curve *c, int i)
 {

@@ -31,6 +31,12 @@ struct nm_curve {
 int nm_curve_add(struct nm_curve *c, double bytes, double ns);
 
 /*
+ * Points with times as they were measured, whatever they are, become a curve
+ * with the same bytes: what more bytes can be moved in, fewer can, a ns sooner.
+ */
+void nm_curve_level(struct nm_curve *c);
+
+/*
  * The bytes beyond which the first takes longer than the second, up to the end
  * of the first: its last point if it takes no longer there, 0 if it always
  * does. Of eager messages and bodies it is where rendezvous begins to pay.

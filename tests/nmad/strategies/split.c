@@ -85,6 +85,30 @@ TEST(a_point_that_is_not_beyond_the_last_is_refused)
 	CHECK_INT(nm_curve_add(&c, 99, 99), -EINVAL);
 }
 
+TEST(measured_times_make_a_curve_of_all_their_points)
+{
+	static const double got[] = { 100, 90, 90, 80, 200, 150 };
+	static const double want[] = { 77, 78, 79, 80, 149, 150 };
+	struct nm_curve c = { .n = 6 }, same = { 0 };
+
+	for (int i = 0; i < 6; i++) {
+		c.at[i].bytes = i * 100;
+		c.at[i].ns = got[i];
+	}
+	nm_curve_level(&c);
+	CHECK_INT(c.n, 6);
+	for (int i = 0; i < 6; i++) {
+		CHECK(c.at[i].bytes == i * 100 && c.at[i].ns == want[i]);
+		c.at[i].ns = i < 4 ? 0 : 5; /* a clock that stands still */
+	}
+	nm_curve_level(&c);
+	for (int i = 0; i < 6; i++)
+		CHECK_INT(nm_curve_add(&same, c.at[i].bytes, c.at[i].ns), 0);
+	c.n = 0;
+	nm_curve_level(&c);
+	CHECK_INT(c.n, 0);
+}
+
 static void curve_of(struct nm_curve *c, const double points[][2], int n)
 {
 	*c = (struct nm_curve){ 0 };
