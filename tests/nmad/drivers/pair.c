@@ -570,10 +570,12 @@ static void goodbye_body(struct job *j)
 		j->driver->close(&j->rail);
 		_exit(0);
 	}
-	/* Until it is gone, and for as long as a death would need to show. */
+	/* Until it is gone; who is to be armed looks for deaths. */
 	CHECK_INT(waitid(P_PID, (id_t)j->pids[1], NULL, WEXITED | WNOWAIT), 0);
-	for (int i = 0; i < 20000; i++)
+	for (int i = 0; i < 100; i++) {
+		j->driver->arm(&j->rail);
 		job_progress(j);
+	}
 	CHECK_INT(j->deaths[1], 0);
 	j->deaths[1] = 1; /* do not wait for it at the end */
 }
