@@ -201,7 +201,9 @@ static unsigned choose(const struct nm_split_link *links, int n, double length,
 		if (out >= 0)
 			set &= ~(1u << out);
 	} while (out >= 0);
-	return sum_by(links, n, set, late) < length ? 1u << best : set;
+	if (set == 0 || sum_by(links, n, set, late) < length)
+		return 1u << best;
+	return set;
 }
 
 int nm_split_cut(const struct nm_split_link *links, int n, size_t length,

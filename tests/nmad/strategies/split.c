@@ -208,6 +208,8 @@ TEST(a_short_body_goes_over_the_link_that_ends_it_first)
 	line(1, 0, 1, 0);
 	CHECK_INT(cut(2, 2 * NM_SPLIT_PART_MIN - 1000), 1);
 	CHECK_INT(cut(2, 2 * NM_SPLIT_PART_MIN + 1000), 2);
+	CHECK_INT(cut(2, 1), 1);
+	CHECK_INT(cut(2, 0), 0);
 }
 
 TEST(a_busy_link_pays_until_it_is_free_and_counts_if_that_is_soon)
