@@ -1,0 +1,426 @@
+/*
+ * A peer that says whatever can be said, true or not, while requests come, are
+ * given up and end, and links die: the core stays whole, and when the peer is
+ * gone every request has ended and all memory is back. Each rail's driver only
+ * keeps what it is given.
+ */
+#include "played.h"
+
+#include "../../../nmad/core/grant.h"
+#include "../../../nmad/core/levels.h"
+
+enum { RAILS = 3, REQS = 64, BIG = 4 << 20, ROUNDS = 2000, STEPS = 150 };
+
+static struct nm_sr_request all[REQS];
+static bool may_cancel[REQS];
+static int nall;
+static char memory[BIG];
+/* Of its envelopes: the next, and one that is late. */
+static uint32_t seq, late;
+static bool has_late;
+static bool dies[RAILS];
+
+static unsigned any(unsigned n)
+{
+	return (unsigned)(check_random() % n);
+}
+
+static bool once_in(unsigned n)
+{
+	return any(n) == 0;
+}
+
+/* --- the driver: transfers that it has, and whether it has answered --- */
+
+static struct {
+	struct nm_xfer *x;
+	bool ready;
+} has[4096];
+static int nhas;
+
+static void keep(struct nm_xfer *x, bool ready)
+{
+	CHECK(nhas < (int)(sizeof(has) / sizeof(has[0])));
+	has[nhas].x = x;
+	has[nhas++].ready = ready;
+}
+
+static void let_go(const struct nm_link *link)
+{
+	int n = 0;
+
+	for (int i = 0; i < nhas; i++)
+		if (has[i].x->link != link)
+			has[n++] = has[i];
+	nhas = n;
+}
+
+static void token(struct nm_xfer *x)
+{
+	x->mine.length = any(NM_TOKEN_MAX + 1);
+	memset(x->mine.bytes, 'm', x->mine.length);
+}
+
+static int mock_post_send(struct nm_link *link, struct nm_pkt *pkt)
+{
+	(void)link;
+	return once_in(8) ? -EAGAIN : record(pkt);
+}
+
+static bool mock_poll(struct nm_rail *rail, int budget)
+{
+	struct nm_link *link = &rail->links[1];
+	bool moved = rail->index == 0 && deliver(rail, budget);
+
+	for (int i = 0; i < nhas; i++)
+		if (has[i].x->link == link && !has[i].ready && once_in(2)) {
+			has[i].ready = true;
+			nm_rail_xfer_ready(rail, has[i].x);
+		}
+	if (dies[rail->index] && link->error == 0) {
+		let_go(link);
+		nm_rail_link_dead(rail, link, -ECONNRESET);
+	}
+	return moved;
+}
+
+static int mock_xfer_recv(struct nm_xfer *x)
+{
+	token(x);
+	keep(x, false);
+	return 0;
+}
+
+static int mock_xfer_send(struct nm_xfer *x)
+{
+	if (once_in(50)) {
+		let_go(x->link);
+		return -EPROTO;
+	}
+	keep(x, true);
+	return 0;
+}
+
+static int mock_xfer_take(struct nm_xfer *x)
+{
+	(void)x;
+	return once_in(2) ? -ECANCELED : 0;
+}
+
+static void mock_give_up(struct nm_link *link)
+{
+	let_go(link);
+}
+
+static const struct nm_driver mock = {
+	.name = "mock",
+	.max_small = BYTES,
+	.fill = BYTES,
+	.rdv_threshold = 500,
+	.post_send = mock_post_send,
+	.poll = mock_poll,
+	.release = mock_release,
+	.give_up = mock_give_up,
+	.xfer_offer = token,
+	.xfer_recv = mock_xfer_recv,
+	.xfer_send = mock_xfer_send,
+	.xfer_take = mock_xfer_take,
+};
+
+static void end_any(void)
+{
+	int i;
+
+	if (nhas == 0)
+		return;
+	i = (int)any((unsigned)nhas);
+	if (has[i].ready) {
+		struct nm_xfer *x = has[i].x;
+
+		has[i] = has[--nhas];
+		end(x);
+	}
+}
+
+/* --- what the core has asked the peer --- */
+
+static struct {
+	uint64_t id, length;
+	bool is_part;
+} asked[4096];
+static int nasked;
+
+static void note(uint64_t id, uint64_t length, bool is_part)
+{
+	if (nasked == (int)(sizeof(asked) / sizeof(asked[0])))
+		nasked = 0;
+	asked[nasked].id = id;
+	asked[nasked].length = length;
+	asked[nasked++].is_part = is_part;
+}
+
+static void note_chunk(const struct nm_wire_chunk *c)
+{
+	struct nm_wire_part part;
+	size_t at = 0;
+
+	if (c->kind == NM_WIRE_KIND_EAGER && (c->flags & NM_WIRE_SYNC))
+		note(c->id, 0, false);
+	for (int i = 0; i < c->nparts; i++) {
+		nm_wire_get_part(c->tail, &at, &part);
+		note(part.id, part.length, true);
+	}
+}
+
+/* What it sends is well formed, whatever it has been told. */
+static void hear(void)
+{
+	for (int i = 0; i < nsent; i++) {
+		size_t at = NM_WIRE_HEAD;
+		struct nm_wire_chunk c;
+		struct nm_wire_head h;
+
+		CHECK_INT(nm_wire_get_head(sent[i].bytes, sent[i].length, &h),
+			  0);
+		for (int k = 0; k < h.nchunks; k++) {
+			CHECK_INT(nm_wire_get_chunk(sent[i].bytes,
+						    sent[i].length, &at, &c),
+				  0);
+			note_chunk(&c);
+		}
+		CHECK_INT(at, sent[i].length);
+	}
+	nsent = 0;
+}
+
+/* --- what it says --- */
+
+static unsigned char parts[NM_WIRE_PARTS_BYTES], bytes[NM_TOKEN_MAX];
+
+static void answer(struct nm_wire_chunk *c)
+{
+	int i = nasked > 0 ? (int)any((unsigned)nasked) : 0;
+	bool lies = nasked == 0 || once_in(200);
+
+	c->kind = asked[i].is_part ? NM_WIRE_KIND_RTR : NM_WIRE_KIND_ACK;
+	c->id = lies ? check_random() % 8 << 32 | any(40) : asked[i].id;
+	c->length = asked[i].length;
+	if (once_in(4))
+		c->length = any((unsigned)c->length + 1);
+	c->length += once_in(200);
+	c->tail = bytes;
+	c->tail_len = any(NM_TOKEN_MAX + 1);
+	if (nasked > 0 && !once_in(200))
+		asked[i] = asked[--nasked];
+}
+
+static void offer(struct nm_wire_chunk *c)
+{
+	c->kind = NM_WIRE_KIND_RTS;
+	c->nparts = (uint8_t)(1 + any(NM_WIRE_PARTS_MAX));
+	c->priority = (int8_t)((int)any(16) + NM_PRIORITY_MIN);
+	if (once_in(300))
+		c->priority = (int8_t)any(256);
+	c->flags = once_in(300) ? NM_WIRE_ANNOUNCED : 0;
+	c->id = any(40);
+	c->tail = parts;
+	for (int i = 0; i < c->nparts; i++) {
+		struct nm_wire_part part = {
+			.rail = (uint8_t)any(once_in(300) ? 256 : RAILS),
+			.length = 1 + check_random() % (1ul << any(24)),
+			.id = any(1000),
+			.token_len = any(NM_TOKEN_MAX + 1),
+			.token = bytes
+		};
+
+		if (once_in(100))
+			part.length = UINT64_MAX / NM_WIRE_PARTS_MAX;
+		nm_wire_put_part(parts, &c->tail_len, &part);
+	}
+}
+
+static void small(struct nm_wire_chunk *c)
+{
+	c->kind = NM_WIRE_KIND_EAGER;
+	c->flags = once_in(3) ? NM_WIRE_SYNC : 0;
+	c->id = 1 + any(1000);
+	c->length = any(600);
+	c->payload = text;
+}
+
+static void announcement(struct nm_wire_chunk *c)
+{
+	c->kind = NM_WIRE_KIND_ANNOUNCE;
+	c->rail = (uint8_t)any(once_in(300) ? 256 : RAILS);
+	c->length = any(BIG);
+	c->id = check_random();
+	c->tail = bytes;
+	c->tail_len = any(NM_TOKEN_MAX + 1);
+}
+
+/* Of an envelope: most come in their turn, few twice. */
+static uint32_t number(void)
+{
+	if (has_late && once_in(2)) {
+		has_late = false;
+		return late;
+	}
+	if (!has_late && once_in(5)) {
+		has_late = true;
+		late = seq++;
+	}
+	return once_in(300) ? seq - any(3) : seq++;
+}
+
+static void say_anything(void)
+{
+	struct nm_wire_chunk c = { .tag = any(3), .session = SESSION };
+
+	ngiven = ndelivered = 0;
+	switch (any(5)) {
+	case 0:
+		small(&c);
+		break;
+	case 1:
+		offer(&c);
+		break;
+	case 2:
+		announcement(&c);
+		break;
+	default:
+		if (nasked == 0 && !once_in(200))
+			return;
+		answer(&c);
+	}
+	c.seq = c.kind <= NM_WIRE_KIND_RTS ? number() : seq;
+	give(&c);
+	if (once_in(200))
+		given[0].bytes[any((unsigned)given[0].length)] ^= 1;
+	progress();
+	hear();
+}
+
+/* --- what the user does --- */
+
+static void start_any(void)
+{
+	static const size_t sizes[] = { 0, 60, 490, 700, 600 * 1024, BIG };
+	struct nm_data d = nm_data_flat(memory, sizes[any(6)]);
+	uint32_t tag = any(3);
+
+	if (nall == REQS)
+		return;
+	may_cancel[nall] = once_in(2);
+	if (may_cancel[nall])
+		CHECK_INT(nm_sr_irecv(session, once_in(4) ? NM_ANY_GATE : peer,
+				      tag,
+				      once_in(4) ? NM_TAG_ANY : NM_TAG_EXACT,
+				      &d, &all[nall]),
+			  0);
+	else
+		CHECK_INT(nm_sr_isend_priority(session, peer, tag, &d, any(4),
+					       (int)any(16) + NM_PRIORITY_MIN,
+					       &all[nall]),
+			  0);
+	nall++;
+}
+
+static void cancel_any(void)
+{
+	int i = nall > 0 ? (int)any((unsigned)nall) : -1, rc;
+
+	if (i < 0 || !may_cancel[i])
+		return;
+	rc = nm_sr_cancel(&all[i]);
+	CHECK(rc == 0 || rc == -EALREADY);
+}
+
+static void step(void)
+{
+	switch (any(8)) {
+	case 0:
+	case 1:
+		start_any();
+		break;
+	case 2:
+	case 3:
+		end_any();
+		break;
+	case 4:
+		if (once_in(10))
+			cancel_any();
+		break;
+	default:
+		say_anything();
+	}
+	if (once_in(1000))
+		dies[any(RAILS)] = true;
+	hear();
+}
+
+/* --- a round --- */
+
+static void begin(const struct nm_strategy *strategy)
+{
+	mock_core_rails(&core, &mock, 4096, 1 + (int)any(RAILS));
+	core.config.strategy = strategy;
+	peer = &core.gates[1];
+	nsent = nhas = nasked = nall = 0;
+	seq = 0;
+	has_late = false;
+	memset(dies, 0, sizeof(dies));
+	nm_ids_put(&core.offers, nm_ids_get(&core.offers, &core));
+	nm_ids_put(&core.syncs, nm_ids_get(&core.syncs, &core));
+	taken = core.mem.taken;
+	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);
+}
+
+/* What a gate keeps once it needed it. */
+static void give_back(void)
+{
+	struct nm_mem *mem = &core.mem;
+
+	if (peer->grants != NULL)
+		nm_mem_put(mem,
+			   nm_mem_class(NM_RAILS_MAX * sizeof(*peer->grants)),
+			   peer->grants);
+	if (peer->levels != NULL)
+		nm_mem_put(mem, nm_mem_class(sizeof(*peer->levels)),
+			   peer->levels);
+}
+
+static void finish(void)
+{
+	struct nm_pass pass;
+
+	for (int i = 0; i < RAILS; i++)
+		dies[i] = true;
+	while (peer->error == 0 || !nm_core_is_quiet(&core))
+		nm_core_progress(&core);
+	CHECK_INT(nhas, 0);
+	for (int i = 0; i < nall; i++)
+		CHECK(nm_sr_is_complete(&all[i]));
+	CHECK_INT(load_relaxed(&core.pending), 0);
+	CHECK_INT(nm_core_session_close(session), 0);
+	nm_core_lock(&core);
+	nm_core_settle(&core, &pass); /* what has been copied is freed */
+	nm_core_unlock(&core, &pass);
+	give_back();
+	if (base_list_is_empty(&core.limbo))
+		CHECK_INT(core.mem.taken, taken);
+	nm_core_exit(&core);
+}
+
+TEST(whatever_a_peer_says_all_requests_end_and_nothing_is_lost)
+{
+	int n = 0;
+
+	while (nm_strategies[n] != NULL)
+		n++;
+	for (int round = 0; round < ROUNDS; round++) {
+		begin(nm_strategies[round % n]);
+		for (int i = 0; i < STEPS; i++)
+			step();
+		finish();
+	}
+}
