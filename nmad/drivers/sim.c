@@ -177,6 +177,39 @@ static struct held *next_packet(struct sim *sim, uint64_t now)
 	return best;
 }
 
+/* When this packet is delivered if no other comes. */
+static uint64_t date_of(struct sim *sim, const struct held *h)
+{
+	const struct sim_link *l = &sim->links[h->in.link->rank];
+	uint64_t quiet = sim->last_came + QUIET_NS + 1;
+
+	if (sim->seed == 0 || h->rank <= l->ncome || h->due > quiet)
+		return h->due;
+	return quiet;
+}
+
+/* Set the timer to the next date, in the past or not; without one, off. */
+static void set_timer(struct sim *sim)
+{
+	struct base_link *end = base_list_first(&sim->ends);
+	struct itimerspec at = { .it_value.tv_sec = 0 };
+	uint64_t date = UINT64_MAX;
+
+	if (end != NULL)
+		date = container_of(end, struct late, on)->due;
+	base_list_for_each (n, &sim->packets) {
+		struct held *h = container_of(n, struct held, on);
+
+		if (date_of(sim, h) < date)
+			date = date_of(sim, h);
+	}
+	if (date != UINT64_MAX) {
+		at.it_value.tv_sec = (time_t)(date / 1000000000u);
+		at.it_value.tv_nsec = (long)(date % 1000000000u);
+	}
+	timerfd_settime(sim->timer, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
 /* --- upcalls of the inner driver --- */
 
 static void came(struct nm_rail *inner, struct nm_pkt_in *in)
@@ -230,6 +263,8 @@ static void inner_done(struct nm_rail *inner, struct nm_xfer *x, int status)
 	base_link_init(&late->on);
 	late->due = due_at(sim, base_now_ns(), x->length);
 	base_list_push_back(&sim->ends, &late->on);
+	if (sim->outer->armed)
+		set_timer(sim);
 }
 
 static struct nm_xfer *xfer_of(struct base_link *on)
@@ -587,39 +622,6 @@ static int room(struct sim *sim, int budget)
 	     f = f->next)
 		n++;
 	return n;
-}
-
-/* When this packet is delivered if no other comes. */
-static uint64_t date_of(struct sim *sim, const struct held *h)
-{
-	const struct sim_link *l = &sim->links[h->in.link->rank];
-	uint64_t quiet = sim->last_came + QUIET_NS + 1;
-
-	if (sim->seed == 0 || h->rank <= l->ncome || h->due > quiet)
-		return h->due;
-	return quiet;
-}
-
-/* Set the timer to the next date, in the past or not; without one, off. */
-static void set_timer(struct sim *sim)
-{
-	struct base_link *end = base_list_first(&sim->ends);
-	struct itimerspec at = { .it_value.tv_sec = 0 };
-	uint64_t date = UINT64_MAX;
-
-	if (end != NULL)
-		date = container_of(end, struct late, on)->due;
-	base_list_for_each (n, &sim->packets) {
-		struct held *h = container_of(n, struct held, on);
-
-		if (date_of(sim, h) < date)
-			date = date_of(sim, h);
-	}
-	if (date != UINT64_MAX) {
-		at.it_value.tv_sec = (time_t)(date / 1000000000u);
-		at.it_value.tv_nsec = (long)(date % 1000000000u);
-	}
-	timerfd_settime(sim->timer, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
 static bool sim_is_busy(const struct nm_rail *rail)

@@ -5,6 +5,7 @@
 #include "../../check.h"
 
 #include <errno.h>
+#include <poll.h>
 
 #include "../../../nmad/boot/boot.h"
 #include "../../../nmad/core/rail.h"
@@ -22,6 +23,7 @@ static struct nm_rail *inner;
 static struct nm_pkt_in packets[PACKETS];
 static struct nm_xfer xfers[POLLS];
 static int npackets, nreleased, ndelivered, nstarted, nended;
+static bool at_once; /* transfers end in the slot that starts them */
 
 /* --- the inner driver --- */
 
@@ -49,7 +51,22 @@ static int played_post_send(struct nm_link *link, struct nm_pkt *pkt)
 static int played_xfer(struct nm_xfer *x)
 {
 	CHECK_PTR(x->link, &inner->links[PEER]);
-	nstarted++;
+	if (at_once)
+		nm_rail_xfer_done(inner, x, 0);
+	else
+		nstarted++;
+	return 0;
+}
+
+static bool played_is_busy(const struct nm_rail *r)
+{
+	CHECK_PTR(r, inner);
+	return false;
+}
+
+static int played_arm(struct nm_rail *r)
+{
+	CHECK_PTR(r, inner);
 	return 0;
 }
 
@@ -82,6 +99,8 @@ static const struct nm_driver played = {
 	.close = played_close,
 	.post_send = played_post_send,
 	.poll = played_poll,
+	.arm = played_arm,
+	.is_busy = played_is_busy,
 	.release = played_release,
 	.xfer_recv = played_xfer,
 	.xfer_send = played_xfer,
@@ -140,10 +159,12 @@ static int open_as(const char *spec)
 	memset(links, 0, sizeof(links));
 	memset(xfers, 0, sizeof(xfers));
 	npackets = nreleased = ndelivered = nstarted = nended = 0;
+	at_once = false;
 	rail.driver = &nm_driver_sim;
 	rail.stats = &stats;
 	rail.links = links;
 	rail.nlinks = RANKS;
+	rail.fd = -1;
 	for (int i = 0; i < RANKS; i++) {
 		links[i].rail = &rail;
 		links[i].rank = i;
@@ -185,6 +206,25 @@ TEST(what_is_held_of_a_peer_that_is_given_up_goes_back)
 	CHECK_INT(nreleased, npackets);
 	nm_rail_link_dead(inner, &inner->links[PEER], -ECONNRESET);
 	CHECK(nended < POLLS);
+	nm_driver_sim.close(&rail);
+}
+
+/* By whom is awake, while the rail promises to tell what comes. */
+TEST(an_end_wakes_when_it_is_due_whoever_has_brought_it)
+{
+	struct pollfd p = { .events = POLLIN };
+
+	CHECK_INT(open_as("played,latency=100"), 0);
+	p.fd = rail.fd;
+	CHECK_INT(nm_driver_sim.arm(&rail), 0);
+	rail.armed = true;
+	at_once = true;
+	xfers[0].link = &links[PEER];
+	CHECK_INT(nm_driver_sim.xfer_send(&xfers[0]), 0);
+	CHECK_INT(nended, 0);
+	CHECK_INT(poll(&p, 1, -1), 1);
+	nm_driver_sim.poll(&rail, 0);
+	CHECK_INT(nended, 1);
 	nm_driver_sim.close(&rail);
 }
 
