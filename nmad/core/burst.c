@@ -91,7 +91,7 @@ bool nm_burst_keeps(struct nm_pass *pass, struct nm_gate *gate, size_t length)
 	now = base_now_ns();
 	if (!base_list_is_empty(&core->gathering) &&
 	    is_over(core->burst_ns, now, LATE_NS))
-		release(core); /* and begin anew, with this one */
+		release(core); /* this one with its gate's, or begins anew */
 	if (gate->gathers) {
 		gate->gathered += room_of(length);
 		return gate->gathered <= FILL;

@@ -37,7 +37,7 @@ static void make_levels(struct nm_gate *gate)
 	nm_levels_init(gate->levels);
 }
 
-/* A send that others are waiting behind gathers nothing. */
+/* What is urgent waits for no others to join it. */
 static void prio_queued(struct nm_gate *gate, struct nm_req *req)
 {
 	struct nm_req **last = last_of(gate, req);
