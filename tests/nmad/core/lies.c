@@ -9,7 +9,14 @@
 #include "../../../nmad/core/grant.h"
 #include "../../../nmad/core/levels.h"
 
-enum { RAILS = 3, REQS = 64, BIG = 4 << 20, ROUNDS = 2000, STEPS = 150 };
+enum {
+	RAILS = 3,
+	REQS = 64,
+	BIG = 4 << 20,
+	TAGS = 3,
+	ROUNDS = 2000,
+	STEPS = 150
+};
 
 static struct nm_sr_request all[REQS];
 static bool may_cancel[REQS];
@@ -28,6 +35,13 @@ static unsigned any(unsigned n)
 static bool once_in(unsigned n)
 {
 	return any(n) == 0;
+}
+
+static bool honest; /* it tells the truth, and lives */
+
+static bool lies(unsigned n)
+{
+	return !honest && once_in(n);
 }
 
 /* --- the driver: transfers that it has, and whether it has answered --- */
@@ -93,7 +107,7 @@ static int mock_xfer_recv(struct nm_xfer *x)
 
 static int mock_xfer_send(struct nm_xfer *x)
 {
-	if (once_in(50)) {
+	if (lies(50)) {
 		let_go(x->link);
 		return -EPROTO;
 	}
@@ -112,6 +126,48 @@ static void mock_give_up(struct nm_link *link)
 	let_go(link);
 }
 
+/* --- announced receives: the words that driver and peer both see --- */
+
+enum state { RECALLED, OPEN, TAKEN };
+
+static enum state places[4096];
+static uint16_t nplaces;
+
+static int mock_xfer_announce(struct nm_xfer *x)
+{
+	if (once_in(4) || nplaces == sizeof(places) / sizeof(places[0]))
+		return -EAGAIN;
+	x->mine.length = sizeof(nplaces);
+	memcpy(x->mine.bytes, &nplaces, sizeof(nplaces));
+	places[nplaces++] = OPEN;
+	return 0;
+}
+
+static int mock_xfer_recall(struct nm_xfer *x, bool for_good)
+{
+	enum state was;
+	uint16_t i;
+
+	memcpy(&i, x->mine.bytes, sizeof(i));
+	was = places[i];
+	CHECK(was != RECALLED);
+	if (was == TAKEN && !for_good)
+		return -EALREADY;
+	places[i] = RECALLED;
+	return 0;
+}
+
+static int mock_xfer_meet(struct nm_xfer *x)
+{
+	if (x->link->error == 0)
+		keep(x, true);
+	else if (once_in(2))
+		nm_rail_xfer_done(x->link->rail, x, 0);
+	else
+		return -ECONNRESET;
+	return 0;
+}
+
 static const struct nm_driver mock = {
 	.name = "mock",
 	.max_small = BYTES,
@@ -125,6 +181,9 @@ static const struct nm_driver mock = {
 	.xfer_recv = mock_xfer_recv,
 	.xfer_send = mock_xfer_send,
 	.xfer_take = mock_xfer_take,
+	.xfer_announce = mock_xfer_announce,
+	.xfer_recall = mock_xfer_recall,
+	.xfer_meet = mock_xfer_meet,
 };
 
 static void end_any(void)
@@ -159,13 +218,36 @@ static void note(uint64_t id, uint64_t length, bool is_part)
 	asked[nasked++].is_part = is_part;
 }
 
+/* The receive of each tag that was announced last, and what went there. */
+static struct {
+	bool known;
+	uint64_t id, length;
+	uint16_t place;
+	uint32_t next; /* number behind the last of the tag */
+} announced[TAGS];
+
+static void note_announcement(const struct nm_wire_chunk *c)
+{
+	CHECK(c->tag < TAGS);
+	if ((int32_t)(c->seq - announced[c->tag].next) < 0)
+		return;
+	announced[c->tag].known = true;
+	announced[c->tag].id = c->id;
+	announced[c->tag].length = c->length;
+	memcpy(&announced[c->tag].place, c->tail, sizeof(uint16_t));
+}
+
 static void note_chunk(const struct nm_wire_chunk *c)
 {
 	struct nm_wire_part part;
 	size_t at = 0;
 
+	if (c->kind == NM_WIRE_KIND_ANNOUNCE)
+		note_announcement(c);
 	if (c->kind == NM_WIRE_KIND_EAGER && (c->flags & NM_WIRE_SYNC))
 		note(c->id, 0, false);
+	if (c->flags & NM_WIRE_ANNOUNCED)
+		return; /* nothing is asked */
 	for (int i = 0; i < c->nparts; i++) {
 		nm_wire_get_part(c->tail, &at, &part);
 		note(part.id, part.length, true);
@@ -197,20 +279,25 @@ static void hear(void)
 
 static unsigned char parts[NM_WIRE_PARTS_BYTES], bytes[NM_TOKEN_MAX];
 
+static unsigned any_rail(void)
+{
+	return any(lies(300) ? 256 : (unsigned)core.nrails);
+}
+
 static void answer(struct nm_wire_chunk *c)
 {
 	int i = nasked > 0 ? (int)any((unsigned)nasked) : 0;
-	bool lies = nasked == 0 || once_in(200);
+	bool made_up = nasked == 0 || lies(200);
 
 	c->kind = asked[i].is_part ? NM_WIRE_KIND_RTR : NM_WIRE_KIND_ACK;
-	c->id = lies ? check_random() % 8 << 32 | any(40) : asked[i].id;
+	c->id = made_up ? check_random() % 8 << 32 | any(40) : asked[i].id;
 	c->length = asked[i].length;
 	if (once_in(4))
 		c->length = any((unsigned)c->length + 1);
-	c->length += once_in(200);
+	c->length += lies(200);
 	c->tail = bytes;
 	c->tail_len = any(NM_TOKEN_MAX + 1);
-	if (nasked > 0 && !once_in(200))
+	if (nasked > 0 && !lies(200))
 		asked[i] = asked[--nasked];
 }
 
@@ -219,14 +306,14 @@ static void offer(struct nm_wire_chunk *c)
 	c->kind = NM_WIRE_KIND_RTS;
 	c->nparts = (uint8_t)(1 + any(NM_WIRE_PARTS_MAX));
 	c->priority = (int8_t)((int)any(16) + NM_PRIORITY_MIN);
-	if (once_in(300))
+	if (lies(300))
 		c->priority = (int8_t)any(256);
-	c->flags = once_in(300) ? NM_WIRE_ANNOUNCED : 0;
-	c->id = any(40);
+	c->flags = lies(300) ? NM_WIRE_ANNOUNCED : 0;
+	c->id = 1 + any(40);
 	c->tail = parts;
 	for (int i = 0; i < c->nparts; i++) {
 		struct nm_wire_part part = {
-			.rail = (uint8_t)any(once_in(300) ? 256 : RAILS),
+			.rail = (uint8_t)any_rail(),
 			.length = 1 + check_random() % (1ul << any(24)),
 			.id = any(1000),
 			.token_len = any(NM_TOKEN_MAX + 1),
@@ -251,11 +338,32 @@ static void small(struct nm_wire_chunk *c)
 static void announcement(struct nm_wire_chunk *c)
 {
 	c->kind = NM_WIRE_KIND_ANNOUNCE;
-	c->rail = (uint8_t)any(once_in(300) ? 256 : RAILS);
+	c->rail = (uint8_t)any_rail();
 	c->length = any(BIG);
 	c->id = check_random();
 	c->tail = bytes;
 	c->tail_len = any(NM_TOKEN_MAX + 1);
+}
+
+/* A message that takes the place that was announced, if it can. */
+static void go_there(struct nm_wire_chunk *c)
+{
+	uint16_t place = announced[c->tag].place;
+	struct nm_wire_part part = {
+		.length = 1 + check_random() % announced[c->tag].length,
+		.id = any(1000),
+		.token_len = any(NM_TOKEN_MAX + 1),
+		.token = bytes
+	};
+
+	if (places[place] != OPEN)
+		return;
+	places[place] = TAKEN;
+	c->flags = NM_WIRE_ANNOUNCED;
+	c->id = announced[c->tag].id;
+	c->nparts = 1;
+	c->tail_len = 0;
+	nm_wire_put_part(parts, &c->tail_len, &part);
 }
 
 /* Of an envelope: most come in their turn, few twice. */
@@ -269,12 +377,12 @@ static uint32_t number(void)
 		has_late = true;
 		late = seq++;
 	}
-	return once_in(300) ? seq - any(3) : seq++;
+	return lies(300) ? seq - any(3) : seq++;
 }
 
 static void say_anything(void)
 {
-	struct nm_wire_chunk c = { .tag = any(3), .session = SESSION };
+	struct nm_wire_chunk c = { .tag = any(TAGS), .session = SESSION };
 
 	ngiven = ndelivered = 0;
 	switch (any(5)) {
@@ -288,13 +396,21 @@ static void say_anything(void)
 		announcement(&c);
 		break;
 	default:
-		if (nasked == 0 && !once_in(200))
+		if (nasked == 0 && !lies(200))
 			return;
 		answer(&c);
 	}
-	c.seq = c.kind <= NM_WIRE_KIND_RTS ? number() : seq;
+	if (c.kind <= NM_WIRE_KIND_RTS) {
+		if (c.kind == NM_WIRE_KIND_RTS && !has_late &&
+		    announced[c.tag].known)
+			go_there(&c);
+		c.seq = c.flags & NM_WIRE_ANNOUNCED ? seq++ : number();
+		announced[c.tag].known = false;
+		if ((int32_t)(c.seq + 1 - announced[c.tag].next) > 0)
+			announced[c.tag].next = c.seq + 1;
+	}
 	give(&c);
-	if (once_in(200))
+	if (lies(200))
 		given[0].bytes[any((unsigned)given[0].length)] ^= 1;
 	progress();
 	hear();
@@ -306,7 +422,7 @@ static void start_any(void)
 {
 	static const size_t sizes[] = { 0, 60, 490, 700, 600 * 1024, BIG };
 	struct nm_data d = nm_data_flat(memory, sizes[any(6)]);
-	uint32_t tag = any(3);
+	uint32_t tag = any(TAGS);
 
 	if (nall == REQS)
 		return;
@@ -353,7 +469,7 @@ static void step(void)
 	default:
 		say_anything();
 	}
-	if (once_in(1000))
+	if (lies(1000))
 		dies[any(RAILS)] = true;
 	hear();
 }
@@ -365,6 +481,9 @@ static void begin(const struct nm_strategy *strategy)
 	mock_core_rails(&core, &mock, 4096, 1 + (int)any(RAILS));
 	core.config.strategy = strategy;
 	peer = &core.gates[1];
+	peer->announces = core.nrails == 1 && strategy->bodies == 0;
+	nplaces = 0;
+	memset(announced, 0, sizeof(announced));
 	nsent = nhas = nasked = nall = 0;
 	seq = 0;
 	has_late = false;
@@ -398,6 +517,8 @@ static void finish(void)
 	while (peer->error == 0 || !nm_core_is_quiet(&core))
 		nm_core_progress(&core);
 	CHECK_INT(nhas, 0);
+	for (int i = 0; i < nplaces; i++)
+		CHECK(places[i] != OPEN);
 	for (int i = 0; i < nall; i++)
 		CHECK(nm_sr_is_complete(&all[i]));
 	CHECK_INT(load_relaxed(&core.pending), 0);
@@ -411,7 +532,7 @@ static void finish(void)
 	nm_core_exit(&core);
 }
 
-TEST(whatever_a_peer_says_all_requests_end_and_nothing_is_lost)
+static void rounds(void)
 {
 	int n = 0;
 
@@ -421,6 +542,19 @@ TEST(whatever_a_peer_says_all_requests_end_and_nothing_is_lost)
 		begin(nm_strategies[round % n]);
 		for (int i = 0; i < STEPS; i++)
 			step();
+		CHECK(!honest || peer->error == 0);
 		finish();
 	}
+}
+
+TEST(whatever_a_peer_says_all_requests_end_and_nothing_is_lost)
+{
+	honest = false;
+	rounds();
+}
+
+TEST(who_tells_the_truth_is_never_given_up)
+{
+	honest = true;
+	rounds();
 }
