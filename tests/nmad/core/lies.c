@@ -14,7 +14,7 @@ enum {
 	REQS = 64,
 	BIG = 4 << 20,
 	TAGS = 3,
-	ROUNDS = 2000,
+	ROUNDS = 500,
 	STEPS = 150
 };
 
