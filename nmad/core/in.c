@@ -234,6 +234,8 @@ static int park(struct nm_peer *peer, struct nm_msg *msg)
 {
 	struct base_link *at = peer->parked.head.prev;
 
+	if (msg->seq - peer->recv_seq > NM_PARKED_MAX)
+		return -EBADMSG;
 	for (; at != &peer->parked.head; at = at->prev) {
 		struct nm_msg *m = container_of(at, struct nm_msg, early.on);
 
@@ -288,8 +290,6 @@ static int envelope(struct nm_pass *pass, struct nm_gate *gate,
 	}
 	peer = &s->peers[gate->rank];
 	if (unlikely(c->seq != peer->recv_seq)) {
-		if (c->seq - peer->recv_seq > NM_PARKED_MAX)
-			return -EBADMSG;
 		nm_count(&core->stats.early);
 		return park_chunk(core, gate, peer, c);
 	}
@@ -311,7 +311,9 @@ void nm_in_opened(struct nm_pass *pass, struct nm_session *s)
 {
 	struct nm_core *core = pass->core;
 	struct base_link *n = core->limbo.head.next, *next;
+	struct base_list bad;
 
+	base_list_init(&bad);
 	for (; n != &core->limbo.head; n = next) {
 		struct nm_msg *msg = container_of(n, struct nm_msg, early.on);
 		struct nm_gate *gate = msg->early.from;
@@ -321,10 +323,16 @@ void nm_in_opened(struct nm_pass *pass, struct nm_session *s)
 			continue;
 		base_list_remove(n);
 		if (park(&s->peers[gate->rank], msg) < 0)
-			nm_msg_free(core, msg);
+			base_list_push_back(&bad, n);
 	}
 	for (int rank = 0; rank < core->size; rank++)
 		unpark(pass, s, &core->gates[rank]);
+	while ((n = base_list_take_front(&bad)) != NULL) {
+		struct nm_msg *msg = container_of(n, struct nm_msg, early.on);
+
+		nm_gate_fail(pass, msg->early.from, -EBADMSG);
+		nm_msg_free(core, msg);
+	}
 }
 
 void nm_in_resume(struct nm_pass *pass)

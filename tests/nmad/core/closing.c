@@ -1,6 +1,6 @@
 /*
  * Closing a session: while a message is on its way, and with some that nobody
- * has received.
+ * has received. And opening one for which some have come.
  */
 #include "rails.h"
 
@@ -137,4 +137,30 @@ TEST(what_has_come_before_its_turn_is_refused)
 		CHECK_INT(chunk_of(i).id, 70 + i);
 		CHECK_INT(chunk_of(i).length, 0);
 	}
+}
+
+static void give_number(uint32_t seq)
+{
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_EAGER,
+				   .seq = seq,
+				   .session = SESSION };
+
+	give(&c);
+}
+
+/* As in a session that is open, a peer that lies is given up. */
+TEST(numbers_that_cannot_be_are_found_when_the_session_is_opened)
+{
+	bool twice = check_random() % 2;
+
+	CHECK_INT(nm_core_session_close(session), 0);
+	give_number(0);
+	give_number(twice ? 0 : UINT32_MAX);
+	progress();
+	CHECK_INT(peer->error, 0);
+	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);
+	CHECK_INT(peer->error, -EBADMSG);
+	recv_into(0, 10);
+	CHECK_INT(status_of(0).error, 0);
+	close_and_open(); /* what has been copied is freed */
 }
