@@ -13,8 +13,8 @@
  * its share of the bandwidth. With reordering each packet also gets a rank:
  * its number plus a small random amount, and of those that are due the lowest
  * rank goes first; one whose rank is ahead of all that have come is held until
- * enough others have come or nothing has come for a while. The order depends
- * on the seed and on the numbers of the packets only.
+ * enough others of its link have come or none has for a while. The order
+ * depends on the seed and on the numbers of the packets only.
  *
  * The end of a large transfer is reported as late as a packet of so many bytes
  * would come. The inner rail is owned with the outer one: its owner is ours.
@@ -68,7 +68,8 @@ _Static_assert(sizeof(struct late) <= sizeof(((struct nm_xfer *)0)->drv),
 /* A link's packets are ordered on their own, as two rails are. */
 struct sim_link {
 	struct nm_link *outer;
-	uint64_t ncome; /* packets that have come */
+	uint64_t ncome;     /* packets that have come */
+	uint64_t last_came; /* ns */
 	uint64_t random;
 };
 
@@ -82,7 +83,6 @@ struct sim {
 	struct base_list packets;    /* o: held, in the order of arrival */
 	struct base_list ends;       /* o: struct late, by date */
 	uint64_t free_at;            /* o: when the line has room again */
-	uint64_t last_came;          /* o: */
 	struct base_mpsc released;   /* a: order(mpsc) */
 	struct base_mpsc_node *free; /* o: */
 	struct held *all;            /* -: */
@@ -158,7 +158,6 @@ static void deliver(struct sim *sim, struct held *h)
 /* The next packet that may be delivered, or NULL. */
 static struct held *next_packet(struct sim *sim, uint64_t now)
 {
-	bool quiet = now - sim->last_came > QUIET_NS;
 	struct held *best = NULL;
 
 	base_list_for_each (n, &sim->packets) {
@@ -169,7 +168,7 @@ static struct held *next_packet(struct sim *sim, uint64_t now)
 			continue;
 		if (sim->seed == 0)
 			return h;
-		if (h->rank > l->ncome && !quiet)
+		if (h->rank > l->ncome && now - l->last_came <= QUIET_NS)
 			continue;
 		if (best == NULL || h->rank < best->rank)
 			best = h;
@@ -181,7 +180,7 @@ static struct held *next_packet(struct sim *sim, uint64_t now)
 static uint64_t date_of(struct sim *sim, const struct held *h)
 {
 	const struct sim_link *l = &sim->links[h->in.link->rank];
-	uint64_t quiet = sim->last_came + QUIET_NS + 1;
+	uint64_t quiet = l->last_came + QUIET_NS + 1;
 
 	if (sim->seed == 0 || h->rank <= l->ncome || h->due > quiet)
 		return h->due;
@@ -219,9 +218,9 @@ static void came(struct nm_rail *inner, struct nm_pkt_in *in)
 	struct held *h = held_new(sim);
 
 	base_check(h != NULL); /* poll asks for no more than there are */
-	sim->last_came = base_now_ns();
+	l->last_came = base_now_ns();
 	l->ncome++;
-	h->due = due_at(sim, sim->last_came, in->length);
+	h->due = due_at(sim, l->last_came, in->length);
 	h->rank = l->ncome + next_random(&l->random) % AHEAD;
 	h->inner = in;
 	h->in = *in;
