@@ -11,9 +11,9 @@
  *
  * A packet that arrives gets a date by which it is delivered: the latency and
  * its share of the bandwidth. With reordering each packet also gets a rank:
- * its number plus a small random amount, and of those that are due the lowest
- * rank goes first; one whose rank is ahead of all that have come is held until
- * enough others of its link have come or none has for a while. The order
+ * its number plus a small random amount, and of a link's that are due the
+ * lowest rank goes first; one whose rank is ahead of all that have come is held
+ * until enough others of its link have come or none has for a while. The order
  * depends on the seed and on the numbers of the packets only.
  *
  * The end of a large transfer is reported as late as a packet of so many bytes
@@ -155,7 +155,7 @@ static void deliver(struct sim *sim, struct held *h)
 	nm_rail_recv(sim->outer, &h->in);
 }
 
-/* The next packet that may be delivered, or NULL. */
+/* Of the first link in line that may deliver one; NULL: none may. */
 static struct held *next_packet(struct sim *sim, uint64_t now)
 {
 	struct held *best = NULL;
@@ -170,7 +170,8 @@ static struct held *next_packet(struct sim *sim, uint64_t now)
 			return h;
 		if (h->rank > l->ncome && now - l->last_came <= QUIET_NS)
 			continue;
-		if (best == NULL || h->rank < best->rank)
+		if (best == NULL ||
+		    (h->in.link == best->in.link && h->rank < best->rank))
 			best = h;
 	}
 	return best;
