@@ -121,24 +121,6 @@ TEST(credit_of_what_is_dropped_goes_back)
 	CHECK_INT(credit_given(), 2 * sizeof(payload));
 }
 
-/* The one before it is late: by another rail, say. */
-TEST(what_has_come_before_its_turn_is_refused)
-{
-	static const struct said parts[] = { { 0, 600 }, { 1, 400 } };
-
-	given_seq = 1;
-	give_rts(parts, 2);
-	CHECK_INT(nsent, 0);
-	close_and_open();
-	progress();
-	CHECK_INT(nsent, 2);
-	for (int i = 0; i < 2; i++) {
-		CHECK_INT(chunk_of(i).kind, NM_WIRE_KIND_RTR);
-		CHECK_INT(chunk_of(i).id, 70 + i);
-		CHECK_INT(chunk_of(i).length, 0);
-	}
-}
-
 static void give_number(uint32_t seq)
 {
 	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_EAGER,
