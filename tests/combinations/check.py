@@ -55,6 +55,16 @@ def pairs_are_few_and_hold_each_pair():
     assert len(pairs) == 3 * 3 * 3 + 3 * 4 * 3, len(pairs)
 
 
+def the_settings_of_nmad_are_others():
+    said, code = combinations(
+        {"picky": ("test $NMAD_STRATEGY-$NMAD_LOCK-$NMAD_DRIVER-${PIOM_MODE:-no} "
+                   "!= prio-fine-tcp-no", {})},
+        "--of", "nmad", "--rest", "plain")
+    assert code == 1, said
+    assert said.count("FAILED: picky: exit code 1") == 1, said
+    assert "75 combinations, 1 tests: 74 passed, 1 failed" in said, said
+
+
 def what_a_test_sets_itself_is_run_once():
     said, code = combinations(
         {"own": ("test $PIOM_MODE = poll", {"PIOM_MODE": "poll"})},
@@ -72,7 +82,7 @@ def what_does_not_end_is_ended():
 
 
 checks = [every_combination_is_run_once, what_fails_is_named_with_its_settings,
-          pairs_are_few_and_hold_each_pair, what_a_test_sets_itself_is_run_once,
+          pairs_are_few_and_hold_each_pair, the_settings_of_nmad_are_others, what_a_test_sets_itself_is_run_once,
           what_does_not_end_is_ended]
 print(f"1..{len(checks)}")
 bad = 0
