@@ -37,6 +37,20 @@ static inline const char *bench_size(char out[16], size_t bytes)
 	return out;
 }
 
+/* A number from 1 on, of an argument; else the job ends. */
+static inline size_t bench_number(const char *program, const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	if (*end != '\0' || n < 1) {
+		fprintf(stderr, "%s: '%s' is not a number from 1 on\n", program,
+			text);
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	}
+	return (size_t)n;
+}
+
 static inline void *bench_alloc(size_t bytes)
 {
 	void *p = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);

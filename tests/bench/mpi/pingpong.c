@@ -1,6 +1,8 @@
 /*
  * Two ranks: half round trip by size, and the rate of small messages with 64
  * of them in flight.
+ *
+ *   pingpong [BYTES ...]      only round trips of these sizes
  */
 #include "bench.h"
 
@@ -24,11 +26,11 @@ static void round_trip(char *buf, size_t bytes)
 	}
 }
 
-static void latency(char *buf, size_t bytes)
+static void latency(size_t bytes)
 {
 	int rounds = bytes <= 4096 ? 2000 : bytes <= 65536 ? 400 : 40;
+	char *buf = bench_alloc(bytes), name[16];
 	double t[REPEAT];
-	char name[16];
 
 	for (int i = 0; i < rounds / 4 + 1; i++)
 		round_trip(buf, bytes);
@@ -42,10 +44,12 @@ static void latency(char *buf, size_t bytes)
 	if (rank == 0)
 		printf("latency_%s %.4f us\n", bench_size(name, bytes),
 		       bench_median(t, REPEAT));
+	free(buf);
 }
 
-static void rate(char *buf, size_t bytes)
+static void rate(size_t bytes)
 {
+	char *buf = bench_alloc(bytes);
 	MPI_Request reqs[WINDOW];
 	double t[REPEAT];
 	char ack = 0;
@@ -74,6 +78,7 @@ static void rate(char *buf, size_t bytes)
 	}
 	if (rank == 0)
 		printf("rate_8B %.4f us/message\n", bench_median(t, REPEAT));
+	free(buf);
 }
 
 int main(int argc, char **argv)
@@ -81,8 +86,7 @@ int main(int argc, char **argv)
 	static const size_t sizes[] = { 8,     256,     4096,   32768,
 					65536, 1 << 20, 4 << 20 };
 	size_t n = sizeof(sizes) / sizeof(sizes[0]);
-	char *buf;
-	int size;
+	int size, given = argc > 1;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -91,11 +95,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "pingpong needs 2 ranks, not %d\n", size);
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
-	buf = bench_alloc(sizes[n - 1]);
+	if (given)
+		n = (size_t)argc - 1;
 	for (size_t i = 0; i < n; i++)
-		latency(buf, sizes[i]);
-	rate(buf, 8);
-	free(buf);
+		latency(given ? bench_number("pingpong", argv[i + 1])
+			      : sizes[i]);
+	if (!given)
+		rate(8);
 	MPI_Finalize();
 	return 0;
 }
