@@ -6,6 +6,8 @@
  *
  *   mpirun -n 2 bench_locks      between the threads of two processes
  *   bench_locks                  each thread to itself, in one process
+ *   bench_locks BYTES TRIPS      one thread, so many messages there and back:
+ *                                for callgrind
  *
  * Two threads disturb each other only if they run at once: each process needs
  * two VPs, and should have a CPU for each.
@@ -19,9 +21,9 @@
 
 enum { BATCHES = 31, TRIPS = 2000, THREADS_MAX = 2 };
 
-static const size_t sizes[] = { 1, 64, 1024 };
+static const size_t sizes[] = { 1, 16, 64, 256, 1024, 2048 };
 
-enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), LARGEST = 1024 };
+enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), LARGEST = 2048 };
 
 struct partner {
 	nm_tag_t tag;
@@ -32,6 +34,7 @@ struct partner {
 static struct nm_session *session;
 static struct nm_gate *peer;
 static marcel_barrier_t together;
+static int batches = BATCHES, trips = TRIPS;
 
 static void post(struct nm_sr_request *req, const struct partner *p, char *buf)
 {
@@ -71,14 +74,14 @@ static void *talk(void *arg)
 	char out[LARGEST], in[LARGEST];
 
 	memset(out, 1, sizeof(out));
-	for (int b = 0; b < BATCHES; b++) {
+	for (int b = 0; b < batches; b++) {
 		uint64_t start;
 
 		marcel_barrier_wait(&together);
 		start = now_ns();
-		for (int i = 0; i < TRIPS; i++)
+		for (int i = 0; i < trips; i++)
 			trip(p, out, in);
-		p->us[b] = (double)(now_ns() - start) / 1000 / TRIPS / 2;
+		p->us[b] = (double)(now_ns() - start) / 1000 / trips / 2;
 	}
 	return NULL;
 }
@@ -99,27 +102,38 @@ static double latency(int n, size_t bytes)
 	}
 	for (int i = 0; i < n; i++) {
 		marcel_join(threads[i], NULL);
-		for (int b = 0; b < BATCHES; b++)
+		for (int b = 0; b < batches; b++)
 			mean[b] += partners[i].us[b] / n;
 	}
 	marcel_barrier_destroy(&together);
-	return median(mean, BATCHES);
+	return median(mean, batches);
 }
 
-int main(void)
+static void measure(int n, size_t bytes)
+{
+	double us = latency(n, bytes);
+
+	if (nm_rank() == 0)
+		printf("threads_%d_%zu %.4f us\n", n, bytes, us);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
 {
 	must(nm_init() == 0 && nm_size() <= 2, "nm_init");
 	peer = nm_gate_of(nm_size() - 1 - nm_rank());
 	must(nm_session_open(1, &session) == 0, "nm_session_open");
-	for (int n = 1; n <= THREADS_MAX; n++) {
-		for (int s = 0; s < SIZES; s++) {
-			double us = latency(n, sizes[s]);
+	if (argc == 3) {
+		size_t bytes = strtoul(argv[1], NULL, 10);
 
-			if (nm_rank() == 0)
-				printf("threads_%d_%zu %.4f us\n", n, sizes[s],
-				       us);
-			fflush(stdout);
-		}
+		batches = 1;
+		trips = atoi(argv[2]);
+		must(trips > 0 && bytes <= LARGEST, "locks BYTES TRIPS");
+		measure(1, bytes);
+	} else {
+		for (int n = 1; n <= THREADS_MAX; n++)
+			for (int s = 0; s < SIZES; s++)
+				measure(n, sizes[s]);
 	}
 	nm_session_close(session);
 	return nm_exit() < 0;

@@ -4,7 +4,8 @@
  * cache misses.
  *
  *   match [LIMIT]           all patterns at 10, 100, ... LIMIT (1,000,000)
- *   match PATTERN N TIMES   one pattern alone: for callgrind and perf
+ *   match PATTERN N TIMES   one pattern alone: for callgrind and perf; prints
+ *                           the cells visited per message, if they are counted
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <base/diag.h>
 
 #include "../../nmad/core/match.h"
+#include "cells.h"
 
 enum { GATES = 16, REPEATS = 5, WORK = 400000 };
 
@@ -194,8 +196,11 @@ static int run_one(const char *name, uint32_t n, long times)
 		if (strcmp(patterns[i].name, name) != 0)
 			continue;
 		prepare(n);
-		while (times-- > 0)
+		for (long t = 0; t < times; t++)
 			patterns[i].fn(n);
+		if (&bench_cells != NULL)
+			printf("%s_%u %.4f cells/message\n", name, n,
+			       (double)bench_cells / (double)times / n);
 		return 0;
 	}
 	fprintf(stderr, "match: no pattern %s\n", name);
