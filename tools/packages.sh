@@ -19,6 +19,7 @@ test | cmake | command -v cmake | find_package(MPI) finds our wrappers
 test | gdb | command -v gdb | shows user threads
 test | valgrind | have_header valgrind/valgrind.h | is told of stacks
 test | gnuplot-nox | command -v gnuplot | nm-sample draws what it measured
+test | iproute2 | command -v tc | hosts made of namespaces, with veth pairs between them
 test | procps | command -v ps | tests look at processes
 ci | git | command -v git | which files are ours
 ci | ccache | command -v ccache | compiles once what has not changed; meson takes it
