@@ -253,7 +253,8 @@ struct nm_driver {
 	 * NULL: nothing to offer. xfer_recv must lead to nm_rail_xfer_ready(),
 	 * once, even if the receiver can fetch everything alone: it is how the
 	 * sender learns of the end, for xfer_send() then finds nothing left to
-	 * do. 0, or -errno: the link is dead.
+	 * do. Offer and answer may come over other rails: this link may have
+	 * carried nothing before. 0, or -errno: the link is dead.
 	 */
 	void (*xfer_offer)(struct nm_xfer *x);
 	int (*xfer_recv)(struct nm_xfer *x);

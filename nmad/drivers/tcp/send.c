@@ -283,7 +283,10 @@ bool nm_tcp_flush(struct tcp *tcp, struct tcp_peer *p)
 	return sent > 0;
 }
 
-/* The answer of a receiver: its window, and how much it wants. */
+/*
+ * The answer of a receiver: its window, and how much it wants. It may have come
+ * over another rail, so this may be the first that the connection is for.
+ */
 int nm_tcp_xfer_send(struct nm_xfer *x)
 {
 	struct tcp *tcp = x->link->rail->drv;
@@ -295,9 +298,13 @@ int nm_tcp_xfer_send(struct nm_xfer *x)
 	base_link_init(&tx->link);
 	if (x->peers.length == TCP_TOKEN)
 		nm_tcp_head_get(x->peers.bytes, &head);
-	if (p->state != TCP_OPEN || x->peers.length != TCP_TOKEN) {
+	if (p->state >= TCP_LEFT) {
 		nm_tcp_hang_up(tcp, p);
-		return p->state != TCP_OPEN ? -ECONNRESET : -EPROTO;
+		return -ECONNRESET;
+	}
+	if (x->peers.length != TCP_TOKEN) {
+		nm_tcp_hang_up(tcp, p);
+		return -EPROTO;
 	}
 	memcpy(&tx->length, x->peers.bytes + TCP_HEAD, sizeof(tx->length));
 	if (tx->length > x->length) {
