@@ -418,5 +418,11 @@ int nm_tcp_know(struct tcp *tcp, struct tcp_peer *p, const void *addr,
 			  "called from %s",
 			  p->link->rank, nm_tcp_text(&a.addr[0], &there),
 			  nm_tcp_text(&tcp->mine.addr[0], &here));
+	else if (!IN6_IS_ADDR_UNSPECIFIED(&a.here))
+		base_warn("nmad",
+			  "tcp: rank %d listens at the loopback of another "
+			  "host: set NMAD_TCP_LISTEN=any if the launcher "
+			  "takes the two for one",
+			  p->link->rank);
 	return -EHOSTUNREACH;
 }

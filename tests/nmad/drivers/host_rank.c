@@ -1,7 +1,9 @@
 /*
- * Large messages from rank 0 to rank 1, every byte of which is looked at, and
- * what the interfaces have carried of them.
+ * A rank on one of several hosts (tools/lab/net), for hosts.c: which drivers it
+ * has chosen, what its interfaces have carried, what it does when a cable is
+ * pulled. Lines that begin with "net: " are orders to the lab.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +11,8 @@
 #include <unistd.h>
 
 #include <nmad/nmad.h>
+
+#include "../../../nmad/core/core.h"
 
 enum { RAILS = 4, TAG_BODY = 1, TAG_DONE };
 
@@ -127,7 +131,68 @@ static uint64_t sent_by(int rail)
 	return bytes;
 }
 
+/* Segments that the kernel has sent again, of all connections. */
+static unsigned long sent_again(void)
+{
+	FILE *f = fopen("/proc/net/snmp", "re");
+	unsigned long n = 0;
+	char line[512];
+
+	MUST(f != NULL);
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line,
+			   "Tcp: %*d %*d %*d %*d %*d %*d %*d %*d %*d "
+			   "%*d %*d %lu",
+			   &n) == 1)
+			break;
+	fclose(f);
+	return n;
+}
+
+static void order(const char *what)
+{
+	printf("net: %s\n", what);
+	fflush(stdout);
+}
+
 /* --- what it is told to do --- */
+
+/* Which driver leads to whom, and that messages of all sizes go that way. */
+static void who(void)
+{
+	enum { BYTES = 300000 };
+	int size = nm_size(), me = nm_rank();
+	unsigned char *out = malloc(BYTES), *in = malloc(BYTES);
+	char line[256];
+	int n;
+
+	n = snprintf(line, sizeof(line), "rank %d:", me);
+	for (int r = 0; r < size; r++) {
+		const struct nm_gate *gate = nm_gate_of(r);
+
+		for (int i = 0; i < gate->nlinks; i++)
+			n += snprintf(line + n, sizeof(line) - (size_t)n,
+				      "%s%s", i == 0 ? " " : "+",
+				      gate->links[i]->rail->driver->name);
+	}
+	puts(line);
+	paint(out, BYTES, (uint64_t)me);
+	for (int step = 0; step < size; step++)
+		for (size_t bytes = 1; bytes <= BYTES; bytes = bytes * 7 + 1) {
+			int to = (me + step) % size;
+			int from = (me + size - step) % size;
+			struct nm_sr_request sent, got;
+
+			memset(in, 0, BYTES);
+			irecv(from, TAG_BODY, in, bytes, &got);
+			isend(to, TAG_BODY, out, bytes, &sent);
+			MUST(end_of(&sent) == 0);
+			MUST(end_of(&got) == 0);
+			check(in, bytes, (uint64_t)from);
+		}
+	free(out);
+	free(in);
+}
 
 /* How many bytes leave by which interface for so many messages. */
 static void count(size_t bytes, int n)
@@ -143,6 +208,74 @@ static void count(size_t bytes, int n)
 	free(buf);
 }
 
+/* A rail is pulled for good while messages pass; all end, and with an error. */
+static void cut(const char *how, size_t bytes)
+{
+	unsigned char *buf = malloc(bytes);
+	int rc;
+
+	MUST(pass(buf, bytes, 4) == 0);
+	if (nm_rank() == 0)
+		order(how);
+	do
+		rc = pass(buf, bytes, 4);
+	while (rc == 0);
+	MUST(rc == -ECONNRESET);
+	MUST(send_to(!nm_rank(), TAG_BODY, buf, bytes) == -ECONNRESET);
+	nm_abort(3, "a message has ended with an error");
+}
+
+/* Messages until the kernel had to repeat one; `back` ends the fault then. */
+static void send_through(unsigned char *buf, size_t bytes, const char *back)
+{
+	unsigned long before = sent_again();
+	struct nm_sr_request req;
+	bool healed = false;
+
+	for (uint64_t i = 0; !healed; i++) {
+		paint(buf, bytes, i);
+		isend(1, TAG_BODY, buf, bytes, &req);
+		while (!nm_sr_is_complete(&req) && sent_again() == before)
+			usleep(1000);
+		healed = sent_again() != before;
+		if (healed)
+			order(back);
+		MUST(end_of(&req) == 0);
+	}
+	MUST(send_to(1, TAG_BODY, NULL, 0) == 0);
+}
+
+static void recv_through(unsigned char *buf, size_t bytes)
+{
+	struct nm_sr_request req;
+	struct nm_sr_status status;
+
+	for (uint64_t i = 0;; i++) {
+		irecv(0, TAG_BODY, buf, bytes, &req);
+		MUST(end_of(&req) == 0);
+		nm_sr_status(&req, &status);
+		if (status.length == 0)
+			return;
+		check(buf, bytes, i);
+	}
+}
+
+/* A fault that ends before the kernel gives up: no message is lost. */
+static void heal(const char *how, const char *back, size_t bytes)
+{
+	unsigned char *buf = malloc(bytes);
+
+	MUST(pass(buf, bytes, 4) == 0);
+	if (nm_rank() == 0) {
+		order(how);
+		send_through(buf, bytes, back);
+	} else {
+		recv_through(buf, bytes);
+	}
+	MUST(pass(buf, bytes, 4) == 0);
+	free(buf);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -150,8 +283,16 @@ int main(int argc, char **argv)
 	if (nm_init() < 0)
 		return 4;
 	MUST(nm_session_open(7, &session) == 0);
-	MUST(strcmp(what, "count") == 0 && argc == 4);
-	count(strtoul(argv[2], NULL, 0), atoi(argv[3]));
+	if (strcmp(what, "who") == 0)
+		who();
+	else if (strcmp(what, "count") == 0 && argc == 4)
+		count(strtoul(argv[2], NULL, 0), atoi(argv[3]));
+	else if (strcmp(what, "cut") == 0 && argc == 4)
+		cut(argv[2], strtoul(argv[3], NULL, 0));
+	else if (strcmp(what, "heal") == 0 && argc == 5)
+		heal(argv[2], argv[3], strtoul(argv[4], NULL, 0));
+	else
+		MUST(!"who, count, cut or heal");
 	MUST(nm_session_close(session) == 0);
 	MUST(nm_exit() == 0);
 	return 0;
