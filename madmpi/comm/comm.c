@@ -55,6 +55,7 @@ int madmpi_comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->is_predefined = false;
 	c->collectives = 0;
 	c->attrs.newest = NULL;
+	madmpi_buffer_init(&c->buffer);
 	c->name[0] = '\0';
 	base_spin_init(&c->lock, BASE_RANK_LEAF);
 	c->gate = malloc((size_t)c->size * sizeof(*c->gate));
@@ -79,6 +80,7 @@ err_group:
 
 static void comm_close(struct madmpi_comm *c)
 {
+	madmpi_buffer_exit(&c->buffer);
 	nm_session_close(c->coll);
 	nm_session_close(c->p2p);
 	madmpi_errhandler_put(c->errhandler);
@@ -216,6 +218,7 @@ static int comm_free(const char *fn, MPI_Comm *comm)
 	rc = madmpi_attrs_delete(fn, (struct madmpi_bearer){ .comm = c });
 	if (rc != MPI_SUCCESS)
 		return rc;
+	madmpi_buffer_empty(&c->buffer);
 	*comm = MPI_COMM_NULL;
 	madmpi_comm_put(c);
 	return MPI_SUCCESS;

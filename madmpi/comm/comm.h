@@ -16,6 +16,7 @@
 #include "comm/attr.h"
 #include "core/object.h"
 #include "env/error.h"
+#include "pt2pt/bsend.h"
 
 /* An ordered set of processes. Constant once made, shared by reference. */
 struct madmpi_group {
@@ -37,6 +38,7 @@ struct madmpi_comm {
 	bool is_predefined;          /* -: */
 	uint32_t collectives;        /* o: how many were begun */
 	struct madmpi_attrs attrs;   /* attr.c's */
+	struct madmpi_buffer buffer; /* bsend.c's */
 	struct base_spin lock;
 	struct madmpi_errhandler *errhandler; /* l: */
 	char name[MPI_MAX_OBJECT_NAME];       /* l: */

@@ -122,6 +122,7 @@ static int start(const char *fn)
 	madmpi_type_init();
 	madmpi_op_init();
 	madmpi_request_init();
+	madmpi_bsend_init_process();
 	rc = madmpi_comm_init();
 	if (rc < 0)
 		return madmpi_error_errno(NULL, rc, fn, "MPI_COMM_WORLD");
@@ -176,6 +177,7 @@ int madmpi_finalize(void)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	store_relaxed(&madmpi_state.phase, MADMPI_STOPPING);
+	madmpi_bsend_exit_process();
 	madmpi_request_reap();
 	madmpi_comm_exit();
 	rc = nm_exit();

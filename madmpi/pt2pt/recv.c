@@ -42,7 +42,6 @@ int madmpi_irecv(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
 	const char *fn = "MPI_Irecv";
 	struct madmpi_message m;
 	struct madmpi_request *r;
-	struct nm_data data;
 	int rc = madmpi_message_open(fn, MADMPI_RECV, buf, count, datatype,
 				     source, tag, comm, &m);
 
@@ -58,17 +57,10 @@ int madmpi_irecv(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
 	if (unlikely(r == NULL))
 		return rc;
 	if (r->what == MADMPI_REQUEST_RECV) {
-		data = madmpi_message_data(&m, &r->layout);
-		rc = nm_sr_irecv(m.comm->p2p, madmpi_gate(m.comm, source),
-				 madmpi_tag(tag), madmpi_tag_mask(tag), &data,
-				 &r->nm);
+		rc = madmpi_request_start(r, &m, 0);
 		if (unlikely(rc < 0)) {
 			madmpi_request_put(r);
 			return madmpi_error_errno(m.comm, rc, fn, "receive");
-		}
-		if (madmpi_data_is_walked(&data)) {
-			r->type = m.type;
-			madmpi_type_get(r->type);
 		}
 	}
 	*request = (MPI_Request)r;

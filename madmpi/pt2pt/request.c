@@ -3,6 +3,8 @@
  */
 #include "pt2pt/request.h"
 
+#include <stdlib.h>
+
 #include "bodies.h"
 #include "core/pool.h"
 #include "env/error.h"
@@ -35,8 +37,30 @@ struct madmpi_request *madmpi_request_new(const char *function,
 	r->peer = m->peer;
 	r->comm = m->comm;
 	r->type = NULL;
+	r->repeat = NULL;
 	madmpi_comm_get(r->comm);
 	return r;
+}
+
+int madmpi_request_start(struct madmpi_request *r,
+			 const struct madmpi_message *m, unsigned flags)
+{
+	struct nm_data data = madmpi_message_data(m, &r->layout);
+	int rc;
+
+	if (r->what == MADMPI_REQUEST_SEND)
+		rc = nm_sr_isend(m->comm->p2p, m->comm->gate[m->peer],
+				 madmpi_tag(m->tag), &data, flags, &r->nm);
+	else
+		rc = nm_sr_irecv(m->comm->p2p, madmpi_gate(m->comm, m->peer),
+				 madmpi_tag(m->tag), madmpi_tag_mask(m->tag),
+				 &data, &r->nm);
+	if (likely(rc == 0) && madmpi_data_is_walked(&data) &&
+	    r->type == NULL) {
+		r->type = m->type;
+		madmpi_type_get(r->type);
+	}
+	return rc;
 }
 
 void madmpi_request_put(struct madmpi_request *r)
@@ -44,6 +68,7 @@ void madmpi_request_put(struct madmpi_request *r)
 	madmpi_comm_put(r->comm);
 	if (r->type != NULL)
 		madmpi_type_put(r->type);
+	free(r->repeat);
 	madmpi_pool_put(&pool, r);
 }
 
@@ -95,6 +120,8 @@ struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r)
 
 	if (r->what == MADMPI_REQUEST_NOTHING)
 		return madmpi_outcome_proc_null();
+	if (r->what == MADMPI_REQUEST_IDLE)
+		return madmpi_outcome_empty();
 	nm_sr_status(&r->nm, &st);
 	return r->what == MADMPI_REQUEST_RECV
 		       ? madmpi_outcome_recv(r->comm, r->peer, &st)
@@ -108,8 +135,12 @@ int madmpi_request_end(const char *function, MPI_Request *request,
 	struct madmpi_outcome o = madmpi_request_outcome(r);
 	int rc;
 
-	*request = MPI_REQUEST_NULL;
 	madmpi_status_fill(status, &o);
+	if (unlikely(r->repeat != NULL)) {
+		r->what = MADMPI_REQUEST_IDLE;
+		return madmpi_outcome_raise(r->comm, function, &o);
+	}
+	*request = MPI_REQUEST_NULL;
 	rc = madmpi_outcome_raise(r->comm, function, &o);
 	madmpi_request_put(r);
 	return rc;
@@ -250,6 +281,10 @@ int madmpi_cancel(MPI_Request *request)
 	/* Too late is no error, and sends are never taken back. */
 	if (r->what == MADMPI_REQUEST_RECV)
 		nm_sr_cancel(&r->nm);
+	if (r->what == MADMPI_REQUEST_IDLE)
+		return madmpi_error(r->comm, MPI_ERR_REQUEST, "MPI_Cancel",
+				    "the persistent request %p is not active",
+				    (void *)*request);
 	return MPI_SUCCESS;
 }
 

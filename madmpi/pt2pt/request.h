@@ -5,6 +5,9 @@
  * allocates nothing but the request itself, from a pool. A request that the
  * program frees before it is complete becomes an orphan: nobody waits for it,
  * and it goes back to the pool when somebody passes by and finds it complete.
+ *
+ * A persistent request (persistent.c) goes from idle to a send or receive and,
+ * when that has ended, back. While it is idle it is as good as null.
  */
 #ifndef MADMPI_PT2PT_REQUEST_H
 #define MADMPI_PT2PT_REQUEST_H
@@ -17,9 +20,18 @@
 #include "pt2pt/status.h"
 
 enum madmpi_request_what {
+	MADMPI_REQUEST_IDLE,    /* persistent, and not started */
 	MADMPI_REQUEST_NOTHING, /* complete from the start: MPI_PROC_NULL */
 	MADMPI_REQUEST_SEND,
 	MADMPI_REQUEST_RECV,
+};
+
+/* What a persistent request is for. */
+struct madmpi_repeat {
+	enum madmpi_request_what what;
+	unsigned flags; /* of a send: enum nm_send_flags */
+	bool buffered;
+	struct madmpi_message m;
 };
 
 struct madmpi_request {
@@ -31,6 +43,7 @@ struct madmpi_request {
 	struct madmpi_type *type;      /* -: holds a reference, or NULL */
 	struct madmpi_layout layout;   /* -: of data in pieces */
 	struct madmpi_request *next;   /* l: next orphan */
+	struct madmpi_repeat *repeat;  /* -: owned; NULL: not persistent */
 	struct nm_sr_request nm;       /* nmad's */
 };
 
@@ -49,6 +62,12 @@ struct madmpi_request *madmpi_request_new(const char *function,
 					  const struct madmpi_message *m,
 					  int *rc);
 
+/*
+ * Start what r is for, with this message. 0 or -errno; then it was not started.
+ */
+int madmpi_request_start(struct madmpi_request *r,
+			 const struct madmpi_message *m, unsigned flags);
+
 /* Give back a request that is complete or was never started. */
 void madmpi_request_put(struct madmpi_request *r);
 
@@ -59,27 +78,39 @@ struct madmpi_request *madmpi_request_of(const char *function,
 /* How a complete one ended. */
 struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r);
 
-/* A complete one: status, error handler, end. Sets the handle to null. */
+/*
+ * A complete one: status, error handler, end. Sets the handle to null, unless
+ * it is persistent.
+ */
 int madmpi_request_end(const char *function, MPI_Request *request,
 		       MPI_Status *status);
 
 /* The status of a null request. */
 void madmpi_status_fill_empty(MPI_Status *status);
 
+/* Neither null nor idle. */
+static inline bool madmpi_request_is_active(MPI_Request handle)
+{
+	const struct madmpi_request *r = (const struct madmpi_request *)handle;
+
+	return handle != MPI_REQUEST_NULL && r->what != MADMPI_REQUEST_IDLE;
+}
+
+/* Of active ones. */
 static inline bool madmpi_request_is_complete(const struct madmpi_request *r)
 {
-	return r->what == MADMPI_REQUEST_NOTHING || nm_sr_is_complete(&r->nm);
+	return r->what <= MADMPI_REQUEST_NOTHING || nm_sr_is_complete(&r->nm);
 }
 
 /* The same after an attempt to make progress. */
 static inline bool madmpi_request_poll(struct madmpi_request *r)
 {
-	return r->what == MADMPI_REQUEST_NOTHING || nm_sr_test(&r->nm) == 0;
+	return r->what <= MADMPI_REQUEST_NOTHING || nm_sr_test(&r->nm) == 0;
 }
 
 static inline void madmpi_request_wait(struct madmpi_request *r)
 {
-	if (r->what != MADMPI_REQUEST_NOTHING)
+	if (r->what > MADMPI_REQUEST_NOTHING)
 		nm_sr_wait(&r->nm);
 }
 

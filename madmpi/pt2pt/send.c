@@ -27,7 +27,6 @@ static int nonblocking(const char *fn, unsigned flags,
 		       const struct madmpi_message *m, MPI_Request *request)
 {
 	struct madmpi_request *r;
-	struct nm_data data;
 	int rc;
 
 	if (unlikely(request == NULL))
@@ -40,16 +39,10 @@ static int nonblocking(const char *fn, unsigned flags,
 	if (unlikely(r == NULL))
 		return rc;
 	if (r->what == MADMPI_REQUEST_SEND) {
-		data = madmpi_message_data(m, &r->layout);
-		rc = nm_sr_isend(m->comm->p2p, m->comm->gate[m->peer],
-				 madmpi_tag(m->tag), &data, flags, &r->nm);
+		rc = madmpi_request_start(r, m, flags);
 		if (unlikely(rc < 0)) {
 			madmpi_request_put(r);
 			return madmpi_error_errno(m->comm, rc, fn, "send");
-		}
-		if (madmpi_data_is_walked(&data)) {
-			r->type = m->type;
-			madmpi_type_get(r->type);
 		}
 	}
 	*request = (MPI_Request)r;

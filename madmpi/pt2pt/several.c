@@ -64,9 +64,13 @@ static void end_one(struct several *s, MPI_Request *request, MPI_Status *status)
 		madmpi_status_fill_empty(status);
 		return;
 	}
-	*request = MPI_REQUEST_NULL;
 	if (unlikely(r->object.kind != MADMPI_REQUEST)) {
+		*request = MPI_REQUEST_NULL;
 		end_again(s, status);
+		return;
+	}
+	if (unlikely(r->what == MADMPI_REQUEST_IDLE)) {
+		madmpi_status_fill_empty(status);
 		return;
 	}
 	o = madmpi_request_outcome(r);
@@ -78,6 +82,11 @@ static void end_one(struct several *s, MPI_Request *request, MPI_Status *status)
 		s->first = o;
 		madmpi_comm_get(s->comm);
 	}
+	if (unlikely(r->repeat != NULL)) {
+		r->what = MADMPI_REQUEST_IDLE;
+		return;
+	}
+	*request = MPI_REQUEST_NULL;
 	madmpi_request_put(r);
 }
 
@@ -117,7 +126,7 @@ static size_t part_of(const MPI_Request array[], int count, int *at,
 		struct madmpi_request *r = (struct madmpi_request *)array[*at];
 
 		if (array[*at] != MPI_REQUEST_NULL &&
-		    r->what != MADMPI_REQUEST_NOTHING)
+		    r->what > MADMPI_REQUEST_NOTHING)
 			part[n++] = &r->nm;
 	}
 	return n;
@@ -171,8 +180,8 @@ int madmpi_testall(int count, MPI_Request array_of_requests[], int *flag,
 }
 
 /*
- * The first complete request of an array, or -1. *active: whether there are
- * requests that are not null; *pending: one of those that are not complete.
+ * The first complete active request of an array, or -1. *active: whether there
+ * are any active ones; *pending: one of those that are not complete.
  */
 static int find(int count, const MPI_Request array[], bool *active,
 		struct madmpi_request **pending)
@@ -183,7 +192,7 @@ static int find(int count, const MPI_Request array[], bool *active,
 	*pending = NULL;
 	for (int i = 0; i < count; i++) {
 		r = (struct madmpi_request *)array[i];
-		if (array[i] == MPI_REQUEST_NULL)
+		if (!madmpi_request_is_active(array[i]))
 			continue;
 		*active = true;
 		if (madmpi_request_is_complete(r))
@@ -217,9 +226,9 @@ static int wait_any(int count, const MPI_Request array[])
 			return -ENOMEM;
 	}
 	for (int i = 0; i < count; i++)
-		all[i] = array[i] == MPI_REQUEST_NULL
-				 ? NULL
-				 : &((struct madmpi_request *)array[i])->nm;
+		all[i] = madmpi_request_is_active(array[i])
+				 ? &((struct madmpi_request *)array[i])->nm
+				 : NULL;
 	first = (int)nm_sr_wait_any(all, (size_t)count);
 	if (all != few)
 		free(all);
@@ -297,7 +306,7 @@ static int end_complete(const char *fn, int count, MPI_Request array[],
 	int n = 0;
 
 	for (int i = first; i < count; i++) {
-		if (array[i] == MPI_REQUEST_NULL ||
+		if (!madmpi_request_is_active(array[i]) ||
 		    !madmpi_request_is_complete(
 			    (struct madmpi_request *)array[i]))
 			continue;

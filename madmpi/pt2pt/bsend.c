@@ -1,0 +1,350 @@
+/*
+ * Buffered sends and their buffers.
+ */
+#include "pt2pt/bsend.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bodies.h"
+#include "comm/comm.h"
+#include "env/error.h"
+#include "pt2pt/message.h"
+#include "pt2pt/request.h"
+
+/* A message in a buffer; its bytes are behind it. */
+struct buffered {
+	struct base_link on; /* l: the buffer's */
+	struct madmpi_comm *comm;
+	struct nm_sr_request nm;
+	unsigned char *end; /* of its bytes */
+	unsigned char bytes[];
+};
+
+enum { ALIGN = 16 };
+
+_Static_assert(sizeof(struct buffered) + ALIGN <= MPI_BSEND_OVERHEAD,
+	       "what programs add for each message");
+
+static struct madmpi_buffer process;
+
+void madmpi_buffer_init(struct madmpi_buffer *b)
+{
+	marcel_mutex_init(&b->mutex, NULL);
+	base_list_init(&b->messages);
+	b->base = NULL;
+	b->size = 0;
+}
+
+static bool is_automatic(const struct madmpi_buffer *b)
+{
+	return b->base == MPI_BUFFER_AUTOMATIC;
+}
+
+static struct buffered *oldest(struct madmpi_buffer *b)
+{
+	struct base_link *n = base_list_first(&b->messages);
+
+	return n != NULL ? container_of(n, struct buffered, on) : NULL;
+}
+
+/* It has left: a failure is nobody's, since the send was complete before. */
+static void drop(struct madmpi_buffer *b, struct buffered *m)
+{
+	struct madmpi_comm *comm = m->comm;
+
+	base_list_remove(&m->on);
+	if (is_automatic(b))
+		free(m);
+	madmpi_comm_put(comm);
+}
+
+/* Room comes back from the oldest on, up to the first that has not left. */
+static void reap(struct madmpi_buffer *b)
+{
+	struct buffered *m;
+
+	while ((m = oldest(b)) != NULL && nm_sr_is_complete(&m->nm))
+		drop(b, m);
+}
+
+/* The mutex is held: all that is there leaves. */
+static void flush(struct madmpi_buffer *b)
+{
+	struct buffered *m;
+
+	while ((m = oldest(b)) != NULL) {
+		nm_sr_wait(&m->nm);
+		drop(b, m);
+	}
+}
+
+void madmpi_buffer_empty(struct madmpi_buffer *b)
+{
+	marcel_mutex_lock(&b->mutex);
+	flush(b);
+	b->base = NULL;
+	marcel_mutex_unlock(&b->mutex);
+}
+
+void madmpi_buffer_exit(struct madmpi_buffer *b)
+{
+	madmpi_buffer_empty(b);
+	marcel_mutex_destroy(&b->mutex);
+}
+
+static unsigned char *aligned(unsigned char *p)
+{
+	return (unsigned char *)(((uintptr_t)p + ALIGN - 1) &
+				 ~(uintptr_t)(ALIGN - 1));
+}
+
+/* Behind the youngest; at the beginning, if that is too close to the end. */
+static struct buffered *find_room(struct madmpi_buffer *b, size_t bytes)
+{
+	size_t need = sizeof(struct buffered) + bytes;
+	unsigned char *end = b->base + b->size, *first = aligned(b->base), *at;
+	struct buffered *m = oldest(b), *last;
+
+	if (m == NULL)
+		return first <= end && (size_t)(end - first) >= need
+			       ? (struct buffered *)(void *)first
+			       : NULL;
+	last = container_of(b->messages.head.prev, struct buffered, on);
+	at = aligned(last->end);
+	if (last < m) /* it has gone round */
+		end = (unsigned char *)m;
+	if (at <= end && (size_t)(end - at) >= need)
+		return (struct buffered *)(void *)at;
+	if (last < m || (size_t)((unsigned char *)m - first) < need)
+		return NULL;
+	return (struct buffered *)(void *)first;
+}
+
+static int start(const struct madmpi_message *m, struct buffered *to,
+		 size_t bytes)
+{
+	struct nm_data data = nm_data_flat(to->bytes, bytes);
+
+	to->comm = m->comm;
+	to->end = to->bytes + bytes;
+	base_link_init(&to->on);
+	madmpi_pack_bytes(m->buf, m->count, m->type, to->bytes);
+	return nm_sr_isend(m->comm->p2p, m->comm->gate[m->peer],
+			   madmpi_tag(m->tag), &data, 0, &to->nm);
+}
+
+/* Behind what is there: -EINVAL, -ENOBUFS, -ENOMEM or what the send says. */
+static int put(struct madmpi_buffer *b, const struct madmpi_message *m,
+	       size_t bytes)
+{
+	struct buffered *to;
+	int rc;
+
+	reap(b);
+	to = is_automatic(b) ? malloc(sizeof(*to) + bytes)
+			     : find_room(b, bytes);
+	if (to == NULL && !is_automatic(b) && oldest(b) != NULL &&
+	    nm_sr_test(&oldest(b)->nm) == 0) {
+		reap(b);
+		to = find_room(b, bytes);
+	}
+	if (to == NULL)
+		return is_automatic(b) ? -ENOMEM : -ENOBUFS;
+	rc = start(m, to, bytes);
+	if (rc == 0) {
+		madmpi_comm_get(m->comm);
+		base_list_push_back(&b->messages, &to->on);
+	} else if (is_automatic(b)) {
+		free(to);
+	}
+	return rc;
+}
+
+/* With its mutex held, if it has memory. */
+static bool lock_used(struct madmpi_buffer *b)
+{
+	marcel_mutex_lock(&b->mutex);
+	if (b->base != NULL)
+		return true;
+	marcel_mutex_unlock(&b->mutex);
+	return false;
+}
+
+int madmpi_bsend_message(const char *fn, const struct madmpi_message *m)
+{
+	size_t bytes = (size_t)(m->count * m->type->size);
+	struct madmpi_buffer *b = &m->comm->buffer;
+	MPI_Count size;
+	int rc;
+
+	if (!lock_used(b)) {
+		b = &process;
+		if (!lock_used(b))
+			return madmpi_error(m->comm, MPI_ERR_BUFFER, fn,
+					    "no buffer is attached");
+	}
+	rc = put(b, m, bytes);
+	size = b->size;
+	marcel_mutex_unlock(&b->mutex);
+	if (rc == -ENOBUFS)
+		return madmpi_error(m->comm, MPI_ERR_BUFFER, fn,
+				    "a message of %zu bytes, and %d of "
+				    "overhead, finds no room in the buffer of "
+				    "%lld",
+				    bytes, MPI_BSEND_OVERHEAD, (long long)size);
+	return rc == 0 ? MPI_SUCCESS
+		       : madmpi_error_errno(m->comm, rc, fn, "send");
+}
+
+void madmpi_bsend_init_process(void)
+{
+	madmpi_buffer_init(&process);
+}
+
+void madmpi_bsend_exit_process(void)
+{
+	madmpi_buffer_exit(&process);
+}
+
+/* --- sends --- */
+
+/* MPI_Bsend, MPI_Bsend_c */
+int madmpi_bsend(const void *buf, MPI_Count count, MPI_Datatype datatype,
+		 int dest, int tag, MPI_Comm comm)
+{
+	struct madmpi_message m;
+	int rc = madmpi_message_open("MPI_Bsend", MADMPI_SEND, buf, count,
+				     datatype, dest, tag, comm, &m);
+
+	if (rc != MPI_SUCCESS || dest == MPI_PROC_NULL)
+		return rc;
+	return madmpi_bsend_message("MPI_Bsend", &m);
+}
+
+/* MPI_Ibsend, MPI_Ibsend_c: complete when it returns. */
+int madmpi_ibsend(const void *buf, MPI_Count count, MPI_Datatype datatype,
+		  int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	const char *fn = "MPI_Ibsend";
+	struct madmpi_request *r;
+	struct madmpi_message m;
+	int rc = madmpi_message_open(fn, MADMPI_SEND, buf, count, datatype,
+				     dest, tag, comm, &m);
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (request == NULL)
+		return madmpi_error(m.comm, MPI_ERR_ARG, fn,
+				    "request is a null pointer");
+	r = madmpi_request_new(fn, MADMPI_REQUEST_NOTHING, &m, &rc);
+	if (r == NULL)
+		return rc;
+	if (dest != MPI_PROC_NULL)
+		rc = madmpi_bsend_message(fn, &m);
+	if (rc == MPI_SUCCESS)
+		*request = (MPI_Request)r;
+	else
+		madmpi_request_put(r);
+	return rc;
+}
+
+/* --- buffers --- */
+
+static int attach(const char *fn, struct madmpi_comm *c,
+		  struct madmpi_buffer *b, void *memory, MPI_Count size)
+{
+	bool used;
+
+	if (memory == NULL)
+		return madmpi_error(c, MPI_ERR_BUFFER, fn,
+				    "buffer is a null pointer");
+	if (size < 0)
+		return madmpi_error(c, MPI_ERR_ARG, fn,
+				    "size is negative (%lld)", (long long)size);
+	marcel_mutex_lock(&b->mutex);
+	used = b->base != NULL;
+	if (!used) {
+		b->base = memory;
+		b->size = memory == MPI_BUFFER_AUTOMATIC ? 0 : size;
+	}
+	marcel_mutex_unlock(&b->mutex);
+	if (used)
+		return madmpi_error(c, MPI_ERR_BUFFER, fn,
+				    "a buffer is attached already");
+	return MPI_SUCCESS;
+}
+
+/* Blocks until all in it has left. */
+static int detach(const char *fn, struct madmpi_comm *c,
+		  struct madmpi_buffer *b, void *addr, MPI_Count *size)
+{
+	if (addr == NULL || size == NULL)
+		return madmpi_error(c, MPI_ERR_ARG, fn, "%s is a null pointer",
+				    addr ? "size" : "buffer_addr");
+	if (!lock_used(b))
+		return madmpi_error(c, MPI_ERR_BUFFER, fn,
+				    "no buffer is attached");
+	flush(b);
+	*(void **)addr = b->base;
+	*size = b->size;
+	b->base = NULL;
+	marcel_mutex_unlock(&b->mutex);
+	return MPI_SUCCESS;
+}
+
+static int flush_it(struct madmpi_buffer *b)
+{
+	if (lock_used(b)) {
+		flush(b);
+		marcel_mutex_unlock(&b->mutex);
+	}
+	return MPI_SUCCESS;
+}
+
+/* MPI_Buffer_attach, MPI_Buffer_attach_c */
+int madmpi_buffer_attach(void *buffer, MPI_Count size)
+{
+	return attach("MPI_Buffer_attach", NULL, &process, buffer, size);
+}
+
+/* MPI_Buffer_detach, MPI_Buffer_detach_c */
+int madmpi_buffer_detach(void *buffer_addr, MPI_Count *size)
+{
+	return detach("MPI_Buffer_detach", NULL, &process, buffer_addr, size);
+}
+
+/* MPI_Buffer_flush */
+int madmpi_buffer_flush(void)
+{
+	return flush_it(&process);
+}
+
+/* MPI_Comm_attach_buffer, MPI_Comm_attach_buffer_c */
+int madmpi_comm_attach_buffer(MPI_Comm comm, void *buffer, MPI_Count size)
+{
+	const char *fn = "MPI_Comm_attach_buffer";
+	struct madmpi_comm *c;
+	int rc = madmpi_check_comm(fn, comm, &c);
+
+	return rc ? rc : attach(fn, c, &c->buffer, buffer, size);
+}
+
+/* MPI_Comm_detach_buffer, MPI_Comm_detach_buffer_c */
+int madmpi_comm_detach_buffer(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
+{
+	const char *fn = "MPI_Comm_detach_buffer";
+	struct madmpi_comm *c;
+	int rc = madmpi_check_comm(fn, comm, &c);
+
+	return rc ? rc : detach(fn, c, &c->buffer, buffer_addr, size);
+}
+
+/* MPI_Comm_flush_buffer */
+int madmpi_comm_flush_buffer(MPI_Comm comm)
+{
+	struct madmpi_comm *c;
+	int rc = madmpi_check_comm("MPI_Comm_flush_buffer", comm, &c);
+
+	return rc ? rc : flush_it(&c->buffer);
+}

@@ -1,0 +1,46 @@
+/*
+ * Buffered sends: the message is copied into memory that the program has
+ * attached, and travels from there.
+ */
+#ifndef MADMPI_PT2PT_BSEND_H
+#define MADMPI_PT2PT_BSEND_H
+
+#include <base/list.h>
+#include <marcel/marcel.h>
+#include <mpi.h>
+
+/*
+ * A place for buffers: of the process, or of a communicator. The memory is used
+ * as a ring, as the standard's model describes it: messages lie in it in the
+ * order of their sends, and room comes back from the oldest on.
+ *
+ *      |....|oldest|   |   |youngest|......|
+ *      base                               base + size
+ */
+struct madmpi_buffer {
+	marcel_mutex_t mutex; /* held while somebody waits for messages, too */
+	unsigned char *base;  /* l: NULL: none; or MPI_BUFFER_AUTOMATIC */
+	MPI_Count size;       /* l: */
+	struct base_list messages; /* l: oldest first */
+};
+
+struct madmpi_message;
+
+void madmpi_buffer_init(struct madmpi_buffer *b);
+
+/* Blocks until what is in it has left; nobody has a buffer there then. */
+void madmpi_buffer_empty(struct madmpi_buffer *b);
+void madmpi_buffer_exit(struct madmpi_buffer *b);
+
+/* The place of the process: made by MPI_Init, emptied by MPI_Finalize. */
+void madmpi_bsend_init_process(void);
+void madmpi_bsend_exit_process(void);
+
+/*
+ * Send it so, to a peer that is not MPI_PROC_NULL: by the communicator's buffer
+ * if it has one. MPI_SUCCESS, or what was reported: MPI_ERR_BUFFER if there is
+ * no room.
+ */
+int madmpi_bsend_message(const char *fn, const struct madmpi_message *m);
+
+#endif
