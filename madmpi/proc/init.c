@@ -122,6 +122,7 @@ static int start(const char *fn)
 	madmpi_type_init();
 	madmpi_op_init();
 	madmpi_request_init();
+	madmpi_matched_init();
 	madmpi_bsend_init_process();
 	rc = madmpi_comm_init();
 	if (rc < 0)
@@ -188,6 +189,7 @@ int madmpi_finalize(void)
 		store_relaxed(&madmpi_state.phase, MADMPI_DOWN);
 		return MPI_ERR_PENDING;
 	}
+	madmpi_matched_exit();
 	madmpi_request_exit();
 	madmpi_op_exit();
 	madmpi_type_exit();

@@ -50,6 +50,10 @@ struct madmpi_request {
 void madmpi_request_init(void);
 void madmpi_request_exit(void);
 
+/* The messages of matched probes (matched.c). */
+void madmpi_matched_init(void);
+void madmpi_matched_exit(void);
+
 /* Wait for the requests that were freed before they were complete. */
 void madmpi_request_reap(void);
 

@@ -357,3 +357,99 @@ int madmpi_testsome(int incount, MPI_Request array_of_requests[], int *outcount,
 	return end_complete(fn, incount, array_of_requests, i, outcount,
 			    array_of_indices, array_of_statuses);
 }
+
+/* --- without ending them --- */
+
+/* `several`: then the status says the error, too. */
+static void look(MPI_Request request, MPI_Status *status, bool several)
+{
+	struct madmpi_outcome o;
+
+	if (!madmpi_request_is_active(request)) {
+		madmpi_status_fill_empty(status);
+		return;
+	}
+	o = madmpi_request_outcome((const struct madmpi_request *)request);
+	madmpi_status_fill(status, &o);
+	if (several && status != MPI_STATUS_IGNORE)
+		status->MPI_ERROR = madmpi_error_class_of_errno(o.error);
+}
+
+/* MPI_Request_get_status_all */
+int madmpi_request_get_status_all(int count,
+				  const MPI_Request array_of_requests[],
+				  int *flag, MPI_Status *array_of_statuses)
+{
+	const char *fn = "MPI_Request_get_status_all";
+	struct nm_sr_request *part[PART];
+	int rc = check_array(fn, count, array_of_requests), at = 0;
+	size_t n;
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (flag == NULL)
+		return null_arg(fn, "flag");
+	*flag = 0;
+	while (at < count) {
+		n = part_of(array_of_requests, count, &at, part);
+		if (nm_sr_test_all(part, n) < 0)
+			return MPI_SUCCESS;
+	}
+	*flag = 1;
+	for (int i = 0; i < count; i++)
+		look(array_of_requests[i], status_at(array_of_statuses, i),
+		     true);
+	return MPI_SUCCESS;
+}
+
+/* MPI_Request_get_status_any */
+int madmpi_request_get_status_any(int count,
+				  const MPI_Request array_of_requests[],
+				  int *indx, int *flag, MPI_Status *status)
+{
+	const char *fn = "MPI_Request_get_status_any";
+	int rc = check_array(fn, count, array_of_requests), i;
+	bool active;
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (indx == NULL || flag == NULL)
+		return null_arg(fn, indx ? "flag" : "indx");
+	i = find_or_poll(count, array_of_requests, &active);
+	*flag = i >= 0 || !active;
+	*indx = i >= 0 ? i : MPI_UNDEFINED;
+	if (*flag)
+		look(i >= 0 ? array_of_requests[i] : MPI_REQUEST_NULL, status,
+		     false);
+	return MPI_SUCCESS;
+}
+
+/* MPI_Request_get_status_some */
+int madmpi_request_get_status_some(int incount,
+				   const MPI_Request array_of_requests[],
+				   int *outcount, int array_of_indices[],
+				   MPI_Status *array_of_statuses)
+{
+	const char *fn = "MPI_Request_get_status_some";
+	int rc = check_array(fn, incount, array_of_requests), i, n = 0;
+	bool active;
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (outcount == NULL || (incount > 0 && array_of_indices == NULL))
+		return null_arg(fn, outcount ? "array_of_indices" : "outcount");
+	i = find_or_poll(incount, array_of_requests, &active);
+	for (; i >= 0 && i < incount; i++) {
+		const struct madmpi_request *r =
+			(const struct madmpi_request *)array_of_requests[i];
+
+		if (!madmpi_request_is_active(array_of_requests[i]) ||
+		    !madmpi_request_is_complete(r))
+			continue;
+		look(array_of_requests[i], status_at(array_of_statuses, n),
+		     true);
+		array_of_indices[n++] = i;
+	}
+	*outcount = active ? n : MPI_UNDEFINED;
+	return MPI_SUCCESS;
+}
