@@ -22,7 +22,7 @@ static void gate_init(struct nm_gate *gate, struct nm_core *core, int rank)
 	base_list_init(&gate->out);
 	base_list_init(&gate->waiting);
 	base_list_init(&gate->offers);
-	base_list_init(&gate->taken);
+	nm_chain_init(&gate->posts);
 	base_link_init(&gate->active);
 }
 

@@ -328,8 +328,6 @@ bool nm_rdv_offer(struct nm_gate *gate, struct nm_pkt *pkt, struct nm_req *req,
 size_t nm_rdv_rts_size(const struct nm_gate *gate);
 /* The link over this rail, or NULL. */
 struct nm_link *nm_gate_link(const struct nm_gate *gate, int rail);
-/* Parts whose place was announced: their transfers begin. */
-void nm_rdv_start(struct nm_pass *pass, struct nm_gate *gate);
 /* Announce a posted receive. */
 void nm_rdv_announce(struct nm_pass *pass, struct nm_req *req);
 /*

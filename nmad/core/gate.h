@@ -9,6 +9,7 @@
 #include <base/list.h>
 
 #include "../drivers/driver.h"
+#include "rail.h"
 #include "stats.h"
 #include "wire.h"
 
@@ -90,7 +91,7 @@ struct nm_gate {
 	struct nm_levels *levels; /* l: the strategy's, of those on `out` */
 	struct base_list waiting; /* l: sends that wait for an answer */
 	struct base_list offers;  /* l: parts whose RTR has not come */
-	struct base_list taken;   /* l: parts that need none, to be posted */
+	struct nm_chain posts;    /* l: orders that come with a packet */
 	struct nm_announced *announced; /* l: the peer's receives, or NULL */
 	bool announces;                 /* -: our receives are announced */
 	struct nm_trial announcing;     /* an announcement, for a receive ... */

@@ -222,6 +222,15 @@ static bool form(struct nm_pass *pass, struct nm_gate *gate,
 	return true;
 }
 
+/* The packets before what came with them. */
+static void post_others(struct nm_pass *pass, struct nm_gate *gate)
+{
+	struct base_mpsc_node *n;
+
+	while ((n = nm_chain_take(&gate->posts)) != NULL)
+		nm_chain_append(&pass->posts, n);
+}
+
 void nm_out_form(struct nm_pass *pass)
 {
 	struct nm_core *core = pass->core;
@@ -239,8 +248,8 @@ void nm_out_form(struct nm_pass *pass)
 			if (link == NULL || !form(pass, gate, link))
 				break;
 		}
-		if (unlikely(!base_list_is_empty(&gate->taken)))
-			nm_rdv_start(pass, gate);
+		if (unlikely(gate->posts.first != NULL))
+			post_others(pass, gate);
 		if (!nm_gate_has_output(gate) && !wants_credit_back(gate))
 			base_list_remove(&gate->active);
 	}

@@ -184,10 +184,10 @@ static void part_over(struct nm_pass *pass, struct nm_part *p, int error)
 	part_end(pass->core, p);
 }
 
-static void post(struct nm_pass *pass, struct nm_part *p, unsigned kind)
+static void post(struct nm_chain *posts, struct nm_part *p, unsigned kind)
 {
 	p->x.done.kind = kind;
-	nm_chain_append(&pass->posts, &p->x.done.node);
+	nm_chain_append(posts, &p->x.done.node);
 }
 
 /* --- the sender's offer --- */
@@ -298,17 +298,8 @@ static bool take_place(struct nm_gate *gate, struct nm_pkt *pkt,
 	offer_part(p, rts, parts);
 	p->granted = true;
 	pkt->awaited = p->x.awaited;
-	base_list_push_back(&gate->taken, &p->on);
+	post(&gate->posts, p, NM_POST_XFER_SEND);
 	return true;
-}
-
-void nm_rdv_start(struct nm_pass *pass, struct nm_gate *gate)
-{
-	struct base_link *n;
-
-	while ((n = base_list_take_front(&gate->taken)) != NULL)
-		post(pass, container_of(n, struct nm_part, on),
-		     NM_POST_XFER_SEND);
 }
 
 bool nm_rdv_offer(struct nm_gate *gate, struct nm_pkt *pkt, struct nm_req *req,
@@ -397,7 +388,7 @@ static void grant(struct nm_pass *pass, struct nm_part *p)
 		}
 		g->running++;
 	}
-	post(pass, p, NM_POST_XFER_RECV);
+	post(&pass->posts, p, NM_POST_XFER_RECV);
 }
 
 /* One of those that came over this rail is over: perhaps another may. */
@@ -477,7 +468,7 @@ void nm_rdv_announce(struct nm_pass *pass, struct nm_req *req)
 	p->rtr.part = p;
 	p->announcement = ASKED;
 	req->announced = p;
-	post(pass, p, NM_POST_XFER_ANNOUNCE);
+	post(&pass->posts, p, NM_POST_XFER_ANNOUNCE);
 }
 
 /* The driver has made a place, or could not. */
@@ -553,7 +544,7 @@ static bool meet(struct nm_pass *pass, struct nm_req *req, struct nm_gate *gate,
 	p->x.length = part.length;
 	p->x.peers.length = part.token_len;
 	memcpy(p->x.peers.bytes, part.token, part.token_len);
-	post(pass, p, NM_POST_XFER_MEET);
+	post(&pass->posts, p, NM_POST_XFER_MEET);
 	return true;
 }
 
@@ -678,7 +669,7 @@ int nm_rdv_rtr(struct nm_pass *pass, struct nm_gate *gate,
 	p->x.length = rtr->length;
 	p->x.peers.length = rtr->tail_len;
 	memcpy(p->x.peers.bytes, rtr->tail, rtr->tail_len);
-	post(pass, p, NM_POST_XFER_SEND);
+	post(&pass->posts, p, NM_POST_XFER_SEND);
 	return 0;
 }
 

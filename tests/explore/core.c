@@ -105,10 +105,6 @@ static bool poll_driver(struct nm_rail *r, int budget)
 	return true;
 }
 
-void nm_rdv_start(struct nm_pass *pass, struct nm_gate *g)
-{
-}
-
 bool nm_req_part(struct nm_req *req)
 {
 	return true;
@@ -169,7 +165,7 @@ static void set_up_with(enum nm_lock_scheme scheme)
 	gate.core = &core;
 	gate.links[0] = &link;
 	gate.nlinks = 1;
-	base_list_init(&gate.taken);
+	nm_chain_init(&gate.posts);
 	base_list_init(&gate.answers);
 	base_list_init(&gate.out);
 	base_link_init(&gate.active);
