@@ -138,6 +138,9 @@ static void carry_out(struct nm_pass *pass, struct nm_news *news)
 {
 	struct base_mpsc_node *n;
 
+	/* Before we copy, so that he does so beside us. */
+	if (unlikely(pass->kick))
+		piom_ltask_kick(&pass->core->ltask);
 	while ((n = nm_chain_take(&pass->done)) != NULL)
 		complete(pass->core, container_of(n, struct nm_req, node));
 	while ((n = nm_chain_take(&pass->release)) != NULL) {
@@ -152,7 +155,7 @@ static void carry_out(struct nm_pass *pass, struct nm_news *news)
 
 		if (unlikely(is_left_to_idle(pass, e))) {
 			nm_rail_push(&rail->lock, &e->node);
-			pass->kick = true;
+			piom_ltask_kick(&pass->core->ltask);
 		} else {
 			nm_rail_run(rail, e, is_for_itself(rail), news);
 		}
@@ -196,7 +199,6 @@ static bool finish(struct nm_pass *pass, struct nm_news *news)
 		drive_all(pass, news);
 	again = nm_core_end(&core->lock);
 	carry_out(pass, news);
-	news->kick |= pass->kick;
 	kick(core, news);
 	return again || news->events.first != NULL || news->hungry;
 }
@@ -255,7 +257,6 @@ bool nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
 		req = NULL;
 		again = nm_core_leave(&core->lock);
 		carry_out(&pass, news);
-		news->kick |= pass.kick;
 		kick(core, news);
 	} while (again || news->events.first != NULL || news->hungry);
 	nm_calls_look(core);
