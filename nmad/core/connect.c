@@ -52,6 +52,7 @@ static int rail_init(struct nm_rail *rail, struct nm_core *core,
 	rail->core = core;
 	rail->rank = core->rank;
 	rail->index = (int)(rail - core->rails);
+	rail->max_small = driver->max_small;
 	rail->stats = &core->rail_stats[rail->index];
 	rail->nlinks = core->size;
 	rail->fd = -1;
@@ -286,7 +287,7 @@ static int connect_gate(struct nm_boot *boot, struct nm_gate *gate)
 
 size_t nm_rail_room(const struct nm_rail *rail)
 {
-	return rail->driver->max_small - NM_WIRE_HEAD - NM_WIRE_EAGER_SYNC;
+	return rail->max_small - NM_WIRE_HEAD - NM_WIRE_EAGER_SYNC;
 }
 
 /*

@@ -18,8 +18,8 @@ static bool goes_to_ctl(const struct nm_pkt *pkt, const struct nm_data *data)
 bool nm_pkt_fits(const struct nm_pkt *pkt, size_t header,
 		 const struct nm_data *data)
 {
-	const struct nm_driver *driver = pkt->link->rail->driver;
-	size_t limit = pkt->nchunks == 0 ? driver->max_small : driver->fill;
+	const struct nm_rail *rail = pkt->link->rail;
+	size_t limit = pkt->nchunks == 0 ? rail->max_small : rail->driver->fill;
 	size_t room = NM_PKT_CTL - pkt->ctl_len;
 	size_t payload = data != NULL ? data->length : 0;
 

@@ -98,6 +98,7 @@ struct nm_rail {
 	struct nm_core *core;             /* -: */
 	int rank;                         /* -: of this process */
 	int index;                        /* -: among the rails */
+	size_t max_small;                 /* -: the driver's, or open()'s */
 	unsigned char addr[NM_ADDR_MAX];  /* -: for the peers */
 	size_t addr_len;                  /* -: */
 	struct nm_link *links;            /* -: by rank, nlinks of them */

@@ -161,7 +161,8 @@ enum nm_post_result {
 struct nm_driver {
 	const char *name;
 	unsigned caps;
-	size_t max_small;     /* bytes of a small packet, headers included */
+	size_t max_small;     /* bytes of a small packet, headers included, if
+			       * open() does not set rail->max_small */
 	size_t fill;          /* packets of several messages end here: beyond
 			       * it one more packet costs less */
 	size_t rdv_threshold; /* messages above go by rendezvous */

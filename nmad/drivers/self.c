@@ -18,7 +18,7 @@
 
 enum {
 	BUFFERS = 32,
-	BUFFER_SIZE = 8192,
+	BUFFER_SIZE = 65536 + 256, /* as tcp's packets */
 	PIECE = 64 * 1024, /* bytes that one poll copies of a transfer */
 };
 

@@ -8,6 +8,7 @@
  *   bandwidth=MB   NMAD_SIM_BANDWIDTH     MB/s; bytes take their time, one
  *                                         packet after the other; 0: no limit
  *   reorder=SEED   NMAD_SIM_REORDER       packets overtake each other; 0: never
+ *   packet=BYTES   NMAD_SIM_PACKET        the largest; by default 4096
  *
  * A packet that arrives gets a date by which it is delivered: the latency and
  * its share of the bandwidth. With reordering each packet also gets a rank:
@@ -79,6 +80,7 @@ struct sim {
 	struct nm_rail *outer;       /* -: */
 	long latency, bandwidth;     /* -: ns, bytes per us */
 	uint64_t seed;               /* -: */
+	size_t max_small;            /* -: as the rail's */
 	struct sim_link *links;      /* o: by rank */
 	struct base_list packets;    /* o: held, in the order of arrival */
 	struct base_list ends;       /* o: struct late, by date */
@@ -97,6 +99,8 @@ static struct base_option options[] = {
 	  "sim: MB/s; 0: no limit" },
 	{ "NMAD_SIM_REORDER", BASE_OPTION_INT, "0", 0, 1L << 62, NULL,
 	  "sim: seed of an order of arrival; 0: as they come" },
+	{ "NMAD_SIM_PACKET", BASE_OPTION_INT, "4096", 4096, 1 << 20, NULL,
+	  "sim: bytes of the largest packet" },
 };
 
 static const struct base_option_table table =
@@ -349,7 +353,8 @@ static const struct nm_driver *find_inner(const char *name, size_t len)
 }
 
 /* In the order of `options`, whose ranges they have. */
-static const char *const names[] = { "latency", "bandwidth", "reorder" };
+static const char *const names[] = { "latency", "bandwidth", "reorder",
+				     "packet" };
 
 static int parse_option(long *values, const char *name, size_t len,
 			const char *text)
@@ -371,8 +376,7 @@ static int parse_spec(struct sim *sim, const char *spec, long *values)
 	size_t len = strcspn(spec, ",");
 
 	sim->inner.driver = find_inner(spec, len);
-	if (sim->inner.driver == NULL ||
-	    sim->inner.driver->max_small < nm_driver_sim.max_small)
+	if (sim->inner.driver == NULL)
 		return -EINVAL;
 	for (spec += len; *spec == ',';) {
 		char value[NAME_MAX_];
@@ -387,7 +391,8 @@ static int parse_spec(struct sim *sim, const char *spec, long *values)
 			return -EINVAL;
 		spec += len;
 	}
-	return 0;
+	sim->inner.max_small = sim->inner.driver->max_small;
+	return (size_t)values[3] <= sim->inner.max_small ? 0 : -EINVAL;
 }
 
 static int configure(struct sim *sim, const char *spec)
@@ -403,13 +408,15 @@ static int configure(struct sim *sim, const char *spec)
 		base_warn("nmad",
 			  "NMAD_DRIVER: \"sim:%s\" is not "
 			  "sim:DRIVER[,latency=US][,bandwidth=MB]"
-			  "[,reorder=SEED]",
+			  "[,reorder=SEED][,packet=BYTES], BYTES from 4096 to "
+			  "what DRIVER takes",
 			  spec != NULL ? spec : "");
 		return -EINVAL;
 	}
 	sim->latency = values[0] * 1000;
 	sim->bandwidth = values[1];
 	sim->seed = (uint64_t)values[2];
+	sim->max_small = (size_t)values[3];
 	return 0;
 }
 
@@ -502,6 +509,7 @@ static int sim_open(struct nm_rail *rail, const struct nm_boot_info *info,
 	rc = gather(sim);
 	if (rc < 0)
 		goto err_close;
+	rail->max_small = sim->max_small;
 	rail->fd = sim->epoll;
 	rail->drv = sim;
 	memcpy(rail->addr, sim->inner.addr, sim->inner.addr_len);

@@ -62,6 +62,7 @@ static inline void mock_core_rails(struct nm_core *core,
 
 		memset(rail, 0, sizeof(*rail));
 		rail->driver = driver;
+		rail->max_small = driver->max_small;
 		rail->core = core;
 		rail->index = i;
 		rail->stats = &core->rail_stats[i];
