@@ -82,6 +82,9 @@ size_t nm_wire_chunk_size(const struct nm_wire_chunk *c)
 	case NM_WIRE_KIND_EAGER:
 		return c->flags & NM_WIRE_SYNC ? NM_WIRE_EAGER_SYNC
 					       : NM_WIRE_EAGER;
+	case NM_WIRE_KIND_PART:
+		return c->flags & NM_WIRE_SYNC ? NM_WIRE_EAGER_PART_SYNC
+					       : NM_WIRE_EAGER_PART;
 	case NM_WIRE_KIND_RTS:
 		return rts_head(c->flags) + c->tail_len;
 	case NM_WIRE_KIND_RTR:
@@ -105,6 +108,20 @@ static void put_eager(unsigned char *p, const struct nm_wire_chunk *c)
 	put64(p + 16, c->session);
 	if (c->flags & NM_WIRE_SYNC)
 		put64(p + 24, c->id);
+}
+
+static void put_eager_part(unsigned char *p, const struct nm_wire_chunk *c)
+{
+	p[1] = c->flags;
+	put16(p + 2, 0);
+	put32(p + 4, c->tail_len);
+	put32(p + 8, c->tag);
+	put32(p + 12, c->seq);
+	put64(p + 16, c->session);
+	put32(p + 24, c->offset);
+	put32(p + 28, (uint32_t)c->length);
+	if (c->flags & NM_WIRE_SYNC)
+		put64(p + NM_WIRE_EAGER_PART, c->id);
 }
 
 static void put_rts(unsigned char *p, const struct nm_wire_chunk *c)
@@ -167,6 +184,9 @@ void nm_wire_put_chunk(void *to, const struct nm_wire_chunk *c)
 	case NM_WIRE_KIND_EAGER:
 		put_eager(p, c);
 		break;
+	case NM_WIRE_KIND_PART:
+		put_eager_part(p, c);
+		break;
 	case NM_WIRE_KIND_RTS:
 		put_rts(p, c);
 		break;
@@ -213,6 +233,32 @@ static int get_eager(const unsigned char *p, size_t room,
 	c->session = get64(p + 16);
 	c->id = c->flags & NM_WIRE_SYNC ? get64(p + 24) : 0;
 	c->payload = p + head;
+	return 0;
+}
+
+/* It is neither empty nor all of its message, and lies inside it. */
+static int get_eager_part(const unsigned char *p, size_t room,
+			  struct nm_wire_chunk *c)
+{
+	size_t head;
+
+	if (room < NM_WIRE_EAGER_PART || (p[1] & ~NM_WIRE_SYNC) != 0)
+		return -EBADMSG;
+	c->flags = p[1];
+	head = nm_wire_chunk_size(c);
+	c->tail_len = get32(p + 4);
+	c->offset = get32(p + 24);
+	c->length = get32(p + 28);
+	if (get16(p + 2) != 0 || room < head || room - head < c->tail_len ||
+	    c->tail_len == 0 || c->tail_len >= c->length ||
+	    c->offset > c->length - c->tail_len)
+		return -EBADMSG;
+	c->tag = get32(p + 8);
+	c->seq = get32(p + 12);
+	c->session = get64(p + 16);
+	if (c->flags & NM_WIRE_SYNC)
+		c->id = get64(p + NM_WIRE_EAGER_PART);
+	c->tail = p + head;
 	return 0;
 }
 
@@ -332,6 +378,9 @@ int nm_wire_get_chunk(const void *packet, size_t length, size_t *at,
 	case NM_WIRE_KIND_EAGER:
 		rc = get_eager(p, room, out);
 		break;
+	case NM_WIRE_KIND_PART:
+		rc = get_eager_part(p, room, out);
+		break;
 	case NM_WIRE_KIND_RTS:
 		rc = get_rts(p, room, out);
 		break;
@@ -350,5 +399,7 @@ int nm_wire_get_chunk(const void *packet, size_t length, size_t *at,
 	*at += nm_wire_chunk_size(out);
 	if (out->kind == NM_WIRE_KIND_EAGER)
 		*at += out->length;
+	else if (out->kind == NM_WIRE_KIND_PART)
+		*at += out->tail_len;
 	return 0;
 }

@@ -5,6 +5,8 @@
  *   head     version 1 | 0 1 | chunks 2 | credit 4
  *   EAGER    kind 1 | flags 1 | 0 2 | length 4 | tag 4 | seq 4 | session 8
  *            [ id 8, if SYNC ] | length bytes of payload
+ *   PART     kind 1 | flags 1 | 0 2 | bytes 4 | tag 4 | seq 4 | session 8
+ *            offset 4 | length 4 | [ id 8, if SYNC ] | bytes of payload
  *   RTS      kind 1 | parts 1 | flags 1 | priority 1 | tag 4 | seq 4 |
  *            session 8 | [ id 8, if ANNOUNCED ], then for each part:
  *     part     rail 1 | 0 1 | token 2 | length 8 | id 8 | token bytes
@@ -13,15 +15,19 @@
  *   ANNOUNCE kind 1 | rail 1 | token 2 | tag 4 | seq 4 | session 8 |
  *            length 8 | id 8 | token bytes
  *
- * EAGER and RTS are envelopes: they count in `seq`, per session and sender, and
- * are matched in that order. The body of an RTS is cut into one to eight parts
- * that lie behind one another, each with the rail that it takes: it is as long
- * as all of them, and neither a gap nor an overlap can be said. Its priority is
- * one of enum nm_priority, in two's complement. An id names a send, or a
- * part of one, that waits for an answer at its sender, and comes back in RTR
- * (length: how many bytes of the part the receiver wants; 0: none, the part is
- * over) or ACK (a receive has matched). `credit` gives back room for eager
+ * EAGER, PART and RTS are envelopes: they count in `seq`, per session and
+ * sender, and are matched in that order. The body of an RTS is cut into one to
+ * eight parts that lie behind one another, each with the rail that it takes: it
+ * is as long as all of them, and neither a gap nor an overlap can be said. Its
+ * priority is one of enum nm_priority, in two's complement. An id names a send,
+ * or a part of one, that waits for an answer at its sender, and comes back in
+ * RTR (length: how many bytes of the part the receiver wants; 0: none, the part
+ * is over) or ACK (a receive has matched). `credit` gives back room for eager
  * payload (doc/nmad.md, "Protocol").
+ *
+ * PARTs of one `seq` are one message of `length` bytes (medium.c): whichever
+ * comes first is its envelope, so all say the same of it. A PART is the first
+ * chunk of its packet, and less than the message.
  *
  * ANNOUNCE says that a receive of so many bytes waits for the next message of
  * this session and tag, if that is `seq` or later, and where (announce.c); its
@@ -41,10 +47,12 @@
 #include "../drivers/driver.h"
 
 enum {
-	NM_WIRE_VERSION = 4,
+	NM_WIRE_VERSION = 5,
 	NM_WIRE_HEAD = 8,
 	NM_WIRE_EAGER = 24,
 	NM_WIRE_EAGER_SYNC = 32,
+	NM_WIRE_EAGER_PART = 32,
+	NM_WIRE_EAGER_PART_SYNC = 40,
 	NM_WIRE_RTS = 20,  /* without its parts, and the id */
 	NM_WIRE_PART = 20, /* without its token */
 	NM_WIRE_RTR = 20,
@@ -60,10 +68,11 @@ enum nm_wire_kind {
 	NM_WIRE_KIND_RTR,
 	NM_WIRE_KIND_ACK,
 	NM_WIRE_KIND_ANNOUNCE,
+	NM_WIRE_KIND_PART,
 };
 
 enum nm_wire_flags {
-	NM_WIRE_SYNC = 1, /* EAGER: answer with an ACK when it is matched */
+	NM_WIRE_SYNC = 1, /* EAGER, PART: answer with an ACK at the match */
 	NM_WIRE_ANNOUNCED = 2, /* RTS: to a receive that was announced */
 };
 
@@ -75,19 +84,22 @@ struct nm_wire_head {
 /* A chunk; which fields mean something depends on the kind. */
 struct nm_wire_chunk {
 	uint8_t kind;
-	uint8_t flags;       /* EAGER, RTS */
+	uint8_t flags;       /* EAGER, PART, RTS */
 	uint8_t nparts;      /* RTS */
 	int8_t priority;     /* RTS */
 	uint8_t rail;        /* ANNOUNCE */
 	uint32_t tag, seq;   /* envelopes, ANNOUNCE */
 	uint64_t session;    /* envelopes, ANNOUNCE */
-	uint64_t length;     /* EAGER: payload; RTS: of all parts; RTR: wanted;
-			      * ANNOUNCE: room */
-	uint64_t id;         /* EAGER with SYNC, RTS if ANNOUNCED, others */
+	uint64_t length;     /* EAGER: payload; PART, RTS: of all parts; RTR:
+			      * wanted; ANNOUNCE: room */
+	uint64_t id;         /* EAGER, PART with SYNC, RTS if ANNOUNCED, others
+			      */
 	const void *payload; /* decoded EAGER: inside the packet */
+	uint32_t offset;     /* PART: of its payload in the message */
 	uint32_t tail_len;
-	const void *tail; /* RTS: the parts as they are written; RTR, ANNOUNCE:
-			   * the token; decoded: inside the packet */
+	const void *tail; /* PART: its payload, when decoded; RTS: the parts as
+			   * they are written; RTR, ANNOUNCE: the token;
+			   * decoded: inside the packet */
 };
 
 /* A part of the body that an RTS announces. */

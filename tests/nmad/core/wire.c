@@ -15,6 +15,10 @@ static size_t put(size_t at, const struct nm_wire_chunk *c)
 		memcpy(packet + at, c->payload, c->length);
 		at += c->length;
 	}
+	if (c->kind == NM_WIRE_KIND_PART) {
+		memcpy(packet + at, c->tail, c->tail_len);
+		at += c->tail_len;
+	}
 	return at;
 }
 
@@ -37,12 +41,82 @@ static void same(const struct nm_wire_chunk *c, const struct nm_wire_chunk *in)
 	CHECK_INT(c->session, in->session);
 	CHECK_INT(c->length, in->length);
 	CHECK_INT(c->id, in->id);
+	CHECK_INT(c->offset, in->offset);
 	CHECK_INT(c->tail_len, in->tail_len);
 	if (c->tail_len > 0)
 		CHECK_INT(memcmp(c->tail, in->tail, c->tail_len), 0);
 	if (c->kind == NM_WIRE_KIND_EAGER && c->length > 0)
 		CHECK_INT(memcmp(c->payload, in->payload, c->length), 0);
 }
+
+enum { TAIL_LEN = NM_WIRE_PART + 4 }; /* of the RTS below */
+
+static const struct nm_wire_chunk one_of_each[] = {
+	{ .kind = NM_WIRE_KIND_EAGER,
+	  .tag = 0xfffffffe,
+	  .seq = 7,
+	  .session = 0x0123456789abcdef,
+	  .length = 5,
+	  .payload = "hello" },
+	{ .kind = NM_WIRE_KIND_EAGER,
+	  .flags = NM_WIRE_SYNC,
+	  .tag = 1,
+	  .seq = 0xffffffff,
+	  .session = 1,
+	  .id = 0xfedcba9876543210,
+	  .payload = "" },
+	{ .kind = NM_WIRE_KIND_RTS,
+	  .nparts = 1,
+	  .priority = -3,
+	  .tag = 9,
+	  .seq = 8,
+	  .session = 2,
+	  .length = (uint64_t)1 << 40,
+	  .tail_len = TAIL_LEN,
+	  .tail = parts },
+	{ .kind = NM_WIRE_KIND_RTR,
+	  .length = 12,
+	  .id = 13,
+	  .tail_len = 4,
+	  .tail = "tokn" },
+	{ .kind = NM_WIRE_KIND_ACK, .id = 14 },
+	{ .kind = NM_WIRE_KIND_RTS,
+	  .flags = NM_WIRE_ANNOUNCED,
+	  .nparts = 1,
+	  .tag = 10,
+	  .seq = 9,
+	  .session = 3,
+	  .length = (uint64_t)1 << 40,
+	  .id = 15,
+	  .tail_len = TAIL_LEN,
+	  .tail = parts },
+	{ .kind = NM_WIRE_KIND_ANNOUNCE,
+	  .rail = 4,
+	  .tag = 11,
+	  .seq = 10,
+	  .session = 4,
+	  .length = (uint64_t)1 << 41,
+	  .id = 16,
+	  .tail_len = 4,
+	  .tail = "tokn" },
+	{ .kind = NM_WIRE_KIND_PART,
+	  .tag = 12,
+	  .seq = 11,
+	  .session = 0xfedcba9876543210,
+	  .length = 0xffffffff,
+	  .offset = 0xfffffffa,
+	  .tail_len = 5,
+	  .tail = "world" },
+	{ .kind = NM_WIRE_KIND_PART,
+	  .flags = NM_WIRE_SYNC,
+	  .tag = 12,
+	  .seq = 11,
+	  .session = 5,
+	  .length = 6,
+	  .id = 17,
+	  .tail_len = 5,
+	  .tail = "hello" },
+};
 
 TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 {
@@ -51,61 +125,12 @@ TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 					   .id = 11,
 					   .token_len = 4,
 					   .token = "tokn" };
-	uint32_t tail_len = NM_WIRE_PART + 4;
-	const struct nm_wire_chunk in[] = {
-		{ .kind = NM_WIRE_KIND_EAGER,
-		  .tag = 0xfffffffe,
-		  .seq = 7,
-		  .session = 0x0123456789abcdef,
-		  .length = 5,
-		  .payload = "hello" },
-		{ .kind = NM_WIRE_KIND_EAGER,
-		  .flags = NM_WIRE_SYNC,
-		  .tag = 1,
-		  .seq = 0xffffffff,
-		  .session = 1,
-		  .id = 0xfedcba9876543210,
-		  .payload = "" },
-		{ .kind = NM_WIRE_KIND_RTS,
-		  .nparts = 1,
-		  .priority = -3,
-		  .tag = 9,
-		  .seq = 8,
-		  .session = 2,
-		  .length = (uint64_t)1 << 40,
-		  .tail_len = tail_len,
-		  .tail = parts },
-		{ .kind = NM_WIRE_KIND_RTR,
-		  .length = 12,
-		  .id = 13,
-		  .tail_len = 4,
-		  .tail = "tokn" },
-		{ .kind = NM_WIRE_KIND_ACK, .id = 14 },
-		{ .kind = NM_WIRE_KIND_RTS,
-		  .flags = NM_WIRE_ANNOUNCED,
-		  .nparts = 1,
-		  .tag = 10,
-		  .seq = 9,
-		  .session = 3,
-		  .length = (uint64_t)1 << 40,
-		  .id = 15,
-		  .tail_len = tail_len,
-		  .tail = parts },
-		{ .kind = NM_WIRE_KIND_ANNOUNCE,
-		  .rail = 4,
-		  .tag = 11,
-		  .seq = 10,
-		  .session = 4,
-		  .length = (uint64_t)1 << 41,
-		  .id = 16,
-		  .tail_len = 4,
-		  .tail = "tokn" },
-	};
-	size_t n = sizeof(in) / sizeof(in[0]), length = NM_WIRE_HEAD;
+	const struct nm_wire_chunk *in = one_of_each;
+	uint32_t tail_len = 0;
+	size_t n = sizeof(one_of_each) / sizeof(*in), length = NM_WIRE_HEAD;
 	size_t at = NM_WIRE_HEAD;
 	struct nm_wire_head h;
 
-	tail_len = 0;
 	nm_wire_put_part(parts, &tail_len, &part);
 	CHECK_INT(tail_len, in[2].tail_len);
 	put_head((uint16_t)n, 4711);
@@ -125,7 +150,7 @@ TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 
 TEST(numbers_are_little_endian_on_every_machine)
 {
-	static const unsigned char want[] = { 4, 0, 2, 1, 6, 5, 4, 3 };
+	static const unsigned char want[] = { 5, 0, 2, 1, 6, 5, 4, 3 };
 
 	put_head(0x0102, 0x03040506);
 	CHECK_INT(memcmp(packet, want, sizeof(want)), 0);
@@ -172,6 +197,9 @@ TEST(what_means_nothing_must_be_zero)
 		{ NM_WIRE_KIND_ACK, 1, 0xff },
 		{ NM_WIRE_KIND_ACK, 4, 0xff },
 		{ NM_WIRE_KIND_ACK, 7, 0xff },
+		{ NM_WIRE_KIND_PART, 1, 0xfe },
+		{ NM_WIRE_KIND_PART, 2, 0xff },
+		{ NM_WIRE_KIND_PART, 3, 0xff },
 	};
 	const struct nm_wire_part part = { .length = 1, .id = 1, .token = "" };
 
@@ -183,6 +211,11 @@ TEST(what_means_nothing_must_be_zero)
 			c.nparts = 1;
 			c.tail = parts;
 			nm_wire_put_part(parts, &c.tail_len, &part);
+		}
+		if (c.kind == NM_WIRE_KIND_PART) {
+			c.length = 2;
+			c.tail_len = 1;
+			c.tail = "x";
 		}
 		length = put(0, &c);
 		CHECK_INT(nm_wire_get_chunk(packet, length, &at, &out), 0);
@@ -207,6 +240,37 @@ TEST(a_token_longer_than_allowed_is_refused)
 	packet[2] = NM_TOKEN_MAX + 1;
 	CHECK_INT(nm_wire_get_chunk(packet, sizeof(packet), &at, &out),
 		  -EBADMSG);
+}
+
+/* --- a part of an eager message --- */
+
+static int read_eager_part(uint64_t length, uint32_t offset, uint32_t bytes)
+{
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_PART,
+				   .length = length,
+				   .offset = offset,
+				   .tail_len = bytes,
+				   .tail = "12345" };
+	size_t end = put(0, &c), at = 0;
+	struct nm_wire_chunk out;
+
+	for (size_t cut = 0; cut < end; cut++) {
+		CHECK_INT(nm_wire_get_chunk(packet, cut, &at, &out), -EBADMSG);
+		CHECK_INT(at, 0);
+	}
+	return nm_wire_get_chunk(packet, end, &at, &out);
+}
+
+TEST(a_part_lies_in_its_message_and_is_neither_nothing_nor_all_of_it)
+{
+	CHECK_INT(read_eager_part(6, 0, 5), 0);
+	CHECK_INT(read_eager_part(6, 1, 5), 0);
+	CHECK_INT(read_eager_part(6, 2, 5), -EBADMSG);
+	CHECK_INT(read_eager_part(6, 0xffffffff, 5), -EBADMSG);
+	CHECK_INT(read_eager_part(6, 3, 0), -EBADMSG);
+	CHECK_INT(read_eager_part(5, 0, 5), -EBADMSG);
+	CHECK_INT(read_eager_part(4, 0, 5), -EBADMSG);
+	CHECK_INT(read_eager_part(0, 0, 0), -EBADMSG);
 }
 
 /* --- the parts of an RTS --- */

@@ -61,6 +61,10 @@ static int decode(const unsigned char *data, size_t length)
 			sum += p[i];
 		if (c.kind == NM_WIRE_KIND_RTS)
 			sum += decode_parts(&c);
+		if (c.kind == NM_WIRE_KIND_PART &&
+		    (c.tail_len == 0 || c.tail_len >= c.length ||
+		     c.offset > c.length - c.tail_len))
+			abort();
 	}
 	return sum == 1 ? n + 1 : n;
 }
@@ -98,6 +102,13 @@ static void make_parts(struct nm_wire_chunk *c, unsigned char *parts)
 	}
 }
 
+static void make_eager_part(struct nm_wire_chunk *c)
+{
+	c->tail_len = 1 + (uint32_t)(check_random() % 16);
+	c->offset = (uint32_t)(check_random() % 1000);
+	c->length = c->offset + c->tail_len + 1 + check_random() % 1000;
+}
+
 static size_t true_packet(unsigned char *to)
 {
 	struct nm_wire_head h = { (uint16_t)(check_random() % 4), 0 };
@@ -106,7 +117,7 @@ static size_t true_packet(unsigned char *to)
 	nm_wire_put_head(to, &h);
 	for (int i = 0; i < h.nchunks; i++) {
 		struct nm_wire_chunk c = {
-			.kind = (uint8_t)(1 + check_random() % 5),
+			.kind = (uint8_t)(1 + check_random() % 6),
 			.tail_len = (uint32_t)(check_random() % 20),
 			.tail = token,
 			.length = check_random() % 16,
@@ -115,7 +126,11 @@ static size_t true_packet(unsigned char *to)
 
 		if (c.kind == NM_WIRE_KIND_RTS)
 			make_parts(&c, parts);
-		if (c.kind == NM_WIRE_KIND_EAGER && check_random() % 2)
+		if (c.kind == NM_WIRE_KIND_PART)
+			make_eager_part(&c);
+		if ((c.kind == NM_WIRE_KIND_EAGER ||
+		     c.kind == NM_WIRE_KIND_PART) &&
+		    check_random() % 2)
 			c.flags = NM_WIRE_SYNC;
 		if (c.kind == NM_WIRE_KIND_RTS && check_random() % 2)
 			c.flags = NM_WIRE_ANNOUNCED;
@@ -124,6 +139,10 @@ static size_t true_packet(unsigned char *to)
 		if (c.kind == NM_WIRE_KIND_EAGER) {
 			memset(to + at, 0, c.length);
 			at += c.length;
+		}
+		if (c.kind == NM_WIRE_KIND_PART) {
+			memset(to + at, 0, c.tail_len);
+			at += c.tail_len;
 		}
 	}
 	return at;
