@@ -4,8 +4,10 @@
 #include "wire.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include <base/compiler.h>
 #include <base/diag.h>
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -78,10 +80,10 @@ static size_t rts_head(unsigned flags)
 
 size_t nm_wire_chunk_size(const struct nm_wire_chunk *c)
 {
-	switch (c->kind) {
-	case NM_WIRE_KIND_EAGER:
+	if (likely(c->kind == NM_WIRE_KIND_EAGER))
 		return c->flags & NM_WIRE_SYNC ? NM_WIRE_EAGER_SYNC
 					       : NM_WIRE_EAGER;
+	switch (c->kind) {
 	case NM_WIRE_KIND_PART:
 		return c->flags & NM_WIRE_SYNC ? NM_WIRE_EAGER_PART_SYNC
 					       : NM_WIRE_EAGER_PART;
@@ -363,41 +365,42 @@ static int get_announce(const unsigned char *p, size_t room,
 	return 0;
 }
 
+static int get_other(const unsigned char *p, size_t room,
+		     struct nm_wire_chunk *c)
+{
+	switch (c->kind) {
+	case NM_WIRE_KIND_PART:
+		return get_eager_part(p, room, c);
+	case NM_WIRE_KIND_RTS:
+		return get_rts(p, room, c);
+	case NM_WIRE_KIND_RTR:
+		return get_rtr(p, room, c);
+	case NM_WIRE_KIND_ACK:
+		return get_ack(p, room, c);
+	case NM_WIRE_KIND_ANNOUNCE:
+		return get_announce(p, room, c);
+	}
+	return -EBADMSG;
+}
+
 int nm_wire_get_chunk(const void *packet, size_t length, size_t *at,
 		      struct nm_wire_chunk *out)
 {
 	const unsigned char *p = (const unsigned char *)packet + *at;
 	size_t room = length - *at;
-	int rc = -EBADMSG;
+	bool eager;
+	int rc;
 
 	if (*at >= length)
 		return -EBADMSG;
 	memset(out, 0, sizeof(*out));
 	out->kind = p[0];
-	switch (p[0]) {
-	case NM_WIRE_KIND_EAGER:
-		rc = get_eager(p, room, out);
-		break;
-	case NM_WIRE_KIND_PART:
-		rc = get_eager_part(p, room, out);
-		break;
-	case NM_WIRE_KIND_RTS:
-		rc = get_rts(p, room, out);
-		break;
-	case NM_WIRE_KIND_RTR:
-		rc = get_rtr(p, room, out);
-		break;
-	case NM_WIRE_KIND_ACK:
-		rc = get_ack(p, room, out);
-		break;
-	case NM_WIRE_KIND_ANNOUNCE:
-		rc = get_announce(p, room, out);
-		break;
-	}
+	eager = p[0] == NM_WIRE_KIND_EAGER;
+	rc = likely(eager) ? get_eager(p, room, out) : get_other(p, room, out);
 	if (rc < 0)
 		return rc;
 	*at += nm_wire_chunk_size(out);
-	if (out->kind == NM_WIRE_KIND_EAGER)
+	if (likely(eager))
 		*at += out->length;
 	else if (out->kind == NM_WIRE_KIND_PART)
 		*at += out->tail_len;
