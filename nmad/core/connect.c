@@ -326,10 +326,27 @@ static void set_eager_max(struct nm_gate *gate)
 	}
 }
 
+/*
+ * Where to cut messages, because it is known how long they take, and to leave a
+ * part to another; who drives the rails under the core's lock leaves nothing.
+ */
+static void set_cut_min(struct nm_gate *gate)
+{
+	const struct nm_config *config = &gate->core->config;
+	bool known = gate->nlinks > 1 && config->strategy->cut_eager != NULL &&
+		     config->lock != NM_LOCK_COARSE;
+
+	for (int i = 0; i < gate->nlinks; i++)
+		known = known && gate->links[i]->rail->eager != NULL;
+	gate->cut_min = known ? 2 * NM_SPLIT_PART_MIN : SIZE_MAX;
+}
+
 void nm_rails_thresholds(struct nm_core *core)
 {
-	for (int rank = 0; rank < core->size; rank++)
+	for (int rank = 0; rank < core->size; rank++) {
 		set_eager_max(&core->gates[rank]);
+		set_cut_min(&core->gates[rank]);
+	}
 }
 
 /* Where each packet costs as much as many messages, sends of a burst wait. */

@@ -23,6 +23,8 @@ static void gate_init(struct nm_gate *gate, struct nm_core *core, int rank)
 	base_list_init(&gate->waiting);
 	base_list_init(&gate->offers);
 	nm_chain_init(&gate->posts);
+	base_list_init(&gate->medium);
+	gate->cut_min = SIZE_MAX;
 	base_link_init(&gate->active);
 }
 

@@ -281,8 +281,18 @@ bool nm_out_add_send(struct nm_gate *gate, struct nm_pkt *pkt,
 /* A send waits for the gate no more; the first of its session. */
 void nm_out_dequeue(struct nm_gate *gate, struct nm_req *req);
 
+/*
+ * A send waits no more and leaves with its payload, in the EAGER or the PARTs
+ * of `c`, whose id is filled in. False: there is none left, nothing changed.
+ */
+bool nm_out_leaves(struct nm_gate *gate, struct nm_req *req,
+		   struct nm_wire_chunk *c);
+
 /* in.c: a rail's news. */
 void nm_in_event(struct nm_pass *pass, struct nm_event *e);
+/* An envelope, to be matched in its turn. 0 or -EBADMSG. */
+int nm_in_envelope(struct nm_pass *pass, struct nm_gate *gate,
+		   const struct nm_wire_chunk *c);
 /* A session was opened: its messages leave limbo. */
 void nm_in_opened(struct nm_pass *pass, struct nm_session *s);
 /* Memory has come for those that were parked for want of it. */
@@ -301,6 +311,8 @@ void nm_in_probed(struct nm_pass *pass, struct nm_req *req,
 void nm_msg_free(struct nm_core *core, struct nm_msg *msg);
 /* Nobody will receive it: its sender does not wait for that any more. */
 void nm_in_refuse(struct nm_gate *gate, const struct nm_msg *msg);
+/* A message that nobody has taken: what is still to come of it, too. */
+void nm_in_drop(struct nm_gate *gate, struct nm_msg *msg);
 
 /* announce.c: large receives that the sender knows of. */
 /* No lock held: a large send is to be submitted. */
@@ -317,6 +329,33 @@ void nm_announce_forget(struct nm_gate *gate);
 /* One was posted, or left the tables: the first of that tag, if it may. */
 void nm_announce_next(struct nm_pass *pass, struct nm_session *s,
 		      struct nm_gate *gate, uint32_t tag);
+
+/* medium.c: messages in parts over several links. */
+/*
+ * Form the packets of this send, `first` and those of other links. False: it
+ * is not cut, and nothing is changed.
+ */
+bool nm_medium_cut(struct nm_gate *gate, struct nm_pkt *first,
+		   struct nm_req *req, const struct nm_wire_chunk *envelope);
+/* Rail's owner: a part has left, or never will. True: that was the last. */
+bool nm_medium_left(struct nm_req *req, int error);
+/* A part has come. 0 or -EBADMSG. */
+int nm_medium_heard(struct nm_pass *pass, struct nm_gate *gate,
+		    struct nm_pkt_in *in, const struct nm_wire_chunk *c);
+/* The message whose first part is just being heard of: it is kept here ... */
+void nm_medium_kept(struct nm_gate *gate, struct nm_msg *msg);
+/* ... or has met its receive. */
+void nm_medium_matched(struct nm_pass *pass, struct nm_req *req,
+		       struct nm_gate *gate, const struct nm_wire_chunk *c);
+/* A receive takes one that is kept and of which parts are missing. */
+void nm_medium_taken(struct nm_pass *pass, struct nm_req *req,
+		     struct nm_msg *msg);
+/* Such a one is not kept any more. */
+void nm_medium_lost(struct nm_gate *gate, const struct nm_msg *msg);
+/* No lock held: copy what has come of a part. Perhaps ends the request. */
+void nm_medium_copy(struct nm_pkt_in *in);
+/* The gate is dead. */
+void nm_medium_fail(struct nm_pass *pass, struct nm_gate *gate);
 
 /* rdv.c: large messages. */
 /*
@@ -359,9 +398,10 @@ void nm_rdv_chunk_over(struct nm_core *core, struct nm_answer *a);
 /* The gate is dead: transfers that no driver has. */
 void nm_rdv_fail(struct nm_pass *pass, struct nm_gate *gate);
 
-/* finish.c: a request is over. */
+/* finish.c: a request is over; settled: and somebody else will signal it. */
+void nm_req_settle(struct nm_pass *pass, struct nm_req *req, int error);
 void nm_req_finish(struct nm_pass *pass, struct nm_req *req, int error);
-/* One of the two parts of a synchronous send; true: that was the last. */
+/* One of the parts of which a request consists; true: that was the last. */
 bool nm_req_part(struct nm_req *req);
 
 /* fail.c: a peer is gone. */

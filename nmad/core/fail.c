@@ -96,6 +96,7 @@ void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error)
 	base_list_remove(&gate->active);
 	fail_sends(pass, gate);
 	fail_receives(pass, gate);
+	nm_medium_fail(pass, gate);
 	drop_parked(core, gate);
 	for (int i = 0; i < gate->nlinks; i++)
 		nm_link_give_up(pass, gate->links[i]);

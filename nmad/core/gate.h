@@ -82,6 +82,7 @@ struct nm_gate {
 	struct nm_link *links[NM_GATE_LINKS];
 	int nlinks;
 	size_t eager_max; /* l: bytes of payload that every link takes */
+	size_t cut_min;   /* l: from which on a message may go in parts */
 	int turn;         /* l: the link to be tried first */
 	int error;        /* l: 0, or why it is dead */
 
@@ -92,6 +93,7 @@ struct nm_gate {
 	struct base_list waiting; /* l: sends that wait for an answer */
 	struct base_list offers;  /* l: parts whose RTR has not come */
 	struct nm_chain posts;    /* l: orders that come with a packet */
+	struct base_list medium;  /* l: messages whose parts come: medium.c */
 	struct nm_announced *announced; /* l: the peer's receives, or NULL */
 	bool announces;                 /* -: our receives are announced */
 	struct nm_trial announcing;     /* an announcement, for a receive ... */

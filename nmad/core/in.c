@@ -14,13 +14,13 @@ void nm_msg_free(struct nm_core *core, struct nm_msg *msg)
 	nm_mem_put(&core->mem, msg->class, msg);
 }
 
-static struct nm_msg *msg_new(struct nm_core *core,
+static struct nm_msg *msg_new(struct nm_gate *gate,
 			      const struct nm_wire_chunk *c)
 {
-	bool eager = c->kind == NM_WIRE_KIND_EAGER;
-	size_t stored = eager ? c->length : c->tail_len;
+	bool rts = c->kind == NM_WIRE_KIND_RTS;
+	size_t stored = rts ? c->tail_len : c->length;
 	unsigned class = nm_mem_class(sizeof(struct nm_msg) + stored);
-	struct nm_msg *msg = nm_mem_get(&core->mem, class);
+	struct nm_msg *msg = nm_mem_get(&gate->core->mem, class);
 
 	msg->length = c->length;
 	msg->id = c->id;
@@ -30,8 +30,10 @@ static struct nm_msg *msg_new(struct nm_core *core,
 	msg->nparts = c->nparts;
 	msg->priority = c->priority;
 	msg->class = (uint8_t) class;
-	if (stored > 0)
-		memcpy(msg->data, eager ? c->payload : c->tail, stored);
+	if (c->kind == NM_WIRE_KIND_PART)
+		nm_medium_kept(gate, msg);
+	else if (stored > 0)
+		memcpy(msg->data, rts ? c->tail : c->payload, stored);
 	return msg;
 }
 
@@ -93,6 +95,10 @@ void nm_in_deliver_kept(struct nm_pass *pass, struct nm_req *req,
 		req->msg = msg;
 		return;
 	}
+	if (msg->kind == NM_WIRE_KIND_PART) {
+		nm_medium_taken(pass, req, msg);
+		return;
+	}
 	msg_rts(msg, msg->match.tag, &c);
 	nm_rdv_matched(pass, req, gate, &c);
 	nm_msg_free(pass->core, msg);
@@ -122,6 +128,13 @@ void nm_in_refuse(struct nm_gate *gate, const struct nm_msg *msg)
 	if (msg->id != 0)
 		nm_out_ack(gate, msg->id);
 	nm_in_credit(gate, msg->length);
+}
+
+void nm_in_drop(struct nm_gate *gate, struct nm_msg *msg)
+{
+	if (msg->kind == NM_WIRE_KIND_PART)
+		nm_medium_lost(gate, msg);
+	nm_msg_free(gate->core, msg);
 }
 
 /* Nobody has asked for it yet. The caller knows that there is room. */
@@ -169,7 +182,7 @@ static bool deliver(struct nm_pass *pass, struct nm_session *s,
 	if (unlikely(recv == NULL)) {
 		if (nm_match_room(m) == 0)
 			return false;
-		keep(pass, s, gate, c->tag, msg_new(pass->core, c));
+		keep(pass, s, gate, c->tag, msg_new(gate, c));
 		return true;
 	}
 	req = container_of(recv, struct nm_req, recv);
@@ -177,8 +190,10 @@ static bool deliver(struct nm_pass *pass, struct nm_session *s,
 	if (likely(c->kind == NM_WIRE_KIND_EAGER))
 		deliver_eager(pass, req, gate, c->tag, c->length, c->id,
 			      c->payload);
-	else
+	else if (c->kind == NM_WIRE_KIND_RTS)
 		nm_rdv_matched(pass, req, gate, c);
+	else
+		nm_medium_matched(pass, req, gate, c);
 	has_left(pass, s, gate, c->tag, room);
 	return true;
 }
@@ -248,10 +263,9 @@ static int park(struct nm_peer *peer, struct nm_msg *msg)
 	return 0;
 }
 
-static struct nm_msg *early(struct nm_core *core, struct nm_gate *gate,
-			    const struct nm_wire_chunk *c)
+static struct nm_msg *early(struct nm_gate *gate, const struct nm_wire_chunk *c)
 {
-	struct nm_msg *msg = msg_new(core, c);
+	struct nm_msg *msg = msg_new(gate, c);
 
 	base_link_init(&msg->early.on);
 	msg->early.from = gate;
@@ -260,19 +274,19 @@ static struct nm_msg *early(struct nm_core *core, struct nm_gate *gate,
 	return msg;
 }
 
-static int park_chunk(struct nm_core *core, struct nm_gate *gate,
-		      struct nm_peer *peer, const struct nm_wire_chunk *c)
+static int park_chunk(struct nm_gate *gate, struct nm_peer *peer,
+		      const struct nm_wire_chunk *c)
 {
-	struct nm_msg *msg = early(core, gate, c);
+	struct nm_msg *msg = early(gate, c);
 	int rc = park(peer, msg);
 
 	if (rc < 0)
-		nm_msg_free(core, msg);
+		nm_in_drop(gate, msg);
 	return rc;
 }
 
-static int envelope(struct nm_pass *pass, struct nm_gate *gate,
-		    const struct nm_wire_chunk *c)
+BASE_INLINE int envelope(struct nm_pass *pass, struct nm_gate *gate,
+			 const struct nm_wire_chunk *c)
 {
 	struct nm_core *core = pass->core;
 	struct nm_session *s = nm_session_find(core, c->session);
@@ -284,18 +298,17 @@ static int envelope(struct nm_pass *pass, struct nm_gate *gate,
 					     : &core->stats.eager_in);
 	if (unlikely(s == NULL)) {
 		nm_count(&core->stats.early);
-		base_list_push_back(&core->limbo,
-				    &early(core, gate, c)->early.on);
+		base_list_push_back(&core->limbo, &early(gate, c)->early.on);
 		return 0;
 	}
 	peer = &s->peers[gate->rank];
 	if (unlikely(c->seq != peer->recv_seq)) {
 		nm_count(&core->stats.early);
-		return park_chunk(core, gate, peer, c);
+		return park_chunk(gate, peer, c);
 	}
 	if (unlikely(!base_list_is_empty(&peer->parked)) ||
 	    !deliver(pass, s, gate, c)) {
-		int rc = park_chunk(core, gate, peer, c);
+		int rc = park_chunk(gate, peer, c);
 
 		if (rc < 0)
 			return rc;
@@ -305,6 +318,12 @@ static int envelope(struct nm_pass *pass, struct nm_gate *gate,
 	}
 	peer->recv_seq++;
 	return 0;
+}
+
+int nm_in_envelope(struct nm_pass *pass, struct nm_gate *gate,
+		   const struct nm_wire_chunk *c)
+{
+	return envelope(pass, gate, c);
 }
 
 void nm_in_opened(struct nm_pass *pass, struct nm_session *s)
@@ -331,7 +350,7 @@ void nm_in_opened(struct nm_pass *pass, struct nm_session *s)
 		struct nm_msg *msg = container_of(n, struct nm_msg, early.on);
 
 		nm_gate_fail(pass, msg->early.from, -EBADMSG);
-		nm_msg_free(core, msg);
+		nm_in_drop(msg->early.from, msg);
 	}
 }
 
@@ -369,12 +388,14 @@ int nm_in_ack(struct nm_pass *pass, struct nm_gate *gate, uint64_t id)
 }
 
 static int chunk(struct nm_pass *pass, struct nm_gate *gate,
-		 const struct nm_wire_chunk *c)
+		 struct nm_pkt_in *in, const struct nm_wire_chunk *c)
 {
 	switch (c->kind) {
 	case NM_WIRE_KIND_EAGER:
 	case NM_WIRE_KIND_RTS:
 		return envelope(pass, gate, c);
+	case NM_WIRE_KIND_PART:
+		return nm_medium_heard(pass, gate, in, c);
 	case NM_WIRE_KIND_RTR:
 		return nm_rdv_rtr(pass, gate, c);
 	case NM_WIRE_KIND_ANNOUNCE:
@@ -385,7 +406,7 @@ static int chunk(struct nm_pass *pass, struct nm_gate *gate,
 }
 
 static int packet(struct nm_pass *pass, struct nm_gate *gate,
-		  const struct nm_pkt_in *in)
+		  struct nm_pkt_in *in)
 {
 	size_t at = NM_WIRE_HEAD;
 	struct nm_wire_chunk c;
@@ -398,7 +419,7 @@ static int packet(struct nm_pass *pass, struct nm_gate *gate,
 	gate->credit_used -= h.credit;
 	for (unsigned i = 0; i < h.nchunks; i++)
 		if (nm_wire_get_chunk(in->data, in->length, &at, &c) < 0 ||
-		    chunk(pass, gate, &c) < 0 || gate->error != 0)
+		    chunk(pass, gate, in, &c) < 0 || gate->error != 0)
 			return -EBADMSG;
 	return at == in->length ? 0 : -EBADMSG;
 }

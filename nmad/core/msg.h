@@ -28,11 +28,12 @@ struct nm_msg {
 		struct base_mpsc_node free; /* taken: on core->freed */
 	};
 	uint64_t length; /* of the message */
-	uint64_t id;     /* of its send, if EAGER with SYNC; if RTS and
+	uint64_t id;     /* of its send, if EAGER or PART with SYNC; if RTS and
 			  * ANNOUNCED, of that; else 0 */
 	uint32_t seq;
 	uint32_t stored; /* bytes in `data` */
-	uint8_t kind;    /* NM_WIRE_KIND_EAGER or _RTS */
+	uint8_t kind;    /* NM_WIRE_KIND_EAGER, _RTS, or, while parts are
+			  * missing, _PART */
 	uint8_t nparts;  /* RTS */
 	int8_t priority; /* RTS */
 	uint8_t class;   /* of the block */

@@ -116,16 +116,11 @@ static bool add_rts(struct nm_gate *gate, struct nm_pkt *pkt,
 	return true;
 }
 
-static bool add_eager(struct nm_gate *gate, struct nm_pkt *pkt,
-		      struct nm_req *req, struct nm_wire_chunk *c)
+BASE_INLINE bool leaves(struct nm_gate *gate, struct nm_req *req,
+			struct nm_wire_chunk *c)
 {
 	struct nm_core *core = gate->core;
 
-	c->kind = NM_WIRE_KIND_EAGER;
-	if (req->flags & NM_REQ_SYNC)
-		c->flags = NM_WIRE_SYNC;
-	if (!nm_pkt_fits(pkt, nm_wire_chunk_size(c), &req->data))
-		return false;
 	if (req->flags & NM_REQ_SYNC) {
 		c->id = nm_ids_get(&core->syncs, req);
 		if (c->id == 0)
@@ -140,6 +135,24 @@ static bool add_eager(struct nm_gate *gate, struct nm_pkt *pkt,
 	if (c->length > NM_FREE_PAYLOAD)
 		gate->credit_used += c->length;
 	nm_count(&core->stats.eager_out);
+	return true;
+}
+
+bool nm_out_leaves(struct nm_gate *gate, struct nm_req *req,
+		   struct nm_wire_chunk *c)
+{
+	return leaves(gate, req, c);
+}
+
+static bool add_eager(struct nm_gate *gate, struct nm_pkt *pkt,
+		      struct nm_req *req, struct nm_wire_chunk *c)
+{
+	c->kind = NM_WIRE_KIND_EAGER;
+	if (req->flags & NM_REQ_SYNC)
+		c->flags = NM_WIRE_SYNC;
+	if (!nm_pkt_fits(pkt, nm_wire_chunk_size(c), &req->data) ||
+	    !leaves(gate, req, c))
+		return false;
 	nm_pkt_put(pkt, c, &req->data);
 	nm_chain_append(&pkt->reqs, &req->node);
 	return true;
@@ -154,6 +167,9 @@ bool nm_out_add_send(struct nm_gate *gate, struct nm_pkt *pkt,
 				   .length = req->data.length };
 	bool added;
 
+	if (unlikely(req->data.length >= gate->cut_min) && !yields &&
+	    nm_medium_cut(gate, pkt, req, &c))
+		return true;
 	if (yields || needs_rdv(gate, req))
 		added = add_rts(gate, pkt, req, &c);
 	else
@@ -217,18 +233,28 @@ static bool form(struct nm_pass *pass, struct nm_gate *gate,
 	nm_pkt_seal(pkt, credit);
 	nm_count(&gate->nsent);
 	nm_turn_take(&link->turn);
-	pkt->post.kind = NM_POST_PKT;
 	nm_chain_append(&pass->posts, &pkt->post.node);
 	return true;
 }
 
-/* The packets before what came with them. */
+/*
+ * Behind the packets what came with them; but other packets are left to who is
+ * idle, at once, or to whoever polls before that one.
+ */
 static void post_others(struct nm_pass *pass, struct nm_gate *gate)
 {
 	struct base_mpsc_node *n;
 
-	while ((n = nm_chain_take(&gate->posts)) != NULL)
-		nm_chain_append(&pass->posts, n);
+	while ((n = nm_chain_take(&gate->posts)) != NULL) {
+		struct nm_event *e = container_of(n, struct nm_event, node);
+
+		if (e->kind != NM_POST_PART) {
+			nm_chain_append(&pass->posts, n);
+			continue;
+		}
+		nm_rail_push(&nm_post_rail(e)->lock, n);
+		pass->kick = true;
+	}
 }
 
 void nm_out_form(struct nm_pass *pass)

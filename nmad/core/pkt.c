@@ -38,14 +38,16 @@ static void put_short(struct nm_pkt *pkt, const struct nm_data *data)
 	pkt->ctl_len += data->length;
 }
 
-static void put_piece(struct nm_pkt *pkt, const struct nm_data *data)
+static void put_piece(struct nm_pkt *pkt, const struct nm_data *data,
+		      size_t offset, size_t length)
 {
 	struct nm_piece *piece = &pkt->pieces[pkt->npieces++];
 
 	piece->ctl_end = pkt->ctl_len;
 	piece->data = data;
 	piece->place = (struct nm_data_place){ 0 };
-	piece->length = data->length;
+	piece->offset = offset;
+	piece->length = length;
 }
 
 void nm_pkt_put(struct nm_pkt *pkt, const struct nm_wire_chunk *c,
@@ -60,10 +62,18 @@ void nm_pkt_put(struct nm_pkt *pkt, const struct nm_wire_chunk *c,
 		if (goes_to_ctl(pkt, data))
 			put_short(pkt, data);
 		else
-			put_piece(pkt, data);
+			put_piece(pkt, data, 0, data->length);
 		pkt->length += data->length;
 	}
 	pkt->nchunks++;
+}
+
+void nm_pkt_put_part(struct nm_pkt *pkt, const struct nm_wire_chunk *c,
+		     const struct nm_data *data)
+{
+	nm_pkt_put(pkt, c, NULL);
+	put_piece(pkt, data, c->offset, c->tail_len);
+	pkt->length += c->tail_len;
 }
 
 void nm_pkt_seal(struct nm_pkt *pkt, uint32_t credit)
@@ -94,7 +104,7 @@ void nm_pkt_copy(const struct nm_pkt *pkt, void *to)
 		memcpy(p, pkt->ctl + done, piece->ctl_end - done);
 		p += piece->ctl_end - done;
 		done = piece->ctl_end;
-		nm_data_copy_out(piece->data, 0, p, piece->length);
+		nm_data_copy_out(piece->data, piece->offset, p, piece->length);
 		p += piece->length;
 	}
 	memcpy(p, pkt->ctl + done, pkt->ctl_len - done);
@@ -143,9 +153,9 @@ int nm_pkt_iov(struct nm_pkt *pkt, size_t offset, struct iovec *iov, int n)
 		}
 		skip = g.skip;
 		g.skip = 0;
-		if (nm_data_walk_on(piece->data, &piece->place, skip,
-				    piece->length - skip, gather_piece,
-				    &g) != 0)
+		if (nm_data_walk_on(piece->data, &piece->place,
+				    piece->offset + skip, piece->length - skip,
+				    gather_piece, &g) != 0)
 			return g.n;
 	}
 	if (pkt->ctl_len > done)

@@ -25,7 +25,7 @@ enum {
 struct nm_piece {
 	size_t ctl_end;             /* what of ctl is before the payload */
 	const struct nm_data *data; /* the payload ... */
-	size_t length;              /* ... from its start */
+	size_t offset, length;      /* ... of it */
 	struct nm_data_place place; /* where nm_pkt_iov() was last */
 };
 
@@ -33,13 +33,14 @@ struct nm_pkt {
 	/* All: who has the link's turn, then the rail's owner. */
 	struct nm_event post;
 	struct nm_link *link;
-	size_t length;        /* in all */
-	size_t ctl_len;       /* bytes in ctl */
-	unsigned npieces;     /* payload that is not in ctl */
-	unsigned nchunks;     /* without the head */
-	struct nm_chain reqs; /* complete when the packet has left */
-	bool with_driver;     /* o: posted, not yet reported as sent */
-	bool now;             /* somebody waits for it at once */
+	size_t length;          /* in all */
+	size_t ctl_len;         /* bytes in ctl */
+	unsigned npieces;       /* payload that is not in ctl */
+	unsigned nchunks;       /* without the head */
+	struct nm_chain reqs;   /* complete when the packet has left */
+	bool with_driver;       /* o: posted, not yet reported as sent */
+	bool now;               /* somebody waits for it at once */
+	struct nm_req *part_of; /* of a NM_POST_PART: the send */
 	/* It is the envelope of what goes to an announced receive, and nothing
 	 * else: who has that word set is told. NULL: the peer is. */
 	struct nm_awaited *awaited;
@@ -49,6 +50,7 @@ struct nm_pkt {
 
 static inline void nm_pkt_init(struct nm_pkt *pkt)
 {
+	pkt->post.kind = NM_POST_PKT;
 	pkt->length = NM_WIRE_HEAD;
 	pkt->ctl_len = NM_WIRE_HEAD;
 	pkt->npieces = 0;
@@ -65,6 +67,10 @@ bool nm_pkt_fits(const struct nm_pkt *pkt, size_t header,
 /* Append a chunk that fits. `data` is its payload, or NULL. */
 void nm_pkt_put(struct nm_pkt *pkt, const struct nm_wire_chunk *c,
 		const struct nm_data *data);
+
+/* The same for a PART, whose payload are c->tail_len bytes of `data`. */
+void nm_pkt_put_part(struct nm_pkt *pkt, const struct nm_wire_chunk *c,
+		     const struct nm_data *data);
 
 /* Write the head; the packet is whole then. */
 void nm_pkt_seal(struct nm_pkt *pkt, uint32_t credit);

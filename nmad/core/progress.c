@@ -147,6 +147,8 @@ static void carry_out(struct nm_pass *pass, struct nm_news *news)
 		struct nm_pkt_in *in =
 			container_of(n, struct nm_pkt_in, event.node);
 
+		if (unlikely(in->event.kind == NM_EVENT_PART_IN))
+			nm_medium_copy(in);
 		in->link->rail->driver->release(in->link->rail, in);
 	}
 	while ((n = nm_chain_take(&pass->posts)) != NULL) {

@@ -24,6 +24,14 @@ static void tell(struct nm_rail *rail, struct nm_event *e, unsigned kind)
 	nm_chain_append(&rail->news->events, &e->node);
 }
 
+/* Of a message in several packets; one more of them. */
+static BASE_COLD void part_over(struct nm_rail *rail, struct nm_pkt *pkt,
+				int error)
+{
+	if (nm_medium_left(pkt->part_of, error))
+		nm_chain_append(&rail->news->sent, &pkt->part_of->node);
+}
+
 /*
  * The packet has left or never will: its requests are over, and the link's
  * turn ends. After that the packet is the core's.
@@ -40,6 +48,8 @@ static void pkt_over(struct nm_rail *rail, struct nm_pkt *pkt, int error)
 			req->error = -ECONNRESET;
 		nm_chain_append(&rail->news->sent, n);
 	}
+	if (unlikely(pkt->post.kind == NM_POST_PART))
+		part_over(rail, pkt, error);
 	if (nm_turn_end(&pkt->link->turn, &rail->core->hunger))
 		rail->news->hungry = true;
 }
@@ -117,6 +127,7 @@ BASE_INLINE void hand_over(struct nm_rail *rail, struct nm_event *e)
 
 	switch (e->kind) {
 	case NM_POST_PKT:
+	case NM_POST_PART:
 		pkt = container_of(e, struct nm_pkt, post);
 		if (!send_pkt(rail, pkt)) {
 			nm_chain_append(&rail->stuck, &e->node);
@@ -149,6 +160,7 @@ struct nm_rail *nm_post_rail(struct nm_event *post)
 {
 	switch (post->kind) {
 	case NM_POST_PKT:
+	case NM_POST_PART:
 		return container_of(post, struct nm_pkt, post)->link->rail;
 	case NM_POST_GIVE_UP:
 		return container_of(post, struct nm_link, giveup)->rail;

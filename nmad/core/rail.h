@@ -22,6 +22,7 @@ struct nm_core;
 enum nm_event_kind {
 	/* to a rail */
 	NM_POST_PKT,
+	NM_POST_PART, /* likewise, a part of a message: medium.c */
 	NM_POST_XFER_RECV,
 	NM_POST_XFER_SEND,
 	NM_POST_XFER_ANNOUNCE,
@@ -32,6 +33,8 @@ enum nm_event_kind {
 	NM_EVENT_XFER_READY,
 	NM_EVENT_XFER_DONE,
 	NM_EVENT_LINK_DEAD,
+	/* in the core: a packet of which a part is to be copied */
+	NM_EVENT_PART_IN,
 };
 
 /* Nodes in the order in which they were appended. */

@@ -118,7 +118,7 @@ int nm_core_session_open(struct nm_core *core, uint64_t id,
 static void drop(struct nm_gate *gate, struct nm_msg *msg)
 {
 	nm_in_refuse(gate, msg);
-	nm_msg_free(gate->core, msg);
+	nm_in_drop(gate, msg);
 }
 
 /* Messages that nobody has received, or that wait for their turn. */

@@ -25,6 +25,8 @@ enum {
 	PACKETS_IN,
 	EAGER_OUT,
 	EAGER_IN,
+	CUT_OUT,
+	CUT_IN,
 	RDV_OUT,
 	RDV_IN,
 	EARLY,
@@ -48,6 +50,8 @@ static const struct nm_counter counters[COUNTERS] = {
 	[PACKETS_IN] = { "packets_in", "packets that came", 0 },
 	[EAGER_OUT] = { "eager_out", "messages that left with payload", 0 },
 	[EAGER_IN] = { "eager_in", "messages that came with payload", 0 },
+	[CUT_OUT] = { "cut_out", "of those, in parts over several rails", 0 },
+	[CUT_IN] = { "cut_in", "messages that came in such parts", 0 },
 	[RDV_OUT] = { "rdv_out", "messages announced by us", 0 },
 	[RDV_IN] = { "rdv_in", "messages announced to us", 0 },
 	[EARLY] = { "early", "messages before their turn or session", 0 },
@@ -81,6 +85,8 @@ static void add_core(struct nm_core *core, uint64_t *sum)
 	sum[RECEIVES] = load_relaxed(&s->receives);
 	sum[EAGER_OUT] = load_relaxed(&s->eager_out);
 	sum[EAGER_IN] = load_relaxed(&s->eager_in);
+	sum[CUT_OUT] = load_relaxed(&s->cut_out);
+	sum[CUT_IN] = load_relaxed(&s->cut_in);
 	sum[RDV_OUT] = load_relaxed(&s->rdv_out);
 	sum[RDV_IN] = load_relaxed(&s->rdv_in);
 	sum[EARLY] = load_relaxed(&s->early);

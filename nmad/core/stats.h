@@ -35,6 +35,8 @@ struct nm_stats {
 	nm_count_t receives;                                /* l: */
 	nm_count_t eager_out;                               /* l: */
 	nm_count_t eager_in;                                /* l: */
+	nm_count_t cut_out;                                 /* l: */
+	nm_count_t cut_in;                                  /* l: */
 	nm_count_t rdv_out;                                 /* l: */
 	nm_count_t rdv_in;                                  /* l: */
 	nm_count_t early;                                   /* l: */

@@ -57,6 +57,7 @@
 #include "../data/place.h"
 
 struct nm_gate;
+struct nm_req;
 struct nm_rail;
 struct nm_pkt;
 struct nm_boot_info;
@@ -142,7 +143,12 @@ struct nm_pkt_in {
 	const unsigned char *data;
 	size_t length;
 	struct nm_event event; /* core's */
-	void *drv;             /* driver's */
+	struct {
+		struct nm_req *req;
+		const void *from;
+		size_t offset, length;
+	} part;    /* core's: a copy that is to be made, medium.c */
+	void *drv; /* driver's */
 };
 
 enum nm_caps {

@@ -36,6 +36,9 @@ enum nm_req_flags {
 	NM_REQ_BIG = 8,  /* receive: may be announced */
 };
 
+/* In `parts` of a send in several packets: one will never leave. */
+enum { NM_PART_LOST = 0x80 };
+
 struct nm_req {
 	/* c: the caller's before submission and after the signal, else core's
 	 * l: core lock  p: of the pass that completes it  a: atomic */
@@ -44,7 +47,7 @@ struct nm_req {
 	uint8_t kind, flags;        /* c */
 	ATOMIC(uint8_t)
 	parts;                      /* a: of a synchronous send: sent, matched;
-				     *    order(parts) */
+				     *    else see medium.c; order(parts) */
 	bool has_fn;                /* c: since it was posted */
 	int error;                  /* l */
 	struct nm_session *session; /* c */

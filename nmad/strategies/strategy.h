@@ -57,6 +57,14 @@ struct nm_strategy {
 	 * not cut, and goes over the first link. NULL: nothing ever is.
 	 */
 	int (*cut)(struct nm_gate *gate, size_t length, struct nm_share *out);
+
+	/*
+	 * The same for a message that then needs no rendezvous: each part goes
+	 * as a packet, and all at once, so each over a link that is free. Asked
+	 * where eager messages are known (gate->cut_min). NULL: never.
+	 */
+	int (*cut_eager)(struct nm_gate *gate, size_t length,
+			 struct nm_share *out);
 };
 
 /* The slot pack() of several strategies: one message, and all that fits. */

@@ -140,6 +140,10 @@ UNREACHED(void, nm_in_resume, struct nm_pass *pass)
 UNREACHED(int, nm_match_reserve, struct nm_match *m, size_t n)
 UNREACHED(void, nm_msg_free, struct nm_core *c, struct nm_msg *msg)
 UNREACHED(void, nm_submit_resume, struct nm_pass *pass)
+UNREACHED(bool, nm_medium_cut, struct nm_gate *g, struct nm_pkt *first,
+	  struct nm_req *req, const struct nm_wire_chunk *c)
+UNREACHED(bool, nm_medium_left, struct nm_req *req, int error)
+UNREACHED(void, nm_medium_copy, struct nm_pkt_in *in)
 
 static const struct nm_driver driver = {
 	.name = "paper",
@@ -165,6 +169,7 @@ static void set_up_with(enum nm_lock_scheme scheme)
 	gate.core = &core;
 	gate.links[0] = &link;
 	gate.nlinks = 1;
+	gate.cut_min = SIZE_MAX;
 	nm_chain_init(&gate.posts);
 	base_list_init(&gate.answers);
 	base_list_init(&gate.out);

@@ -194,3 +194,33 @@ TEST(beyond_what_the_driver_likes_only_a_message_alone)
 		nm_pkt_put(&pkt, &c, &small);
 	CHECK_INT(pkt.nchunks, (500 - NM_WIRE_HEAD) / (NM_WIRE_EAGER + 8));
 }
+
+TEST(a_part_is_those_bytes_of_the_payload_only)
+{
+	struct iovec two[2] = { { memory, 400 }, { memory + 500, 500 } };
+	struct nm_data pieces = nm_data_iovec(two, 2);
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_PART,
+				   .length = 1000,
+				   .offset = 300,
+				   .tail_len = 500 };
+	size_t head = NM_WIRE_HEAD + NM_WIRE_EAGER_PART;
+	struct nm_pkt pkt = { .link = &link_ };
+	unsigned char copy[4096];
+	struct iovec out[8];
+
+	for (size_t i = 0; i < sizeof(memory); i++)
+		memory[i] = (unsigned char)check_random();
+	nm_pkt_init(&pkt);
+	nm_pkt_put_part(&pkt, &c, &pieces);
+	nm_pkt_seal(&pkt, 0);
+	CHECK_INT(nm_pkt_length(&pkt), head + 500);
+	nm_pkt_copy(&pkt, copy);
+	CHECK_INT(memcmp(copy + head, memory + 300, 100), 0);
+	CHECK_INT(memcmp(copy + head + 100, memory + 500, 400), 0);
+	CHECK_INT(nm_pkt_iov(&pkt, 0, out, 8), 3);
+	CHECK_INT(out[0].iov_len, head);
+	CHECK(out[1].iov_base == memory + 300 && out[1].iov_len == 100);
+	CHECK(out[2].iov_base == memory + 500 && out[2].iov_len == 400);
+	CHECK_INT(nm_pkt_iov(&pkt, head + 150, out, 8), 1);
+	CHECK(out[0].iov_base == memory + 550 && out[0].iov_len == 350);
+}

@@ -19,6 +19,7 @@ struct packet {
 	struct nm_pkt_in in;
 	unsigned char bytes[BYTES];
 	size_t length;
+	int rail; /* over which it left */
 };
 
 static struct nm_core core;
@@ -36,6 +37,7 @@ static inline int record(const struct nm_pkt *pkt)
 {
 	CHECK(nsent < PACKETS);
 	sent[nsent].length = nm_pkt_length(pkt);
+	sent[nsent].rail = pkt->link->rail->index;
 	nm_pkt_copy(pkt, sent[nsent].bytes);
 	nsent++;
 	return NM_SENT;
@@ -80,6 +82,10 @@ static inline void give(const struct nm_wire_chunk *c)
 	nm_wire_put_head(p->bytes, &h);
 	nm_wire_put_chunk(p->bytes + NM_WIRE_HEAD, c);
 	p->length = NM_WIRE_HEAD + nm_wire_chunk_size(c);
+	if (c->kind == NM_WIRE_KIND_PART) {
+		memcpy(p->bytes + p->length, c->tail, c->tail_len);
+		p->length += c->tail_len;
+	}
 	if (c->kind != NM_WIRE_KIND_EAGER || c->length == 0)
 		return;
 	memcpy(p->bytes + p->length, c->payload, c->length);

@@ -113,8 +113,8 @@ static inline void rails_teardown(void)
 {
 	progress();
 	CHECK_INT(load_relaxed(&core.pending), 0);
-	CHECK_INT(core.mem.taken, taken);
 	CHECK_INT(nm_core_session_close(session), 0);
+	CHECK_INT(core.mem.taken, taken);
 	nm_core_exit(&core);
 }
 
