@@ -21,4 +21,5 @@ const struct nm_strategy nm_strategy_default = {
 	.gathers = true,
 	.pack = default_pack,
 	.cut = nm_split_body,
+	.cut_eager = nm_split_eager,
 };

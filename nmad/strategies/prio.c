@@ -130,4 +130,5 @@ const struct nm_strategy nm_strategy_prio = {
 	.unqueued = prio_unqueued,
 	.pack = prio_pack,
 	.cut = nm_split_body,
+	.cut_eager = nm_split_eager,
 };

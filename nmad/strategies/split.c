@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include <base/clock.h>
+#include <pioman/pioman.h>
 
 #include "../core/core.h"
 #include "strategy.h"
@@ -232,7 +233,43 @@ int nm_split_cut(const struct nm_split_link *links, int n, size_t length,
 	return used;
 }
 
+double nm_split_ns(const struct nm_split_link *links, int n, const size_t *out)
+{
+	double late = 0;
+
+	for (int i = 0; i < n; i++) {
+		double end = links[i].wait_ns +
+			     nm_curve_ns(links[i].curve, (double)out[i]);
+
+		if (out[i] > 0 && end > late)
+			late = end;
+	}
+	return late;
+}
+
+int nm_split_packets(const struct nm_split_link *links, int n, size_t length,
+		     double otherwise_ns, size_t *out)
+{
+	int used = nm_split_cut(links, n, length, out);
+
+	if (used < 2 ||
+	    nm_split_ns(links, n, out) + NM_SPLIT_HANDING_NS >= otherwise_ns)
+		return 0;
+	for (int i = 0; i < n; i++)
+		if (out[i] > links[i].most)
+			return 0;
+	return used;
+}
+
 /* --- the gate's links as the arithmetic sees them --- */
+
+/* Of the bodies that it has still to move. */
+static double wait_for(const struct nm_rail *rail, double now)
+{
+	double wait = rail->nparts > 0 ? rail->free_ns - now : 0;
+
+	return wait > 0 ? wait : 0;
+}
 
 /* Without a curve for each nothing can be said. */
 static bool look_at(const struct nm_gate *gate, struct nm_split_link *links)
@@ -241,12 +278,11 @@ static bool look_at(const struct nm_gate *gate, struct nm_split_link *links)
 
 	for (int i = 0; i < gate->nlinks; i++) {
 		const struct nm_rail *rail = gate->links[i]->rail;
-		double wait = rail->nparts > 0 ? rail->free_ns - now : 0;
 
 		if (rail->curve == NULL)
 			return false;
 		links[i].curve = rail->curve;
-		links[i].wait_ns = wait > 0 ? wait : 0;
+		links[i].wait_ns = wait_for(rail, now);
 	}
 	return true;
 }
@@ -266,8 +302,70 @@ int nm_split_body(struct nm_gate *gate, size_t length, struct nm_share *out)
 	return n;
 }
 
+/* The links that may have a packet now; which of the gate's: `at`. */
+static int look_at_free(const struct nm_gate *gate, struct nm_split_link *links,
+			int *at)
+{
+	double now = (double)base_now_ns();
+	int n = 0;
+
+	for (int i = 0; i < gate->nlinks; i++) {
+		const struct nm_rail *rail = gate->links[i]->rail;
+		size_t room = rail->max_small - NM_WIRE_HEAD -
+			      NM_WIRE_EAGER_PART_SYNC;
+		size_t most = nm_rail_threshold(rail);
+
+		if (!nm_turn_is_free(&gate->links[i]->turn))
+			continue;
+		links[n].curve = rail->eager;
+		links[n].wait_ns = wait_for(rail, now);
+		links[n].most = most < room ? most : room;
+		at[n++] = i;
+	}
+	return n;
+}
+
+/* As one packet, or by rendezvous. */
+static double uncut_ns(const struct nm_gate *gate,
+		       const struct nm_split_link *free, int n, size_t length)
+{
+	struct nm_split_link links[NM_GATE_LINKS] = { 0 };
+	size_t bytes[NM_GATE_LINKS];
+	double ns = 0;
+
+	if (length <= gate->eager_max) {
+		best_alone(free, n, (double)length, &ns);
+		return ns;
+	}
+	look_at(gate, links);
+	nm_split_cut(links, gate->nlinks, length, bytes);
+	return nm_split_ns(links, gate->nlinks, bytes);
+}
+
+int nm_split_eager(struct nm_gate *gate, size_t length, struct nm_share *out)
+{
+	struct nm_split_link links[NM_GATE_LINKS] = { 0 };
+	size_t bytes[NM_GATE_LINKS], most = 0;
+	int at[NM_GATE_LINKS], n, parts = 0;
+
+	if (!piom_any_idle())
+		return 0;
+	n = look_at_free(gate, links, at);
+	for (int i = 0; i < n; i++)
+		most += links[i].most;
+	if (n < 2 || length > most ||
+	    nm_split_packets(links, n, length, uncut_ns(gate, links, n, length),
+			     bytes) == 0)
+		return 0;
+	for (int i = 0; i < n; i++)
+		if (bytes[i] > 0)
+			out[parts++] = (struct nm_share){ at[i], bytes[i] };
+	return parts;
+}
+
 const struct nm_strategy nm_strategy_split = {
 	.name = "split",
 	.pack = nm_fifo_pack,
 	.cut = nm_split_body,
+	.cut_eager = nm_split_eager,
 };

@@ -18,6 +18,9 @@ enum {
 	NM_CURVE_POINTS = 16,
 	/* A smaller part is not worth its token, its answer and its end. */
 	NM_SPLIT_PART_MIN = 8192,
+	/* What it costs to hand a packet to an idle core, and to wait for two
+	 * packets instead of one. */
+	NM_SPLIT_HANDING_NS = 3000,
 };
 
 struct nm_curve {
@@ -51,6 +54,7 @@ double nm_curve_bytes(const struct nm_curve *c, double ns);
 struct nm_split_link {
 	const struct nm_curve *curve; /* of at least two points */
 	double wait_ns;               /* until the link is free */
+	size_t most;                  /* bytes of a packet: nm_split_packets */
 };
 
 /*
@@ -62,6 +66,23 @@ struct nm_split_link {
  */
 int nm_split_cut(const struct nm_split_link *links, int n, size_t length,
 		 size_t *out);
+
+/* When all have done with what they got of a cut. */
+double nm_split_ns(const struct nm_split_link *links, int n, const size_t *out);
+
+/*
+ * The same for a message whose parts are packets, which takes so long if it is
+ * not cut. 0: it shall not be: it takes no longer, or a part is too large.
+ */
+int nm_split_packets(const struct nm_split_link *links, int n, size_t length,
+		     double otherwise_ns, size_t *out);
+
+/*
+ * The slot cut_eager(). Only worth it with somebody to copy the other part:
+ * one core alone would copy one after the other, and that is what takes time.
+ * So nothing is cut where no VP is idle.
+ */
+int nm_split_eager(struct nm_gate *gate, size_t length, struct nm_share *out);
 
 /* The slot cut() of a strategy: the gate's links by their rails' curves. */
 int nm_split_body(struct nm_gate *gate, size_t length, struct nm_share *out);

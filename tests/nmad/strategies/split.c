@@ -306,3 +306,105 @@ TEST(all_that_take_part_end_together_and_as_soon_as_can_be)
 			      last - end_of(i) <= 64 * LINKS * slowest + 2);
 	}
 }
+
+/* --- parts that are packets --- */
+
+static double alone(int n, size_t length)
+{
+	double least = 0;
+
+	for (int i = 0; i < n; i++) {
+		double ns = links[i].wait_ns +
+			    nm_curve_ns(&curves[i], (double)length);
+
+		if (i == 0 || ns < least)
+			least = ns;
+	}
+	return least;
+}
+
+static int cut_packets(int n, size_t length)
+{
+	return nm_split_packets(links, n, length, alone(n, length), out);
+}
+
+/* The paper's networks: 2.3 us and 1.2 GB/s, packets of up to 32 KB. */
+static void two_of_the_paper(void)
+{
+	for (int i = 0; i < 2; i++) {
+		line(i, 2300, 1 / 1.2, 0);
+		links[i].most = 32768;
+	}
+}
+
+TEST(a_message_is_cut_into_packets_from_16_KB_to_twice_what_one_takes)
+{
+	two_of_the_paper();
+	CHECK_INT(cut_packets(2, 8192), 0);
+	CHECK_INT(cut_packets(2, 16383), 0);
+	for (size_t length = 16384; length <= 65536; length += 1024) {
+		CHECK_INT(cut_packets(2, length), 2);
+		CHECK_INT(out[0] + out[1], length);
+		CHECK(out[0] - length / 2 + 64 <= 128);
+	}
+	CHECK_INT(cut_packets(2, 65536 + 128), 0);
+	links[1].most = 16384;
+	CHECK_INT(cut_packets(2, 32768), 2);
+	CHECK_INT(cut_packets(2, 32768 + 256), 0);
+}
+
+TEST(where_handing_over_takes_longer_than_what_is_won_nothing_is_cut)
+{
+	for (int i = 0; i < 2; i++) {
+		line(i, 1000, 0.1, 0);
+		links[i].most = 1 << 20;
+	}
+	/* Half of a message is 3 us sooner at 60,000 bytes. */
+	CHECK_INT(cut_packets(2, 32768), 0);
+	CHECK_INT(cut_packets(2, 59000), 0);
+	CHECK_INT(cut_packets(2, 61000), 2);
+	two_of_the_paper();
+	CHECK_INT(nm_split_packets(links, 2, 16384, 12200, out), 2);
+	CHECK_INT(nm_split_packets(links, 2, 16384, 12100, out), 0);
+}
+
+TEST(a_link_that_is_busy_gets_less_of_a_message_or_nothing)
+{
+	two_of_the_paper();
+	links[0].wait_ns = 5000;
+	CHECK_INT(cut_packets(2, 32768), 2);
+	CHECK(out[1] - out[0] > 5900 && out[1] - out[0] < 6100);
+	links[0].wait_ns = 15000;
+	CHECK_INT(cut_packets(2, 32768), 0);
+}
+
+TEST(packets_together_are_sooner_by_what_it_costs_to_hand_them_over)
+{
+	int cuts = 0;
+
+	for (int round = 0; round < 20000; round++) {
+		int n = 2 + (int)(check_random() % (LINKS - 1)), used;
+		size_t length = 1 + check_random() % (1 << 17);
+
+		for (int i = 0; i < n; i++) {
+			line(i, (double)(check_random() % 20000),
+			     0.01 + (double)(check_random() % 300) / 100,
+			     (double)(check_random() % 3 == 0
+					      ? check_random() % 100000
+					      : 0));
+			links[i].most = check_random() % (1 << 17);
+		}
+		used = cut_packets(n, length);
+		if (used == 0)
+			continue;
+		cuts++;
+		CHECK(used > 1);
+		CHECK(nm_split_ns(links, n, out) + NM_SPLIT_HANDING_NS <
+		      alone(n, length));
+		for (int i = 0; i < n; i++) {
+			CHECK(end_of(i) <= nm_split_ns(links, n, out));
+			CHECK(out[i] <= links[i].most);
+		}
+	}
+	CHECK(cuts > 100);
+}
