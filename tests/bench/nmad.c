@@ -3,7 +3,7 @@
  *   latency    half a round trip, by size; the median and the best of batches
  *   rate       8-byte messages in windows of 64, time per message
  *
- *   mpirun -n 2 bench_nmad [largest size]
+ *   mpirun -n 2 bench_nmad [largest size [smallest, which is doubled]]
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -142,6 +142,7 @@ static void rate(void)
 int main(int argc, char **argv)
 {
 	size_t largest = argc > 1 ? strtoul(argv[1], NULL, 10) : LARGEST;
+	size_t smallest = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 
 	if (nm_init() < 0 || nm_size() > 2)
 		return 1;
@@ -150,9 +151,10 @@ int main(int argc, char **argv)
 	peer = nm_gate_of(nm_size() - 1 - nm_rank());
 	if (nm_session_open(1, &session) < 0)
 		return 1;
-	for (size_t bytes = 8; bytes <= largest && bytes <= LARGEST;) {
+	for (size_t bytes = smallest > 0 ? smallest : 8;
+	     bytes <= largest && bytes <= LARGEST;) {
 		latency(bytes);
-		bytes *= bytes < 64 ? 8 : 4;
+		bytes *= smallest > 0 ? 2 : bytes < 64 ? 8 : 4;
 	}
 	if (nm_size() == 2)
 		rate();
