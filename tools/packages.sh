@@ -31,6 +31,9 @@ ci | libc6-dev-arm64-cross | test -e /usr/aarch64-linux-gnu/include/stdio.h | it
 ci | qemu-user | command -v qemu-aarch64 | runs it
 peers | libpth-dev | have_header pth.h | GNU Pth, to measure threads against
 peers | libboost-fiber-dev | test -e /usr/include/boost/fiber/all.hpp | Boost.Fiber, likewise
+peers | libmpich-dev | have_mpi mpicc.mpich | MPICH, to measure ours against
+peers | openmpi-bin | command -v mpirun.openmpi | Open MPI, likewise
+peers | libopenmpi-dev | have_mpi mpicc.openmpi | its headers
 peers-go | golang-go | command -v go | Go, likewise; 80 MB
 '
 
@@ -45,6 +48,10 @@ die() {
 
 have_header() {
 	echo "#include <$1>" | cc -E - >/dev/null 2>&1
+}
+
+have_mpi() {
+	echo '#include <mpi.h>' | "$1" -fsyntax-only -x c -
 }
 
 have_clang_rt() {
