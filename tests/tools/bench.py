@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""tools/bench/run.py, with programs in the place of the benchmarks that print
+known figures: what its tables make of them."""
+import os
+import subprocess
+import sys
+import tempfile
+
+RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
+                   "tools", "bench", "run.py")
+
+# Compiles any program into STUB; starts it without ranks; counts 100
+# instructions for each repetition.
+MPICC = """#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+cp "$STUB" "$2"
+"""
+MPIRUN = """#!/bin/sh
+[ "$1" = -n ] && shift 2
+exec "$@"
+"""
+VALGRIND = """#!/bin/sh
+shift 3
+case $# in
+3) n=$(($2 * $3)) ;;
+*) for n; do :; done ;;
+esac
+echo "Collected : $((5000 + n * 100))" >&2
+"""
+STUB = '''#!/usr/bin/env python3
+import os, sys
+name = os.path.basename(sys.argv[0]).split(".")[0]
+args = sys.argv[1:]
+driver = os.environ.get("NMAD_DRIVER", "")
+
+def say(what, value):
+    print(what, value, "unit")
+
+if name == "pingpong":
+    # 1 us a rail of 1200 MB/s takes; a slow one three times as long.
+    share = sum(1 if "=1200" in r else 1 / 3 for r in driver.split("+"))
+    for n in args or ["8"]:
+        say("latency_" + n, 1 / share)
+elif name == "overlap":
+    us = float(args[0]) or 50
+    for n in args[1:]:
+        say(n + "_transfer", 50)
+        for who, more in ("sender", 5), ("receiver", 50), ("both", 0):
+            say(n + "_" + who, max(us, 50) + more)
+elif name in ("memory", "bench_memory"):
+    if args[0] == "posted_tags" and name == "memory":
+        sys.exit(1)
+    for what in ("",) if name == "memory" else ("", "_blocks", "_tables"):
+        say(args[0] + what, 300 + len(what))
+elif name == "bench_locks":
+    more = {"deferred": 0, "fine": 0.1, "coarse": 0.3}[os.environ["NMAD_LOCK"]]
+    say("threads_1_8", 0.5 + more)
+    say("threads_2_8", 2 * (0.5 + more))
+elif name == "bench_rpc":
+    for what, value in (("message", 1), ("call", 2), ("message_4K", 2),
+                        ("call_4K", 3), ("messages", 0.5), ("calls", 2)):
+        say(what, value)
+elif name == "bench_cells":
+    say(args[0] + "_" + args[1], 4)
+else:
+    say(name, 1)
+'''
+PROGRAMS = ["bench_locks", "bench_rpc", "bench_event", "bench_memory",
+            "bench_cells", "bench_match"]
+
+# What is asked for, what its tables have to contain, by words.
+CASES = [
+    (["shm"], ["latency_8 3.0000 3.0000..3.0000"]),
+    (["many"], ["many requests, ours alone, tcp", "many 1.0000"]),
+    (["overlap"], ["1048576_sender 1.1000"]),
+    (["computes"], ["ours asking min..max", "computes 1.0000"]),
+    (["rate"], ["ours aggreg min..max", "8 bytes, 64 under way a thread, tcp"]),
+    (["locks"], ["threads_1_8 0.5000 0.6000 100 (100..100) "
+                 "0.8000 300 (300..300)",
+                 "8 B 2.00 2.00 2.00", "1024 B 50.0 50.0 50.0"]),
+    (["rpc"], ["call 1.0000 2.0000 2.00 (2.00..2.00)",
+               "calls 0.5000 2.0000 4.00", "done 100.0"]),
+    (["memory"], ["posted_same 300 307 307 300",
+                  "posted_tags 300 307 307 fails"]),
+    (["growth"], ["shuffle 4.00 4.00 1.000", "shuffle 100.00 100.00 1.000"]),
+    (["sim"], ["65536 50.0 105.0 5.0 1.05 150.0 50.0 1.50 100.0 0.0 1.00",
+               "32768 50.0 55.0 5.0 1.10 100.0 50.0 2.00 50.0 0.0 1.00",
+               "latency_4096 1.0000 0.5000 0.50 (0.50..0.50)",
+               "4194304 4194304 1398101 5592405 1.00"]),
+]
+
+
+def put(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    os.chmod(path, 0o755)
+
+
+def make_tree(root):
+    build = os.path.join(root, "build")
+    put(os.path.join(build, "tools", "wrap", "mpicc"), MPICC)
+    put(os.path.join(build, "tools", "launch", "mpirun"), MPIRUN)
+    put(os.path.join(root, "bin", "valgrind"), VALGRIND)
+    put(os.path.join(root, "stub"), STUB)
+    for program in PROGRAMS:
+        put(os.path.join(build, "tests", "bench", program), STUB)
+    return build
+
+
+def run(root, build, what):
+    env = dict(os.environ, STUB=os.path.join(root, "stub"),
+               PATH=os.path.join(root, "bin") + ":" + os.environ["PATH"])
+    return subprocess.run(
+        [sys.executable, RUN, "--build", build, "--rounds", "2", "--peers",
+         "none", *what], env=env, capture_output=True, text=True, check=False)
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def check(done, expected):
+    if done.returncode != 0:
+        return f"exit code {done.returncode}\n{done.stderr}"
+    for row in expected:
+        if row not in words(done.stdout):
+            return f"no \"{row}\" in\n{done.stdout}"
+    return None
+
+
+def main():
+    failed = 0
+    print(f"1..{len(CASES) + 1}")
+    with tempfile.TemporaryDirectory() as root:
+        build = make_tree(root)
+        for i, (what, expected) in enumerate(CASES, 1):
+            wrong = check(run(root, build, what), expected)
+            failed += wrong is not None
+            print(f"{'ok' if wrong is None else 'not ok'} {i} - "
+                  f"{' '.join(what)}", flush=True)
+            for line in (wrong or "").splitlines():
+                print(f"# {line}")
+        done = run(root, build, ["nothing"])
+        good = done.returncode == 2 and "'nothing' is not one of" in done.stderr
+        failed += not good
+        print(f"{'ok' if good else 'not ok'} {len(CASES) + 1} - "
+              "what it does not know is an error")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

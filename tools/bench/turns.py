@@ -1,0 +1,71 @@
+"""Programs in turns, A B C A B C ..., so that drifts of the machine hit all
+alike, and tables of what they print: lines "name value unit".
+"""
+import os
+import statistics
+import subprocess
+
+LIMIT = 300  # seconds for one run of one program
+
+
+class Job:
+    """A command under a setting, and the name of that."""
+
+    def __init__(self, name, command, env):
+        self.name = name
+        self.command = command
+        self.env = env
+
+    def run(self):
+        done = subprocess.run(self.command, env=dict(os.environ, **self.env),
+                              stdout=subprocess.PIPE, text=True,
+                              timeout=LIMIT, check=True)
+        values = {}
+        for line in done.stdout.splitlines():
+            name, value, unit = line.split()
+            values[name] = (float(value), unit)
+        return values
+
+
+def take(jobs, rounds):
+    """{name of the job: [{name: (value, unit)} per round]}"""
+    results = {job.name: [] for job in jobs}
+    for _ in range(rounds):
+        for job in jobs:
+            results[job.name].append(job.run())
+    return results
+
+
+def median(runs, name):
+    return statistics.median(r[name][0] for r in runs)
+
+
+def pairs(runs, base, name, of):
+    """of(value, the base's of the same round), sorted."""
+    return sorted(of(r[name][0], b[name][0]) for r, b in zip(runs, base))
+
+
+def ratio(runs, base, name):
+    found = pairs(runs, base, name, lambda a, b: a / b)
+    return (f"{statistics.median(found):5.2f} "
+            f"({found[0]:.2f}..{found[-1]:.2f})")
+
+
+def more_ns(runs, base, name):
+    """How many ns more than the base's us."""
+    found = pairs(runs, base, name, lambda a, b: 1000 * (a - b))
+    return (f"{statistics.median(found):5.0f} "
+            f"({found[0]:.0f}..{found[-1]:.0f})")
+
+
+def beside(title, results, against, words):
+    """The medians of each job, and what each is `against` the first."""
+    first, *others = results
+    print(f"\n{title}\n{'':18}{first:>12}"
+          + "".join(f"{o:>12}   {words:20}" for o in others))
+    for name, (_, unit) in results[first][0].items():
+        line = f"{name:18}{median(results[first], name):12.4f}"
+        for o in others:
+            line += (f"{median(results[o], name):12.4f}   "
+                     f"{against(results[o], results[first], name):20}")
+        print(f"{line} {unit}", flush=True)
