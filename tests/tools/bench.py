@@ -27,8 +27,7 @@ case $# in
 esac
 echo "Collected : $((5000 + n * 100))" >&2
 """
-STUB = '''#!/usr/bin/env python3
-import os, sys
+STUB = f"#!{sys.executable} -SE\n" + '''import os, sys
 name = os.path.basename(sys.argv[0]).split(".")[0]
 args = sys.argv[1:]
 driver = os.environ.get("NMAD_DRIVER", "")
