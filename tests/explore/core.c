@@ -2,8 +2,9 @@
  * nmad's core: who finds the core, a rail or a link's turn taken leaves his
  * request there and goes; it is carried out all the same. Two threads submit
  * at once; the network takes packets at once, or later when it is polled.
- * What gathers, burst.c, leaves when he polls who was told to. With NMAD_LOCK
- * fine and coarse some wait for each other and some may not: as little is lost.
+ * What gathers, burst.c, and what was left to an idle VP, leaves when he polls
+ * who was told to. With NMAD_LOCK fine and coarse some wait for each other and
+ * some may not: as little is lost.
  *
  * covers: core, rail, hungry, mpsc
  */
@@ -48,16 +49,19 @@ void piom_cond_signal(piom_cond_t *c)
 	explore_gone(req, sizeof(*req));
 }
 
+static bool idle;
+
 int piom_any_idle(void)
 {
-	return 0;
+	return idle;
 }
 
-static bool kicked;
+/* What was done before a kick is there for the run that follows it. */
+static ATOMIC(uint32_t) kicked;
 
 void piom_ltask_kick(struct piom_ltask *t)
 {
-	kicked = true;
+	store_release(&kicked, 1);
 }
 
 /* In a handler, or with a lock further up the stack. */
@@ -292,10 +296,39 @@ EXPLORE(what_gathers_leaves_when_who_was_kicked_polls)
 	store_relaxed(&core.bursting, 1);
 	explore_name(&core.bursting, 4, "bursting");
 	nm_core_submit(&core, &reqs[0]);
-	explore_check(gate.gathers && kicked);
+	explore_check(gate.gathers && load_relaxed(&kicked) != 0);
 	explore_spawn("sender", submit, (void *)1);
 	explore_spawn("poller", poll_once, NULL);
 	explore_finish(two_sent);
+}
+
+/* --- what is left to an idle VP --- */
+
+/* The ltask, as often as it was kicked. */
+static void poll_if_kicked(void *arg)
+{
+	while (xchg_acquire(&kicked, 0) != 0)
+		nm_core_progress(&core);
+}
+
+static void two_sent_if_polled_on(void)
+{
+	poll_if_kicked(NULL);
+	two_sent();
+}
+
+EXPLORE(what_is_left_to_the_idle_leaves_when_who_was_kicked_polls)
+{
+	set_up();
+	idle = true;
+	core.config.offload = 1;
+	pkt.length = 1;
+	nm_core_submit(&core, &reqs[0]);
+	explore_check(nsent == 0 && load_relaxed(&kicked) != 0);
+	explore_name(&kicked, 4, "kicked");
+	explore_spawn("sender", submit, (void *)1);
+	explore_spawn("idle", poll_if_kicked, NULL);
+	explore_finish(two_sent_if_polled_on);
 }
 
 /* --- who waits, NMAD_LOCK --- */
