@@ -19,7 +19,7 @@ uint32_t model_length(uint64_t *s, bool large)
 	uint32_t step = steps[model_pick(s, sizeof(steps) / sizeof(steps[0]))];
 
 	if (large && model_pick(s, 2))
-		return 1000 + model_pick(s, 30000);
+		return 8000 + model_pick(s, 30000);
 	switch (model_pick(s, 16)) {
 	case 0:
 	case 1:
@@ -58,12 +58,23 @@ static bool is_used(const struct model *m, int rank, const struct model_op *op)
 	return false;
 }
 
+/* Where messages are large few tags and plain memory, so that many meet. */
+static uint32_t draw_tag(const struct model *m, uint64_t *s)
+{
+	return tags[m->large ? 0 : model_pick(s, TAGS)];
+}
+
+static uint8_t draw_shape(const struct model *m, uint64_t *s)
+{
+	return (uint8_t)(m->large && model_pick(s, 4) ? 0 : model_pick(s, 8));
+}
+
 static void draw_send(struct model *m, uint64_t *s, int rank,
 		      struct model_op *op)
 {
 	op->peer = (int8_t)model_pick(s, (unsigned)m->ranks);
 	op->session = (uint8_t)model_pick(s, (unsigned)m->sessions);
-	op->tag = tags[model_pick(s, TAGS)];
+	op->tag = draw_tag(m, s);
 	op->length = model_length(s, m->large);
 	while (is_used(m, rank, op))
 		op->length++;
@@ -71,7 +82,7 @@ static void draw_send(struct model *m, uint64_t *s, int rank,
 	if (model_pick(s, 8) == 0)
 		op->flags |= NM_SEND_NOW;
 	op->priority = (int8_t)((int)model_pick(s, 16) + NM_PRIORITY_MIN);
-	op->shape = (uint8_t)model_pick(s, 8);
+	op->shape = draw_shape(m, s);
 }
 
 /* Some message to this rank, for receives to look like. */
@@ -103,9 +114,11 @@ static void draw_envelope(const struct model *m, uint64_t *s, int rank,
 	op->tag = like ? like->tag : 0;
 	op->peer = (int8_t)from;
 	if (!m->named[op->session]) {
-		if (model_pick(s, 3) == 0)
+		unsigned rarely = m->large ? 8 : 3;
+
+		if (model_pick(s, rarely) == 0)
 			op->peer = MODEL_ANY;
-		op->any_tag = model_pick(s, 4) == 0;
+		op->any_tag = model_pick(s, rarely + 1) == 0;
 	}
 	op->length = like ? like->length : 0;
 	switch (model_pick(s, 8)) {
@@ -121,7 +134,7 @@ static void draw_envelope(const struct model *m, uint64_t *s, int rank,
 	default:
 		op->length = op->length * 2 + 100;
 	}
-	op->shape = (uint8_t)model_pick(s, 8);
+	op->shape = draw_shape(m, s);
 }
 
 /* An earlier operation of these kinds, or -1. */
