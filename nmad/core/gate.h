@@ -95,9 +95,9 @@ struct nm_gate {
 	struct nm_chain posts;    /* l: orders that come with a packet */
 	struct base_list medium;  /* l: messages whose parts come: medium.c */
 	struct nm_announced *announced; /* l: the peer's receives, or NULL */
-	bool announces;                 /* -: our receives are announced */
-	struct nm_trial announcing;     /* an announcement, for a receive ... */
-	struct nm_trial looking; /* ... and a look for one, before a send */
+	bool announces; /* l: our receives are announced; as `links` */
+	struct nm_trial announcing; /* an announcement, for a receive ... */
+	struct nm_trial looking;    /* ... and a look for one, before a send */
 	struct nm_grants
 		*grants;         /* l: by rail: parts to be received; or NULL */
 	struct base_link active; /* l: core->active while there is work, or

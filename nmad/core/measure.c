@@ -17,6 +17,9 @@
  *   ...
  *   order(over)     ---->
  *
+ * Receives are not announced meanwhile: it is offers that are measured, since
+ * not every receive can be announced, or is posted in time.
+ *
  * Orders need no credit and ready is empty, so both are eager whatever the
  * settings. Rank 0 is its own peer where nobody else is: then a ping comes
  * alone.
@@ -69,6 +72,7 @@ struct side {
 	/* What the gate has while only one link of it is used. */
 	struct nm_link *links[NM_GATE_LINKS];
 	int nlinks;
+	bool announces;
 };
 
 /* --- one rail of a gate only --- */
@@ -83,6 +87,8 @@ static void use_one(struct side *s, struct nm_link *link, size_t eager_max)
 	s->nlinks = gate->error == 0 ? gate->nlinks : 0;
 	if (s->nlinks > 0) {
 		memcpy(s->links, gate->links, sizeof(s->links));
+		s->announces = gate->announces;
+		gate->announces = false;
 		gate->links[0] = link;
 		gate->nlinks = 1;
 		gate->turn = 0;
@@ -107,6 +113,7 @@ static void use_all(struct side *s)
 			nm_link_give_up(&pass, s->links[i]);
 	memcpy(gate->links, s->links, sizeof(s->links));
 	gate->nlinks = s->nlinks;
+	gate->announces = s->announces;
 	gate->eager_max = NM_FREE_PAYLOAD;
 	nm_core_unlock(s->core, &pass);
 }

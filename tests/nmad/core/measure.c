@@ -330,6 +330,16 @@ static int mock_xfer_send(struct nm_xfer *x)
 	return 0;
 }
 
+/* Whoever announces receives while he measures does not measure offers. */
+static int nannounced;
+
+static int mock_xfer_announce(struct nm_xfer *x)
+{
+	(void)x;
+	nannounced++;
+	return -EAGAIN;
+}
+
 static const struct nm_driver mock = {
 	.name = "mock",
 	.max_small = ROOM,
@@ -340,6 +350,7 @@ static const struct nm_driver mock = {
 	.give_up = mock_give_up,
 	.xfer_recv = mock_xfer_recv,
 	.xfer_send = mock_xfer_send,
+	.xfer_announce = mock_xfer_announce,
 };
 
 /* --- a core with two rails to him --- */
@@ -351,6 +362,8 @@ static void begin(int rank)
 	for (int i = 0; i < RAILS; i++)
 		core.rails[i].rank = rank;
 	him = 1 - rank;
+	core.gates[him].announces = true;
+	nannounced = 0;
 	nm_core_self = &core;
 	CHECK_INT(nm_core_start(&core), 0);
 	boot.info.rank = rank;
@@ -382,6 +395,8 @@ static void gate_is_whole(void)
 	}
 	if (gate->error == 0)
 		CHECK_INT(gate->eager_max, least);
+	CHECK(gate->announces);
+	CHECK_INT(nannounced, 0);
 }
 
 static void end(void)
