@@ -42,7 +42,8 @@ void base_spin_unlock_slow(struct base_spin *s);
  * The next turn of who looks at a word of his own until its holder, who is
  * pinned, has left: *turn begins at 0. A pause; after about 1 us the CPU is
  * given to others; later the kernel thread sleeps 50 us a turn, for a holder
- * whom the kernel would not run beside us. Not in a handler.
+ * whom the kernel would not run beside us. A handler holds up whom it has
+ * interrupted, so let it wait only where nothing else will do.
  */
 void base_spin_turn(unsigned *turn);
 

@@ -129,24 +129,31 @@ void nm_sr_status(const struct nm_sr_request *req, struct nm_sr_status *out);
 /*
  * Give up a receive: it completes, with -ECANCELED. 0; -EALREADY: it is
  * complete, or a message has taken it, and it will be; -EINVAL: no receive by
- * nm_sr_irecv().
+ * nm_sr_irecv(). Waits for the core's lock.
  */
 int nm_sr_cancel(struct nm_sr_request *req);
 
 /*
- * Is there a message that this receive would take? 0 and *out; -EAGAIN; or
- * -ECONNRESET: nor will there be one, as this peer has died.
+ * Is there a message that this receive would take? 0 and *out; -EAGAIN;
+ * -ECONNRESET: nor will there be one, as this peer has died; -EINVAL: a null
+ * pointer, or no such mask. Makes progress first, and waits for the core's
+ * lock.
  */
 int nm_sr_probe(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
 		nm_tag_t mask, struct nm_sr_status *out);
 
-/* The same, blocking until there is one. */
+/*
+ * The same, blocking the calling thread until there is one. -ECONNRESET also if
+ * it is to be from anyone, and some process has died.
+ */
 int nm_sr_probe_wait(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
 		     nm_tag_t mask, struct nm_sr_status *out);
 
 /*
  * As nm_sr_probe(), and the message is taken out of the tables: only
- * nm_sr_mrecv() with this handle can receive it. The handle is nmad's.
+ * nm_sr_mrecv() with this handle can receive it. The handle is nmad's, and is
+ * used up by that, which answers as nm_sr_irecv(). The session may be closed
+ * before.
  */
 struct nm_message;
 int nm_sr_mprobe(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,

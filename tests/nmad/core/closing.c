@@ -71,6 +71,39 @@ TEST(what_nobody_has_received_is_refused)
 	all_are_refused();
 }
 
+TEST(a_message_that_was_taken_outlives_its_session)
+{
+	static const struct said parts[] = { { 0, 600 } };
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_EAGER,
+				   .seq = 1,
+				   .session = SESSION,
+				   .length = 5,
+				   .payload = "hello" };
+	struct nm_message *taken_out[2];
+	struct nm_sr_status status;
+
+	give_rts(parts, 1);
+	give(&c);
+	progress();
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(nm_sr_mprobe(session, peer, 0, NM_TAG_EXACT,
+				       &taken_out[i], &status),
+			  0);
+	close_and_open();
+	for (int i = 0; i < 2; i++) {
+		struct nm_data d = nm_data_flat(text[i], 600);
+
+		CHECK_INT(nm_sr_mrecv(taken_out[i], &d, &reqs[i]), 0);
+	}
+	progress();
+	CHECK_INT(nreceiving, 1);
+	end(receiving[0]);
+	CHECK_INT(status_of(0).error, 0);
+	CHECK_INT(status_of(0).length, 600);
+	CHECK_INT(status_of(1).length, 5);
+	CHECK(memcmp(text[1], "hello", 5) == 0);
+}
+
 /* Those before them have not come, so they wait for their turn. */
 TEST(so_is_what_has_come_before_its_turn)
 {
