@@ -373,7 +373,8 @@ TEST(a_link_that_is_busy_gets_less_of_a_message_or_nothing)
 	two_of_the_paper();
 	links[0].wait_ns = 5000;
 	CHECK_INT(cut_packets(2, 32768), 2);
-	CHECK(out[1] - out[0] > 5900 && out[1] - out[0] < 6100);
+	/* 5 us more, at 1.2 GB/s; a part begins at a line. */
+	CHECK(out[1] - out[0] >= 6000 - 128 && out[1] - out[0] <= 6000 + 128);
 	links[0].wait_ns = 15000;
 	CHECK_INT(cut_packets(2, 32768), 0);
 }
