@@ -43,6 +43,17 @@ static void dump_bodies(const struct nm_gate *gate)
 			  offered, running, held);
 }
 
+/* Medium messages that are not whole. */
+static void dump_medium(const struct nm_gate *gate)
+{
+	unsigned n = 0;
+
+	base_list_for_each (link, &gate->medium)
+		n++;
+	if (n > 0)
+		base_dump("     messages of which parts are missing: %u", n);
+}
+
 static void dump_gate(const struct nm_gate *gate, bool inside)
 {
 	base_dump("   gate %d: %d link(s), packets %lu out %lu in, eager %lu "
@@ -57,6 +68,7 @@ static void dump_gate(const struct nm_gate *gate, bool inside)
 					     : "waits for a free link");
 	dump_sends(&gate->waiting, "waits to be matched");
 	dump_bodies(gate);
+	dump_medium(gate);
 }
 
 static void dump_rail(const struct nm_rail *rail)
