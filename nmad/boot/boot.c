@@ -127,24 +127,13 @@ int nm_boot_put(struct nm_boot *b, const char *name, const void *value,
 	return b->client->put(b, name, text);
 }
 
-int nm_boot_get(struct nm_boot *b, const char *name, void *out, size_t room,
-		size_t *bytes)
+/* What the launcher has answered. */
+static int decode(const char *text, const char *name, void *out, size_t room,
+		  size_t *bytes)
 {
-	char text[2 * NM_BOOT_VALUE_MAX + 1];
 	unsigned char value[NM_BOOT_VALUE_MAX];
-	ssize_t n;
-	int rc = check_process(b, "get");
+	ssize_t n = from_hex(text, value);
 
-	if (rc != 0)
-		return rc;
-	if (!name_is_good(name)) {
-		base_warn("nmad", "get \"%.80s\": not a name", name);
-		return -EINVAL;
-	}
-	rc = b->client->get(b, name, text, sizeof(text));
-	if (rc != 0)
-		return rc;
-	n = from_hex(text, value);
 	if (n < 0) {
 		base_warn("nmad",
 			  "the value of \"%s\" is \"%.80s\": expected "
@@ -162,6 +151,46 @@ int nm_boot_get(struct nm_boot *b, const char *name, void *out, size_t room,
 	memcpy(out, value, (size_t)n);
 	*bytes = (size_t)n;
 	return 0;
+}
+
+static int check_get(const struct nm_boot *b, const char *name)
+{
+	int rc = check_process(b, "get");
+
+	if (rc == 0 && !name_is_good(name)) {
+		base_warn("nmad", "get \"%.80s\": not a name", name);
+		rc = -EINVAL;
+	}
+	return rc;
+}
+
+int nm_boot_get(struct nm_boot *b, const char *name, void *out, size_t room,
+		size_t *bytes)
+{
+	char text[2 * NM_BOOT_VALUE_MAX + 1];
+	int rc = check_get(b, name);
+
+	if (rc == 0)
+		rc = b->client->get(b, name, text, sizeof(text));
+	return rc == 0 ? decode(text, name, out, room, bytes) : rc;
+}
+
+int nm_boot_ask(struct nm_boot *b, const char *name)
+{
+	int rc = check_get(b, name);
+
+	if (rc == 0 && b->client->ask == NULL)
+		rc = -ENOENT;
+	return rc == 0 ? b->client->ask(b, name) : rc;
+}
+
+int nm_boot_answer(struct nm_boot *b, void *out, size_t room, size_t *bytes)
+{
+	char text[2 * NM_BOOT_VALUE_MAX + 1];
+	int rc = b->client->answer(b, text, sizeof(text));
+
+	return rc == 0 ? decode(text, "what was asked for", out, room, bytes)
+		       : rc;
 }
 
 static int draw_key(unsigned char *key)

@@ -77,6 +77,15 @@ int nm_boot_get(struct nm_boot *b, const char *name, void *out, size_t room,
 		size_t *bytes);
 
 /*
+ * The same in two steps that do not block, for who must not: ask for one value,
+ * then look until the answer is another than -EAGAIN. One at a time; any other
+ * call but abort forgets what was asked. By any thread, but one at a time with
+ * all calls. ask: 0, or -EAGAIN: the launcher takes nothing now.
+ */
+int nm_boot_ask(struct nm_boot *b, const char *name);
+int nm_boot_answer(struct nm_boot *b, void *out, size_t room, size_t *bytes);
+
+/*
  * End the whole job now: say `text` (if not NULL), tell the launcher, which
  * kills the others and exits with `code`, and _exit(code). From any thread, at
  * any time; b may be NULL. In a forked child it ends that child only.
@@ -102,6 +111,9 @@ struct nm_boot_client {
 	int (*put)(struct nm_boot *b, const char *name, const char *text);
 	int (*fence)(struct nm_boot *b);
 	int (*get)(struct nm_boot *b, const char *name, char *out, size_t room);
+	/* NULL, both: there is nobody to be asked for a value. */
+	int (*ask)(struct nm_boot *b, const char *name);
+	int (*answer)(struct nm_boot *b, char *out, size_t room);
 	void (*abort)(struct nm_boot *b, int code);
 	int (*close)(struct nm_boot *b, bool forked);
 };

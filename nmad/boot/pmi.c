@@ -42,7 +42,9 @@ struct pmi {
 	int fd;
 	size_t at, end; /* what has come and is not read: in[at..end) */
 	char in[LINE];
-	char line[LINE]; /* the last answer */
+	size_t have;     /* characters of the line that comes */
+	char line[LINE]; /* the last answer, or that */
+	bool asked;      /* an answer comes that nobody waits for */
 	char kvs[KVS_MAX + 1];
 	long value_max; /* characters, as the launcher says */
 };
@@ -110,15 +112,19 @@ static int wait_for_bytes(struct pmi *p, long deadline)
 	}
 }
 
+enum { NEVER = -1 }; /* a deadline: what is here, and -EAGAIN */
+
 static int refill(struct pmi *p, long deadline)
 {
 	for (;;) {
-		int rc = wait_for_bytes(p, deadline);
+		int rc = deadline == NEVER ? 0 : wait_for_bytes(p, deadline);
 		ssize_t n;
 
 		if (rc != 0)
 			return rc;
-		n = recv(p->fd, p->in, sizeof(p->in), 0);
+		n = recv(p->fd, p->in, sizeof(p->in), MSG_DONTWAIT);
+		if (n < 0 && errno == EAGAIN && deadline == NEVER)
+			return -EAGAIN;
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n <= 0)
@@ -132,8 +138,6 @@ static int refill(struct pmi *p, long deadline)
 /* The next line into p->line, without its newline. */
 static int read_line(struct pmi *p, long deadline)
 {
-	size_t n = 0;
-
 	for (;;) {
 		char c;
 
@@ -146,16 +150,17 @@ static int read_line(struct pmi *p, long deadline)
 		c = p->in[p->at++];
 		if (c == '\n')
 			break;
-		if (n == sizeof(p->line) - 1) {
+		if (p->have == sizeof(p->line) - 1) {
 			base_warn("nmad",
 				  "the launcher sent a line of more than %d "
 				  "bytes: \"%.60s...\"",
 				  LINE - 1, p->line);
 			return -EPROTO;
 		}
-		p->line[n++] = isprint((unsigned char)c) ? c : '?';
+		p->line[p->have++] = isprint((unsigned char)c) ? c : '?';
 	}
-	p->line[n] = '\0';
+	p->line[p->have] = '\0';
+	p->have = 0;
 	return 0;
 }
 
@@ -185,6 +190,16 @@ static int unexpected(const struct pmi *p, const char *asked, const char *want)
 	return -EPROTO;
 }
 
+static int check_kind(const struct pmi *p, const char *asked, const char *reply)
+{
+	char kind[64], want[80];
+
+	if (field(p, "cmd", kind, sizeof(kind)) && strcmp(kind, reply) == 0)
+		return 0;
+	snprintf(want, sizeof(want), "cmd=%s", reply);
+	return unexpected(p, asked, want);
+}
+
 /* Send one request and read its answer, which must be of kind `reply`. */
 static int ask(struct pmi *p, const char *reply, long deadline, const char *fmt,
 	       ...) BASE_PRINTF(4, 5);
@@ -192,7 +207,7 @@ static int ask(struct pmi *p, const char *reply, long deadline, const char *fmt,
 static int ask(struct pmi *p, const char *reply, long deadline, const char *fmt,
 	       ...)
 {
-	char text[LINE], kind[64], want[80];
+	char text[LINE];
 	va_list ap;
 	int n, rc;
 
@@ -200,16 +215,16 @@ static int ask(struct pmi *p, const char *reply, long deadline, const char *fmt,
 	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	base_check(n > 0 && (size_t)n < sizeof(text));
-	rc = send_all(p, text, (size_t)n);
+	rc = p->asked ? read_line(p, 0) : 0; /* it is forgotten */
+	p->asked = false;
+	if (rc == 0)
+		rc = send_all(p, text, (size_t)n);
 	if (rc == 0)
 		rc = read_line(p, deadline);
 	if (rc != 0)
 		return rc;
-	if (field(p, "cmd", kind, sizeof(kind)) && strcmp(kind, reply) == 0)
-		return 0;
 	text[strcspn(text, " \n")] = '\0';
-	snprintf(want, sizeof(want), "cmd=%s", reply);
-	return unexpected(p, text, want);
+	return check_kind(p, text, reply);
 }
 
 /* A whole number of the last answer. */
@@ -375,20 +390,59 @@ static int greet(struct pmi *p)
 	return 0;
 }
 
-static int pmi_get(struct nm_boot *b, const char *name, char *out, size_t room)
+/* What `get` was answered. */
+static int value(const struct pmi *p, char *out, size_t room)
 {
-	struct pmi *p = b->priv;
 	long code = -1;
-	int rc = ask(p, "get_result", 0, "cmd=get kvsname=%s key=%s\n", p->kvs,
-		     name);
 
-	if (rc != 0)
-		return rc;
 	if (number(p, "rc", &code) && code != 0)
 		return -ENOENT;
 	if (!field(p, "value", out, room))
 		return unexpected(p, "cmd=get", "value=TEXT");
 	return 0;
+}
+
+static int pmi_get(struct nm_boot *b, const char *name, char *out, size_t room)
+{
+	struct pmi *p = b->priv;
+	int rc = ask(p, "get_result", 0, "cmd=get kvsname=%s key=%s\n", p->kvs,
+		     name);
+
+	return rc == 0 ? value(p, out, room) : rc;
+}
+
+/* A line so short is sent as a whole or not at all. */
+static int pmi_ask(struct nm_boot *b, const char *name)
+{
+	struct pmi *p = b->priv;
+	char text[KVS_MAX + NM_BOOT_NAME_MAX + 32];
+	int n = snprintf(text, sizeof(text), "cmd=get kvsname=%s key=%s\n",
+			 p->kvs, name);
+
+	if (p->asked) {
+		int rc = read_line(p, NEVER);
+
+		if (rc != 0)
+			return rc;
+		p->asked = false;
+	}
+	if (send(p->fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) != n)
+		return errno == EAGAIN || errno == EINTR ? -EAGAIN
+							 : gone(errno);
+	p->asked = true;
+	return 0;
+}
+
+static int pmi_answer(struct nm_boot *b, char *out, size_t room)
+{
+	struct pmi *p = b->priv;
+	int rc = read_line(p, NEVER);
+
+	if (rc != 0)
+		return rc;
+	p->asked = false;
+	rc = check_kind(p, "cmd=get", "get_result");
+	return rc == 0 ? value(p, out, room) : rc;
 }
 
 /* Without a mapping nobody shares a host: slower, and right. */
@@ -524,6 +578,8 @@ const struct nm_boot_client nm_boot_pmi = {
 	.put = pmi_put,
 	.fence = pmi_fence,
 	.get = pmi_get,
+	.ask = pmi_ask,
+	.answer = pmi_answer,
 	.abort = pmi_abort,
 	.close = pmi_close,
 };
