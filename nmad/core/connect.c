@@ -2,10 +2,14 @@
  * Which rails there are, and which of them lead to whom.
  *
  * NMAD_DRIVER is a list such as "shm+tcp" or "sim:self,latency=50+sim:self"; a
- * driver named twice makes two rails. Every process opens the same list, puts
- * an address for each rail, and after the fence connects each peer by the
- * best rails that reach it: those of the lowest weight. Oneself is reached
- * through `self` unless a rail wraps it.
+ * driver named twice makes two rails. Every process opens the same list and
+ * puts an address for each rail; after the fence the processes of a host join.
+ * Each peer gets the best rails that reach it: those of the lowest weight.
+ * Oneself is reached through `self` unless a rail wraps it.
+ *
+ * What a process asks the launcher for until then does not grow with the job:
+ * two fences, rank 0's list and the addresses of one rank. Connections, and
+ * whatever else is of one peer, are made when that peer is used.
  */
 #include "core.h"
 
@@ -15,9 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <base/spin.h>
+
 #include "../boot/boot.h"
 
 static const char automatic[] = "self+shm+tcp";
+
+/* Under which rank 0 leaves the names of its rails. */
+static const char list_name[] = "rails";
 
 enum { ENTRY_MAX = 128 };
 
@@ -72,6 +81,15 @@ static int rail_init(struct nm_rail *rail, struct nm_core *core,
 	return 0;
 }
 
+/* Also of one that is not to be had here: the numbers count it. */
+static void note_name(struct nm_core *core, const struct nm_driver *driver)
+{
+	size_t at = strlen(core->names);
+
+	snprintf(core->names + at, sizeof(core->names) - at, "%s%s",
+		 at > 0 ? "+" : "", driver->name);
+}
+
 /* Open "name" or "name:spec". -ENODEV only if `may_lack`. */
 static int open_entry(struct nm_core *core, const struct nm_boot_info *info,
 		      const char *entry, bool may_lack)
@@ -98,6 +116,7 @@ static int open_entry(struct nm_core *core, const struct nm_boot_info *info,
 	if (rc < 0)
 		return rc;
 	core->nrails++;
+	note_name(core, driver);
 	rc = driver->open(rail, info, colon != NULL ? colon + 1 : NULL);
 	if (rc == 0)
 		return 0;
@@ -174,60 +193,146 @@ int nm_rails_open(struct nm_core *core, struct nm_boot *boot, const char *list)
 	core->first_listed = core->nrails;
 	if (rc == 0)
 		rc = open_list(core, info, list, may_lack);
+	core->boot = boot;
+	if (rc == 0 && core->size > 1 && core->rank == 0)
+		rc = nm_boot_put(boot, list_name, core->names,
+				 strlen(core->names) + 1);
 	for (int i = 0; i < core->nrails && rc == 0 && core->size > 1; i++)
 		rc = put_address(boot, &core->rails[i]);
 	return rc;
 }
 
-/* --- connecting --- */
+/* --- joining --- */
 
-/* The peer's address on this rail; *len 0 and false if it has none. */
-static int get_address(struct nm_boot *boot, const struct nm_rail *rail,
-		       int rank, struct address *a, size_t *len)
+/* Rails are told apart by their numbers, which must mean the same. */
+static int compare_lists(struct nm_core *core)
 {
-	char name[32];
-	size_t bytes;
+	char theirs[sizeof(core->names)] = "";
+	size_t len;
 	int rc;
 
-	snprintf(name, sizeof(name), "rail-%d-%d", rank, rail->index);
-	rc = nm_boot_get(boot, name, a, sizeof(*a), &bytes);
+	if (core->rank == 0)
+		return 0;
+	rc = nm_boot_get(core->boot, list_name, theirs, sizeof(theirs), &len);
 	if (rc < 0 && rc != -ENOENT)
 		return rc;
-	if (rc == -ENOENT || bytes < sizeof(a->driver) ||
-	    memchr(a->driver, 0, sizeof(a->driver)) == NULL ||
-	    (a->driver[0] != 0 && strcmp(a->driver, rail->driver->name) != 0)) {
-		base_warn("nmad",
-			  "rank %d: rank %d has not got my rail %d (%s): is "
-			  "NMAD_DRIVER the same everywhere?",
-			  rail->rank, rank, rail->index, rail->driver->name);
+	if (strncmp(theirs, core->names, sizeof(theirs)) == 0)
+		return 0;
+	base_warn("nmad",
+		  "rank %d: my rails are %s, those of rank 0 are %.80s: is "
+		  "NMAD_DRIVER the same everywhere?",
+		  core->rank, core->names, theirs);
+	return -EPROTO;
+}
+
+struct address_name {
+	char text[32];
+};
+
+static struct address_name name_of(const struct nm_rail *rail, int rank)
+{
+	struct address_name name;
+
+	snprintf(name.text, sizeof(name.text), "rail-%d-%d", rank, rail->index);
+	return name;
+}
+
+/* What was found under that name: `rc` and so many bytes. */
+static int take_address(const struct address *a, int rc, size_t bytes, void *to,
+			size_t *len)
+{
+	if (rc < 0 && rc != -ENOENT)
+		return rc;
+	if (rc == -ENOENT || bytes < sizeof(a->driver)) {
+		base_warn("nmad", "a rank has left no address for some rail");
 		return -EPROTO;
 	}
+	if (a->driver[0] == 0)
+		return -EHOSTUNREACH;
 	*len = bytes - sizeof(a->driver);
-	return a->driver[0] != 0 ? 0 : -EHOSTUNREACH;
-}
-
-static int connect_link(struct nm_boot *boot, struct nm_link *link)
-{
-	struct nm_rail *rail = link->rail;
-	struct address a;
-	size_t len = 0;
-	int rc;
-
-	if (link->rank != rail->rank) {
-		rc = get_address(boot, rail, link->rank, &a, &len);
-		if (rc < 0)
-			return rc;
-	}
-	rc = rail->driver->connect(link, a.bytes, len);
-	if (rc < 0)
-		return rc;
-	link->pkt = calloc(1, sizeof(*link->pkt));
-	if (link->pkt == NULL)
-		return -ENOMEM;
-	link->pkt->link = link;
-	rail->nused++;
+	memcpy(to, a->bytes, *len);
 	return 0;
 }
+
+/* The lock is held. */
+static int ask(struct nm_core *core, const struct nm_link *link)
+{
+	struct address_name name = name_of(link->rail, link->rank);
+	int rc = nm_boot_ask(core->boot, name.text);
+
+	if (rc == 0)
+		core->asker = link;
+	return rc == 0 ? -EAGAIN : rc;
+}
+
+/* Nobody asks at the start and at the end, when there are fences. */
+int nm_rail_address(const struct nm_link *link, void *to, size_t *len)
+{
+	struct nm_core *core = link->rail->core;
+	struct address a;
+	size_t bytes = 0;
+	int rc = -EAGAIN;
+
+	if (!base_spin_trylock(&core->asking))
+		return -EAGAIN;
+	if (core->asker == NULL)
+		rc = ask(core, link);
+	else if (core->asker == link)
+		rc = nm_boot_answer(core->boot, &a, sizeof(a), &bytes);
+	if (rc != -EAGAIN) {
+		core->asker = NULL;
+		rc = take_address(&a, rc, bytes, to, len);
+	}
+	base_spin_unlock(&core->asking);
+	return rc;
+}
+
+/* The answer comes, and is forgotten by who asks next. */
+void nm_rail_address_drop(const struct nm_link *link)
+{
+	struct nm_core *core = link->rail->core;
+
+	base_spin_lock(&core->asking);
+	if (core->asker == link)
+		core->asker = NULL;
+	base_spin_unlock(&core->asking);
+}
+
+static int join(struct nm_rail *rail, int first)
+{
+	struct address_name name = name_of(rail, first);
+	unsigned char addr[NM_ADDR_MAX];
+	size_t bytes = 0, len = 0;
+	struct address a;
+	int rc =
+		nm_boot_get(rail->core->boot, name.text, &a, sizeof(a), &bytes);
+
+	rc = take_address(&a, rc, bytes, addr, &len);
+	if (rc < 0 && rc != -EHOSTUNREACH)
+		return rc;
+	return rail->driver->join(rail, rc == 0 ? addr : NULL, len);
+}
+
+int nm_rails_join(struct nm_core *core)
+{
+	const struct nm_boot_info *info = nm_boot_info(core->boot);
+	int first = 0, rc;
+
+	if (core->size == 1)
+		return 0;
+	rc = compare_lists(core);
+	while (info->node[first] != info->node[core->rank])
+		first++;
+	for (int i = 0; i < core->nrails && rc == 0; i++) {
+		struct nm_rail *rail = &core->rails[i];
+
+		if (rail->driver != NULL && rail->driver->join != NULL)
+			rc = join(rail, first);
+	}
+	return rc < 0 ? rc : nm_boot_fence(core->boot);
+}
+
+/* --- who reaches whom --- */
 
 /* The lowest weight of an open rail that is above `floor`, or INT_MAX. */
 static int next_weight(const struct nm_core *core, int floor)
@@ -243,33 +348,27 @@ static int next_weight(const struct nm_core *core, int floor)
 	return best;
 }
 
-/* Make links of all rails of this weight that reach the peer. 0 or -errno. */
-static int connect_by(struct nm_boot *boot, struct nm_gate *gate, int weight)
+/* Take the links of all rails of this weight that reach the peer. */
+static void link_by(struct nm_gate *gate, int weight)
 {
 	struct nm_core *core = gate->core;
 
 	for (int i = 0; i < core->nrails; i++) {
 		struct nm_rail *rail = &core->rails[i];
-		int rc;
 
-		if (rail->driver == NULL || rail->driver->weight != weight)
+		if (rail->driver == NULL || rail->driver->weight != weight ||
+		    !rail->driver->reaches(rail, gate->rank))
 			continue;
-		rc = connect_link(boot, &rail->links[gate->rank]);
-		if (rc < 0 && rc != -EHOSTUNREACH)
-			return rc;
-		if (rc == 0)
-			gate->links[gate->nlinks++] = &rail->links[gate->rank];
+		gate->links[gate->nlinks++] = &rail->links[gate->rank];
+		rail->nused++;
 	}
-	return 0;
 }
 
-static int connect_gate(struct nm_boot *boot, struct nm_gate *gate)
+static int link_gate(struct nm_gate *gate)
 {
 	int weight = -1;
 
 	while (gate->nlinks == 0) {
-		int rc;
-
 		weight = next_weight(gate->core, weight);
 		if (weight == INT_MAX) {
 			base_warn("nmad",
@@ -278,9 +377,7 @@ static int connect_gate(struct nm_boot *boot, struct nm_gate *gate)
 				  gate->core->rank, gate->rank);
 			return -EHOSTUNREACH;
 		}
-		rc = connect_by(boot, gate, weight);
-		if (rc < 0)
-			return rc;
+		link_by(gate, weight);
 	}
 	return 0;
 }
@@ -369,10 +466,10 @@ static void set_announces(struct nm_gate *gate)
 			  gate->links[0]->rail->driver->xfer_announce != NULL;
 }
 
-int nm_rails_connect(struct nm_core *core, struct nm_boot *boot)
+int nm_rails_link(struct nm_core *core)
 {
 	for (int rank = 0; rank < core->size; rank++) {
-		int rc = connect_gate(boot, &core->gates[rank]);
+		int rc = link_gate(&core->gates[rank]);
 
 		if (rc < 0)
 			return rc;
@@ -394,10 +491,8 @@ void nm_rails_close(struct nm_core *core)
 		for (int rank = 0; rank < core->size; rank++) {
 			struct nm_link *link = &rail->links[rank];
 
-			if (link->pkt == NULL)
-				continue;
-			rail->driver->disconnect(link);
-			free(link->pkt);
+			if (link->conn != NULL)
+				rail->driver->disconnect(link);
 		}
 		if (rail->driver != NULL)
 			rail->driver->close(rail);

@@ -18,6 +18,7 @@
 #include <base/diag.h>
 #include <base/list.h>
 #include <base/option.h>
+#include <base/spin.h>
 #include <pioman/ltask.h>
 
 #include "../sr/req.h"
@@ -70,6 +71,10 @@ struct nm_core {
 	struct nm_rail *rails;                /* -: nrails of them */
 	int nrails;                           /* -: */
 	int first_listed;                     /* -: of those in NMAD_DRIVER */
+	char names[NM_RAILS_MAX * 16];        /* -: the rails' drivers */
+	struct nm_boot *boot;                 /* -: for connect.c */
+	struct base_spin asking;              /* for the next: one at a time */
+	const struct nm_link *asker;          /* whose address is asked for */
 	struct nm_rail *polled[NM_RAILS_MAX]; /* -: those that are used */
 	int npolled;                          /* -: */
 	int epoll;                            /* -: of their descriptors, or
@@ -207,13 +212,14 @@ int nm_core_start(struct nm_core *core);
 void nm_core_stop(struct nm_core *core);
 
 /*
- * connect.c: the rails of a list as in NMAD_DRIVER (NULL: automatic), opened
- * and then connected to all peers. 0 or -errno, explained; what was opened is
- * closed by nm_rails_close() in any case.
+ * connect.c: the rails of a list as in NMAD_DRIVER (NULL: automatic), opened;
+ * after a fence, joined, which ends with one; then the gates have their links.
+ * 0 or -errno, explained; what was opened is closed by nm_rails_close() in any
+ * case.
  */
-struct nm_boot;
 int nm_rails_open(struct nm_core *core, struct nm_boot *boot, const char *list);
-int nm_rails_connect(struct nm_core *core, struct nm_boot *boot);
+int nm_rails_join(struct nm_core *core);
+int nm_rails_link(struct nm_core *core);
 void nm_rails_close(struct nm_core *core);
 
 /*

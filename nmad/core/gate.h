@@ -85,6 +85,7 @@ struct nm_gate {
 	size_t cut_min;   /* l: from which on a message may go in parts */
 	int turn;         /* l: the link to be tried first */
 	int error;        /* l: 0, or why it is dead */
+	bool awaited;     /* l: a receive has named it: its links connect */
 
 	/* To be sent: answers go first, then messages in their order. */
 	struct base_list answers; /* l: struct nm_answer */

@@ -15,7 +15,7 @@
 #include "stats.h"
 
 enum {
-	NM_MEM_CLASSES = 12,
+	NM_MEM_CLASSES = 13,
 	NM_MEM_MAX = 128 * 1024, /* bytes of the largest block */
 };
 

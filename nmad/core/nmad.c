@@ -238,7 +238,9 @@ static int start_core(void)
 	if (rc == 0)
 		rc = nm_boot_fence(boot);
 	if (rc == 0)
-		rc = nm_rails_connect(core, boot);
+		rc = nm_rails_join(core);
+	if (rc == 0)
+		rc = nm_rails_link(core);
 	if (rc == 0)
 		rc = nm_core_start(core);
 	if (rc < 0)

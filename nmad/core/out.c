@@ -214,6 +214,18 @@ static bool wants_credit_back(const struct nm_gate *gate)
 	       gate->credit_back >= gate->core->config.window / 4;
 }
 
+/* From here on it is the link's. */
+static BASE_COLD struct nm_pkt *first_pkt(struct nm_core *core,
+					  struct nm_link *link)
+{
+	struct nm_pkt *pkt = nm_mem_get(&core->mem, nm_mem_class(sizeof(*pkt)));
+
+	memset(pkt, 0, sizeof(*pkt));
+	pkt->link = link;
+	link->pkt = pkt;
+	return pkt;
+}
+
 /* A packet for the link; false: nothing to be said. */
 static bool form(struct nm_pass *pass, struct nm_gate *gate,
 		 struct nm_link *link)
@@ -221,6 +233,8 @@ static bool form(struct nm_pass *pass, struct nm_gate *gate,
 	struct nm_pkt *pkt = link->pkt;
 	uint32_t credit;
 
+	if (unlikely(pkt == NULL))
+		pkt = first_pkt(pass->core, link);
 	nm_pkt_init(pkt);
 	if (pass->core->config.strategy->pack(link, pkt) == 0 &&
 	    !wants_credit_back(gate))

@@ -56,6 +56,30 @@ static void pkt_over(struct nm_rail *rail, struct nm_pkt *pkt, int error)
 
 /* --- orders --- */
 
+/* The peer is used: the driver must know it. 0, or -errno as connect(). */
+static inline int know(struct nm_rail *rail, struct nm_link *link)
+{
+	return likely(link->conn != NULL) ? 0 : rail->driver->connect(link);
+}
+
+/* The order finds no room: it is tried again. */
+static BASE_COLD void keep(struct nm_rail *rail, struct nm_event *e)
+{
+	nm_chain_append(&rail->stuck, &e->node);
+	backlog_add(rail, 1);
+}
+
+/* Somebody waits for it: its death is to be heard of. */
+static BASE_COLD void connect_link(struct nm_rail *rail, struct nm_link *link)
+{
+	int rc = link->error != 0 ? 0 : know(rail, link);
+
+	if (rc == -EAGAIN)
+		keep(rail, &link->first);
+	else if (rc < 0)
+		nm_rail_link_dead(rail, link, rc);
+}
+
 /* False: no room, the packet must be tried again. */
 static bool send_pkt(struct nm_rail *rail, struct nm_pkt *pkt)
 {
@@ -66,7 +90,9 @@ static bool send_pkt(struct nm_rail *rail, struct nm_pkt *pkt)
 		pkt_over(rail, pkt, link->error);
 		return true;
 	}
-	rc = rail->driver->post_send(link, pkt);
+	rc = know(rail, link);
+	if (likely(rc == 0))
+		rc = rail->driver->post_send(link, pkt);
 	if (likely(rc == NM_SENT)) {
 		pkt_over(rail, pkt, 0);
 	} else if (rc == NM_POSTED) {
@@ -86,8 +112,12 @@ static void start_xfer(struct nm_rail *rail, struct nm_xfer *x,
 		       int (*slot)(struct nm_xfer *x))
 {
 	struct nm_link *link = x->link;
-	int rc;
+	int rc = unlikely(link->error != 0) ? 0 : know(rail, link);
 
+	if (unlikely(rc == -EAGAIN)) {
+		keep(rail, &x->done);
+		return;
+	}
 	base_list_push_back(&link->xfers, &x->on);
 	backlog_add(rail, 1);
 	/* The dead may have brought all of what was announced. */
@@ -95,7 +125,8 @@ static void start_xfer(struct nm_rail *rail, struct nm_xfer *x,
 		nm_rail_xfer_done(rail, x, link->error);
 		return;
 	}
-	rc = slot(x);
+	if (likely(rc == 0))
+		rc = slot(x);
 	if (rc < 0 && link->error != 0)
 		nm_rail_xfer_done(rail, x, rc);
 	else if (rc < 0)
@@ -107,6 +138,8 @@ static void announce(struct nm_rail *rail, struct nm_xfer *x)
 {
 	x->status = x->link->error;
 	if (x->status == 0)
+		x->status = know(rail, x->link);
+	if (x->status == 0)
 		x->status = rail->driver->xfer_announce(x);
 	x->is_ready = true;
 	tell(rail, &x->ready, NM_EVENT_XFER_READY);
@@ -116,7 +149,7 @@ static void give_up(struct nm_rail *rail, struct nm_link *link)
 {
 	if (link->error != 0)
 		return;
-	if (rail->driver->give_up != NULL)
+	if (rail->driver->give_up != NULL && link->conn != NULL)
 		rail->driver->give_up(link);
 	nm_rail_link_dead(rail, link, -ECONNRESET);
 }
@@ -130,8 +163,7 @@ BASE_INLINE void hand_over(struct nm_rail *rail, struct nm_event *e)
 	case NM_POST_PART:
 		pkt = container_of(e, struct nm_pkt, post);
 		if (!send_pkt(rail, pkt)) {
-			nm_chain_append(&rail->stuck, &e->node);
-			backlog_add(rail, 1);
+			keep(rail, e);
 			rail->news->kick = true;
 		}
 		break;
@@ -150,6 +182,9 @@ BASE_INLINE void hand_over(struct nm_rail *rail, struct nm_event *e)
 	case NM_POST_XFER_ANNOUNCE:
 		announce(rail, container_of(e, struct nm_xfer, done));
 		break;
+	case NM_POST_CONNECT:
+		connect_link(rail, container_of(e, struct nm_link, first));
+		break;
 	case NM_POST_GIVE_UP:
 		give_up(rail, container_of(e, struct nm_link, giveup));
 		break;
@@ -162,6 +197,8 @@ struct nm_rail *nm_post_rail(struct nm_event *post)
 	case NM_POST_PKT:
 	case NM_POST_PART:
 		return container_of(post, struct nm_pkt, post)->link->rail;
+	case NM_POST_CONNECT:
+		return container_of(post, struct nm_link, first)->rail;
 	case NM_POST_GIVE_UP:
 		return container_of(post, struct nm_link, giveup)->rail;
 	default:
@@ -169,7 +206,16 @@ struct nm_rail *nm_post_rail(struct nm_event *post)
 	}
 }
 
-/* Packets that found no room: one try each, in their order. True: one left. */
+/* Who tries again polls: nobody is kicked for what stays. */
+static void hand_over_again(struct nm_rail *rail, struct nm_event *e)
+{
+	if (e->kind != NM_POST_PKT)
+		hand_over(rail, e);
+	else if (!send_pkt(rail, container_of(e, struct nm_pkt, post)))
+		keep(rail, e);
+}
+
+/* Orders that found no room: one try each, as they came. True: one is done. */
 static bool retry(struct nm_rail *rail)
 {
 	struct nm_chain stuck = rail->stuck;
@@ -180,14 +226,11 @@ static bool retry(struct nm_rail *rail)
 		return false;
 	nm_chain_init(&rail->stuck);
 	while ((n = nm_chain_take(&stuck)) != NULL) {
-		struct nm_pkt *pkt = container_of(n, struct nm_pkt, post.node);
+		struct base_mpsc_node **last = rail->stuck.last;
 
-		if (send_pkt(rail, pkt)) {
-			backlog_add(rail, -1);
-			moved = true;
-		} else {
-			nm_chain_append(&rail->stuck, n);
-		}
+		backlog_add(rail, -1);
+		hand_over_again(rail, container_of(n, struct nm_event, node));
+		moved |= rail->stuck.last == last;
 	}
 	return moved;
 }
@@ -399,7 +442,7 @@ void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
 	if (link->error != 0)
 		return;
 	link->error = error;
-	if (link->pkt->with_driver) {
+	if (link->pkt != NULL && link->pkt->with_driver) {
 		link->pkt->with_driver = false;
 		backlog_add(rail, -1);
 		pkt_over(rail, link->pkt, error);

@@ -27,6 +27,7 @@ enum nm_event_kind {
 	NM_POST_XFER_SEND,
 	NM_POST_XFER_ANNOUNCE,
 	NM_POST_XFER_MEET,
+	NM_POST_CONNECT,
 	NM_POST_GIVE_UP,
 	/* from a rail */
 	NM_EVENT_PKT_IN,
@@ -106,7 +107,7 @@ struct nm_rail {
 	size_t addr_len;                  /* -: */
 	struct nm_link *links;            /* -: by rank, nlinks of them */
 	int nlinks;                       /* -: */
-	int nused;                        /* -: links that are connected */
+	int nused;                        /* -: links that gates have */
 	int fd;                           /* -: readable if polling pays, or -1;
 					   *    see driver.h, arm() */
 	void *drv;                        /* driver's */
@@ -123,7 +124,7 @@ struct nm_rail {
 
 	struct nm_rail_lock lock; /* a: order(rail) */
 	struct nm_news *news;     /* o: of this owner's time */
-	struct nm_chain stuck;    /* o: packets that found no room */
+	struct nm_chain stuck;    /* o: orders that found no room */
 	bool armed;               /* o: the driver's promise, arm(), holds */
 	/* a: written by the owner: packets and transfers not over */
 	ATOMIC(uint32_t) backlog;

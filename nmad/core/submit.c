@@ -29,6 +29,16 @@ static void take_send(struct nm_pass *pass, struct nm_req *req)
 	nm_out_send(pass, req);
 }
 
+/* From now on the peer's death is heard of, whether or not we ever send. */
+static BASE_COLD void await(struct nm_pass *pass, struct nm_gate *gate)
+{
+	gate->awaited = true;
+	for (int i = 0; i < gate->nlinks; i++) {
+		gate->links[i]->first.kind = NM_POST_CONNECT;
+		nm_chain_append(&pass->posts, &gate->links[i]->first.node);
+	}
+}
+
 /* Whether nobody can answer any more: the peer is dead, or one of any. */
 static bool in_vain(const struct nm_req *req, const struct nm_core *core)
 {
@@ -77,6 +87,8 @@ static int take_probe(struct nm_pass *pass, struct nm_req *req)
 
 static int take_matching(struct nm_pass *pass, struct nm_req *req)
 {
+	if (unlikely(req->gate != NULL && !req->gate->awaited))
+		await(pass, req->gate);
 	return req->kind == NM_REQ_RECV ? take_recv(pass, req)
 					: take_probe(pass, req);
 }

@@ -5,7 +5,7 @@
  * connection to one gate. A rail has one caller at a time (rail ownership,
  * core/rail.c): every slot below is called by the owner, with no lock of the
  * core held, unless it says "anyone". A slot must not block, park or allocate,
- * but for open, close and connect.
+ * but for open, join and close.
  *
  * Small packets: formed by a strategy, at most one per link in flight, whole
  * and at most max_small bytes. They need not arrive in order.
@@ -82,12 +82,14 @@ struct nm_link {
 	struct nm_gate *gate;   /* -: */
 	struct nm_rail *rail;   /* -: */
 	int rank;               /* -: the peer's */
-	void *conn;             /* driver's */
+	void *conn;             /* o: driver's; NULL: not used yet */
 	int error;              /* o: 0, or why the link is dead */
-	struct nm_pkt *pkt;     /* who has the turn: the packet in flight */
+	struct nm_pkt *pkt;     /* who has the turn: the packet in flight;
+				 * NULL before the first */
 	struct nm_turn turn;    /* a: order(hungry) */
 	struct base_list xfers; /* o: transfers that the driver has */
 	struct nm_event dead;   /* core's: news of its end */
+	struct nm_event first;  /* core's: order to connect it */
 	struct nm_event giveup; /* core's: order to end it */
 };
 
@@ -187,15 +189,33 @@ struct nm_driver {
 	void (*close)(struct nm_rail *rail);
 
 	/*
-	 * Make link->conn from the peer's address. Called once for each peer
-	 * that the rail shall reach, after all have opened. Need not connect
-	 * yet: packets may wait for that inside the driver. -EHOSTUNREACH: this
-	 * driver cannot reach this peer, another may.
+	 * All have opened, and all will have joined before anything more is
+	 * asked of the rail. `addr` is what the lowest rank of this host has
+	 * put into rail->addr; NULL: it has no such rail. Its work does not
+	 * grow with the job. May block and allocate. NULL: nothing to do. 0, or
+	 * -errno, explained: the job cannot start. It is no error if there is
+	 * nobody to be reached.
 	 */
-	int (*connect)(struct nm_link *link, const void *addr, size_t len);
+	int (*join)(struct nm_rail *rail, const void *addr, size_t len);
+
+	/*
+	 * Anyone, from then on: does it lead to this rank? Both ends answer the
+	 * same, by a few loads.
+	 */
+	bool (*reaches)(const struct nm_rail *rail, int rank);
+
+	/*
+	 * The peer is used for the first time: make link->conn. The core calls
+	 * it before the first other slot with this link; the driver does what
+	 * is in it by itself if it hears from the peer before. Need not connect
+	 * yet: packets may wait for that inside the driver. 0; -EAGAIN: it
+	 * lacks something now, is asked again, and is_busy() until then; other
+	 * -errno: the link is dead.
+	 */
+	int (*connect)(struct nm_link *link);
 	/*
 	 * Everything posted has left or failed. Says goodbye, so that the peer
-	 * does not take what follows for a death.
+	 * does not take what follows for a death. Only what was connected.
 	 */
 	void (*disconnect)(struct nm_link *link);
 
@@ -290,7 +310,7 @@ struct nm_driver {
 	void (*dump)(const struct nm_rail *rail);
 };
 
-/* What the core offers to drivers (core/pkt.c, core/rail.c). */
+/* What the core offers to drivers (core/pkt.c, core/rail.c, core/connect.c). */
 size_t nm_pkt_length(const struct nm_pkt *pkt);
 /* NULL, or who is to be woken for it: if that word is set (core/await.h). */
 struct nm_awaited *nm_pkt_awaited(const struct nm_pkt *pkt);
@@ -301,6 +321,16 @@ void nm_pkt_copy(const struct nm_pkt *pkt, void *to);
  * pieces; fewer bytes than asked if n is too small. Valid until it is sent.
  */
 int nm_pkt_iov(struct nm_pkt *pkt, size_t offset, struct iovec *iov, int n);
+
+/*
+ * What the peer has put into rail->addr; to[] has NM_ADDR_MAX bytes. By the
+ * owner of the rail. The launcher is asked, a round trip, so it is for the
+ * first call of a peer only. -EAGAIN: it has not answered yet: the driver calls
+ * again at its next poll, and is_busy() until then, or nm_rail_address_drop()s
+ * it. -EHOSTUNREACH: it has no such rail; other -errno: explained.
+ */
+int nm_rail_address(const struct nm_link *link, void *to, size_t *len);
+void nm_rail_address_drop(const struct nm_link *link);
 
 /* Upcalls, by the owner of the rail only, from inside a slot. */
 void nm_rail_recv(struct nm_rail *rail, struct nm_pkt_in *in);

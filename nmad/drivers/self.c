@@ -69,7 +69,6 @@ static int self_open(struct nm_rail *rail, const struct nm_boot_info *info,
 		self->free = &self->buffers[i].free;
 	}
 	rail->drv = self;
-	rail->addr_len = 0;
 	return 0;
 }
 
@@ -78,11 +77,15 @@ static void self_close(struct nm_rail *rail)
 	free(rail->drv);
 }
 
-static int self_connect(struct nm_link *link, const void *addr, size_t len)
+static bool self_reaches(const struct nm_rail *rail, int rank)
 {
-	(void)addr;
-	(void)len;
-	return link->rail->rank == link->rank ? 0 : -EHOSTUNREACH;
+	return rank == rail->rank;
+}
+
+static int self_connect(struct nm_link *link)
+{
+	link->conn = link->rail->drv;
+	return 0;
 }
 
 static void self_disconnect(struct nm_link *link)
@@ -231,6 +234,7 @@ const struct nm_driver nm_driver_self = {
 	.weight = 0,
 	.open = self_open,
 	.close = self_close,
+	.reaches = self_reaches,
 	.connect = self_connect,
 	.disconnect = self_disconnect,
 	.post_send = self_post_send,

@@ -222,7 +222,8 @@ static void came(struct nm_rail *inner, struct nm_pkt_in *in)
 	struct sim_link *l = &sim->links[in->link->rank];
 	struct held *h = held_new(sim);
 
-	base_check(h != NULL); /* poll asks for no more than there are */
+	base_check(h != NULL);     /* poll asks for no more than there are */
+	l->outer->conn = in->link; /* the inner driver has connected it */
 	l->last_came = base_now_ns();
 	l->ncome++;
 	h->due = due_at(sim, l->last_came, in->length);
@@ -531,11 +532,32 @@ static void sim_close(struct nm_rail *rail)
 	sim_free(sim);
 }
 
-static int sim_connect(struct nm_link *link, const void *addr, size_t len)
+static int sim_join(struct nm_rail *rail, const void *addr, size_t len)
+{
+	struct sim *sim = rail->drv;
+
+	if (sim->inner.driver->join == NULL)
+		return 0;
+	return sim->inner.driver->join(&sim->inner, addr, len);
+}
+
+static bool sim_reaches(const struct nm_rail *rail, int rank)
+{
+	const struct sim *sim = rail->drv;
+
+	return sim->inner.driver->reaches(&sim->inner, rank);
+}
+
+static int sim_connect(struct nm_link *link)
 {
 	struct sim *sim = link->rail->drv;
+	struct nm_link *inner = inner_link(link);
 
-	return sim->inner.driver->connect(inner_link(link), addr, len);
+	int rc = inner->conn != NULL ? 0 : sim->inner.driver->connect(inner);
+
+	if (rc == 0)
+		link->conn = inner;
+	return rc;
 }
 
 static void sim_disconnect(struct nm_link *link)
@@ -696,6 +718,8 @@ const struct nm_driver nm_driver_sim = {
 	.weight = 50,
 	.open = sim_open,
 	.close = sim_close,
+	.join = sim_join,
+	.reaches = sim_reaches,
 	.connect = sim_connect,
 	.disconnect = sim_disconnect,
 	.give_up = sim_give_up,

@@ -31,8 +31,10 @@ struct nm_pkt {
 	size_t length;
 };
 
+typedef ATOMIC(int) flag_t;
+
 struct shared {
-	ATOMIC(int) ready[2];
+	flag_t ready[2], joined[2];
 	struct {
 		ATOMIC(int) word BASE_ALIGNED(BASE_CACHE_PAIR);
 	} flag[2];
@@ -119,6 +121,17 @@ void nm_rail_xfer_ready(struct nm_rail *r, struct nm_xfer *x)
 void nm_rail_xfer_done(struct nm_rail *r, struct nm_xfer *x, int status)
 {
 	xfers_done++;
+}
+
+int nm_rail_address(const struct nm_link *l, void *to, size_t *len)
+{
+	*len = shared->addr_len[l->rank];
+	memcpy(to, shared->addr[l->rank], *len);
+	return 0;
+}
+
+void nm_rail_address_drop(const struct nm_link *l)
+{
 }
 
 void nm_rail_link_dead(struct nm_rail *r, struct nm_link *l, int error)
@@ -255,6 +268,12 @@ static void idle(void)
 
 /* --- processes --- */
 
+static void await_both(flag_t *flags)
+{
+	while (!load_acquire(&flags[1 - rank]))
+		sched_yield();
+}
+
 static void start(const struct nm_driver *driver)
 {
 	static struct nm_boot_info info;
@@ -268,6 +287,7 @@ static void start(const struct nm_driver *driver)
 	info.size = info.local_size = 2;
 	info.node = node;
 	rail.driver = driver;
+	rail.rank = rank;
 	rail.links = links;
 	rail.nlinks = 2;
 	if (driver->open(&rail, &info, NULL) < 0)
@@ -275,12 +295,15 @@ static void start(const struct nm_driver *driver)
 	shared->addr_len[rank] = rail.addr_len;
 	memcpy(shared->addr[rank], rail.addr, rail.addr_len);
 	store_release(&shared->ready[rank], 1);
-	while (!load_acquire(&shared->ready[1 - rank]))
-		sched_yield();
+	await_both(shared->ready);
 	links[1 - rank].rail = &rail;
 	links[1 - rank].rank = 1 - rank;
-	if (driver->connect(&links[1 - rank], shared->addr[1 - rank],
-			    shared->addr_len[1 - rank]) < 0)
+	if (driver->join != NULL &&
+	    driver->join(&rail, shared->addr[0], shared->addr_len[0]) < 0)
+		_exit(1);
+	store_release(&shared->joined[rank], 1);
+	await_both(shared->joined);
+	if (driver->connect(&links[1 - rank]) < 0)
 		_exit(1);
 }
 

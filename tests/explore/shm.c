@@ -248,14 +248,9 @@ static void takes_again(void *arg)
 
 EXPLORE(a_buffer_is_reused_when_it_has_been_read)
 {
-	static struct nm_link links[1];
-
 	set_up(BLOCKS, false);
 	rails[SENDER].drv = &shms[SENDER];
-	links[0].conn = &peers[RECEIVER];
-	rails[RECEIVER].links = links;
-	shms[RECEIVER].rail = &rails[RECEIVER];
-	shms[RECEIVER].nranks = 1;
+	shms[RECEIVER].all = &peers[RECEIVER];
 	shms[RECEIVER].lending.lent = 1;
 	peers[RECEIVER].nbufs = 1;
 	store_relaxed(&seg->buf[0].busy, 1);

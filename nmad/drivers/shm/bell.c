@@ -1,9 +1,8 @@
 /*
  * The pipes beneath the doorbells (bell.h). A process has one; its peers open
- * it through /proc/<pid>/fd/<fd>, as they do with its segment, and keep only so
- * many open: those of the first peers, and then those that they have rung last.
- * Where segments are files it is a FIFO beside them, opened by all at once and
- * then unlinked.
+ * it through /proc/<pid>/fd/<fd>, and keep only so many open: those of the
+ * first peers that they use, and then those that they have rung last. Where
+ * /proc is not to be had nobody is rung, and all sleep by the clock.
  *
  * All open it for reading and writing: so nobody who writes is killed by
  * SIGPIPE when the process is gone, and none blocks. A full pipe is readable,
@@ -47,11 +46,6 @@ bool nm_shm_bell_barrier(void)
 
 /* --- mine --- */
 
-static void fifo_name(char path[static 96], const char *name)
-{
-	snprintf(path, 96, "/dev/shm%s-bell", name);
-}
-
 static int open_number(int pid, int fd)
 {
 	char path[64];
@@ -75,51 +69,33 @@ static int make_pipe(void)
 	return fd;
 }
 
-static int make_fifo(const char *name)
-{
-	char path[96];
-
-	fifo_name(path, name);
-	return mkfifo(path, 0600) < 0 ? -1 : open(path, FLAGS);
-}
-
-static int make(struct shm *shm, struct shm_addr *addr)
+static int make(struct shm *shm, struct shm_where_bell *where)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = NULL };
 	struct stat st;
 
-	shm->bell = addr->name[0] ? make_fifo(addr->name) : make_pipe();
+	shm->bell = make_pipe();
 	if (shm->bell < 0 || fstat(shm->bell, &st) < 0 ||
 	    epoll_ctl(shm->epoll, EPOLL_CTL_ADD, shm->bell, &ev) < 0)
 		return -errno;
-	addr->bell = shm->bell;
-	addr->bell_id[0] = st.st_dev;
-	addr->bell_id[1] = st.st_ino;
-	shm->barrier = register_barrier();
-	shm->seg->bell.barrier = shm->barrier;
+	where->fd = shm->bell;
+	where->id[0] = st.st_dev;
+	where->id[1] = st.st_ino;
 	return 0;
 }
 
-void nm_shm_bell_make(struct shm *shm, struct shm_addr *addr)
+void nm_shm_bell_make(struct shm *shm, struct shm_where_bell *where)
 {
-	int rc = make(shm, addr);
+	int rc = make(shm, where);
 
+	shm->barrier = register_barrier();
 	if (rc == 0)
 		return;
 	base_warn("nmad",
 		  "shm: rank %u cannot be woken (%s), it looks by the clock",
 		  shm->rank, strerror(-rc));
 	nm_shm_bell_drop(shm);
-	addr->bell = NONE;
-	store_relaxed(&shm->seg->mapped, SHM_DEAF); /* by nobody yet */
-}
-
-void nm_shm_bell_unlink(const char *name)
-{
-	char path[96];
-
-	fifo_name(path, name);
-	unlink(path);
+	where->fd = NONE;
 }
 
 void nm_shm_bell_drop(struct shm *shm)
@@ -191,28 +167,21 @@ void nm_shm_bell_no_nap(struct shm *shm)
 /* --- the peers' --- */
 
 /* A process number may have gone to another process since. */
-static bool is_it(int fd, const struct shm_peer *p)
+static bool is_it(int fd, const struct shm_where_bell *where)
 {
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) &&
-	       st.st_dev == p->bell_id[0] && st.st_ino == p->bell_id[1];
+	       st.st_dev == where->id[0] && st.st_ino == where->id[1];
 }
 
-static int open_bell(const struct shm_peer *p, const char *name)
+int nm_shm_bell_open(int pid, const struct shm_where_bell *where)
 {
-	char path[96];
-	int fd;
+	int fd = where->fd < 0 ? -1 : open_number(pid, where->fd);
 
-	if (name[0]) {
-		fifo_name(path, name);
-		fd = open(path, FLAGS);
-	} else {
-		fd = open_number(p->pid, p->bell_fd);
-	}
 	if (fd < 0)
-		return -errno;
-	if (is_it(fd, p))
+		return where->fd < 0 ? -ENXIO : -errno;
+	if (is_it(fd, where))
 		return fd;
 	close(fd);
 	return -ENOENT;
@@ -231,34 +200,6 @@ static void keep(struct shm *shm, struct shm_peer *p, int fd)
 
 	p->bell = fd;
 	b->open[(b->first + b->n++) % SHM_BELLS] = p;
-}
-
-/*
- * That it can be opened is proven at once, while it can still be said: who
- * cannot be rung by everybody does not sleep. The first are kept: they can be
- * rung also by who may open nothing any more.
- */
-bool nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
-		      const struct shm_addr *addr)
-{
-	int fd;
-
-	p->bell_fd = addr->bell;
-	p->bell_id[0] = addr->bell_id[0];
-	p->bell_id[1] = addr->bell_id[1];
-	p->light = shm->barrier && p->seg->bell.barrier;
-	shm->nheavy += !p->light;
-	p->bell = NONE;
-	fd = open_bell(p, addr->name);
-	if (fd < 0)
-		return addr->name[0] == 0 && is_passing(fd);
-	if (addr->name[0])
-		p->bell = fd;
-	else if (shm->bells.n < SHM_BELLS)
-		keep(shm, p, fd);
-	else
-		close(fd);
-	return true;
 }
 
 static void forget(struct shm_peer *p)
@@ -281,6 +222,36 @@ static bool make_room(struct shm *shm)
 	return true;
 }
 
+static int open_bell(struct shm *shm, struct shm_peer *p)
+{
+	int fd;
+
+	do
+		fd = nm_shm_bell_open(p->pid, &shm->arena->card[p->index].bell);
+	while ((fd == -EMFILE || fd == -ENFILE) && make_room(shm));
+	return fd;
+}
+
+/*
+ * The first are kept: they can be rung also by who may open nothing any more.
+ * One that cannot be opened for another reason than that the process is gone
+ * has been told of by who has joined, and nobody sleeps who cannot be rung.
+ */
+int nm_shm_bell_know(struct shm *shm, struct shm_peer *p)
+{
+	int fd = open_bell(shm, p);
+
+	if (is_passing(fd))
+		return -EAGAIN;
+	if (fd == -ENOENT || fd == -ESRCH)
+		return -ESRCH;
+	if (fd >= 0 && shm->bells.n < SHM_BELLS)
+		keep(shm, p, fd);
+	else if (fd >= 0)
+		close(fd);
+	return 0;
+}
+
 /* The descriptor, or -errno; opened if need be. */
 static int find_bell(struct shm *shm, struct shm_peer *p)
 {
@@ -290,9 +261,7 @@ static int find_bell(struct shm *shm, struct shm_peer *p)
 		return p->bell;
 	if (shm->bells.n == SHM_BELLS)
 		make_room(shm);
-	do
-		fd = open_bell(p, "");
-	while ((fd == -EMFILE || fd == -ENFILE) && make_room(shm));
+	fd = open_bell(shm, p);
 	if (fd >= 0)
 		keep(shm, p, fd);
 	return fd;
@@ -328,11 +297,13 @@ void nm_shm_bell_feed(struct shm *shm)
 {
 	shm_bell_feed(&shm->seg->bell);
 	shm_ring_publish(&shm->rx);
-	base_list_for_each (n, &shm->peers) {
-		struct shm_peer *p = container_of(n, struct shm_peer, all);
-
-		if (load_relaxed(&p->seg->note[shm->rank].hungry) != 0)
-			nm_shm_bell_tell(shm, p);
+	for (uint32_t i = 0; i < shm->nlocal; i++) {
+		if (load_relaxed(&shm->seg->note[i].hungry) == 0)
+			continue;
+		if (nm_shm_meet(shm, i) == 0)
+			nm_shm_bell_tell(shm, &shm->all[i]);
+		else /* it is told later */
+			store_relaxed(&shm->seg->bell.hungry, 1);
 	}
 }
 

@@ -56,11 +56,11 @@ struct shm_bell {
 	ATOMIC(uint32_t) hungry; /* a: some peer lacks room; order(room) */
 };
 
-/* In the segment of who says it, for each peer by its rank. */
+/* In a segment, for each process of the host: its owner and that one. */
 struct shm_note {
 	ATOMIC(uint32_t)
-	bye; /* a: I have left that peer in good order; order(shm-bye) */
-	ATOMIC(uint32_t) hungry; /* a: I lack room there; order(room) */
+	bye; /* a: the owner has left it in good order; order(shm-bye) */
+	ATOMIC(uint32_t) hungry; /* a: it lacks room here; order(room) */
 };
 
 /*
@@ -93,7 +93,7 @@ static inline void shm_bell_feed(struct shm_bell *b)
 
 /*
  * Sender, whose own bell is set and who will sleep until that receiver has made
- * room: it says so in `mine`, and looks next.
+ * room: it says so there, in `mine`, and looks next.
  */
 static inline void shm_bell_hunger(struct shm_bell *b, struct shm_note *mine)
 {

@@ -276,13 +276,13 @@ void nm_shm_large_drop(struct shm *shm, struct shm_peer *p, int error)
 
 void nm_shm_large_offer(struct nm_xfer *x)
 {
-	const struct shm_peer *p = x->link->conn;
+	const struct shm *shm = x->link->rail->drv;
+	const struct shm_peer *p = &shm->all[shm->indices[x->link->rank]];
 	struct offer o = { 0, x->length, 0, 0 };
-	bool coarse;
+	bool coarse, cma = nm_shm_has_cma(p); /* not, if it is not used */
 
 	o.base = flat_base(x, &coarse);
-	o.flags =
-		(o.base ? OFFER_FLAT : 0) | (p->cma && coarse ? OFFER_PUSH : 0);
+	o.flags = (o.base ? OFFER_FLAT : 0) | (cma && coarse ? OFFER_PUSH : 0);
 	memcpy(x->mine.bytes, &o, sizeof(o));
 	x->mine.length = sizeof(o);
 }
@@ -362,7 +362,7 @@ int nm_shm_large_announce(struct nm_xfer *x)
 	struct answer a = { 0 };
 	bool coarse;
 
-	if (p->gone || !p->cma)
+	if (p->gone || !nm_shm_has_cma(p))
 		return -EAGAIN;
 	if (c->nplain <= SHM_CTLS / 2)
 		ctl_reap(shm);
@@ -413,7 +413,7 @@ int nm_shm_large_take(struct nm_xfer *x)
 	if (!is_announced(&a) || a.length < x->length)
 		return -EPROTO;
 	flat_base(x, &coarse);
-	if (!p->cma || !coarse)
+	if (!nm_shm_has_cma(p) || !coarse)
 		return -EINVAL;
 	x->awaited = &p->seg->ctl[a.ctl].awaited;
 	return change(&p->seg->ctl[a.ctl], a.number, SHM_TAKEN) ? 0
@@ -470,7 +470,7 @@ int nm_shm_large_meet(struct nm_xfer *x)
 	nm_awaited_set(x->awaited); /* we look at it from now on */
 	base_list_push_back(&shm->active, &sx->link);
 	flat_base(x, &coarse);
-	if (p->cma && coarse && (o.flags & OFFER_FLAT))
+	if (nm_shm_has_cma(p) && coarse && (o.flags & OFFER_FLAT))
 		sx->remote = o.base;
 	if (dead)
 		finish(shm, sx);
@@ -496,7 +496,7 @@ int nm_shm_large_recv(struct nm_xfer *x)
 	memset(sx, 0, sizeof(*sx));
 	sx->length = x->length < o.length ? x->length : o.length;
 	base = flat_base(x, &coarse);
-	pull = p->cma && coarse && (o.flags & OFFER_FLAT);
+	pull = nm_shm_has_cma(p) && coarse && (o.flags & OFFER_FLAT);
 	push = base != 0 && (o.flags & OFFER_PUSH);
 	sx->pipe = !pull && !push;
 	sx->remote = pull ? o.base : 0;

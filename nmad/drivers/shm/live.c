@@ -29,22 +29,22 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-int nm_shm_live_add(struct shm *shm, struct shm_peer *p)
+bool nm_shm_live_add(struct shm *shm, struct shm_peer *p)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = p };
 
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd < 0 && errno == ESRCH)
-		return -ESRCH;
+		return false;
 	if (p->pidfd >= 0 &&
 	    epoll_ctl(shm->epoll, EPOLL_CTL_ADD, p->pidfd, &ev) == 0)
-		return 0;
+		return true;
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	p->pidfd = -1;
 	p->blind = true; /* kill() tells as well, but only who asks */
 	shm->nblind++;
-	return 0;
+	return true;
 }
 
 void nm_shm_live_remove(struct shm *shm, struct shm_peer *p)
@@ -60,7 +60,7 @@ void nm_shm_live_remove(struct shm *shm, struct shm_peer *p)
 	p->pidfd = -1;
 }
 
-static void lose(struct shm *shm, struct shm_peer *p)
+void nm_shm_live_lose(struct shm *shm, struct shm_peer *p)
 {
 	nm_shm_live_remove(shm, p);
 	nm_shm_bell_forget(shm, p);
@@ -81,28 +81,43 @@ static bool look_by_kill(struct shm *shm)
 			continue;
 		if (kill(p->pid, 0) == 0 || errno != ESRCH)
 			continue;
-		lose(shm, p);
+		nm_shm_live_lose(shm, p);
 		any = true;
 	}
 	return any;
+}
+
+/*
+ * Who has claimed the slot that comes next and fills it not yet may have died
+ * over its first packet to us.
+ */
+static bool meet_claimer(struct shm *shm)
+{
+	int index = shm_ring_claimer(&shm->rx);
+	unsigned before = shm->nexited;
+
+	if (index >= 0)
+		nm_shm_meet(shm, (uint32_t)index);
+	return shm->nexited != before;
 }
 
 bool nm_shm_live_look(struct shm *shm, bool now)
 {
 	struct epoll_event ev[16];
 	uint64_t t = now_ns();
-	bool any = false;
+	bool any;
 	int n;
 
 	if (!now && t < shm->next_look)
 		return false;
 	shm->next_look = t + LOOK_NS;
+	any = meet_claimer(shm);
 	nm_rail_calls(shm->rail, NM_CALL_LOOK);
 	n = epoll_wait(shm->epoll, ev, BASE_ARRAY_LEN(ev), 0);
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.ptr == NULL)
 			continue; /* the bell */
-		lose(shm, ev[i].data.ptr);
+		nm_shm_live_lose(shm, ev[i].data.ptr);
 		any = true;
 	}
 	if (shm->nblind > 0)
@@ -114,14 +129,13 @@ bool nm_shm_live_look(struct shm *shm, bool now)
 static void bury(struct shm *shm, struct shm_peer *p)
 {
 	struct shm_lending *l = &shm->lending;
-	bool bye =
-		load_acquire(&p->seg->note[shm->rank].bye); /* order(shm-bye) */
+	bool bye = load_acquire(
+		&p->seg->note[shm->index].bye); /* order(shm-bye) */
 
 	p->gone = true;
 	shm->nexited--;
 	for (unsigned i = 0; i < SHM_BUFS; i++) {
-		if ((l->lent >> i & 1) == 0 ||
-		    l->holder[i] != (uint32_t)p->link->rank)
+		if ((l->lent >> i & 1) == 0 || l->holder[i] != p->index)
 			continue;
 		l->lent &= ~(1ull << i);
 		store_relaxed(&shm->seg->buf[i].busy, 0);
@@ -136,14 +150,14 @@ static void bury(struct shm *shm, struct shm_peer *p)
 bool nm_shm_live_bury(struct shm *shm)
 {
 	bool moved = false;
-	int rank;
+	int index;
 
-	while ((rank = shm_ring_claimer(&shm->rx)) >= 0) {
+	while ((index = shm_ring_claimer(&shm->rx)) >= 0) {
 		struct shm_peer *p = NULL;
 		unsigned word;
 
-		if ((uint32_t)rank < shm->nranks)
-			p = shm->rail->links[rank].conn;
+		if ((uint32_t)index < shm->nlocal)
+			p = nm_shm_peer(shm, (uint32_t)index);
 		if (p == NULL || !p->exited || shm_ring_peek(&shm->rx, &word))
 			break;
 		shm_ring_pop(&shm->rx);

@@ -1,16 +1,19 @@
 /*
- * Segments: made, found by peers, mapped, and gone without a trace whatever
- * kills whom.
+ * The arena: made, found by the others, mapped part by part, and gone without a
+ * trace whatever kills whom.
  *
- * A segment is a memfd, which peers open through /proc/<pid>/fd/<fd>: nothing
- * has a name, nothing can stay behind. Where that is not to be had (no /proc),
- * it is a file in /dev/shm, which the last peer to map it unlinks; one left
- * behind by a process that was killed before is removed by the next process
- * of that user that makes a segment.
+ * It is a memfd of the lowest rank of the host, which the others open through
+ * /proc/<pid>/fd/<fd> when they join: nothing has a name, nothing can stay
+ * behind. Where that is not to be had (no /proc), it is a file in /dev/shm,
+ * which the last of them to join unlinks; one left behind by a process that was
+ * killed before is removed by the next process of that user that makes one.
  *
- * That two processes may reach each other is decided by what they see: the
- * same kernel (boot id), the same process numbers (PID namespace), and the
- * same nonce in the mapped memory as in the address.
+ * That two processes may reach each other is decided by what they see: both see
+ * the same kernel (boot id) and the same process numbers (PID namespace) as the
+ * maker, and the maker's nonce, which came through the launcher, in the memory
+ * that they share. When one uses the other, its segment must name it, and its
+ * process number be that of the process (bell.c, cma.c): a number may have gone
+ * to another process since.
  */
 #include "shm.h"
 
@@ -22,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -113,6 +117,54 @@ static int make_memfd(void)
 	return fd;
 }
 
+/* --- sizes --- */
+
+static size_t round_up(size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) / page * page;
+}
+
+static size_t head_bytes(const struct shm *shm)
+{
+	return round_up(sizeof(struct shm_arena) +
+			shm->nlocal * sizeof(struct shm_card));
+}
+
+static size_t seg_bytes(const struct shm *shm)
+{
+	return round_up(sizeof(struct shm_seg) +
+			shm->nlocal * sizeof(struct shm_note));
+}
+
+static size_t seg_offset(const struct shm *shm, uint32_t index)
+{
+	return head_bytes(shm) + index * shm->bytes;
+}
+
+/* --- mapping --- */
+
+static void *map(const struct shm *shm, size_t offset, size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			shm->fd, (off_t)offset);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* My part. posix_fallocate: a full /dev/shm is an error here, no SIGBUS later
+ */
+static void *map_mine(const struct shm *shm, size_t offset, size_t bytes)
+{
+	int rc = 0;
+
+	if (shm->name[0])
+		rc = posix_fallocate(shm->fd, (off_t)offset, (off_t)bytes);
+	errno = rc;
+	return rc == 0 ? map(shm, offset, bytes) : NULL;
+}
+
 /*
  * The ring's pages now, and not one by one under the first messages, some
  * microseconds each. An older kernel knows no such advice.
@@ -122,37 +174,29 @@ static void touch_ring(struct shm_seg *seg)
 	madvise(seg, offsetof(struct shm_seg, ctl), MADV_POPULATE_WRITE);
 }
 
-static int fill(struct shm *shm, struct shm_addr *addr)
-{
-	struct shm_seg *seg;
-	int rc;
+/* --- making it --- */
 
-	/* posix_fallocate: a full /dev/shm is an error here, no SIGBUS later */
-	rc = shm->name[0] ? posix_fallocate(shm->fd, 0, (off_t)shm->bytes)
-			  : -ftruncate(shm->fd, (off_t)shm->bytes);
-	if (rc != 0)
-		return rc > 0 ? -rc : -errno;
-	seg = mmap(NULL, shm->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		   shm->fd, 0);
-	if (seg == MAP_FAILED)
+static int fill(struct shm *shm, const struct shm_addr *addr)
+{
+	if (ftruncate(shm->fd, (off_t)addr->bytes) < 0)
 		return -errno;
-	shm->seg = seg;
-	touch_ring(seg);
-	seg->version = SHM_VERSION;
-	memcpy(seg->nonce, addr->nonce, SHM_NONCE);
-	seg->rank = shm->rank;
-	seg->nranks = shm->nranks;
-	seg->magic = SHM_MAGIC;
+	shm->arena = map_mine(shm, 0, head_bytes(shm));
+	if (shm->arena == NULL)
+		return -errno;
+	shm->arena->version = SHM_VERSION;
+	memcpy(shm->arena->nonce, addr->nonce, SHM_NONCE);
+	shm->arena->magic = SHM_MAGIC;
 	return 0;
 }
 
-static void remove_names(const char *name)
+static int cannot(struct shm *shm, const char *what, int rc)
 {
-	shm_unlink(name);
-	nm_shm_bell_unlink(name);
+	base_warn("nmad", "shm: cannot %s: %s", what, strerror(-rc));
+	nm_shm_arena_drop(shm);
+	return rc;
 }
 
-int nm_shm_seg_make(struct shm *shm, struct shm_addr *addr)
+int nm_shm_arena_make(struct shm *shm, struct shm_addr *addr)
 {
 	int rc;
 
@@ -160,43 +204,39 @@ int nm_shm_seg_make(struct shm *shm, struct shm_addr *addr)
 	addr->magic = SHM_MAGIC;
 	addr->version = SHM_VERSION;
 	addr->pid = getpid();
+	addr->uid = geteuid();
+	addr->bell = shm->bell_at;
 	host_name(addr->host);
 	pid_namespace(addr->pidns);
 	if (getrandom(addr->nonce, SHM_NONCE, 0) != SHM_NONCE)
 		return -EIO;
-	shm->bytes =
-		sizeof(struct shm_seg) + shm->nranks * sizeof(struct shm_note);
-	addr->bytes = shm->bytes;
-	shm->fd = -1;
+	addr->bytes = seg_offset(shm, shm->nlocal);
 	if (nm_shm_options[SHM_OPT_SEGMENT].value == 0)
 		shm->fd = make_memfd();
 	if (shm->fd < 0)
 		shm->fd = make_file(shm, addr);
 	addr->fd = shm->fd;
 	rc = shm->fd < 0 ? -errno : fill(shm, addr);
-	if (rc < 0) {
-		base_warn("nmad", "shm: cannot make a segment of %zu bytes: %s",
-			  shm->bytes, strerror(-rc));
-		nm_shm_seg_drop(shm);
-		return rc;
-	}
-	nm_shm_bell_make(shm, addr);
-	return 0;
+	return rc < 0 ? cannot(shm, "make a file of memory", rc) : 0;
 }
 
-void nm_shm_seg_drop(struct shm *shm)
+void nm_shm_arena_drop(struct shm *shm)
 {
 	if (shm->seg != NULL)
 		munmap(shm->seg, shm->bytes);
+	if (shm->arena != NULL)
+		munmap(shm->arena, head_bytes(shm));
 	if (shm->name[0])
-		remove_names(shm->name);
-	nm_shm_bell_drop(shm);
+		shm_unlink(shm->name);
 	if (shm->fd >= 0)
 		close(shm->fd);
 	shm->seg = NULL;
+	shm->arena = NULL;
 	shm->name[0] = 0;
 	shm->fd = -1;
 }
+
+/* --- joining --- */
 
 static bool same_host(const struct shm_addr *addr)
 {
@@ -209,55 +249,123 @@ static bool same_host(const struct shm_addr *addr)
 	       memcmp(pidns, addr->pidns, sizeof(pidns)) == 0;
 }
 
-int nm_shm_seg_map(struct shm *shm, struct shm_peer *p,
-		   const struct shm_addr *addr)
+static int open_file(struct shm *shm, const struct shm_addr *addr)
 {
 	char path[64];
+
+	if (addr->name[0]) {
+		memcpy(shm->name, addr->name, sizeof(shm->name));
+		return shm_open(addr->name, O_RDWR, 0);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", addr->pid, addr->fd);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+/* The maker's memory: false if we do not share it. */
+static bool find(struct shm *shm, const struct shm_addr *addr)
+{
 	struct stat st;
-	struct shm_seg *seg;
-	uint64_t unit, others;
-	int fd;
 
 	if (addr->magic != SHM_MAGIC || addr->version != SHM_VERSION ||
-	    addr->bytes <
-		    sizeof(*seg) + shm->nranks * sizeof(struct shm_note) ||
+	    addr->bytes != seg_offset(shm, shm->nlocal) ||
 	    memchr(addr->name, 0, sizeof(addr->name)) == NULL ||
 	    !same_host(addr))
-		return -EHOSTUNREACH;
-	if (addr->name[0]) {
-		fd = shm_open(addr->name, O_RDWR, 0);
-	} else {
-		snprintf(path, sizeof(path), "/proc/%d/fd/%d", addr->pid,
-			 addr->fd);
-		fd = open(path, O_RDWR | O_CLOEXEC);
-	}
+		return false;
+	shm->fd = open_file(shm, addr);
+	if (shm->fd >= 0 && fstat(shm->fd, &st) == 0 &&
+	    (uint64_t)st.st_size >= addr->bytes)
+		shm->arena = map(shm, 0, head_bytes(shm));
+	return shm->arena != NULL && shm->arena->magic == SHM_MAGIC &&
+	       memcmp(shm->arena->nonce, addr->nonce, SHM_NONCE) == 0;
+}
+
+/*
+ * Whether all can ring each other: I can open the maker's bell, and who can
+ * open that one can open mine. What is not so is known before anybody sleeps.
+ */
+static bool is_deaf(const struct shm_addr *addr)
+{
+	int fd = nm_shm_bell_open(addr->pid, &addr->bell);
+
 	if (fd < 0)
-		return -EHOSTUNREACH;
-	seg = MAP_FAILED;
-	if (fstat(fd, &st) == 0 && (uint64_t)st.st_size >= addr->bytes)
-		seg = mmap(NULL, addr->bytes, PROT_READ | PROT_WRITE,
-			   MAP_SHARED, fd, 0);
+		return true;
 	close(fd);
-	if (seg == MAP_FAILED)
-		return -EHOSTUNREACH;
-	if (seg->magic != SHM_MAGIC ||
-	    memcmp(seg->nonce, addr->nonce, SHM_NONCE) != 0 ||
-	    seg->rank != (uint32_t)p->link->rank) {
-		munmap(seg, addr->bytes);
-		return -EHOSTUNREACH;
+	return getuid() != addr->uid || geteuid() != addr->uid ||
+	       prctl(PR_GET_DUMPABLE) != 1;
+}
+
+static void leave_card(struct shm *shm)
+{
+	struct shm_card *card = &shm->arena->card[shm->index];
+
+	card->rank = shm->rank;
+	card->pid = getpid();
+	card->secret = (uint64_t)(uintptr_t)shm->secret;
+	card->bell = shm->bell_at;
+	card->there = 1;
+}
+
+int nm_shm_arena_join(struct shm *shm, const struct shm_addr *addr)
+{
+	struct shm_seg *seg;
+
+	if (shm->arena == NULL && !find(shm, addr)) {
+		shm->name[0] = 0; /* not ours to unlink */
+		nm_shm_arena_drop(shm);
+		return 0;
 	}
+	seg = map_mine(shm, seg_offset(shm, shm->index), shm->bytes);
+	if (seg == NULL)
+		return cannot(shm, "map my segment", -errno);
+	shm->seg = seg;
 	touch_ring(seg);
-	p->seg = seg;
-	p->bytes = addr->bytes;
-	unit = nm_shm_bell_know(shm, p, addr) ? 1 : SHM_DEAF + 1;
-	others = fetch_add_relaxed(&seg->mapped, unit) % SHM_DEAF;
-	if (others + 2 == shm->nlocal && addr->name[0])
-		remove_names(addr->name);
+	seg->version = SHM_VERSION;
+	memcpy(seg->nonce, shm->secret, SHM_NONCE);
+	seg->rank = shm->rank;
+	seg->nranks = shm->nranks;
+	seg->bell.barrier = shm->barrier;
+	seg->magic = SHM_MAGIC;
+	if (is_deaf(addr))
+		store_relaxed(&shm->arena->deaf, 1);
+	if (!shm->barrier)
+		store_relaxed(&shm->arena->heavy, 1);
+	leave_card(shm);
+	if (fetch_add_relaxed(&shm->arena->joined, 1) + 1 == shm->nlocal &&
+	    shm->name[0])
+		shm_unlink(shm->name);
+	if (shm->index > 0)
+		shm->name[0] = 0; /* the maker's, if some never join */
 	return 0;
 }
 
-void nm_shm_seg_unmap(struct shm_peer *p)
+void nm_shm_arena_init(struct shm *shm)
 {
-	munmap(p->seg, p->bytes);
+	shm->fd = -1;
+	shm->bytes = seg_bytes(shm);
+}
+
+/* --- a peer's segment --- */
+
+int nm_shm_seg_map(struct shm *shm, struct shm_peer *p)
+{
+	const struct shm_card *card = &shm->arena->card[p->index];
+	struct shm_seg *seg = map(shm, seg_offset(shm, p->index), shm->bytes);
+
+	if (seg == NULL)
+		return -EAGAIN;
+	if (seg->magic == SHM_MAGIC && seg->version == SHM_VERSION &&
+	    seg->rank == card->rank) {
+		touch_ring(seg);
+		p->seg = seg;
+		return 0;
+	}
+	munmap(seg, shm->bytes);
+	base_warn("nmad", "shm: the segment of rank %u is none", card->rank);
+	return -EPROTO;
+}
+
+void nm_shm_seg_unmap(struct shm *shm, struct shm_peer *p)
+{
+	munmap(p->seg, shm->bytes);
 	p->seg = NULL;
 }

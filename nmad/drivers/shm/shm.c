@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <base/diag.h>
@@ -41,11 +42,6 @@ struct base_option nm_shm_options[SHM_NOPTS] = {
 static const struct base_option_table options =
 	BASE_OPTION_TABLE("nmad", nm_shm_options);
 
-static struct shm_peer *peer_of(struct shm *shm, uint32_t rank)
-{
-	return rank < shm->nranks ? shm->rail->links[rank].conn : NULL;
-}
-
 /* --- sending --- */
 
 /* Whether I may use a buffer: no peer holds it, or it came back. */
@@ -58,7 +54,7 @@ static bool buf_is_back(struct shm *shm, unsigned i)
 	if (load_acquire(&shm->seg->buf[i].busy)) /* order(shm-buf) */
 		return false;
 	l->lent &= ~(1ull << i);
-	peer_of(shm, l->holder[i])->nbufs--;
+	shm->all[l->holder[i]].nbufs--;
 	return true;
 }
 
@@ -114,7 +110,7 @@ static int post_medium(struct shm *shm, struct shm_peer *p, struct nm_pkt *pkt,
 		return is_stuck(shm, p, true, i < 0);
 	l->last = (unsigned)i;
 	l->lent |= 1ull << i;
-	l->holder[i] = (uint32_t)p->link->rank;
+	l->holder[i] = p->index;
 	p->nbufs++;
 	store_relaxed(&shm->seg->buf[i].busy, 1);
 	nm_pkt_copy(pkt, shm->seg->buf[i].data);
@@ -218,7 +214,7 @@ static void shm_release(struct nm_rail *rail, struct nm_pkt_in *in)
 	if (buf != NULL) {
 		store_release(&buf->busy, 0); /* order(shm-buf): our reads */
 		/* Only the owner rings. */
-		if (shm_bell_is_hungry(&shm->seg->bell, shm->nheavy == 0))
+		if (shm_bell_is_hungry(&shm->seg->bell, shm->light))
 			nm_shm_bell_self(shm);
 	}
 	store_release(&pkt->busy, 0); /* order(shm-pkt): our reads */
@@ -231,18 +227,22 @@ static bool take(struct shm *shm)
 	struct shm_slot *slot = shm_ring_peek(&shm->rx, &word);
 	struct shm_pkt *pkt;
 	struct shm_peer *p;
+	uint32_t index;
+	int rc;
 
 	if (slot == NULL)
 		return false;
-	p = peer_of(shm, slot->rank);
-	if (unlikely(p == NULL) && slot->rank < shm->nranks)
-		return false; /* it was faster; we connect soon */
+	index = slot->rank;
+	rc = nm_shm_meet(shm, index);
+	if (unlikely(rc == -EAGAIN))
+		return false;
 	pkt = packet_find(shm);
 	if (unlikely(pkt == NULL))
 		return false;
-	if (unlikely(p == NULL) || unlikely(!unpack(pkt, p, slot, word))) {
-		base_warn("nmad", "shm: rank %u has sent nonsense, dropped",
-			  slot->rank);
+	p = &shm->all[index];
+	if (unlikely(rc < 0) || unlikely(!unpack(pkt, p, slot, word))) {
+		base_warn("nmad", "shm: process %u has sent nonsense, dropped",
+			  index);
 		shm_ring_pop(&shm->rx);
 		return true;
 	}
@@ -269,6 +269,7 @@ static bool shm_poll(struct nm_rail *rail, int budget)
 	bool moved = false;
 
 	shm->next = 0;
+	shm->refused = false;
 	while (budget-- > 0 && take(shm))
 		moved = true;
 	if (!base_list_is_empty(&shm->active) ||
@@ -279,7 +280,7 @@ static bool shm_poll(struct nm_rail *rail, int budget)
 		nm_shm_live_look(shm, false);
 	if (unlikely(shm->nexited > 0))
 		moved |= nm_shm_live_bury(shm);
-	if (shm_bell_is_hungry(&shm->seg->bell, shm->nheavy == 0))
+	if (shm_bell_is_hungry(&shm->seg->bell, shm->light))
 		nm_shm_bell_feed(shm);
 	if (unlikely(shm->nowed > 0))
 		nm_shm_bell_pay(shm);
@@ -308,7 +309,7 @@ static bool shm_is_busy(const struct nm_rail *rail)
 	const struct shm *shm = rail->drv;
 
 	return nm_shm_large_is_busy(shm) || shm->nexited > 0 ||
-	       shm->nowed > 0 ||
+	       shm->nowed > 0 || shm->refused ||
 	       (rail->armed && shm->nstuck > 0 && hides_hunger(shm));
 }
 
@@ -321,8 +322,7 @@ static void say_hungry(struct shm *shm)
 		no_buf |= container_of(n, struct shm_peer, all)->no_buf;
 	base_list_for_each (n, &shm->peers) {
 		struct shm_peer *p = container_of(n, struct shm_peer, all);
-
-		struct shm_note *mine = &shm->seg->note[p->link->rank];
+		struct shm_note *mine = &p->seg->note[shm->index];
 
 		if (p->stuck || (no_buf && p->nbufs > 0))
 			shm_bell_hunger(&p->seg->bell, mine);
@@ -349,7 +349,7 @@ static bool is_room(struct shm *shm)
 static bool has_other_work(struct shm *shm)
 {
 	return nm_shm_large_may_move(shm) ||
-	       shm_bell_is_hungry(&shm->seg->bell, shm->nheavy == 0) ||
+	       shm_bell_is_hungry(&shm->seg->bell, shm->light) ||
 	       (shm->nstuck > 0 && is_room(shm));
 }
 
@@ -373,17 +373,16 @@ static int nap(struct shm *shm)
 static int shm_arm(struct nm_rail *rail)
 {
 	struct shm *shm = rail->drv;
-	uint64_t mapped;
 
 	if (nm_shm_live_look(shm, true)) {
 		nm_shm_live_bury(shm); /* news, perhaps; else the next poll */
 		return -EAGAIN;
 	}
-	mapped = load_relaxed(&shm->seg->mapped);
-	if (mapped >= SHM_DEAF)
+	if (shm->refused)
+		return -EAGAIN;
+	if (shm->bell < 0 || load_relaxed(&shm->arena->deaf))
 		return nap(shm);
-	/* Who maps it later may do that without being able to ring. */
-	if (shm->nblind == 0 && mapped + 1 >= shm->nlocal)
+	if (shm->nblind == 0)
 		nm_shm_bell_no_nap(shm);
 	else if (!nm_shm_bell_nap(shm, BLIND_NS))
 		return -EAGAIN;
@@ -413,44 +412,84 @@ static void say_no_cma(struct shm *shm, const struct shm_peer *p)
 		  shm->rank, p->link->rank);
 }
 
-static int shm_connect(struct nm_link *link, const void *addr, size_t len)
+static bool shm_reaches(const struct nm_rail *rail, int rank)
 {
-	struct shm *shm = link->rail->drv;
-	struct shm_addr a;
-	struct shm_peer *p;
+	const struct shm *shm = rail->drv;
+
+	return rank != rail->rank && shm->arena != NULL &&
+	       shm->indices[rank] >= 0 &&
+	       shm->arena->card[shm->indices[rank]].there == 1;
+}
+
+static void prove_cma(struct shm *shm, struct shm_peer *p)
+{
+	if (!nm_shm_options[SHM_OPT_CMA].value)
+		return;
+	if (nm_shm_cma_prove(p, shm->arena->card[p->index].secret))
+		store_relaxed(&p->cma, 1);
+	else
+		say_no_cma(shm, p);
+}
+
+/* All of it is undone if it is not known whether the process lives. */
+static BASE_COLD int meet(struct shm *shm, uint32_t index)
+{
+	const struct shm_card *card = &shm->arena->card[index];
+	struct shm_peer *p = &shm->all[index];
+	bool lives;
 	int rc;
 
-	if (len != sizeof(a))
-		return -EHOSTUNREACH;
-	memcpy(&a, addr, sizeof(a));
-	p = calloc(1, sizeof(*p));
-	if (p == NULL)
-		return -ENOMEM;
-	p->link = link;
-	p->pid = a.pid;
+	p->index = index;
+	p->pid = card->pid;
 	p->pidfd = p->bell = -1;
-	rc = nm_shm_seg_map(shm, p, &a);
+	rc = nm_shm_seg_map(shm, p);
 	if (rc < 0)
-		goto err_free;
-	rc = nm_shm_live_add(shm, p);
-	if (rc < 0)
+		goto err;
+	lives = nm_shm_live_add(shm, p);
+	rc = lives ? nm_shm_bell_know(shm, p) : -ESRCH;
+	if (rc == -EAGAIN)
 		goto err_unmap;
-	if (nm_shm_options[SHM_OPT_CMA].value) {
-		p->cma = nm_shm_cma_prove(p, a.secret);
-		if (!p->cma)
-			say_no_cma(shm, p);
-	}
-	shm_ring_tx_init(&p->tx, nm_shm_seg_ring(p->seg), shm->rank, SHM_QUOTA);
+	p->link = &shm->rail->links[card->rank];
+	p->light = shm->light = !load_relaxed(&shm->arena->heavy);
+	shm_ring_tx_init(&p->tx, nm_shm_seg_ring(p->seg), shm->index,
+			 SHM_QUOTA);
 	base_list_push_back(&shm->peers, &p->all);
-	link->conn = p;
+	p->link->conn = p;
+	/* What it has sent is there, though it is gone. */
+	if (rc == -ESRCH)
+		nm_shm_live_lose(shm, p);
+	else
+		prove_cma(shm, p);
 	return 0;
 
 err_unmap:
-	nm_shm_bell_forget(shm, p);
-	nm_shm_seg_unmap(p);
-err_free:
-	free(p);
-	return rc == -ESRCH ? -ECONNRESET : rc;
+	nm_shm_live_remove(shm, p);
+	nm_shm_seg_unmap(shm, p);
+err:
+	shm->refused |= rc == -EAGAIN;
+	return rc;
+}
+
+int nm_shm_meet(struct shm *shm, uint32_t index)
+{
+	const struct shm_card *card;
+
+	if (likely(index < shm->nlocal && shm->all[index].link != NULL))
+		return 0;
+	if (index >= shm->nlocal || index == shm->index)
+		return -EPROTO;
+	card = &shm->arena->card[index];
+	if (card->there != 1 || card->rank >= shm->nranks ||
+	    shm->indices[card->rank] != (int32_t)index)
+		return -EPROTO;
+	return meet(shm, index);
+}
+
+static int shm_connect(struct nm_link *link)
+{
+	struct shm *shm = link->rail->drv;
+
+	return nm_shm_meet(shm, (uint32_t)shm->indices[link->rank]);
 }
 
 static void shm_give_up(struct nm_link *link)
@@ -469,13 +508,22 @@ static void shm_disconnect(struct nm_link *link)
 	struct shm *shm = link->rail->drv;
 	struct shm_peer *p = link->conn;
 
-	if (p == NULL || p->left)
+	if (p->left)
 		return;
-	store_release(&shm->seg->note[link->rank].bye, 1); /* order(shm-bye) */
+	store_release(&shm->seg->note[p->index].bye, 1); /* order(shm-bye) */
 	shm_give_up(link);
 }
 
 /* --- opening --- */
+
+/* Those that I have never met may have met me. */
+static void say_bye(struct shm *shm)
+{
+	for (uint32_t i = 0; shm->seg != NULL && i < shm->nlocal; i++)
+		if (nm_shm_peer(shm, i) == NULL)
+			store_release(&shm->seg->note[i].bye,
+				      1); /* order(shm-bye) */
+}
 
 static void drop(struct shm *shm)
 {
@@ -486,30 +534,72 @@ static void drop(struct shm *shm)
 
 		nm_shm_live_remove(shm, p);
 		nm_shm_bell_forget(shm, p);
-		nm_shm_seg_unmap(p);
+		nm_shm_seg_unmap(shm, p);
 		p->link->conn = NULL;
-		free(p);
 	}
-	nm_shm_seg_drop(shm);
+	nm_shm_arena_drop(shm);
+	nm_shm_bell_drop(shm);
 	if (shm->alarm >= 0)
 		close(shm->alarm);
 	if (shm->epoll >= 0)
 		close(shm->epoll);
+	free(shm->all);
+	free(shm->indices);
 	free(shm->packets);
 	free(shm->secret);
 	free(shm);
 }
 
+/* Memory by the number of ranks and of processes: all but `indices` is zero. */
+static int make_room(struct shm *shm, const struct nm_boot_info *info)
+{
+	int32_t n = 0;
+
+	shm->all = calloc(shm->nlocal, sizeof(*shm->all));
+	shm->indices = calloc(shm->nranks, sizeof(*shm->indices));
+	shm->packets = calloc(SHM_PACKETS, sizeof(*shm->packets));
+	shm->secret = malloc(SHM_NONCE);
+	if (shm->all == NULL || shm->indices == NULL || shm->packets == NULL ||
+	    shm->secret == NULL)
+		return -ENOMEM;
+	for (uint32_t r = 0; r < shm->nranks; r++)
+		shm->indices[r] =
+			info->node[r] == info->node[shm->rank] ? n++ : -1;
+	return getrandom(shm->secret, SHM_NONCE, 0) == SHM_NONCE ? 0 : -EIO;
+}
+
+static int make(struct shm *shm, const struct nm_boot_info *info)
+{
+	struct shm_addr addr;
+	int rc = make_room(shm, info);
+
+	if (rc < 0)
+		return rc;
+	shm->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (shm->epoll < 0)
+		return -errno;
+	nm_shm_bell_alarm(shm);
+	nm_shm_bell_make(shm, &shm->bell_at);
+	if (shm->index > 0)
+		return 0;
+	rc = nm_shm_arena_make(shm, &addr);
+	if (rc < 0)
+		return rc;
+	_Static_assert(sizeof(addr) <= NM_ADDR_MAX, "address");
+	memcpy(shm->rail->addr, &addr, sizeof(addr));
+	shm->rail->addr_len = sizeof(addr);
+	return 0;
+}
+
 static int shm_open_rail(struct nm_rail *rail, const struct nm_boot_info *info,
 			 const char *spec)
 {
-	struct shm_addr addr;
 	struct shm *shm;
 	int rc;
 
 	if (base_option_load(&options) < 0)
 		return -EINVAL;
-	if (info->size >= 1 << SHM_RANK_BITS)
+	if (info->local_size >= 1 << SHM_RANK_BITS)
 		return -ENODEV;
 	shm = calloc(1, sizeof(*shm));
 	if (shm == NULL)
@@ -518,36 +608,39 @@ static int shm_open_rail(struct nm_rail *rail, const struct nm_boot_info *info,
 	shm->rank = (uint32_t)info->rank;
 	shm->nranks = (uint32_t)info->size;
 	shm->nlocal = (uint32_t)info->local_size;
-	shm->fd = shm->bell = shm->alarm = -1;
+	shm->index = (uint32_t)info->local_rank;
+	shm->epoll = shm->bell = shm->alarm = -1;
 	base_list_init(&shm->peers);
 	nm_shm_large_init(shm);
-	shm->packets = calloc(SHM_PACKETS, sizeof(*shm->packets));
-	shm->secret = malloc(SHM_NONCE);
-	shm->epoll = epoll_create1(EPOLL_CLOEXEC);
-	rc = shm->epoll < 0 ? -errno : 0;
-	if (rc == 0)
-		nm_shm_bell_alarm(shm);
-	if (shm->packets == NULL || shm->secret == NULL)
-		rc = -ENOMEM;
-	if (rc == 0)
-		rc = nm_shm_seg_make(shm, &addr);
+	nm_shm_arena_init(shm);
+	rc = make(shm, info);
 	if (rc < 0) {
 		drop(shm);
 		return rc;
 	}
-	memcpy(shm->secret, addr.nonce, SHM_NONCE);
-	addr.secret = (uint64_t)(uintptr_t)shm->secret;
-	shm_ring_rx_init(&shm->rx, nm_shm_seg_ring(shm->seg));
-	_Static_assert(sizeof(addr) <= NM_ADDR_MAX, "address");
-	memcpy(rail->addr, &addr, sizeof(addr));
-	rail->addr_len = sizeof(addr);
 	rail->fd = shm->epoll;
 	rail->drv = shm;
 	return 0;
 }
 
+static int shm_join(struct nm_rail *rail, const void *addr, size_t len)
+{
+	struct shm *shm = rail->drv;
+	struct shm_addr a;
+	int rc;
+
+	if (addr == NULL || len != sizeof(a))
+		return 0;
+	memcpy(&a, addr, sizeof(a));
+	rc = nm_shm_arena_join(shm, &a);
+	if (rc == 0 && shm->seg != NULL)
+		shm_ring_rx_init(&shm->rx, nm_shm_seg_ring(shm->seg));
+	return rc;
+}
+
 static void shm_close(struct nm_rail *rail)
 {
+	say_bye(rail->drv);
 	drop(rail->drv);
 	rail->drv = NULL;
 }
@@ -556,8 +649,9 @@ static void shm_dump(const struct nm_rail *rail)
 {
 	const struct shm *shm = rail->drv;
 
-	base_dump("shm: ring at %lu; %u buffers lent, %u + %u blocks free",
-		  (unsigned long)shm->rx.head,
+	base_dump("shm: %u processes here; ring at %lu; %u buffers lent, "
+		  "%u + %u blocks free",
+		  shm->nlocal, (unsigned long)shm->rx.head,
 		  (unsigned)__builtin_popcountll(shm->lending.lent),
 		  shm->ctls.nplain, shm->ctls.npipe);
 	base_list_for_each (n, &shm->peers) {
@@ -567,7 +661,8 @@ static void shm_dump(const struct nm_rail *rail)
 		base_dump("  rank %d pid %d: sent up to %lu of which %u may "
 			  "wait, %u buffers%s%s%s",
 			  p->link->rank, p->pid, (unsigned long)p->tx.next,
-			  p->tx.nmine, p->nbufs, p->cma ? ", one copy" : "",
+			  p->tx.nmine, p->nbufs,
+			  nm_shm_has_cma(p) ? ", one copy" : "",
 			  p->left ? ", left" : "", p->exited ? ", dead" : "");
 	}
 }
@@ -582,6 +677,8 @@ const struct nm_driver nm_driver_shm = {
 	.weight = 10,
 	.open = shm_open_rail,
 	.close = shm_close,
+	.join = shm_join,
+	.reaches = shm_reaches,
 	.connect = shm_connect,
 	.disconnect = shm_disconnect,
 	.give_up = shm_give_up,

@@ -2,11 +2,19 @@
  * The shm driver's structures: what lies in shared memory, and what each
  * process keeps about its peers.
  *
- * Every process has one segment, mapped by all peers of its host:
+ * The processes of a host share one file, the arena, which has a part for each:
  *
- *   struct shm_seg   who it is | ring | control blocks of transfers that it
- *                    receives | its own buffers for medium packets | chunks of
- *                    two-copy transfers that it receives | notes
+ *   struct shm_arena   what all must know | a card of each process
+ *   struct shm_seg     a segment: who it is | ring | control blocks of
+ * transfers that it receives | its own buffers for medium packets | chunks of
+ * two-copy transfers that it receives | notes struct shm_seg     ...
+ *
+ * A process maps the first part and its own segment when it joins, and that of
+ * a peer when it uses that peer, or hears of it. Pages of the file that nobody
+ * has touched are not there.
+ *
+ * Processes of a host are known to each other by their *index* there: the
+ * number of lower ranks on the same host.
  *
  * Small packets travel in a slot of the receiver's ring (ring.h). Medium ones
  * lie in a buffer of the sender's segment, and the slot says where; the
@@ -31,7 +39,7 @@
 
 enum {
 	SHM_MAGIC = 0x6d68736e, /* "nshm" */
-	SHM_VERSION = 5,
+	SHM_VERSION = 6,
 	SHM_NONCE = 16,
 
 	SHM_BUFS = 64,
@@ -64,9 +72,6 @@ struct shm_buf {
 	       * order(shm-buf) */
 	unsigned char data[SHM_BUF_BYTES] BASE_ALIGNED(BASE_CACHE_LINE);
 } BASE_ALIGNED(BASE_CACHE_PAIR);
-
-/* Above the number of peers: they are told by one store that is one word. */
-#define SHM_DEAF (1ull << 32)
 
 /*
  * States of an announced transfer; above them, in the same word, the number of
@@ -126,11 +131,7 @@ struct shm_seg {
 	uint32_t magic, version;        /* -: */
 	unsigned char nonce[SHM_NONCE]; /* -: of this instance */
 	uint32_t rank, nranks;          /* -: */
-	ATOMIC(uint64_t)
-	mapped;               /* a: peers that have mapped it, and
-			       * SHM_DEAF for each of those that
-			       * cannot ring its bell */
-	struct shm_bell bell; /* a: */
+	struct shm_bell bell;           /* a: */
 	ATOMIC(uint64_t) head BASE_ALIGNED(BASE_CACHE_PAIR); /* a: ring's */
 	ATOMIC(uint64_t) tail BASE_ALIGNED(BASE_CACHE_PAIR); /* a: ring's */
 	ATOMIC(uint64_t) claim[SHM_SLOTS] BASE_ALIGNED(BASE_CACHE_PAIR);
@@ -138,34 +139,64 @@ struct shm_seg {
 	struct shm_ctl ctl[SHM_CTLS];
 	struct shm_buf buf[SHM_BUFS];
 	unsigned char chunk[SHM_PIPES][SHM_DEPTH][SHM_CHUNK];
-	struct shm_note note[]; /* a: by rank: what I tell that peer */
+	struct shm_note note[]; /* a: by index: the peer and I */
 };
 
-/* What peers must know to map a segment: the rail's address. */
+/* Where a doorbell is: its descriptor there, or -1; device and inode. */
+struct shm_where_bell {
+	int32_t fd;
+	uint64_t id[2];
+};
+
+/* What a process says of itself to all of its host. */
+struct shm_card {
+	/* -: const once all have joined */
+	uint32_t there;  /* -: it has joined */
+	uint32_t rank;   /* -: */
+	int32_t pid;     /* -: */
+	uint64_t secret; /* -: where a copy of its nonce lies; see cma.c */
+	struct shm_where_bell bell; /* -: */
+};
+
+/* The first part of the file. */
+struct shm_arena {
+	/* -: const once its maker has put its address  a: atomic */
+	uint32_t magic, version;        /* -: */
+	unsigned char nonce[SHM_NONCE]; /* -: */
+	ATOMIC(uint32_t) joined;        /* a: processes */
+	ATOMIC(uint32_t)
+	deaf; /* a: some bell cannot be rung by
+	       * all; const once all have joined */
+	ATOMIC(uint32_t)
+	heavy;                  /* a: some process has no barrier;
+				 * likewise; see bell.h */
+	struct shm_card card[]; /* by index */
+};
+
+/* What the others must know to map the file: the maker's rail's address. */
 struct shm_addr {
 	uint32_t magic, version;
 	char host[40];     /* the same text: the same kernel */
 	uint64_t pidns[2]; /* device and inode: the same process numbers */
 	unsigned char nonce[SHM_NONCE];
-	uint64_t bytes;  /* of the segment */
-	uint64_t secret; /* where a copy of the nonce lies; see cma.c */
+	uint64_t bytes; /* of the file */
 	int32_t pid, fd;
-	char name[64];       /* of a file in /dev/shm instead of fd, or "" */
-	uint64_t bell_id[2]; /* of the doorbell: device and inode */
-	int32_t bell;        /* its descriptor; or a FIFO beside the file */
+	uint32_t uid;
+	char name[64]; /* of a file in /dev/shm instead of fd, or "" */
+	struct shm_where_bell bell;
 };
 
-/* A peer: link->conn. */
+/* A peer: link->conn. One for each process of the host; zero: not used. */
 struct shm_peer {
-	/* -: const after connect  o: the rail's owner's */
-	struct nm_link *link;  /* -: */
-	struct shm_seg *seg;   /* -: its segment */
-	size_t bytes;          /* -: mapped */
-	int pid;               /* -: */
-	bool cma;              /* -: its memory can be reached */
+	/* -: const after connect  o: the rail's owner's  a: atomic */
+	struct nm_link *link; /* -: */
+	struct shm_seg *seg;  /* -: its segment */
+	uint32_t index;       /* -: */
+	int pid;              /* -: */
+	ATOMIC(uint8_t)
+	cma;                   /* a: its memory can be reached; from connect
+				* on, and read by anybody */
 	bool light;            /* -: asking whether it sleeps is cheap */
-	int bell_fd;           /* -: its number there */
-	uint64_t bell_id[2];   /* -: */
 	int bell;              /* o: open here, or -1 */
 	bool owes;             /* o: it is to be rung, and could not be */
 	struct shm_ring_tx tx; /* o: to it */
@@ -194,7 +225,7 @@ struct shm_pkt {
 /* My buffers for medium packets. The rail's owner's. */
 struct shm_lending {
 	uint64_t lent;             /* bit i: a peer may hold buffer i */
-	uint32_t holder[SHM_BUFS]; /* which */
+	uint32_t holder[SHM_BUFS]; /* which: its index */
 	unsigned last;             /* the warmest */
 };
 
@@ -229,46 +260,57 @@ struct shm {
 	unsigned nowed;              /* o: peers that are to be rung */
 	unsigned nstuck;             /* o: peers that have no room for us */
 	bool noted;                  /* o: some note says that we are hungry */
-	unsigned nheavy;             /* -: peers without the barrier */
+	bool refused;                /* o: a peer could not be connected */
+	bool light;                  /* o: all have the barrier, as known */
 	unsigned nblind;             /* o: peers without a pidfd */
 	struct shm_bells bells;      /* o: */
 
-	struct nm_rail *rail;       /* -: */
-	struct shm_seg *seg;        /* -: mine */
-	size_t bytes;               /* -: of it */
-	int fd;                     /* -: of it */
-	char name[64];              /* -: of its file, or "" */
-	uint32_t nranks, rank;      /* -: */
-	uint32_t nlocal;            /* -: processes of this host */
-	struct shm_pkt *packets;    /* -: SHM_PACKETS of them */
-	unsigned char *secret;      /* -: private copy of the nonce */
-	int epoll;                  /* -: of pidfds, bell, alarm: rail->fd */
-	int bell;                   /* -: what peers ring, or -1 */
-	int alarm;                  /* -: a timer, for naps, or -1 */
-	uint64_t nap;               /* o: the last one, ns */
-	bool is_alarmed;            /* o: the alarm is set, or has rung */
-	bool barrier;               /* -: see bell.h */
-	struct base_list peers;     /* o: */
-	uint64_t next_look;         /* o: when to look for deaths, ns */
-	struct shm_lending lending; /* o: */
-	struct shm_ctls ctls;       /* o: */
-	bool said_no_cma;           /* o: */
+	struct nm_rail *rail;    /* -: */
+	struct shm_arena *arena; /* -: or NULL: nobody is reached */
+	struct shm_seg *seg;     /* -: mine */
+	size_t bytes;            /* -: of a segment */
+	int fd;                  /* -: of the file */
+	char name[64];           /* -: of the file if it has one still, or "" */
+	uint32_t nranks, rank;   /* -: */
+	uint32_t nlocal, index;  /* -: processes of this host; mine */
+	int32_t *indices;        /* -: by rank; -1: of another host */
+	struct shm_peer *all;    /* o: by index; see struct shm_peer */
+	struct shm_pkt *packets; /* -: SHM_PACKETS of them */
+	unsigned char *secret;   /* -: private copy of the nonce */
+	int epoll;               /* -: of pidfds, bell, alarm: rail->fd */
+	int bell;                /* -: what peers ring, or -1 */
+	struct shm_where_bell bell_at; /* -: for them */
+	int alarm;                     /* -: a timer, for naps, or -1 */
+	uint64_t nap;                  /* o: the last one, ns */
+	bool is_alarmed;               /* o: the alarm is set, or has rung */
+	bool barrier;                  /* -: see bell.h */
+	struct base_list peers;        /* o: those that are used */
+	uint64_t next_look;            /* o: when to look for deaths, ns */
+	struct shm_lending lending;    /* o: */
+	struct shm_ctls ctls;          /* o: */
+	bool said_no_cma;              /* o: */
 };
 
 /* Options, read by open(). */
 enum { SHM_OPT_CMA, SHM_OPT_SEGMENT, SHM_NOPTS };
 extern struct base_option nm_shm_options[SHM_NOPTS];
 
-/* --- seg.c: segments --- */
+/* --- seg.c: the arena and its segments --- */
 
-/* Make mine and fill the address. 0 or -errno, explained. */
-int nm_shm_seg_make(struct shm *shm, struct shm_addr *addr);
-void nm_shm_seg_drop(struct shm *shm);
+/* nlocal is known. */
+void nm_shm_arena_init(struct shm *shm);
+/* Make the file, and fill the address. 0 or -errno, explained. */
+int nm_shm_arena_make(struct shm *shm, struct shm_addr *addr);
+/*
+ * Map the beginning and my segment, and leave my card. 0, and shm->arena is
+ * NULL if I share no memory with the maker; or -errno, explained.
+ */
+int nm_shm_arena_join(struct shm *shm, const struct shm_addr *addr);
+void nm_shm_arena_drop(struct shm *shm);
 
-/* Map a peer's. -EHOSTUNREACH: it shares no memory with us. */
-int nm_shm_seg_map(struct shm *shm, struct shm_peer *p,
-		   const struct shm_addr *addr);
-void nm_shm_seg_unmap(struct shm_peer *p);
+/* Map a peer's segment: 0; -EAGAIN: no memory now; -EPROTO, explained. */
+int nm_shm_seg_map(struct shm *shm, struct shm_peer *p);
+void nm_shm_seg_unmap(struct shm *shm, struct shm_peer *p);
 
 static inline struct shm_ring nm_shm_seg_ring(struct shm_seg *seg)
 {
@@ -282,10 +324,32 @@ static inline struct shm_ring nm_shm_seg_ring(struct shm_seg *seg)
 	return ring;
 }
 
+/* --- shm.c: peers --- */
+
+/*
+ * The process with this index is used from now on: 0, and it is a peer.
+ * -EAGAIN: not now, and the rail is busy until the next try; -EPROTO: there is
+ * no such process.
+ */
+int nm_shm_meet(struct shm *shm, uint32_t index);
+
+static inline bool nm_shm_has_cma(const struct shm_peer *p)
+{
+	return load_relaxed(&p->cma);
+}
+
+static inline struct shm_peer *nm_shm_peer(struct shm *shm, uint32_t index)
+{
+	return shm->all[index].link != NULL ? &shm->all[index] : NULL;
+}
+
 /* --- live.c: deaths --- */
 
-int nm_shm_live_add(struct shm *shm, struct shm_peer *p);
+/* From now on its death is noticed. False: it is gone. */
+bool nm_shm_live_add(struct shm *shm, struct shm_peer *p);
 void nm_shm_live_remove(struct shm *shm, struct shm_peer *p);
+/* The process is gone. */
+void nm_shm_live_lose(struct shm *shm, struct shm_peer *p);
 
 /* Look now if the time has come, or if `now`. True if a peer was lost. */
 bool nm_shm_live_look(struct shm *shm, bool now);
@@ -298,10 +362,15 @@ bool nm_shm_live_bury(struct shm *shm);
 
 /* --- bell.c: being woken --- */
 
-/* Make mine, with the segment, and fill the address; or I do not sleep. */
-void nm_shm_bell_make(struct shm *shm, struct shm_addr *addr);
-void nm_shm_bell_unlink(const char *name);
+/* Make mine; or I sleep by the clock. */
+void nm_shm_bell_make(struct shm *shm, struct shm_where_bell *where);
 void nm_shm_bell_drop(struct shm *shm);
+
+/*
+ * A descriptor of a process' bell, which shows that this process has that
+ * number; -EAGAIN: there is none to spare; other -errno.
+ */
+int nm_shm_bell_open(int pid, const struct shm_where_bell *where);
 
 /* Make the alarm; or I do not sleep where I need it. */
 void nm_shm_bell_alarm(struct shm *shm);
@@ -315,9 +384,11 @@ void nm_shm_bell_set(struct shm *shm);
 /* Not that: and what has rung is taken away. */
 void nm_shm_bell_mute(struct shm *shm);
 
-/* The peer's; its segment is mapped. False: we cannot ring it. */
-bool nm_shm_bell_know(struct shm *shm, struct shm_peer *p,
-		      const struct shm_addr *addr);
+/*
+ * The peer's. -ESRCH: its process is gone; -EAGAIN: it cannot be seen now
+ * whether it is.
+ */
+int nm_shm_bell_know(struct shm *shm, struct shm_peer *p);
 void nm_shm_bell_forget(struct shm *shm, struct shm_peer *p);
 
 /* It has said that it sleeps: wake it. */

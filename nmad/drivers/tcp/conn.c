@@ -94,9 +94,12 @@ static void find_only(struct tcp *tcp)
 	tcp->only = NULL;
 	if (tcp->nopen != 1)
 		return;
-	for (int r = 0; r < tcp->info->size; r++)
-		if (tcp->peers[r] != NULL && tcp->peers[r]->sock.fd >= 0)
-			tcp->only = tcp->peers[r];
+	base_list_for_each (n, &tcp->used) {
+		struct tcp_peer *p = container_of(n, struct tcp_peer, on_used);
+
+		if (p->sock.fd >= 0)
+			tcp->only = p;
+	}
 }
 
 static void forget_transfers(struct tcp_peer *p)
@@ -113,8 +116,16 @@ static void forget_transfers(struct tcp_peer *p)
 	p->pkt = p->pkt_out = NULL;
 }
 
+static void stop_asking(struct tcp_peer *p)
+{
+	if (p->asks)
+		nm_rail_address_drop(p->link);
+	p->asks = false;
+}
+
 void nm_tcp_hang_up(struct tcp *tcp, struct tcp_peer *p)
 {
+	stop_asking(p);
 	nm_tcp_hand_drop(tcp, &p->hand);
 	base_list_remove(&p->on_call);
 	base_list_remove(&p->on_read);
@@ -185,6 +196,7 @@ static void become_open(struct tcp *tcp, struct tcp_peer *p, struct tcp_hand *h)
 	h->sock.fd = -1; /* it goes on elsewhere */
 	if (h->peer == NULL)
 		tcp->nhands--;
+	stop_asking(p);
 	nm_tcp_hand_drop(tcp, &p->hand);
 	base_list_remove(&p->on_call);
 	p->state = TCP_OPEN;
@@ -269,10 +281,33 @@ static void call_on(struct tcp *tcp, struct tcp_peer *p, int error)
 	nm_tcp_dead(tcp, p, error);
 }
 
+/* Who is called by the peer instead never asks where it is. */
+static int find(struct tcp *tcp, struct tcp_peer *p)
+{
+	unsigned char addr[NM_ADDR_MAX];
+	size_t len;
+	int rc = nm_rail_address(p->link, addr, &len);
+
+	p->asks = rc == -EAGAIN;
+	return rc < 0 ? rc : nm_tcp_know(tcp, p, addr, len);
+}
+
 void nm_tcp_call(struct tcp *tcp, struct tcp_peer *p)
 {
+	int rc = 0;
+
 	if (p->state != TCP_COLD || p->retry != 0)
 		return;
+	if (p->naddrs == 0)
+		rc = find(tcp, p);
+	if (rc == -EAGAIN)
+		return; /* the next poll calls */
+	if (rc < 0) {
+		base_warn("nmad", "tcp: rank %d cannot be reached",
+			  p->link->rank);
+		nm_tcp_dead(tcp, p, rc);
+		return;
+	}
 	p->give_up = deadline();
 	alarm_by(tcp, p->give_up);
 	base_list_push_back(&tcp->calling, &p->on_call);
@@ -383,9 +418,6 @@ static int callee_heard(struct tcp *tcp, struct tcp_hand *h,
 	    in->from >= (uint32_t)tcp->info->size ||
 	    (in->kind == TCP_PROOF && in->from != h->g.caller))
 		return -EPROTO;
-	p = tcp->peers[in->from];
-	if (p == NULL)
-		return -EAGAIN; /* ours, and too early: it will call again */
 	if (in->kind == TCP_CALL) {
 		h->g.caller = in->from;
 		h->g.callee = me;
@@ -399,6 +431,7 @@ static int callee_heard(struct tcp *tcp, struct tcp_hand *h,
 	}
 	if (in->proof != proof(tcp, h, TCP_PROOF, 0))
 		return -EACCES;
+	p = nm_tcp_peer(tcp, in->from);
 	out.kind = TCP_VERDICT;
 	out.accept = accepts(tcp, p);
 	out.proof = proof(tcp, h, TCP_VERDICT, out.accept);

@@ -40,10 +40,6 @@ int nm_tcp_pools(struct tcp *tcp)
 		return -ENOMEM;
 	base_mpsc_init(&tcp->released);
 	base_mpsc_init(&tcp->blocks_released);
-	for (unsigned i = tcp->nblocks; i-- > 0;) {
-		tcp->blocks[i].free.next = tcp->block_stack;
-		tcp->block_stack = &tcp->blocks[i].free;
-	}
 	for (unsigned i = TCP_PACKETS; i-- > 0;) {
 		tcp->packets[i].free.next = tcp->stack;
 		tcp->stack = &tcp->packets[i].free;
@@ -75,6 +71,8 @@ static struct tcp_block *block_get(struct tcp *tcp)
 		pop(&tcp->block_stack, &tcp->blocks_released);
 	struct tcp_block *b;
 
+	if (unlikely(n == NULL) && tcp->nfresh < tcp->nblocks)
+		n = &tcp->blocks[tcp->nfresh++].free;
 	if (n == NULL)
 		return NULL;
 	b = container_of(n, struct tcp_block, free);

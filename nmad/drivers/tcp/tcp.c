@@ -58,13 +58,14 @@ static void in_child(void)
 		for (unsigned i = 0; i < TCP_HANDS; i++)
 			if (t->hands[i].sock.fd >= 0)
 				close(t->hands[i].sock.fd);
-		for (int r = 0; r < t->info->size; r++) {
-			if (t->peers[r] == NULL)
-				continue;
-			if (t->peers[r]->sock.fd >= 0)
-				close(t->peers[r]->sock.fd);
-			if (t->peers[r]->hand.sock.fd >= 0)
-				close(t->peers[r]->hand.sock.fd);
+		base_list_for_each (n, &t->used) {
+			struct tcp_peer *p =
+				container_of(n, struct tcp_peer, on_used);
+
+			if (p->sock.fd >= 0)
+				close(p->sock.fd);
+			if (p->hand.sock.fd >= 0)
+				close(p->hand.sock.fd);
 		}
 	}
 	instances = NULL;
@@ -224,14 +225,18 @@ static int tcp_post_send(struct nm_link *link, struct nm_pkt *pkt)
 
 /* --- connecting --- */
 
-static int tcp_connect(struct nm_link *link, const void *addr, size_t len)
+static bool tcp_reaches(const struct nm_rail *rail, int rank)
 {
-	struct tcp *tcp = link->rail->drv;
-	struct tcp_peer *p = calloc(1, sizeof(*p));
-	int rc;
+	return rank != rail->rank;
+}
 
-	if (p == NULL)
-		return -ENOMEM;
+struct tcp_peer *nm_tcp_peer(struct tcp *tcp, uint32_t rank)
+{
+	struct nm_link *link = &tcp->rail->links[rank];
+	struct tcp_peer *p = &tcp->peers[rank];
+
+	if (link->conn != NULL)
+		return p;
 	p->link = link;
 	p->sock.what = TCP_CONN;
 	p->sock.fd = -1;
@@ -243,13 +248,14 @@ static int tcp_connect(struct nm_link *link, const void *addr, size_t len)
 	base_link_init(&p->on_call);
 	base_link_init(&p->on_read);
 	base_link_init(&p->on_send);
-	rc = nm_tcp_know(tcp, p, addr, len);
-	if (rc < 0) {
-		free(p);
-		return rc;
-	}
+	base_list_push_back(&tcp->used, &p->on_used);
 	link->conn = p;
-	tcp->peers[link->rank] = p;
+	return p;
+}
+
+static int tcp_connect(struct nm_link *link)
+{
+	nm_tcp_peer(link->rail->drv, (uint32_t)link->rank);
 	return 0;
 }
 
@@ -268,8 +274,6 @@ static void tcp_disconnect(struct nm_link *link)
 	struct tcp_peer *p = link->conn;
 	char waste[4096];
 
-	if (p == NULL)
-		return;
 	if (p->state == TCP_OPEN)
 		nm_tcp_bye(tcp, p);
 	if (p->sock.fd >= 0) {
@@ -284,14 +288,15 @@ static void tcp_disconnect(struct nm_link *link)
 
 static void drop(struct tcp *tcp)
 {
+	struct base_link *n;
+
 	for (unsigned i = 0; i < TCP_HANDS; i++)
 		nm_tcp_hand_drop(tcp, &tcp->hands[i]);
-	for (int r = 0; tcp->peers != NULL && r < tcp->info->size; r++) {
-		if (tcp->peers[r] == NULL)
-			continue;
-		nm_tcp_hang_up(tcp, tcp->peers[r]);
-		tcp->peers[r]->link->conn = NULL;
-		free(tcp->peers[r]);
+	while ((n = base_list_take_front(&tcp->used)) != NULL) {
+		struct tcp_peer *p = container_of(n, struct tcp_peer, on_used);
+
+		nm_tcp_hang_up(tcp, p);
+		p->link->conn = NULL;
 	}
 	if (tcp->listener.fd >= 0)
 		close(tcp->listener.fd);
@@ -325,11 +330,12 @@ static int tcp_open(struct nm_rail *rail, const struct nm_boot_info *info,
 	base_list_init(&tcp->reading);
 	base_list_init(&tcp->sending);
 	base_list_init(&tcp->calling);
+	base_list_init(&tcp->used);
 	for (unsigned i = 0; i < TCP_HANDS; i++) {
 		tcp->hands[i].sock.what = TCP_HAND;
 		tcp->hands[i].sock.fd = -1;
 	}
-	tcp->peers = calloc((size_t)info->size, sizeof(struct tcp_peer *));
+	tcp->peers = calloc((size_t)info->size, sizeof(*tcp->peers));
 	tcp->epoll = epoll_create1(EPOLL_CLOEXEC);
 	rc = tcp->epoll < 0 ? -errno : nm_tcp_pools(tcp);
 	if (rc == 0 && tcp->peers == NULL)
@@ -374,15 +380,15 @@ static void tcp_dump(const struct nm_rail *rail)
 	const struct tcp *tcp = rail->drv;
 
 	base_dump("tcp: %u connections, %u hellos", tcp->nopen, tcp->nhands);
-	for (int r = 0; r < tcp->info->size; r++) {
-		const struct tcp_peer *p = tcp->peers[r];
+	base_list_for_each (n, &tcp->used) {
+		const struct tcp_peer *p =
+			container_of(n, struct tcp_peer, on_used);
 
-		if (p == NULL)
-			continue;
 		base_dump("  rank %d: %s%s; sending frame kind %u, %lu of %lu; "
 			  "%u windows, %u bytes not understood",
-			  r, states[p->state], p->blocked ? ", blocked" : "",
-			  p->out.kind, (unsigned long)p->out.done,
+			  p->link->rank, states[p->state],
+			  p->blocked ? ", blocked" : "", p->out.kind,
+			  (unsigned long)p->out.done,
 			  (unsigned long)p->out.total, p->nwindows,
 			  p->fill - p->parse);
 	}
@@ -398,6 +404,7 @@ const struct nm_driver nm_driver_tcp = {
 	.weight = 50,
 	.open = tcp_open,
 	.close = tcp_close,
+	.reaches = tcp_reaches,
 	.connect = tcp_connect,
 	.disconnect = tcp_disconnect,
 	.give_up = tcp_give_up,

@@ -191,10 +191,12 @@ struct tcp_peer {
 	unsigned naddrs, next_addr, busy_addr;
 	in_port_t port;
 	struct in6_addr addr[TCP_ADDRS];
+	bool asks;                /* the launcher for its address */
 	bool was_busy;            /* perhaps, at busy_addr or later */
 	uint64_t give_up;         /* ms: when a call must have succeeded */
 	uint64_t retry;           /* ms: COLD: when to call again; 0: never */
 	struct base_link on_call; /* on tcp->calling */
+	struct base_link on_used; /* on tcp->used */
 
 	/* sending */
 	struct tcp_out out;
@@ -230,7 +232,8 @@ struct tcp {
 	struct tcp_sock alarm;            /* -: a timer, for deadlines */
 	uint64_t alarm_at;                /* o: ms; 0: not set */
 	uint64_t deaf_until;              /* o: ms; 0: who calls is heard */
-	struct tcp_peer **peers;          /* -: by rank, after connect */
+	struct tcp_peer *peers;           /* o: by rank; zero: never used */
+	struct base_list used;            /* o: those that are */
 	struct base_list reading;         /* o: peers with bytes to read */
 	struct base_list sending;         /* o: peers with frames to send */
 	struct tcp_peer *only;            /* o: the connection, if one */
@@ -245,6 +248,7 @@ struct tcp {
 	struct base_mpsc released;          /* a: free packets; order(mpsc) */
 	struct tcp_block *blocks;           /* -: nblocks of them */
 	unsigned nblocks;                   /* -: */
+	unsigned nfresh;                    /* o: the first never taken */
 	struct base_mpsc_node *block_stack; /* o: free blocks */
 	struct base_mpsc blocks_released;   /* a: free blocks; order(mpsc) */
 	struct tcp *next;                   /* of all instances, for fork */
@@ -288,7 +292,7 @@ int nm_tcp_listen(struct tcp *tcp, const char *name);
  */
 struct ifaddrs;
 void nm_tcp_fill_all(struct tcp_addr *a, const struct ifaddrs *all);
-/* Where the peer may be reached. -EHOSTUNREACH: nowhere. */
+/* Where the peer may be reached, by its address. -EHOSTUNREACH: nowhere. */
 int nm_tcp_know(struct tcp *tcp, struct tcp_peer *p, const void *addr,
 		size_t len);
 /* Who has a named address calls from there. 0 or -errno. */
@@ -304,6 +308,9 @@ struct tcp_text {
 const char *nm_tcp_text(const struct in6_addr *a, struct tcp_text *to);
 
 /* --- conn.c --- */
+
+/* The peer, made at its first use: tcp.c. */
+struct tcp_peer *nm_tcp_peer(struct tcp *tcp, uint32_t rank);
 
 /* Begin to connect if nobody has. */
 void nm_tcp_call(struct tcp *tcp, struct tcp_peer *p);

@@ -401,6 +401,7 @@ int nm_tcp_know(struct tcp *tcp, struct tcp_peer *p, const void *addr,
 	if (a.version != TCP_ADDR_VERSION || a.naddrs > TCP_ADDRS)
 		return -EHOSTUNREACH;
 	p->port = a.port;
+	p->naddrs = 0;
 	if (is_same_host(&a, &tcp->mine) && !tcp->named &&
 	    !IN6_IS_ADDR_UNSPECIFIED(&a.here)) {
 		p->naddrs = 1;

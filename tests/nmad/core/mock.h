@@ -25,6 +25,7 @@ static inline void mock_link(struct nm_rail *rail, int rank)
 	link->rank = rank;
 	link->pkt = &pkts[rail->index][rank];
 	link->pkt->link = link;
+	link->conn = link; /* no driver is asked to connect */
 	base_list_init(&link->xfers);
 	gate->links[gate->nlinks++] = link;
 	gate->eager_max = 500;

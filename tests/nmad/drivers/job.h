@@ -12,7 +12,7 @@
 #include "../../../nmad/core/rail.h"
 #include "../../check.h"
 
-enum { JOB_MAX = 4 };
+enum { JOB_MAX = 8 };
 
 /*
  * A small packet of a test: `kind`, a number, and bytes made from it. Drivers
@@ -55,6 +55,12 @@ void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
 
 /* What drivers get as spec; NULL: the environment's SPEC, if any. */
 extern const char *job_spec;
+
+/*
+ * Nobody knows anybody when a body begins: a peer is connected by the first
+ * packet to it, or from it. Else all have connected to all.
+ */
+extern bool job_connects_late;
 
 /* The processes of the last job_run(); [0] is the caller's. */
 extern pid_t job_pids[JOB_MAX];

@@ -69,9 +69,9 @@ static bool can_announce(struct job *j)
 	const struct shm_peer *p = j->links[j->rank == 0].conn;
 
 	j->recv = ignore;
-	if (!p->cma && j->rank == 0)
+	if (!nm_shm_has_cma(p) && j->rank == 0)
 		check_skip("the kernel lets nobody into others' memory here");
-	return p->cma;
+	return nm_shm_has_cma(p);
 }
 
 static struct nm_data flat(size_t length)

@@ -37,13 +37,21 @@ static void sleep_once(struct job *j)
 
 /* --- deaf --- */
 
+/* As if some process of the host could not be rung by some other. */
+static void deafen(struct job *j)
+{
+	struct shm *shm = j->rail.drv;
+
+	store_relaxed(&shm->arena->deaf, 1);
+}
+
 enum { N = 200 };
 
 /* No ring comes: each message waits for the receiver's own look. */
 static void deaf_body(struct job *j)
 {
 	j->recv = ignore;
-	fetch_add_relaxed(&peer(j)->seg->mapped, SHM_DEAF);
+	deafen(j);
 	job_meet(j);
 	for (uint64_t i = 0; i < N; i++) {
 		if (j->rank == 0)
@@ -71,7 +79,7 @@ static void quiet_body(struct job *j)
 	char c = 0;
 
 	j->recv = ignore;
-	fetch_add_relaxed(&peer(j)->seg->mapped, SHM_DEAF);
+	deafen(j);
 	job_meet(j);
 	if (j->rank == 1) {
 		usleep(300000);
@@ -168,38 +176,12 @@ TEST(an_alarm_is_over_with_its_reason)
 	job_run(&nm_driver_shm, 2, no_more_blind_body, NULL);
 }
 
-/* Whoever maps the segment last may not be able to ring. */
-static void incomplete_body(struct job *j)
-{
-	struct shm *shm = j->rail.drv;
-
-	j->recv = ignore;
-	job_meet(j);
-	if (j->rank == 0) {
-		struct pollfd p = { .fd = j->rail.fd, .events = POLLIN };
-
-		JOB_CHECK(j, load_relaxed(&shm->seg->mapped) == 1);
-		store_relaxed(&shm->seg->mapped, 0);
-		while (job_progress(j), !arm(j))
-			;
-		JOB_CHECK(j, poll(&p, 1, -1) == 1);
-		store_relaxed(&shm->seg->mapped, 1);
-		JOB_CHECK(j, count_at_once(j, 100) == 0);
-	}
-	job_meet(j);
-}
-
-TEST(until_all_have_mapped_it_looks_by_the_clock)
-{
-	job_run(&nm_driver_shm, 2, incomplete_body, NULL);
-}
-
 /* Something rang before it was deaf. It may nap too short to be seen asleep. */
 static void rung_and_deaf_body(struct job *j)
 {
 	j->recv = ignore;
 	job_meet(j);
-	fetch_add_relaxed(&peer(j)->seg->mapped, SHM_DEAF);
+	deafen(j);
 	job_meet(j);
 	if (j->rank == 0) {
 		nm_shm_bell_self(j->rail.drv);

@@ -324,7 +324,8 @@ static void other_body(struct job *j)
 	static const struct in6_addr here = {
 		.s6_addr = { [10] = 0xff, 0xff, 127, 0, 0, 2 }
 	};
-	struct tcp_peer *p = ((struct tcp *)j->rail.drv)->peers[1];
+	struct tcp *tcp = j->rail.drv;
+	struct tcp_peer *p = &tcp->peers[1];
 	const char *says = j->arg;
 	int listener, caller = -1, ncalls = 0;
 
@@ -334,6 +335,8 @@ static void other_body(struct job *j)
 			job_progress(j);
 		return;
 	}
+	JOB_CHECK(j, nm_tcp_know(tcp, p, job_addr(1),
+				 sizeof(struct tcp_addr)) == 0);
 	JOB_CHECK(j, p->naddrs == 1);
 	p->addr[p->naddrs++] = p->addr[0];
 	p->addr[0] = here;

@@ -58,7 +58,7 @@ static void meet_body(struct job *j)
 	job_send(j, 1 - j->rank, 0, 1, 100);
 	while (j->ngot < 1 || !job_idle(j))
 		job_progress(j);
-	fd = tcp->peers[1 - j->rank]->sock.fd;
+	fd = tcp->peers[1 - j->rank].sock.fd;
 	JOB_CHECK(j, getsockname(fd, (void *)&s, &len) == 0);
 	JOB_CHECK(j, is_at(&s, j->arg));
 	len = sizeof(s);

@@ -1,0 +1,227 @@
+/*
+ * Every driver that connects processes: what a peer costs, and that only those
+ * cost anything that are used: by who sends first, by who hears from it, by
+ * both at once, never twice. DRIVER is chosen by the build.
+ */
+#include "job.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern const struct nm_driver DRIVER;
+
+enum { RANKS = 8, ROUNDS = 10 };
+
+/* What this process has of the kernel's. */
+struct has {
+	unsigned sockets, pidfds, pipes, fds;
+	unsigned maps; /* of memory that is shared with the others */
+	size_t bytes;  /* addresses that they take */
+};
+
+static void ignore(struct job *j, int from, const struct job_msg *m,
+		   struct nm_pkt_in *in)
+{
+}
+
+static bool starts(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static void count_fds(struct has *h)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *e;
+	char what[64];
+
+	while ((e = readdir(dir)) != NULL) {
+		ssize_t n = readlinkat(dirfd(dir), e->d_name, what,
+				       sizeof(what) - 1);
+
+		if (n < 0)
+			continue;
+		what[n] = 0;
+		h->fds++;
+		h->sockets += starts(what, "socket:");
+		h->pidfds += starts(what, "anon_inode:[pidfd]") ||
+			     starts(what, "pidfd:");
+		h->pipes += starts(what, "pipe:");
+	}
+	closedir(dir);
+}
+
+static void count_maps(struct has *h)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned long from, to;
+	char line[512];
+
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (strstr(line, "/memfd:nmad") == NULL ||
+		    sscanf(line, "%lx-%lx", &from, &to) != 2)
+			continue;
+		h->maps++;
+		h->bytes += to - from;
+	}
+	fclose(f);
+}
+
+static struct has look(void)
+{
+	struct has h = { 0 };
+
+	count_fds(&h);
+	count_maps(&h);
+	return h;
+}
+
+#ifdef IS_TCP
+#include "../../../nmad/drivers/tcp/tcp.h"
+
+static bool is_settled(struct job *j, unsigned npeers)
+{
+	const struct tcp *tcp = j->rail.drv;
+
+	return tcp->nopen == npeers && tcp->nhands == 0;
+}
+
+static void check_peers(struct job *j, const struct has *before,
+			unsigned npeers)
+{
+	struct has now = look();
+
+	JOB_CHECK(j, now.sockets == before->sockets + npeers);
+	JOB_CHECK(j, now.fds == before->fds + npeers);
+	JOB_CHECK(j, now.maps == 0);
+}
+#else
+#include "../../../nmad/drivers/shm/shm.h"
+
+static bool is_settled(struct job *j, unsigned npeers)
+{
+	return true;
+}
+
+/* A segment, a pidfd and, of the first 64, a bell. */
+static void check_peers(struct job *j, const struct has *before,
+			unsigned npeers)
+{
+	const struct shm *shm = j->rail.drv;
+	struct has now = look();
+
+	/* The beginning and its own; the kernel may join neighbours. */
+	JOB_CHECK(j, before->maps <= 2);
+	JOB_CHECK(j, now.maps <= 2 + npeers);
+	JOB_CHECK(j, now.bytes == before->bytes + npeers * shm->bytes);
+	JOB_CHECK(j, shm->bytes < 2400000);
+	JOB_CHECK(j, now.pidfds == before->pidfds + npeers);
+	JOB_CHECK(j, now.pipes == before->pipes + npeers);
+	JOB_CHECK(j, now.fds == before->fds + 2 * npeers);
+	JOB_CHECK(j, now.sockets == before->sockets);
+}
+#endif
+
+/* One packet to each of them, and one from each, whoever is first. */
+static void talk(struct job *j, const int *with, int n)
+{
+	uint64_t want = j->ngot + (uint64_t)n;
+
+	for (int i = 0; i < n; i++)
+		job_send(j, with[i], 0, 1, 100);
+	while (j->ngot < want || !job_idle(j))
+		job_progress(j);
+	job_meet(j);
+}
+
+static void settle(struct job *j, unsigned npeers)
+{
+	while (!is_settled(j, npeers))
+		job_progress(j);
+	job_meet(j);
+}
+
+static void circles_body(struct job *j)
+{
+	struct has before = look();
+	int with[RANKS], n = 0;
+
+	j->recv = ignore;
+	job_meet(j);
+	check_peers(j, &before, 0);
+
+	with[0] = j->rank ^ 1;
+	talk(j, with, 1);
+	settle(j, 1);
+	check_peers(j, &before, 1);
+
+	with[0] = (j->rank + 1) % RANKS;
+	with[1] = (j->rank + RANKS - 1) % RANKS;
+	talk(j, with, 2);
+	settle(j, 2);
+	check_peers(j, &before, 2);
+
+	for (int r = 0; r < RANKS; r++)
+		if (r != j->rank)
+			with[n++] = r;
+	talk(j, with, n);
+	settle(j, RANKS - 1);
+	check_peers(j, &before, RANKS - 1);
+}
+
+static void run(int n, void (*body)(struct job *))
+{
+	job_connects_late = true;
+	job_run(&DRIVER, n, body, NULL);
+}
+
+TEST(who_talks_with_some_has_so_many_connections)
+{
+	run(RANKS, circles_body);
+}
+
+/* Both ends of each pair begin at the same time, over and over. */
+static void crossing_body(struct job *j)
+{
+	struct has before = look();
+	int with[RANKS], n = 0;
+
+	j->recv = ignore;
+	for (int r = 0; r < RANKS; r++)
+		if (r != j->rank)
+			with[n++] = r;
+	job_meet(j);
+	talk(j, with, n);
+	settle(j, RANKS - 1);
+	check_peers(j, &before, RANKS - 1);
+}
+
+TEST(two_that_begin_at_once_have_one_connection)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		run(RANKS, crossing_body);
+}
+
+/* Rank 1 never sends. */
+static void one_way_body(struct job *j)
+{
+	struct has before = look();
+
+	j->recv = ignore;
+	job_meet(j);
+	if (j->rank == 0)
+		job_send(j, 1, 0, 1, 5000);
+	while ((j->rank == 1 && j->ngot == 0) || !job_idle(j))
+		job_progress(j);
+	job_meet(j);
+	settle(j, j->rank < 2 ? 1 : 0);
+	check_peers(j, &before, j->rank < 2 ? 1 : 0);
+}
+
+TEST(who_only_hears_has_the_connection_too)
+{
+	run(3, one_way_body);
+}
