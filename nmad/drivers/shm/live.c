@@ -13,13 +13,14 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <base/diag.h>
 
-enum { LOOK_NS = 1000000 };
+enum { LOOK_NS = 1000000, MANY = 1 << 20 };
 
 static uint64_t now_ns(void)
 {
@@ -29,20 +30,39 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* The program has descriptors of its own: half of them are not for this. */
+void nm_shm_live_init(struct shm *shm)
+{
+	struct rlimit limit = { .rlim_cur = 0 };
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	shm->maxpidfds =
+		limit.rlim_cur < 2 * MANY ? (unsigned)limit.rlim_cur / 2 : MANY;
+}
+
+static bool is_gone(const struct shm_peer *p)
+{
+	return kill(p->pid, 0) < 0 && errno == ESRCH;
+}
+
 bool nm_shm_live_add(struct shm *shm, struct shm_peer *p)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = p };
 
-	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	if (p->pidfd < 0 && errno == ESRCH)
-		return false;
+	if (shm->npidfds < shm->maxpidfds)
+		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd >= 0 &&
-	    epoll_ctl(shm->epoll, EPOLL_CTL_ADD, p->pidfd, &ev) == 0)
+	    epoll_ctl(shm->epoll, EPOLL_CTL_ADD, p->pidfd, &ev) == 0) {
+		shm->npidfds++;
 		return true;
+	}
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	p->pidfd = -1;
-	p->blind = true; /* kill() tells as well, but only who asks */
+	/* kill() tells as well, but only who asks */
+	if (is_gone(p))
+		return false;
+	p->blind = true;
 	shm->nblind++;
 	return true;
 }
@@ -58,6 +78,7 @@ void nm_shm_live_remove(struct shm *shm, struct shm_peer *p)
 	epoll_ctl(shm->epoll, EPOLL_CTL_DEL, p->pidfd, NULL);
 	close(p->pidfd);
 	p->pidfd = -1;
+	shm->npidfds--;
 }
 
 void nm_shm_live_lose(struct shm *shm, struct shm_peer *p)
@@ -69,7 +90,8 @@ void nm_shm_live_lose(struct shm *shm, struct shm_peer *p)
 	shm->nexited++;
 }
 
-/* Without pidfds (old kernels, seccomp): ask for each of them. */
+/* Without pidfds (old kernels, seccomp, too many peers): ask for each of them.
+ */
 static bool look_by_kill(struct shm *shm)
 {
 	bool any = false;
@@ -77,9 +99,7 @@ static bool look_by_kill(struct shm *shm)
 	base_list_for_each (n, &shm->peers) {
 		struct shm_peer *p = container_of(n, struct shm_peer, all);
 
-		if (!p->blind)
-			continue;
-		if (kill(p->pid, 0) == 0 || errno != ESRCH)
+		if (!p->blind || !is_gone(p))
 			continue;
 		nm_shm_live_lose(shm, p);
 		any = true;

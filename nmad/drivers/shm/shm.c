@@ -578,6 +578,7 @@ static int make(struct shm *shm, const struct nm_boot_info *info)
 	shm->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (shm->epoll < 0)
 		return -errno;
+	nm_shm_live_init(shm);
 	nm_shm_bell_alarm(shm);
 	nm_shm_bell_make(shm, &shm->bell_at);
 	if (shm->index > 0)

@@ -263,6 +263,7 @@ struct shm {
 	bool refused;                /* o: a peer could not be connected */
 	bool light;                  /* o: all have the barrier, as known */
 	unsigned nblind;             /* o: peers without a pidfd */
+	unsigned npidfds, maxpidfds; /* o, -: open; of those that we may have */
 	struct shm_bells bells;      /* o: */
 
 	struct nm_rail *rail;    /* -: */
@@ -344,6 +345,8 @@ static inline struct shm_peer *nm_shm_peer(struct shm *shm, uint32_t index)
 }
 
 /* --- live.c: deaths --- */
+
+void nm_shm_live_init(struct shm *shm);
 
 /* From now on its death is noticed. False: it is gone. */
 bool nm_shm_live_add(struct shm *shm, struct shm_peer *p);

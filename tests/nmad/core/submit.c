@@ -1,6 +1,7 @@
 /*
  * nmad/core/submit.c: receives that find no memory in the match tables wait in
- * their order, can be given up, and belong to their session.
+ * their order, can be given up, and belong to their session. The first that
+ * names a peer has it connected.
  */
 #include "../../check.h"
 
@@ -16,7 +17,25 @@ enum { MANY = 20000 };
 
 extern const struct nm_strategy *const nm_strategies[];
 
-static const struct nm_driver mock = { .name = "mock" };
+static int nasked; /* to connect */
+static int answer;
+
+static int mock_connect(struct nm_link *link)
+{
+	nasked++;
+	if (answer == 0)
+		link->conn = link;
+	return answer;
+}
+
+static bool mock_poll(struct nm_rail *rail, int budget)
+{
+	return false;
+}
+
+static const struct nm_driver mock = { .name = "mock",
+				       .connect = mock_connect,
+				       .poll = mock_poll };
 static struct nm_core core;
 static struct nm_session *session, *other;
 static struct nm_sr_request reqs[MANY], last;
@@ -136,4 +155,57 @@ TEST(a_session_whose_receives_wait_for_memory_is_in_use)
 	CHECK_INT(nm_core_session_open(&core, 6, &other), 0);
 	for (int i = 0; i < MANY; i++)
 		give_up(&reqs[i]);
+}
+
+/* --- the first that names a peer --- */
+
+static void forget_peer(int then)
+{
+	links[0][1].conn = NULL;
+	nasked = 0;
+	answer = then;
+}
+
+TEST(the_first_receive_that_names_a_peer_connects_it)
+{
+	struct nm_data nothing = nm_data_flat(NULL, 0);
+
+	forget_peer(0);
+	CHECK_INT(nm_sr_irecv(session, NULL, 1, NM_TAG_EXACT, &nothing, &last),
+		  0);
+	CHECK_INT(nasked, 0); /* from anyone */
+	post(session, 1, &reqs[0]);
+	CHECK_INT(nasked, 1);
+	post(session, 2, &reqs[1]);
+	CHECK_INT(nasked, 1);
+	for (int i = 0; i < 2; i++)
+		give_up(&reqs[i]);
+	give_up(&last);
+}
+
+TEST(a_peer_that_cannot_be_connected_now_is_tried_again_by_each_poll)
+{
+	forget_peer(-EAGAIN);
+	post(session, 1, &reqs[0]);
+	CHECK_INT(nasked, 1);
+	nm_core_progress(&core);
+	CHECK_INT(nasked, 2);
+	answer = 0;
+	nm_core_progress(&core);
+	CHECK_INT(nasked, 3);
+	nm_core_progress(&core);
+	CHECK_INT(nasked, 3);
+	give_up(&reqs[0]);
+}
+
+TEST(a_peer_that_cannot_be_connected_is_lost)
+{
+	struct nm_sr_status s;
+
+	forget_peer(-EPROTO);
+	post(session, 1, &reqs[0]);
+	CHECK(nm_sr_is_complete(&reqs[0]));
+	nm_sr_status(&reqs[0], &s);
+	CHECK_INT(s.error, -ECONNRESET);
+	CHECK_INT(core.gates[1].error, -EPROTO);
 }

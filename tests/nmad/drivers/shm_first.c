@@ -1,0 +1,295 @@
+/*
+ * drivers/shm: a peer that was not used before. What it has left in our ring is
+ * found whatever has become of it since, and it is woken though we have never
+ * heard of it; and what it takes to know it may be lacking for a while.
+ */
+#include "job.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../../nmad/drivers/shm/shm.h"
+
+extern const struct nm_driver nm_driver_shm;
+
+/* Seen by all processes of a job. */
+static ATOMIC(int) * step;
+
+static void ignore(struct job *j, int from, const struct job_msg *m,
+		   struct nm_pkt_in *in)
+{
+}
+
+static void run(int n, void (*body)(struct job *), void *arg)
+{
+	step = mmap(NULL, sizeof(*step), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK((void *)step != MAP_FAILED);
+	job_connects_late = true;
+	job_run(&nm_driver_shm, n, body, arg);
+	munmap((void *)step, sizeof(*step));
+}
+
+static void await(int value)
+{
+	while (load_acquire(step) < value)
+		sched_yield();
+}
+
+static bool arm(struct job *j)
+{
+	j->rail.armed = false;
+	j->rail.armed = !nm_driver_shm.is_busy(&j->rail) &&
+			nm_driver_shm.arm(&j->rail) == 0;
+	return j->rail.armed;
+}
+
+static void sleep_once(struct job *j)
+{
+	struct pollfd p = { .fd = j->rail.fd, .events = POLLIN };
+
+	if (arm(j))
+		JOB_CHECK(j, poll(&p, 1, -1) == 1);
+}
+
+/* Rank 1 is gone, and nobody has taken it away. */
+static void await_end(struct job *j)
+{
+	CHECK_INT(waitid(P_PID, (id_t)j->pids[1], NULL, WEXITED | WNOWAIT), 0);
+}
+
+static bool knows(struct job *j, int rank)
+{
+	return j->links[rank].conn != NULL;
+}
+
+/* --- deaths --- */
+
+static void last_words_body(struct job *j)
+{
+	enum { N = 20 };
+
+	j->recv = ignore;
+	if (j->rank == 1) {
+		for (int i = 0; i < N; i++)
+			job_send(j, 0, 0, 1, i % 2 ? 100 : 2000);
+		while (!job_idle(j))
+			job_progress(j);
+		kill(getpid(), SIGKILL);
+	}
+	await_end(j);
+	JOB_CHECK(j, !knows(j, 1));
+	while (j->deaths[1] == 0)
+		job_progress(j);
+	CHECK_INT(j->ngot, N);
+}
+
+TEST(what_an_unknown_peer_said_before_it_died_is_taken_and_its_death_told)
+{
+	run(2, last_words_body, NULL);
+}
+
+/* It is used for the first time when it is dead already. */
+static void late_body(struct job *j)
+{
+	j->recv = ignore;
+	if (j->rank == 1)
+		kill(getpid(), SIGKILL);
+	await_end(j);
+	JOB_CHECK(j, nm_driver_shm.connect(&j->links[1]) == 0);
+	while (j->deaths[1] == 0)
+		sleep_once(j), job_progress(j);
+}
+
+TEST(a_peer_that_died_before_it_was_used_is_dead)
+{
+	run(2, late_body, NULL);
+}
+
+/* As if rank 1 had gone, and its number to another process: to rank 0. */
+static void reused_body(struct job *j)
+{
+	struct shm *shm = j->rail.drv;
+
+	j->recv = ignore;
+	if (j->rank == 1) {
+		await(1);
+		j->deaths[0] = 1; /* they do not meet */
+		return;
+	}
+	shm->arena->card[1].pid = getpid();
+	JOB_CHECK(j, nm_driver_shm.connect(&j->links[1]) == 0);
+	while (j->deaths[1] == 0)
+		job_progress(j);
+	store_release(step, 1);
+}
+
+TEST(a_number_that_is_another_process_now_is_a_death)
+{
+	run(2, reused_body, NULL);
+}
+
+/* Rank 1 dies over its first slot, rank 2 has filled the next. */
+static void claimed_body(struct job *j)
+{
+	const bool *sleeps = j->arg;
+	struct shm_peer *p;
+	uint64_t t;
+
+	j->recv = ignore;
+	if (j->rank == 1) {
+		JOB_CHECK(j, nm_driver_shm.connect(&j->links[0]) == 0);
+		p = j->links[0].conn;
+		JOB_CHECK(j, shm_ring_claim(&p->tx, &t));
+		kill(getpid(), SIGKILL);
+	} else if (j->rank == 2) {
+		await(1);
+		job_send(j, 0, 0, 1, 100);
+		while (!job_idle(j))
+			job_progress(j);
+		j->deaths[1] = 1; /* it has never heard of it */
+	} else {
+		await_end(j);
+		store_release(step, 1);
+		while (job_progress(j), j->ngot == 0)
+			if (*sleeps)
+				sleep_once(j);
+		while (j->deaths[1] == 0)
+			job_progress(j);
+	}
+}
+
+TEST(a_slot_that_an_unknown_peer_has_claimed_and_never_fills_is_skipped)
+{
+	bool sleeps = false;
+
+	run(3, claimed_body, &sleeps);
+	sleeps = true;
+	run(3, claimed_body, &sleeps);
+}
+
+/* --- room --- */
+
+/*
+ * Rank 1 fills its share, behind more than one poll takes, and sleeps, before
+ * rank 0 has looked for once.
+ */
+static void hungry_body(struct job *j)
+{
+	enum { N = 10 * SHM_QUOTA, BEFORE = SHM_QUOTA - 1 };
+
+	j->recv = ignore;
+	if (j->rank == 2) {
+		for (int i = 0; i < BEFORE; i++)
+			job_send(j, 0, 0, 1, 10);
+		while (!job_idle(j))
+			job_progress(j);
+		store_release(step, 1);
+		return;
+	}
+	if (j->rank == 1) {
+		struct pollfd p = { .fd = j->rail.fd, .events = POLLIN };
+
+		await(1);
+		for (int i = 0; i < N; i++)
+			job_send(j, 0, 0, 1, 10);
+		while (job_progress(j), !job_idle(j))
+			if (arm(j)) {
+				store_release(step, 2);
+				JOB_CHECK(j, poll(&p, 1, -1) == 1);
+			}
+		return;
+	}
+	await(2);
+	JOB_CHECK(j, !knows(j, 1));
+	while (j->ngot < N + BEFORE)
+		job_progress(j);
+}
+
+TEST(who_lacks_room_at_a_peer_that_does_not_know_it_is_woken)
+{
+	run(3, hungry_body, NULL);
+}
+
+/* --- descriptors --- */
+
+static struct rlimit no_more_files(struct job *j)
+{
+	struct rlimit old, now;
+	int lowest = dup(0);
+
+	JOB_CHECK(j, lowest >= 0);
+	close(lowest);
+	JOB_CHECK(j, getrlimit(RLIMIT_NOFILE, &old) == 0);
+	now = old;
+	now.rlim_cur = (rlim_t)lowest;
+	JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &now) == 0);
+	return old;
+}
+
+static void scarce_body(struct job *j)
+{
+	const bool *hears = j->arg;
+	struct rlimit old;
+
+	j->recv = ignore;
+	if (j->rank == 1) {
+		if (*hears)
+			job_send(j, 0, 0, 1, 100);
+		while (!job_idle(j))
+			job_progress(j);
+		store_release(step, 1);
+		while (j->ngot == 0)
+			job_progress(j);
+		return;
+	}
+	await(1);
+	old = no_more_files(j);
+	job_send(j, 1, 0, 1, 100);
+	for (int i = 0; i < 10; i++) {
+		job_progress(j);
+		JOB_CHECK(j, !job_idle(j) && j->ngot == 0 && !knows(j, 1));
+		JOB_CHECK(j, !arm(j)); /* who waits for it would sleep */
+	}
+	JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &old) == 0);
+	while (j->ngot < *hears || !job_idle(j))
+		job_progress(j);
+}
+
+TEST(a_peer_is_known_as_soon_as_there_is_a_descriptor_for_it)
+{
+	bool hears = false;
+
+	run(2, scarce_body, &hears);
+	hears = true;
+	run(2, scarce_body, &hears);
+}
+
+static void share_body(struct job *j)
+{
+	struct shm *shm = j->rail.drv;
+
+	j->recv = ignore;
+	shm->maxpidfds = 2;
+	for (int r = 0; r < j->size; r++)
+		if (r != j->rank)
+			JOB_CHECK(j, nm_driver_shm.connect(&j->links[r]) == 0);
+	JOB_CHECK(j, shm->npidfds == 2 && shm->nblind == 1);
+	job_meet(j);
+	if (j->rank == 1)
+		kill(getpid(), SIGKILL);
+	while (j->deaths[1] == 0)
+		sleep_once(j), job_progress(j);
+	JOB_CHECK(j, shm->npidfds + shm->nblind == 2);
+}
+
+TEST(a_share_of_the_descriptors_tells_of_deaths_and_the_clock_of_the_others)
+{
+	run(4, share_body, NULL);
+}
