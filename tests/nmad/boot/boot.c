@@ -250,6 +250,47 @@ TEST(answers_are_read_by_name)
 	pthread_join(launcher, NULL);
 }
 
+/* The answers of two that were asked for, the second in vain, then a fence's.
+ */
+TEST(who_asks_is_answered_later_and_any_other_call_forgets_it)
+{
+	static const char *const lines[] = {
+		INIT,
+		MAXES,
+		KVS,
+		MAP,
+		"cmd=get_result rc=0 value=6869\n",
+		"cmd=get_result rc=0 value=ff\n",
+		"cmd=barrier_out rc=0\n",
+		"cmd=get_result value=00112233445566778899aabbccddeeff rc=0\n",
+		"cmd=get_result rc=-1 msg=key_not_found value=unknown\n",
+		"cmd=finalize_ack\n",
+		NULL,
+	};
+	struct nm_boot *b;
+	char got[8];
+	size_t n = 0;
+	int rc;
+
+	launch(lines);
+	CHECK_INT(nm_boot_open(&b), 0);
+	CHECK_INT(nm_boot_ask(b, "first"), 0);
+	while ((rc = nm_boot_answer(b, got, sizeof(got), &n)) == -EAGAIN)
+		;
+	CHECK_INT(rc, 0);
+	CHECK(n == 2 && memcmp(got, "hi", 2) == 0);
+	CHECK_INT(nm_boot_ask(b, "second"), 0);
+	CHECK_INT(nm_boot_fence(b), 0);
+	CHECK_INT(nm_boot_info(b)->key[15], 0xff);
+	CHECK_INT(nm_boot_ask(b, "none"), 0);
+	while ((rc = nm_boot_answer(b, got, sizeof(got), &n)) == -EAGAIN)
+		;
+	CHECK_INT(rc, -ENOENT);
+	CHECK_INT(nm_boot_ask(b, "no name!"), -EINVAL);
+	CHECK_INT(nm_boot_close(b), 0);
+	pthread_join(launcher, NULL);
+}
+
 /* A launcher that says these lines is refused so. */
 static void launcher_refused(const char *const *lines, int rc,
 			     const char *message)
