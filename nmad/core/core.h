@@ -255,6 +255,8 @@ int nm_submit_cancel(struct nm_pass *pass, struct nm_req *req);
 
 /* out.c */
 void nm_out_send(struct nm_pass *pass, struct nm_req *req);
+/* The link's packet, which its first use makes. Core lock held. */
+struct nm_pkt *nm_out_pkt(struct nm_core *core, struct nm_link *link);
 void nm_out_ack(struct nm_gate *gate, uint64_t id);
 void nm_out_answer(struct nm_gate *gate, struct nm_answer *a);
 /* It is in a packet, or never will be. */

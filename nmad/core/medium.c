@@ -78,7 +78,7 @@ static void put_part(struct nm_gate *gate, struct nm_pkt *first,
 		     struct nm_link *link, struct nm_req *req,
 		     const struct nm_wire_chunk *c)
 {
-	struct nm_pkt *pkt = link->pkt;
+	struct nm_pkt *pkt = nm_out_pkt(gate->core, link);
 
 	if (pkt != first)
 		nm_pkt_init(pkt);

@@ -226,15 +226,18 @@ static BASE_COLD struct nm_pkt *first_pkt(struct nm_core *core,
 	return pkt;
 }
 
+struct nm_pkt *nm_out_pkt(struct nm_core *core, struct nm_link *link)
+{
+	return likely(link->pkt != NULL) ? link->pkt : first_pkt(core, link);
+}
+
 /* A packet for the link; false: nothing to be said. */
 static bool form(struct nm_pass *pass, struct nm_gate *gate,
 		 struct nm_link *link)
 {
-	struct nm_pkt *pkt = link->pkt;
+	struct nm_pkt *pkt = nm_out_pkt(pass->core, link);
 	uint32_t credit;
 
-	if (unlikely(pkt == NULL))
-		pkt = first_pkt(pass->core, link);
 	nm_pkt_init(pkt);
 	if (pass->core->config.strategy->pack(link, pkt) == 0 &&
 	    !wants_credit_back(gate))

@@ -209,7 +209,7 @@ struct nm_rail *nm_post_rail(struct nm_event *post)
 /* Who tries again polls: nobody is kicked for what stays. */
 static void hand_over_again(struct nm_rail *rail, struct nm_event *e)
 {
-	if (e->kind != NM_POST_PKT)
+	if (e->kind != NM_POST_PKT && e->kind != NM_POST_PART)
 		hand_over(rail, e);
 	else if (!send_pkt(rail, container_of(e, struct nm_pkt, post)))
 		keep(rail, e);

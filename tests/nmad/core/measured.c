@@ -79,9 +79,13 @@ static void check_gate(struct nm_gate *gate)
 	int n = 0;
 
 	for (int i = 0; i < gate->core->nrails; i++) {
-		struct nm_link *link = &gate->core->rails[i].links[gate->rank];
+		struct nm_rail *rail = &gate->core->rails[i];
+		struct nm_link *link = &rail->links[gate->rank];
 
-		if (link->pkt == NULL)
+		if (rail->driver == NULL ||
+		    rail->driver->weight !=
+			    gate->links[0]->rail->driver->weight ||
+		    !rail->driver->reaches(rail, gate->rank))
 			continue;
 		CHECK(n < gate->nlinks);
 		CHECK_PTR(gate->links[n++], link);
