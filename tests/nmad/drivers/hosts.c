@@ -84,7 +84,8 @@ TEST(what_a_launcher_takes_for_one_host_may_be_two)
 {
 	struct run r = lab("max", RANKS(4) RANK "who");
 
-	CHECK_INT(r.code, 4);
+	/* That is found out when the first message is to go there. */
+	CHECK(r.code != 0);
 	CHECK(has(r.err, "listens at the loopback of another host: "
 			 "set NMAD_TCP_LISTEN=any"));
 	r = lab("max", "export NMAD_TCP_LISTEN=any; " RANKS(4) RANK "who");
