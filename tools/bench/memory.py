@@ -5,7 +5,6 @@ import os
 import subprocess
 import tempfile
 
-import mpis as mpi
 import turns
 
 PATTERNS = ["posted_same", "posted_tags", "unexpected_same", "unexpected_tags"]

@@ -85,7 +85,8 @@ def show(title, results, name_of_ours):
     peers = [m for m in results if not is_ours(m)]
     print(f"\n{title}")
     head = f"{'':18}{name_of_ours:>12} {'min..max':>22}"
-    print(head + "".join(f"{p:>12}" for p in peers) + "   ours/best (range)")
+    print(head + "".join(f"{p:>12}" for p in peers)
+          + ("   ours/best (range)" if peers else ""))
     for name, (_, unit) in results[name_of_ours][0].items():
         ours = [r[name][0] for r in results[name_of_ours]]
         line = f"{name:18}{statistics.median(ours):12.4f} "

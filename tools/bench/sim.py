@@ -1,6 +1,8 @@
 """RenPar 2009, section 4, over simulated networks like that paper's (2.3 us,
 1.2 GB/s): overlap, offload, several rails. Ours alone.
 """
+import os
+
 import mpis as mpi
 import turns
 
@@ -98,6 +100,8 @@ def rails(ours, rounds):
 
 
 def show(ours, rounds):
+    print(f"\n{len(os.sched_getaffinity(0))} CPUs; a VP is idle only where "
+          "there are more of them than ranks")
     overlap(ours, rounds)
     offload(ours, rounds)
     rails(ours, rounds)

@@ -61,11 +61,11 @@ def more_ns(runs, base, name):
 def beside(title, results, against, words):
     """The medians of each job, and what each is `against` the first."""
     first, *others = results
-    print(f"\n{title}\n{'':18}{first:>12}"
-          + "".join(f"{o:>12}   {words:20}" for o in others))
+    print(f"\n{title}\n{'':18}{first:>14}"
+          + "".join(f"{o:>14}   {words:22}" for o in others))
     for name, (_, unit) in results[first][0].items():
-        line = f"{name:18}{median(results[first], name):12.4f}"
+        line = f"{name:18}{median(results[first], name):14.4f}"
         for o in others:
-            line += (f"{median(results[o], name):12.4f}   "
-                     f"{against(results[o], results[first], name):20}")
+            line += (f"{median(results[o], name):14.4f}   "
+                     f"{against(results[o], results[first], name):22}")
         print(f"{line} {unit}", flush=True)
