@@ -3,80 +3,16 @@
  * cost anything that are used: by who sends first, by who hears from it, by
  * both at once, never twice. DRIVER is chosen by the build.
  */
+#include "has.h"
 #include "job.h"
-
-#include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 extern const struct nm_driver DRIVER;
 
 enum { RANKS = 8, ROUNDS = 10 };
 
-/* What this process has of the kernel's. */
-struct has {
-	unsigned sockets, pidfds, pipes, fds;
-	unsigned maps; /* of memory that is shared with the others */
-	size_t bytes;  /* addresses that they take */
-};
-
 static void ignore(struct job *j, int from, const struct job_msg *m,
 		   struct nm_pkt_in *in)
 {
-}
-
-static bool starts(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
-static void count_fds(struct has *h)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *e;
-	char what[64];
-
-	while ((e = readdir(dir)) != NULL) {
-		ssize_t n = readlinkat(dirfd(dir), e->d_name, what,
-				       sizeof(what) - 1);
-
-		if (n < 0)
-			continue;
-		what[n] = 0;
-		h->fds++;
-		h->sockets += starts(what, "socket:");
-		h->pidfds += starts(what, "anon_inode:[pidfd]") ||
-			     starts(what, "pidfd:");
-		h->pipes += starts(what, "pipe:");
-	}
-	closedir(dir);
-}
-
-static void count_maps(struct has *h)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	unsigned long from, to;
-	char line[512];
-
-	while (fgets(line, sizeof(line), f) != NULL) {
-		if (strstr(line, "/memfd:nmad") == NULL ||
-		    sscanf(line, "%lx-%lx", &from, &to) != 2)
-			continue;
-		h->maps++;
-		h->bytes += to - from;
-	}
-	fclose(f);
-}
-
-static struct has look(void)
-{
-	struct has h = { 0 };
-
-	count_fds(&h);
-	count_maps(&h);
-	return h;
 }
 
 #ifdef IS_TCP

@@ -1,0 +1,71 @@
+/*
+ * What a process has of the kernel's for its peers.
+ */
+#ifndef TESTS_NMAD_DRIVERS_HAS_H
+#define TESTS_NMAD_DRIVERS_HAS_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct has {
+	unsigned sockets, pidfds, pipes, fds;
+	unsigned maps; /* of memory that is shared with the others */
+	size_t bytes;  /* addresses that they take */
+};
+
+static inline bool starts(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static inline void count_fds(struct has *h)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *e;
+	char what[64];
+
+	while ((e = readdir(dir)) != NULL) {
+		ssize_t n = readlinkat(dirfd(dir), e->d_name, what,
+				       sizeof(what) - 1);
+
+		if (n < 0)
+			continue;
+		what[n] = 0;
+		h->fds++;
+		h->sockets += starts(what, "socket:");
+		h->pidfds += starts(what, "anon_inode:[pidfd]") ||
+			     starts(what, "pidfd:");
+		h->pipes += starts(what, "pipe:");
+	}
+	closedir(dir);
+}
+
+static inline void count_maps(struct has *h)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned long from, to;
+	char line[512];
+
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (strstr(line, "/memfd:nmad") == NULL ||
+		    sscanf(line, "%lx-%lx", &from, &to) != 2)
+			continue;
+		h->maps++;
+		h->bytes += to - from;
+	}
+	fclose(f);
+}
+
+static inline struct has look(void)
+{
+	struct has h = { 0 };
+
+	count_fds(&h);
+	count_maps(&h);
+	return h;
+}
+
+#endif
