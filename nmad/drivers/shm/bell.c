@@ -245,7 +245,7 @@ int nm_shm_bell_know(struct shm *shm, struct shm_peer *p)
 		return -EAGAIN;
 	if (fd == -ENOENT || fd == -ESRCH)
 		return -ESRCH;
-	if (fd >= 0 && shm->bells.n < SHM_BELLS)
+	if (fd >= 0 && shm->bells.n < shm->maxbells)
 		keep(shm, p, fd);
 	else if (fd >= 0)
 		close(fd);
@@ -259,7 +259,7 @@ static int find_bell(struct shm *shm, struct shm_peer *p)
 
 	if (p->bell >= 0)
 		return p->bell;
-	if (shm->bells.n == SHM_BELLS)
+	if (shm->bells.n == shm->maxbells)
 		make_room(shm);
 	fd = open_bell(shm, p);
 	if (fd >= 0)

@@ -30,14 +30,16 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* The program has descriptors of its own: half of them are not for this. */
+/* The program has descriptors of its own: half of them are not for peers. */
 void nm_shm_live_init(struct shm *shm)
 {
 	struct rlimit limit = { .rlim_cur = 0 };
+	unsigned half;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
-	shm->maxpidfds =
-		limit.rlim_cur < 2 * MANY ? (unsigned)limit.rlim_cur / 2 : MANY;
+	half = limit.rlim_cur < MANY ? (unsigned)limit.rlim_cur / 2 : MANY / 2;
+	shm->maxbells = half / 2 < SHM_BELLS ? half / 2 + 1 : SHM_BELLS;
+	shm->maxpidfds = half > shm->maxbells ? half - shm->maxbells : 0;
 }
 
 static bool is_gone(const struct shm_peer *p)

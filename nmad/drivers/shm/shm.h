@@ -52,7 +52,7 @@ enum {
 	SHM_CHUNK = 16384,
 
 	SHM_PACKETS = 512, /* small packets that the core may hold */
-	SHM_BELLS = 64,    /* peers' doorbells that are open at a time */
+	SHM_BELLS = 64, /* peers' doorbells that are open at a time, at most */
 };
 
 /* Kinds of a slot. */
@@ -265,6 +265,7 @@ struct shm {
 	unsigned nblind;             /* o: peers without a pidfd */
 	unsigned npidfds, maxpidfds; /* o, -: open; of those that we may have */
 	struct shm_bells bells;      /* o: */
+	unsigned maxbells;           /* -: so many, at most SHM_BELLS */
 
 	struct nm_rail *rail;    /* -: */
 	struct shm_arena *arena; /* -: or NULL: nobody is reached */
@@ -346,6 +347,7 @@ static inline struct shm_peer *nm_shm_peer(struct shm *shm, uint32_t index)
 
 /* --- live.c: deaths --- */
 
+/* How many descriptors peers may take. */
 void nm_shm_live_init(struct shm *shm);
 
 /* From now on its death is noticed. False: it is gone. */

@@ -277,10 +277,12 @@ static void share_body(struct job *j)
 
 	j->recv = ignore;
 	shm->maxpidfds = 2;
+	shm->maxbells = 1;
 	for (int r = 0; r < j->size; r++)
 		if (r != j->rank)
 			JOB_CHECK(j, nm_driver_shm.connect(&j->links[r]) == 0);
 	JOB_CHECK(j, shm->npidfds == 2 && shm->nblind == 1);
+	JOB_CHECK(j, shm->bells.n == 1);
 	job_meet(j);
 	if (j->rank == 1)
 		kill(getpid(), SIGKILL);
