@@ -2,7 +2,7 @@
 """Run the benchmarks of a release build, beside the peers that are installed.
 
     tools/bench/run.py [--build DIR] [--rounds N] [--peers a,b]
-                       [--programs a,b] [WHAT ...]
+                       [--programs a,b] [--rates a,b] [WHAT ...]
 
 WHAT is one or more of these; all if none is named:
 
@@ -24,6 +24,8 @@ WHAT is one or more of these; all if none is named:
   overlap    a message while its sender, its receiver or both compute
   computes   a send to a receiver that computes, with and without announcements
   sim        overlap, offload and several rails over simulated networks
+  rails      two shaped rails of unequal rates (--rates) between two hosts made
+             of namespaces, against the sum of both alone
   locks      ping-pongs of one thread and of two at once, with each NMAD_LOCK
   rpc        calls beside messages, and what a callback costs
   heat       1,024 threads against one thread a process
@@ -45,6 +47,7 @@ import growth
 import locks
 import memory
 import mpis as mpi
+import rails
 import rpc
 import sim
 import threads
@@ -146,6 +149,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--peers", default="mpich,openmpi")
     parser.add_argument("--programs")
+    parser.add_argument("--rates", default="400mbit,100mbit")
     parser.add_argument("what", nargs="*", metavar="WHAT")
     options = parser.parse_args()
     steps = {
@@ -166,6 +170,8 @@ def main():
             OVERLAP, options.rounds, times),
         "computes": lambda: computes(mpis, options.rounds),
         "sim": lambda: sim.show(mpis[0], options.rounds),
+        "rails": lambda: rails.compare(options.build, options.rounds,
+                                       options.rates),
         "locks": lambda: locks.show(options.build, options.rounds),
         "rpc": lambda: rpc.show(options.build, options.rounds),
         "heat": lambda: heat(options.build, options.rounds),

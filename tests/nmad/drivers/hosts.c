@@ -147,7 +147,7 @@ TEST(an_interface_that_is_not_there_is_refused_with_those_that_are)
 	CHECK_INT(r.code, 4);
 	CHECK(has(r.err, "\"tcp:eth7\" is no interface or address of this "
 			 "host; there are"));
-	CHECK(has(r.err, "eth0 (10.0.0.1)"));
+	CHECK(has(r.err, "eth0 (10.0.0."));
 }
 
 /* --- IPv6 --- */
@@ -256,7 +256,7 @@ TEST(no_rail_is_measured_to_be_faster_than_it_is)
 	CHECK(close(mkstemp(path)) == 0);
 	snprintf(script, sizeof(script),
 		 "export NMAD_DRIVER=tcp:eth0+tcp:eth1; " RANKS(
-			 2) "\"$SAMPLE\" --time 200 --max 128k %s",
+			 2) "\"$SAMPLE\" --time 10000 --rounds 1 --max 64k %s",
 		 path);
 	r = lab(RATES, script);
 	f = fopen(path, "re");
