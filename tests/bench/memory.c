@@ -1,6 +1,6 @@
 /*
  * Memory that N requests cost the receiver beside what the program itself holds
- * for them, its requests and buffers: by the growth of the process's own
+ * for them, its requests and buffers: by the growth of the process's
  * resident memory, and by nmad's account, of its blocks and of the indexes of
  * its match tables. tests/bench/mpi/memory.c does the same through MPI.
  *
@@ -34,12 +34,14 @@ static struct memory memory_now(void)
 	FILE *f = fopen("/proc/self/status", "r");
 	struct memory m = { .blocks = (double)nm_core_self->mem.taken };
 	const struct nm_match *match = &nm_core_self->match;
+	double more;
 	char line[256];
 
 	must(f != NULL, "/proc/self/status");
 	while (fgets(line, sizeof(line), f) != NULL)
-		if (sscanf(line, "RssAnon: %lf", &m.resident) == 1)
-			break;
+		if (sscanf(line, "RssAnon: %lf", &more) == 1 ||
+		    sscanf(line, "RssShmem: %lf", &more) == 1)
+			m.resident += more;
 	fclose(f);
 	m.resident *= 1024;
 	for (int i = 0; i < NM_MATCH_TABLES; i++) {

@@ -1,6 +1,6 @@
 /*
  * Memory that N requests cost the receiver beside what the program itself holds
- * for them: growth of the process's own resident memory, by request. Handles,
+ * for them: growth of the process's resident memory, by request. Handles,
  * buffers and the library's first pages are there before.
  *
  *   posted_same, posted_tags           receives, all of one tag or a tag each
@@ -15,16 +15,17 @@ enum { WARM = 1000 };
 static int rank, tags;
 static size_t length = 1;
 
-/* Bytes, but for what is shared with other processes. */
+/* Bytes of memory that has no file: its own, and what it shares. */
 static double resident(void)
 {
 	FILE *f = fopen("/proc/self/status", "r");
+	double kib = 0, more;
 	char line[256];
-	double kib = -1;
 
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		if (sscanf(line, "RssAnon: %lf", &kib) == 1)
-			break;
+		if (sscanf(line, "RssAnon: %lf", &more) == 1 ||
+		    sscanf(line, "RssShmem: %lf", &more) == 1)
+			kib += more;
 	if (f != NULL)
 		fclose(f);
 	return kib * 1024;
