@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -294,4 +295,68 @@ static void share_body(struct job *j)
 TEST(a_share_of_the_descriptors_tells_of_deaths_and_the_clock_of_the_others)
 {
 	run(4, share_body, NULL);
+}
+
+/* --- who is reached at all --- */
+
+static struct nm_rail rails[2];
+static struct nm_link links[2][2];
+static struct nm_rail_stats stats[2];
+static struct nm_boot_info infos[2];
+
+/* Both in this process. */
+static void open_one(int rank)
+{
+	static const int node[2];
+	struct nm_rail *rail = &rails[rank];
+
+	memset(rail, 0, sizeof(*rail));
+	infos[rank].rank = infos[rank].local_rank = rank;
+	infos[rank].size = infos[rank].local_size = 2;
+	infos[rank].node = node;
+	rail->driver = &nm_driver_shm;
+	rail->rank = rank;
+	rail->links = links[rank];
+	rail->nlinks = 2;
+	rail->stats = &stats[rank];
+	CHECK_INT(nm_driver_shm.open(rail, &infos[rank], NULL), 0);
+}
+
+static bool reach_each_other(const struct shm_addr *told)
+{
+	size_t len = told != NULL ? sizeof(*told) : 0;
+	bool there, back;
+
+	CHECK_INT(
+		nm_driver_shm.join(&rails[0], rails[0].addr, rails[0].addr_len),
+		0);
+	CHECK_INT(nm_driver_shm.join(&rails[1], told, len), 0);
+	there = nm_driver_shm.reaches(&rails[0], 1);
+	back = nm_driver_shm.reaches(&rails[1], 0);
+	CHECK_INT(there, back);
+	CHECK(!nm_driver_shm.reaches(&rails[0], 0));
+	return there;
+}
+
+TEST(who_does_not_share_memory_with_the_maker_is_left_to_other_drivers)
+{
+	enum { ALL_WELL, HOST, PIDNS, NONCE, VERSION, BYTES, FD, NONE, ENDS };
+
+	for (int wrong = ALL_WELL; wrong < ENDS; wrong++) {
+		struct shm_addr a;
+
+		open_one(0);
+		open_one(1);
+		memcpy(&a, rails[0].addr, sizeof(a));
+		a.host[0] ^= wrong == HOST;
+		a.pidns[1] ^= wrong == PIDNS;
+		a.nonce[0] ^= wrong == NONCE;
+		a.version ^= wrong == VERSION;
+		a.bytes += wrong == BYTES;
+		a.fd = wrong == FD ? -1 : a.fd;
+		CHECK_INT(reach_each_other(wrong == NONE ? NULL : &a),
+			  wrong == ALL_WELL);
+		nm_driver_shm.close(&rails[0]);
+		nm_driver_shm.close(&rails[1]);
+	}
 }
