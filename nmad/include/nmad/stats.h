@@ -21,12 +21,14 @@
  *   packets_in
  *   eager_out       messages that left with their payload, and that came so
  *   eager_in
- *   cut_out         of those that left with it, and of those that came: in
- * parts cut_in          over several rails rdv_out         messages announced,
- * whose payload follows when a receive rdv_in          has matched; and that
- * were announced to us early           of those that came: before their turn or
- * their session unexpected      before their receive sys_sends       system
- * calls of drivers that send to the network, sys_receives    receive from it,
+ *   cut_out         of those: in parts that left over several rails at once,
+ *   cut_in          and that came so
+ *   rdv_out         messages announced, whose payload follows when a receive
+ *   rdv_in          has matched; and that were announced to us
+ *   early           of those that came: before their turn or their session
+ *   unexpected      before their receive
+ *   sys_sends       system calls of drivers that send to the network,
+ *   sys_receives    receive from it,
  *   sys_looks       ask which connection has got something, which peer died,
  *   sys_copies      copy between processes,
  *   sys_bells       wake a process that sleeps
