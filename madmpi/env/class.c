@@ -98,8 +98,6 @@ static const struct {
 };
 /* clang-format on */
 
-int madmpi_last_used_code = MPI_ERR_LASTCODE;
-
 const char *madmpi_error_name(int code)
 {
 	for (size_t i = 0; i < BASE_ARRAY_LEN(classes); i++)

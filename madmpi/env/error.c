@@ -158,11 +158,15 @@ int madmpi_error_class(int errorcode, int *errorclass)
 	if (errorclass == NULL)
 		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Error_class",
 				    "errorclass is a null pointer");
-	if (madmpi_error_name(errorcode) == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Error_class",
-				    "errorcode %d is unknown", errorcode);
 	*errorclass = errorcode;
-	return MPI_SUCCESS;
+	if (madmpi_error_name(errorcode) != NULL)
+		return MPI_SUCCESS;
+	*errorclass = madmpi_user_error_class(errorcode);
+	if (*errorclass >= 0)
+		return MPI_SUCCESS;
+	*errorclass = MPI_ERR_UNKNOWN;
+	return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Error_class",
+			    "errorcode %d is unknown", errorcode);
 }
 
 /* MPI_Error_string */
@@ -174,6 +178,10 @@ int madmpi_error_string(int errorcode, char *string, int *resultlen)
 		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Error_string",
 				    "%s is a null pointer",
 				    string ? "resultlen" : "string");
+	if (name == NULL && madmpi_user_error_string(errorcode, string)) {
+		*resultlen = (int)strlen(string);
+		return MPI_SUCCESS;
+	}
 	if (name == NULL)
 		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Error_string",
 				    "errorcode %d is unknown", errorcode);

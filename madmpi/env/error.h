@@ -58,6 +58,10 @@ int madmpi_error_class_of_errno(int err);
 /* The highest code in use: what MPI_LASTUSEDCODE shows. */
 extern int madmpi_last_used_code;
 
+/* Of a code of the program's: its class, or -1; its string, if it is one. */
+int madmpi_user_error_class(int code);
+bool madmpi_user_error_string(int code, char string[MPI_MAX_ERROR_STRING]);
+
 /* "MPI_ERR_RANK" and "invalid rank"; NULL if there is no such class. */
 const char *madmpi_error_name(int code);
 const char *madmpi_error_text(int code);

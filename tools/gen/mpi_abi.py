@@ -25,7 +25,9 @@ import sys
 ALWAYS = {
     'MPI_Init', 'MPI_Init_thread', 'MPI_Initialized', 'MPI_Finalized',
     'MPI_Get_version', 'MPI_Get_library_version', 'MPI_Abi_get_version',
-    'MPI_Error_string', 'MPI_Error_class', 'MPI_Wtime', 'MPI_Wtick',
+    'MPI_Error_string', 'MPI_Error_class', 'MPI_Add_error_class',
+    'MPI_Add_error_code', 'MPI_Add_error_string', 'MPI_Remove_error_class',
+    'MPI_Remove_error_code', 'MPI_Remove_error_string', 'MPI_Wtime', 'MPI_Wtick',
     'MPI_Errhandler_free', 'MPI_Aint_add',
     'MPI_Aint_diff', 'MPI_Pcontrol',
     'MPI_Status_set_source', 'MPI_Status_set_tag', 'MPI_Status_set_error',
