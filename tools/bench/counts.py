@@ -37,7 +37,7 @@ def count(command, settings):
         ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
          *command],
         env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        timeout=600, check=True)
+        timeout=1800, check=True)
     return int(re.search(r"Collected : (\d+)", done.stderr).group(1))
 
 
