@@ -11,7 +11,7 @@ static size_t put(size_t at, const struct nm_wire_chunk *c)
 {
 	nm_wire_put_chunk(packet + at, c);
 	at += nm_wire_chunk_size(c);
-	if (c->kind == NM_WIRE_KIND_EAGER) {
+	if (c->kind == NM_WIRE_KIND_EAGER && c->length > 0) {
 		memcpy(packet + at, c->payload, c->length);
 		at += c->length;
 	}
