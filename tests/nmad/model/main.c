@@ -297,11 +297,16 @@ static void do_test(int t, int i)
 		completed(t, target);
 }
 
+/*
+ * A user thread does not give its CPU away, as it could not be sure to have it
+ * again in that time slice, and the others of its VP would not run either.
+ */
 static void give_way(int t)
 {
-	if (!m->thread[me][t].foreign)
+	if (m->thread[me][t].foreign)
+		sched_yield();
+	else
 		marcel_yield();
-	sched_yield();
 }
 
 static void do_await(int t, int i)
