@@ -245,11 +245,9 @@ static int check_ranks(const char *fn, const struct madmpi_group *g, int n,
 	return MPI_SUCCESS;
 }
 
-/* MPI_Group_incl */
-int madmpi_group_incl(MPI_Group group, int n, const int ranks[],
-		      MPI_Group *newgroup)
+static int include(const char *fn, MPI_Group group, int n, const int ranks[],
+		   MPI_Group *newgroup)
 {
-	const char *fn = "MPI_Group_incl";
 	struct madmpi_group *g;
 	int rc = check_group(fn, group, &g), *world;
 
@@ -265,11 +263,16 @@ int madmpi_group_incl(MPI_Group group, int n, const int ranks[],
 	return make(fn, world, n, newgroup);
 }
 
-/* MPI_Group_excl */
-int madmpi_group_excl(MPI_Group group, int n, const int ranks[],
+/* MPI_Group_incl */
+int madmpi_group_incl(MPI_Group group, int n, const int ranks[],
 		      MPI_Group *newgroup)
 {
-	const char *fn = "MPI_Group_excl";
+	return include("MPI_Group_incl", group, n, ranks, newgroup);
+}
+
+static int exclude(const char *fn, MPI_Group group, int n, const int ranks[],
+		   MPI_Group *newgroup)
+{
 	struct madmpi_group *g;
 	int rc = check_group(fn, group, &g), *world, left = 0;
 
@@ -290,6 +293,93 @@ int madmpi_group_excl(MPI_Group group, int n, const int ranks[],
 		if (world[i] >= 0)
 			world[left++] = world[i];
 	return make(fn, world, left, newgroup);
+}
+
+/* MPI_Group_excl */
+int madmpi_group_excl(MPI_Group group, int n, const int ranks[],
+		      MPI_Group *newgroup)
+{
+	return exclude("MPI_Group_excl", group, n, ranks, newgroup);
+}
+
+/* The ranks of one range, or -1: it is none. */
+static int count_range(const struct madmpi_group *g, const int range[3])
+{
+	long first = range[0], last = range[1], stride = range[2], n;
+
+	if (stride == 0 || (last - first) * stride < 0 || first < 0 ||
+	    first >= g->size)
+		return -1;
+	n = (last - first) / stride;
+	last = first + n * stride;
+	return last >= 0 && last < g->size ? (int)n + 1 : -1;
+}
+
+/* *out: all ranks that the ranges name, to be freed; *count of them. */
+static int expand(const char *fn, MPI_Group group, int n, int ranges[][3],
+		  int **out, int *count)
+{
+	struct madmpi_group *g;
+	int rc = check_group(fn, group, &g), found = 0, one;
+
+	*out = NULL;
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (n < 0 || (n > 0 && ranges == NULL))
+		return madmpi_error(NULL, MPI_ERR_ARG, fn, "n is %d, ranges %p",
+				    n, (const void *)ranges);
+	for (int i = 0; i < n; i++) {
+		one = count_range(g, ranges[i]);
+		if (one < 0)
+			return madmpi_error(
+				NULL,
+				ranges[i][2] == 0 ? MPI_ERR_ARG : MPI_ERR_RANK,
+				fn,
+				"ranges[%d] is %d to %d by %d, but the group "
+				"has %d processes",
+				i, ranges[i][0], ranges[i][1], ranges[i][2],
+				g->size);
+		if (__builtin_add_overflow(found, one, &found) ||
+		    found > g->size)
+			return madmpi_error(NULL, MPI_ERR_RANK, fn,
+					    "the ranges name a rank twice");
+	}
+	*out = room(found);
+	if (*out == NULL)
+		return madmpi_error(NULL, MPI_ERR_NO_MEM, fn,
+				    "no memory for %d ranks", found);
+	*count = 0;
+	for (int i = 0; i < n; i++)
+		for (int k = count_range(g, ranges[i]), r = ranges[i][0]; k > 0;
+		     k--, r += ranges[i][2])
+			(*out)[(*count)++] = r;
+	return MPI_SUCCESS;
+}
+
+/* MPI_Group_range_incl */
+int madmpi_group_range_incl(MPI_Group group, int n, int ranges[][3],
+			    MPI_Group *newgroup)
+{
+	const char *fn = "MPI_Group_range_incl";
+	int *ranks, count, rc = expand(fn, group, n, ranges, &ranks, &count);
+
+	if (rc == MPI_SUCCESS)
+		rc = include(fn, group, count, ranks, newgroup);
+	free(ranks);
+	return rc;
+}
+
+/* MPI_Group_range_excl */
+int madmpi_group_range_excl(MPI_Group group, int n, int ranges[][3],
+			    MPI_Group *newgroup)
+{
+	const char *fn = "MPI_Group_range_excl";
+	int *ranks, count, rc = expand(fn, group, n, ranges, &ranks, &count);
+
+	if (rc == MPI_SUCCESS)
+		rc = exclude(fn, group, count, ranks, newgroup);
+	free(ranks);
+	return rc;
 }
 
 /*

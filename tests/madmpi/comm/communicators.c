@@ -3,6 +3,8 @@
  */
 #include "../program.h"
 
+#include <limits.h>
+
 static void predefined_ones(void)
 {
 	char name[MPI_MAX_OBJECT_NAME];
@@ -81,6 +83,70 @@ static void split_orders_by_key_then_rank(void)
 		EXPECT_INT(n, size - 1);
 		MPI_Comm_free(&none);
 	}
+}
+
+/* The group of these ranges against that of the ranks one by one. */
+static void check_ranges(MPI_Group world, int n, int ranges[][3], int in)
+{
+	MPI_Group got, want;
+	int ranks[64], count = 0, result;
+
+	for (int i = 0; i < n; i++)
+		for (int r = ranges[i][0], last = ranges[i][1];
+		     ranges[i][2] > 0 ? r <= last : r >= last;
+		     r += ranges[i][2])
+			ranks[count++] = r;
+	if (in) {
+		MPI_Group_range_incl(world, n, ranges, &got);
+		MPI_Group_incl(world, count, ranks, &want);
+	} else {
+		MPI_Group_range_excl(world, n, ranges, &got);
+		MPI_Group_excl(world, count, ranks, &want);
+	}
+	MPI_Group_compare(got, want, &result);
+	EXPECT_INT(result, MPI_IDENT);
+	MPI_Group_free(&got);
+	MPI_Group_free(&want);
+}
+
+static int range_error(MPI_Group world, int first, int last, int stride)
+{
+	int range[1][3] = { { first, last, stride } }, class;
+	MPI_Group none = MPI_GROUP_NULL;
+
+	MPI_Error_class(MPI_Group_range_incl(world, 1, range, &none), &class);
+	EXPECT(none == MPI_GROUP_NULL);
+	return class;
+}
+
+static void ranges_are_ranks(void)
+{
+	int last = size - 1, twice[2][3] = { { 0, last, 1 }, { 0, 0, 1 } };
+	int up[1][3] = { { 0, last, 2 } }, down[1][3] = { { last, 0, -1 } };
+	int two[2][3] = { { last, last, -7 }, { 0, last - 1, 1 } };
+	MPI_Group world, none = MPI_GROUP_NULL;
+	int class;
+
+	MPI_Comm_group(MPI_COMM_WORLD, &world);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	for (int in = 0; in < 2; in++) {
+		check_ranges(world, 0, NULL, in);
+		check_ranges(world, 1, up, in);
+		check_ranges(world, 1, down, in);
+		if (size > 1)
+			check_ranges(world, 2, two, in);
+	}
+	EXPECT_INT(range_error(world, 0, last, 0), MPI_ERR_ARG);
+	EXPECT_INT(range_error(world, 0, size, 1), MPI_ERR_RANK);
+	EXPECT_INT(range_error(world, -1, last, 1), MPI_ERR_RANK);
+	EXPECT_INT(range_error(world, 0, 2 * size, size), MPI_ERR_RANK);
+	EXPECT_INT(range_error(world, 0, INT_MAX, 1), MPI_ERR_RANK);
+	MPI_Error_class(MPI_Group_range_excl(world, 2, twice, &none), &class);
+	EXPECT_INT(class, MPI_ERR_RANK);
+	MPI_Error_class(MPI_Group_range_incl(world, -1, up, &none), &class);
+	EXPECT_INT(class, MPI_ERR_ARG);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+	MPI_Group_free(&world);
 }
 
 static void groups_are_sets_with_an_order(void)
@@ -198,6 +264,7 @@ int main(int argc, char **argv)
 	messages_stay_in_their_communicator();
 	split_orders_by_key_then_rank();
 	groups_are_sets_with_an_order();
+	ranges_are_ranks();
 	a_group_becomes_a_communicator();
 	a_freed_communicator_lives_until_its_messages_are_done();
 	many_communicators_come_and_go();
