@@ -16,7 +16,7 @@ void madmpi_coll_begin(struct madmpi_coll *c, const char *function,
 	c->comm = comm;
 	c->rank = comm->rank;
 	c->size = comm->size;
-	c->tag = comm->collectives++;
+	c->tag = comm->collectives++ % MADMPI_COLL_TAGS;
 	c->error = 0;
 }
 

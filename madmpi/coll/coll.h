@@ -5,7 +5,8 @@
  * session, run by the thread that called. Every operation of a communicator
  * takes the next number as its tag, the same in all processes, so that a
  * program which calls different operations in different processes gets stuck
- * instead of mixing up data.
+ * instead of mixing up data. Tags from MADMPI_COLL_TAGS on are for what not all
+ * processes of the communicator do (comm/create.c).
  *
  * A step that fails does not end the sequence: the others wait for what this
  * process has to send. The first failure is kept and reported at the end.
@@ -17,6 +18,8 @@
 #include "core/array.h"
 #include "comm/comm.h"
 #include "datatype/type.h"
+
+#define MADMPI_COLL_TAGS 0x80000000u
 
 struct madmpi_coll {
 	const char *function;

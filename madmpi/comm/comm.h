@@ -98,6 +98,16 @@ static inline int madmpi_comm_rank_of(const struct madmpi_comm *c,
 int madmpi_comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 		    const uint64_t ids[2], struct madmpi_comm **out);
 
+/* Arguments of calls that make one: the parent, a group of its processes. */
+int madmpi_check_new_comm(const char *fn, MPI_Comm comm, MPI_Comm *newcomm,
+			  struct madmpi_comm **out);
+int madmpi_check_members(const char *fn, struct madmpi_comm *c, MPI_Group group,
+			 struct madmpi_group **out);
+
+/* All processes of c tell color and key, and those of a color unite. */
+int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, int color,
+			 int key, MPI_Comm *newcomm);
+
 void madmpi_group_init(void);
 void madmpi_group_exit(void);
 

@@ -25,8 +25,8 @@ static int finish(const char *fn, struct madmpi_comm *parent, int rc,
 	return MPI_SUCCESS;
 }
 
-static int check(const char *fn, MPI_Comm comm, MPI_Comm *newcomm,
-		 struct madmpi_comm **out)
+int madmpi_check_new_comm(const char *fn, MPI_Comm comm, MPI_Comm *newcomm,
+			  struct madmpi_comm **out)
 {
 	int rc = madmpi_check_comm(fn, comm, out);
 
@@ -42,7 +42,7 @@ int madmpi_comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 	const char *fn = "MPI_Comm_dup";
 	struct madmpi_comm *c, *made = NULL;
 	uint64_t ids[2] = { 0, 0 };
-	int rc = check(fn, comm, newcomm, &c);
+	int rc = madmpi_check_new_comm(fn, comm, newcomm, &c);
 
 	if (rc != MPI_SUCCESS)
 		return rc;
@@ -115,9 +115,8 @@ done:
 	return rc;
 }
 
-/* All processes of c tell color and key, and those of a color unite. */
-static int split(const char *fn, struct madmpi_comm *c, int color, int key,
-		 MPI_Comm *newcomm)
+int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, int color,
+			 int key, MPI_Comm *newcomm)
 {
 	struct entry mine = { .color = color, .key = key };
 	struct entry *all = calloc((size_t)c->size, sizeof(*all));
@@ -149,7 +148,7 @@ int madmpi_comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 {
 	const char *fn = "MPI_Comm_split";
 	struct madmpi_comm *c;
-	int rc = check(fn, comm, newcomm, &c);
+	int rc = madmpi_check_new_comm(fn, comm, newcomm, &c);
 
 	if (rc != MPI_SUCCESS)
 		return rc;
@@ -158,19 +157,15 @@ int madmpi_comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 				    "color is %d: neither MPI_UNDEFINED nor "
 				    "0 or more",
 				    color);
-	return split(fn, c, color, key, newcomm);
+	return madmpi_comm_split_by(fn, c, color, key, newcomm);
 }
 
-/* MPI_Comm_create: a split by membership, ordered as the group is. */
-int madmpi_comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
+int madmpi_check_members(const char *fn, struct madmpi_comm *c, MPI_Group group,
+			 struct madmpi_group **out)
 {
-	const char *fn = "MPI_Comm_create";
 	struct madmpi_group *g = madmpi_group_of(group);
-	struct madmpi_comm *c;
-	int rc = check(fn, comm, newcomm, &c), color = MPI_UNDEFINED;
 
-	if (rc != MPI_SUCCESS)
-		return rc;
+	*out = g;
 	if (g == NULL)
 		return madmpi_error(c, MPI_ERR_GROUP, fn,
 				    "group %p is not a group", (void *)group);
@@ -180,8 +175,24 @@ int madmpi_comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 					    "process %d of the group is not in "
 					    "the communicator",
 					    i);
+	return MPI_SUCCESS;
+}
+
+/* MPI_Comm_create: a split by membership, ordered as the group is. */
+int madmpi_comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
+{
+	const char *fn = "MPI_Comm_create";
+	struct madmpi_group *g;
+	struct madmpi_comm *c;
+	int rc = madmpi_check_new_comm(fn, comm, newcomm, &c);
+	int color = MPI_UNDEFINED;
+
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_members(fn, c, group, &g);
+	if (rc != MPI_SUCCESS)
+		return rc;
 	/* Different groups may be made at once; they do not overlap. */
 	if (g->rank != MPI_UNDEFINED)
 		color = g->world[0];
-	return split(fn, c, color, g->rank, newcomm);
+	return madmpi_comm_split_by(fn, c, color, g->rank, newcomm);
 }

@@ -257,6 +257,87 @@ static void children_inherit_the_error_handler(void)
 	MPI_Comm_free(&dup);
 }
 
+/* --- made by their members only --- */
+
+/* Those of rank >= first, in the opposite order. */
+static MPI_Group upper(int first)
+{
+	MPI_Group world, group;
+	int ranks[64], n = 0;
+
+	MPI_Comm_group(MPI_COMM_WORLD, &world);
+	for (int i = size - 1; i >= first; i--)
+		ranks[n++] = i;
+	MPI_Group_incl(world, n, ranks, &group);
+	MPI_Group_free(&world);
+	return group;
+}
+
+/* The others do something else meanwhile, and join in none of it. */
+static void members_make_their_own(void)
+{
+	int first = size > 1 ? 1 : 0, n = size - first, r, sum, one = 1, class;
+	MPI_Group group = upper(first), none = MPI_GROUP_EMPTY;
+	MPI_Comm comm = MPI_COMM_WORLD;
+
+	for (int i = 0; i < 20; i++) {
+		if (rank < first)
+			break;
+		MPI_Comm_create_group(MPI_COMM_WORLD, group, i % 3, &comm);
+		MPI_Comm_rank(comm, &r);
+		EXPECT_INT(r, size - 1 - rank);
+		MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+		EXPECT_INT(sum, n);
+		MPI_Comm_free(&comm);
+	}
+	MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	EXPECT_INT(sum, size);
+	MPI_Comm_create_group(MPI_COMM_WORLD, none, 0, &comm);
+	EXPECT(comm == MPI_COMM_NULL);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Error_class(MPI_Comm_create_group(MPI_COMM_WORLD, group, -1, &comm),
+			&class);
+	EXPECT_INT(class, MPI_ERR_TAG);
+	MPI_Error_class(
+		MPI_Comm_create_group(MPI_COMM_WORLD, MPI_GROUP_NULL, 0, &comm),
+		&class);
+	EXPECT_INT(class, MPI_ERR_GROUP);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Group_free(&group);
+}
+
+static void who_shares_memory(void)
+{
+	MPI_Comm comm, none = MPI_COMM_WORLD;
+	int n, r, class;
+
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, -rank,
+			    MPI_INFO_NULL, &comm);
+	MPI_Comm_size(comm, &n);
+	MPI_Comm_rank(comm, &r);
+	EXPECT_INT(n, size); /* the tests run on one machine */
+	EXPECT_INT(r, size - 1 - rank);
+	MPI_Comm_free(&comm);
+	MPI_Comm_split_type(MPI_COMM_WORLD,
+			    rank == 0 ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, 0,
+			    MPI_INFO_NULL, &comm);
+	EXPECT((comm == MPI_COMM_NULL) == (rank == 0));
+	if (rank != 0) {
+		MPI_Comm_size(comm, &n);
+		EXPECT_INT(n, size - 1);
+		MPI_Comm_free(&comm);
+	}
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0,
+			    MPI_INFO_NULL, &none);
+	EXPECT(none == MPI_COMM_NULL);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Error_class(MPI_Comm_split_type(MPI_COMM_WORLD, 12345, 0,
+					    MPI_INFO_NULL, &none),
+			&class);
+	EXPECT_INT(class, MPI_ERR_ARG);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 int main(int argc, char **argv)
 {
 	program_begin(&argc, &argv);
@@ -265,6 +346,8 @@ int main(int argc, char **argv)
 	split_orders_by_key_then_rank();
 	groups_are_sets_with_an_order();
 	ranges_are_ranks();
+	members_make_their_own();
+	who_shares_memory();
 	a_group_becomes_a_communicator();
 	a_freed_communicator_lives_until_its_messages_are_done();
 	many_communicators_come_and_go();
