@@ -149,7 +149,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--peers", default="mpich,openmpi")
     parser.add_argument("--programs")
-    parser.add_argument("--rates", default="400mbit,100mbit")
+    parser.add_argument("--rates", default="200mbit,50mbit")
     parser.add_argument("what", nargs="*", metavar="WHAT")
     options = parser.parse_args()
     steps = {
