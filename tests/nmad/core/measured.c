@@ -74,21 +74,19 @@ static void compare(struct nm_session *s)
 	}
 }
 
+/* All rails that lead there, of the weight of the first. */
 static void check_gate(struct nm_gate *gate)
 {
-	int n = 0;
+	int weight = gate->links[0]->rail->driver->weight, n = 0;
 
 	for (int i = 0; i < gate->core->nrails; i++) {
 		struct nm_rail *rail = &gate->core->rails[i];
-		struct nm_link *link = &rail->links[gate->rank];
 
-		if (rail->driver == NULL ||
-		    rail->driver->weight !=
-			    gate->links[0]->rail->driver->weight ||
+		if (rail->driver == NULL || rail->driver->weight != weight ||
 		    !rail->driver->reaches(rail, gate->rank))
 			continue;
 		CHECK(n < gate->nlinks);
-		CHECK_PTR(gate->links[n++], link);
+		CHECK_PTR(gate->links[n++], &rail->links[gate->rank]);
 	}
 	CHECK_INT(gate->nlinks, n);
 }
