@@ -77,6 +77,7 @@ static void alarm_set(struct tcp *tcp, uint64_t ms)
 		ms += LATE_MS;
 	at.it_value.tv_sec = (time_t)(ms / 1000);
 	at.it_value.tv_nsec = (long)(ms % 1000) * 1000000;
+	nm_rail_calls(tcp->rail, NM_CALL_LOOK);
 	timerfd_settime(tcp->alarm.fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
