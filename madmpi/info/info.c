@@ -406,7 +406,7 @@ int madmpi_info_get(MPI_Info info, const char *key, int valuelen, char *value,
 		    int *flag)
 {
 	const char *fn = "MPI_Info_get";
-	int length;
+	int length = 0;
 
 	if (valuelen < 0)
 		return madmpi_error(NULL, MPI_ERR_ARG, fn,
@@ -432,7 +432,7 @@ int madmpi_info_get_string(MPI_Info info, const char *key, int *buflen,
 			   char *value, int *flag)
 {
 	const char *fn = "MPI_Info_get_string";
-	int length, rc;
+	int length = 0, rc;
 
 	if (buflen == NULL)
 		return null_arg(fn, "buflen");
