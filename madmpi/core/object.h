@@ -32,7 +32,8 @@ enum madmpi_kind {
 #define MADMPI_HANDLE_CONSTANTS 4096
 
 struct madmpi_object {
-	void *link;            /* l: the pool's, while the object is free */
+	void *link;            /* l: the pool's, while the object is free;
+				* else its number or NULL (number.c) */
 	uint32_t kind;         /* -: enum madmpi_kind */
 	ATOMIC(uint32_t) refs; /* a: order(object) */
 };
@@ -55,6 +56,7 @@ static inline void *madmpi_handle_object(const void *handle, uint32_t kind)
 static inline void madmpi_object_init(struct madmpi_object *o,
 				      enum madmpi_kind kind)
 {
+	o->link = NULL;
 	o->kind = kind;
 	store_relaxed(&o->refs, 1);
 }

@@ -7,6 +7,8 @@
 
 #include <marcel/marcel.h>
 
+#include "core/number.h"
+
 void madmpi_pool_init(struct madmpi_pool *p, enum madmpi_kind kind, size_t size)
 {
 	base_spin_init(&p->lock, BASE_RANK_LEAF);
@@ -114,6 +116,7 @@ void madmpi_pool_put(struct madmpi_pool *p, void *object)
 	struct madmpi_object *o = object;
 	struct madmpi_pool_shelf *s;
 
+	madmpi_number_drop(o);
 	o->kind = MADMPI_FREED;
 	s = shelf_lock(p);
 	shelf_push(s, o);

@@ -1,0 +1,184 @@
+/*
+ * A table of the objects that have a number; an object's link, which is the
+ * pool's while the object is free, holds it.
+ */
+#include "core/number.h"
+
+#include <stdlib.h>
+
+#include <marcel/marcel.h>
+#include <mpi.h>
+
+#include "bodies.h"
+
+enum { MORE = 256 };
+
+static marcel_mutex_t mutex = MARCEL_MUTEX_INITIALIZER;
+static struct madmpi_object **table; /* l: by number - HANDLE_CONSTANTS */
+static int room, first_free;         /* l: no free one is below that */
+
+/* The mutex is held. A free place, or -1: no memory. */
+static int find_place(void)
+{
+	struct madmpi_object **larger;
+
+	while (first_free < room && table[first_free] != NULL)
+		first_free++;
+	if (first_free < room)
+		return first_free;
+	larger = realloc(table, (size_t)(room + MORE) * sizeof(*table));
+	if (larger == NULL)
+		return -1;
+	table = larger;
+	for (int i = 0; i < MORE; i++)
+		table[room++] = NULL;
+	return first_free;
+}
+
+int madmpi_number_of(void *handle, uint32_t kind)
+{
+	struct madmpi_object *o;
+	int i;
+
+	if (madmpi_handle_is_constant(handle))
+		return (int)(uintptr_t)handle;
+	o = madmpi_handle_object(handle, kind);
+	if (o == NULL)
+		return 0;
+	marcel_mutex_lock(&mutex);
+	if (o->link == NULL) {
+		i = find_place();
+		if (i >= 0) {
+			table[i] = o;
+			o->link = (void *)(uintptr_t)(i +
+						      MADMPI_HANDLE_CONSTANTS);
+		}
+	}
+	i = (int)(uintptr_t)o->link;
+	marcel_mutex_unlock(&mutex);
+	return i;
+}
+
+void *madmpi_number_handle(int number, uint32_t kind)
+{
+	struct madmpi_object *o = NULL;
+	int i = number - MADMPI_HANDLE_CONSTANTS;
+
+	if (number >= 0 && number < MADMPI_HANDLE_CONSTANTS)
+		return (void *)(uintptr_t)number;
+	marcel_mutex_lock(&mutex);
+	if (i >= 0 && i < room && table[i] != NULL && table[i]->kind == kind)
+		o = table[i];
+	marcel_mutex_unlock(&mutex);
+	return o;
+}
+
+void madmpi_number_drop_slow(struct madmpi_object *o)
+{
+	int i = (int)(uintptr_t)o->link - MADMPI_HANDLE_CONSTANTS;
+
+	marcel_mutex_lock(&mutex);
+	table[i] = NULL;
+	if (i < first_free)
+		first_free = i;
+	o->link = NULL;
+	marcel_mutex_unlock(&mutex);
+}
+
+/* --- what programs call --- */
+
+/* MPI_Comm_toint */
+int madmpi_comm_toint(MPI_Comm comm)
+{
+	return madmpi_number_of(comm, MADMPI_COMM);
+}
+
+/* MPI_Comm_fromint */
+MPI_Comm madmpi_comm_fromint(int comm)
+{
+	return madmpi_number_handle(comm, MADMPI_COMM);
+}
+
+/* MPI_Errhandler_toint */
+int madmpi_errhandler_toint(MPI_Errhandler errhandler)
+{
+	return madmpi_number_of(errhandler, MADMPI_ERRHANDLER);
+}
+
+/* MPI_Errhandler_fromint */
+MPI_Errhandler madmpi_errhandler_fromint(int errhandler)
+{
+	return madmpi_number_handle(errhandler, MADMPI_ERRHANDLER);
+}
+
+/* MPI_Group_toint */
+int madmpi_group_toint(MPI_Group group)
+{
+	return madmpi_number_of(group, MADMPI_GROUP);
+}
+
+/* MPI_Group_fromint */
+MPI_Group madmpi_group_fromint(int group)
+{
+	return madmpi_number_handle(group, MADMPI_GROUP);
+}
+
+/* MPI_Info_toint */
+int madmpi_info_toint(MPI_Info info)
+{
+	return madmpi_number_of(info, MADMPI_INFO);
+}
+
+/* MPI_Info_fromint */
+MPI_Info madmpi_info_fromint(int info)
+{
+	return madmpi_number_handle(info, MADMPI_INFO);
+}
+
+/* MPI_Message_toint */
+int madmpi_message_toint(MPI_Message message)
+{
+	return madmpi_number_of(message, MADMPI_MESSAGE);
+}
+
+/* MPI_Message_fromint */
+MPI_Message madmpi_message_fromint(int message)
+{
+	return madmpi_number_handle(message, MADMPI_MESSAGE);
+}
+
+/* MPI_Op_toint */
+int madmpi_op_toint(MPI_Op op)
+{
+	return madmpi_number_of(op, MADMPI_OP);
+}
+
+/* MPI_Op_fromint */
+MPI_Op madmpi_op_fromint(int op)
+{
+	return madmpi_number_handle(op, MADMPI_OP);
+}
+
+/* MPI_Request_toint */
+int madmpi_request_toint(MPI_Request request)
+{
+	return madmpi_number_of(request, MADMPI_REQUEST);
+}
+
+/* MPI_Request_fromint */
+MPI_Request madmpi_request_fromint(int request)
+{
+	return madmpi_number_handle(request, MADMPI_REQUEST);
+}
+
+/* MPI_Type_toint */
+int madmpi_type_toint(MPI_Datatype datatype)
+{
+	return madmpi_number_of(datatype, MADMPI_TYPE);
+}
+
+/* MPI_Type_fromint */
+MPI_Datatype madmpi_type_fromint(int datatype)
+{
+	return madmpi_number_handle(datatype, MADMPI_TYPE);
+}
