@@ -57,6 +57,7 @@ int madmpi_comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->attrs.newest = NULL;
 	madmpi_buffer_init(&c->buffer);
 	c->name[0] = '\0';
+	memset(c->hints, 0, sizeof(c->hints));
 	base_spin_init(&c->lock, BASE_RANK_LEAF);
 	c->gate = malloc((size_t)c->size * sizeof(*c->gate));
 	if (c->gate == NULL)

@@ -27,6 +27,10 @@ struct madmpi_group {
 	int *inverse; /* -: by rank in MPI_COMM_WORLD, the rank or -1 */
 };
 
+/* Assertions that a program has made of a communicator (hints.c). */
+enum { MADMPI_HINTS = 4 };
+enum madmpi_hint { MADMPI_HINT_NONE, MADMPI_HINT_TRUE, MADMPI_HINT_FALSE };
+
 struct madmpi_comm {
 	/* -: const once published  l: lock  o: the thread in a collective */
 	struct madmpi_object object; /* a request holds a reference */
@@ -42,6 +46,7 @@ struct madmpi_comm {
 	struct base_spin lock;
 	struct madmpi_errhandler *errhandler; /* l: */
 	char name[MPI_MAX_OBJECT_NAME];       /* l: */
+	enum madmpi_hint hints[MADMPI_HINTS]; /* l: */
 };
 
 extern struct madmpi_comm *madmpi_world, *madmpi_self;
@@ -107,6 +112,9 @@ int madmpi_check_members(const char *fn, struct madmpi_comm *c, MPI_Group group,
 /* All processes of c tell color and key, and those of a color unite. */
 int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, int color,
 			 int key, MPI_Comm *newcomm);
+
+/* What of an info object, or MPI_INFO_NULL, is a hint of the communicator. */
+void madmpi_comm_hint(struct madmpi_comm *c, MPI_Info info);
 
 void madmpi_group_init(void);
 void madmpi_group_exit(void);

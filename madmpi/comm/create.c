@@ -182,5 +182,8 @@ int madmpi_comm_split_type(MPI_Comm comm, int split_type, int key,
 		return rc;
 	if (split_type != MPI_COMM_TYPE_SHARED)
 		color = MPI_UNDEFINED;
-	return madmpi_comm_split_by(fn, c, color, key, newcomm);
+	rc = madmpi_comm_split_by(fn, c, color, key, newcomm);
+	if (rc == MPI_SUCCESS && *newcomm != MPI_COMM_NULL)
+		madmpi_comm_hint(madmpi_comm_of(*newcomm), info);
+	return rc;
 }

@@ -14,6 +14,7 @@
 #include "bodies.h"
 #include "coll/coll.h"
 #include "comm/comm.h"
+#include "info/info.h"
 #include "pt2pt/message.h"
 
 static int finish(const char *fn, struct madmpi_comm *parent, int rc,
@@ -36,14 +37,15 @@ int madmpi_check_new_comm(const char *fn, MPI_Comm comm, MPI_Comm *newcomm,
 	return rc;
 }
 
-/* MPI_Comm_dup */
-int madmpi_comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
+static int dup(const char *fn, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
-	const char *fn = "MPI_Comm_dup";
 	struct madmpi_comm *c, *made = NULL;
 	uint64_t ids[2] = { 0, 0 };
+	struct madmpi_info *hints;
 	int rc = madmpi_check_new_comm(fn, comm, newcomm, &c);
 
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_info(c, fn, info, &hints);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (c->rank == 0) {
@@ -64,8 +66,21 @@ int madmpi_comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 		madmpi_comm_put(made);
 		return rc;
 	}
+	madmpi_comm_hint(made, info);
 	*newcomm = madmpi_comm_handle(made);
 	return MPI_SUCCESS;
+}
+
+/* MPI_Comm_dup: the hints stay behind. */
+int madmpi_comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
+{
+	return dup("MPI_Comm_dup", comm, MPI_INFO_NULL, newcomm);
+}
+
+/* MPI_Comm_dup_with_info */
+int madmpi_comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
+{
+	return dup("MPI_Comm_dup_with_info", comm, info, newcomm);
 }
 
 /* What each process of the parent says about itself. */

@@ -338,6 +338,53 @@ static void who_shares_memory(void)
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* --- hints --- */
+
+static int hint_is(MPI_Comm comm, const char *key, const char *wanted)
+{
+	char value[16];
+	int room = sizeof(value), flag;
+	MPI_Info info;
+
+	MPI_Comm_get_info(comm, &info);
+	MPI_Info_get_string(info, key, &room, value, &flag);
+	MPI_Info_free(&info);
+	return wanted == NULL ? !flag : flag && strcmp(value, wanted) == 0;
+}
+
+static void hints_are_kept(void)
+{
+	MPI_Comm dup, again;
+	MPI_Info info;
+	int class;
+
+	MPI_Info_create(&info);
+	MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
+	MPI_Info_set(info, "mpi_assert_exact_length", "perhaps");
+	MPI_Info_set(info, "of somebody else", "true");
+	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &dup);
+	EXPECT(hint_is(dup, "mpi_assert_no_any_tag", "true"));
+	EXPECT(hint_is(dup, "mpi_assert_exact_length", NULL));
+	EXPECT(hint_is(dup, "of somebody else", NULL));
+	EXPECT(hint_is(MPI_COMM_WORLD, "mpi_assert_no_any_tag", NULL));
+	MPI_Info_set(info, "mpi_assert_no_any_tag", "false");
+	MPI_Info_set(info, "mpi_assert_allow_overtaking", "true");
+	MPI_Comm_set_info(dup, info);
+	EXPECT(hint_is(dup, "mpi_assert_no_any_tag", "false"));
+	EXPECT(hint_is(dup, "mpi_assert_allow_overtaking", "true"));
+	MPI_Comm_dup(dup, &again);
+	EXPECT(hint_is(again, "mpi_assert_allow_overtaking", NULL));
+	MPI_Comm_free(&again);
+	MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
+	MPI_Error_class(MPI_Comm_set_info(dup, MPI_INFO_NULL), &class);
+	EXPECT_INT(class, MPI_ERR_INFO);
+	MPI_Error_class(MPI_Comm_dup_with_info(dup, (MPI_Info)MPI_INT, &again),
+			&class);
+	EXPECT_INT(class, MPI_ERR_INFO);
+	MPI_Info_free(&info);
+	MPI_Comm_free(&dup);
+}
+
 int main(int argc, char **argv)
 {
 	program_begin(&argc, &argv);
@@ -348,6 +395,7 @@ int main(int argc, char **argv)
 	ranges_are_ranks();
 	members_make_their_own();
 	who_shares_memory();
+	hints_are_kept();
 	a_group_becomes_a_communicator();
 	a_freed_communicator_lives_until_its_messages_are_done();
 	many_communicators_come_and_go();
