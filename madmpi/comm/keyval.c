@@ -1,6 +1,8 @@
 /*
  * Keyvals. One lives until its program has freed it and no attribute is left
- * that was set under it; then its number is given again.
+ * that was set under it; then its number is given again. Until then it may be
+ * freed once more, which does nothing: programs free it in a delete function,
+ * say, and at the end.
  */
 #include "comm/keyval.h"
 
@@ -95,9 +97,7 @@ static int release(const char *fn, int *number, enum madmpi_keyval_kind kind)
 				    "keyval is a null pointer");
 	marcel_mutex_lock(&madmpi_keyval_mutex);
 	k = madmpi_keyval_find(*number, kind);
-	if (k != NULL && k->freed)
-		k = NULL;
-	if (k != NULL) {
+	if (k != NULL && !k->freed) {
 		k->freed = true;
 		madmpi_keyval_put(k);
 	}

@@ -70,6 +70,22 @@ struct madmpi_errhandler *madmpi_errhandler_of_comm(struct madmpi_comm *c)
 	return e;
 }
 
+/*
+ * Of an error that concerns no communicator: MPI_COMM_SELF, or, as before MPI
+ * 4, MPI_COMM_WORLD if only that one has got a handler. NULL: there are none
+ * now.
+ */
+static struct madmpi_comm *of_none(void)
+{
+	struct madmpi_comm *c = madmpi_self;
+	struct madmpi_errhandler *e = madmpi_errhandler_of_comm(c);
+
+	if (e == &predefined[MADMPI_ERRORS_FATAL])
+		c = madmpi_world;
+	madmpi_errhandler_put(e);
+	return c;
+}
+
 /* Do what comm's handler says about an error that `text` explains. */
 static int handle(struct madmpi_comm *c, int code, const char *text)
 {
@@ -77,7 +93,7 @@ static int handle(struct madmpi_comm *c, int code, const char *text)
 	MPI_Comm comm;
 
 	if (c == NULL)
-		c = madmpi_self;
+		c = of_none();
 	e = madmpi_errhandler_of_comm(c);
 	switch (e->how) {
 	case MADMPI_ERRORS_FATAL:

@@ -43,7 +43,8 @@ void madmpi_errhandler_put(struct madmpi_errhandler *e);
 /*
  * Report an error of class `code` in the MPI function `function`, which the
  * text explains. Calls the error handler of comm, or of MPI_COMM_SELF where no
- * communicator is known (NULL), and returns `code` if that returns.
+ * communicator is known (NULL; of MPI_COMM_WORLD if only that has one that is
+ * not the first), and returns `code` if that returns.
  */
 int madmpi_error(struct madmpi_comm *comm, int code, const char *function,
 		 const char *fmt, ...) BASE_PRINTF(4, 5) BASE_COLD;

@@ -1,6 +1,6 @@
 /*
  * Error classes, codes and strings of the program. Their numbers follow those
- * of the standard and are never given twice.
+ * of the standard; one that is removed is given again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +14,14 @@ enum { FIRST = MPI_ERR_LASTCODE + 1, MORE = 32 };
 
 struct user_error {
 	int class;    /* its own code: a class; 0: removed */
+	int ncodes;   /* of a class; of one that is removed: the next of them */
 	char *string; /* or NULL: empty */
 };
 
 static marcel_mutex_t mutex = MARCEL_MUTEX_INITIALIZER;
 static struct user_error *errors; /* l: by code - FIRST */
 static int n, room;               /* l: */
+static int first_removed = -1;    /* l: index, or -1 */
 
 int madmpi_last_used_code = MPI_ERR_LASTCODE;
 
@@ -32,12 +34,16 @@ static struct user_error *find(int code)
 	return &errors[code - FIRST];
 }
 
-/* Of a class, or a code of this class. The number, or -1: no memory. */
-static int add(int class)
+/* The mutex is held. A free index, or -1: no memory. */
+static int free_index(void)
 {
 	struct user_error *larger;
-	int code = FIRST + n;
+	int i = first_removed;
 
+	if (i >= 0) {
+		first_removed = errors[i].ncodes;
+		return i;
+	}
 	if (n == room) {
 		larger = realloc(errors,
 				 (size_t)(room + MORE) * sizeof(*errors));
@@ -46,8 +52,23 @@ static int add(int class)
 		errors = larger;
 		room += MORE;
 	}
-	errors[n++] = (struct user_error){ class ? class : code, NULL };
-	madmpi_last_used_code = code;
+	return n++;
+}
+
+/* A class, if that is 0, or a code of it. The number, or -1: no memory. */
+static int add(int class)
+{
+	int i = free_index(), code = FIRST + i;
+	struct user_error *of;
+
+	if (i < 0)
+		return -1;
+	of = class ? find(class) : NULL;
+	if (of != NULL)
+		of->ncodes++;
+	errors[i] = (struct user_error){ class ? class : code, 0, NULL };
+	if (code > madmpi_last_used_code)
+		madmpi_last_used_code = code;
 	return code;
 }
 
@@ -184,16 +205,6 @@ int madmpi_remove_error_string(int errorcode)
 						      "errorcode", errorcode);
 }
 
-/* Codes of a class that is removed must have been before. */
-static int count_codes(int class)
-{
-	int found = 0;
-
-	for (int i = 0; i < n; i++)
-		found += errors[i].class == class && FIRST + i != class;
-	return found;
-}
-
 static int take_out(const char *fn, const char *name, int code, bool class)
 {
 	struct user_error *e;
@@ -204,10 +215,15 @@ static int take_out(const char *fn, const char *name, int code, bool class)
 	if (e != NULL && (e->class == code) != class)
 		e = NULL;
 	if (e != NULL && class)
-		used = count_codes(code);
+		used = e->ncodes;
 	if (e != NULL && used == 0) {
+		struct user_error *of = class ? NULL : find(e->class);
+
+		if (of != NULL)
+			of->ncodes--;
 		free(e->string);
-		*e = (struct user_error){ 0, NULL };
+		*e = (struct user_error){ 0, first_removed, NULL };
+		first_removed = code - FIRST;
 	}
 	marcel_mutex_unlock(&mutex);
 	if (e == NULL)

@@ -5,13 +5,12 @@
 #include "info/env.h"
 
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <mpi.h>
-#include <nmad/nmad.h>
 
 /* Command line: the arguments, each with a zero. The number of bytes, or -1. */
 static ssize_t read_command_line(char *out, size_t room)
@@ -48,14 +47,12 @@ static void set_command(void (*set)(void *, const char *, const char *),
 void madmpi_info_env(void (*set)(void *arg, const char *key, const char *value),
 		     void *arg)
 {
+	const char *size = getenv("PMI_SIZE"); /* before MPI_Init, too */
 	char text[MPI_MAX_INFO_VAL];
 	struct utsname u;
 
 	set_command(set, arg);
-	if (nm_size() > 0) {
-		snprintf(text, sizeof(text), "%d", nm_size());
-		set(arg, "maxprocs", text);
-	}
+	set(arg, "maxprocs", size != NULL ? size : "1");
 	if (uname(&u) == 0) {
 		set(arg, "host", u.nodename);
 		set(arg, "arch", u.machine);

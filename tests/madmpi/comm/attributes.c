@@ -121,8 +121,9 @@ static void a_keyval_lives_while_it_is_used(void)
 	MPI_Comm_set_attr(MPI_COMM_WORLD, key, &place[1]);
 	old = key;
 	MPI_Comm_free_keyval(&key);
-	FAILS(MPI_Comm_free_keyval(&old), MPI_ERR_KEYVAL);
-	EXPECT_INT(ndeleted, 0);
+	key = old;
+	EXPECT_INT(MPI_Comm_free_keyval(&key), MPI_SUCCESS);
+	EXPECT(ndeleted == 0 && key == MPI_KEYVAL_INVALID);
 	MPI_Comm_dup(MPI_COMM_WORLD, &dup);
 	EXPECT_INT(ncopied, 1);
 	EXPECT(get(dup, old) == &place[2]);
@@ -131,6 +132,7 @@ static void a_keyval_lives_while_it_is_used(void)
 	MPI_Comm_free(&dup);
 	EXPECT(ndeleted == 2 && deleted[1] == &place[2]);
 	FAILS(MPI_Comm_set_attr(MPI_COMM_WORLD, old, NULL), MPI_ERR_KEYVAL);
+	FAILS(MPI_Comm_free_keyval(&old), MPI_ERR_KEYVAL);
 }
 
 static void the_copy_is_as_its_function_says(void)
