@@ -2,9 +2,10 @@
  * nmad/drivers/shm/bell.h: a receiver that sleeps is woken by whoever fills a
  * slot of its ring, however the two meet, whether it sleeps for the first time
  * or has just changed its mind, and though others have rung meanwhile; and a
- * sender that sleeps for want of room is woken by who makes some.
+ * sender that sleeps for want of room is woken by who makes some. So is one
+ * whose packet lies behind that of a sender who would wake nobody.
  *
- * covers: doorbell, room
+ * covers: doorbell, followed, room
  */
 #include "explore.h"
 
@@ -135,6 +136,53 @@ EXPLORE(a_bell_that_was_set_in_vain_loses_nothing)
 	explore_spawn("receiver", changes_its_mind, NULL);
 	explore_spawn("sender 0", sender, (void *)0);
 	explore_spawn("sender 1", sender, (void *)1);
+}
+
+/* --- a sender who tells nobody, for nobody waits for what he sends --- */
+
+static bool heard; /* the other one */
+
+static void sends_silently(void *arg)
+{
+	uint64_t t;
+
+	explore_check(shm_ring_claim(&tx[0], &t));
+	shm_ring_fill(&tx[0], t, 1, 1);
+	if (!shm_ring_is_followed(&tx[0], t) ||
+	    !shm_bell_is_wanted(&bell, bell.barrier) || !shm_bell_take(&bell))
+		return;
+	fetch_add_relaxed(&bytes, 1);
+	explore_wake(&bytes, 1);
+}
+
+static void poll_for_other(void)
+{
+	struct shm_slot *s;
+	unsigned word;
+
+	while ((s = shm_ring_peek(&rx, &word)) != NULL) {
+		heard |= s->rank == 1;
+		shm_ring_pop(&rx);
+	}
+}
+
+static void waits_for_other(void *arg)
+{
+	while (poll_for_other(), !heard) {
+		xchg_relaxed(&bytes, 0);
+		shm_bell_set(&bell);
+		if (shm_bell_look(&bell, &rx))
+			explore_wait_while(&bytes, 0);
+	}
+}
+
+EXPLORE(who_tells_nobody_tells_for_those_behind_him)
+{
+	set_up(2, true);
+	heard = false;
+	explore_spawn("receiver", waits_for_other, NULL);
+	explore_spawn("silent", sends_silently, NULL);
+	explore_spawn("sender", sender, (void *)1);
 }
 
 /* --- room --- */

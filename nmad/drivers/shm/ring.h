@@ -28,6 +28,11 @@
  * Tickets are claimed in order: a sender steps from t to t + 1 only when it has
  * seen t claimed. Hence a receiver that knows the owner of a claimed slot to
  * be dead skips that slot and loses nothing else.
+ *
+ * What lies behind a slot that is claimed and not filled waits for it, though
+ * its sender has told the receiver. So who fills a slot and would not tell asks
+ * whether the next one is claimed: if not, whoever claims it has seen ours
+ * filled and tells, order(followed).
  */
 #ifndef NMAD_DRIVERS_SHM_RING_H
 #define NMAD_DRIVERS_SHM_RING_H
@@ -143,7 +148,8 @@ static inline bool shm_ring_claim(struct shm_ring_tx *tx, uint64_t *out)
 				return false;
 			}
 		}
-		if (likely(cas_relaxed(&tx->ring.claim[i], &word,
+		/* order(followed): what is before us */
+		if (likely(cas_acquire(&tx->ring.claim[i], &word,
 				       t << SHM_RANK_BITS | tx->rank)))
 			break;
 	}
@@ -178,6 +184,15 @@ static inline void shm_ring_fill(struct shm_ring_tx *tx, uint64_t t,
 	s->rank = tx->rank;
 	store_release(&s->full, t << 16 | kind << 12 | length); /* order(ring):
 								 * *s */
+}
+
+/* t is filled: whether others wait behind it for that. */
+static inline bool shm_ring_is_followed(struct shm_ring_tx *tx, uint64_t t)
+{
+	uint32_t i = (uint32_t)(t + 1) & (tx->ring.nslots - 1);
+
+	/* order(followed): *slot of t */
+	return fetch_or_release(&tx->ring.claim[i], 0) >> SHM_RANK_BITS > t;
 }
 
 /* The packet that comes next, or NULL. Kind and length out of `word`. */

@@ -92,7 +92,8 @@ static void fill_slot(struct shm *shm, struct shm_peer *p, uint64_t t,
 	struct nm_awaited *awaited = nm_pkt_awaited(pkt);
 
 	shm_ring_fill(&p->tx, t, kind, (unsigned)length);
-	if (likely(awaited == NULL) || nm_awaited_ask(awaited))
+	if (likely(awaited == NULL) || nm_awaited_ask(awaited) ||
+	    shm_ring_is_followed(&p->tx, t))
 		nm_shm_bell_tell(shm, p);
 	if (unlikely(p->stuck))
 		is_stuck(shm, p, false, false);

@@ -98,11 +98,13 @@ size_t nm_pkt_length(const struct nm_pkt *pkt)
 
 struct nm_awaited *nm_pkt_awaited(const struct nm_pkt *pkt)
 {
-	return NULL;
+	return job_awaited;
 }
 
 void nm_pkt_copy(const struct nm_pkt *pkt, void *to)
 {
+	if (job_copies != NULL)
+		job_copies(me);
 	memcpy(to, pkt->bytes, pkt->length);
 }
 
@@ -605,6 +607,8 @@ static void forget(void)
 
 const char *job_spec;
 bool job_connects_late;
+struct nm_awaited *job_awaited;
+void (*job_copies)(struct job *j);
 pid_t job_pids[JOB_MAX];
 
 void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),

@@ -62,6 +62,10 @@ extern const char *job_spec;
  */
 extern bool job_connects_late;
 
+/* Of every packet, what nm_pkt_awaited() says; called before one is copied. */
+extern struct nm_awaited *job_awaited;
+extern void (*job_copies)(struct job *j);
+
 /* The processes of the last job_run(); [0] is the caller's. */
 extern pid_t job_pids[JOB_MAX];
 

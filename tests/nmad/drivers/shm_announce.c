@@ -514,3 +514,53 @@ TEST(a_place_that_cannot_be_is_not_taken)
 {
 	run(nonsense_body, 2);
 }
+
+/* --- those who wait for other things --- */
+
+/* Rank 1 has claimed a slot, and fills it when rank 0 sleeps. */
+static void hold_it(struct job *j)
+{
+	reach(1);
+	await(j, 3, false);
+	job_copies = NULL;
+}
+
+/* What rank 1 brings nobody waits for; what rank 2 has sent lies behind it. */
+static void behind_body(struct job *j)
+{
+	static struct nm_awaited nobody;
+
+	j->recv = ignore;
+	if (j->rank == 1) {
+		job_awaited = &nobody;
+		job_copies = hold_it;
+		job_send(j, 0, 0, 1, 10);
+		while (!job_idle(j))
+			job_progress(j);
+		job_awaited = NULL;
+		reach(4);
+	} else if (j->rank == 2) {
+		await(j, 1, false);
+		job_send(j, 0, 0, 1, 10);
+		while (!job_idle(j))
+			job_progress(j);
+		reach(2);
+	} else {
+		struct pollfd p = { .fd = j->rail.fd, .events = POLLIN };
+
+		await(j, 2, false);
+		while (job_progress(j), nm_driver_shm.arm(&j->rail) != 0)
+			;
+		JOB_CHECK(j, j->ngot == 0);
+		reach(3);
+		await(j, 4, false);
+		JOB_CHECK(j, poll(&p, 1, 0) == 1);
+		while (j->ngot < 2)
+			job_progress(j);
+	}
+}
+
+TEST(a_message_behind_one_that_nobody_waits_for_wakes_who_waits_for_it)
+{
+	run(behind_body, 3);
+}
