@@ -247,6 +247,12 @@ void nm_submit_take(struct nm_pass *pass, struct nm_req *req);
 void nm_submit_resume(struct nm_pass *pass);
 
 /*
+ * A message of this peer is asked for, for the first time (gate->awaited): from
+ * now on its death is heard of, whether or not we ever send.
+ */
+void nm_submit_await(struct nm_pass *pass, struct nm_gate *gate);
+
+/*
  * Give up a receive that was taken: it is finished, with -ECANCELED. 0, or
  * -EALREADY: it has met its message, which may be on its way (announce.c), or
  * is complete.

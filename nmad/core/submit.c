@@ -29,8 +29,7 @@ static void take_send(struct nm_pass *pass, struct nm_req *req)
 	nm_out_send(pass, req);
 }
 
-/* From now on the peer's death is heard of, whether or not we ever send. */
-static BASE_COLD void await(struct nm_pass *pass, struct nm_gate *gate)
+BASE_COLD void nm_submit_await(struct nm_pass *pass, struct nm_gate *gate)
 {
 	gate->awaited = true;
 	for (int i = 0; i < gate->nlinks; i++) {
@@ -88,7 +87,7 @@ static int take_probe(struct nm_pass *pass, struct nm_req *req)
 static int take_matching(struct nm_pass *pass, struct nm_req *req)
 {
 	if (unlikely(req->gate != NULL && !req->gate->awaited))
-		await(pass, req->gate);
+		nm_submit_await(pass, req->gate);
 	return req->kind == NM_REQ_RECV ? take_recv(pass, req)
 					: take_probe(pass, req);
 }

@@ -120,6 +120,8 @@ static int look(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
 	nm_core_progress(core);
 	nm_core_lock(core);
 	nm_core_settle(core, &pass);
+	if (unlikely(from != NULL && !from->awaited))
+		nm_submit_await(&pass, from);
 	found = nm_match_probe(&core->match, &s->match, from, tag,
 			       mask == NM_TAG_ANY);
 	if (found != NULL) {

@@ -183,6 +183,24 @@ TEST(the_first_receive_that_names_a_peer_connects_it)
 	give_up(&last);
 }
 
+/* Who only looks hears of its death, too. */
+TEST(the_first_probe_that_names_a_peer_connects_it)
+{
+	struct nm_message *msg;
+	struct nm_sr_status s;
+
+	forget_peer(0);
+	CHECK_INT(nm_sr_probe(session, NULL, 1, NM_TAG_EXACT, &s), -EAGAIN);
+	CHECK_INT(nasked, 0); /* from anyone */
+	CHECK_INT(nm_sr_probe(session, &core.gates[1], 1, NM_TAG_EXACT, &s),
+		  -EAGAIN);
+	CHECK_INT(nasked, 1);
+	CHECK_INT(nm_sr_mprobe(session, &core.gates[1], 1, NM_TAG_EXACT, &msg,
+			       &s),
+		  -EAGAIN);
+	CHECK_INT(nasked, 1);
+}
+
 TEST(a_peer_that_cannot_be_connected_now_is_tried_again_by_each_poll)
 {
 	forget_peer(-EAGAIN);
