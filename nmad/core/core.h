@@ -145,6 +145,12 @@ void nm_core_hurry(struct nm_core *core);
 bool nm_core_progress(struct nm_core *core);
 
 /*
+ * For one who waits from now on, and was told nothing of what came before: he
+ * finds it, or somebody does after him, though all be armed.
+ */
+void nm_core_look(struct nm_core *core);
+
+/*
  * Before nobody polls any more: whatever comes for any of the polled rails from
  * now on makes core->epoll readable. 0, or -EAGAIN: there is something to do
  * here. Not beside nm_core_progress() of the ltask, nor twice at once.

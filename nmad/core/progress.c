@@ -362,6 +362,18 @@ void nm_core_nudge(struct nm_core *core)
 	eventfd_write(core->event, 1);
 }
 
+/* Who owned a rail meanwhile may have looked before, or not at all. */
+void nm_core_look(struct nm_core *core)
+{
+	nm_core_progress(core);
+	for (int i = 0; i < core->npolled; i++) {
+		struct nm_rail *rail = core->polled[i];
+
+		if (rail->driver->peek != NULL && rail->driver->peek(rail))
+			nm_core_nudge(core);
+	}
+}
+
 /*
  * Each rail promises that what comes makes its descriptor readable. What we
  * give it later, in whatever thread, is looked at by who gives it:

@@ -42,8 +42,8 @@ BASE_PUBLIC int nm_sr_test(struct nm_sr_request *request)
 void nm_req_await(struct nm_req *req)
 {
 	if (unlikely(req->flags & NM_REQ_BIG) && req->kind == NM_REQ_RECV &&
-	    nm_await_begin(&req->await))
-		nm_wait_look(NULL);
+	    nm_await_begin(&req->await) && nm_core_self != NULL)
+		nm_core_look(nm_core_self);
 }
 
 BASE_PUBLIC void nm_sr_wait(struct nm_sr_request *request)

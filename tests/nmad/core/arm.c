@@ -247,6 +247,46 @@ TEST(work_that_only_polls_move_ends_the_sleep)
 	}
 }
 
+static bool mock_peek(const struct nm_rail *rail)
+{
+	(void)rail;
+	return true;
+}
+
+static void nothing_to_do(struct nm_sr_request *req, void *arg)
+{
+	(void)req;
+	(void)arg;
+}
+
+/* It came when nobody waited, and told nobody; the rail is in use just now. */
+TEST(what_lies_there_for_one_who_begins_to_wait_ends_the_sleep)
+{
+	static struct nm_awaited word;
+	struct nm_data d = nm_data_flat(NULL, 0);
+	struct nm_sr_request request;
+	struct nm_req *req = nm_req_of(&request);
+
+	if (mock_rails_go_with_core())
+		return;
+	roomy.peek = mock_peek;
+	core.rails[0].driver = &roomy;
+	CHECK_INT(nm_sr_irecv(session, &core.gates[1], 7, NM_TAG_EXACT, &d,
+			      &request),
+		  0);
+	req->flags |= NM_REQ_BIG;
+	nm_await_announce(&req->await, &word);
+	CHECK_INT(nm_core_arm(&core), 0);
+	CHECK(nm_rail_enter(&core.rails[0].lock));
+	nm_core_self = &core;
+	CHECK_INT(nm_sr_on_done(&request, nothing_to_do, NULL), 0);
+	CHECK(!nm_rail_leave(&core.rails[0].lock));
+	CHECK(is_nudged());
+	CHECK_INT(nm_sr_cancel(&request), 0);
+	nm_calls_look(&core);
+	nm_core_self = NULL;
+}
+
 /* Nobody sleeps: nothing is written anywhere. */
 TEST(who_is_not_armed_is_not_nudged)
 {
