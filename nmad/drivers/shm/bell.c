@@ -298,11 +298,14 @@ void nm_shm_bell_feed(struct shm *shm)
 	shm_bell_feed(&shm->seg->bell);
 	shm_ring_publish(&shm->rx);
 	for (uint32_t i = 0; i < shm->nlocal; i++) {
+		int rc;
+
 		if (load_relaxed(&shm->seg->note[i].hungry) == 0)
 			continue;
-		if (nm_shm_meet(shm, i) == 0)
+		rc = nm_shm_meet(shm, i);
+		if (rc == 0)
 			nm_shm_bell_tell(shm, &shm->all[i]);
-		else /* it is told later */
+		else if (rc == -EAGAIN) /* it is told later */
 			store_relaxed(&shm->seg->bell.hungry, 1);
 	}
 }

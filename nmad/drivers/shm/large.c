@@ -274,10 +274,17 @@ void nm_shm_large_drop(struct shm *shm, struct shm_peer *p, int error)
 
 /* --- starting --- */
 
+/* Also for who does not own the rail: link->conn is its owner's. */
+static struct shm_peer *peer_of(const struct nm_xfer *x)
+{
+	struct shm *shm = x->link->rail->drv;
+
+	return &shm->all[shm->indices[x->link->rank]];
+}
+
 void nm_shm_large_offer(struct nm_xfer *x)
 {
-	const struct shm *shm = x->link->rail->drv;
-	const struct shm_peer *p = &shm->all[shm->indices[x->link->rank]];
+	const struct shm_peer *p = peer_of(x);
 	struct offer o = { 0, x->length, 0, 0 };
 	bool coarse, cma = nm_shm_has_cma(p); /* not, if it is not used */
 
@@ -403,7 +410,7 @@ static bool is_announced(const struct answer *a)
 
 int nm_shm_large_take(struct nm_xfer *x)
 {
-	struct shm_peer *p = x->link->conn;
+	struct shm_peer *p = peer_of(x);
 	struct answer a;
 	bool coarse;
 

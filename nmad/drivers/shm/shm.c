@@ -451,7 +451,9 @@ static BASE_COLD int meet(struct shm *shm, uint32_t index)
 	if (rc == -EAGAIN)
 		goto err_unmap;
 	p->link = &shm->rail->links[card->rank];
-	p->light = shm->light = !load_relaxed(&shm->arena->heavy);
+	p->light = !load_relaxed(&shm->arena->heavy);
+	if (base_list_is_empty(&shm->peers)) /* who releases reads it */
+		shm->light = p->light;
 	shm_ring_tx_init(&p->tx, nm_shm_seg_ring(p->seg), shm->index,
 			 SHM_QUOTA);
 	base_list_push_back(&shm->peers, &p->all);

@@ -515,6 +515,38 @@ TEST(a_place_that_cannot_be_is_not_taken)
 	run(nonsense_body, 2);
 }
 
+/* It says that the place is here, and we have never heard of it here. */
+static void unused_body(struct job *j)
+{
+	struct job_large l;
+
+	if (j->rank == 1) {
+		JOB_CHECK(j, nm_driver_shm.connect(&j->links[0]) == 0);
+		if (!can_announce(j))
+			l.x.mine.length = 0;
+		else
+			announce(j, &l);
+		board->place = l.x.mine;
+		reach(1);
+		await(j, 2, true);
+		if (can_announce(j))
+			JOB_CHECK(j, job_large_recall(j, &l, false) == 0);
+		return;
+	}
+	j->recv = ignore;
+	await(j, 1, false);
+	if (board->place.length > 0)
+		take(j, &l, -EINVAL, &board->place);
+	reach(2);
+}
+
+TEST(a_place_at_a_peer_that_is_not_used_is_not_taken)
+{
+	job_connects_late = true;
+	run(unused_body, 2);
+	job_connects_late = false;
+}
+
 /* --- those who wait for other things --- */
 
 /* Rank 1 has claimed a slot, and fills it when rank 0 sleeps. */

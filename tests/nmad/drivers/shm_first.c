@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -68,6 +69,47 @@ static void await_end(struct job *j)
 static bool knows(struct job *j, int rank)
 {
 	return j->links[rank].conn != NULL;
+}
+
+/* --- while others are at it --- */
+
+static struct nm_pkt_in *kept;
+
+static void keep(struct job *j, int from, const struct job_msg *m,
+		 struct nm_pkt_in *in)
+{
+	kept = in;
+	j->keep = true;
+}
+
+static void *give_back(void *arg)
+{
+	struct job *j = arg;
+
+	nm_driver_shm.release(&j->rail, kept);
+	return NULL;
+}
+
+/* TSan looks on. */
+static void beside_body(struct job *j)
+{
+	pthread_t other;
+
+	j->recv = keep;
+	if (j->rank == 1)
+		job_send(j, 0, 0, 1, 2000);
+	if (j->rank == 0) {
+		while (job_progress(j), j->ngot == 0)
+			;
+		JOB_CHECK(j, pthread_create(&other, NULL, give_back, j) == 0);
+		JOB_CHECK(j, nm_driver_shm.connect(&j->links[2]) == 0);
+		pthread_join(other, NULL);
+	}
+}
+
+TEST(a_peer_is_met_while_others_give_back_what_came)
+{
+	run(3, beside_body, NULL);
 }
 
 /* --- deaths --- */
@@ -216,6 +258,33 @@ static void hungry_body(struct job *j)
 TEST(who_lacks_room_at_a_peer_that_does_not_know_it_is_woken)
 {
 	run(3, hungry_body, NULL);
+}
+
+/* A note of one who is not here: it keeps nobody awake. */
+static void nobody_body(struct job *j)
+{
+	struct shm *shm = j->rail.drv;
+	bool sleeps;
+
+	j->recv = ignore;
+	if (j->rank == 1) {
+		await(1);
+		return;
+	}
+	shm->arena->card[1].there = 0;
+	store_relaxed(&shm->seg->note[1].hungry, 1);
+	store_relaxed(&shm->seg->bell.hungry, 1);
+	job_progress(j);
+	sleeps = arm(j);
+	store_relaxed(&shm->seg->note[1].hungry, 0);
+	shm->arena->card[1].there = 1;
+	store_release(step, 1);
+	JOB_CHECK(j, sleeps && !knows(j, 1));
+}
+
+TEST(a_note_of_nobody_keeps_nobody_awake)
+{
+	run(2, nobody_body, NULL);
 }
 
 /* --- descriptors --- */
