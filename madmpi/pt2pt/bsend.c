@@ -15,6 +15,7 @@
 /* A message in a buffer; its bytes are behind it. */
 struct buffered {
 	struct base_link on; /* l: the buffer's */
+	bool is_awaited;     /* l: who waits for it takes it out */
 	struct madmpi_comm *comm;
 	struct nm_sr_request nm;
 	unsigned char *end; /* of its bytes */
@@ -31,9 +32,11 @@ static struct madmpi_buffer process;
 void madmpi_buffer_init(struct madmpi_buffer *b)
 {
 	marcel_mutex_init(&b->mutex, NULL);
+	marcel_cond_init(&b->dropped, NULL);
 	base_list_init(&b->messages);
 	b->base = NULL;
 	b->size = 0;
+	b->nput = b->ndropped = 0;
 }
 
 static bool is_automatic(const struct madmpi_buffer *b)
@@ -54,9 +57,15 @@ static void drop(struct madmpi_buffer *b, struct buffered *m)
 	struct madmpi_comm *comm = m->comm;
 
 	base_list_remove(&m->on);
+	b->ndropped++;
 	if (is_automatic(b))
 		free(m);
 	madmpi_comm_put(comm);
+}
+
+static bool has_left(const struct buffered *m)
+{
+	return m != NULL && nm_sr_is_complete(&m->nm);
 }
 
 /* Room comes back from the oldest on, up to the first that has not left. */
@@ -64,25 +73,44 @@ static void reap(struct madmpi_buffer *b)
 {
 	struct buffered *m;
 
-	while ((m = oldest(b)) != NULL && nm_sr_is_complete(&m->nm))
+	while (has_left(m = oldest(b)) && !m->is_awaited)
 		drop(b, m);
 }
 
-/* The mutex is held: all that is there leaves. */
+/*
+ * All that is there by now leaves. Nothing is held meanwhile: a buffered send
+ * is local, and it may be what lets the others leave.
+ */
 static void flush(struct madmpi_buffer *b)
 {
-	struct buffered *m;
+	uint64_t last = b->nput;
 
-	while ((m = oldest(b)) != NULL) {
+	while (b->ndropped < last) {
+		struct buffered *m = oldest(b);
+
+		if (m->is_awaited) {
+			marcel_cond_wait(&b->dropped, &b->mutex);
+			continue;
+		}
+		m->is_awaited = true;
+		marcel_mutex_unlock(&b->mutex);
 		nm_sr_wait(&m->nm);
+		marcel_mutex_lock(&b->mutex);
 		drop(b, m);
+		marcel_cond_broadcast(&b->dropped);
 	}
+}
+
+static void flush_all(struct madmpi_buffer *b)
+{
+	while (oldest(b) != NULL)
+		flush(b);
 }
 
 void madmpi_buffer_empty(struct madmpi_buffer *b)
 {
 	marcel_mutex_lock(&b->mutex);
-	flush(b);
+	flush_all(b);
 	b->base = NULL;
 	marcel_mutex_unlock(&b->mutex);
 }
@@ -90,6 +118,7 @@ void madmpi_buffer_empty(struct madmpi_buffer *b)
 void madmpi_buffer_exit(struct madmpi_buffer *b)
 {
 	madmpi_buffer_empty(b);
+	marcel_cond_destroy(&b->dropped);
 	marcel_mutex_destroy(&b->mutex);
 }
 
@@ -126,6 +155,7 @@ static int start(const struct madmpi_message *m, struct buffered *to,
 {
 	struct nm_data data = nm_data_flat(to->bytes, bytes);
 
+	to->is_awaited = false;
 	to->comm = m->comm;
 	to->end = to->bytes + bytes;
 	base_link_init(&to->on);
@@ -134,27 +164,40 @@ static int start(const struct madmpi_message *m, struct buffered *to,
 			   madmpi_tag(m->tag), &data, 0, &to->nm);
 }
 
-/* Behind what is there: -EINVAL, -ENOBUFS, -ENOMEM or what the send says. */
+/* NULL: there is no room, whatever has left. */
+static struct buffered *make_room(struct madmpi_buffer *b, size_t bytes)
+{
+	struct buffered *to;
+
+	reap(b);
+	if (is_automatic(b))
+		return malloc(sizeof(*to) + bytes);
+	to = find_room(b, bytes);
+	if (to != NULL || oldest(b) == NULL || nm_sr_test(&oldest(b)->nm) < 0)
+		return to;
+	reap(b);
+	return find_room(b, bytes);
+}
+
+/*
+ * Behind what is there. -EINVAL, -ENOBUFS, -ENOMEM or what the send says;
+ * -EAGAIN: one has just left, perhaps somebody is about to take it out.
+ */
 static int put(struct madmpi_buffer *b, const struct madmpi_message *m,
 	       size_t bytes)
 {
-	struct buffered *to;
+	struct buffered *to = make_room(b, bytes);
 	int rc;
 
-	reap(b);
-	to = is_automatic(b) ? malloc(sizeof(*to) + bytes)
-			     : find_room(b, bytes);
-	if (to == NULL && !is_automatic(b) && oldest(b) != NULL &&
-	    nm_sr_test(&oldest(b)->nm) == 0) {
-		reap(b);
-		to = find_room(b, bytes);
-	}
+	if (to == NULL && is_automatic(b))
+		return -ENOMEM;
 	if (to == NULL)
-		return is_automatic(b) ? -ENOMEM : -ENOBUFS;
+		return has_left(oldest(b)) ? -EAGAIN : -ENOBUFS;
 	rc = start(m, to, bytes);
 	if (rc == 0) {
 		madmpi_comm_get(m->comm);
 		base_list_push_back(&b->messages, &to->on);
+		b->nput++;
 	} else if (is_automatic(b)) {
 		free(to);
 	}
@@ -174,19 +217,24 @@ static bool lock_used(struct madmpi_buffer *b)
 int madmpi_bsend_message(const char *fn, const struct madmpi_message *m)
 {
 	size_t bytes = (size_t)(m->count * m->type->size);
-	struct madmpi_buffer *b = &m->comm->buffer;
+	struct madmpi_buffer *b;
 	MPI_Count size;
 	int rc;
 
-	if (!lock_used(b)) {
-		b = &process;
-		if (!lock_used(b))
-			return madmpi_error(m->comm, MPI_ERR_BUFFER, fn,
-					    "no buffer is attached");
-	}
-	rc = put(b, m, bytes);
-	size = b->size;
-	marcel_mutex_unlock(&b->mutex);
+	do {
+		b = &m->comm->buffer;
+		if (!lock_used(b)) {
+			b = &process;
+			if (!lock_used(b))
+				return madmpi_error(m->comm, MPI_ERR_BUFFER, fn,
+						    "no buffer is attached");
+		}
+		rc = put(b, m, bytes);
+		if (rc == -EAGAIN && oldest(b)->is_awaited)
+			marcel_cond_wait(&b->dropped, &b->mutex);
+		size = b->size;
+		marcel_mutex_unlock(&b->mutex);
+	} while (rc == -EAGAIN);
 	if (rc == -ENOBUFS)
 		return madmpi_error(m->comm, MPI_ERR_BUFFER, fn,
 				    "a message of %zu bytes, and %d of "
@@ -279,17 +327,25 @@ static int attach(const char *fn, struct madmpi_comm *c,
 static int detach(const char *fn, struct madmpi_comm *c,
 		  struct madmpi_buffer *b, void *addr, MPI_Count *size)
 {
+	MPI_Count size_of = 0;
+	void *base = NULL;
+
 	if (addr == NULL || size == NULL)
 		return madmpi_error(c, MPI_ERR_ARG, fn, "%s is a null pointer",
 				    addr ? "size" : "buffer_addr");
-	if (!lock_used(b))
+	if (lock_used(b)) {
+		flush_all(b);
+		/* Somebody else may have detached it. */
+		base = b->base;
+		size_of = b->size;
+		b->base = NULL;
+		marcel_mutex_unlock(&b->mutex);
+	}
+	if (base == NULL)
 		return madmpi_error(c, MPI_ERR_BUFFER, fn,
 				    "no buffer is attached");
-	flush(b);
-	*(void **)addr = b->base;
-	*size = b->size;
-	b->base = NULL;
-	marcel_mutex_unlock(&b->mutex);
+	*(void **)addr = base;
+	*size = size_of;
 	return MPI_SUCCESS;
 }
 

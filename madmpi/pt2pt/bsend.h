@@ -18,10 +18,12 @@
  *      base                               base + size
  */
 struct madmpi_buffer {
-	marcel_mutex_t mutex; /* held while somebody waits for messages, too */
-	unsigned char *base;  /* l: NULL: none; or MPI_BUFFER_AUTOMATIC */
-	MPI_Count size;       /* l: */
+	marcel_mutex_t mutex;
+	marcel_cond_t dropped;     /* an awaited message has been taken out */
+	unsigned char *base;       /* l: NULL: none; or MPI_BUFFER_AUTOMATIC */
+	MPI_Count size;            /* l: */
 	struct base_list messages; /* l: oldest first */
+	uint64_t nput, ndropped;   /* l: messages, ever */
 };
 
 struct madmpi_message;

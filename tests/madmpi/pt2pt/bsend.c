@@ -5,6 +5,9 @@
  */
 #include "../program.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 enum { N = 20, LARGE = 50000 };
 
 static int next, previous;
@@ -189,6 +192,73 @@ static void without_limit(void)
 	EXPECT(addr == MPI_BUFFER_AUTOMATIC);
 }
 
+static void *flushes(void *arg)
+{
+	MPI_Send(NULL, 0, MPI_INT, 0, 2, MPI_COMM_SELF);
+	MPI_Buffer_flush();
+	MPI_Send(NULL, 0, MPI_INT, 0, 3, MPI_COMM_SELF);
+	return arg;
+}
+
+static void *detaches(void *arg)
+{
+	static int n;
+
+	if (MPI_Buffer_detach(arg, &n) != MPI_SUCCESS)
+		*(void **)arg = NULL;
+	return NULL;
+}
+
+/*
+ * Buffered sends are local: also while others wait until all that is there has
+ * left, which here it does only after such a send.
+ */
+static void while_others_wait(void)
+{
+	int bytes = room_for(8, LARGE);
+	char *memory = malloc((size_t)bytes);
+	pthread_t threads[4];
+	void *addr[4];
+	int end;
+
+	MPI_Buffer_attach(memory, bytes);
+	fill(LARGE, 1);
+	MPI_Bsend(message, LARGE, MPI_INT, 0, 1, MPI_COMM_SELF);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, flushes, NULL);
+	for (int i = 0; i < 2; i++)
+		MPI_Recv(got, 0, MPI_INT, 0, 2, MPI_COMM_SELF,
+			 MPI_STATUS_IGNORE);
+	for (int i = 0; i < 6; i++) {
+		EXPECT_INT(
+			MPI_Bsend(message, LARGE, MPI_INT, 0, 1, MPI_COMM_SELF),
+			MPI_SUCCESS);
+		sched_yield();
+	}
+	MPI_Iprobe(0, 3, MPI_COMM_SELF, &end, MPI_STATUS_IGNORE);
+	EXPECT(!end);
+	for (int i = 0; i < 7; i++)
+		MPI_Recv(got, LARGE, MPI_INT, 0, 1, MPI_COMM_SELF,
+			 MPI_STATUS_IGNORE);
+	for (int i = 0; i < 2; i++) {
+		MPI_Recv(got, 0, MPI_INT, 0, 3, MPI_COMM_SELF,
+			 MPI_STATUS_IGNORE);
+		pthread_join(threads[i], NULL);
+	}
+	/* Only one of several can detach it. */
+	MPI_Bsend(message, LARGE, MPI_INT, 0, 1, MPI_COMM_SELF);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, detaches, &addr[i]);
+	MPI_Recv(got, LARGE, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+	end = 0;
+	for (int i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		end += addr[i] == memory;
+	}
+	EXPECT_INT(end, 1);
+	free(memory);
+}
+
 static void nonsense(void)
 {
 	void *addr;
@@ -226,6 +296,7 @@ int main(int argc, char **argv)
 	persistent();
 	of_a_communicator();
 	without_limit();
+	while_others_wait();
 	nonsense();
 	/* MPI_Finalize detaches, too. */
 	MPI_Buffer_attach(got, sizeof(got));
