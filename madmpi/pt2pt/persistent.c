@@ -30,7 +30,8 @@ static int prepare(const char *fn, const struct madmpi_repeat *what,
 	}
 	*r->repeat = *what;
 	r->type = m->type;
-	madmpi_type_get(r->type);
+	if (r->type != NULL) /* to or from nobody, unchecked */
+		madmpi_type_get(r->type);
 	*request = (MPI_Request)r;
 	return MPI_SUCCESS;
 }

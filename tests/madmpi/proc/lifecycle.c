@@ -92,6 +92,12 @@ static void unchecked(void)
 	MPI_Isend(&out, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &r);
 	MPI_Recv(&in, 1, MPI_INT, 0, 3, MPI_COMM_SELF, MPI_STATUS_IGNORE);
 	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	/* Not even a type is needed. */
+	MPI_Send_init(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0,
+		      MPI_COMM_SELF, &r);
+	MPI_Start(&r);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	MPI_Request_free(&r);
 	MPI_Finalize();
 	exit(in == 5 ? 0 : 9);
 }
