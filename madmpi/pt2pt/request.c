@@ -120,8 +120,6 @@ struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r)
 
 	if (r->what == MADMPI_REQUEST_NOTHING)
 		return madmpi_outcome_proc_null();
-	if (r->what == MADMPI_REQUEST_IDLE)
-		return madmpi_outcome_empty();
 	nm_sr_status(&r->nm, &st);
 	return r->what == MADMPI_REQUEST_RECV
 		       ? madmpi_outcome_recv(r->comm, r->peer, &st)
@@ -132,9 +130,14 @@ int madmpi_request_end(const char *function, MPI_Request *request,
 		       MPI_Status *status)
 {
 	struct madmpi_request *r = (struct madmpi_request *)*request;
-	struct madmpi_outcome o = madmpi_request_outcome(r);
+	struct madmpi_outcome o;
 	int rc;
 
+	if (unlikely(r->what == MADMPI_REQUEST_IDLE)) {
+		madmpi_status_fill_empty(status);
+		return MPI_SUCCESS;
+	}
+	o = madmpi_request_outcome(r);
 	madmpi_status_fill(status, &o);
 	if (unlikely(r->repeat != NULL)) {
 		r->what = MADMPI_REQUEST_IDLE;
@@ -237,6 +240,10 @@ int madmpi_request_get_status(MPI_Request request, int *flag,
 	*flag = madmpi_request_poll(r);
 	if (!*flag)
 		return MPI_SUCCESS;
+	if (r->what == MADMPI_REQUEST_IDLE) {
+		madmpi_status_fill_empty(status);
+		return MPI_SUCCESS;
+	}
 	o = madmpi_request_outcome(r);
 	madmpi_status_fill(status, &o);
 	return MPI_SUCCESS;

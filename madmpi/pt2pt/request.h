@@ -79,7 +79,7 @@ void madmpi_request_put(struct madmpi_request *r);
 struct madmpi_request *madmpi_request_of(const char *function,
 					 MPI_Request handle, int *rc);
 
-/* How a complete one ended. */
+/* How a complete one ended, which is not idle. */
 struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r);
 
 /*

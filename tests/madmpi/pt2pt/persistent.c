@@ -82,17 +82,23 @@ static void idle_is_as_good_as_null(void)
 
 	MPI_Recv_init(&x, 1, MPI_INT, previous, 0, MPI_COMM_WORLD, &r[0]);
 	MPI_Recv_init(&x, 1, MPI_INT, previous, 0, MPI_COMM_WORLD, &r[2]);
+	st[0].MPI_ERROR = MPI_ERR_OTHER;
 	MPI_Wait(&r[0], &st[0]);
 	EXPECT(r[0] != MPI_REQUEST_NULL);
 	EXPECT(st[0].MPI_SOURCE == MPI_ANY_SOURCE &&
 	       st[0].MPI_TAG == MPI_ANY_TAG);
+	EXPECT_INT(st[0].MPI_ERROR, MPI_SUCCESS);
 	MPI_Get_count(&st[0], MPI_INT, &count);
 	EXPECT_INT(count, 0);
+	st[0].MPI_ERROR = MPI_ERR_OTHER;
 	MPI_Test(&r[0], &flag, &st[0]);
 	EXPECT_INT(flag, 1);
+	EXPECT_INT(st[0].MPI_ERROR, MPI_SUCCESS);
 	flag = 0;
+	st[0].MPI_ERROR = MPI_ERR_OTHER;
 	MPI_Request_get_status(r[0], &flag, &st[0]);
 	EXPECT_INT(flag, 1);
+	EXPECT_INT(st[0].MPI_ERROR, MPI_SUCCESS);
 	MPI_Waitany(3, r, &index, &st[0]);
 	EXPECT_INT(index, MPI_UNDEFINED);
 	flag = 0;
@@ -216,6 +222,20 @@ static void types_live_on(void)
 	MPI_Request_free(&s);
 }
 
+static void nobody(MPI_Datatype type)
+{
+	MPI_Request r[2];
+	MPI_Status st[2];
+
+	MPI_Send_init(NULL, 0, type, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &r[0]);
+	MPI_Recv_init(NULL, 0, type, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &r[1]);
+	MPI_Startall(2, r);
+	MPI_Waitall(2, r, st);
+	EXPECT_INT(st[1].MPI_SOURCE, MPI_PROC_NULL);
+	MPI_Request_free(&r[0]);
+	MPI_Request_free(&r[1]);
+}
+
 static void nonsense(void)
 {
 	MPI_Request r = MPI_REQUEST_NULL, plain;
@@ -248,6 +268,7 @@ static void nonsense(void)
 	MPI_Wait(&r, MPI_STATUS_IGNORE);
 	EXPECT(r != MPI_REQUEST_NULL);
 	MPI_Request_free(&r);
+	nobody(MPI_DATATYPE_NULL);
 }
 
 int main(int argc, char **argv)
