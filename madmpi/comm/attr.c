@@ -14,11 +14,16 @@
 #include "pt2pt/tag.h"
 
 struct madmpi_attr {
-	/* l: madmpi_keyval_mutex */
+	/* -: const once it hangs  l: madmpi_keyval_mutex */
 	struct madmpi_attr *older;    /* l: */
-	struct madmpi_keyval *keyval; /* l: holds a reference */
-	void *value;                  /* l: */
+	struct madmpi_keyval *keyval; /* -: holds a reference */
+	void *value;                  /* -: */
+	bool leaves;                  /* l: its delete function is called ... */
+	marcel_t by;                  /* l: ... by this thread */
 };
+
+/* Some attribute has left, or stays. */
+static marcel_cond_t settled = MARCEL_COND_INITIALIZER;
 
 static void lock(void)
 {
@@ -119,62 +124,97 @@ static int call_copy(struct madmpi_bearer b, const struct madmpi_keyval *k,
 
 /* --- one attribute --- */
 
-/* Delete that of a keyval, which the caller holds, if there is one. */
+/* What others do about it comes before or after. NULL: there is none. */
+static struct madmpi_attr *
+take_locked(struct madmpi_bearer b, const struct madmpi_keyval *k, bool *again)
+{
+	struct madmpi_attr **at;
+
+	while ((at = find(b, k)) != NULL && (*at)->leaves &&
+	       !marcel_equal((*at)->by, marcel_self()))
+		marcel_cond_wait(&settled, &madmpi_keyval_mutex);
+	*again = at != NULL && (*at)->leaves;
+	if (at == NULL)
+		return NULL;
+	(*at)->leaves = true;
+	(*at)->by = marcel_self();
+	return *at;
+}
+
+static void settle_locked(struct madmpi_bearer b, struct madmpi_keyval *k,
+			  struct madmpi_attr *a, bool stays)
+{
+	struct madmpi_attr **at = find(b, k);
+
+	a->leaves = false;
+	if (!stays) {
+		*at = a->older;
+		madmpi_keyval_put(k);
+	}
+	marcel_cond_broadcast(&settled);
+}
+
+/*
+ * Delete that of a keyval, which the caller holds, if there is one. It is there
+ * while its delete function is called, which is once for each value.
+ */
 static int delete_one(const char *fn, struct madmpi_bearer b,
 		      struct madmpi_keyval *k)
 {
-	struct madmpi_attr **at, *gone = NULL;
-	void *value = NULL;
+	struct madmpi_attr *a;
+	bool again;
 	int rc;
 
 	lock();
-	at = find(b, k);
-	if (at != NULL)
-		value = (*at)->value;
+	a = take_locked(b, k, &again);
 	unlock();
-	if (at == NULL)
+	if (a == NULL)
 		return MPI_SUCCESS;
-	rc = call_delete(b, k, value);
+	if (again)
+		return madmpi_error(b.comm, MPI_ERR_KEYVAL, fn,
+				    "the delete function of keyval %d deletes "
+				    "its own attribute",
+				    k->number);
+	rc = call_delete(b, k, a->value);
+	lock();
+	settle_locked(b, k, a, rc != MPI_SUCCESS);
+	unlock();
 	if (rc != MPI_SUCCESS)
 		return refused(fn, b, rc, k, "delete");
-	lock();
-	at = find(b, k); /* that function may have changed some */
-	if (at != NULL) {
-		gone = *at;
-		*at = gone->older;
-		madmpi_keyval_put(k);
-	}
-	unlock();
-	free(gone);
+	free(a);
 	return MPI_SUCCESS;
 }
 
-static int store(const char *fn, struct madmpi_bearer b,
-		 struct madmpi_keyval *k, void *value)
+static struct madmpi_attr *attr_new(struct madmpi_keyval *k, void *value)
 {
-	struct madmpi_attr *a = malloc(sizeof(*a)), **at;
+	struct madmpi_attr *a = malloc(sizeof(*a));
 
-	if (a == NULL)
-		return no_memory(fn, b);
+	if (a != NULL)
+		*a = (struct madmpi_attr){ .keyval = k, .value = value };
+	return a;
+}
+
+/* False: there is one of that keyval. */
+static bool store(struct madmpi_bearer b, struct madmpi_attr *a)
+{
+	bool is_free;
+
 	lock();
-	at = find(b, k);
-	if (at != NULL) { /* somebody was faster */
-		(*at)->value = value;
-	} else {
-		*a = (struct madmpi_attr){ attrs_of(b)->newest, hold(k),
-					   value };
+	is_free = find(b, a->keyval) == NULL;
+	if (is_free) {
+		hold(a->keyval);
+		a->older = attrs_of(b)->newest;
 		attrs_of(b)->newest = a;
-		a = NULL;
 	}
 	unlock();
-	free(a);
-	return MPI_SUCCESS;
+	return is_free;
 }
 
 int madmpi_attr_set(const char *fn, struct madmpi_bearer b, int number,
 		    void *value)
 {
 	struct madmpi_keyval *k;
+	struct madmpi_attr *a;
 	int rc;
 
 	lock();
@@ -182,9 +222,17 @@ int madmpi_attr_set(const char *fn, struct madmpi_bearer b, int number,
 	unlock();
 	if (k == NULL)
 		return madmpi_keyval_refuse(b.comm, fn, number);
-	rc = delete_one(fn, b, k);
-	if (rc == MPI_SUCCESS)
-		rc = store(fn, b, k, value);
+	a = attr_new(k, value);
+	if (a == NULL) {
+		rc = no_memory(fn, b);
+	} else {
+		/* Again if somebody was faster. */
+		do
+			rc = delete_one(fn, b, k);
+		while (rc == MPI_SUCCESS && !store(b, a));
+		if (rc != MPI_SUCCESS)
+			free(a);
+	}
 	let_go(k);
 	return rc;
 }
@@ -268,26 +316,38 @@ static int snapshot(struct madmpi_bearer b, struct madmpi_attr **out)
 	return n > 0 && *out == NULL ? -1 : n;
 }
 
+/* As its function says. Nobody else knows `to` yet. */
+static int copy_one(const char *fn, struct madmpi_bearer from,
+		    struct madmpi_bearer to, const struct madmpi_attr *original)
+{
+	struct madmpi_keyval *k = original->keyval;
+	struct madmpi_attr *a;
+	void *copy = NULL;
+	int flag, rc = call_copy(from, k, original->value, &copy, &flag);
+
+	if (rc != MPI_SUCCESS)
+		return refused(fn, from, rc, k, "copy");
+	if (!flag)
+		return MPI_SUCCESS;
+	a = attr_new(k, copy);
+	if (a == NULL)
+		return no_memory(fn, from);
+	store(to, a);
+	return MPI_SUCCESS;
+}
+
 int madmpi_attrs_copy(const char *fn, struct madmpi_bearer from,
 		      struct madmpi_bearer to)
 {
 	struct madmpi_attr *all;
-	int n = snapshot(from, &all), rc = MPI_SUCCESS, flag;
+	int n = snapshot(from, &all), rc = MPI_SUCCESS;
 
 	if (n < 0)
 		return no_memory(fn, from);
 	for (int i = 0; i < n; i++) {
-		struct madmpi_keyval *k = all[i].keyval;
-		void *value = all[i].value, *copy = NULL;
-
-		if (rc == MPI_SUCCESS) {
-			rc = call_copy(from, k, value, &copy, &flag);
-			if (rc != MPI_SUCCESS)
-				rc = refused(fn, from, rc, k, "copy");
-			else if (flag)
-				rc = store(fn, to, k, copy);
-		}
-		let_go(k);
+		if (rc == MPI_SUCCESS)
+			rc = copy_one(fn, from, to, &all[i]);
+		let_go(all[i].keyval);
 	}
 	free(all);
 	return rc;

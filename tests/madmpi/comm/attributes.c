@@ -6,6 +6,7 @@
 #include "../program.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 
 enum { THREADS = 4, ROUNDS = 200, MANY = 300 };
@@ -184,6 +185,9 @@ static int other_key;
 static int deletes_another(MPI_Comm comm, int keyval, void *value, void *extra)
 {
 	EXPECT(get(comm, keyval) == value);
+	/* But it is called for its own already. */
+	FAILS(MPI_Comm_delete_attr(comm, keyval), MPI_ERR_KEYVAL);
+	FAILS(MPI_Comm_set_attr(comm, keyval, NULL), MPI_ERR_KEYVAL);
 	return MPI_Comm_delete_attr(comm, other_key);
 }
 
@@ -317,8 +321,9 @@ static void nonsense(void)
 	FAILS(MPI_Comm_create_keyval(NULL, NULL, NULL, NULL), MPI_ERR_ARG);
 }
 
-/* --- several threads: each with keyvals of its own, on one communicator --- */
+/* --- several threads, on one communicator --- */
 
+/* Each with keyvals of its own. */
 static void *use(void *arg)
 {
 	int key;
@@ -334,6 +339,28 @@ static void *use(void *arg)
 	return NULL;
 }
 
+/* All use one keyval: each value that was set is deleted once. */
+static int shared_key, set_by[THREADS][ROUNDS];
+
+static int counts(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	__atomic_fetch_add((int *)value, 1, __ATOMIC_RELAXED);
+	sched_yield();
+	return MPI_SUCCESS;
+}
+
+static void *share(void *arg)
+{
+	int *mine = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		MPI_Comm_set_attr(MPI_COMM_SELF, shared_key, &mine[i]);
+		if (i % 3 == 0)
+			MPI_Comm_delete_attr(MPI_COMM_SELF, shared_key);
+	}
+	return NULL;
+}
+
 static void several_threads(void)
 {
 	pthread_t t[THREADS];
@@ -342,6 +369,16 @@ static void several_threads(void)
 		pthread_create(&t[i], NULL, use, NULL);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
+	MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, counts, &shared_key,
+			       NULL);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&t[i], NULL, share, set_by[i]);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	MPI_Comm_delete_attr(MPI_COMM_SELF, shared_key);
+	MPI_Comm_free_keyval(&shared_key);
+	for (int i = 0; i < THREADS * ROUNDS; i++)
+		EXPECT_INT(set_by[i / ROUNDS][i % ROUNDS], 1);
 }
 
 /* --- the end: those of MPI_COMM_SELF, last first, while MPI works --- */
