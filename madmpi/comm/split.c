@@ -64,6 +64,7 @@ static int dup(const char *fn, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 	if (rc != MPI_SUCCESS) {
 		madmpi_attrs_delete(fn, (struct madmpi_bearer){ .comm = made });
 		madmpi_comm_put(made);
+		*newcomm = MPI_COMM_NULL;
 		return rc;
 	}
 	madmpi_comm_hint(made, info);

@@ -332,6 +332,7 @@ int madmpi_type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 	if (rc != MPI_SUCCESS) {
 		madmpi_attrs_delete(fn, (struct madmpi_bearer){ .type = t });
 		madmpi_type_put(t);
+		*newtype = MPI_DATATYPE_NULL;
 		return rc;
 	}
 	*newtype = madmpi_type_handle(t);

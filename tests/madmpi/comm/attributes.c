@@ -169,7 +169,7 @@ static void the_copy_is_as_its_function_says(void)
 	EXPECT(get(dup, keys[0]) == NULL && get(dup, keys[1]) == &place[10]);
 	MPI_Comm_free(&dup);
 	fail = MPI_ERR_TOPOLOGY;
-	dup = MPI_COMM_NULL;
+	dup = MPI_COMM_SELF;
 	FAILS(MPI_Comm_dup(MPI_COMM_WORLD, &dup), MPI_ERR_TOPOLOGY);
 	EXPECT(dup == MPI_COMM_NULL);
 	fail = 0;
@@ -289,7 +289,9 @@ static void datatypes(void)
 	EXPECT(ndeleted == 1 && deleted[0] == &place[1]);
 	fail = MPI_ERR_OTHER;
 	FAILS(MPI_Type_free(&dup), MPI_ERR_OTHER);
+	type = MPI_INT;
 	FAILS(MPI_Type_dup(dup, &type), MPI_ERR_OTHER);
+	EXPECT(type == MPI_DATATYPE_NULL);
 	fail = 0;
 	MPI_Type_free(&dup);
 	MPI_Type_get_attr(MPI_INT, key, &value, &flag);
