@@ -295,6 +295,17 @@ int madmpi_attrs_delete(const char *fn, struct madmpi_bearer of)
 	return rc;
 }
 
+void madmpi_attrs_forget(struct madmpi_attrs *attrs)
+{
+	struct madmpi_attr *a;
+
+	while ((a = attrs->newest) != NULL) {
+		attrs->newest = a->older;
+		let_go(a->keyval);
+		free(a);
+	}
+}
+
 /* All that there are, oldest first, their keyvals held. The number, or -1. */
 static int snapshot(struct madmpi_bearer b, struct madmpi_attr **out)
 {

@@ -38,4 +38,7 @@ int madmpi_attrs_copy(const char *fn, struct madmpi_bearer from,
 		      struct madmpi_bearer to);
 int madmpi_attrs_delete(const char *fn, struct madmpi_bearer of);
 
+/* The object has gone: what is left has, too. No function is called. */
+void madmpi_attrs_forget(struct madmpi_attrs *attrs);
+
 #endif

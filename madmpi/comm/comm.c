@@ -82,6 +82,7 @@ err_group:
 static void comm_close(struct madmpi_comm *c)
 {
 	madmpi_buffer_exit(&c->buffer);
+	madmpi_attrs_forget(&c->attrs);
 	nm_session_close(c->coll);
 	nm_session_close(c->p2p);
 	madmpi_errhandler_put(c->errhandler);

@@ -34,6 +34,7 @@ void madmpi_type_put(struct madmpi_type *t)
 		return;
 	for (uint32_t i = 0; i < t->nruns; i++)
 		madmpi_type_put(t->runs[i].type);
+	madmpi_attrs_forget(&t->attrs);
 	free(t->runs);
 	free(t->steps);
 	madmpi_pool_put(&pool, t);
@@ -210,6 +211,7 @@ static void reap(struct madmpi_object *o)
 {
 	struct madmpi_type *t = container_of(o, struct madmpi_type, object);
 
+	madmpi_attrs_forget(&t->attrs);
 	free(t->runs);
 	free(t->steps);
 }

@@ -316,7 +316,14 @@ void madmpi_request_reap(void)
 	}
 }
 
+/* Persistent ones that the program did not free. */
+static void reap(struct madmpi_object *o)
+{
+	free(container_of(o, struct madmpi_request, object)->repeat);
+}
+
 void madmpi_request_exit(void)
 {
+	madmpi_pool_walk(&pool, reap);
 	madmpi_pool_exit(&pool);
 }

@@ -138,7 +138,10 @@ static void leaves_objects(void)
 {
 	MPI_Comm dup, part;
 	MPI_Datatype type, other;
+	MPI_Request request;
 	MPI_Group group;
+	MPI_Info info;
+	int key;
 
 	MPI_Init(NULL, NULL);
 	MPI_Comm_dup(MPI_COMM_WORLD, &dup);
@@ -146,6 +149,15 @@ static void leaves_objects(void)
 	MPI_Comm_group(part, &group);
 	MPI_Type_vector(3, 1, 2, MPI_INT, &type);
 	MPI_Type_contiguous(3, type, &other);
+	MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN,
+			       &key, NULL);
+	MPI_Comm_set_attr(dup, key, &key);
+	MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN,
+			       &key, NULL);
+	MPI_Type_set_attr(type, key, &key);
+	MPI_Info_create(&info);
+	MPI_Info_set(info, "key", "value");
+	MPI_Recv_init(&x, 1, MPI_INT, 0, 0, part, &request);
 	MPI_Finalize();
 	exit(0);
 }
