@@ -5,6 +5,7 @@
 #include "info/env.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -44,15 +45,25 @@ static void set_command(void (*set)(void *, const char *, const char *),
 	set(arg, "argv", line + first);
 }
 
+static char processes[16] = "1"; /* -: once loaded */
+
+/* Nobody finds the launcher's variables any more after MPI_Init. */
+__attribute__((constructor)) static void remember(void)
+{
+	const char *size = getenv("PMI_SIZE");
+
+	if (size != NULL)
+		snprintf(processes, sizeof(processes), "%s", size);
+}
+
 void madmpi_info_env(void (*set)(void *arg, const char *key, const char *value),
 		     void *arg)
 {
-	const char *size = getenv("PMI_SIZE"); /* before MPI_Init, too */
 	char text[MPI_MAX_INFO_VAL];
 	struct utsname u;
 
 	set_command(set, arg);
-	set(arg, "maxprocs", size != NULL ? size : "1");
+	set(arg, "maxprocs", processes);
 	if (uname(&u) == 0) {
 		set(arg, "host", u.nodename);
 		set(arg, "arch", u.machine);
