@@ -17,8 +17,8 @@ struct nm_mem_slab {
 };
 
 static const uint32_t sizes[NM_MEM_CLASSES] = {
-	64,   128,  192,  256,   512,   1024,       2048,
-	4096, 4544, 8192, 16384, 32768, NM_MEM_MAX,
+	64,   128,        192,  256,   512,   1024,       2048,
+	4096, NM_MEM_PKT, 8192, 16384, 32768, NM_MEM_MAX,
 };
 
 void nm_mem_init(struct nm_mem *m)

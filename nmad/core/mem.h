@@ -16,6 +16,7 @@
 
 enum {
 	NM_MEM_CLASSES = 13,
+	NM_MEM_PKT = 4608, /* a class for struct nm_pkt, of which many live */
 	NM_MEM_MAX = 128 * 1024, /* bytes of the largest block */
 };
 

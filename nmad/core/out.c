@@ -214,6 +214,10 @@ static bool wants_credit_back(const struct nm_gate *gate)
 	       gate->credit_back >= gate->core->config.window / 4;
 }
 
+_Static_assert(sizeof(struct nm_pkt) <= NM_MEM_PKT &&
+		       sizeof(struct nm_pkt) > NM_MEM_PKT - 64,
+	       "a packet has a class of its own");
+
 /* From here on it is the link's. */
 static BASE_COLD struct nm_pkt *first_pkt(struct nm_core *core,
 					  struct nm_link *link)
