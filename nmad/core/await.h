@@ -39,10 +39,14 @@ struct nm_awaited {
 /* Of a request. */
 struct nm_await {
 	ATOMIC(uintptr_t)
-	state; /* a: 0, AWAITED, or the word's address; order(await) */
+	state; /* a: one of the below, or the word's address; order(await) */
 };
 
-enum { NM_AWAIT_AWAITED = 1 };
+enum {
+	NM_AWAIT_NEVER,    /* the receive is not announced */
+	NM_AWAIT_AWAITED,  /* somebody waits */
+	NM_AWAIT_POSSIBLE, /* it may be announced; nobody waits yet */
+};
 
 /* Somebody does; he looks next. */
 static inline void nm_awaited_set(struct nm_awaited *w)
@@ -56,13 +60,24 @@ static inline bool nm_awaited_ask(struct nm_awaited *w)
 	return fetch_or_release(&w->is, 0) != 0; /* order(awaited) */
 }
 
+static inline void nm_await_init(struct nm_await *a, bool possible)
+{
+	store_relaxed(&a->state, possible ? NM_AWAIT_POSSIBLE : NM_AWAIT_NEVER);
+}
+
+/* Before its end: whether who waits for it has to say so. */
+static inline bool nm_await_matters(struct nm_await *a)
+{
+	return load_relaxed(&a->state) != NM_AWAIT_NEVER;
+}
+
 /* Anyone who waits: true if there is a word; then he looks next. */
 static inline bool nm_await_begin(struct nm_await *a)
 {
 	/* order(await) */
 	uintptr_t was = xchg_acquire(&a->state, NM_AWAIT_AWAITED);
 
-	if (was <= NM_AWAIT_AWAITED)
+	if (was <= NM_AWAIT_POSSIBLE)
 		return false;
 	nm_awaited_set((struct nm_awaited *)was);
 	return true;

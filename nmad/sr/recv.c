@@ -28,7 +28,7 @@ static void fill(struct nm_req *req, enum nm_req_kind kind,
 	req->copy_from = NULL;
 	req->msg = NULL;
 	req->announced = NULL;
-	store_relaxed(&req->await.state, 0);
+	nm_await_init(&req->await, false);
 }
 
 BASE_PUBLIC int nm_sr_irecv(struct nm_session *s, struct nm_gate *from,
@@ -44,8 +44,8 @@ BASE_PUBLIC int nm_sr_irecv(struct nm_session *s, struct nm_gate *from,
 
 	/* --- committed --- */
 	fill(req, NM_REQ_RECV, s, from, tag);
-	if (from != NULL && from->announces && data->length > from->eager_max)
-		req->flags = NM_REQ_BIG;
+	nm_await_init(&req->await, from != NULL && from->announces &&
+					   data->length > from->eager_max);
 	req->data = *data;
 	nm_match_recv_init(&req->recv, &s->match, from, tag,
 			   mask == NM_TAG_ANY);

@@ -33,7 +33,6 @@ enum nm_req_flags {
 	NM_REQ_SYNC = 1, /* send: wait for a match */
 	NM_REQ_RDV = 2,  /* send: by rendezvous */
 	NM_REQ_NOW = 4,  /* send: waited for at once */
-	NM_REQ_BIG = 8,  /* receive: may be announced */
 };
 
 /* In `parts` of a send in several packets: one will never leave. */

@@ -41,7 +41,8 @@ BASE_PUBLIC int nm_sr_test(struct nm_sr_request *request)
 
 void nm_req_await(struct nm_req *req)
 {
-	if (unlikely(req->flags & NM_REQ_BIG) && req->kind == NM_REQ_RECV &&
+	if (req->kind == NM_REQ_RECV &&
+	    unlikely(nm_await_matters(&req->await)) &&
 	    nm_await_begin(&req->await) && nm_core_self != NULL)
 		nm_core_look(nm_core_self);
 }

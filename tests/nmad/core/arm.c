@@ -274,7 +274,7 @@ TEST(what_lies_there_for_one_who_begins_to_wait_ends_the_sleep)
 	CHECK_INT(nm_sr_irecv(session, &core.gates[1], 7, NM_TAG_EXACT, &d,
 			      &request),
 		  0);
-	req->flags |= NM_REQ_BIG;
+	nm_await_init(&req->await, true);
 	nm_await_announce(&req->await, &word);
 	CHECK_INT(nm_core_arm(&core), 0);
 	CHECK(nm_rail_enter(&core.rails[0].lock));
