@@ -340,6 +340,11 @@ void piom_io_wait_init(struct piom_io_wait *w)
 	piom_cond_init(&w->done);
 }
 
+uint32_t piom_io_nwaits(void)
+{
+	return load_relaxed(&set.waits);
+}
+
 bool piom_io_sleep(struct piom_io_wait *w, uint64_t deadline)
 {
 	_Static_assert(PIOM_IO_NEVER == UINT64_MAX, "no time comes after it");
@@ -433,6 +438,7 @@ void piom_io_forked(void)
 {
 	marcel_mutex_init(&set.lock, NULL);
 	piom_io_exit();
+	store_relaxed(&set.waits, 0);
 	if (madvise(entries, sizeof(entries), MADV_DONTNEED) < 0)
 		base_fatal("pioman", "no new pages after fork()");
 }

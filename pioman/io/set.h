@@ -64,6 +64,9 @@ void piom_io_leave(struct piom_io_link *l);
 
 void piom_io_wait_init(struct piom_io_wait *w);
 
+/* How many links are entered, just now. */
+uint32_t piom_io_nwaits(void);
+
 /* Until it has ended, or a time by base_now_ns() has come: false. */
 bool piom_io_sleep(struct piom_io_wait *w, uint64_t deadline);
 

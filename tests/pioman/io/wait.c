@@ -3,6 +3,7 @@
 
 #include <sys/wait.h>
 
+#include "../../../pioman/io/set.h"
 #include "../../../pioman/ltask/poll.h"
 
 #if BASE_TSAN || BASE_ASAN
@@ -272,7 +273,6 @@ static void *sleep_reading(void *arg)
 	struct sleeper *s = arg;
 	char c;
 
-	store_relaxed(&s->begun, 1);
 	s->rc = (int)piom_read(s->fd, &c, 1);
 	return NULL;
 }
@@ -282,7 +282,6 @@ static void *sleep_writing(void *arg)
 	struct sleeper *s = arg;
 	char *all = calloc(1, 1 << 20);
 
-	store_relaxed(&s->begun, 1);
 	while ((s->rc = (int)piom_write(s->fd, all, 1 << 20)) > 0)
 		;
 	free(all);
@@ -294,7 +293,6 @@ static void *sleep_polling(void *arg)
 	struct sleeper *s = arg;
 	struct pollfd p = { .fd = s->fd, .events = POLLPRI };
 
-	store_relaxed(&s->begun, 1);
 	s->rc = piom_wait_fds(&p, 1, -1);
 	s->revents = p.revents;
 	return NULL;
@@ -304,20 +302,19 @@ static void *sleep_accepting(void *arg)
 {
 	struct sleeper *s = arg;
 
-	store_relaxed(&s->begun, 1);
 	s->rc = piom_accept(s->fd, NULL, NULL, 0);
 	return NULL;
 }
 
+/* It waits for the descriptor. Nobody else may leave a wait meanwhile. */
 static struct thread asleep(void *(*fn)(void *), struct sleeper *s, int fd)
 {
+	uint32_t before = piom_io_nwaits();
 	struct thread t;
 
 	s->fd = fd;
-	store_relaxed(&s->begun, 0);
 	t = begin(false, fn, s);
-	UNTIL(load_relaxed(&s->begun));
-	give_time();
+	UNTIL(piom_io_nwaits() > before);
 	return t;
 }
 
@@ -366,8 +363,9 @@ static void reused(void)
 		t_old = asleep(sleep_reading, &old, a[0]);
 		other = keep ? dup(a[0]) : -1;
 		CHECK_INT(dup2(b[0], a[0]), a[0]);
-		t_new = asleep(sleep_reading, &new, a[0]);
-		end(t_old);
+		new.fd = a[0];
+		t_new = begin(false, sleep_reading, &new);
+		end(t_old); /* by the other's wait */
 		CHECK_INT(old.rc, -EBADF);
 		/* What the old file has to say concerns nobody. */
 		if (keep)
