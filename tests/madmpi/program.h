@@ -34,6 +34,17 @@ static int rank, size; /* in MPI_COMM_WORLD */
 		}                                                              \
 	} while (0)
 
+/* The class of what a call returns. */
+static inline int class_of(int code)
+{
+	int class = -1;
+
+	MPI_Error_class(code, &class);
+	return class;
+}
+
+#define FAILS(call, wanted) EXPECT_INT(class_of(call), wanted)
+
 static inline void program_begin(int *argc, char ***argv)
 {
 	MPI_Init(argc, argv);

@@ -11,16 +11,6 @@
 
 enum { THREADS = 4, ROUNDS = 200, MANY = 300 };
 
-static int class_of(int code)
-{
-	int class = -1;
-
-	MPI_Error_class(code, &class);
-	return class;
-}
-
-#define FAILS(call, wanted) EXPECT_INT(class_of(call), wanted)
-
 /* --- the functions --- */
 
 static int ncopied, ndeleted, fail, keep;

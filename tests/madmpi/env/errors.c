@@ -5,16 +5,6 @@
  */
 #include "../program.h"
 
-static int class_of(int code)
-{
-	int class = -1;
-
-	MPI_Error_class(code, &class);
-	return class;
-}
-
-#define FAILS(call, wanted) EXPECT_INT(class_of(call), wanted)
-
 /* A class of its own since MPI 4.1. */
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION > 0)
 #define NO_HANDLER MPI_ERR_ERRHANDLER

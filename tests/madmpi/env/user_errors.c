@@ -6,16 +6,6 @@
 
 enum { MANY = 100 };
 
-static int class_of(int code)
-{
-	int class = -1;
-
-	MPI_Error_class(code, &class);
-	return class;
-}
-
-#define FAILS(call, wanted) EXPECT_INT(class_of(call), wanted)
-
 static int last_used(void)
 {
 	int *value, flag;

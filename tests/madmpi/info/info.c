@@ -9,16 +9,6 @@
 
 enum { THREADS = 4, ROUNDS = 300, KEYS = 20 };
 
-static int class_of(int code)
-{
-	int class = -1;
-
-	MPI_Error_class(code, &class);
-	return class;
-}
-
-#define FAILS(call, wanted) EXPECT_INT(class_of(call), wanted)
-
 static int nkeys(MPI_Info info)
 {
 	int n = -1;

@@ -13,16 +13,6 @@ enum { N = 20, LARGE = 50000 };
 static int next, previous;
 static int message[LARGE], got[LARGE];
 
-static int class_of(int code)
-{
-	int class = -1;
-
-	MPI_Error_class(code, &class);
-	return class;
-}
-
-#define FAILS(call, wanted) EXPECT_INT(class_of(call), wanted)
-
 static void fill(int n, int seed)
 {
 	for (int i = 0; i < n; i++)

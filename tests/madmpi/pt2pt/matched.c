@@ -12,16 +12,6 @@ enum { N = 200, THREADS = 4, LARGE = 60000 };
 static int next, previous;
 static int big[LARGE], got[LARGE];
 
-static int class_of(int code)
-{
-	int class = -1;
-
-	MPI_Error_class(code, &class);
-	return class;
-}
-
-#define FAILS(call, wanted) EXPECT_INT(class_of(call), wanted)
-
 /* A receive that is posted later gets the next one. */
 static void what_is_taken_is_taken(int n)
 {

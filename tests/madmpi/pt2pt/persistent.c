@@ -9,16 +9,6 @@ enum { N = 40, ROUNDS = 30, LARGE = 100000 };
 
 static int next, previous;
 
-static int class_of(int code)
-{
-	int class = -1;
-
-	MPI_Error_class(code, &class);
-	return class;
-}
-
-#define FAILS(call, wanted) EXPECT_INT(class_of(call), wanted)
-
 static void fill(int *x, int n, int seed)
 {
 	for (int i = 0; i < n; i++)
