@@ -97,9 +97,7 @@ static int create(const char *fn, MPI_User_function *user,
 	struct madmpi_op *op;
 
 	if ((user == NULL && large == NULL) || out == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, fn,
-				    "%s is a null pointer",
-				    out ? "user_fn" : "op");
+		return madmpi_null_arg(NULL, fn, out ? "user_fn" : "op");
 	op = madmpi_pool_get(&pool);
 	if (op == NULL)
 		return madmpi_error(NULL, MPI_ERR_NO_MEM, fn,
@@ -137,8 +135,7 @@ int madmpi_op_free(MPI_Op *op)
 	struct madmpi_op *o;
 
 	if (op == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Op_free",
-				    "op is a null pointer");
+		return madmpi_null_arg(NULL, "MPI_Op_free", "op");
 	o = madmpi_op_of(*op);
 	if (o == NULL)
 		return bad_op("MPI_Op_free", *op);
@@ -160,8 +157,7 @@ int madmpi_op_commutative(MPI_Op op, int *commute)
 	if (o == NULL)
 		return bad_op("MPI_Op_commutative", op);
 	if (commute == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Op_commutative",
-				    "commute is a null pointer");
+		return madmpi_null_arg(NULL, "MPI_Op_commutative", "commute");
 	*commute = o->commutes;
 	return MPI_SUCCESS;
 }

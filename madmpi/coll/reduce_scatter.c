@@ -117,8 +117,7 @@ int madmpi_reduce_scatter(const void *sendbuf, void *recvbuf,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (recvcounts.at == NULL)
-		return madmpi_error(mc, MPI_ERR_ARG, fn,
-				    "recvcounts is a null pointer");
+		return madmpi_null_arg(mc, fn, "recvcounts");
 	displs = malloc((size_t)mc->size * sizeof(*displs));
 	if (displs == NULL)
 		return madmpi_error(mc, MPI_ERR_NO_MEM, fn,

@@ -244,9 +244,8 @@ int madmpi_attr_find(const char *fn, struct madmpi_bearer b, int number,
 	struct madmpi_keyval *k;
 
 	if (out == NULL || flag == NULL)
-		return madmpi_error(b.comm, MPI_ERR_ARG, fn,
-				    "%s is a null pointer",
-				    out ? "flag" : "attribute_val");
+		return madmpi_null_arg(b.comm, fn,
+				       out ? "flag" : "attribute_val");
 	lock();
 	k = find_keyval(b, number);
 	if (k != NULL)

@@ -98,11 +98,6 @@ void madmpi_comm_put_slow(struct madmpi_comm *c)
 	madmpi_pool_put(&pool, c);
 }
 
-static int null_arg(struct madmpi_comm *c, const char *fn, const char *name)
-{
-	return madmpi_error(c, MPI_ERR_ARG, fn, "%s is a null pointer", name);
-}
-
 /* MPI_Comm_rank */
 int madmpi_comm_rank(MPI_Comm comm, int *rank)
 {
@@ -112,7 +107,7 @@ int madmpi_comm_rank(MPI_Comm comm, int *rank)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (rank == NULL)
-		return null_arg(c, "MPI_Comm_rank", "rank");
+		return madmpi_null_arg(c, "MPI_Comm_rank", "rank");
 	*rank = c->rank;
 	return MPI_SUCCESS;
 }
@@ -126,7 +121,7 @@ int madmpi_comm_size(MPI_Comm comm, int *size)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (size == NULL)
-		return null_arg(c, "MPI_Comm_size", "size");
+		return madmpi_null_arg(c, "MPI_Comm_size", "size");
 	*size = c->size;
 	return MPI_SUCCESS;
 }
@@ -140,7 +135,7 @@ int madmpi_comm_test_inter(MPI_Comm comm, int *flag)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (flag == NULL)
-		return null_arg(c, "MPI_Comm_test_inter", "flag");
+		return madmpi_null_arg(c, "MPI_Comm_test_inter", "flag");
 	*flag = 0;
 	return MPI_SUCCESS;
 }
@@ -157,7 +152,7 @@ int madmpi_comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (result == NULL)
-		return null_arg(a, fn, "result");
+		return madmpi_null_arg(a, fn, "result");
 	*result = madmpi_group_relation(a->group, b->group);
 	if (*result == MPI_IDENT && a != b)
 		*result = MPI_CONGRUENT;
@@ -173,7 +168,7 @@ int madmpi_comm_set_name(MPI_Comm comm, const char *comm_name)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (comm_name == NULL)
-		return null_arg(c, "MPI_Comm_set_name", "comm_name");
+		return madmpi_null_arg(c, "MPI_Comm_set_name", "comm_name");
 	base_spin_lock(&c->lock);
 	snprintf(c->name, sizeof(c->name), "%s", comm_name);
 	base_spin_unlock(&c->lock);
@@ -188,8 +183,8 @@ int madmpi_comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 	int rc;
 
 	if (comm_name == NULL || resultlen == NULL)
-		return null_arg(NULL, fn,
-				comm_name ? "resultlen" : "comm_name");
+		return madmpi_null_arg(NULL, fn,
+				       comm_name ? "resultlen" : "comm_name");
 	if (comm == MPI_COMM_NULL) {
 		*resultlen = sprintf(comm_name, "MPI_COMM_NULL");
 		return MPI_SUCCESS;
@@ -210,7 +205,7 @@ static int comm_free(const char *fn, MPI_Comm *comm)
 	int rc;
 
 	if (comm == NULL)
-		return null_arg(NULL, fn, "comm");
+		return madmpi_null_arg(NULL, fn, "comm");
 	rc = madmpi_check_comm(fn, *comm, &c);
 	if (rc != MPI_SUCCESS)
 		return rc;

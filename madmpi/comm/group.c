@@ -86,12 +86,6 @@ static int check_group(const char *fn, MPI_Group group,
 		group == MPI_GROUP_NULL ? "MPI_GROUP_NULL" : "not a group");
 }
 
-static int null_arg(const char *fn, const char *name)
-{
-	return madmpi_error(NULL, MPI_ERR_ARG, fn, "%s is a null pointer",
-			    name);
-}
-
 /* MPI_Comm_group */
 int madmpi_comm_group(MPI_Comm comm, MPI_Group *group)
 {
@@ -102,7 +96,7 @@ int madmpi_comm_group(MPI_Comm comm, MPI_Group *group)
 				    "comm %p is not a communicator",
 				    (void *)comm);
 	if (group == NULL)
-		return null_arg("MPI_Comm_group", "group");
+		return madmpi_null_arg(NULL, "MPI_Comm_group", "group");
 	madmpi_group_get(c->group);
 	*group = group_handle(c->group);
 	return MPI_SUCCESS;
@@ -117,7 +111,7 @@ int madmpi_group_size(MPI_Group group, int *size)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (size == NULL)
-		return null_arg("MPI_Group_size", "size");
+		return madmpi_null_arg(NULL, "MPI_Group_size", "size");
 	*size = g->size;
 	return MPI_SUCCESS;
 }
@@ -131,7 +125,7 @@ int madmpi_group_rank(MPI_Group group, int *rank)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (rank == NULL)
-		return null_arg("MPI_Group_rank", "rank");
+		return madmpi_null_arg(NULL, "MPI_Group_rank", "rank");
 	*rank = g->rank;
 	return MPI_SUCCESS;
 }
@@ -152,7 +146,7 @@ int madmpi_group_translate_ranks(MPI_Group group1, int n, const int ranks1[],
 		return madmpi_error(NULL, MPI_ERR_ARG, fn, "n is negative (%d)",
 				    n);
 	if (n > 0 && (ranks1 == NULL || ranks2 == NULL))
-		return null_arg(fn, ranks1 ? "ranks2" : "ranks1");
+		return madmpi_null_arg(NULL, fn, ranks1 ? "ranks2" : "ranks1");
 	for (int i = 0; i < n; i++) {
 		if (ranks1[i] == MPI_PROC_NULL) {
 			ranks2[i] = MPI_PROC_NULL;
@@ -200,7 +194,7 @@ int madmpi_group_compare(MPI_Group group1, MPI_Group group2, int *result)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (result == NULL)
-		return null_arg(fn, "result");
+		return madmpi_null_arg(NULL, fn, "result");
 	*result = madmpi_group_relation(a, b);
 	return MPI_SUCCESS;
 }
@@ -256,7 +250,7 @@ static int include(const char *fn, MPI_Group group, int n, const int ranks[],
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (newgroup == NULL)
-		return null_arg(fn, "newgroup");
+		return madmpi_null_arg(NULL, fn, "newgroup");
 	world = room(n);
 	for (int i = 0; world != NULL && i < n; i++)
 		world[i] = g->world[ranks[i]];
@@ -281,7 +275,7 @@ static int exclude(const char *fn, MPI_Group group, int n, const int ranks[],
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (newgroup == NULL)
-		return null_arg(fn, "newgroup");
+		return madmpi_null_arg(NULL, fn, "newgroup");
 	world = room(g->size);
 	if (world == NULL)
 		return make(fn, NULL, 0, newgroup);
@@ -397,7 +391,7 @@ static int combine(const char *fn, MPI_Group group1, MPI_Group group2,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (newgroup == NULL)
-		return null_arg(fn, "newgroup");
+		return madmpi_null_arg(NULL, fn, "newgroup");
 	world = room(a->size + b->size);
 	if (world == NULL)
 		return make(fn, NULL, 0, newgroup);
@@ -440,7 +434,7 @@ int madmpi_group_free(MPI_Group *group)
 	int rc;
 
 	if (group == NULL)
-		return null_arg("MPI_Group_free", "group");
+		return madmpi_null_arg(NULL, "MPI_Group_free", "group");
 	rc = check_group("MPI_Group_free", *group, &g);
 	if (rc != MPI_SUCCESS)
 		return rc;

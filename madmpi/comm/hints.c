@@ -70,8 +70,7 @@ int madmpi_comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (info_used == NULL)
-		return madmpi_error(c, MPI_ERR_ARG, fn,
-				    "info_used is a null pointer");
+		return madmpi_null_arg(c, fn, "info_used");
 	rc = madmpi_info_create(info_used);
 	for (int i = 0; rc == MPI_SUCCESS && i < MADMPI_HINTS; i++) {
 		enum madmpi_hint hint;

@@ -68,8 +68,7 @@ static int create(const char *fn, const struct madmpi_keyval *like, int *out)
 	int i = -1;
 
 	if (out == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, fn,
-				    "keyval is a null pointer");
+		return madmpi_null_arg(NULL, fn, "keyval");
 	k = malloc(sizeof(*k));
 	marcel_mutex_lock(&madmpi_keyval_mutex);
 	if (k != NULL)
@@ -93,8 +92,7 @@ static int release(const char *fn, int *number, enum madmpi_keyval_kind kind)
 	struct madmpi_keyval *k;
 
 	if (number == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, fn,
-				    "keyval is a null pointer");
+		return madmpi_null_arg(NULL, fn, "keyval");
 	marcel_mutex_lock(&madmpi_keyval_mutex);
 	k = madmpi_keyval_find(*number, kind);
 	if (k != NULL && !k->freed) {

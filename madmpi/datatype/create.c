@@ -26,8 +26,7 @@ static struct madmpi_type *check(const char *fn, MPI_Count count,
 				   "oldtype %p is not a datatype",
 				   (void *)oldtype);
 	else if (newtype == NULL)
-		*rc = madmpi_error(NULL, MPI_ERR_ARG, fn,
-				   "newtype is a null pointer");
+		*rc = madmpi_null_arg(NULL, fn, "newtype");
 	else
 		return t;
 	return NULL;

@@ -21,8 +21,7 @@ static int check(const char *fn, MPI_Comm comm, const void *buf,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (position == NULL)
-		return madmpi_error(c, MPI_ERR_ARG, fn,
-				    "position is a null pointer");
+		return madmpi_null_arg(c, fn, "position");
 	if (*position < 0 || *position > size ||
 	    count * (*t)->size > size - *position)
 		return madmpi_error(c, MPI_ERR_TRUNCATE, fn,
@@ -82,8 +81,7 @@ int madmpi_pack_size(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (size == NULL)
-		return madmpi_error(c, MPI_ERR_ARG, fn,
-				    "size is a null pointer");
+		return madmpi_null_arg(c, fn, "size");
 	if (madmpi_type_bytes(t, incount, size) < 0)
 		return madmpi_error(c, MPI_ERR_COUNT, fn,
 				    "%lld elements are too many",

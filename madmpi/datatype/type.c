@@ -114,8 +114,7 @@ static int bad_type(const char *function, MPI_Datatype handle)
 
 static int null_out(const char *function, const char *name)
 {
-	return madmpi_error(NULL, MPI_ERR_ARG, function, "%s is a null pointer",
-			    name);
+	return madmpi_null_arg(NULL, function, name);
 }
 
 /* MPI_Type_commit */

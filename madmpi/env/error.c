@@ -125,6 +125,13 @@ int madmpi_error(struct madmpi_comm *comm, int code, const char *function,
 	return handle(comm, code, text);
 }
 
+int madmpi_null_arg(struct madmpi_comm *comm, const char *function,
+		    const char *name)
+{
+	return madmpi_error(comm, MPI_ERR_ARG, function, "%s is a null pointer",
+			    name);
+}
+
 int madmpi_error_class_of_errno(int err)
 {
 	switch (err) {
@@ -172,8 +179,7 @@ int madmpi_narrow_fit(const char *function, MPI_Count value, int *out)
 int madmpi_error_class(int errorcode, int *errorclass)
 {
 	if (errorclass == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Error_class",
-				    "errorclass is a null pointer");
+		return madmpi_null_arg(NULL, "MPI_Error_class", "errorclass");
 	*errorclass = errorcode;
 	if (madmpi_error_name(errorcode) != NULL)
 		return MPI_SUCCESS;
@@ -191,9 +197,8 @@ int madmpi_error_string(int errorcode, char *string, int *resultlen)
 	const char *name = madmpi_error_name(errorcode);
 
 	if (string == NULL || resultlen == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Error_string",
-				    "%s is a null pointer",
-				    string ? "resultlen" : "string");
+		return madmpi_null_arg(NULL, "MPI_Error_string",
+				       string ? "resultlen" : "string");
 	if (name == NULL && madmpi_user_error_string(errorcode, string)) {
 		*resultlen = (int)strlen(string);
 		return MPI_SUCCESS;
@@ -213,10 +218,9 @@ int madmpi_comm_create_errhandler(MPI_Comm_errhandler_function *fn,
 	struct madmpi_errhandler *e;
 
 	if (fn == NULL || errhandler == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG,
-				    "MPI_Comm_create_errhandler",
-				    "%s is a null pointer",
-				    fn ? "errhandler" : "comm_errhandler_fn");
+		return madmpi_null_arg(NULL, "MPI_Comm_create_errhandler",
+				       fn ? "errhandler"
+					  : "comm_errhandler_fn");
 	e = madmpi_pool_get(&pool);
 	if (e == NULL)
 		return madmpi_error(NULL, MPI_ERR_NO_MEM,
@@ -234,8 +238,8 @@ int madmpi_errhandler_free(MPI_Errhandler *errhandler)
 	struct madmpi_errhandler *e;
 
 	if (errhandler == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Errhandler_free",
-				    "errhandler is a null pointer");
+		return madmpi_null_arg(NULL, "MPI_Errhandler_free",
+				       "errhandler");
 	e = madmpi_errhandler_of(*errhandler);
 	if (e == NULL)
 		return madmpi_error(
@@ -282,8 +286,8 @@ int madmpi_comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 	if (c == NULL)
 		return bad_comm("MPI_Comm_get_errhandler", comm);
 	if (errhandler == NULL)
-		return madmpi_error(c, MPI_ERR_ARG, "MPI_Comm_get_errhandler",
-				    "errhandler is a null pointer");
+		return madmpi_null_arg(c, "MPI_Comm_get_errhandler",
+				       "errhandler");
 	*errhandler = madmpi_errhandler_handle(madmpi_errhandler_of_comm(c));
 	return MPI_SUCCESS;
 }

@@ -49,6 +49,10 @@ void madmpi_errhandler_put(struct madmpi_errhandler *e);
 int madmpi_error(struct madmpi_comm *comm, int code, const char *function,
 		 const char *fmt, ...) BASE_PRINTF(4, 5) BASE_COLD;
 
+/* The same for an argument `name` that is a null pointer: MPI_ERR_ARG. */
+int madmpi_null_arg(struct madmpi_comm *comm, const char *function,
+		    const char *name) BASE_COLD;
+
 /* The same for a cause that came from below as a negative errno. */
 int madmpi_error_errno(struct madmpi_comm *comm, int err, const char *function,
 		       const char *what) BASE_COLD;

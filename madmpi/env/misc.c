@@ -10,12 +10,6 @@
 #include "bodies.h"
 #include "env/error.h"
 
-static int null_arg(const char *fn, const char *name)
-{
-	return madmpi_error(NULL, MPI_ERR_ARG, fn, "%s is a null pointer",
-			    name);
-}
-
 /* MPI_Wtime */
 double madmpi_wtime(void)
 {
@@ -40,7 +34,7 @@ int madmpi_get_processor_name(char *name, int *resultlen)
 	const char *fn = "MPI_Get_processor_name";
 
 	if (name == NULL || resultlen == NULL)
-		return null_arg(fn, name ? "resultlen" : "name");
+		return madmpi_null_arg(NULL, fn, name ? "resultlen" : "name");
 	if (gethostname(name, MPI_MAX_PROCESSOR_NAME) < 0)
 		strcpy(name, "unknown");
 	name[MPI_MAX_PROCESSOR_NAME - 1] = '\0';
@@ -52,8 +46,8 @@ int madmpi_get_processor_name(char *name, int *resultlen)
 int madmpi_get_version(int *version, int *subversion)
 {
 	if (version == NULL || subversion == NULL)
-		return null_arg("MPI_Get_version",
-				version ? "subversion" : "version");
+		return madmpi_null_arg(NULL, "MPI_Get_version",
+				       version ? "subversion" : "version");
 	*version = MPI_VERSION;
 	*subversion = MPI_SUBVERSION;
 	return MPI_SUCCESS;
@@ -63,8 +57,8 @@ int madmpi_get_version(int *version, int *subversion)
 int madmpi_get_library_version(char *version, int *resultlen)
 {
 	if (version == NULL || resultlen == NULL)
-		return null_arg("MPI_Get_library_version",
-				version ? "resultlen" : "version");
+		return madmpi_null_arg(NULL, "MPI_Get_library_version",
+				       version ? "resultlen" : "version");
 	*resultlen = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING,
 			      "MadMPI " MADMPI_VERSION
 			      " (marcel, pioman, nmad), MPI %d.%d, ABI %d.%d",
@@ -77,8 +71,8 @@ int madmpi_get_library_version(char *version, int *resultlen)
 int madmpi_abi_get_version(int *abi_major, int *abi_minor)
 {
 	if (abi_major == NULL || abi_minor == NULL)
-		return null_arg("MPI_Abi_get_version",
-				abi_major ? "abi_minor" : "abi_major");
+		return madmpi_null_arg(NULL, "MPI_Abi_get_version",
+				       abi_major ? "abi_minor" : "abi_major");
 	*abi_major = MPI_ABI_VERSION;
 	*abi_minor = MPI_ABI_SUBVERSION;
 	return MPI_SUCCESS;
@@ -98,7 +92,7 @@ int madmpi_alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 
 	(void)info;
 	if (baseptr == NULL)
-		return null_arg("MPI_Alloc_mem", "baseptr");
+		return madmpi_null_arg(NULL, "MPI_Alloc_mem", "baseptr");
 	if (size < 0)
 		return madmpi_error(NULL, MPI_ERR_SIZE, "MPI_Alloc_mem",
 				    "size is negative (%lld)", (long long)size);
@@ -121,7 +115,7 @@ int madmpi_free_mem(void *base)
 int madmpi_get_address(const void *location, MPI_Aint *address)
 {
 	if (address == NULL)
-		return null_arg("MPI_Get_address", "address");
+		return madmpi_null_arg(NULL, "MPI_Get_address", "address");
 	*address = (MPI_Aint)location;
 	return MPI_SUCCESS;
 }

@@ -103,12 +103,6 @@ bool madmpi_user_error_string(int code, char string[MPI_MAX_ERROR_STRING])
 	return e != NULL;
 }
 
-static int null_arg(const char *fn, const char *name)
-{
-	return madmpi_error(NULL, MPI_ERR_ARG, fn, "%s is a null pointer",
-			    name);
-}
-
 static int added(const char *fn, int code, int *out)
 {
 	if (code < 0)
@@ -125,7 +119,7 @@ int madmpi_add_error_class(int *errorclass)
 	int code;
 
 	if (errorclass == NULL)
-		return null_arg(fn, "errorclass");
+		return madmpi_null_arg(NULL, fn, "errorclass");
 	marcel_mutex_lock(&mutex);
 	code = add(0);
 	marcel_mutex_unlock(&mutex);
@@ -140,7 +134,7 @@ int madmpi_add_error_code(int errorclass, int *errorcode)
 	int code = -1;
 
 	if (errorcode == NULL)
-		return null_arg(fn, "errorcode");
+		return madmpi_null_arg(NULL, fn, "errorcode");
 	marcel_mutex_lock(&mutex);
 	good = is_class(errorclass);
 	if (good)
@@ -183,7 +177,7 @@ int madmpi_add_error_string(int errorcode, const char *string)
 	char *copy;
 
 	if (string == NULL)
-		return null_arg(fn, "string");
+		return madmpi_null_arg(NULL, fn, "string");
 	if (strlen(string) >= MPI_MAX_ERROR_STRING)
 		return madmpi_error(NULL, MPI_ERR_ARG, fn,
 				    "string has %zu characters, not up to %d",

@@ -160,12 +160,6 @@ struct madmpi_info *madmpi_info_of(MPI_Info handle)
 
 /* --- arguments --- */
 
-static int null_arg(const char *fn, const char *name)
-{
-	return madmpi_error(NULL, MPI_ERR_ARG, fn, "%s is a null pointer",
-			    name);
-}
-
 static int bad_info(struct madmpi_comm *comm, const char *fn, MPI_Info info)
 {
 	return madmpi_error(comm, MPI_ERR_INFO, fn, "%p is not an info object",
@@ -243,7 +237,7 @@ int madmpi_info_create(MPI_Info *info)
 	struct madmpi_info *i;
 
 	if (info == NULL)
-		return null_arg(fn, "info");
+		return madmpi_null_arg(NULL, fn, "info");
 	i = info_new();
 	if (i == NULL)
 		return no_memory(fn);
@@ -260,7 +254,7 @@ int madmpi_info_create_env(int argc, char *argv[], MPI_Info *info)
 	(void)argc;
 	(void)argv;
 	if (info == NULL)
-		return null_arg(fn, "info");
+		return madmpi_null_arg(NULL, fn, "info");
 	i = info_new();
 	if (i == NULL)
 		return no_memory(fn);
@@ -301,7 +295,7 @@ int madmpi_info_dup(MPI_Info info, MPI_Info *newinfo)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (newinfo == NULL)
-		return null_arg(fn, "newinfo");
+		return madmpi_null_arg(NULL, fn, "newinfo");
 	copy = info_new();
 	if (copy == NULL)
 		return no_memory(fn);
@@ -321,7 +315,7 @@ int madmpi_info_free(MPI_Info *info)
 	int rc;
 
 	if (info == NULL)
-		return null_arg(fn, "info");
+		return madmpi_null_arg(NULL, fn, "info");
 	rc = check_writable(fn, *info, &i);
 	if (rc != MPI_SUCCESS)
 		return rc;
@@ -388,7 +382,7 @@ static int get(const char *fn, MPI_Info info, const char *key, int room,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (flag == NULL)
-		return null_arg(fn, "flag");
+		return madmpi_null_arg(NULL, fn, "flag");
 	base_spin_lock(&i->lock);
 	e = find(i, key);
 	*flag = e != NULL;
@@ -422,7 +416,8 @@ int madmpi_info_get_valuelen(MPI_Info info, const char *key, int *valuelen,
 			     int *flag)
 {
 	if (valuelen == NULL)
-		return null_arg("MPI_Info_get_valuelen", "valuelen");
+		return madmpi_null_arg(NULL, "MPI_Info_get_valuelen",
+				       "valuelen");
 	return get("MPI_Info_get_valuelen", info, key, -1, NULL, valuelen,
 		   flag);
 }
@@ -435,7 +430,7 @@ int madmpi_info_get_string(MPI_Info info, const char *key, int *buflen,
 	int length = 0, rc;
 
 	if (buflen == NULL)
-		return null_arg(fn, "buflen");
+		return madmpi_null_arg(NULL, fn, "buflen");
 	if (*buflen < 0)
 		return madmpi_error(NULL, MPI_ERR_ARG, fn,
 				    "*buflen is %d, below 0", *buflen);
@@ -458,7 +453,7 @@ int madmpi_info_get_nkeys(MPI_Info info, int *nkeys)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (nkeys == NULL)
-		return null_arg(fn, "nkeys");
+		return madmpi_null_arg(NULL, fn, "nkeys");
 	base_spin_lock(&i->lock);
 	*nkeys = i->n;
 	base_spin_unlock(&i->lock);
@@ -476,7 +471,7 @@ int madmpi_info_get_nthkey(MPI_Info info, int n, char *key)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (key == NULL)
-		return null_arg(fn, "key");
+		return madmpi_null_arg(NULL, fn, "key");
 	base_spin_lock(&i->lock);
 	nkeys = i->n;
 	e = n >= 0 ? nth(i, n) : NULL;

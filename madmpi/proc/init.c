@@ -201,8 +201,7 @@ int madmpi_finalize(void)
 int madmpi_initialized(int *flag)
 {
 	if (flag == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Initialized",
-				    "flag is a null pointer");
+		return madmpi_null_arg(NULL, "MPI_Initialized", "flag");
 	*flag = load_relaxed(&madmpi_state.phase) >= MADMPI_UP;
 	return MPI_SUCCESS;
 }
@@ -211,8 +210,7 @@ int madmpi_initialized(int *flag)
 int madmpi_finalized(int *flag)
 {
 	if (flag == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Finalized",
-				    "flag is a null pointer");
+		return madmpi_null_arg(NULL, "MPI_Finalized", "flag");
 	*flag = load_relaxed(&madmpi_state.phase) == MADMPI_DOWN;
 	return MPI_SUCCESS;
 }
@@ -221,8 +219,7 @@ int madmpi_finalized(int *flag)
 int madmpi_query_thread(int *provided)
 {
 	if (provided == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Query_thread",
-				    "provided is a null pointer");
+		return madmpi_null_arg(NULL, "MPI_Query_thread", "provided");
 	*provided = MPI_THREAD_MULTIPLE;
 	return MPI_SUCCESS;
 }
@@ -231,8 +228,7 @@ int madmpi_query_thread(int *provided)
 int madmpi_is_thread_main(int *flag)
 {
 	if (flag == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Is_thread_main",
-				    "flag is a null pointer");
+		return madmpi_null_arg(NULL, "MPI_Is_thread_main", "flag");
 	*flag = marcel_equal(marcel_self(), main_thread) != 0;
 	return MPI_SUCCESS;
 }

@@ -283,8 +283,7 @@ int madmpi_ibsend(const void *buf, MPI_Count count, MPI_Datatype datatype,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (request == NULL)
-		return madmpi_error(m.comm, MPI_ERR_ARG, fn,
-				    "request is a null pointer");
+		return madmpi_null_arg(m.comm, fn, "request");
 	r = madmpi_request_new(fn, MADMPI_REQUEST_NOTHING, &m, &rc);
 	if (r == NULL)
 		return rc;
@@ -331,8 +330,7 @@ static int detach(const char *fn, struct madmpi_comm *c,
 	void *base = NULL;
 
 	if (addr == NULL || size == NULL)
-		return madmpi_error(c, MPI_ERR_ARG, fn, "%s is a null pointer",
-				    addr ? "size" : "buffer_addr");
+		return madmpi_null_arg(c, fn, addr ? "size" : "buffer_addr");
 	if (lock_used(b)) {
 		flush_all(b);
 		/* Somebody else may have detached it. */

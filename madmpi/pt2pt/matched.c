@@ -73,8 +73,7 @@ static int check(const char *fn, int source, int tag, MPI_Comm comm,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (message == NULL)
-		return madmpi_error(out->comm, MPI_ERR_ARG, fn,
-				    "message is a null pointer");
+		return madmpi_null_arg(out->comm, fn, "message");
 	return MPI_SUCCESS;
 }
 
@@ -135,8 +134,7 @@ int madmpi_improbe(int source, int tag, MPI_Comm comm, int *flag,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (flag == NULL)
-		return madmpi_error(p.comm, MPI_ERR_ARG, fn,
-				    "flag is a null pointer");
+		return madmpi_null_arg(p.comm, fn, "flag");
 	*flag = 1;
 	if (source == MPI_PROC_NULL)
 		return no_proc(message, status);
@@ -163,8 +161,7 @@ static int open_message(const char *fn, void *buf, MPI_Count count,
 
 	*m = NULL;
 	if (message == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, fn,
-				    "message is a null pointer");
+		return madmpi_null_arg(NULL, fn, "message");
 	if (*message != MPI_MESSAGE_NO_PROC) {
 		if (!madmpi_handle_is_constant(*message))
 			*m = madmpi_handle_object(*message, MADMPI_MESSAGE);
@@ -232,8 +229,7 @@ int madmpi_imrecv(void *buf, MPI_Count count, MPI_Datatype datatype,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (request == NULL)
-		return madmpi_error(p.comm, MPI_ERR_ARG, fn,
-				    "request is a null pointer");
+		return madmpi_null_arg(p.comm, fn, "request");
 	r = madmpi_request_new(
 		fn, m == NULL ? MADMPI_REQUEST_NOTHING : MADMPI_REQUEST_RECV,
 		&p, &rc);

@@ -17,8 +17,7 @@ static int prepare(const char *fn, const struct madmpi_repeat *what,
 	int rc;
 
 	if (request == NULL)
-		return madmpi_error(m->comm, MPI_ERR_ARG, fn,
-				    "request is a null pointer");
+		return madmpi_null_arg(m->comm, fn, "request");
 	r = madmpi_request_new(fn, MADMPI_REQUEST_IDLE, m, &rc);
 	if (r == NULL)
 		return rc;
@@ -129,8 +128,7 @@ static int start(const char *fn, MPI_Request handle)
 int madmpi_start(MPI_Request *request)
 {
 	if (request == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, "MPI_Start",
-				    "request is a null pointer");
+		return madmpi_null_arg(NULL, "MPI_Start", "request");
 	return start("MPI_Start", *request);
 }
 
@@ -144,8 +142,7 @@ int madmpi_startall(int count, MPI_Request array_of_requests[])
 		return madmpi_error(NULL, MPI_ERR_COUNT, fn,
 				    "count is negative (%d)", count);
 	if (count > 0 && array_of_requests == NULL)
-		return madmpi_error(NULL, MPI_ERR_ARG, fn,
-				    "array_of_requests is a null pointer");
+		return madmpi_null_arg(NULL, fn, "array_of_requests");
 	for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
 		rc = start(fn, array_of_requests[i]);
 	return rc;

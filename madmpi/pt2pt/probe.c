@@ -46,8 +46,7 @@ int madmpi_iprobe(int source, int tag, MPI_Comm comm, int *flag,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (flag == NULL)
-		return madmpi_error(m.comm, MPI_ERR_ARG, fn,
-				    "flag is a null pointer");
+		return madmpi_null_arg(m.comm, fn, "flag");
 	*flag = 1;
 	if (source != MPI_PROC_NULL) {
 		rc = nm_sr_probe(m.comm->p2p, madmpi_gate(m.comm, source),

@@ -48,8 +48,7 @@ int madmpi_irecv(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
 	if (unlikely(request == NULL))
-		return madmpi_error(m.comm, MPI_ERR_ARG, fn,
-				    "request is a null pointer");
+		return madmpi_null_arg(m.comm, fn, "request");
 	r = madmpi_request_new(fn,
 			       source == MPI_PROC_NULL ? MADMPI_REQUEST_NOTHING
 						       : MADMPI_REQUEST_RECV,

@@ -158,12 +158,6 @@ void madmpi_status_fill_empty(MPI_Status *status)
 		status->MPI_ERROR = MPI_SUCCESS;
 }
 
-static int null_arg(const char *fn, const char *name)
-{
-	return madmpi_error(NULL, MPI_ERR_ARG, fn, "%s is a null pointer",
-			    name);
-}
-
 struct madmpi_request *madmpi_request_of(const char *function,
 					 MPI_Request handle, int *rc)
 {
@@ -185,7 +179,7 @@ int madmpi_wait(MPI_Request *request, MPI_Status *status)
 	int rc = MPI_SUCCESS;
 
 	if (unlikely(request == NULL))
-		return null_arg("MPI_Wait", "request");
+		return madmpi_null_arg(NULL, "MPI_Wait", "request");
 	if (*request == MPI_REQUEST_NULL) {
 		madmpi_status_fill_empty(status);
 		return MPI_SUCCESS;
@@ -204,7 +198,8 @@ int madmpi_test(MPI_Request *request, int *flag, MPI_Status *status)
 	int rc = MPI_SUCCESS;
 
 	if (unlikely(request == NULL || flag == NULL))
-		return null_arg("MPI_Test", request ? "flag" : "request");
+		return madmpi_null_arg(NULL, "MPI_Test",
+				       request ? "flag" : "request");
 	if (*request == MPI_REQUEST_NULL) {
 		*flag = 1;
 		madmpi_status_fill_empty(status);
@@ -228,7 +223,7 @@ int madmpi_request_get_status(MPI_Request request, int *flag,
 	int rc = MPI_SUCCESS;
 
 	if (flag == NULL)
-		return null_arg(fn, "flag");
+		return madmpi_null_arg(NULL, fn, "flag");
 	if (request == MPI_REQUEST_NULL) {
 		*flag = 1;
 		madmpi_status_fill_empty(status);
@@ -256,7 +251,7 @@ int madmpi_request_free(MPI_Request *request)
 	int rc = MPI_SUCCESS;
 
 	if (request == NULL)
-		return null_arg("MPI_Request_free", "request");
+		return madmpi_null_arg(NULL, "MPI_Request_free", "request");
 	r = madmpi_request_of("MPI_Request_free", *request, &rc);
 	if (r == NULL)
 		return rc;
@@ -281,7 +276,7 @@ int madmpi_cancel(MPI_Request *request)
 	int rc = MPI_SUCCESS;
 
 	if (request == NULL)
-		return null_arg("MPI_Cancel", "request");
+		return madmpi_null_arg(NULL, "MPI_Cancel", "request");
 	r = madmpi_request_of("MPI_Cancel", *request, &rc);
 	if (r == NULL)
 		return rc;

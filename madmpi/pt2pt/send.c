@@ -30,8 +30,7 @@ static int nonblocking(const char *fn, unsigned flags,
 	int rc;
 
 	if (unlikely(request == NULL))
-		return madmpi_error(m->comm, MPI_ERR_ARG, fn,
-				    "request is a null pointer");
+		return madmpi_null_arg(m->comm, fn, "request");
 	r = madmpi_request_new(fn,
 			       m->peer == MPI_PROC_NULL ? MADMPI_REQUEST_NOTHING
 							: MADMPI_REQUEST_SEND,

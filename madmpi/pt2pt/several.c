@@ -8,12 +8,6 @@
 #include "env/error.h"
 #include "pt2pt/request.h"
 
-static int null_arg(const char *fn, const char *name)
-{
-	return madmpi_error(NULL, MPI_ERR_ARG, fn, "%s is a null pointer",
-			    name);
-}
-
 /* All handles of an array are requests or MPI_REQUEST_NULL. */
 static int check_array(const char *fn, int n, const MPI_Request array[])
 {
@@ -25,7 +19,7 @@ static int check_array(const char *fn, int n, const MPI_Request array[])
 		return madmpi_error(NULL, MPI_ERR_COUNT, fn,
 				    "count is negative (%d)", n);
 	if (n > 0 && array == NULL)
-		return null_arg(fn, "array_of_requests");
+		return madmpi_null_arg(NULL, fn, "array_of_requests");
 	for (int i = 0; i < n && rc == MPI_SUCCESS; i++)
 		if (array[i] != MPI_REQUEST_NULL)
 			madmpi_request_of(fn, array[i], &rc);
@@ -165,7 +159,7 @@ int madmpi_testall(int count, MPI_Request array_of_requests[], int *flag,
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
 	if (flag == NULL)
-		return null_arg(s.fn, "flag");
+		return madmpi_null_arg(NULL, s.fn, "flag");
 	*flag = 0;
 	while (at < count) {
 		n = part_of(array_of_requests, count, &at, part);
@@ -266,7 +260,7 @@ int madmpi_waitany(int count, MPI_Request array_of_requests[], int *indx,
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
 	if (indx == NULL)
-		return null_arg(fn, "indx");
+		return madmpi_null_arg(NULL, fn, "indx");
 	i = find_or_wait(fn, count, array_of_requests, &rc);
 	*indx = i >= 0 ? i : MPI_UNDEFINED;
 	if (i >= 0)
@@ -286,7 +280,7 @@ int madmpi_testany(int count, MPI_Request array_of_requests[], int *indx,
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
 	if (indx == NULL || flag == NULL)
-		return null_arg(fn, indx ? "flag" : "indx");
+		return madmpi_null_arg(NULL, fn, indx ? "flag" : "indx");
 	i = find_or_poll(count, array_of_requests, &active);
 	*flag = i >= 0 || !active;
 	*indx = i >= 0 ? i : MPI_UNDEFINED;
@@ -327,7 +321,8 @@ int madmpi_waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
 	if (outcount == NULL || (incount > 0 && array_of_indices == NULL))
-		return null_arg(fn, outcount ? "array_of_indices" : "outcount");
+		return madmpi_null_arg(
+			NULL, fn, outcount ? "array_of_indices" : "outcount");
 	i = find_or_wait(fn, incount, array_of_requests, &rc);
 	if (i < 0) {
 		*outcount = MPI_UNDEFINED;
@@ -348,7 +343,8 @@ int madmpi_testsome(int incount, MPI_Request array_of_requests[], int *outcount,
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
 	if (outcount == NULL || (incount > 0 && array_of_indices == NULL))
-		return null_arg(fn, outcount ? "array_of_indices" : "outcount");
+		return madmpi_null_arg(
+			NULL, fn, outcount ? "array_of_indices" : "outcount");
 	i = find_or_poll(incount, array_of_requests, &active);
 	if (i < 0) {
 		*outcount = active ? 0 : MPI_UNDEFINED;
@@ -388,7 +384,7 @@ int madmpi_request_get_status_all(int count,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (flag == NULL)
-		return null_arg(fn, "flag");
+		return madmpi_null_arg(NULL, fn, "flag");
 	*flag = 0;
 	while (at < count) {
 		n = part_of(array_of_requests, count, &at, part);
@@ -414,7 +410,7 @@ int madmpi_request_get_status_any(int count,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (indx == NULL || flag == NULL)
-		return null_arg(fn, indx ? "flag" : "indx");
+		return madmpi_null_arg(NULL, fn, indx ? "flag" : "indx");
 	i = find_or_poll(count, array_of_requests, &active);
 	*flag = i >= 0 || !active;
 	*indx = i >= 0 ? i : MPI_UNDEFINED;
@@ -437,7 +433,8 @@ int madmpi_request_get_status_some(int incount,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (outcount == NULL || (incount > 0 && array_of_indices == NULL))
-		return null_arg(fn, outcount ? "array_of_indices" : "outcount");
+		return madmpi_null_arg(
+			NULL, fn, outcount ? "array_of_indices" : "outcount");
 	i = find_or_poll(incount, array_of_requests, &active);
 	for (; i >= 0 && i < incount; i++) {
 		const struct madmpi_request *r =

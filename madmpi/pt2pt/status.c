@@ -55,12 +55,6 @@ int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
 				  "the message could not be transferred");
 }
 
-static int null_arg(const char *fn, const char *name)
-{
-	return madmpi_error(NULL, MPI_ERR_ARG, fn, "%s is a null pointer",
-			    name);
-}
-
 static int bad_type(const char *fn, MPI_Datatype type)
 {
 	return madmpi_error(NULL, MPI_ERR_TYPE, fn,
@@ -76,7 +70,7 @@ int madmpi_get_count(const MPI_Status *status, MPI_Datatype datatype,
 	MPI_Count bytes;
 
 	if (status == NULL || count == NULL)
-		return null_arg(fn, status ? "count" : "status");
+		return madmpi_null_arg(NULL, fn, status ? "count" : "status");
 	if (t == NULL)
 		return bad_type(fn, datatype);
 	bytes = madmpi_status_bytes(status);
@@ -95,7 +89,7 @@ int madmpi_get_elements(const MPI_Status *status, MPI_Datatype datatype,
 	struct madmpi_type *t = madmpi_type_of(datatype);
 
 	if (status == NULL || count == NULL)
-		return null_arg(fn, status ? "count" : "status");
+		return madmpi_null_arg(NULL, fn, status ? "count" : "status");
 	if (t == NULL)
 		return bad_type(fn, datatype);
 	*count = madmpi_type_elements(t, madmpi_status_bytes(status));
@@ -108,8 +102,8 @@ int madmpi_get_elements(const MPI_Status *status, MPI_Datatype datatype,
 int madmpi_test_cancelled(const MPI_Status *status, int *flag)
 {
 	if (status == NULL || flag == NULL)
-		return null_arg("MPI_Test_cancelled",
-				status ? "flag" : "status");
+		return madmpi_null_arg(NULL, "MPI_Test_cancelled",
+				       status ? "flag" : "status");
 	*flag = status->MPI_internal[2] != 0;
 	return MPI_SUCCESS;
 }
@@ -118,7 +112,8 @@ int madmpi_test_cancelled(const MPI_Status *status, int *flag)
 int madmpi_status_set_cancelled(MPI_Status *status, int flag)
 {
 	if (status == NULL)
-		return null_arg("MPI_Status_set_cancelled", "status");
+		return madmpi_null_arg(NULL, "MPI_Status_set_cancelled",
+				       "status");
 	status->MPI_internal[2] = flag != 0;
 	return MPI_SUCCESS;
 }
@@ -132,7 +127,7 @@ int madmpi_status_set_elements(MPI_Status *status, MPI_Datatype datatype,
 	MPI_Count bytes;
 
 	if (status == NULL)
-		return null_arg(fn, "status");
+		return madmpi_null_arg(NULL, fn, "status");
 	if (t == NULL)
 		return bad_type(fn, datatype);
 	/* Basic elements are meant, as MPI_Get_elements counts them. */
@@ -147,8 +142,8 @@ int madmpi_status_set_elements(MPI_Status *status, MPI_Datatype datatype,
 int madmpi_status_get_source(const MPI_Status *status, int *source)
 {
 	if (status == NULL || source == NULL)
-		return null_arg("MPI_Status_get_source",
-				status ? "source" : "status");
+		return madmpi_null_arg(NULL, "MPI_Status_get_source",
+				       status ? "source" : "status");
 	*source = status->MPI_SOURCE;
 	return MPI_SUCCESS;
 }
@@ -157,8 +152,8 @@ int madmpi_status_get_source(const MPI_Status *status, int *source)
 int madmpi_status_get_tag(const MPI_Status *status, int *tag)
 {
 	if (status == NULL || tag == NULL)
-		return null_arg("MPI_Status_get_tag",
-				status ? "tag" : "status");
+		return madmpi_null_arg(NULL, "MPI_Status_get_tag",
+				       status ? "tag" : "status");
 	*tag = status->MPI_TAG;
 	return MPI_SUCCESS;
 }
@@ -167,8 +162,8 @@ int madmpi_status_get_tag(const MPI_Status *status, int *tag)
 int madmpi_status_get_error(const MPI_Status *status, int *error)
 {
 	if (status == NULL || error == NULL)
-		return null_arg("MPI_Status_get_error",
-				status ? "error" : "status");
+		return madmpi_null_arg(NULL, "MPI_Status_get_error",
+				       status ? "error" : "status");
 	*error = status->MPI_ERROR;
 	return MPI_SUCCESS;
 }
@@ -177,7 +172,7 @@ int madmpi_status_get_error(const MPI_Status *status, int *error)
 int madmpi_status_set_source(MPI_Status *status, int source)
 {
 	if (status == NULL)
-		return null_arg("MPI_Status_set_source", "status");
+		return madmpi_null_arg(NULL, "MPI_Status_set_source", "status");
 	status->MPI_SOURCE = source;
 	return MPI_SUCCESS;
 }
@@ -186,7 +181,7 @@ int madmpi_status_set_source(MPI_Status *status, int source)
 int madmpi_status_set_tag(MPI_Status *status, int tag)
 {
 	if (status == NULL)
-		return null_arg("MPI_Status_set_tag", "status");
+		return madmpi_null_arg(NULL, "MPI_Status_set_tag", "status");
 	status->MPI_TAG = tag;
 	return MPI_SUCCESS;
 }
@@ -195,7 +190,7 @@ int madmpi_status_set_tag(MPI_Status *status, int tag)
 int madmpi_status_set_error(MPI_Status *status, int error)
 {
 	if (status == NULL)
-		return null_arg("MPI_Status_set_error", "status");
+		return madmpi_null_arg(NULL, "MPI_Status_set_error", "status");
 	status->MPI_ERROR = error;
 	return MPI_SUCCESS;
 }
