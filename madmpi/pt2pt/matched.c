@@ -242,10 +242,7 @@ int madmpi_imrecv(void *buf, MPI_Count count, MPI_Datatype datatype,
 			madmpi_request_put(r);
 			return madmpi_error_errno(p.comm, rc, fn, "receive");
 		}
-		if (madmpi_data_is_walked(&data)) {
-			r->type = p.type;
-			madmpi_type_get(r->type);
-		}
+		madmpi_request_hold(r, &p, &data);
 		matched_put(m);
 	}
 	*message = MPI_MESSAGE_NULL;

@@ -55,11 +55,8 @@ int madmpi_request_start(struct madmpi_request *r,
 		rc = nm_sr_irecv(m->comm->p2p, madmpi_gate(m->comm, m->peer),
 				 madmpi_tag(m->tag), madmpi_tag_mask(m->tag),
 				 &data, &r->nm);
-	if (likely(rc == 0) && madmpi_data_is_walked(&data) &&
-	    r->type == NULL) {
-		r->type = m->type;
-		madmpi_type_get(r->type);
-	}
+	if (likely(rc == 0))
+		madmpi_request_hold(r, m, &data);
 	return rc;
 }
 
@@ -126,11 +123,24 @@ struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r)
 		       : madmpi_outcome_send(&st);
 }
 
+bool madmpi_request_leave(MPI_Request *request)
+{
+	struct madmpi_request *r = (struct madmpi_request *)*request;
+
+	if (unlikely(r->repeat != NULL)) {
+		r->what = MADMPI_REQUEST_IDLE;
+		return false;
+	}
+	*request = MPI_REQUEST_NULL;
+	return true;
+}
+
 int madmpi_request_end(const char *function, MPI_Request *request,
 		       MPI_Status *status)
 {
 	struct madmpi_request *r = (struct madmpi_request *)*request;
 	struct madmpi_outcome o;
+	bool ended;
 	int rc;
 
 	if (unlikely(r->what == MADMPI_REQUEST_IDLE)) {
@@ -139,13 +149,10 @@ int madmpi_request_end(const char *function, MPI_Request *request,
 	}
 	o = madmpi_request_outcome(r);
 	madmpi_status_fill(status, &o);
-	if (unlikely(r->repeat != NULL)) {
-		r->what = MADMPI_REQUEST_IDLE;
-		return madmpi_outcome_raise(r->comm, function, &o);
-	}
-	*request = MPI_REQUEST_NULL;
+	ended = madmpi_request_leave(request);
 	rc = madmpi_outcome_raise(r->comm, function, &o);
-	madmpi_request_put(r);
+	if (likely(ended))
+		madmpi_request_put(r);
 	return rc;
 }
 

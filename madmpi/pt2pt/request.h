@@ -72,6 +72,18 @@ struct madmpi_request *madmpi_request_new(const char *function,
 int madmpi_request_start(struct madmpi_request *r,
 			 const struct madmpi_message *m, unsigned flags);
 
+/* It has been started with these data: the type lives as long as it is walked.
+ */
+static inline void madmpi_request_hold(struct madmpi_request *r,
+				       const struct madmpi_message *m,
+				       const struct nm_data *data)
+{
+	if (likely(!madmpi_data_is_walked(data)) || r->type != NULL)
+		return;
+	r->type = m->type;
+	madmpi_type_get(r->type);
+}
+
 /* Give back a request that is complete or was never started. */
 void madmpi_request_put(struct madmpi_request *r);
 
@@ -81,6 +93,12 @@ struct madmpi_request *madmpi_request_of(const char *function,
 
 /* How a complete one ended, which is not idle. */
 struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r);
+
+/*
+ * The handle of a complete one: null, and true: the request is for the caller
+ * to give back; or it is persistent, and idle again.
+ */
+bool madmpi_request_leave(MPI_Request *request);
 
 /*
  * A complete one: status, error handler, end. Sets the handle to null, unless

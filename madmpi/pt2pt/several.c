@@ -76,12 +76,8 @@ static void end_one(struct several *s, MPI_Request *request, MPI_Status *status)
 		s->first = o;
 		madmpi_comm_get(s->comm);
 	}
-	if (unlikely(r->repeat != NULL)) {
-		r->what = MADMPI_REQUEST_IDLE;
-		return;
-	}
-	*request = MPI_REQUEST_NULL;
-	madmpi_request_put(r);
+	if (likely(madmpi_request_leave(request)))
+		madmpi_request_put(r);
 }
 
 static int end_all(struct several *s)
@@ -126,6 +122,21 @@ static size_t part_of(const MPI_Request array[], int count, int *at,
 	return n;
 }
 
+/* Whether all are complete, after an attempt to make progress. */
+static bool test_all(int count, const MPI_Request array[])
+{
+	struct nm_sr_request *part[PART];
+	bool complete = true;
+	int at = 0;
+
+	while (complete && at < count) {
+		size_t n = part_of(array, count, &at, part);
+
+		complete = nm_sr_test_all(part, n) == 0;
+	}
+	return complete;
+}
+
 /* MPI_Waitall */
 int madmpi_waitall(int count, MPI_Request array_of_requests[],
 		   MPI_Status *array_of_statuses)
@@ -152,21 +163,15 @@ int madmpi_testall(int count, MPI_Request array_of_requests[], int *flag,
 		   MPI_Status *array_of_statuses)
 {
 	struct several s = { .fn = "MPI_Testall" };
-	struct nm_sr_request *part[PART];
-	int rc = check_array(s.fn, count, array_of_requests), at = 0;
-	size_t n;
+	int rc = check_array(s.fn, count, array_of_requests);
 
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
 	if (flag == NULL)
 		return madmpi_null_arg(NULL, s.fn, "flag");
-	*flag = 0;
-	while (at < count) {
-		n = part_of(array_of_requests, count, &at, part);
-		if (nm_sr_test_all(part, n) < 0)
-			return MPI_SUCCESS;
-	}
-	*flag = 1;
+	*flag = test_all(count, array_of_requests);
+	if (!*flag)
+		return MPI_SUCCESS;
 	for (int i = 0; i < count; i++)
 		end_one(&s, &array_of_requests[i],
 			status_at(array_of_statuses, i));
@@ -377,21 +382,15 @@ int madmpi_request_get_status_all(int count,
 				  int *flag, MPI_Status *array_of_statuses)
 {
 	const char *fn = "MPI_Request_get_status_all";
-	struct nm_sr_request *part[PART];
-	int rc = check_array(fn, count, array_of_requests), at = 0;
-	size_t n;
+	int rc = check_array(fn, count, array_of_requests);
 
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (flag == NULL)
 		return madmpi_null_arg(NULL, fn, "flag");
-	*flag = 0;
-	while (at < count) {
-		n = part_of(array_of_requests, count, &at, part);
-		if (nm_sr_test_all(part, n) < 0)
-			return MPI_SUCCESS;
-	}
-	*flag = 1;
+	*flag = test_all(count, array_of_requests);
+	if (!*flag)
+		return MPI_SUCCESS;
 	for (int i = 0; i < count; i++)
 		look(array_of_requests[i], status_at(array_of_statuses, i),
 		     true);
