@@ -65,6 +65,16 @@ static struct madmpi_keyval *hold(struct madmpi_keyval *k)
 	return k;
 }
 
+static struct madmpi_keyval *find_and_hold(struct madmpi_bearer b, int number)
+{
+	struct madmpi_keyval *k;
+
+	lock();
+	k = hold(find_keyval(b, number));
+	unlock();
+	return k;
+}
+
 static void let_go(struct madmpi_keyval *k)
 {
 	lock();
@@ -213,13 +223,10 @@ static bool store(struct madmpi_bearer b, struct madmpi_attr *a)
 int madmpi_attr_set(const char *fn, struct madmpi_bearer b, int number,
 		    void *value)
 {
-	struct madmpi_keyval *k;
+	struct madmpi_keyval *k = find_and_hold(b, number);
 	struct madmpi_attr *a;
 	int rc;
 
-	lock();
-	k = hold(find_keyval(b, number));
-	unlock();
 	if (k == NULL)
 		return madmpi_keyval_refuse(b.comm, fn, number);
 	a = attr_new(k, value);
@@ -260,12 +267,9 @@ int madmpi_attr_find(const char *fn, struct madmpi_bearer b, int number,
 
 int madmpi_attr_remove(const char *fn, struct madmpi_bearer b, int number)
 {
-	struct madmpi_keyval *k;
+	struct madmpi_keyval *k = find_and_hold(b, number);
 	int rc;
 
-	lock();
-	k = hold(find_keyval(b, number));
-	unlock();
 	if (k == NULL)
 		return madmpi_keyval_refuse(b.comm, fn, number);
 	rc = delete_one(fn, b, k);

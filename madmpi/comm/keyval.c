@@ -106,17 +106,25 @@ static int release(const char *fn, int *number, enum madmpi_keyval_kind kind)
 	return MPI_SUCCESS;
 }
 
+static int create_for_comm(const char *fn, MPI_Comm_copy_attr_function *copy,
+			   MPI_Comm_delete_attr_function *delete, int *number,
+			   void *extra)
+{
+	struct madmpi_keyval k = { .kind = MADMPI_KEYVAL_COMM,
+				   .copy.comm = copy,
+				   .delete.comm = delete,
+				   .extra = extra };
+
+	return create(fn, &k, number);
+}
+
 /* MPI_Comm_create_keyval */
 int madmpi_comm_create_keyval(MPI_Comm_copy_attr_function *copy,
 			      MPI_Comm_delete_attr_function *delete,
 			      int *comm_keyval, void *extra_state)
 {
-	struct madmpi_keyval k = { .kind = MADMPI_KEYVAL_COMM,
-				   .copy.comm = copy,
-				   .delete.comm = delete,
-				   .extra = extra_state };
-
-	return create("MPI_Comm_create_keyval", &k, comm_keyval);
+	return create_for_comm("MPI_Comm_create_keyval", copy, delete,
+			       comm_keyval, extra_state);
 }
 
 /* MPI_Comm_free_keyval */
@@ -149,12 +157,8 @@ int madmpi_keyval_create(MPI_Copy_function *copy_fn,
 			 MPI_Delete_function *delete_fn, int *keyval,
 			 void *extra_state)
 {
-	struct madmpi_keyval k = { .kind = MADMPI_KEYVAL_COMM,
-				   .copy.comm = copy_fn,
-				   .delete.comm = delete_fn,
-				   .extra = extra_state };
-
-	return create("MPI_Keyval_create", &k, keyval);
+	return create_for_comm("MPI_Keyval_create", copy_fn, delete_fn, keyval,
+			       extra_state);
 }
 
 /* MPI_Keyval_free */
