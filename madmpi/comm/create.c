@@ -2,13 +2,14 @@
  * Communicators that only their members make, and those of who shares memory.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <unistd.h>
+
+#include <base/hash.h>
+#include <base/host.h>
 
 #include "bodies.h"
 #include "coll/coll.h"
@@ -24,13 +25,12 @@ struct birth {
 	uint64_t members; /* which ones it means: their hash */
 };
 
-/* FNV-1a */
 static uint64_t hash_of(const struct madmpi_group *g)
 {
-	uint64_t h = 14695981039346656037u;
+	uint64_t h = (uint64_t)g->size;
 
 	for (int i = 0; i < g->size; i++)
-		h = (h ^ (uint64_t)g->world[i]) * 1099511628211u;
+		h = base_hash_mix(h, (uint64_t)g->world[i]);
 	return h;
 }
 
@@ -114,22 +114,17 @@ enum { PLACE = 160 };
 /* The same text: the same kernel, and the same /dev/shm. */
 static void place(char out[PLACE])
 {
-	char boot[64] = "";
+	char host[BASE_HOST_ID];
 	struct utsname u;
 	struct stat st;
-	ssize_t n;
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
-	memset(out, 0, PLACE);
-	n = fd >= 0 ? read(fd, boot, sizeof(boot) - 1) : 0;
-	if (fd >= 0)
-		close(fd);
-	boot[n > 0 ? strcspn(boot, "\n") : 0] = '\0';
+	base_host_id(host);
 	if (uname(&u) < 0)
 		u.nodename[0] = '\0';
 	if (stat("/dev/shm", &st) < 0)
 		memset(&st, 0, sizeof(st));
-	snprintf(out, PLACE, "%s %.64s %llx", boot, u.nodename,
+	memset(out, 0, PLACE);
+	snprintf(out, PLACE, "%s %.64s %llx", host, u.nodename,
 		 (unsigned long long)st.st_dev);
 }
 

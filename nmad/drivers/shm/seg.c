@@ -36,20 +36,6 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-static void host_name(char host[static 40])
-{
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = -1;
-
-	memset(host, 0, 40);
-	if (fd >= 0) {
-		n = read(fd, host, 39);
-		close(fd);
-	}
-	if (n <= 0)
-		gethostname(host, 39);
-}
-
 static void pid_namespace(uint64_t id[static 2])
 {
 	struct stat st;
@@ -206,7 +192,7 @@ int nm_shm_arena_make(struct shm *shm, struct shm_addr *addr)
 	addr->pid = getpid();
 	addr->uid = geteuid();
 	addr->bell = shm->bell_at;
-	host_name(addr->host);
+	base_host_id(addr->host);
 	pid_namespace(addr->pidns);
 	if (getrandom(addr->nonce, SHM_NONCE, 0) != SHM_NONCE)
 		return -EIO;
@@ -241,9 +227,9 @@ void nm_shm_arena_drop(struct shm *shm)
 static bool same_host(const struct shm_addr *addr)
 {
 	uint64_t pidns[2];
-	char host[40];
+	char host[BASE_HOST_ID];
 
-	host_name(host);
+	base_host_id(host);
 	pid_namespace(pidns);
 	return memcmp(host, addr->host, sizeof(host)) == 0 &&
 	       memcmp(pidns, addr->pidns, sizeof(pidns)) == 0;

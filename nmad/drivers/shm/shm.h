@@ -30,6 +30,7 @@
 
 #include <base/atomic.h>
 #include <base/compiler.h>
+#include <base/host.h>
 #include <base/list.h>
 #include <base/option.h>
 
@@ -176,7 +177,7 @@ struct shm_arena {
 /* What the others must know to map the file: the maker's rail's address. */
 struct shm_addr {
 	uint32_t magic, version;
-	char host[40];     /* the same text: the same kernel */
+	char host[BASE_HOST_ID]; /* the same text: the same kernel */
 	uint64_t pidns[2]; /* device and inode: the same process numbers */
 	unsigned char nonce[SHM_NONCE];
 	uint64_t bytes; /* of the file */

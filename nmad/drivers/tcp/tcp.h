@@ -24,6 +24,7 @@
 
 #include <base/atomic.h>
 #include <base/compiler.h>
+#include <base/host.h>
 #include <base/list.h>
 #include <base/mpsc.h>
 #include <base/option.h>
@@ -61,8 +62,8 @@ struct tcp_head {
 enum { TCP_ADDR_VERSION = 2 };
 
 struct tcp_addr {
-	char host[40];     /* the same text: the same kernel */
-	uint64_t netns[2]; /* device and inode */
+	char host[BASE_HOST_ID]; /* the same text: the same kernel */
+	uint64_t netns[2];       /* device and inode */
 	uint16_t version, port, naddrs, spare;
 	struct in6_addr here; /* for who shares host and netns, or :: */
 	struct in6_addr addr[TCP_ADDRS]; /* for the others */

@@ -95,16 +95,9 @@ const char *nm_tcp_text(const struct in6_addr *a, struct tcp_text *to)
 
 static void fill_host(struct tcp_addr *a)
 {
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	struct stat st;
-	ssize_t n = -1;
 
-	if (fd >= 0) {
-		n = read(fd, a->host, sizeof(a->host) - 1);
-		close(fd);
-	}
-	if (n <= 0)
-		gethostname(a->host, sizeof(a->host) - 1);
+	base_host_id(a->host);
 	if (stat("/proc/self/ns/net", &st) == 0) {
 		a->netns[0] = st.st_dev;
 		a->netns[1] = st.st_ino;

@@ -1,0 +1,24 @@
+/*
+ * Which host this is.
+ */
+#include <base/host.h>
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <base/compiler.h>
+
+BASE_PUBLIC void base_host_id(char id[BASE_HOST_ID])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = -1;
+
+	memset(id, 0, BASE_HOST_ID);
+	if (fd >= 0) {
+		n = read(fd, id, BASE_HOST_ID - 1);
+		close(fd);
+	}
+	if (n <= 0)
+		gethostname(id, BASE_HOST_ID - 1);
+}
