@@ -649,3 +649,17 @@ void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
 	free(j);
 	CHECK(ok);
 }
+
+struct rlimit job_no_more_files(struct job *j)
+{
+	struct rlimit old, now;
+	int lowest = dup(0);
+
+	JOB_CHECK(j, lowest >= 0);
+	close(lowest);
+	JOB_CHECK(j, getrlimit(RLIMIT_NOFILE, &old) == 0);
+	now = old;
+	now.rlim_cur = (rlim_t)lowest;
+	JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &now) == 0);
+	return old;
+}

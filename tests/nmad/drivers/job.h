@@ -6,6 +6,7 @@
 #ifndef TESTS_NMAD_DRIVERS_JOB_H
 #define TESTS_NMAD_DRIVERS_JOB_H
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "../../../nmad/boot/boot.h"
@@ -127,5 +128,8 @@ void job_fail(const struct job *j, const char *file, int line,
 
 /* As CHECK, in any rank. */
 #define JOB_CHECK(j, x) ((x) ? (void)0 : job_fail(j, __FILE__, __LINE__, #x))
+
+/* The process has no descriptor to spare from now on. What it could have. */
+struct rlimit job_no_more_files(struct job *j);
 
 #endif

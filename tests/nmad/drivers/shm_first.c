@@ -289,20 +289,6 @@ TEST(a_note_of_nobody_keeps_nobody_awake)
 
 /* --- descriptors --- */
 
-static struct rlimit no_more_files(struct job *j)
-{
-	struct rlimit old, now;
-	int lowest = dup(0);
-
-	JOB_CHECK(j, lowest >= 0);
-	close(lowest);
-	JOB_CHECK(j, getrlimit(RLIMIT_NOFILE, &old) == 0);
-	now = old;
-	now.rlim_cur = (rlim_t)lowest;
-	JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &now) == 0);
-	return old;
-}
-
 static void scarce_body(struct job *j)
 {
 	const bool *hears = j->arg;
@@ -320,7 +306,7 @@ static void scarce_body(struct job *j)
 		return;
 	}
 	await(1);
-	old = no_more_files(j);
+	old = job_no_more_files(j);
 	job_send(j, 1, 0, 1, 100);
 	for (int i = 0; i < 10; i++) {
 		job_progress(j);

@@ -551,20 +551,6 @@ TEST(last_words_and_death_wake_among_others)
 
 /* --- without a descriptor to spare --- */
 
-static struct rlimit no_more_files(struct job *j)
-{
-	struct rlimit old, now;
-	int lowest = dup(0);
-
-	JOB_CHECK(j, lowest >= 0);
-	close(lowest);
-	JOB_CHECK(j, getrlimit(RLIMIT_NOFILE, &old) == 0);
-	now = old;
-	now.rlim_cur = (rlim_t)lowest;
-	JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &now) == 0);
-	return old;
-}
-
 static void sleeps_once(struct job *j)
 {
 	fall_asleep(j);
@@ -583,7 +569,7 @@ static void scarce_body(struct job *j)
 		return;
 	}
 	WAIT_FOR(&seen->asleep[0], 1);
-	old = no_more_files(j);
+	old = job_no_more_files(j);
 	job_send(j, 0, 0, 1, 10);
 	send_all(j);
 	JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &old) == 0);
@@ -610,7 +596,7 @@ static void reuse_body(struct job *j)
 	job_send(j, 2, 0, 1, 10);
 	send_all(j);
 	WAIT_FOR(&seen->asleep[0], 1);
-	old = no_more_files(j);
+	old = job_no_more_files(j);
 	job_send(j, 0, 0, 1, 10);
 	send_all(j);
 	JOB_CHECK(j, !DRIVER.is_busy(&j->rail));
