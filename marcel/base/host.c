@@ -12,13 +12,14 @@
 BASE_PUBLIC void base_host_id(char id[BASE_HOST_ID])
 {
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	char host[BASE_HOST_ID] = { 0 };
 	ssize_t n = -1;
 
-	memset(id, 0, BASE_HOST_ID);
 	if (fd >= 0) {
-		n = read(fd, id, BASE_HOST_ID - 1);
+		n = read(fd, host, sizeof(host) - 1);
 		close(fd);
 	}
 	if (n <= 0)
-		gethostname(id, BASE_HOST_ID - 1);
+		gethostname(host, sizeof(host) - 1);
+	memcpy(id, host, sizeof(host));
 }
