@@ -25,8 +25,9 @@ struct nm_place;
 enum nm_req_kind {
 	NM_REQ_SEND,
 	NM_REQ_RECV,
-	NM_REQ_MRECV, /* a receive of one certain message */
-	NM_REQ_PROBE, /* waits for a message, takes nothing */
+	NM_REQ_MRECV,   /* a receive of one certain message */
+	NM_REQ_PROBE,   /* waits for a message, takes nothing */
+	NM_REQ_GENERAL, /* never submitted: the program completes it */
 };
 
 enum nm_req_flags {

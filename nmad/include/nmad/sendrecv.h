@@ -162,6 +162,20 @@ int nm_sr_mprobe(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
 int nm_sr_mrecv(struct nm_message *message, const struct nm_data *data,
 		struct nm_sr_request *req);
 
+/*
+ * A request of no message: it is complete when the program says so. Tested,
+ * waited for and given a function as others are, also among them; its status
+ * tells the error and nothing else, and it cannot be cancelled. For operations
+ * that consist of several messages, or of something else.
+ *
+ * begin: as if it were posted. -EINVAL: a null pointer.
+ * end: once per begin, from anyone, also from functions that nmad has called
+ *   and from ltasks; never blocks. Then the request is its owner's again.
+ *   -EINVAL: none that was begun so, or an error that is positive.
+ */
+int nm_sr_general_begin(struct nm_sr_request *req);
+int nm_sr_general_end(struct nm_sr_request *req, int error);
+
 #ifdef __cplusplus
 }
 #endif
