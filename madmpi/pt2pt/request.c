@@ -38,7 +38,24 @@ struct madmpi_request *madmpi_request_new(const char *function,
 	r->comm = m->comm;
 	r->type = NULL;
 	r->repeat = NULL;
+	r->own = NULL;
 	madmpi_comm_get(r->comm);
+	return r;
+}
+
+struct madmpi_request *madmpi_request_adopt(const char *function,
+					    struct madmpi_comm *c,
+					    struct madmpi_operation *op,
+					    int *rc)
+{
+	struct madmpi_message of = { .comm = c, .peer = MPI_PROC_NULL };
+	struct madmpi_request *r;
+
+	r = madmpi_request_new(function, MADMPI_REQUEST_OPERATION, &of, rc);
+	if (r == NULL)
+		return NULL;
+	r->own = op;
+	nm_sr_general_begin(&r->nm);
 	return r;
 }
 
@@ -65,6 +82,8 @@ void madmpi_request_put(struct madmpi_request *r)
 	madmpi_comm_put(r->comm);
 	if (r->type != NULL)
 		madmpi_type_put(r->type);
+	if (unlikely(r->own != NULL))
+		r->own->release(r->own);
 	free(r->repeat);
 	madmpi_pool_put(&pool, r);
 }
@@ -117,6 +136,8 @@ struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r)
 
 	if (r->what == MADMPI_REQUEST_NOTHING)
 		return madmpi_outcome_proc_null();
+	if (unlikely(r->what == MADMPI_REQUEST_OPERATION))
+		return r->own->outcome(r->own, r);
 	nm_sr_status(&r->nm, &st);
 	return r->what == MADMPI_REQUEST_RECV
 		       ? madmpi_outcome_recv(r->comm, r->peer, &st)
@@ -290,6 +311,8 @@ int madmpi_cancel(MPI_Request *request)
 	/* Too late is no error, and sends are never taken back. */
 	if (r->what == MADMPI_REQUEST_RECV)
 		nm_sr_cancel(&r->nm);
+	if (r->what == MADMPI_REQUEST_OPERATION && r->own->cancel != NULL)
+		r->own->cancel(r->own);
 	if (r->what == MADMPI_REQUEST_IDLE)
 		return madmpi_error(r->comm, MPI_ERR_REQUEST, "MPI_Cancel",
 				    "the persistent request %p is not active",

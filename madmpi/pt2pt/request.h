@@ -8,6 +8,9 @@
  *
  * A persistent request (persistent.c) goes from idle to a send or receive and,
  * when that has ended, back. While it is idle it is as good as null.
+ *
+ * A request of an operation that is more than one message, or none, has its
+ * nmad request completed by that (isendrecv.c, core/background.c).
  */
 #ifndef MADMPI_PT2PT_REQUEST_H
 #define MADMPI_PT2PT_REQUEST_H
@@ -19,11 +22,28 @@
 #include "pt2pt/message.h"
 #include "pt2pt/status.h"
 
+struct madmpi_request;
+
 enum madmpi_request_what {
 	MADMPI_REQUEST_IDLE,    /* persistent, and not started */
 	MADMPI_REQUEST_NOTHING, /* complete from the start: MPI_PROC_NULL */
 	MADMPI_REQUEST_SEND,
 	MADMPI_REQUEST_RECV,
+	MADMPI_REQUEST_OPERATION,
+};
+
+/*
+ * What the request of an operation has at its end. It begins the memory of the
+ * operation, which is the request's from madmpi_request_adopt() on.
+ */
+struct madmpi_operation {
+	/* How it ended, once it is complete. */
+	struct madmpi_outcome (*outcome)(const struct madmpi_operation *op,
+					 const struct madmpi_request *r);
+	/* Try to have it complete without what has not begun; NULL: no. */
+	void (*cancel)(struct madmpi_operation *op);
+	/* The end of it: nobody asks any more. */
+	void (*release)(struct madmpi_operation *op);
 };
 
 /* What a persistent request is for. */
@@ -44,6 +64,7 @@ struct madmpi_request {
 	struct madmpi_layout layout;   /* -: of data in pieces */
 	struct madmpi_request *next;   /* l: next orphan */
 	struct madmpi_repeat *repeat;  /* -: owned; NULL: not persistent */
+	struct madmpi_operation *own;  /* -: owned; of an operation, or NULL */
 	struct nm_sr_request nm;       /* nmad's */
 };
 
@@ -83,6 +104,16 @@ static inline void madmpi_request_hold(struct madmpi_request *r,
 	r->type = m->type;
 	madmpi_type_get(r->type);
 }
+
+/*
+ * A request for an operation of the communicator, and its nmad request begun
+ * (nm_sr_general_begin()): the operation ends it. NULL after an error that *rc
+ * says; then the operation is still the caller's.
+ */
+struct madmpi_request *madmpi_request_adopt(const char *function,
+					    struct madmpi_comm *c,
+					    struct madmpi_operation *op,
+					    int *rc);
 
 /* Give back a request that is complete or was never started. */
 void madmpi_request_put(struct madmpi_request *r);
