@@ -8,6 +8,7 @@
 
 #include "bodies.h"
 #include "comm/comm.h"
+#include "core/background.h"
 #include "env/error.h"
 #include "pt2pt/message.h"
 #include "pt2pt/request.h"
@@ -78,13 +79,11 @@ static void reap(struct madmpi_buffer *b)
 }
 
 /*
- * All that is there by now leaves. Nothing is held meanwhile: a buffered send
+ * The first `last` messages leave. Nothing is held meanwhile: a buffered send
  * is local, and it may be what lets the others leave.
  */
-static void flush(struct madmpi_buffer *b)
+static void flush(struct madmpi_buffer *b, uint64_t last)
 {
-	uint64_t last = b->nput;
-
 	while (b->ndropped < last) {
 		struct buffered *m = oldest(b);
 
@@ -104,7 +103,7 @@ static void flush(struct madmpi_buffer *b)
 static void flush_all(struct madmpi_buffer *b)
 {
 	while (oldest(b) != NULL)
-		flush(b);
+		flush(b, b->nput);
 }
 
 void madmpi_buffer_empty(struct madmpi_buffer *b)
@@ -350,10 +349,52 @@ static int detach(const char *fn, struct madmpi_comm *c,
 static int flush_it(struct madmpi_buffer *b)
 {
 	if (lock_used(b)) {
-		flush(b);
+		flush(b, b->nput);
 		marcel_mutex_unlock(&b->mutex);
 	}
 	return MPI_SUCCESS;
+}
+
+/* A flush in the background. */
+struct iflush {
+	struct madmpi_background b;
+	struct madmpi_buffer *of;
+	uint64_t last; /* what was there when it was called */
+};
+
+static int iflush_run(struct madmpi_background *b)
+{
+	struct iflush *f = container_of(b, struct iflush, b);
+
+	marcel_mutex_lock(&f->of->mutex);
+	flush(f->of, f->last);
+	marcel_mutex_unlock(&f->of->mutex);
+	return 0;
+}
+
+static void iflush_release(struct madmpi_background *b)
+{
+	free(container_of(b, struct iflush, b));
+}
+
+static int iflush(const char *fn, struct madmpi_comm *c,
+		  struct madmpi_buffer *of, MPI_Request *request)
+{
+	struct iflush *f;
+
+	if (request == NULL)
+		return madmpi_null_arg(c, fn, "request");
+	f = malloc(sizeof(*f));
+	if (f == NULL)
+		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
+				    "no memory for a request");
+	f->b.run = iflush_run;
+	f->b.release = iflush_release;
+	f->of = of;
+	marcel_mutex_lock(&of->mutex);
+	f->last = of->nput;
+	marcel_mutex_unlock(&of->mutex);
+	return madmpi_background_start(fn, c, &f->b, request);
 }
 
 /* MPI_Buffer_attach, MPI_Buffer_attach_c */
@@ -372,6 +413,12 @@ int madmpi_buffer_detach(void *buffer_addr, MPI_Count *size)
 int madmpi_buffer_flush(void)
 {
 	return flush_it(&process);
+}
+
+/* MPI_Buffer_iflush */
+int madmpi_buffer_iflush(MPI_Request *request)
+{
+	return iflush("MPI_Buffer_iflush", madmpi_self, &process, request);
 }
 
 /* MPI_Comm_attach_buffer, MPI_Comm_attach_buffer_c */
@@ -401,4 +448,14 @@ int madmpi_comm_flush_buffer(MPI_Comm comm)
 	int rc = madmpi_check_comm("MPI_Comm_flush_buffer", comm, &c);
 
 	return rc ? rc : flush_it(&c->buffer);
+}
+
+/* MPI_Comm_iflush_buffer */
+int madmpi_comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
+{
+	const char *fn = "MPI_Comm_iflush_buffer";
+	struct madmpi_comm *c;
+	int rc = madmpi_check_comm(fn, comm, &c);
+
+	return rc ? rc : iflush(fn, c, &c->buffer, request);
 }

@@ -164,6 +164,58 @@ static void of_a_communicator(void)
 	free(memory);
 }
 
+/* It ends when what was there has left, which others need not wait for. */
+static void in_the_background(void)
+{
+	int bytes = room_for(4, LARGE), flag = 0;
+	char *memory = malloc((size_t)bytes);
+	MPI_Request r[2];
+	void *addr;
+
+	MPI_Buffer_iflush(&r[0]); /* nothing there to be flushed */
+	MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+	FAILS(MPI_Buffer_iflush(NULL), MPI_ERR_ARG);
+	FAILS(MPI_Comm_iflush_buffer(MPI_COMM_NULL, r), MPI_ERR_COMM);
+	MPI_Buffer_attach(memory, bytes);
+	fill(LARGE, 8);
+	MPI_Bsend(message, LARGE, MPI_INT, rank, 8, MPI_COMM_WORLD);
+	MPI_Buffer_iflush(&r[0]);
+	fill(LARGE, 9);
+	MPI_Bsend(message, LARGE, MPI_INT, rank, 9, MPI_COMM_WORLD);
+	MPI_Buffer_iflush(&r[1]);
+	/* Nobody has received: neither can have ended. */
+	for (int i = 0; i < 100; i++) {
+		MPI_Testany(2, r, &(int){ 0 }, &flag, MPI_STATUS_IGNORE);
+		EXPECT(!flag);
+	}
+	MPI_Recv(got, LARGE, MPI_INT, rank, 8, MPI_COMM_WORLD,
+		 MPI_STATUS_IGNORE);
+	MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+	MPI_Test(&r[1], &flag, MPI_STATUS_IGNORE);
+	EXPECT(!flag);
+	MPI_Recv(got, LARGE, MPI_INT, rank, 9, MPI_COMM_WORLD,
+		 MPI_STATUS_IGNORE);
+	MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+	MPI_Buffer_detach(&addr, &bytes);
+	free(memory);
+}
+
+/* The communicator is freed before its flush has ended. */
+static void in_the_background_of_a_communicator(void)
+{
+	MPI_Request r;
+	MPI_Comm comm;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_attach_buffer(comm, MPI_BUFFER_AUTOMATIC, 0);
+	fill(LARGE, 5);
+	MPI_Bsend(message, LARGE, MPI_INT, next, 5, comm);
+	MPI_Comm_iflush_buffer(comm, &r);
+	receive(LARGE, 5, comm);
+	MPI_Comm_free(&comm);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+
 static void without_limit(void)
 {
 	void *addr = NULL;
@@ -285,6 +337,8 @@ int main(int argc, char **argv)
 	typed_and_nonblocking();
 	persistent();
 	of_a_communicator();
+	in_the_background();
+	in_the_background_of_a_communicator();
 	without_limit();
 	while_others_wait();
 	nonsense();

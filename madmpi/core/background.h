@@ -1,0 +1,36 @@
+/*
+ * Operations in the background: a user thread runs what the blocking form of
+ * the operation runs, and its end completes a request. What such a thread waits
+ * for comes as it does for every other one, so the operation goes on whatever
+ * the program's threads do; where all of them compute, one of them makes way
+ * for it at once, for a short time (marcel_favour_woken()).
+ *
+ * A thread costs less than a message, and nothing of an operation has to be
+ * written twice: no list of steps, no states. Functions of the program's, such
+ * as reductions, have a full stack and may do what they like.
+ */
+#ifndef MADMPI_CORE_BACKGROUND_H
+#define MADMPI_CORE_BACKGROUND_H
+
+#include "pt2pt/request.h"
+
+/* Begins the memory of the operation. */
+struct madmpi_background {
+	/* -: const once started  t: the thread's, then the request's */
+	struct madmpi_operation op;
+	/* 0 or -errno, which whoever waits is told of. */
+	int (*run)(struct madmpi_background *b); /* -: */
+	/* Once nobody asks any more, also if it never ran. */
+	void (*release)(struct madmpi_background *b); /* -: */
+	struct nm_sr_request *waited;                 /* -: the request's */
+	int error;                                    /* t: */
+};
+
+/*
+ * Start it. MPI_SUCCESS, and the operation is the request's; or the class of
+ * what was reported, and it has been released.
+ */
+int madmpi_background_start(const char *fn, struct madmpi_comm *c,
+			    struct madmpi_background *b, MPI_Request *request);
+
+#endif
