@@ -181,6 +181,63 @@ static void list_neighbours(struct marcel_topo *t, int vp)
 	}
 }
 
+/* The object of the type that all these CPUs are in, or -1. */
+static int place_of(hwloc_topology_t hw, hwloc_obj_type_t type, const int *cpu,
+		    int ncpu)
+{
+	int place = object_of(hw, type, cpu[0]);
+
+	for (int i = 1; i < ncpu && place >= 0; i++)
+		if (object_of(hw, type, cpu[i]) != place)
+			place = -1;
+	return place;
+}
+
+/* CPUs that belong to one on average: what is large comes first. */
+static int cpus_of(hwloc_topology_t hw, hwloc_obj_type_t type)
+{
+	int cpus = 0, n = hwloc_get_nbobjs_by_type(hw, type);
+
+	for (int i = 0; i < n; i++)
+		cpus += hwloc_bitmap_weight(
+			hwloc_get_obj_by_type(hw, type, (unsigned)i)->cpuset);
+	return n > 0 ? cpus / n : 0;
+}
+
+static const hwloc_obj_type_t place_types[] = {
+	HWLOC_OBJ_MACHINE, HWLOC_OBJ_NUMANODE, HWLOC_OBJ_PACKAGE,
+	HWLOC_OBJ_DIE,     HWLOC_OBJ_L4CACHE,  HWLOC_OBJ_L3CACHE,
+	HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L1CACHE,  HWLOC_OBJ_CORE,
+	HWLOC_OBJ_PU,
+};
+
+_Static_assert(BASE_ARRAY_LEN(place_types) == MARCEL_TOPO_PLACES,
+	       "there is room for each");
+
+/* Those that this machine has, the largest first; in doubt as listed above. */
+static void list_places(hwloc_topology_t hw, const int *cpu, int ncpu,
+			struct marcel_place *out)
+{
+	int cpus[BASE_ARRAY_LEN(place_types)], n = 0, at;
+
+	for (unsigned k = 0; k < BASE_ARRAY_LEN(place_types); k++) {
+		int size = cpus_of(hw, place_types[k]);
+
+		if (size == 0)
+			continue;
+		for (at = n++; at > 0 && cpus[at - 1] < size; at--) {
+			cpus[at] = cpus[at - 1];
+			out[at] = out[at - 1];
+		}
+		cpus[at] = size;
+		out[at] = (struct marcel_place){
+			hwloc_obj_type_string(place_types[k]),
+			place_of(hw, place_types[k], cpu, ncpu),
+		};
+	}
+	out[n].type = NULL;
+}
+
 int marcel_topo_build(hwloc_topology_t hw, const int *cpu, int nvp,
 		      struct marcel_topo *out)
 {
@@ -209,6 +266,8 @@ int marcel_topo_build(hwloc_topology_t hw, const int *cpu, int nvp,
 		for (int k = 0; k < KINDS && hw != NULL; k++)
 			b.object[i][k] = object_of(hw, kinds[k].type, cpu[i]);
 	}
+	if (hw != NULL)
+		list_places(hw, cpu, nvp, out->places);
 	cut(&b, new_level(&b, MARCEL_LEVEL_MACHINE, NULL, &all));
 	for (int i = 0; i < nvp; i++)
 		list_neighbours(out, i);
@@ -319,6 +378,11 @@ BASE_PUBLIC struct marcel_level *marcel_topo_level(enum marcel_level_kind kind,
 BASE_PUBLIC struct marcel_level *marcel_topo_cover(const marcel_vpset_t *set)
 {
 	return marcel_topo_find(&marcel_sched.topo, set);
+}
+
+BASE_PUBLIC const struct marcel_place *marcel_topo_places(void)
+{
+	return marcel_sched.topo.nvp > 0 ? marcel_sched.topo.places : NULL;
 }
 
 BASE_PUBLIC const char *marcel_level_name(enum marcel_level_kind kind)

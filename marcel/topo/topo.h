@@ -10,6 +10,8 @@
 
 #include <marcel/topo.h>
 
+enum { MARCEL_TOPO_PLACES = 10 };
+
 /* -: const once built, but for the levels' slots. */
 struct marcel_topo {
 	struct marcel_level *levels; /* [nlevels]; the machine is first */
@@ -18,6 +20,8 @@ struct marcel_topo {
 	struct marcel_level **leaf;     /* [nvp] */
 	struct marcel_level **children; /* all arrays of children */
 	int *neighbours;                /* [nvp][nvp - 1], nearest first */
+	struct marcel_place
+		places[MARCEL_TOPO_PLACES + 1]; /* a NULL ends them */
 };
 
 /*

@@ -56,6 +56,19 @@ struct marcel_level *marcel_topo_level(enum marcel_level_kind kind,
 /* The lowest level that covers the set; NULL if it covers no VP. */
 struct marcel_level *marcel_topo_cover(const marcel_vpset_t *set);
 
+/*
+ * Where all VPs are, if they are in one: the kinds of hardware of this machine
+ * by hwloc's names ("Machine", "Package", "L3Cache", "Core", "PU", "NUMANode"),
+ * from the largest on, and which of its kind on the machine it is; -1: the VPs
+ * are in several, or not all in one. Unlike levels, also kinds that cut
+ * nothing. Ends with a type that is NULL; NULL before marcel_init().
+ */
+struct marcel_place {
+	const char *type;
+	int index;
+};
+const struct marcel_place *marcel_topo_places(void);
+
 /* "machine", "l3", ... for messages. */
 const char *marcel_level_name(enum marcel_level_kind kind);
 

@@ -200,6 +200,53 @@ TEST(a_set_is_covered_by_the_lowest_level_that_can)
 	marcel_topo_free(&topo);
 }
 
+/* "Machine 0 Package 1 Core -" for the places of the machine. */
+static const char *places(void)
+{
+	static char out[200];
+	char *at = out;
+
+	out[0] = 0;
+	for (const struct marcel_place *p = topo.places; p->type != NULL; p++) {
+		at += sprintf(at, "%s%s ", at > out ? " " : "", p->type);
+		at += p->index < 0 ? sprintf(at, "-")
+				   : sprintf(at, "%d", p->index);
+	}
+	return out;
+}
+
+TEST(places_are_what_all_vps_are_in)
+{
+	static const int second[] = { 4, 5 }, pair[] = { 6, 7 }, one[] = { 7 };
+
+	build("package:2 l3:1 core:2 pu:2", NULL, 8);
+	CHECK_STR(places(),
+		  "Machine 0 NUMANode 0 Package - L3Cache - Core - PU -");
+	marcel_topo_free(&topo);
+	build("package:2 l3:1 core:2 pu:2", second, 2);
+	CHECK_STR(places(),
+		  "Machine 0 NUMANode 0 Package 1 L3Cache 1 Core 2 PU -");
+	marcel_topo_free(&topo);
+	build("package:2 l3:1 core:2 pu:2", pair, 2);
+	CHECK_STR(places(),
+		  "Machine 0 NUMANode 0 Package 1 L3Cache 1 Core 3 PU -");
+	marcel_topo_free(&topo);
+	build("package:2 l3:1 core:2 pu:2", one, 1);
+	CHECK_STR(places(),
+		  "Machine 0 NUMANode 0 Package 1 L3Cache 1 Core 3 PU 7");
+	marcel_topo_free(&topo);
+}
+
+TEST(places_are_listed_from_the_largest_on)
+{
+	build("package:1 numa:2 core:2 pu:1", NULL, 2);
+	CHECK_STR(places(), "Machine 0 Package 0 NUMANode 0 Core - PU -");
+	marcel_topo_free(&topo);
+	CHECK_INT(marcel_topo_build(NULL, NULL, 1, &topo), 0);
+	CHECK_STR(places(), "");
+	marcel_topo_free(&topo);
+}
+
 TEST(random_machines_and_cpus_give_proper_trees)
 {
 	for (int round = 0; round < 30; round++) {
