@@ -1,23 +1,12 @@
 /*
- * Communicators that only their members make, and those of who shares memory.
+ * Communicators that only their members make.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
-
 #include <base/hash.h>
-#include <base/host.h>
 
 #include "bodies.h"
 #include "coll/coll.h"
 #include "comm/comm.h"
-#include "info/info.h"
 #include "pt2pt/message.h"
-
-/* --- MPI_Comm_create_group --- */
 
 /* What the first member sends down a tree of the members. */
 struct birth {
@@ -105,80 +94,4 @@ int madmpi_comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
 		return madmpi_error_errno(c, rc, fn, "new communicator");
 	*newcomm = madmpi_comm_handle(made);
 	return MPI_SUCCESS;
-}
-
-/* --- MPI_Comm_split_type --- */
-
-enum { PLACE = 160 };
-
-/* The same text: the same kernel, and the same /dev/shm. */
-static void place(char out[PLACE])
-{
-	char host[BASE_HOST_ID];
-	struct utsname u;
-	struct stat st;
-
-	base_host_id(host);
-	if (uname(&u) < 0)
-		u.nodename[0] = '\0';
-	if (stat("/dev/shm", &st) < 0)
-		memset(&st, 0, sizeof(st));
-	memset(out, 0, PLACE);
-	snprintf(out, PLACE, "%s %.64s %llx", host, u.nodename,
-		 (unsigned long long)st.st_dev);
-}
-
-/* The lowest rank of those in the same place, or a failure: -ENOMEM, ... */
-static int color_of_place(const char *fn, struct madmpi_comm *c, int *color)
-{
-	char mine[PLACE], *all = malloc((size_t)c->size * PLACE);
-	int rc;
-
-	place(mine);
-	if (all == NULL)
-		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
-				    "no memory for %d places", c->size);
-	rc = madmpi_coll_allgather_bytes(fn, c, mine, PLACE, all);
-	*color = 0;
-	while (rc == MPI_SUCCESS &&
-	       memcmp(all + (size_t)*color * PLACE, mine, PLACE) != 0)
-		++*color;
-	free(all);
-	return rc;
-}
-
-/* Nobody knows of parts of a host: there is no such communicator. */
-static bool is_hardware(int type)
-{
-	return type == MPI_COMM_TYPE_HW_UNGUIDED ||
-	       type == MPI_COMM_TYPE_HW_GUIDED ||
-	       type == MPI_COMM_TYPE_RESOURCE_GUIDED;
-}
-
-/* MPI_Comm_split_type */
-int madmpi_comm_split_type(MPI_Comm comm, int split_type, int key,
-			   MPI_Info info, MPI_Comm *newcomm)
-{
-	const char *fn = "MPI_Comm_split_type";
-	struct madmpi_comm *c;
-	struct madmpi_info *i;
-	int rc = madmpi_check_new_comm(fn, comm, newcomm, &c), color = 0;
-
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_info(c, fn, info, &i);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	if (split_type != MPI_COMM_TYPE_SHARED && split_type != MPI_UNDEFINED &&
-	    !is_hardware(split_type))
-		return madmpi_error(c, MPI_ERR_ARG, fn, "split_type is %d",
-				    split_type);
-	rc = color_of_place(fn, c, &color);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	if (split_type != MPI_COMM_TYPE_SHARED)
-		color = MPI_UNDEFINED;
-	rc = madmpi_comm_split_by(fn, c, color, key, newcomm);
-	if (rc == MPI_SUCCESS && *newcomm != MPI_COMM_NULL)
-		madmpi_comm_hint(madmpi_comm_of(*newcomm), info);
-	return rc;
 }

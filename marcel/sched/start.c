@@ -258,7 +258,7 @@ static int init_topo(const struct marcel_config *config, int *cpu)
 	const char *name = options[O_TOPOLOGY].string;
 	hwloc_topology_t hw;
 	bool ours;
-	int rc;
+	int rc, n;
 
 	if (allowed == NULL)
 		return -ENOMEM;
@@ -278,7 +278,12 @@ static int init_topo(const struct marcel_config *config, int *cpu)
 	s->bind = options[O_BIND].value && !s->oversubscribed && ours &&
 		  os_affinity_save();
 	s->robs = s->nvp > 1 && os_barrier_init();
+	/* Who is not bound may come to any CPU. */
+	n = ours && !s->bind ? rc : s->nvp;
 	rc = marcel_topo_build(hw, cpu, s->nvp, &s->topo);
+	if (rc == 0)
+		marcel_topo_locate(hw, ours && !s->bind ? allowed : cpu, n,
+				   &s->topo);
 	hwloc_topology_destroy(hw);
 out_free:
 	free(allowed);

@@ -214,9 +214,8 @@ static const hwloc_obj_type_t place_types[] = {
 _Static_assert(BASE_ARRAY_LEN(place_types) == MARCEL_TOPO_PLACES,
 	       "there is room for each");
 
-/* Those that this machine has, the largest first; in doubt as listed above. */
-static void list_places(hwloc_topology_t hw, const int *cpu, int ncpu,
-			struct marcel_place *out)
+void marcel_topo_locate(hwloc_topology_t hw, const int *cpu, int ncpu,
+			struct marcel_topo *out)
 {
 	int cpus[BASE_ARRAY_LEN(place_types)], n = 0, at;
 
@@ -225,17 +224,18 @@ static void list_places(hwloc_topology_t hw, const int *cpu, int ncpu,
 
 		if (size == 0)
 			continue;
+		/* The largest first; in doubt as they are listed. */
 		for (at = n++; at > 0 && cpus[at - 1] < size; at--) {
 			cpus[at] = cpus[at - 1];
-			out[at] = out[at - 1];
+			out->places[at] = out->places[at - 1];
 		}
 		cpus[at] = size;
-		out[at] = (struct marcel_place){
+		out->places[at] = (struct marcel_place){
 			hwloc_obj_type_string(place_types[k]),
 			place_of(hw, place_types[k], cpu, ncpu),
 		};
 	}
-	out[n].type = NULL;
+	out->places[n].type = NULL;
 }
 
 int marcel_topo_build(hwloc_topology_t hw, const int *cpu, int nvp,
@@ -266,8 +266,6 @@ int marcel_topo_build(hwloc_topology_t hw, const int *cpu, int nvp,
 		for (int k = 0; k < KINDS && hw != NULL; k++)
 			b.object[i][k] = object_of(hw, kinds[k].type, cpu[i]);
 	}
-	if (hw != NULL)
-		list_places(hw, cpu, nvp, out->places);
 	cut(&b, new_level(&b, MARCEL_LEVEL_MACHINE, NULL, &all));
 	for (int i = 0; i < nvp; i++)
 		list_neighbours(out, i);

@@ -34,6 +34,10 @@ int marcel_topo_build(hwloc_topology_t hw, const int *cpu, int nvp,
 		      struct marcel_topo *out);
 void marcel_topo_free(struct marcel_topo *t);
 
+/* Fill in the places of who runs on these CPUs, one at least; none before. */
+void marcel_topo_locate(hwloc_topology_t hw, const int *cpu, int ncpu,
+			struct marcel_topo *out);
+
 static inline struct marcel_level *marcel_topo_leaf(const struct marcel_topo *t,
 						    int vp)
 {

@@ -327,9 +327,6 @@ static void who_shares_memory(void)
 		EXPECT_INT(n, size - 1);
 		MPI_Comm_free(&comm);
 	}
-	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0,
-			    MPI_INFO_NULL, &none);
-	EXPECT(none == MPI_COMM_NULL);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	MPI_Error_class(MPI_Comm_split_type(MPI_COMM_WORLD, 12345, 0,
 					    MPI_INFO_NULL, &none),

@@ -18,6 +18,8 @@ static void build(const char *machine, const int *cpus, int n)
 	for (int i = 0; i < n; i++)
 		all[i] = i;
 	CHECK_INT(marcel_topo_build(hw, cpus ? cpus : all, n, &topo), 0);
+	CHECK_PTR(topo.places[0].type, NULL);
+	marcel_topo_locate(hw, cpus ? cpus : all, n, &topo);
 	hwloc_topology_destroy(hw);
 }
 

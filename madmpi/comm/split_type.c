@@ -1,0 +1,266 @@
+/*
+ * Communicators of who shares memory, or a part of the hardware.
+ *
+ * Everybody tells where he is: the host, and of each kind of hardware that the
+ * machine has the one that all VPs of the process are in, if it is one
+ * (marcel_topo_places()). All see the same, so all decide alike.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include <base/host.h>
+#include <marcel/topo.h>
+
+#include "bodies.h"
+#include "coll/coll.h"
+#include "comm/comm.h"
+#include "info/info.h"
+#include "pt2pt/message.h"
+
+enum { HOST = 160, KINDS = 16 };
+
+/* Of each process. */
+struct spot {
+	char host[HOST];   /* the same text: the same kernel and /dev/shm */
+	int32_t at[KINDS]; /* by kind of hardware; -1: in none or several */
+	int32_t nkinds;
+};
+
+static void find_spot(struct spot *s)
+{
+	const struct marcel_place *p = marcel_topo_places();
+	char host[BASE_HOST_ID];
+	struct utsname u;
+	struct stat st;
+
+	memset(s, 0, sizeof(*s));
+	base_host_id(host);
+	if (uname(&u) < 0)
+		u.nodename[0] = '\0';
+	if (stat("/dev/shm", &st) < 0)
+		memset(&st, 0, sizeof(st));
+	snprintf(s->host, HOST, "%s %.64s %llx", host, u.nodename,
+		 (unsigned long long)st.st_dev);
+	for (; p != NULL && p->type != NULL && s->nkinds < KINDS; p++)
+		s->at[s->nkinds++] = p->index;
+}
+
+/* --- what splits --- */
+
+enum {
+	BY_NOTHING = -3, /* nobody is in a new communicator */
+	BY_WHOLE = -2,   /* everybody is in the same one */
+	BY_HOST = -1,    /* else the number of a kind of hardware */
+};
+
+static bool share(const struct spot *a, const struct spot *b, int by)
+{
+	if (by == BY_WHOLE)
+		return true;
+	if (strcmp(a->host, b->host) != 0)
+		return false;
+	return by == BY_HOST || (a->at[by] >= 0 && a->at[by] == b->at[by]);
+}
+
+/* Everybody is in one, but not all in the same. */
+static bool divides(const struct spot all[], int n, int by)
+{
+	bool several = false;
+
+	for (int i = 0; i < n; i++) {
+		if (!share(&all[i], &all[i], by))
+			return false;
+		several |= !share(&all[0], &all[i], by);
+	}
+	return several;
+}
+
+/* Unguided: the largest that makes the communicator smaller. */
+static int largest(const struct spot all[], int n)
+{
+	if (divides(all, n, BY_HOST))
+		return BY_HOST;
+	for (int by = 0; by < all[0].nkinds; by++)
+		if (divides(all, n, by))
+			return by;
+	return BY_NOTHING;
+}
+
+static const char scheme[] = "hwloc://";
+
+/* The kind with this name, with or without a scheme. */
+static int kind_named(const char *name)
+{
+	const struct marcel_place *p = marcel_topo_places();
+
+	if (strcasecmp(name, "mpi_shared_memory") == 0)
+		return BY_HOST;
+	if (strncasecmp(name, scheme, strlen(scheme)) == 0)
+		name += strlen(scheme);
+	for (int i = 0; p != NULL && p[i].type != NULL && i < KINDS; i++)
+		if (strcasecmp(name, p[i].type) == 0)
+			return i;
+	return BY_NOTHING;
+}
+
+/* What an info object may guide. */
+struct guide {
+	char type[MPI_MAX_INFO_VAL], pset[MPI_MAX_INFO_VAL];
+};
+
+static void read_key(MPI_Info info, const char *key, char *value)
+{
+	int room = MPI_MAX_INFO_VAL, flag = 0;
+
+	value[0] = '\0';
+	if (info != MPI_INFO_NULL)
+		madmpi_info_get_string(info, key, &room, value, &flag);
+}
+
+static void read_guide(MPI_Info info, struct guide *g)
+{
+	read_key(info, "mpi_hw_resource_type", g->type);
+	read_key(info, "mpi_pset_name", g->pset);
+}
+
+/* MPI_SUCCESS, or what was reported. */
+static int split_by(const char *fn, struct madmpi_comm *c, int split_type,
+		    const struct guide *g, const struct spot all[], int *by)
+{
+	switch (split_type) {
+	case MPI_UNDEFINED:
+		*by = BY_NOTHING;
+		return MPI_SUCCESS;
+	case MPI_COMM_TYPE_SHARED:
+		*by = BY_HOST;
+		return MPI_SUCCESS;
+	case MPI_COMM_TYPE_HW_UNGUIDED:
+		*by = largest(all, c->size);
+		return MPI_SUCCESS;
+	case MPI_COMM_TYPE_HW_GUIDED:
+		*by = kind_named(g->type);
+		return MPI_SUCCESS;
+	default:
+		break;
+	}
+	if (g->pset[0] == '\0') {
+		*by = kind_named(g->type);
+		return MPI_SUCCESS;
+	}
+	if (g->type[0] != '\0')
+		return madmpi_error(c, MPI_ERR_INFO, fn,
+				    "mpi_hw_resource_type \"%.60s\" and "
+				    "mpi_pset_name \"%.60s\" are both set",
+				    g->type, g->pset);
+	*by = strcasecmp(g->pset, "mpi://WORLD") == 0 ? BY_WHOLE : BY_NOTHING;
+	return MPI_SUCCESS;
+}
+
+/* The rank of the first one there, or MPI_UNDEFINED. */
+static int color_of(const struct madmpi_comm *c, const struct spot all[],
+		    int by)
+{
+	if (by == BY_NOTHING || !share(&all[c->rank], &all[c->rank], by))
+		return MPI_UNDEFINED;
+	for (int i = 0;; i++)
+		if (share(&all[i], &all[c->rank], by))
+			return i;
+}
+
+static int color_and_kind(const char *fn, struct madmpi_comm *c, int split_type,
+			  const struct guide *g, int *color, int *by)
+{
+	struct spot mine, *all = malloc((size_t)c->size * sizeof(*all));
+	int rc;
+
+	if (all == NULL)
+		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
+				    "no memory for %d places", c->size);
+	find_spot(&mine);
+	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine), all);
+	if (rc == MPI_SUCCESS)
+		rc = split_by(fn, c, split_type, g, all, by);
+	if (rc == MPI_SUCCESS)
+		*color = color_of(c, all, *by);
+	/* A set of one process, whatever the others say. */
+	if (rc == MPI_SUCCESS && split_type == MPI_COMM_TYPE_RESOURCE_GUIDED &&
+	    strcasecmp(g->pset, "mpi://SELF") == 0)
+		*color = c->rank;
+	free(all);
+	return rc;
+}
+
+/* Unguided, an info object is told what the new communicator shares. */
+static void tell_kind(MPI_Info info, int by)
+{
+	char value[MPI_MAX_INFO_VAL];
+
+	if (by == BY_HOST)
+		snprintf(value, sizeof(value), "mpi_shared_memory");
+	else
+		snprintf(value, sizeof(value), "%s%s", scheme,
+			 marcel_topo_places()[by].type);
+	madmpi_info_set(info, "mpi_hw_resource_type", value);
+}
+
+static bool is_type(int split_type)
+{
+	return split_type == MPI_COMM_TYPE_SHARED ||
+	       split_type == MPI_COMM_TYPE_HW_UNGUIDED ||
+	       split_type == MPI_COMM_TYPE_HW_GUIDED ||
+	       split_type == MPI_COMM_TYPE_RESOURCE_GUIDED ||
+	       split_type == MPI_UNDEFINED;
+}
+
+/* MPI_Comm_split_type */
+int madmpi_comm_split_type(MPI_Comm comm, int split_type, int key,
+			   MPI_Info info, MPI_Comm *newcomm)
+{
+	const char *fn = "MPI_Comm_split_type";
+	struct madmpi_comm *c;
+	struct madmpi_info *i;
+	int rc = madmpi_check_new_comm(fn, comm, newcomm, &c);
+	int color = MPI_UNDEFINED, by = BY_NOTHING;
+	struct guide g;
+
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_info(c, fn, info, &i);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (!is_type(split_type))
+		return madmpi_error(c, MPI_ERR_ARG, fn, "split_type is %d",
+				    split_type);
+	read_guide(info, &g);
+	rc = color_and_kind(fn, c, split_type, &g, &color, &by);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_comm_split_by(fn, c, color, key, newcomm);
+	if (rc != MPI_SUCCESS || *newcomm == MPI_COMM_NULL)
+		return rc;
+	madmpi_comm_hint(madmpi_comm_of(*newcomm), info);
+	if (split_type == MPI_COMM_TYPE_HW_UNGUIDED && info != MPI_INFO_NULL)
+		tell_kind(info, by);
+	return MPI_SUCCESS;
+}
+
+/* MPI_Get_hw_resource_info: a new object, the caller's. */
+int madmpi_get_hw_resource_info(MPI_Info *hw_info)
+{
+	const struct marcel_place *p = marcel_topo_places();
+	char key[MPI_MAX_INFO_KEY];
+	int rc;
+
+	if (hw_info == NULL)
+		return madmpi_null_arg(NULL, "MPI_Get_hw_resource_info",
+				       "hw_info");
+	rc = madmpi_info_create(hw_info);
+	for (; rc == MPI_SUCCESS && p != NULL && p->type != NULL; p++) {
+		snprintf(key, sizeof(key), "%s%s", scheme, p->type);
+		rc = madmpi_info_set(*hw_info, key,
+				     p->index >= 0 ? "true" : "false");
+	}
+	return rc;
+}
