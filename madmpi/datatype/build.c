@@ -89,6 +89,7 @@ static int add_bounds(struct madmpi_type *t, const struct madmpi_part *p,
 	    __builtin_add_overflow(t->size, x, &t->size))
 		return -EOVERFLOW;
 	t->elements += p->count * e->elements;
+	t->external += p->count * e->external; /* never more than the size */
 	low = lower(p->disp + e->lb, p->disp + e->lb + span);
 	high = upper(p->disp + e->ub, p->disp + e->ub + span);
 	if (e->align > t->align)
@@ -187,6 +188,11 @@ static void repeat(struct madmpi_type *t, MPI_Count n, MPI_Count stride)
 
 	if (t->nsteps == 0 || n == 1)
 		return;
+	if (outer->body == NULL && outer->count > 1 &&
+	    stride == outer->count * outer->stride) {
+		outer->count *= n;
+		return;
+	}
 	if (outer->body == NULL && outer->count == 1) {
 		outer->count = n;
 		outer->stride = stride;
@@ -231,6 +237,7 @@ int madmpi_type_build_vector(MPI_Count n, MPI_Count block, MPI_Count stride,
 	t->true_ub += t->nsteps ? upper(span, 0) : 0;
 	t->size *= n;
 	t->elements *= n;
+	t->external *= n;
 	if (t->nruns > 0)
 		t->runs[0].count *= n;
 	repeat(t, n, stride);
@@ -243,12 +250,16 @@ int madmpi_type_build_resized(struct madmpi_type *type, MPI_Count lb,
 			      MPI_Count extent, struct madmpi_type **out)
 {
 	struct madmpi_part part = { 0, 1, type };
-	int rc = madmpi_type_build(&part, 1, false, out);
+	MPI_Count ub;
+	int rc;
 
+	if (__builtin_add_overflow(lb, extent, &ub))
+		return -EOVERFLOW;
+	rc = madmpi_type_build(&part, 1, false, out);
 	if (rc < 0)
 		return rc;
 	(*out)->has_bounds = true;
 	(*out)->lb = lb;
-	(*out)->ub = lb + extent;
+	(*out)->ub = ub;
 	return 0;
 }

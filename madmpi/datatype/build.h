@@ -35,4 +35,11 @@ int madmpi_type_build_vector(MPI_Count n, MPI_Count block, MPI_Count stride,
 int madmpi_type_build_resized(struct madmpi_type *type, MPI_Count lb,
 			      MPI_Count extent, struct madmpi_type **out);
 
+/*
+ * The end of a constructor: report rc < 0 of a build, and otherwise give the
+ * new type its contents, NULL meaning no memory, and the program its handle.
+ */
+int madmpi_type_finish(const char *fn, int rc, struct madmpi_type *t,
+		       struct madmpi_contents *contents, MPI_Datatype *newtype);
+
 #endif

@@ -174,6 +174,20 @@ static struct madmpi_type *fill(MPI_Datatype handle, const char *name,
 	return t;
 }
 
+/* What the standard says, where it is not the size. */
+static MPI_Count external(size_t i)
+{
+	MPI_Datatype t = simple[i].handle;
+
+	if (t == MPI_LONG || t == MPI_UNSIGNED_LONG)
+		return 4;
+	if (t == MPI_WCHAR)
+		return 2;
+	if (simple[i].basic == MADMPI_FLONG)
+		return 16;
+	return simple[i].basic == MADMPI_CLONG ? 32 : simple[i].size;
+}
+
 static void fill_simple(size_t i)
 {
 	struct madmpi_type *t = fill(simple[i].handle, simple[i].name,
@@ -181,6 +195,7 @@ static void fill_simple(size_t i)
 
 	t->size = t->ub = t->true_ub = simple[i].size;
 	t->elements = 1;
+	t->external = external(i);
 	t->nsteps = 1;
 	t->steps = &simple_steps[i];
 	t->steps[0] = (struct madmpi_step){ .count = 1, .size = t->size };
@@ -198,6 +213,7 @@ static void fill_pair(size_t i)
 	t->ub = pairs[i].extent;
 	t->true_ub = pairs[i].offset + index->size;
 	t->elements = 2;
+	t->external = value->external + index->external;
 	t->steps = pair_steps[i];
 	t->nsteps = value->size == pairs[i].offset ? 1 : 2;
 	t->steps[0] = (struct madmpi_step){ .count = 1, .size = value->size };

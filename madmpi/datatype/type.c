@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "datatype/build.h"
+#include "datatype/name.h"
 
 #include "bodies.h"
 #include "core/pool.h"
@@ -28,16 +29,35 @@ void madmpi_type_get(struct madmpi_type *t)
 		madmpi_object_get(&t->object);
 }
 
-void madmpi_type_put(struct madmpi_type *t)
+/* What only t has; `forget`: the objects that it refers to have gone. */
+static void release(struct madmpi_type *t, bool forget)
 {
-	if (t->name != NULL || !madmpi_object_put(&t->object))
-		return;
-	for (uint32_t i = 0; i < t->nruns; i++)
-		madmpi_type_put(t->runs[i].type);
+	bool shares = t->original != NULL;
+
 	madmpi_attrs_forget(&t->attrs);
+	free(t->given);
+	if (!shares || t->contents != t->original->contents)
+		(forget ? madmpi_contents_forget
+			: madmpi_contents_free)(t->contents);
+	if (shares)
+		return;
+	for (uint32_t i = 0; i < t->nruns && !forget; i++)
+		madmpi_type_put(t->runs[i].type);
 	free(t->runs);
 	free(t->steps);
+}
+
+void madmpi_type_put(struct madmpi_type *t)
+{
+	struct madmpi_type *original;
+
+	if (t->name != NULL || !madmpi_object_put(&t->object))
+		return;
+	original = t->original;
+	release(t, false);
 	madmpi_pool_put(&pool, t);
+	if (original != NULL)
+		madmpi_type_put(original);
 }
 
 struct madmpi_type *madmpi_type_new(void)
@@ -50,14 +70,45 @@ struct madmpi_type *madmpi_type_new(void)
 	t->has_bounds = false;
 	t->basic = MADMPI_NOT_BASIC;
 	t->name = NULL;
-	t->size = t->lb = t->ub = t->true_lb = t->true_ub = t->elements = 0;
+	t->given = NULL;
+	t->size = t->lb = t->ub = t->true_lb = t->true_ub = 0;
+	t->elements = t->external = 0;
 	t->align = 1;
 	t->depth = 0;
 	t->nsteps = t->nruns = 0;
 	t->steps = NULL;
 	t->runs = NULL;
+	t->original = NULL;
+	t->contents = NULL;
 	t->attrs.newest = NULL;
 	return t;
+}
+
+struct madmpi_type *madmpi_type_clone(struct madmpi_type *t)
+{
+	struct madmpi_type *c = madmpi_type_new();
+
+	if (c == NULL)
+		return NULL;
+	store_relaxed(&c->committed, load_relaxed(&t->committed));
+	c->has_bounds = t->has_bounds;
+	c->size = t->size;
+	c->lb = t->lb;
+	c->ub = t->ub;
+	c->true_lb = t->true_lb;
+	c->true_ub = t->true_ub;
+	c->elements = t->elements;
+	c->external = t->external;
+	c->align = t->align;
+	c->depth = t->depth;
+	c->nsteps = t->nsteps;
+	c->steps = t->steps;
+	c->nruns = t->nruns;
+	c->runs = t->runs;
+	c->contents = t->contents;
+	c->original = t;
+	madmpi_type_get(t);
+	return c;
 }
 
 MPI_Count madmpi_type_elements(const struct madmpi_type *t, MPI_Count bytes)
@@ -142,10 +193,10 @@ int madmpi_type_free(MPI_Datatype *datatype)
 	t = madmpi_type_of(*datatype);
 	if (t == NULL)
 		return bad_type("MPI_Type_free", *datatype);
-	if (t->name != NULL)
+	if (madmpi_type_is_predefined(t))
 		return madmpi_error(NULL, MPI_ERR_TYPE, "MPI_Type_free",
 				    "%s is predefined and cannot be freed",
-				    t->name);
+				    t->name ? t->name : "the datatype");
 	rc = madmpi_attrs_delete("MPI_Type_free",
 				 (struct madmpi_bearer){ .type = t });
 	if (rc != MPI_SUCCESS)
@@ -208,15 +259,12 @@ void madmpi_type_init(void)
 /* Types the program did not free. */
 static void reap(struct madmpi_object *o)
 {
-	struct madmpi_type *t = container_of(o, struct madmpi_type, object);
-
-	madmpi_attrs_forget(&t->attrs);
-	free(t->runs);
-	free(t->steps);
+	release(container_of(o, struct madmpi_type, object), true);
 }
 
 void madmpi_type_exit(void)
 {
 	madmpi_pool_walk(&pool, reap);
 	madmpi_pool_exit(&pool);
+	madmpi_type_forget_names();
 }

@@ -27,6 +27,7 @@
 
 #include "comm/attr.h"
 #include "core/object.h"
+#include "datatype/contents.h"
 
 /* What a predefined type is to a reduction. */
 enum madmpi_basic {
@@ -62,8 +63,15 @@ enum madmpi_basic {
 	MADMPI_LDOUBLE_I,
 	MADMPI_FLOAT_2, /* Fortran's pairs of twice the same */
 	MADMPI_DOUBLE_2,
+	MADMPI_VALUE_INDEX, /* any other pair: see its contents */
 	MADMPI_BASICS
 };
+
+/* That can be compared, as value and as index. */
+static inline bool madmpi_basic_is_number(enum madmpi_basic b)
+{
+	return b >= MADMPI_I8 && b <= MADMPI_FLONG;
+}
 
 struct madmpi_step {
 	MPI_Aint disp;    /* of the first repetition */
@@ -92,17 +100,23 @@ struct madmpi_type {
 	bool has_bounds;            /* -: lb and ub were set by resized */
 	enum madmpi_basic basic;    /* -: */
 	const char *name;           /* -: of a predefined type, else NULL */
+	char *given;                /* name.c's: by the program, or NULL */
 	MPI_Count size;             /* -: bytes of data */
 	MPI_Count lb, ub;           /* -: */
 	MPI_Count true_lb, true_ub; /* -: */
 	MPI_Count elements;         /* -: basic elements in one */
+	MPI_Count external;         /* -: bytes of data in external32 */
 	int align;                  /* -: of the most demanding element */
 	int depth;                  /* -: types within types; predefined: 0 */
 	uint32_t nsteps;            /* -: */
-	struct madmpi_step *steps;  /* -: owned */
+	struct madmpi_step *steps;  /* -: owned, or the original's */
 	uint32_t nruns;             /* -: */
-	struct madmpi_run *runs;    /* -: owned */
-	struct madmpi_attrs attrs;  /* attr.c's */
+	struct madmpi_run *runs;    /* -: owned, or the original's */
+	/* -: with a reference: whose steps and runs these are; or NULL */
+	struct madmpi_type *original;
+	/* -: owned, or the original's; NULL: predefined, with a name */
+	struct madmpi_contents *contents;
+	struct madmpi_attrs attrs; /* attr.c's */
 };
 
 void madmpi_type_init(void);
@@ -127,9 +141,24 @@ static inline struct madmpi_type *madmpi_type_of(MPI_Datatype handle)
 
 MPI_Datatype madmpi_type_handle(struct madmpi_type *t);
 
-/* Predefined types are not counted. */
+/* Predefined types with a name are not counted. */
 void madmpi_type_get(struct madmpi_type *t);
 void madmpi_type_put(struct madmpi_type *t);
+
+/* Not to be freed by the program. Those without a name are made on demand. */
+static inline bool madmpi_type_is_predefined(const struct madmpi_type *t)
+{
+	return t->name != 0 ||
+	       (t->contents->combiner >= MPI_COMBINER_F90_REAL &&
+		t->contents->combiner <= MPI_COMBINER_F90_INTEGER) ||
+	       t->contents->combiner == MPI_COMBINER_VALUE_INDEX;
+}
+
+/*
+ * A new type that is like t, with the same contents, but without its name and
+ * attributes. It keeps t's program alive. NULL: no memory.
+ */
+struct madmpi_type *madmpi_type_clone(struct madmpi_type *t);
 
 static inline MPI_Count madmpi_type_extent(const struct madmpi_type *t)
 {

@@ -43,6 +43,16 @@ UNDEFINED = {'MPI_Get_count', 'MPI_Get_elements', 'MPI_Type_size',
 # Read before they are written.
 INOUT = {'position', 'buflen'}
 
+# Constructors of datatypes: the body is told which form was called, because
+# MPI_Type_get_envelope tells the program.
+TOLD = {
+    'MPI_Type_contiguous', 'MPI_Type_vector', 'MPI_Type_create_hvector',
+    'MPI_Type_indexed', 'MPI_Type_create_hindexed',
+    'MPI_Type_create_indexed_block', 'MPI_Type_create_hindexed_block',
+    'MPI_Type_create_struct', 'MPI_Type_create_subarray',
+    'MPI_Type_create_darray', 'MPI_Type_create_resized',
+}
+
 # Old names for large results: the same body.
 SAME_BODY = {
     'MPI_Type_size_x': 'MPI_Type_size',
@@ -148,6 +158,8 @@ class Api:
                 out.append('struct madmpi_array ' + a.name)
             else:
                 out.append(b.text)
+        if f.name in TOLD:
+            out.append('bool is_large')
         return ', '.join(out)
 
 
@@ -227,6 +239,7 @@ def make_bodies(api, path):
     lines = ['/* The bodies of the MPI functions, which the generated forms',
              ' * call. Made by tools/gen/mpi_abi.py. */',
              '#ifndef MADMPI_BODIES_H', '#define MADMPI_BODIES_H', '',
+             '#include <stdbool.h>', '',
              '#include <mpi.h>', '#include "core/array.h"', '']
     for f in api.functions:
         if api.body_of(f) is f:
@@ -270,6 +283,8 @@ def forward(api, f):
                         ('int' if a.type == 'const int' else 'count', a.name))
         elif a.type != '...':
             args.append(a.name)
+    if named.name in TOLD:
+        args.append('false' if f is named else 'true')
     call = '%s(%s)' % (named.body(), ', '.join(x for x in args if x))
     out = ['BASE_PUBLIC %s P%s(%s)' % (f.returns, f.name, f.parameters), '{']
     if after:

@@ -99,10 +99,12 @@ static bool random_vector(MPI_Datatype old, const struct model *of,
 		if (!model_add(m, of, i * bytes, block, &first))
 			return false;
 	if (in_bytes)
-		CHECK_INT(madmpi_type_create_hvector(n, block, bytes, old, out),
+		CHECK_INT(madmpi_type_create_hvector(n, block, bytes, old, out,
+						     false),
 			  0);
 	else
-		CHECK_INT(madmpi_type_vector(n, block, stride, old, out), 0);
+		CHECK_INT(madmpi_type_vector(n, block, stride, old, out, false),
+			  0);
 	return true;
 }
 
@@ -123,13 +125,14 @@ static bool random_indexed(MPI_Datatype old, const struct model *of,
 			return false;
 	}
 	if (in_bytes)
-		CHECK_INT(madmpi_type_create_hindexed(
-				  n, madmpi_array_int(blocks), bytes, old, out),
+		CHECK_INT(madmpi_type_create_hindexed(n,
+						      madmpi_array_int(blocks),
+						      bytes, old, out, false),
 			  0);
 	else
 		CHECK_INT(madmpi_type_indexed(n, madmpi_array_int(blocks),
 					      madmpi_array_int(displs), old,
-					      out),
+					      out, false),
 			  0);
 	return true;
 }
@@ -153,7 +156,7 @@ static bool random_struct(int depth, struct model *m, MPI_Datatype *out)
 	if (good)
 		CHECK_INT(madmpi_type_create_struct(n,
 						    madmpi_array_count(blocks),
-						    displs, types, out),
+						    displs, types, out, false),
 			  0);
 	over = extent(m) % m->align;
 	if (over > 0 && !m->is_bounded)
@@ -184,7 +187,9 @@ static MPI_Datatype random_type(int depth, struct model *m)
 		count = number(5);
 		good = model_add(m, of, 0, count, &first);
 		if (good)
-			CHECK_INT(madmpi_type_contiguous(count, old, &made), 0);
+			CHECK_INT(madmpi_type_contiguous(count, old, &made,
+							 false),
+				  0);
 		break;
 	case 1:
 		good = random_vector(old, of, m, &made);
@@ -201,7 +206,7 @@ static MPI_Datatype random_type(int depth, struct model *m)
 		m->ub = m->lb + number(40);
 		m->is_bounded = true;
 		CHECK_INT(madmpi_type_create_resized(old, m->lb, extent(m),
-						     &made),
+						     &made, false),
 			  0);
 		break;
 	}
@@ -418,12 +423,12 @@ TEST(contiguous_data_travel_as_one_piece)
 	char buf[1000];
 
 	madmpi_type_init();
-	CHECK_INT(madmpi_type_contiguous(10, MPI_INT, &row), 0);
-	CHECK_INT(madmpi_type_vector(5, 1, 1, row, &matrix), 0);
+	CHECK_INT(madmpi_type_contiguous(10, MPI_INT, &row, false), 0);
+	CHECK_INT(madmpi_type_vector(5, 1, 1, row, &matrix, false), 0);
 	d = madmpi_layout_data(&l, buf, 3, madmpi_type_of(matrix));
 	CHECK_INT(d.kind, NM_DATA_FLAT);
 	CHECK_INT(d.length, 600);
-	CHECK_INT(madmpi_type_vector(5, 1, 10, MPI_INT, &column), 0);
+	CHECK_INT(madmpi_type_vector(5, 1, 10, MPI_INT, &column, false), 0);
 	d = madmpi_layout_data(&l, buf, 1, madmpi_type_of(column));
 	CHECK_INT(d.kind, NM_DATA_WALK);
 	end(row);
@@ -438,8 +443,9 @@ TEST(a_freed_type_lives_as_long_as_types_made_of_it)
 	int data[12] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 }, out[4];
 
 	madmpi_type_init();
-	CHECK_INT(madmpi_type_vector(2, 1, 2, MPI_INT, &inner), 0);
-	CHECK_INT(madmpi_type_create_hvector(2, 1, 24, inner, &outer), 0);
+	CHECK_INT(madmpi_type_vector(2, 1, 2, MPI_INT, &inner, false), 0);
+	CHECK_INT(madmpi_type_create_hvector(2, 1, 24, inner, &outer, false),
+		  0);
 	end(inner);
 	madmpi_pack_bytes(data, 1, madmpi_type_of(outer), out);
 	CHECK_INT(out[0], 0);
@@ -499,8 +505,8 @@ TEST(copies_between_layouts_keep_the_order_of_the_data)
 		from[i] = i;
 		to[i] = -1;
 	}
-	CHECK_INT(madmpi_type_vector(3, 2, 4, MPI_INT, &a), 0);
-	CHECK_INT(madmpi_type_vector(6, 1, 2, MPI_INT, &b), 0);
+	CHECK_INT(madmpi_type_vector(3, 2, 4, MPI_INT, &a, false), 0);
+	CHECK_INT(madmpi_type_vector(6, 1, 2, MPI_INT, &b, false), 0);
 	madmpi_copy_bytes(from, 1, madmpi_type_of(a), to, 1, madmpi_type_of(b));
 	for (int i = 0; i < 6; i++) {
 		CHECK_INT(to[2 * i], (i / 2) * 4 + i % 2);
