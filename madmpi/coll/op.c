@@ -56,6 +56,9 @@ void madmpi_op_put(struct madmpi_op *op)
 
 bool madmpi_op_takes(const struct madmpi_op *op, const struct madmpi_type *t)
 {
+	if (t->basic == MADMPI_VALUE_INDEX)
+		return op->loops == NULL || op->loops == madmpi_loops_minloc ||
+		       op->loops == madmpi_loops_maxloc;
 	return op->loops == NULL || op->loops[t->basic] != NULL;
 }
 
@@ -85,10 +88,12 @@ void madmpi_op_apply(const struct madmpi_op *op, const void *in, void *inout,
 {
 	if (n == 0)
 		return;
-	if (op->loops != NULL)
-		op->loops[t->basic](in, inout, n);
-	else
+	if (op->loops == NULL)
 		apply_user(op, in, inout, n, t);
+	else if (t->basic == MADMPI_VALUE_INDEX)
+		madmpi_pairs_apply(op, in, inout, n, t);
+	else
+		op->loops[t->basic](in, inout, n);
 }
 
 static int create(const char *fn, MPI_User_function *user,

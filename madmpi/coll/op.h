@@ -39,6 +39,10 @@ bool madmpi_op_takes(const struct madmpi_op *op, const struct madmpi_type *t);
 void madmpi_op_apply(const struct madmpi_op *op, const void *in, void *inout,
 		     MPI_Count n, struct madmpi_type *t);
 
+/* MPI_MINLOC or MPI_MAXLOC on pairs of type MADMPI_VALUE_INDEX. */
+void madmpi_pairs_apply(const struct madmpi_op *op, const char *in, char *inout,
+			MPI_Count n, const struct madmpi_type *t);
+
 /* The loops of each predefined operation, by enum madmpi_basic. */
 extern const madmpi_loop_fn madmpi_loops_sum[], madmpi_loops_prod[],
 	madmpi_loops_min[], madmpi_loops_max[], madmpi_loops_band[],

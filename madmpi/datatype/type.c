@@ -8,6 +8,7 @@
 
 #include "datatype/build.h"
 #include "datatype/name.h"
+#include "datatype/unnamed.h"
 
 #include "bodies.h"
 #include "core/pool.h"
@@ -267,4 +268,5 @@ void madmpi_type_exit(void)
 	madmpi_pool_walk(&pool, reap);
 	madmpi_pool_exit(&pool);
 	madmpi_type_forget_names();
+	madmpi_type_forget_unnamed();
 }
