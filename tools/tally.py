@@ -4,12 +4,14 @@
     tally.py [--passed N] [--failed N] testlog.json ...
 
 A test program that prints TAP counts once for each of its tests, another one
-once. Names what failed and what was skipped and why; the last line is
-"N passed, N failed", with N from the options added.
+once. Names what failed and what was skipped and why, and repeats what tests
+print as "# note: ..."; the last line is "N passed, N failed", with N from the
+options added.
 """
 import argparse
 import json
 import re
+import textwrap
 
 GOOD = {"OK", "EXPECTEDFAIL"}
 
@@ -56,13 +58,18 @@ def main():
     parser.add_argument("log", nargs="*")
     args = parser.parse_args()
     passed, failed = args.passed, args.failed
-    skips, failures = [], []
+    skips, failures, notes = [], [], []
     for path in args.log:
         with open(path, encoding="utf-8") as log:
             for line in log:
-                good, bad = count(json.loads(line), skips, failures)
+                entry = json.loads(line)
+                good, bad = count(entry, skips, failures)
+                notes += re.findall(r"^# note: (.*)", entry.get("stdout", ""),
+                                    re.M)
                 passed += good
                 failed += bad
+    for text in dict.fromkeys(notes):
+        print(textwrap.fill(text, 80, subsequent_indent="  "))
     for text in skips:
         print(f"skipped: {text}")
     for text in failures:
