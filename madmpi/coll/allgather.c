@@ -80,8 +80,8 @@ static int check_send(const char *fn, struct madmpi_comm *mc,
 		rc = madmpi_check_own(fn, mc, sendcount, *st,
 				      madmpi_parts_count(p, mc->rank), p->type);
 	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_alias(fn, mc, sendbuf, p->base,
-					sendcount * (*st)->size);
+		rc = madmpi_check_alias_own(fn, mc, sendbuf,
+					    sendcount * (*st)->size, p);
 	return rc;
 }
 

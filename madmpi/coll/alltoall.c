@@ -138,5 +138,11 @@ int madmpi_alltoallv(const void *sendbuf, struct madmpi_array sendcounts,
 		return rc;
 	s.type = st;
 	r.type = rt;
+	if (sendbuf != MPI_IN_PLACE)
+		rc = madmpi_check_alias_own(
+			fn, mc, madmpi_parts_at(&s, mc->rank),
+			madmpi_parts_count(&s, mc->rank) * st->size, &r);
+	if (rc != MPI_SUCCESS)
+		return rc;
 	return run(fn, mc, &s, &r);
 }

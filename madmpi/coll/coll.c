@@ -273,6 +273,19 @@ int madmpi_check_alias(const char *function, struct madmpi_comm *c,
 			    "both buffers are %p: say MPI_IN_PLACE", sendbuf);
 }
 
+int madmpi_check_alias_own(const char *function, struct madmpi_comm *c,
+			   const void *buf, MPI_Count bytes,
+			   const struct madmpi_parts *p)
+{
+	int rc = madmpi_check_alias(function, c, buf,
+				    madmpi_parts_at(p, c->rank), bytes);
+
+	/* Of equal parts in a row the first one begins where all do. */
+	if (rc == MPI_SUCCESS && p->counts.at == NULL)
+		rc = madmpi_check_alias(function, c, buf, p->base, bytes);
+	return rc;
+}
+
 int madmpi_check_own(const char *function, struct madmpi_comm *c,
 		     MPI_Count scount, const struct madmpi_type *st,
 		     MPI_Count rcount, const struct madmpi_type *rt)

@@ -202,6 +202,11 @@ int madmpi_check_own(const char *function, struct madmpi_comm *c,
 		     MPI_Count scount, const struct madmpi_type *st,
 		     MPI_Count rcount, const struct madmpi_type *rt);
 
+/* A buffer of so many bytes must not be the own part of the other one. */
+int madmpi_check_alias_own(const char *function, struct madmpi_comm *c,
+			   const void *buf, MPI_Count bytes,
+			   const struct madmpi_parts *p);
+
 /* The root sends every other process its part, and all at once. */
 void madmpi_scatter_linear(struct madmpi_coll *c, const struct madmpi_parts *s,
 			   void *rbuf, MPI_Count rcount,

@@ -49,6 +49,19 @@ static int check_send(const char *fn, struct madmpi_comm *mc,
 	return madmpi_check_data(fn, mc, sendbuf, sendcount, sendtype, st);
 }
 
+/* At the root: what it sends itself, and where that goes. */
+static int check_own(const char *fn, struct madmpi_comm *mc,
+		     const void *sendbuf, MPI_Count sendcount,
+		     const struct madmpi_type *st, const struct madmpi_parts *p)
+{
+	int rc = madmpi_check_own(fn, mc, sendcount, st,
+				  madmpi_parts_count(p, mc->rank), p->type);
+
+	return rc ? rc
+		  : madmpi_check_alias_own(fn, mc, sendbuf,
+					   sendcount * st->size, p);
+}
+
 /* MPI_Gather, MPI_Gather_c */
 int madmpi_gather(const void *sendbuf, MPI_Count sendcount,
 		  MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
@@ -67,11 +80,11 @@ int madmpi_gather(const void *sendbuf, MPI_Count sendcount,
 	if (rc == MPI_SUCCESS && mc->rank == root)
 		rc = madmpi_check_data(fn, mc, recvbuf, recvcount, recvtype,
 				       &rt);
+	x.type = rt;
 	if (rc == MPI_SUCCESS && rt != NULL && st != NULL)
-		rc = madmpi_check_own(fn, mc, sendcount, st, recvcount, rt);
+		rc = check_own(fn, mc, sendbuf, sendcount, st, &x);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	x.type = rt;
 	madmpi_coll_begin(&c, fn, mc);
 	linear(&c, sendbuf, sendcount, st, &x, root);
 	return madmpi_coll_end(&c);
@@ -98,13 +111,11 @@ int madmpi_gatherv(const void *sendbuf, MPI_Count sendcount,
 	if (rc == MPI_SUCCESS && mc->rank == root)
 		rc = madmpi_check_parts(fn, mc, recvbuf, recvcounts, displs,
 					recvtype, &rt);
+	x.type = rt;
 	if (rc == MPI_SUCCESS && rt != NULL && st != NULL)
-		rc = madmpi_check_own(
-			fn, mc, sendcount, st,
-			madmpi_array_get(recvcounts, (size_t)root), rt);
+		rc = check_own(fn, mc, sendbuf, sendcount, st, &x);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	x.type = rt;
 	madmpi_coll_begin(&c, fn, mc);
 	linear(&c, sendbuf, sendcount, st, &x, root);
 	return madmpi_coll_end(&c);

@@ -7,8 +7,10 @@
 #include <limits.h>
 
 #include "bodies.h"
+#include "coll/coll.h"
 #include "core/pool.h"
 #include "env/error.h"
+#include "pt2pt/message.h"
 
 static struct madmpi_pool pool;
 
@@ -172,23 +174,19 @@ int madmpi_reduce_local(const void *inbuf, void *inoutbuf, MPI_Count count,
 			MPI_Datatype datatype, MPI_Op op)
 {
 	const char *fn = "MPI_Reduce_local";
-	struct madmpi_type *t = madmpi_type_of(datatype);
-	struct madmpi_op *o = madmpi_op_of(op);
+	struct madmpi_type *t;
+	struct madmpi_op *o;
+	int rc = madmpi_check_data(fn, NULL, inbuf, count, datatype, &t);
 
-	if (count < 0)
-		return madmpi_error(NULL, MPI_ERR_COUNT, fn,
-				    "count is negative (%lld)",
-				    (long long)count);
-	if (t == NULL)
-		return madmpi_error(NULL, MPI_ERR_TYPE, fn,
-				    "datatype %p is not a datatype",
-				    (void *)datatype);
-	if (o == NULL)
-		return bad_op(fn, op);
-	if (!madmpi_op_takes(o, t))
-		return madmpi_error(NULL, MPI_ERR_OP, fn,
-				    "%s is not defined on %s", o->name,
-				    t->name ? t->name : "a derived datatype");
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_buffer(fn, NULL, "inoutbuf", inoutbuf, count,
+					 t);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_alias(fn, NULL, inbuf, inoutbuf, count);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_op(fn, NULL, op, t, &o);
+	if (rc != MPI_SUCCESS)
+		return rc;
 	madmpi_op_apply(o, inbuf, inoutbuf, count, t);
 	return MPI_SUCCESS;
 }

@@ -49,6 +49,19 @@ static int check_recv(const char *fn, struct madmpi_comm *mc,
 	return madmpi_check_data(fn, mc, recvbuf, recvcount, recvtype, rt);
 }
 
+/* At the root: what it sends itself, and where that goes. */
+static int check_own(const char *fn, struct madmpi_comm *mc,
+		     const struct madmpi_parts *p, const void *recvbuf,
+		     MPI_Count recvcount, const struct madmpi_type *rt)
+{
+	MPI_Count n = madmpi_parts_count(p, mc->rank);
+	int rc = madmpi_check_own(fn, mc, n, p->type, recvcount, rt);
+
+	return rc ? rc
+		  : madmpi_check_alias_own(fn, mc, recvbuf, n * p->type->size,
+					   p);
+}
+
 /* MPI_Scatter, MPI_Scatter_c */
 int madmpi_scatter(const void *sendbuf, MPI_Count sendcount,
 		   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
@@ -67,11 +80,11 @@ int madmpi_scatter(const void *sendbuf, MPI_Count sendcount,
 	if (rc == MPI_SUCCESS && mc->rank == root)
 		rc = madmpi_check_data(fn, mc, sendbuf, sendcount, sendtype,
 				       &st);
+	x.type = st;
 	if (rc == MPI_SUCCESS && rt != NULL && st != NULL)
-		rc = madmpi_check_own(fn, mc, sendcount, st, recvcount, rt);
+		rc = check_own(fn, mc, &x, recvbuf, recvcount, rt);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	x.type = st;
 	madmpi_coll_begin(&c, fn, mc);
 	madmpi_scatter_linear(&c, &x, recvbuf, recvcount, rt, root);
 	return madmpi_coll_end(&c);
@@ -98,13 +111,11 @@ int madmpi_scatterv(const void *sendbuf, struct madmpi_array sendcounts,
 	if (rc == MPI_SUCCESS && mc->rank == root)
 		rc = madmpi_check_parts(fn, mc, sendbuf, sendcounts, displs,
 					sendtype, &st);
+	x.type = st;
 	if (rc == MPI_SUCCESS && rt != NULL && st != NULL)
-		rc = madmpi_check_own(
-			fn, mc, madmpi_array_get(sendcounts, (size_t)root), st,
-			recvcount, rt);
+		rc = check_own(fn, mc, &x, recvbuf, recvcount, rt);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	x.type = st;
 	madmpi_coll_begin(&c, fn, mc);
 	madmpi_scatter_linear(&c, &x, recvbuf, recvcount, rt, root);
 	return madmpi_coll_end(&c);
