@@ -6,8 +6,9 @@
 
 /* What both directions check. */
 static int check(const char *fn, MPI_Comm comm, const void *buf,
-		 MPI_Count count, MPI_Datatype datatype, MPI_Count size,
-		 const MPI_Count *position, struct madmpi_type **t)
+		 MPI_Count count, MPI_Datatype datatype, const void *packed,
+		 MPI_Count size, const MPI_Count *position,
+		 struct madmpi_type **t)
 {
 	struct madmpi_comm *c;
 	int rc = madmpi_check_comm(fn, comm, &c);
@@ -29,7 +30,9 @@ static int check(const char *fn, MPI_Comm comm, const void *buf,
 				    "in %lld",
 				    (long long)(count * (*t)->size),
 				    (long long)*position, (long long)size);
-	return MPI_SUCCESS;
+	return madmpi_check_buffer(fn, c, "the packed buffer", packed,
+				   count * (*t)->size,
+				   madmpi_type_of(MPI_BYTE));
 }
 
 /* MPI_Pack, MPI_Pack_c */
@@ -38,8 +41,8 @@ int madmpi_pack(const void *inbuf, MPI_Count incount, MPI_Datatype datatype,
 		MPI_Comm comm)
 {
 	struct madmpi_type *t;
-	int rc = check("MPI_Pack", comm, inbuf, incount, datatype, outsize,
-		       position, &t);
+	int rc = check("MPI_Pack", comm, inbuf, incount, datatype, outbuf,
+		       outsize, position, &t);
 
 	if (rc != MPI_SUCCESS)
 		return rc;
@@ -54,8 +57,8 @@ int madmpi_unpack(const void *inbuf, MPI_Count insize, MPI_Count *position,
 		  MPI_Comm comm)
 {
 	struct madmpi_type *t;
-	int rc = check("MPI_Unpack", comm, outbuf, outcount, datatype, insize,
-		       position, &t);
+	int rc = check("MPI_Unpack", comm, outbuf, outcount, datatype, inbuf,
+		       insize, position, &t);
 
 	if (rc != MPI_SUCCESS)
 		return rc;
