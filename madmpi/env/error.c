@@ -292,6 +292,13 @@ int madmpi_comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 	return MPI_SUCCESS;
 }
 
+/* One of the standard's, or of the program's. */
+static bool is_code(int code)
+{
+	return madmpi_error_name(code) != NULL ||
+	       madmpi_user_error_class(code) >= 0;
+}
+
 /* MPI_Comm_call_errhandler */
 int madmpi_comm_call_errhandler(MPI_Comm comm, int errorcode)
 {
@@ -299,6 +306,9 @@ int madmpi_comm_call_errhandler(MPI_Comm comm, int errorcode)
 
 	if (c == NULL)
 		return bad_comm("MPI_Comm_call_errhandler", comm);
+	if (!is_code(errorcode))
+		return madmpi_error(c, MPI_ERR_ARG, "MPI_Comm_call_errhandler",
+				    "errorcode %d is unknown", errorcode);
 	madmpi_error(c, errorcode, "MPI_Comm_call_errhandler",
 		     "called by the program");
 	return MPI_SUCCESS;

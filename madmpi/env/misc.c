@@ -9,6 +9,7 @@
 
 #include "bodies.h"
 #include "env/error.h"
+#include "info/info.h"
 
 /* MPI_Wtime */
 double madmpi_wtime(void)
@@ -88,9 +89,12 @@ int madmpi_pcontrol(const int level, ...)
 /* MPI_Alloc_mem */
 int madmpi_alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
+	struct madmpi_info *i;
 	void *memory;
+	int rc = madmpi_check_info(NULL, "MPI_Alloc_mem", info, &i);
 
-	(void)info;
+	if (rc != MPI_SUCCESS)
+		return rc;
 	if (baseptr == NULL)
 		return madmpi_null_arg(NULL, "MPI_Alloc_mem", "baseptr");
 	if (size < 0)
