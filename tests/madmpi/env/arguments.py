@@ -1,0 +1,435 @@
+#!/usr/bin/env python3
+"""From the table of functions to calls with each argument wrong in turn.
+
+Writes a C file that arguments.c includes: for each function that is exported a
+function which calls it with arguments of which at most one is wrong, and a list
+of what may be wrong with the error classes that may come of it. Which arguments
+are right and which are wrong follows from type and name of the parameter
+(RULES), in a few functions from the function (FOR); a parameter without a rule
+ends this program, so none is passed over.
+
+usage: arguments.py TABLES LIST OUT
+"""
+
+import csv
+import os
+import re
+import sys
+
+# They return no error code: nothing can be said.
+NO_CODE = re.compile(r'MPI_\w+_(from|to)int$|MPI_Aint_|MPI_Wti')
+# Called once, or never to return: tests/madmpi/proc/.
+ONCE = {'MPI_Init', 'MPI_Init_thread', 'MPI_Finalize', 'MPI_Abort'}
+# A right call needs two processes.
+NO_RIGHT_CALL = {'MPI_Intercomm_create', 'MPI_Intercomm_merge',
+                 'MPI_Comm_remote_size', 'MPI_Comm_remote_group'}
+
+# Handles: the class, the null handle, and constants of other kinds.
+HANDLES = {
+    'MPI_Comm': ('COMM', 'MPI_COMM_NULL'),
+    'MPI_Group': ('GROUP', 'MPI_GROUP_NULL'),
+    'MPI_Datatype': ('TYPE', 'MPI_DATATYPE_NULL'),
+    'MPI_Op': ('OP', 'MPI_OP_NULL'),
+    'MPI_Errhandler': ('ERRHANDLER', 'MPI_ERRHANDLER_NULL'),
+    'MPI_Info': ('INFO', 'MPI_INFO_NULL'),
+    'MPI_Request': ('REQUEST', 'MPI_REQUEST_NULL'),
+    'MPI_Message': ('REQUEST', 'MPI_MESSAGE_NULL'),
+}
+
+# A function that changes or ends what such a parameter points to.
+INOUT = re.compile(r'MPI_(\w+_free(_keyval)?|Comm_disconnect|Type_commit|Wait|Test|'
+                   r'Cancel|Start|Mrecv|Imrecv)$')
+# These may be given the null handle.
+NULL_ALLOWED = re.compile(
+    r'MPI_(Wait|Test|Request_get_status|Comm_get_name|Type_get_name|'
+    r'Alloc_mem|Comm_dup_with_info|Comm_idup_with_info|Comm_split_type|'
+    r'\w+_init)(_c)?:(request|comm|datatype|info)$')
+# Pointers that are handed over, not followed: anything goes.
+ANY_POINTER = {'extra_state', 'location'}
+
+COUNT = [('-1', 'COUNT|ARG'), ('INT_MIN', 'COUNT|ARG')]
+RANK = [('-1', 'RANK'), ('MPI_UNDEFINED', 'RANK'), ('MPI_ROOT', 'RANK'),
+        ('1', 'RANK'), ('INT_MAX', 'RANK')]
+ROOT = [(v, 'ROOT') for v in ('-1', '1', 'MPI_PROC_NULL', 'MPI_ROOT',
+                              'INT_MAX')]
+KEYVAL = [('MPI_KEYVAL_INVALID', 'KEYVAL'), ('-1', 'KEYVAL'),
+          ('1 << 30', 'KEYVAL'), ('freed_keyval()', 'KEYVAL')]
+ARRAY = [('NULL', 'ARG|COUNT')]
+NEGATIVE = ARRAY + [('negative', 'COUNT|ARG')]
+OUT = [('NULL', 'ARG')]
+TEXT = [('NULL', 'ARG')]
+
+# By type and name, as regular expressions: a right value, wrong ones.
+RULES = [
+    # --- numbers ---
+    (r'int|MPI_Count|MPI_Aint', r'count|sendcount|recvcount|incount|outcount',
+     '1', COUNT),
+    (r'int|MPI_Count', r'insize|outsize', '64',
+     [('-1', 'ARG|COUNT|TRUNCATE'), ('3', 'ARG|COUNT|TRUNCATE')]),
+    (r'int|MPI_Count', r'blocklength', '1', COUNT),
+    (r'int', r'n', '1', [('-1', 'ARG|COUNT')]),
+    (r'int', r'dest|remote_leader', '0', RANK),
+    (r'int', r'local_leader', '0', RANK),
+    (r'int', r'source', '0', RANK[1:]),
+    (r'int', r'root', '0', ROOT),
+    (r'int', r'tag|sendtag|recvtag', '0', [('-1', 'TAG'), ('-5', 'TAG'),
+                                           ('INT_MIN', 'TAG')]),
+    (r'int', r'comm_keyval|keyval', 'right.comm_keyval',
+     KEYVAL + [('right.type_keyval', 'KEYVAL')]),
+    (r'int', r'type_keyval', 'right.type_keyval',
+     KEYVAL + [('right.comm_keyval', 'KEYVAL')]),
+    (r'int', r'errorclass', 'MPI_ERR_OTHER',
+     [('-1', 'ARG'), ('1 << 30', 'ARG')]),
+    (r'int', r'errorcode', 'MPI_ERR_OTHER', [('-1', 'ARG'),
+                                             ('1 << 30', 'ARG')]),
+    (r'int', r'color', '0', [('-1', 'ARG')]),
+    (r'int', r'split_type', 'MPI_COMM_TYPE_SHARED', [('77', 'ARG')]),
+    (r'int', r'valuelen', '16', [('-1', 'ARG|INFO_VALUE')]),
+    (r'int', r'key|high|commute|flag|error|argc', '0', []),
+    (r'const int', r'level', '0', []),
+    (r'int|MPI_Count|MPI_Aint', r'stride|lb|extent', '4', []),
+    (r'MPI_Aint', r'size', '64', [('-1', 'SIZE|ARG')]),
+    (r'int|MPI_Count', r'size', 'sizeof(memory)', [('-1', 'ARG|SIZE')]),
+    (r'int', r'ndims', '1', [('-1', 'ARG|DIMS')]),
+    (r'int', r'order', 'MPI_ORDER_C', [('77', 'ARG')]),
+    (r'int', r'rank', '0', [('-1', 'ARG|RANK'), ('1', 'ARG|RANK')]),
+    (r'int', r'typeclass', 'MPI_TYPECLASS_INTEGER', [('77', 'ARG')]),
+    (r'int', r'p|r', '6', [('-7', 'ARG')]),
+    # --- arrays that are read ---
+    (r'const (int|MPI_Count)\[\]', r'recvcounts|sendcounts', 'ones', NEGATIVE),
+    (r'const (int|MPI_Count)\[\]', r'array_of_blocklengths', 'ones', NEGATIVE),
+    (r'const (int|MPI_Count)\[\]', r'array_of_(sub)?sizes|array_of_gsizes|'
+     r'array_of_psizes', 'ones', NEGATIVE),
+    (r'const (int|MPI_Count)\[\]', r'array_of_starts', 'zeros', NEGATIVE),
+    (r'const int\[\]', r'array_of_distribs', 'distribs', NEGATIVE),
+    (r'const int\[\]', r'array_of_dargs', 'dargs', ARRAY + [('negative',
+                                                             'ARG')]),
+    (r'const (int|MPI_Count|MPI_Aint)\[\]',
+     r'\w*displs|array_of_displacements', 'zeros', ARRAY),
+    (r'const int\[\]', r'ranks1?', 'zeros',
+     [('NULL', 'ARG|RANK'), ('negative', 'RANK'), ('ones', 'RANK')]),
+    (r'int\[\]\[3\]', r'ranges', 'range',
+     [('NULL', 'ARG|RANK'), ('range_outside', 'RANK|ARG'),
+      ('range_endless', 'ARG|RANK'), ('range_below', 'RANK|ARG')]),
+    (r'const MPI_Datatype\[\]', r'\w*types', 'types',
+     [('NULL', 'ARG|TYPE'), ('types_null', 'TYPE'),
+      ('types_freed()', 'TYPE')]),
+    (r'(const )?MPI_Request\[\]', r'array_of_requests', None,
+     [('NULL', 'ARG|REQUEST'), ('requests_freed()', 'REQUEST|IN_STATUS'),
+      ('requests_foreign()', 'REQUEST|IN_STATUS')]),
+    # --- text ---
+    (r'const char \*', r'key', '"key"',
+     [('NULL', 'INFO_KEY|ARG'), ('""', 'INFO_KEY'),
+      ('long_text', 'INFO_KEY')]),
+    (r'const char \*', r'value', '"value"',
+     [('NULL', 'INFO_VALUE|ARG'), ('long_text', 'INFO_VALUE')]),
+    (r'const char \*', r'string', '"text"', TEXT + [('long_text', 'ARG')]),
+    (r'const char \*', r'comm_name|type_name', '"name"', TEXT),
+    (r'const char\[\]|const char \*', r'datarep', '"external32"',
+     [('NULL', 'ARG'), ('"tape"', 'ARG|UNSUPPORTED_DATAREP')]),
+    (r'char \*\[\]', r'argv', 'NULL', []),
+    # --- functions; 0 is a constant where attributes are copied, deleted ---
+    (r'MPI_Comm_errhandler_function \*', r'\w+', 'ignore', OUT),
+    (r'MPI_User_function \*', r'\w+', 'add', OUT),
+    (r'MPI_User_function_c \*', r'\w+', 'add_large', OUT),
+    (r'MPI_\w*(copy|delete|Copy|Delete)\w* \*', r'\w+', 'NULL', []),
+    # --- memory of messages ---
+    (r'const void \*', r'buf|sendbuf|inbuf', 'data.out', [('NULL', 'BUFFER')]),
+    (r'void \*', r'buf|recvbuf|outbuf|inoutbuf', 'data.in',
+     [('NULL', 'BUFFER')]),
+    (r'void \*', r'buffer', 'data.in', [('NULL', 'BUFFER|ARG')]),
+    (r'void \*', r'base', 'malloc(1)', []),
+    # --- results ---
+    (r'MPI_Status \*', r'status|array_of_statuses', 'statuses', []),
+    (r'MPI_Status\[\]', r'array_of_statuses', 'statuses', []),
+    (r'const MPI_Status \*', r'status', 'statuses', OUT),
+    (r'int\[\]', r'array_of_indices|ranks2', 'results.i', OUT),
+    (r'void \*', r'attribute_val|baseptr|buffer_addr', '&results.p', OUT),
+    (r'char \*', r'\w+', 'results.text', OUT),
+    (r'(int|MPI_Count) \*', r'position|buflen', None, OUT + [
+        ('below zero', 'ARG|TRUNCATE')]),
+    (r'int \*', r'\w+', 'results.i', OUT),
+    (r'MPI_Count \*', r'\w+', 'results.c', OUT),
+    (r'MPI_Aint \*', r'\w+', 'results.a', OUT),
+]
+
+# What a function says otherwise: by function without _c and parameter.
+FOR = {
+    # Not significant in process 0.
+    ('MPI_Exscan', 'recvbuf'): ('data.in', []),
+    ('MPI_Iexscan', 'recvbuf'): ('data.in', []),
+    ('MPI_Exscan_init', 'recvbuf'): ('data.in', []),
+    ('MPI_Reduce_local', 'inbuf'): ('data.out', [('NULL', 'BUFFER|ARG')]),
+    ('MPI_Group_translate_ranks', 'n'): ('1', [('-1', 'ARG|COUNT')]),
+    ('MPI_Info_get_nthkey', 'n'): ('0', [('-1', 'ARG'), ('1', 'ARG')]),
+    ('MPI_Info_delete', 'key'): (
+        '"key"', [('NULL', 'INFO_KEY|ARG'), ('""', 'INFO_KEY'),
+                  ('long_text', 'INFO_KEY'), ('"another"', 'INFO_NOKEY')]),
+    ('MPI_Info_get', 'value'): ('results.text', [('NULL', 'ARG|INFO_VALUE')]),
+    ('MPI_Info_get_string', 'value'): ('results.text',
+                                       [('NULL', 'ARG|INFO_VALUE')]),
+    ('MPI_Comm_set_attr', 'attribute_val'): ('NULL', []),
+    ('MPI_Type_set_attr', 'attribute_val'): ('NULL', []),
+    ('MPI_Attr_put', 'attribute_val'): ('NULL', []),
+    ('MPI_Buffer_attach', 'buffer'): ('memory', [('NULL', 'BUFFER|ARG')]),
+    ('MPI_Comm_attach_buffer', 'buffer'): ('memory', [('NULL',
+                                                       'BUFFER|ARG')]),
+    ('MPI_Status_set_source', 'source'): ('0', []),
+    ('MPI_Status_set_tag', 'tag'): ('0', []),
+    ('MPI_Add_error_string', 'errorcode'): (
+        'own_code()', [('-1', 'ARG'), ('MPI_ERR_OTHER', 'ARG')]),
+    ('MPI_Remove_error_class', 'errorclass'): (
+        'own_class()', [('-1', 'ARG'), ('MPI_ERR_OTHER', 'ARG'),
+                        ('own_code()', 'ARG')]),
+    ('MPI_Remove_error_code', 'errorcode'): (
+        'own_code()', [('-1', 'ARG'), ('MPI_ERR_OTHER', 'ARG'),
+                       ('own_class()', 'ARG')]),
+    ('MPI_Remove_error_string', 'errorcode'): (
+        'own_code()', [('-1', 'ARG'), ('MPI_ERR_OTHER', 'ARG')]),
+    ('MPI_Type_match_size', 'size'): ('4', [('3', 'ARG'), ('-1', 'ARG')]),
+    ('MPI_Type_create_darray', 'size'): ('1', [('-1', 'ARG'), ('2', 'ARG')]),
+    ('MPI_Pack_external', 'outsize'): (
+        '64', [('-1', 'ARG|COUNT|TRUNCATE'), ('3', 'ARG|COUNT|TRUNCATE')]),
+}
+
+# What is done before a call, and after it with what it has returned.
+ROUND = [
+    (r'MPI_(Send|Ssend|Rsend|Isend|Issend|Irsend)$',
+     'expect_message', 'end_expected'),
+    (r'MPI_I?Bsend$|MPI_Ibsend$', 'attach_and_expect', 'end_and_detach'),
+    (r'MPI_(Recv|Irecv)$', 'send_message', 'end_receive'),
+    (r'MPI_(I?probe|Probe)$', 'send_message', 'end_probe'),
+    (r'MPI_(Mprobe|Improbe)$', 'send_message', 'end_receive'),
+    (r'MPI_Buffer_attach$', None, 'end_attach'),
+    (r'MPI_Buffer_detach$', 'attach', 'end_detach'),
+    (r'MPI_Comm_attach_buffer$', None, 'end_comm_attach'),
+    (r'MPI_Comm_detach_buffer$', 'comm_attach', 'end_comm_detach'),
+    (r'MPI_Info_(set|delete|get\w*)$', 'set_key', None),
+    (r'MPI_Alloc_mem$', None, 'free_memory'),
+    (r'MPI_(Comm|Type)_delete_attr$|MPI_Attr_delete$', 'set_attrs', None),
+]
+
+IN_PLACE = re.compile(r'MPI_I?(all|reduce$|reduce_scatter|exscan|scan|gather)',
+                      re.I)
+
+
+def split(text):
+    """A parameter as type and name, an array's brackets with the type."""
+    m = re.match(r'(.*?)(\w+)((?:\[\d*\])*)$', text)
+    return m[1].strip() + m[3], m[2]
+
+
+def stem(function):
+    return function[:-2] if function.endswith('_c') else function
+
+
+def handle(function, kind, name):
+    """A handle that is read: a right one, wrong ones."""
+    code, null = HANDLES[kind]
+    short = kind[4:].lower()
+    wrong = [('(%s)0' % kind, code), ('freed_%s()' % short, code),
+             ('(%s)foreign_to("%s")' % (kind, kind), code),
+             ('(%s)odd' % kind, code)]
+    wrong += [('(%s)%s' % (kind, c), code) for c in
+              ('MPI_INT', 'MPI_SUM', 'MPI_COMM_WORLD', 'MPI_GROUP_EMPTY',
+               'MPI_ERRORS_RETURN', 'MPI_MESSAGE_NO_PROC', 'MPI_INFO_ENV')
+              if not is_of_kind(c, kind)]
+    if not NULL_ALLOWED.match('%s:%s' % (function, name)):
+        wrong.append((null, code))
+    return 'right.' + short, wrong
+
+
+def is_of_kind(constant, kind):
+    return {'MPI_INT': 'MPI_Datatype', 'MPI_SUM': 'MPI_Op',
+            'MPI_COMM_WORLD': 'MPI_Comm', 'MPI_GROUP_EMPTY': 'MPI_Group',
+            'MPI_ERRORS_RETURN': 'MPI_Errhandler',
+            'MPI_MESSAGE_NO_PROC': 'MPI_Message',
+            'MPI_INFO_ENV': 'MPI_Info'}[constant] == kind
+
+
+def more(function, kind, name, params):
+    """What is wrong because of the function's other arguments."""
+    names = {n for _, n in params}
+    talks = 'comm' in names or function.startswith('MPI_Reduce_local') or \
+        'message' in names
+    if kind == 'MPI_Datatype' and talks:
+        yield 'right.uncommitted', 'TYPE'
+    if kind == 'MPI_Op' and 'datatype' in names:
+        for op in 'MPI_MINLOC', 'MPI_REPLACE', 'MPI_NO_OP':
+            yield op, 'OP'
+    if kind == 'MPI_Info' and stem(function) == 'MPI_Comm_set_info':
+        yield 'MPI_INFO_NULL', 'INFO'
+    if kind.endswith('void *') and name.endswith('buf'):
+        allowed = IN_PLACE.match(stem(function)) and name == 'sendbuf' or \
+            re.match(r'MPI_I?scatter', function, re.I) and name == 'recvbuf'
+        if not allowed and (stem(function), name) not in FOR:
+            yield 'MPI_IN_PLACE', 'BUFFER|ARG'
+    if name == 'recvbuf' and 'sendbuf' in names:
+        if re.match(r'MPI_I?(all|reduce|scan|exscan|gather)', function, re.I):
+            yield 'data.out', 'BUFFER'
+    if kind == 'MPI_Count' and name.endswith('count') and talks:
+        yield 'INT64_MAX', 'COUNT|TRUNCATE'
+    if name in ('tag', 'sendtag') and names & {'dest', 'group'}:
+        yield 'MPI_ANY_TAG', 'TAG'
+    if name.endswith('keyval') and re.search('set_attr|put|delete', function):
+        yield 'MPI_TAG_UB', 'KEYVAL'
+
+
+def inout(function, kind, name):
+    """A pointer to a handle, or a keyval, which the call changes or ends:
+    declarations, wrong ones with what makes them so, what follows."""
+    if kind == 'int *':
+        base, short = 'int', ('type_keyval' if 'Type' in function
+                              else 'comm_keyval')
+        wrong = [(v, c) for v, c in KEYVAL if 'freed' not in v]
+        wrong += [('freed_keyval()', 'KEYVAL'), ('MPI_TAG_UB', 'KEYVAL')]
+    else:
+        base = kind[:-2]
+        short = base[4:].lower()
+        wrong = handle(function, base, name)[1]
+        if function == 'MPI_Start':
+            short = 'persistent'
+            wrong.append(('fresh_request()', 'REQUEST'))
+        if function in ('MPI_Cancel', 'MPI_Request_free', 'MPI_Start'):
+            wrong.append(('MPI_REQUEST_NULL', 'REQUEST'))
+        wrong += {'MPI_Comm_free': [('MPI_COMM_WORLD', 'COMM')],
+                  'MPI_Comm_disconnect': [('MPI_COMM_SELF', 'COMM')],
+                  'MPI_Type_free': [('MPI_INT', 'TYPE')],
+                  'MPI_Op_free': [('MPI_SUM', 'OP')],
+                  'MPI_Info_free': [('MPI_INFO_ENV', 'INFO')],
+                  }.get(function, [])
+    code = wrong[0][1]
+    declare = ['\t%s kept_%s = fresh_%s();' % (base, name, short),
+               '\t%s its_%s = kept_%s, *%s = &its_%s;' %
+               (base, name, name, name, name)]
+    cases = [('%s = NULL' % name, 'ARG|' + code)]
+    cases += [('its_%s = %s' % (name, v), c) for v, c in dict(wrong).items()]
+    after = ['\tif (rc != MPI_SUCCESS || its_%s == kept_%s)' % (name, name),
+             '\t\tend_%s(kept_%s);' % (short, name)]
+    return declare, cases, after
+
+
+def rule(function, kind, name):
+    of = (stem(function), name)
+    if of in FOR:
+        return FOR[of]
+    if name in ANY_POINTER:
+        return 'NULL', []
+    for kinds, names, right, wrong in RULES:
+        if re.fullmatch(kinds, kind) and re.fullmatch(names, name):
+            return right, list(wrong)
+    sys.exit('%s: there is no rule for "%s %s"' % (function, kind, name))
+
+
+def declaration(kind, name, right):
+    m = re.match(r'(.*?)((?:\[\d*\])+)$', kind)
+    if not m:
+        return '\t%s%s%s = %s;' % (kind, '' if kind.endswith('*') else ' ',
+                                   name, right)
+    if m[2] == '[][3]':
+        return '\tint (*%s)[3] = %s;' % (name, right)
+    if m[1] in ('const int', 'const MPI_Count', 'const MPI_Aint'):
+        right += '_c' if m[1] != 'const int' else ''
+    return '\t%s *%s = %s;' % (m[1], name, right)
+
+
+def parameter(function, kind, name, params):
+    """Declarations, cases, what is done after the call."""
+    base = kind[:-2] if kind.endswith(' *') else ''
+    wide = re.search(r'MPI_(Count|Aint)\[\]', kind)
+    if INOUT.match(stem(function)) and (
+            base in HANDLES and (base == 'MPI_Message' or
+                                 'recv' not in function) or kind == 'int *' and name.endswith('keyval')):
+        return inout(stem(function), kind, name)
+    if base in HANDLES:
+        short = base[4:].lower()
+        if function.endswith(('_init', '_init_c')):
+            short = 'persistent'
+        return (['\t%s its_%s = %s, *%s = &its_%s;' %
+                 (base, name, HANDLES[base][1], name, name)],
+                [('%s = NULL' % name, 'ARG')],
+                ['\tif (its_%s != %s)' % (name, HANDLES[base][1]),
+                 '\t\tend_%s(its_%s);' % (short, name)])
+    if kind in HANDLES:
+        right, wrong = handle(function, kind, name)
+    else:
+        right, wrong = rule(function, kind, name)
+    wrong = wrong + list(more(function, kind, name, params))
+    after = []
+    if name in ('position', 'buflen'):
+        t = kind[:-2]
+        declare = ['\t%s its_%s = %s, *%s = &its_%s;' % (
+            t, name, '0' if name == 'position' else '16', name, name)]
+        return declare, [('%s = NULL' % name, 'ARG'),
+                         ('its_%s = -1' % name, 'ARG|TRUNCATE')] + (
+            [('its_%s = 61' % name, 'ARG|TRUNCATE')]
+            if name == 'position' else []), []
+    if name == 'array_of_requests':
+        right = 'requests_%s()' % ('persistent' if 'Startall' in function
+                                   else 'fresh')
+        after = ['\tend_requests(rc);']
+    cases = []
+    for value, code in dict(wrong).items():
+        if wide and value in ('negative', 'ones', 'zeros'):
+            value += '_c'
+        cases.append(('%s = %s' % (name, value), code))
+    return [declaration(kind, name, right)], cases, after
+
+
+def write_function(out, f):
+    function, text = f['name'], f['parameters']
+    params = [] if text == 'void' else [
+        split(p) for p in re.split(r',\s*', text) if p != '...']
+    before, end = next(((b, e) for pattern, b, e in ROUND
+                        if re.match(pattern, stem(function))), (None, None))
+    declare, cases, after = [], [], []
+    for kind, name in params:
+        d, c, a = parameter(function, kind, name, params)
+        declare += d
+        cases += c
+        after += a
+    out.append('static int call_%s(int wrong)' % function)
+    out += ['{', '\tint rc;'] + declare + ['']
+    if before:
+        out.append('\t%s();' % before)
+    out.append('\tswitch (wrong) {')
+    for i, (statement, _) in enumerate(cases):
+        out += ['\tcase %d:' % (i + 1), '\t\t%s;' % statement, '\t\tbreak;']
+    out += ['\tdefault:', '\t\tbreak;', '\t}',
+            '\trc = %s(%s);' % (function, ', '.join(n for _, n in params))]
+    out += after
+    if end:
+        out.append('\t%s(rc);' % end)
+    out += ['\treturn rc;', '}', '']
+    if cases:
+        out.append('static const struct wrong wrong_%s[] = {' % function)
+        out += ['\t{ "%s", { %s } },' % (
+            statement.replace('"', '\\"'),
+            ', '.join('MPI_ERR_' + c for c in dict.fromkeys(codes.split('|'))))
+            for statement, codes in cases]
+        out += ['};', '']
+    return len(cases)
+
+
+def main():
+    tables, listed, path = sys.argv[1:]
+    with open(os.path.join(tables, 'functions.csv'), newline='') as f:
+        table = {r['name']: r for r in csv.DictReader(f)}
+    with open(listed) as f:
+        names = [n for n in f.read().split()
+                 if n not in ONCE and not NO_CODE.match(n)]
+    out = ['/* Made by arguments.py. */', '']
+    rows = []
+    for name in names:
+        n = write_function(out, table[name])
+        rows.append('\t{ "%s", call_%s, %s, %d, %d },' % (
+            name, name, 'wrong_' + name if n else 'NULL', n,
+            name not in NO_RIGHT_CALL))
+    out += ['static const struct function functions[] = {'] + rows + ['};']
+    with open(path, 'w') as f:
+        f.write('\n'.join(out) + '\n')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
