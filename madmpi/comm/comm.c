@@ -288,6 +288,7 @@ static void reap(struct madmpi_object *o)
 
 void madmpi_comm_exit(void)
 {
+	madmpi_errhandler_remains(madmpi_self->errhandler);
 	madmpi_pool_walk(&pool, reap);
 	madmpi_world = madmpi_self = NULL;
 	madmpi_pool_exit(&pool);

@@ -98,7 +98,7 @@ static inline int madmpi_comm_rank_of(const struct madmpi_comm *c,
 /*
  * Make a communicator of the group (whose reference it takes over, also when it
  * fails) with these two session ids; all members open the same ids. The error
- * handler is the parent's, FATAL if there is none. 0 or -errno.
+ * handler is the parent's, the initial one if there is none. 0 or -errno.
  */
 int madmpi_comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 		    const uint64_t ids[2], struct madmpi_comm **out);

@@ -34,6 +34,12 @@ extern const struct base_option_table madmpi_options;
 /* MADMPI_CHECK: whether functions look at their arguments. -: after init */
 extern bool madmpi_checks;
 
+/*
+ * MADMPI_INITIAL_ERRHANDLER: 0 fatal, 1 abort, 2 return; at any time. What is
+ * no such word MPI_Init refuses; until then it is 0.
+ */
+int madmpi_initial_errhandler(void);
+
 /* Says that `function` may not be called now, and ends the process. */
 void madmpi_enter_refuse(const char *function) BASE_NORETURN BASE_COLD;
 

@@ -23,6 +23,19 @@ static struct madmpi_errhandler predefined[] = {
 	{ .object.kind = MADMPI_ERRHANDLER, .how = MADMPI_ERRORS_RETURN },
 };
 
+/*
+ * What holds where there is no communicator: before MPI_Init, where it becomes
+ * that of the first ones, and after MPI_Finalize, where it is what
+ * MPI_COMM_SELF had.
+ */
+static struct {
+	struct base_spin lock;
+	struct madmpi_errhandler *e; /* l: a reference; NULL: not read yet */
+} initial = { .lock = BASE_SPIN_INIT(BASE_RANK_LEAF) };
+
+/* a: MPI_COMM_SELF has got a handler; the program orders its calls */
+static ATOMIC(bool) self_was_set = ATOMIC_INIT(false);
+
 static bool is_predefined(const struct madmpi_errhandler *e)
 {
 	return e >= predefined && e < predefined + BASE_ARRAY_LEN(predefined);
@@ -57,12 +70,43 @@ void madmpi_errhandler_put(struct madmpi_errhandler *e)
 		madmpi_pool_put(&pool, e);
 }
 
+static void read_initial(void)
+{
+	if (initial.e == NULL)
+		initial.e = &predefined[madmpi_initial_errhandler()];
+}
+
+static struct madmpi_errhandler *get_initial(void)
+{
+	struct madmpi_errhandler *e;
+
+	base_spin_lock(&initial.lock);
+	read_initial();
+	e = initial.e;
+	madmpi_errhandler_get(e);
+	base_spin_unlock(&initial.lock);
+	return e;
+}
+
+void madmpi_errhandler_remains(struct madmpi_errhandler *e)
+{
+	struct madmpi_errhandler *old;
+
+	madmpi_errhandler_get(e);
+	base_spin_lock(&initial.lock);
+	read_initial();
+	old = initial.e;
+	initial.e = e;
+	base_spin_unlock(&initial.lock);
+	madmpi_errhandler_put(old);
+}
+
 struct madmpi_errhandler *madmpi_errhandler_of_comm(struct madmpi_comm *c)
 {
-	struct madmpi_errhandler *e = &predefined[MADMPI_ERRORS_FATAL];
+	struct madmpi_errhandler *e;
 
 	if (c == NULL)
-		return e;
+		return get_initial();
 	base_spin_lock(&c->lock);
 	e = c->errhandler;
 	madmpi_errhandler_get(e);
@@ -72,25 +116,19 @@ struct madmpi_errhandler *madmpi_errhandler_of_comm(struct madmpi_comm *c)
 
 /*
  * Of an error that concerns no communicator: MPI_COMM_SELF, or, as before MPI
- * 4, MPI_COMM_WORLD if only that one has got a handler. NULL: there are none
- * now.
+ * 4, MPI_COMM_WORLD if the program has given a handler only to that one. NULL:
+ * there are none now.
  */
 static struct madmpi_comm *of_none(void)
 {
-	struct madmpi_comm *c = madmpi_self;
-	struct madmpi_errhandler *e = madmpi_errhandler_of_comm(c);
-
-	if (e == &predefined[MADMPI_ERRORS_FATAL])
-		c = madmpi_world;
-	madmpi_errhandler_put(e);
-	return c;
+	return load_relaxed(&self_was_set) ? madmpi_self : madmpi_world;
 }
 
 /* Do what comm's handler says about an error that `text` explains. */
 static int handle(struct madmpi_comm *c, int code, const char *text)
 {
 	struct madmpi_errhandler *e;
-	MPI_Comm comm;
+	MPI_Comm comm = MPI_COMM_SELF;
 
 	if (c == NULL)
 		c = of_none();
@@ -100,7 +138,8 @@ static int handle(struct madmpi_comm *c, int code, const char *text)
 	case MADMPI_ERRORS_ABORT:
 		madmpi_kill(code, text);
 	case MADMPI_ERRORS_CALL:
-		comm = madmpi_comm_handle(c);
+		if (c != NULL)
+			comm = madmpi_comm_handle(c);
 		e->fn(&comm, &code, NULL);
 		break;
 	case MADMPI_ERRORS_RETURN:
@@ -269,6 +308,8 @@ int madmpi_comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 		return madmpi_error(
 			c, MPI_ERR_ERRHANDLER, "MPI_Comm_set_errhandler",
 			"%p is not an error handler", (void *)errhandler);
+	if (c == madmpi_self)
+		store_relaxed(&self_was_set, true);
 	madmpi_errhandler_get(e);
 	base_spin_lock(&c->lock);
 	old = c->errhandler;

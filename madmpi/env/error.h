@@ -33,8 +33,11 @@ void madmpi_errhandler_init(void);
 struct madmpi_errhandler *madmpi_errhandler_of(MPI_Errhandler handle);
 MPI_Errhandler madmpi_errhandler_handle(struct madmpi_errhandler *e);
 
-/* The handler of a communicator, with a reference; FATAL for NULL. */
+/* The handler of a communicator, with a reference; of none for NULL. */
 struct madmpi_errhandler *madmpi_errhandler_of_comm(struct madmpi_comm *c);
+
+/* Communicators end: this is the handler where there is none, from now on. */
+void madmpi_errhandler_remains(struct madmpi_errhandler *e);
 
 /* Nothing happens to the predefined ones. */
 void madmpi_errhandler_get(struct madmpi_errhandler *e);
@@ -43,8 +46,8 @@ void madmpi_errhandler_put(struct madmpi_errhandler *e);
 /*
  * Report an error of class `code` in the MPI function `function`, which the
  * text explains. Calls the error handler of comm, or of MPI_COMM_SELF where no
- * communicator is known (NULL; of MPI_COMM_WORLD if only that has one that is
- * not the first), and returns `code` if that returns.
+ * communicator is known (NULL; of MPI_COMM_WORLD if the program has given none
+ * to MPI_COMM_SELF), and returns `code` if that returns.
  */
 int madmpi_error(struct madmpi_comm *comm, int code, const char *function,
 		 const char *fmt, ...) BASE_PRINTF(4, 5) BASE_COLD;

@@ -25,11 +25,21 @@ bool madmpi_checks = true;
 
 static marcel_t main_thread; /* -: who called MPI_Init */
 
+/* As the standard spells them, in the order of their handles. */
+static const char *const initial_errhandlers[] = { "mpi_errors_are_fatal",
+						   "mpi_errors_abort",
+						   "mpi_errors_return", NULL };
+
 static struct base_option options[] = {
 	{ .name = "MADMPI_CHECK",
 	  .kind = BASE_OPTION_BOOL,
 	  .fallback = "1",
 	  .help = "whether MPI functions check their arguments" },
+	{ .name = "MADMPI_INITIAL_ERRHANDLER",
+	  .kind = BASE_OPTION_CHOICE,
+	  .fallback = "mpi_errors_are_fatal",
+	  .choices = initial_errhandlers,
+	  .help = "the error handler that MPI begins with" },
 	{ .name = "MADMPI_VERBOSE",
 	  .kind = BASE_OPTION_BOOL,
 	  .fallback = "0",
@@ -39,7 +49,14 @@ static struct base_option options[] = {
 const struct base_option_table madmpi_options =
 	BASE_OPTION_TABLE("madmpi", options);
 
-enum { OPTION_CHECK, OPTION_VERBOSE };
+enum { OPTION_CHECK, OPTION_INITIAL_ERRHANDLER, OPTION_VERBOSE };
+
+int madmpi_initial_errhandler(void)
+{
+	struct base_option o = options[OPTION_INITIAL_ERRHANDLER];
+
+	return base_option_read(&o) == 0 ? (int)o.value : 0;
+}
 
 void madmpi_enter_refuse(const char *function)
 {

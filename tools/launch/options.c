@@ -19,6 +19,10 @@ static const char help[] =
 	"anyway)\n"
 	"  --bind-to core|none  give each process one core, or leave it alone "
 	"(none)\n"
+	"  --initial-errhandler mpi_errors_are_fatal|mpi_errors_abort|"
+	"mpi_errors_return\n"
+	"                       the error handler that MPI begins with "
+	"(mpi_errors_are_fatal)\n"
 	"  --tag-output         write \"[rank] \" before every line\n"
 	"  --timeout S          end the job after S seconds, with exit code "
 	"124\n"
@@ -84,6 +88,24 @@ static void bind_to(struct options *o, const char *text)
 		usage("--bind-to %s: expected core or none", text);
 }
 
+/* As the standard spells them; the library looks at the variable. */
+static void initial_errhandler(const char *text)
+{
+	static const char *const words[] = { "mpi_errors_are_fatal",
+					     "mpi_errors_abort",
+					     "mpi_errors_return" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(text, words[i]) == 0) {
+			if (setenv("MADMPI_INITIAL_ERRHANDLER", text, 1) != 0)
+				must(NULL);
+			return;
+		}
+	usage("--initial-errhandler %s: expected mpi_errors_are_fatal, "
+	      "mpi_errors_abort or mpi_errors_return",
+	      text);
+}
+
 /* An option with a value; `text` is the value. False: no such option. */
 static bool valued(struct options *o, const char *name, const char *text)
 {
@@ -93,6 +115,9 @@ static bool valued(struct options *o, const char *name, const char *text)
 		environment(text);
 	else if (strcmp(name, "--bind-to") == 0)
 		bind_to(o, text);
+	else if (strcmp(name, "-initial-errhandler") == 0 ||
+		 strcmp(name, "--initial-errhandler") == 0)
+		initial_errhandler(text);
 	else if (strcmp(name, "--timeout") == 0)
 		o->timeout_s = number(name, text, 1, 1000000);
 	else
@@ -117,8 +142,13 @@ static void plain(struct options *o, const char *name)
 
 static bool takes_value(const char *name)
 {
-	static const char *const names[] = { "-n", "-np", "-x", "--bind-to",
-					     "--timeout" };
+	static const char *const names[] = { "-n",
+					     "-np",
+					     "-x",
+					     "--bind-to",
+					     "--timeout",
+					     "-initial-errhandler",
+					     "--initial-errhandler" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(name, names[i]) == 0)

@@ -38,6 +38,77 @@ static void always_allowed(void)
 	exit(flag && a == 5 ? 0 : 9);
 }
 
+/* Whatever is asked for. */
+static void level(int required)
+{
+	int provided = -1, main_thread = -1;
+
+	MPI_Init_thread(NULL, NULL, required, &provided);
+	if (provided != MPI_THREAD_MULTIPLE)
+		exit(9);
+	provided = -1;
+	MPI_Query_thread(&provided);
+	MPI_Is_thread_main(&main_thread);
+	if (provided != MPI_THREAD_MULTIPLE || !main_thread)
+		exit(9);
+	MPI_Finalize();
+	exit(0);
+}
+
+static void single(void)
+{
+	level(MPI_THREAD_SINGLE);
+}
+
+static void funneled(void)
+{
+	level(MPI_THREAD_FUNNELED);
+}
+
+static void serialized(void)
+{
+	level(MPI_THREAD_SERIALIZED);
+}
+
+static void multiple(void)
+{
+	level(MPI_THREAD_MULTIPLE);
+}
+
+static void *is_not_main(void *arg)
+{
+	int main_thread = -1;
+
+	MPI_Is_thread_main(&main_thread);
+	return main_thread == 0 ? arg : NULL;
+}
+
+static void main_thread(void)
+{
+	void *good = NULL;
+	pthread_t t;
+
+	MPI_Init(NULL, NULL);
+	pthread_create(&t, NULL, is_not_main, &x);
+	pthread_join(t, &good);
+	MPI_Finalize();
+	exit(good == &x ? 0 : 9);
+}
+
+static void finalize_twice(void)
+{
+	MPI_Init(NULL, NULL);
+	MPI_Finalize();
+	MPI_Finalize();
+}
+
+static void init_after_finalize(void)
+{
+	MPI_Init(NULL, NULL);
+	MPI_Finalize();
+	MPI_Init(NULL, NULL);
+}
+
 static void twice(void)
 {
 	MPI_Init(NULL, NULL);
@@ -81,6 +152,119 @@ static void aborts(void)
 {
 	MPI_Init(NULL, NULL);
 	MPI_Abort(MPI_COMM_WORLD, 7);
+}
+
+/* The last one; the others would wait for ever. */
+static void one_aborts(void)
+{
+	int rank, size;
+
+	MPI_Init(NULL, NULL);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (rank == size - 1)
+		MPI_Abort(MPI_COMM_SELF, 43);
+	MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD,
+		 MPI_STATUS_IGNORE);
+}
+
+static void aborts_with_0(void)
+{
+	MPI_Init(NULL, NULL);
+	MPI_Abort(MPI_COMM_WORLD, 0);
+}
+
+/* --- error handlers where there is no communicator, or no handler yet --- */
+
+static void expect(int good)
+{
+	if (!good)
+		exit(9);
+}
+
+static int is_first_handler(MPI_Errhandler wanted)
+{
+	MPI_Errhandler of_world, of_self;
+
+	MPI_Comm_get_errhandler(MPI_COMM_WORLD, &of_world);
+	MPI_Comm_get_errhandler(MPI_COMM_SELF, &of_self);
+	return of_world == wanted && of_self == wanted;
+}
+
+static void error_before(void)
+{
+	int class;
+
+	MPI_Error_class(-1, &class);
+}
+
+static void error_after(void)
+{
+	MPI_Init(NULL, NULL);
+	MPI_Finalize();
+	error_before();
+}
+
+/* With an initial handler that returns. */
+static void initial_returns(void)
+{
+	int class, provided;
+
+	expect(MPI_Error_class(-1, &class) == MPI_ERR_ARG);
+	expect(MPI_Init_thread(NULL, NULL, 0, &provided) == MPI_SUCCESS);
+	expect(is_first_handler(MPI_ERRORS_RETURN));
+	expect(MPI_Init(NULL, NULL) == MPI_ERR_OTHER);
+	expect(MPI_Comm_size(MPI_COMM_NULL, &x) == MPI_ERR_COMM);
+	MPI_Finalize();
+	expect(MPI_Error_class(-1, &class) == MPI_ERR_ARG);
+	exit(0);
+}
+
+static void initial_is_fatal(void)
+{
+	MPI_Init(NULL, NULL);
+	expect(is_first_handler(MPI_ERRORS_ARE_FATAL));
+	MPI_Finalize();
+	exit(0);
+}
+
+static void initial_aborts(void)
+{
+	MPI_Init(NULL, NULL);
+	expect(is_first_handler(MPI_ERRORS_ABORT));
+	MPI_Comm_size(MPI_COMM_NULL, &x);
+}
+
+static int handled;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+	handled += *comm == MPI_COMM_SELF && *code == MPI_ERR_ARG;
+}
+
+/* That of MPI_COMM_SELF is there when MPI has gone. */
+static void handler_remains(void)
+{
+	MPI_Errhandler e;
+	int class;
+
+	MPI_Init(NULL, NULL);
+	MPI_Comm_create_errhandler(handler, &e);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, e);
+	MPI_Errhandler_free(&e);
+	MPI_Finalize();
+	expect(MPI_Error_class(-1, &class) == MPI_ERR_ARG && handled == 1);
+	exit(0);
+}
+
+/* Who has given MPI_COMM_SELF a handler means that one. */
+static void self_is_fatal(void)
+{
+	MPI_Init(NULL, NULL);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_size(MPI_COMM_NULL, &x);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+	MPI_Comm_size(MPI_COMM_NULL, &x);
 }
 
 static void unchecked(void)
@@ -169,6 +353,22 @@ static const struct {
 	{ "before_init", before_init },
 	{ "after_finalize", after_finalize },
 	{ "always_allowed", always_allowed },
+	{ "single", single },
+	{ "funneled", funneled },
+	{ "serialized", serialized },
+	{ "multiple", multiple },
+	{ "main_thread", main_thread },
+	{ "finalize_twice", finalize_twice },
+	{ "init_after_finalize", init_after_finalize },
+	{ "one_aborts", one_aborts },
+	{ "aborts_with_0", aborts_with_0 },
+	{ "error_before", error_before },
+	{ "error_after", error_after },
+	{ "initial_returns", initial_returns },
+	{ "initial_is_fatal", initial_is_fatal },
+	{ "initial_aborts", initial_aborts },
+	{ "handler_remains", handler_remains },
+	{ "self_is_fatal", self_is_fatal },
 	{ "twice", twice },
 	{ "no_finalize", no_finalize },
 	{ "own_exit_code", own_exit_code },

@@ -10,11 +10,37 @@ import re
 import subprocess
 import sys
 
+
+def initial(handler):
+    return {'MADMPI_INITIAL_ERRHANDLER': handler}
+
+
 # name, environment, exit code (None: any but 0 and no signal), what stderr says
 RULES = [
     ('before_init', {}, None, r'MPI_Barrier was called before MPI_Init'),
     ('after_finalize', {}, None, r'MPI_Send was called after MPI_Finalize'),
     ('always_allowed', {}, 0, r'^$'),
+    ('single', {}, 0, r'^$'),
+    ('funneled', {}, 0, r'^$'),
+    ('serialized', {}, 0, r'^$'),
+    ('multiple', {}, 0, r'^$'),
+    ('main_thread', {}, 0, r'^$'),
+    ('finalize_twice', {}, None,
+     r'MPI_Finalize was called after MPI_Finalize'),
+    ('init_after_finalize', {}, None, r'MPI_Init: MPI_ERR_OTHER: .*finalized'),
+    ('one_aborts', {}, 43, r'MPI_Abort was called with 43'),
+    ('aborts_with_0', {}, None, r'MPI_Abort was called with 0'),
+    ('error_before', {}, None, r'MPI_Error_class: MPI_ERR_ARG'),
+    ('error_after', {}, None, r'MPI_Error_class: MPI_ERR_ARG'),
+    ('initial_returns', initial('mpi_errors_return'), 0, r'^$'),
+    ('initial_is_fatal', initial('mpi_errors_are_fatal'), 0, r'^$'),
+    ('initial_is_fatal', {}, 0, r'^$'),
+    ('initial_aborts', initial('mpi_errors_abort'), None,
+     r'MPI_Comm_size: MPI_ERR_COMM'),
+    ('initial_is_fatal', initial('MPI_ERRORS_RETURN'), None,
+     r'MADMPI_INITIAL_ERRHANDLER.*MPI_ERRORS_RETURN.*mpi_errors_return'),
+    ('handler_remains', {}, 0, r'^$'),
+    ('self_is_fatal', {}, None, r'MPI_Comm_size: MPI_ERR_COMM'),
     ('twice', {}, None, r'MPI_Init: MPI_ERR_OTHER: .*already'),
     ('no_finalize', {}, None, r'without MPI_Finalize'),
     ('own_exit_code', {}, 42, r'without MPI_Finalize'),
@@ -26,6 +52,17 @@ RULES = [
     ('unchecked', {'MADMPI_VERBOSE': '1'}, 0, r'MADMPI_CHECK=1'),
     ('forks', {}, 0, r'MPI_Send was called in a process made by fork'),
     ('leaves_objects', {}, 0, r'^$'),
+]
+
+
+# The same for options of mpirun.
+OPTIONS = [
+    (['-initial-errhandler', 'mpi_errors_return'], 'initial_returns', 0,
+     r'^$'),
+    (['--initial-errhandler=mpi_errors_abort'], 'initial_aborts', None,
+     r'MPI_Comm_size: MPI_ERR_COMM'),
+    (['--initial-errhandler', 'mine'], 'initial_returns', 2,
+     r'--initial-errhandler mine: expected mpi_errors_are_fatal'),
 ]
 
 
@@ -41,21 +78,25 @@ def run(command, env):
 def main():
     program, mpirun = sys.argv[1:]
     ways = [([program], 'alone'), ([mpirun, '-n', '2', program], 'of two')]
+    cases = [(prefix + [name], env, want, text,
+              ' '.join([name] + list(env) + [way]))
+             for prefix, way in ways for name, env, want, text in RULES]
+    cases += [([mpirun, '-n', '2'] + options + [program, name], {}, want, text,
+               ' '.join([name] + options))
+              for options, name, want, text in OPTIONS]
     number, good = 0, True
-    print('1..%d' % (len(RULES) * len(ways)))
-    for prefix, way in ways:
-        for name, env, want, text in RULES:
-            code, err = run(prefix + [name], env)
-            right = code == want if want is not None else \
-                isinstance(code, int) and 0 < code < 128
-            right = right and re.search(text, err, re.S) is not None
-            number += 1
-            print('%s %d - %s %s %s' % ('ok' if right else 'not ok', number,
-                                        name, ' '.join(env), way))
-            if not right:
-                print('# code %s, stderr:' % code)
-                print('\n'.join('# ' + line for line in err.splitlines()))
-                good = False
+    print('1..%d' % len(cases))
+    for command, env, want, text, title in cases:
+        code, err = run(command, env)
+        right = code == want if want is not None else \
+            isinstance(code, int) and 0 < code < 128
+        right = right and re.search(text, err, re.S) is not None
+        number += 1
+        print('%s %d - %s' % ('ok' if right else 'not ok', number, title))
+        if not right:
+            print('# code %s, stderr:' % code)
+            print('\n'.join('# ' + line for line in err.splitlines()))
+            good = False
     return 0 if good else 1
 
 
