@@ -245,12 +245,12 @@ static int include(const char *fn, MPI_Group group, int n, const int ranks[],
 	struct madmpi_group *g;
 	int rc = check_group(fn, group, &g), *world;
 
+	if (rc == MPI_SUCCESS && newgroup == NULL)
+		rc = madmpi_null_arg(NULL, fn, "newgroup");
 	if (rc == MPI_SUCCESS)
 		rc = check_ranks(fn, g, n, ranks);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	if (newgroup == NULL)
-		return madmpi_null_arg(NULL, fn, "newgroup");
 	world = room(n);
 	for (int i = 0; world != NULL && i < n; i++)
 		world[i] = g->world[ranks[i]];
@@ -270,12 +270,12 @@ static int exclude(const char *fn, MPI_Group group, int n, const int ranks[],
 	struct madmpi_group *g;
 	int rc = check_group(fn, group, &g), *world, left = 0;
 
+	if (rc == MPI_SUCCESS && newgroup == NULL)
+		rc = madmpi_null_arg(NULL, fn, "newgroup");
 	if (rc == MPI_SUCCESS)
 		rc = check_ranks(fn, g, n, ranks);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	if (newgroup == NULL)
-		return madmpi_null_arg(NULL, fn, "newgroup");
 	world = room(g->size);
 	if (world == NULL)
 		return make(fn, NULL, 0, newgroup);
@@ -311,7 +311,7 @@ static int count_range(const struct madmpi_group *g, const int range[3])
 
 /* *out: all ranks that the ranges name, to be freed; *count of them. */
 static int expand(const char *fn, MPI_Group group, int n, int ranges[][3],
-		  int **out, int *count)
+		  const MPI_Group *newgroup, int **out, int *count)
 {
 	struct madmpi_group *g;
 	int rc = check_group(fn, group, &g), found = 0, one;
@@ -319,6 +319,8 @@ static int expand(const char *fn, MPI_Group group, int n, int ranges[][3],
 	*out = NULL;
 	if (rc != MPI_SUCCESS)
 		return rc;
+	if (newgroup == NULL)
+		return madmpi_null_arg(NULL, fn, "newgroup");
 	if (n < 0 || (n > 0 && ranges == NULL))
 		return madmpi_error(NULL, MPI_ERR_ARG, fn, "n is %d, ranges %p",
 				    n, (const void *)ranges);
@@ -355,7 +357,8 @@ int madmpi_group_range_incl(MPI_Group group, int n, int ranges[][3],
 			    MPI_Group *newgroup)
 {
 	const char *fn = "MPI_Group_range_incl";
-	int *ranks, count, rc = expand(fn, group, n, ranges, &ranks, &count);
+	int *ranks, count;
+	int rc = expand(fn, group, n, ranges, newgroup, &ranks, &count);
 
 	if (rc == MPI_SUCCESS)
 		rc = include(fn, group, count, ranks, newgroup);
@@ -368,7 +371,8 @@ int madmpi_group_range_excl(MPI_Group group, int n, int ranges[][3],
 			    MPI_Group *newgroup)
 {
 	const char *fn = "MPI_Group_range_excl";
-	int *ranks, count, rc = expand(fn, group, n, ranges, &ranks, &count);
+	int *ranks, count;
+	int rc = expand(fn, group, n, ranges, newgroup, &ranks, &count);
 
 	if (rc == MPI_SUCCESS)
 		rc = exclude(fn, group, count, ranks, newgroup);

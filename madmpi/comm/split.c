@@ -32,7 +32,7 @@ int madmpi_check_new_comm(const char *fn, MPI_Comm comm, MPI_Comm *newcomm,
 	int rc = madmpi_check_comm(fn, comm, out);
 
 	if (rc == MPI_SUCCESS && newcomm == NULL)
-		return madmpi_null_arg(*out, fn, "newcomm");
+		return madmpi_null_arg(NULL, fn, "newcomm");
 	return rc;
 }
 
