@@ -190,6 +190,8 @@ int madmpi_error_class_of_errno(int err)
 		return MPI_ERR_COUNT;
 	case -EINVAL:
 		return MPI_ERR_ARG;
+	case -EPROTOTYPE:
+		return MPI_ERR_TYPE;
 	case -ECANCELED:
 		return MPI_SUCCESS; /* the status says so */
 	default:

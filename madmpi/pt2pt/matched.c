@@ -207,6 +207,8 @@ int madmpi_mrecv(void *buf, MPI_Count count, MPI_Datatype datatype,
 		nm_sr_wait(&nm);
 		nm_sr_status(&nm, &st);
 		o = madmpi_outcome_recv(r.comm, MPI_ANY_SOURCE, &st);
+		if (madmpi_data_is_walked(&data))
+			madmpi_outcome_check(&o, r.type);
 	}
 	madmpi_status_fill(status, &o);
 	rc = madmpi_outcome_raise(r.comm, fn, &o);

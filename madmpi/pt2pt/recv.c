@@ -30,6 +30,8 @@ int madmpi_recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
 			return madmpi_error_errno(m.comm, rc, "MPI_Recv",
 						  "receive");
 		o = madmpi_outcome_recv(m.comm, source, &st);
+		if (unlikely(madmpi_data_is_walked(&data)))
+			madmpi_outcome_check(&o, m.type);
 	}
 	madmpi_status_fill(status, &o);
 	return madmpi_outcome_raise(m.comm, "MPI_Recv", &o);

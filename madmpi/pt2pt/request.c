@@ -132,6 +132,7 @@ static void orphans_reap(void)
 
 struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r)
 {
+	struct madmpi_outcome o;
 	struct nm_sr_status st;
 
 	if (r->what == MADMPI_REQUEST_NOTHING)
@@ -139,9 +140,12 @@ struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r)
 	if (unlikely(r->what == MADMPI_REQUEST_OPERATION))
 		return r->own->outcome(r->own, r);
 	nm_sr_status(&r->nm, &st);
-	return r->what == MADMPI_REQUEST_RECV
-		       ? madmpi_outcome_recv(r->comm, r->peer, &st)
-		       : madmpi_outcome_send(&st);
+	if (r->what != MADMPI_REQUEST_RECV)
+		return madmpi_outcome_send(&st);
+	o = madmpi_outcome_recv(r->comm, r->peer, &st);
+	if (unlikely(r->type != NULL))
+		madmpi_outcome_check(&o, r->type);
+	return o;
 }
 
 bool madmpi_request_leave(MPI_Request *request)

@@ -16,14 +16,14 @@ static int exchange(const char *fn, const struct madmpi_message *s,
 	struct nm_sr_status st;
 	struct madmpi_outcome sent = madmpi_outcome_empty();
 	struct madmpi_outcome got = madmpi_outcome_proc_null();
-	struct nm_data data;
+	struct nm_data data, into;
 	int rc;
 
 	if (r->peer != MPI_PROC_NULL) {
-		data = madmpi_message_data(r, &rlayout);
+		into = madmpi_message_data(r, &rlayout);
 		rc = nm_sr_irecv(r->comm->p2p, madmpi_gate(r->comm, r->peer),
 				 madmpi_tag(r->tag), madmpi_tag_mask(r->tag),
-				 &data, &rnm);
+				 &into, &rnm);
 		if (unlikely(rc < 0))
 			return madmpi_error_errno(r->comm, rc, fn, "receive");
 	}
@@ -36,6 +36,8 @@ static int exchange(const char *fn, const struct madmpi_message *s,
 		nm_sr_wait(&rnm);
 		nm_sr_status(&rnm, &st);
 		got = madmpi_outcome_recv(r->comm, r->peer, &st);
+		if (madmpi_data_is_walked(&into))
+			madmpi_outcome_check(&got, r->type);
 	}
 	madmpi_status_fill(status, &got);
 	rc = madmpi_outcome_raise(r->comm, fn, &sent);

@@ -39,6 +39,13 @@ struct madmpi_outcome madmpi_outcome_send(const struct nm_sr_status *st)
 	return o;
 }
 
+void madmpi_outcome_check(struct madmpi_outcome *o, const struct madmpi_type *t)
+{
+	if (o->error == 0 && o->bytes > 0 &&
+	    madmpi_type_elements(t, o->bytes) < 0)
+		o->error = -EPROTOTYPE;
+}
+
 int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
 			 const struct madmpi_outcome *o)
 {
@@ -51,6 +58,12 @@ int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
 				    "buffer",
 				    (long long)o->sent, o->source, o->tag,
 				    (long long)o->bytes);
+	if (o->error == -EPROTOTYPE)
+		return madmpi_error(c, MPI_ERR_TYPE, function,
+				    "a message of %lld bytes from rank %d with "
+				    "tag %d ends within an element of the "
+				    "datatype",
+				    (long long)o->sent, o->source, o->tag);
 	return madmpi_error_errno(c, o->error, function,
 				  "the message could not be transferred");
 }

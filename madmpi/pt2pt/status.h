@@ -17,6 +17,7 @@
 #include <nmad/sendrecv.h>
 
 struct madmpi_comm;
+struct madmpi_type;
 
 /* How an operation ended. */
 struct madmpi_outcome {
@@ -74,6 +75,13 @@ struct madmpi_outcome madmpi_outcome_recv(const struct madmpi_comm *c,
 
 /* Of a send: only whether it failed. */
 struct madmpi_outcome madmpi_outcome_send(const struct nm_sr_status *st);
+
+/*
+ * A receive of data in pieces: what ends within an element was sent as another
+ * type, and its last element is not one.
+ */
+void madmpi_outcome_check(struct madmpi_outcome *o,
+			  const struct madmpi_type *t);
 
 /* Reports a failure to the communicator's handler; MPI_SUCCESS if none. */
 int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,

@@ -47,6 +47,7 @@ TEST(errors_from_below_become_classes)
 	CHECK_INT(madmpi_error_class_of_errno(-ECONNRESET),
 		  MPI_ERR_PROC_ABORTED);
 	CHECK_INT(madmpi_error_class_of_errno(-EINVAL), MPI_ERR_ARG);
+	CHECK_INT(madmpi_error_class_of_errno(-EPROTOTYPE), MPI_ERR_TYPE);
 	CHECK_INT(madmpi_error_class_of_errno(-EIO), MPI_ERR_OTHER);
 }
 
