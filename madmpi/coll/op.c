@@ -151,6 +151,7 @@ int madmpi_op_free(MPI_Op *op)
 				    "a predefined operation (%s) cannot be "
 				    "freed",
 				    o->name);
+	madmpi_object_let_go(&o->object);
 	madmpi_op_put(o);
 	*op = MPI_OP_NULL;
 	return MPI_SUCCESS;

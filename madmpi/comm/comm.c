@@ -217,6 +217,7 @@ static int comm_free(const char *fn, MPI_Comm *comm)
 		return rc;
 	madmpi_buffer_empty(&c->buffer);
 	*comm = MPI_COMM_NULL;
+	madmpi_object_let_go(&c->object);
 	madmpi_comm_put(c);
 	return MPI_SUCCESS;
 }

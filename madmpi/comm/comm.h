@@ -22,9 +22,10 @@
 struct madmpi_group {
 	struct madmpi_object object;
 	int size;
-	int rank;     /* -: of this process, or MPI_UNDEFINED */
-	int *world;   /* -: by rank, the rank in MPI_COMM_WORLD */
-	int *inverse; /* -: by rank in MPI_COMM_WORLD, the rank or -1 */
+	int rank;            /* -: of this process, or MPI_UNDEFINED */
+	int *world;          /* -: by rank, the rank in MPI_COMM_WORLD */
+	int *inverse;        /* -: by rank in MPI_COMM_WORLD, the rank or -1 */
+	ATOMIC(int) handles; /* a: that the program has; nothing hangs on it */
 };
 
 /* Assertions that a program has made of a communicator (hints.c). */

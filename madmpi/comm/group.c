@@ -35,8 +35,10 @@ struct madmpi_group *madmpi_group_of(MPI_Group handle)
 	return madmpi_handle_object(handle, MADMPI_GROUP);
 }
 
+/* One for the program. */
 static MPI_Group group_handle(struct madmpi_group *g)
 {
+	fetch_add_relaxed(&g->handles, 1);
 	return g == &empty ? MPI_GROUP_EMPTY : (MPI_Group)g;
 }
 
@@ -57,6 +59,7 @@ struct madmpi_group *madmpi_group_new(const int *world, int size)
 	}
 	g->inverse = g->world + size;
 	g->size = size;
+	store_relaxed(&g->handles, 0);
 	for (int i = 0; i < all; i++)
 		g->inverse[i] = -1;
 	for (int i = 0; i < size; i++) {
@@ -442,6 +445,7 @@ int madmpi_group_free(MPI_Group *group)
 	rc = check_group("MPI_Group_free", *group, &g);
 	if (rc != MPI_SUCCESS)
 		return rc;
+	fetch_sub_relaxed(&g->handles, 1);
 	madmpi_group_put(g);
 	*group = MPI_GROUP_NULL;
 	return MPI_SUCCESS;

@@ -46,6 +46,20 @@ struct madmpi_keyval *madmpi_keyval_find(int number,
 	return table[i]->kind == kind ? table[i] : NULL;
 }
 
+int madmpi_keyval_kept(int number, enum madmpi_keyval_kind *kind)
+{
+	int found = -1;
+
+	marcel_mutex_lock(&madmpi_keyval_mutex);
+	for (int i = number - MADMPI_KEYVAL_FIRST; i < room && found < 0; i++)
+		if (table[i] != NULL && !table[i]->freed) {
+			found = table[i]->number;
+			*kind = table[i]->kind;
+		}
+	marcel_mutex_unlock(&madmpi_keyval_mutex);
+	return found;
+}
+
 void madmpi_keyval_put(struct madmpi_keyval *k)
 {
 	if (--k->refs > 0)

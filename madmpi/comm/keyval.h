@@ -39,6 +39,9 @@ extern marcel_mutex_t madmpi_keyval_mutex;
 struct madmpi_keyval *madmpi_keyval_find(int number,
 					 enum madmpi_keyval_kind kind);
 
+/* The first one from `number` on that the program has not freed, or -1. */
+int madmpi_keyval_kept(int number, enum madmpi_keyval_kind *kind);
+
 /* The mutex is held: a reference less. The last one frees it. */
 void madmpi_keyval_put(struct madmpi_keyval *k);
 

@@ -66,11 +66,28 @@ static inline void madmpi_object_get(struct madmpi_object *o)
 	fetch_add_relaxed(&o->refs, 1);
 }
 
+/* In refs: the program has freed its handle, and others still use it. */
+#define MADMPI_LET_GO 0x80000000u
+
 /* True if this was the last reference: the caller frees the object. */
 static inline bool madmpi_object_put(struct madmpi_object *o)
 {
 	/* order(object): what others did with it comes before its end */
-	return fetch_sub_acq_rel(&o->refs, 1) == 1;
+	return (fetch_sub_acq_rel(&o->refs, 1) & ~MADMPI_LET_GO) == 1;
+}
+
+/*
+ * The program frees its handle, before the reference that this was is put. Of
+ * objects of which it has one handle; groups and error handlers count theirs.
+ */
+static inline void madmpi_object_let_go(struct madmpi_object *o)
+{
+	fetch_or_relaxed(&o->refs, MADMPI_LET_GO);
+}
+
+static inline bool madmpi_object_is_let_go(const struct madmpi_object *o)
+{
+	return (load_relaxed(&o->refs) & MADMPI_LET_GO) != 0;
 }
 
 #endif

@@ -9,11 +9,20 @@
 
 #include "core/number.h"
 
+/* By the last digit of their kind. -: while MPI begins and ends */
+static struct madmpi_pool *pools[16];
+
+struct madmpi_pool *madmpi_pool_of(enum madmpi_kind kind)
+{
+	return pools[kind % BASE_ARRAY_LEN(pools)];
+}
+
 void madmpi_pool_init(struct madmpi_pool *p, enum madmpi_kind kind, size_t size)
 {
 	base_spin_init(&p->lock, BASE_RANK_LEAF);
 	base_pool_init(&p->store, size, BASE_CACHE_LINE);
 	p->kind = kind;
+	pools[kind % BASE_ARRAY_LEN(pools)] = p;
 	p->refilled = NULL;
 	for (int i = 0; i < MADMPI_POOL_SHELVES; i++) {
 		base_spin_init(&p->shelf[i].lock, BASE_RANK_POOL);
@@ -24,6 +33,7 @@ void madmpi_pool_init(struct madmpi_pool *p, enum madmpi_kind kind, size_t size)
 
 void madmpi_pool_exit(struct madmpi_pool *p)
 {
+	pools[p->kind % BASE_ARRAY_LEN(pools)] = NULL;
 	for (int i = 0; i < MADMPI_POOL_SHELVES; i++)
 		p->shelf[i].first = NULL;
 	base_pool_exit(&p->store);

@@ -34,6 +34,9 @@ void madmpi_pool_init(struct madmpi_pool *p, enum madmpi_kind kind,
 		      size_t size);
 void madmpi_pool_exit(struct madmpi_pool *p);
 
+/* The one that has been made for this kind of objects, or NULL. */
+struct madmpi_pool *madmpi_pool_of(enum madmpi_kind kind);
+
 /* An object with one reference and any content, or NULL: no memory. */
 void *madmpi_pool_get(struct madmpi_pool *p);
 

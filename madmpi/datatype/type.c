@@ -202,6 +202,7 @@ int madmpi_type_free(MPI_Datatype *datatype)
 				 (struct madmpi_bearer){ .type = t });
 	if (rc != MPI_SUCCESS)
 		return rc;
+	madmpi_object_let_go(&t->object);
 	madmpi_type_put(t);
 	*datatype = MPI_DATATYPE_NULL;
 	return MPI_SUCCESS;

@@ -269,6 +269,7 @@ int madmpi_comm_create_errhandler(MPI_Comm_errhandler_function *fn,
 				    "no memory for an error handler");
 	e->how = MADMPI_ERRORS_CALL;
 	e->fn = fn;
+	store_relaxed(&e->handles, 1);
 	*errhandler = (MPI_Errhandler)e;
 	return MPI_SUCCESS;
 }
@@ -286,6 +287,7 @@ int madmpi_errhandler_free(MPI_Errhandler *errhandler)
 		return madmpi_error(
 			NULL, MPI_ERR_ERRHANDLER, "MPI_Errhandler_free",
 			"%p is not an error handler", (void *)*errhandler);
+	fetch_sub_relaxed(&e->handles, 1);
 	madmpi_errhandler_put(e);
 	*errhandler = MPI_ERRHANDLER_NULL;
 	return MPI_SUCCESS;
@@ -325,13 +327,16 @@ int madmpi_comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 int madmpi_comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
 	struct madmpi_comm *c = madmpi_comm_of(comm);
+	struct madmpi_errhandler *e;
 
 	if (c == NULL)
 		return bad_comm("MPI_Comm_get_errhandler", comm);
 	if (errhandler == NULL)
 		return madmpi_null_arg(c, "MPI_Comm_get_errhandler",
 				       "errhandler");
-	*errhandler = madmpi_errhandler_handle(madmpi_errhandler_of_comm(c));
+	e = madmpi_errhandler_of_comm(c);
+	fetch_add_relaxed(&e->handles, 1);
+	*errhandler = madmpi_errhandler_handle(e);
 	return MPI_SUCCESS;
 }
 

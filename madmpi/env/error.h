@@ -24,6 +24,7 @@ struct madmpi_errhandler {
 	struct madmpi_object object;
 	enum madmpi_errhandler_how how;   /* -: */
 	MPI_Comm_errhandler_function *fn; /* -: */
+	ATOMIC(int) handles; /* a: that the program has; nothing hangs on it */
 };
 
 /* Handlers made between init and exit of MPI may be freed after it. */

@@ -158,6 +158,22 @@ struct madmpi_info *madmpi_info_of(MPI_Info handle)
 	return madmpi_handle_object(handle, MADMPI_INFO);
 }
 
+bool madmpi_info_describe(struct madmpi_object *o, char *out, size_t room)
+{
+	struct madmpi_info *i = container_of(o, struct madmpi_info, object);
+	const struct entry *first;
+
+	if (i == env)
+		return false;
+	base_spin_lock(&i->lock);
+	first = nth(i, 0);
+	snprintf(out, room, "%d key%s%s%s%s", i->n, i->n == 1 ? "" : "s",
+		 first ? ", \"" : "", first ? first->key : "",
+		 first ? "\"" : "");
+	base_spin_unlock(&i->lock);
+	return true;
+}
+
 /* --- arguments --- */
 
 static int bad_info(struct madmpi_comm *comm, const char *fn, MPI_Info info)

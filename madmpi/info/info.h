@@ -15,6 +15,9 @@
  */
 struct madmpi_info *madmpi_info_of(MPI_Info handle);
 
+/* What it holds, as text; false: it is the library's own. */
+bool madmpi_info_describe(struct madmpi_object *o, char *out, size_t room);
+
 /*
  * Check an info argument, which may be MPI_INFO_NULL: then *out is NULL.
  * MPI_SUCCESS or the error, reported for `comm` or NULL.

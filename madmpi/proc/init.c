@@ -18,6 +18,7 @@
 #include "core/enter.h"
 #include "datatype/type.h"
 #include "env/error.h"
+#include "env/leaks.h"
 #include "pt2pt/request.h"
 
 struct madmpi_state madmpi_state = { ATOMIC_INIT(MADMPI_NEW) };
@@ -40,6 +41,10 @@ static struct base_option options[] = {
 	  .fallback = "mpi_errors_are_fatal",
 	  .choices = initial_errhandlers,
 	  .help = "the error handler that MPI begins with" },
+	{ .name = "MADMPI_LEAKS",
+	  .kind = BASE_OPTION_BOOL,
+	  .fallback = "0",
+	  .help = "list at the end what the program has not freed" },
 	{ .name = "MADMPI_VERBOSE",
 	  .kind = BASE_OPTION_BOOL,
 	  .fallback = "0",
@@ -49,7 +54,7 @@ static struct base_option options[] = {
 const struct base_option_table madmpi_options =
 	BASE_OPTION_TABLE("madmpi", options);
 
-enum { OPTION_CHECK, OPTION_INITIAL_ERRHANDLER, OPTION_VERBOSE };
+enum { OPTION_CHECK, OPTION_INITIAL_ERRHANDLER, OPTION_LEAKS, OPTION_VERBOSE };
 
 int madmpi_initial_errhandler(void)
 {
@@ -194,6 +199,8 @@ int madmpi_finalize(void)
 
 	if (rc != MPI_SUCCESS)
 		return rc;
+	if (options[OPTION_LEAKS].value)
+		madmpi_leaks_report();
 	store_relaxed(&madmpi_state.phase, MADMPI_STOPPING);
 	madmpi_bsend_exit_process();
 	madmpi_request_reap();

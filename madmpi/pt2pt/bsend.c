@@ -213,6 +213,17 @@ static bool lock_used(struct madmpi_buffer *b)
 	return false;
 }
 
+bool madmpi_buffer_is_attached(struct madmpi_buffer *b, MPI_Count *size)
+{
+	if (b == NULL)
+		b = &process;
+	if (!lock_used(b))
+		return false;
+	*size = b->size;
+	marcel_mutex_unlock(&b->mutex);
+	return true;
+}
+
 int madmpi_bsend_message(const char *fn, const struct madmpi_message *m)
 {
 	size_t bytes = (size_t)(m->count * m->type->size);

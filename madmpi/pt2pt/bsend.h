@@ -34,6 +34,9 @@ void madmpi_buffer_init(struct madmpi_buffer *b);
 void madmpi_buffer_empty(struct madmpi_buffer *b);
 void madmpi_buffer_exit(struct madmpi_buffer *b);
 
+/* True if there is memory; *size of it. The process's place for NULL. */
+bool madmpi_buffer_is_attached(struct madmpi_buffer *b, MPI_Count *size);
+
 /* The place of the process: made by MPI_Init, emptied by MPI_Finalize. */
 void madmpi_bsend_init_process(void);
 void madmpi_bsend_exit_process(void);

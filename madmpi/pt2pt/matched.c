@@ -3,6 +3,7 @@
  * by its handle, by whoever has that.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "bodies.h"
 #include "core/pool.h"
@@ -14,6 +15,8 @@ struct matched {
 	struct madmpi_object object;
 	struct madmpi_comm *comm; /* -: holds a reference */
 	struct nm_message *nm;    /* -: */
+	int source, tag;          /* -: once taken */
+	MPI_Count bytes;          /* -: likewise */
 };
 
 static struct madmpi_pool pool;
@@ -60,8 +63,21 @@ static bool take(const struct madmpi_message *p, struct matched *to,
 		return false;
 	o = madmpi_outcome_recv(p->comm, p->peer, &st);
 	madmpi_status_fill(status, &o);
+	to->source = o.source;
+	to->tag = o.tag;
+	to->bytes = o.bytes;
 	*message = (MPI_Message)to;
 	return true;
+}
+
+void madmpi_matched_describe(const struct madmpi_object *o, char *out,
+			     size_t room)
+{
+	const struct matched *m =
+		container_of((struct madmpi_object *)o, struct matched, object);
+
+	snprintf(out, room, "%lld bytes from rank %d with tag %d",
+		 (long long)m->bytes, m->source, m->tag);
 }
 
 static int check(const char *fn, int source, int tag, MPI_Comm comm,

@@ -35,6 +35,7 @@ struct madmpi_request *madmpi_request_new(const char *function,
 	}
 	r->what = what;
 	r->peer = m->peer;
+	r->tag = m->tag;
 	r->comm = m->comm;
 	r->type = NULL;
 	r->repeat = NULL;

@@ -58,7 +58,7 @@ struct madmpi_request {
 	/* -: const from start to completion  l: the orphans' lock */
 	struct madmpi_object object;
 	enum madmpi_request_what what; /* -: */
-	int peer;                      /* -: as the caller named it */
+	int peer, tag;                 /* -: as the caller named them */
 	struct madmpi_comm *comm;      /* -: holds a reference */
 	struct madmpi_type *type;      /* -: holds a reference, or NULL */
 	struct madmpi_layout layout;   /* -: of data in pieces */
@@ -74,6 +74,11 @@ void madmpi_request_exit(void);
 /* The messages of matched probes (matched.c). */
 void madmpi_matched_init(void);
 void madmpi_matched_exit(void);
+
+/* What a message taken is, as text. */
+struct madmpi_object;
+void madmpi_matched_describe(const struct madmpi_object *o, char *out,
+			     size_t room);
 
 /* Wait for the requests that were freed before they were complete. */
 void madmpi_request_reap(void);

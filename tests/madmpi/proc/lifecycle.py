@@ -49,6 +49,7 @@ RULES = [
     ('aborts', {}, 7, r'MPI_Abort was called with 7'),
     ('unchecked', {'MADMPI_CHECK': '0'}, 0, r'^$'),
     ('unchecked', {'MADMPI_CHECK': 'maybe'}, None, r'MADMPI_CHECK.*maybe'),
+    ('unchecked', {'MADMPI_LEAKS': 'yes'}, None, r'MADMPI_LEAKS.*yes'),
     ('unchecked', {'MADMPI_VERBOSE': '1'}, 0, r'MADMPI_CHECK=1'),
     ('forks', {}, 0, r'MPI_Send was called in a process made by fork'),
     ('leaves_objects', {}, 0, r'^$'),

@@ -1,0 +1,247 @@
+/*
+ * What the program has made and not freed. Only handles of the program count:
+ * an object that it has freed, and that another one still holds, is not listed,
+ * nor is anything of the library's own.
+ */
+#include "env/leaks.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <base/diag.h>
+
+#include "coll/op.h"
+#include "comm/comm.h"
+#include "comm/keyval.h"
+#include "core/pool.h"
+#include "datatype/type.h"
+#include "env/error.h"
+#include "info/info.h"
+#include "pt2pt/request.h"
+
+enum { SHOWN = 4, ONE = 160 };
+
+/* Those of one kind, found so far. */
+static struct {
+	int n;
+	char shown[SHOWN * (ONE + 2)];
+	size_t length;
+} found;
+
+static void begin(void)
+{
+	found.n = 0;
+	found.length = 0;
+	found.shown[0] = '\0';
+}
+
+static void add(const char *fmt, ...) BASE_PRINTF(1, 2);
+
+static void add(const char *fmt, ...)
+{
+	char one[ONE];
+	va_list ap;
+
+	if (found.n++ >= SHOWN)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(one, sizeof(one), fmt, ap);
+	va_end(ap);
+	found.length += (size_t)snprintf(found.shown + found.length,
+					 sizeof(found.shown) - found.length,
+					 "%s%s", found.n > 1 ? "; " : "", one);
+}
+
+static void end(const char *what, const char *several)
+{
+	if (found.n == 0)
+		return;
+	base_warn("madmpi", "rank %d has not freed %d %s: %s%s", nm_rank(),
+		  found.n, found.n > 1 ? several : what, found.shown,
+		  found.n > SHOWN ? "; ..." : "");
+}
+
+static const char *processes(int n)
+{
+	return n == 1 ? "process" : "processes";
+}
+
+/* "name" of 3 processes, or without a name. */
+static const char *comm_text(const struct madmpi_comm *c, char out[ONE])
+{
+	bool has_name = c->name[0] != '\0';
+
+	snprintf(out, ONE, "%s%.64s%s%d %s", has_name ? "\"" : "", c->name,
+		 has_name ? "\" of " : "", c->size, processes(c->size));
+	return out;
+}
+
+/* --- each kind of objects --- */
+
+static void add_comm(struct madmpi_object *o)
+{
+	struct madmpi_comm *c = container_of(o, struct madmpi_comm, object);
+	char text[ONE];
+
+	if (!c->is_predefined && !madmpi_object_is_let_go(o))
+		add("%s", comm_text(c, text));
+}
+
+static void add_group(struct madmpi_object *o)
+{
+	struct madmpi_group *g = container_of(o, struct madmpi_group, object);
+
+	if (load_relaxed(&g->handles) > 0)
+		add("%d %s", g->size, processes(g->size));
+}
+
+static void add_type(struct madmpi_object *o)
+{
+	struct madmpi_type *t = container_of(o, struct madmpi_type, object);
+
+	if (madmpi_object_is_let_go(o))
+		return;
+	add("%lld bytes with extent %lld%s", (long long)t->size,
+	    (long long)madmpi_type_extent(t),
+	    load_relaxed(&t->committed) ? "" : ", not committed");
+}
+
+static void add_op(struct madmpi_object *o)
+{
+	struct madmpi_op *op = container_of(o, struct madmpi_op, object);
+
+	if (!madmpi_object_is_let_go(o))
+		add(op->commutes ? "one that commutes"
+				 : "one that does not commute");
+}
+
+static void add_errhandler(struct madmpi_object *o)
+{
+	struct madmpi_errhandler *e =
+		container_of(o, struct madmpi_errhandler, object);
+
+	if (load_relaxed(&e->handles) > 0)
+		add("function %p", (void *)(uintptr_t)e->fn);
+}
+
+static void add_info(struct madmpi_object *o)
+{
+	char text[ONE];
+
+	if (madmpi_info_describe(o, text, sizeof(text)))
+		add("%s", text);
+}
+
+static void add_message(struct madmpi_object *o)
+{
+	char text[ONE];
+
+	madmpi_matched_describe(o, text, sizeof(text));
+	add("%s", text);
+}
+
+static const char *state_of(const struct madmpi_request *r)
+{
+	if (r->what == MADMPI_REQUEST_IDLE)
+		return "persistent, not started";
+	if (madmpi_request_is_complete(r))
+		return r->repeat != NULL ? "persistent, complete" : "complete";
+	return r->repeat != NULL ? "persistent, active" : "active";
+}
+
+/* "any", or the number. */
+static const char *number(int n, int any, char out[16])
+{
+	snprintf(out, 16, n == any ? "any" : "%d", n);
+	return out;
+}
+
+/* Of a message; a send that was complete from the start was buffered. */
+static void add_transfer(const struct madmpi_request *r, const char *comm)
+{
+	enum madmpi_request_what what = r->repeat ? r->repeat->what : r->what;
+	char peer[16], tag[16];
+
+	add("%s rank %s with tag %s, among %s: %s",
+	    what == MADMPI_REQUEST_RECV ? "receive from" : "send to",
+	    number(r->peer, MPI_ANY_SOURCE, peer),
+	    number(r->tag, MPI_ANY_TAG, tag), comm, state_of(r));
+}
+
+static void add_request(struct madmpi_object *o)
+{
+	struct madmpi_request *r =
+		container_of(o, struct madmpi_request, object);
+	char text[ONE];
+	const char *comm = comm_text(r->comm, text);
+
+	if (r->own != NULL)
+		add("operation among %s: %s", comm, state_of(r));
+	else if (r->peer == MPI_PROC_NULL)
+		add("message with MPI_PROC_NULL: %s", state_of(r));
+	else
+		add_transfer(r, comm);
+}
+
+static const struct {
+	enum madmpi_kind kind;
+	const char *what, *several;
+	void (*add)(struct madmpi_object *o);
+} kinds[] = {
+	{ MADMPI_COMM, "communicator", "communicators", add_comm },
+	{ MADMPI_GROUP, "group", "groups", add_group },
+	{ MADMPI_TYPE, "datatype", "datatypes", add_type },
+	{ MADMPI_OP, "operation", "operations", add_op },
+	{ MADMPI_ERRHANDLER, "error handler", "error handlers",
+	  add_errhandler },
+	{ MADMPI_INFO, "info object", "info objects", add_info },
+	{ MADMPI_REQUEST, "request", "requests", add_request },
+	{ MADMPI_MESSAGE, "matched message", "matched messages", add_message },
+};
+
+/* --- what is no object --- */
+
+static void add_keyvals(void)
+{
+	enum madmpi_keyval_kind kind;
+	int number = MADMPI_KEYVAL_FIRST;
+
+	while ((number = madmpi_keyval_kept(number, &kind)) >= 0)
+		add("%d, for %s", number++,
+		    kind == MADMPI_KEYVAL_COMM ? "communicators" : "datatypes");
+}
+
+static void add_buffer(struct madmpi_object *o)
+{
+	struct madmpi_comm *c =
+		o != NULL ? container_of(o, struct madmpi_comm, object) : NULL;
+	char text[ONE];
+	MPI_Count size;
+
+	if (!madmpi_buffer_is_attached(c != NULL ? &c->buffer : NULL, &size))
+		return;
+	if (c != NULL)
+		add("%lld bytes, of %s", (long long)size, comm_text(c, text));
+	else
+		add("%lld bytes", (long long)size);
+}
+
+void madmpi_leaks_report(void)
+{
+	struct madmpi_pool *pool;
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(kinds); i++) {
+		pool = madmpi_pool_of(kinds[i].kind);
+		begin();
+		if (pool != NULL)
+			madmpi_pool_walk(pool, kinds[i].add);
+		end(kinds[i].what, kinds[i].several);
+	}
+	begin();
+	add_keyvals();
+	end("keyval", "keyvals");
+	begin();
+	add_buffer(NULL);
+	madmpi_pool_walk(madmpi_pool_of(MADMPI_COMM), add_buffer);
+	end("attached buffer", "attached buffers");
+}
