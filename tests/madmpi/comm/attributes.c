@@ -246,8 +246,25 @@ static int predefined(int key)
 	return *value;
 }
 
+/* The highest tag is one. */
+static void send_with_tag(int tag)
+{
+	int out = rank, in = -1;
+	MPI_Status st;
+
+	MPI_Sendrecv(&out, 1, MPI_INT, (rank + 1) % size, tag, &in, 1, MPI_INT,
+		     (rank + size - 1) % size, tag, MPI_COMM_WORLD, &st);
+	EXPECT_INT(in, (rank + size - 1) % size);
+	EXPECT_INT(st.MPI_TAG, tag);
+}
+
 static void what_is_always_there(void)
 {
+	int *appnum = get(MPI_COMM_WORLD, MPI_APPNUM);
+
+	/* Only a launcher of several programs knows it. */
+	EXPECT(appnum == NULL || *appnum >= 0);
+	send_with_tag(predefined(MPI_TAG_UB));
 	EXPECT(predefined(MPI_TAG_UB) >= 32767);
 	EXPECT_INT(predefined(MPI_HOST), MPI_PROC_NULL);
 	EXPECT_INT(predefined(MPI_IO), MPI_ANY_SOURCE);
