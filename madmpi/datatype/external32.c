@@ -340,8 +340,6 @@ static int check(const char *fn, const char *datarep, const void *buf,
 		return rc;
 	if (position == NULL)
 		return madmpi_null_arg(NULL, fn, "position");
-	if (external == NULL && count * (*t)->external > 0)
-		return madmpi_null_arg(NULL, fn, "the packed buffer");
 	if (*position < 0 || *position > size ||
 	    count * (*t)->external > size - *position)
 		return madmpi_error(NULL, MPI_ERR_TRUNCATE, fn,
@@ -349,7 +347,9 @@ static int check(const char *fn, const char *datarep, const void *buf,
 				    "in %lld",
 				    (long long)(count * (*t)->external),
 				    (long long)*position, (long long)size);
-	return MPI_SUCCESS;
+	return madmpi_check_buffer(fn, NULL, "the packed buffer", external,
+				   count * (*t)->external,
+				   madmpi_type_of(MPI_BYTE));
 }
 
 /* MPI_Pack_external, MPI_Pack_external_c */
