@@ -56,6 +56,7 @@ static struct {
 	int i[8];
 	MPI_Count c[8];
 	MPI_Aint a[8];
+	MPI_Datatype type[8];
 	char text[4096];
 } results;
 
@@ -69,6 +70,9 @@ static int range[1][3] = { { 0, 0, 1 } };
 static int range_outside[1][3] = { { 0, 1, 1 } };
 static int range_endless[1][3] = { { 0, 0, 0 } };
 static int range_below[1][3] = { { -1, 0, 1 } };
+static const int distribs[2] = { MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_BLOCK };
+static const int dargs[2] = { MPI_DISTRIBUTE_DFLT_DARG,
+			      MPI_DISTRIBUTE_DFLT_DARG };
 static MPI_Datatype types[2] = { MPI_INT, MPI_INT };
 static MPI_Datatype types_null[2] = { MPI_DATATYPE_NULL, MPI_INT };
 

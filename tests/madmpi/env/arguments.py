@@ -64,7 +64,7 @@ RULES = [
     # --- numbers ---
     (r'int|MPI_Count|MPI_Aint', r'count|sendcount|recvcount|incount|outcount',
      '1', COUNT),
-    (r'int|MPI_Count', r'insize|outsize', '64',
+    (r'int|MPI_Count|MPI_Aint', r'insize|outsize', '64',
      [('-1', 'ARG|COUNT|TRUNCATE'), ('3', 'ARG|COUNT|TRUNCATE')]),
     (r'int|MPI_Count', r'blocklength', '1', COUNT),
     (r'int', r'n', '1', [('-1', 'ARG|COUNT')]),
@@ -94,7 +94,11 @@ RULES = [
     (r'int', r'order', 'MPI_ORDER_C', [('77', 'ARG')]),
     (r'int', r'rank', '0', [('-1', 'ARG|RANK'), ('1', 'ARG|RANK')]),
     (r'int', r'typeclass', 'MPI_TYPECLASS_INTEGER', [('77', 'ARG')]),
-    (r'int', r'p|r', '6', [('-7', 'ARG')]),
+    (r'int', r'p|r', '6', [('10000', 'ARG')]),
+    (r'int|MPI_Count', r'max_(integers|datatypes)', '8',
+     [('-1', 'ARG|COUNT'), ('0', 'ARG|COUNT')]),
+    (r'int|MPI_Count', r'max_(addresses|large_counts)', '8',
+     [('-1', 'ARG|COUNT')]),
     # --- arrays that are read ---
     (r'const (int|MPI_Count)\[\]', r'recvcounts|sendcounts', 'ones', NEGATIVE),
     (r'const (int|MPI_Count)\[\]', r'array_of_blocklengths', 'ones', NEGATIVE),
@@ -117,6 +121,11 @@ RULES = [
     (r'(const )?MPI_Request\[\]', r'array_of_requests', None,
      [('NULL', 'ARG|REQUEST'), ('requests_freed()', 'REQUEST|IN_STATUS'),
       ('requests_foreign()', 'REQUEST|IN_STATUS')]),
+    # --- arrays that are written; there is nothing for two of them ---
+    (r'int\[\]', r'array_of_integers', 'results.i', OUT),
+    (r'MPI_Datatype\[\]', r'array_of_datatypes', 'results.type', OUT),
+    (r'MPI_Aint\[\]', r'array_of_addresses', 'results.a', []),
+    (r'MPI_Count\[\]', r'array_of_large_counts', 'results.c', []),
     # --- text ---
     (r'const char \*', r'key', '"key"',
      [('NULL', 'INFO_KEY|ARG'), ('""', 'INFO_KEY'),
@@ -146,7 +155,7 @@ RULES = [
     (r'int\[\]', r'array_of_indices|ranks2', 'results.i', OUT),
     (r'void \*', r'attribute_val|baseptr|buffer_addr', '&results.p', OUT),
     (r'char \*', r'\w+', 'results.text', OUT),
-    (r'(int|MPI_Count) \*', r'position|buflen', None, OUT + [
+    (r'(int|MPI_Count|MPI_Aint) \*', r'position|buflen', None, OUT + [
         ('below zero', 'ARG|TRUNCATE')]),
     (r'int \*', r'\w+', 'results.i', OUT),
     (r'MPI_Count \*', r'\w+', 'results.c', OUT),
@@ -188,8 +197,6 @@ FOR = {
         'own_code()', [('-1', 'ARG'), ('MPI_ERR_OTHER', 'ARG')]),
     ('MPI_Type_match_size', 'size'): ('4', [('3', 'ARG'), ('-1', 'ARG')]),
     ('MPI_Type_create_darray', 'size'): ('1', [('-1', 'ARG'), ('2', 'ARG')]),
-    ('MPI_Pack_external', 'outsize'): (
-        '64', [('-1', 'ARG|COUNT|TRUNCATE'), ('3', 'ARG|COUNT|TRUNCATE')]),
 }
 
 # What is done before a call, and after it with what it has returned.
@@ -254,6 +261,8 @@ def more(function, kind, name, params):
         'message' in names
     if kind == 'MPI_Datatype' and talks:
         yield 'right.uncommitted', 'TYPE'
+    if stem(function) == 'MPI_Type_get_contents' and name == 'datatype':
+        yield 'MPI_INT', 'TYPE|ARG'
     if kind == 'MPI_Op' and 'datatype' in names:
         for op in 'MPI_MINLOC', 'MPI_REPLACE', 'MPI_NO_OP':
             yield op, 'OP'
