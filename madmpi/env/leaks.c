@@ -99,10 +99,13 @@ static void add_type(struct madmpi_object *o)
 {
 	struct madmpi_type *t = container_of(o, struct madmpi_type, object);
 
-	if (madmpi_object_is_let_go(o))
+	/* One without contents is a part of another one, and never a handle. */
+	if (madmpi_object_is_let_go(o) || t->contents == NULL ||
+	    madmpi_type_is_predefined(t))
 		return;
-	add("%lld bytes with extent %lld%s", (long long)t->size,
-	    (long long)madmpi_type_extent(t),
+	add("%s%.64s%s%lld bytes with extent %lld%s", t->given ? "\"" : "",
+	    t->given ? t->given : "", t->given ? "\" of " : "",
+	    (long long)t->size, (long long)madmpi_type_extent(t),
 	    load_relaxed(&t->committed) ? "" : ", not committed");
 }
 

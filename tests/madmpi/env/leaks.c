@@ -32,6 +32,17 @@ static void type_in_a_type(MPI_Datatype *outer)
 	MPI_Type_free(&inner);
 }
 
+/* Of several types that the program never sees; others are predefined. */
+static void part_of_an_array(MPI_Datatype *type)
+{
+	int sizes[2] = { 5, 6 }, subsizes[2] = { 2, 3 }, starts[2] = { 1, 1 };
+	MPI_Datatype real;
+
+	MPI_Type_create_f90_real(6, 30, &real);
+	MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_C, real,
+				 type);
+}
+
 static void comm_of_a_handler(MPI_Comm *comm)
 {
 	MPI_Errhandler e;
@@ -88,6 +99,8 @@ static void frees_all(void)
 
 	type_in_a_type(&type);
 	MPI_Type_free(&type);
+	part_of_an_array(&type);
+	MPI_Type_free(&type);
 	comm_of_a_handler(&comm);
 	receive_alone(comm, &request);
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -125,7 +138,8 @@ static void leaves_objects(void)
 	for (int i = 0; i < 6; i++)
 		MPI_Type_contiguous(i + 1, MPI_CHAR, &t[i]);
 	MPI_Type_commit(&t[0]);
-	type_in_a_type(&t[5]);
+	MPI_Type_set_name(t[0], "mine");
+	part_of_an_array(&t[5]);
 	MPI_Op_create(add, 0, &op);
 	MPI_Info_create(&info);
 	MPI_Info_set(info, "key", "value");

@@ -19,8 +19,8 @@ SAID = {
     'leaves_objects': [
         ('2 communicators', [ALL, '"mine" of 1 process']),
         ('1 group', [ALL]),
-        ('7 datatypes', ['16 bytes with extent 24, not committed',
-                         '1 bytes with extent 1'] +
+        ('7 datatypes', ['24 bytes with extent 120, not committed',
+                         '"mine" of 1 bytes with extent 1'] +
          ['%s bytes with extent %s, not committed' % (i, i)
           for i in range(2, 7)]),
         ('1 operation', ['one that does not commute']),
