@@ -186,10 +186,19 @@ int madmpi_init(int *argc, char ***argv)
 /* MPI_Init_thread */
 int madmpi_init_thread(int *argc, char ***argv, int required, int *provided)
 {
+	const char *fn = "MPI_Init_thread";
+
 	(void)argc;
 	(void)argv;
-	(void)required; /* every level is the highest one */
-	return init("MPI_Init_thread", provided);
+	if (required != MPI_THREAD_SINGLE && required != MPI_THREAD_FUNNELED &&
+	    required != MPI_THREAD_SERIALIZED &&
+	    required != MPI_THREAD_MULTIPLE)
+		return madmpi_error(NULL, MPI_ERR_ARG, fn,
+				    "required is %d, which is no level",
+				    required);
+	if (provided == NULL)
+		return madmpi_null_arg(NULL, fn, "provided");
+	return init(fn, provided); /* every level is the highest one */
 }
 
 /* MPI_Finalize */

@@ -211,6 +211,8 @@ static void initial_returns(void)
 	int class, provided;
 
 	expect(MPI_Error_class(-1, &class) == MPI_ERR_ARG);
+	expect(MPI_Init_thread(NULL, NULL, 77, &provided) == MPI_ERR_ARG);
+	expect(MPI_Init_thread(NULL, NULL, 0, NULL) == MPI_ERR_ARG);
 	expect(MPI_Init_thread(NULL, NULL, 0, &provided) == MPI_SUCCESS);
 	expect(is_first_handler(MPI_ERRORS_RETURN));
 	expect(MPI_Init(NULL, NULL) == MPI_ERR_OTHER);
