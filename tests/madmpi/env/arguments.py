@@ -396,7 +396,8 @@ def write_function(out, f):
         d, c, a = parameter(function, kind, name, params)
         declare += d
         cases += c
-        after += a
+        # What a request makes is not there before it has ended.
+        after = a + after if 'request' in name else after + a
     out.append('static int call_%s(int wrong)' % function)
     out += ['{', '\tint rc;'] + declare + ['']
     if before:
