@@ -5,8 +5,8 @@
 
 A test program that prints TAP counts once for each of its tests, another one
 once. Names what failed and what was skipped and why, and repeats what tests
-print as "# note: ..."; the last line is "N passed, N failed", with N from the
-options added.
+print as "# note: ...", up to four lines of each; the last line is "N passed,
+N failed", with N from the options added.
 """
 import argparse
 import json
@@ -69,7 +69,8 @@ def main():
                 passed += good
                 failed += bad
     for text in dict.fromkeys(notes):
-        print(textwrap.fill(text, 80, subsequent_indent="  "))
+        print(textwrap.fill(text, 80, subsequent_indent="  ", max_lines=4,
+                            placeholder=" ..."))
     for text in skips:
         print(f"skipped: {text}")
     for text in failures:
