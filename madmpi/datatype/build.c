@@ -21,34 +21,33 @@ static MPI_Count upper(MPI_Count a, MPI_Count b)
 	return a > b ? a : b;
 }
 
-/* The step for one part that is not empty. */
-static struct madmpi_step step_of(const struct madmpi_part *p)
+struct madmpi_step madmpi_type_step(const struct madmpi_type *t, MPI_Count disp,
+				    MPI_Count count)
 {
-	const struct madmpi_type *t = p->type;
 	MPI_Count extent = madmpi_type_extent(t);
-	struct madmpi_step s = { .disp = p->disp,
+	struct madmpi_step s = { .disp = disp,
 				 .stride = extent,
-				 .count = p->count,
+				 .count = count,
 				 .size = t->size,
 				 .body = t->steps,
 				 .nbody = t->nsteps };
 	const struct madmpi_step *only = t->steps;
 
-	if (madmpi_type_is_flat(t, p->count)) {
+	if (madmpi_type_is_flat(t, count)) {
 		s.disp += only->disp;
 		s.size *= s.count;
 		s.count = 1;
-	} else if (t->nsteps == 1 && p->count == 1) {
+	} else if (t->nsteps == 1 && count == 1) {
 		s = *only;
-		s.disp += p->disp;
+		s.disp += disp;
 		return s;
 	} else if (t->nsteps == 1 && only->body == NULL && only->count == 1) {
 		s.disp += only->disp; /* single blocks, a stride apart */
 	} else if (t->nsteps == 1 && only->body == NULL &&
 		   extent == only->count * only->stride) {
 		s = *only; /* a regular pattern that goes on regularly */
-		s.disp += p->disp;
-		s.count *= p->count;
+		s.disp += disp;
+		s.count *= count;
 	} else {
 		return s;
 	}
@@ -57,17 +56,37 @@ static struct madmpi_step step_of(const struct madmpi_part *p)
 	return s;
 }
 
-/* Append s to a list of n steps; a block that continues the last one joins. */
+static bool is_block(const struct madmpi_step *s)
+{
+	return s->body == NULL && s->count == 1;
+}
+
+/*
+ * Append s to a list of n steps. A block that continues the last one joins it,
+ * and one that keeps the distance of the blocks before joins their loop.
+ */
 static uint32_t append(struct madmpi_step *list, uint32_t n,
 		       struct madmpi_step s)
 {
 	struct madmpi_step *last = n > 0 ? &list[n - 1] : NULL;
+	MPI_Aint end; /* where the last block of the last step begins */
 
-	if (last != NULL && last->body == NULL && last->count == 1 &&
-	    s.body == NULL && s.count == 1 &&
-	    last->disp + last->size == s.disp) {
-		last->size += s.size;
-		return n;
+	if (last != NULL && last->body == NULL && is_block(&s)) {
+		end = last->disp + (last->count - 1) * last->stride;
+		if (end + last->size == s.disp) {
+			if (last->count == 1) {
+				last->size += s.size;
+				return n;
+			}
+			last->count--; /* it leaves the loop for the larger */
+			s.disp = end;
+			s.size += last->size;
+		} else if (s.size == last->size &&
+			   (last->count == 1 || s.disp == end + last->stride)) {
+			last->stride = s.disp - end;
+			last->count++;
+			return n;
+		}
 	}
 	s.before = last ? last->before + last->count * last->size : 0;
 	list[n] = s;
@@ -139,6 +158,21 @@ static void add_run(struct madmpi_type *t, const struct madmpi_part *p)
 	t->runs[t->nruns++] = (struct madmpi_run){ p->count, p->type };
 }
 
+/* Give back what the merging has left over; a vector needs one step more. */
+static void trim(struct madmpi_type *t, MPI_Count n)
+{
+	void *less;
+
+	if (t->nsteps < n / 2) {
+		less = realloc(t->steps, (t->nsteps + 1) * sizeof(*t->steps));
+		t->steps = less != NULL ? less : t->steps;
+	}
+	if (t->nruns < n / 2) {
+		less = realloc(t->runs, (t->nruns + 1) * sizeof(*t->runs));
+		t->runs = less != NULL ? less : t->runs;
+	}
+}
+
 int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 		      struct madmpi_type **out)
 {
@@ -169,8 +203,12 @@ int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 			continue;
 		add_run(t, &parts[i]);
 		add_true_bounds(t, &parts[i], t->nsteps == 0);
-		t->nsteps = append(t->steps, t->nsteps, step_of(&parts[i]));
+		t->nsteps =
+			append(t->steps, t->nsteps,
+			       madmpi_type_step(parts[i].type, parts[i].disp,
+						parts[i].count));
 	}
+	trim(t, n);
 	over = madmpi_type_extent(t) % t->align;
 	if (pad && !t->has_bounds && over > 0)
 		t->ub += t->align - over;

@@ -1,13 +1,12 @@
 /*
  * Running the program of a type: the walk that nmad uses to send from and to
- * receive into memory that is not one piece, and copies on top of it.
+ * receive into memory that is not one piece, where it does not copy (copy.c).
  */
-#include "datatype/type.h"
-
 #include <errno.h>
-#include <string.h>
 
 #include <base/diag.h>
+
+#include "datatype/copy.h"
 
 /* Where a walk is: so many bytes to pass over, so many to visit. */
 struct cursor {
@@ -24,17 +23,9 @@ static int walk_step(const struct madmpi_step *s, uintptr_t base,
 static int walk_list(const struct madmpi_step *s, uint32_t n, uintptr_t base,
 		     struct cursor *c)
 {
-	uint32_t low = 0, high = n, middle;
+	uint32_t low = madmpi_step_find(s, n, &c->skip);
 	int rc = 0;
 
-	while (c->skip > 0 && high - low > 1) {
-		middle = low + (high - low) / 2;
-		if (s[middle].before <= c->skip)
-			low = middle;
-		else
-			high = middle;
-	}
-	c->skip -= s[low].before;
 	for (; low < n && c->left > 0 && rc == 0; low++)
 		rc = walk_step(&s[low], base, c);
 	return rc;
@@ -79,13 +70,7 @@ static int walk(const void *what, size_t offset, size_t length,
 		nm_piece_fn each, void *arg)
 {
 	const struct madmpi_layout *l = what;
-	struct madmpi_step all = {
-		.stride = madmpi_type_extent(l->type),
-		.count = l->count,
-		.size = l->type->size,
-		.body = l->type->steps,
-		.nbody = l->type->nsteps,
-	};
+	struct madmpi_step all = madmpi_type_step(l->type, 0, l->count);
 	struct cursor c = { .skip = l->start + (MPI_Count)offset,
 			    .left = (MPI_Count)length,
 			    .each = each,
@@ -93,6 +78,8 @@ static int walk(const void *what, size_t offset, size_t length,
 
 	return length > 0 ? walk_step(&all, l->base, &c) : 0;
 }
+
+static const struct nm_walker walker = { walk, madmpi_layout_copy };
 
 /* Base may be MPI_BOTTOM, so addresses are added as numbers. */
 static const void *piece_at(const void *base, MPI_Aint disp)
@@ -123,10 +110,10 @@ struct nm_data madmpi_layout_slice(struct madmpi_layout *layout,
 	layout->count = count;
 	layout->type = t;
 	layout->start = from;
-	d.kind = NM_DATA_WALK;
+	d.kind = NM_DATA_COPY;
 	d.length = (size_t)bytes;
 	d.what = layout;
-	d.walk = walk;
+	d.walker = &walker;
 	return d;
 }
 
@@ -136,30 +123,12 @@ int madmpi_type_bytes(const struct madmpi_type *t, MPI_Count count,
 	return __builtin_mul_overflow(t->size, count, out) ? -EOVERFLOW : 0;
 }
 
-static int pack_piece(void *arg, void *piece, size_t bytes)
-{
-	char **to = arg;
-
-	memcpy(*to, piece, bytes);
-	*to += bytes;
-	return 0;
-}
-
-static int unpack_piece(void *arg, void *piece, size_t bytes)
-{
-	const char **from = arg;
-
-	memcpy(piece, *from, bytes);
-	*from += bytes;
-	return 0;
-}
-
 void madmpi_pack_bytes(const void *base, MPI_Count count,
 		       const struct madmpi_type *t, void *to)
 {
 	struct madmpi_layout l = { (uintptr_t)base, count, t, 0 };
 
-	walk(&l, 0, (size_t)(count * t->size), pack_piece, &to);
+	madmpi_layout_copy(&l, 0, (size_t)(count * t->size), to, false);
 }
 
 void madmpi_unpack_bytes(const void *from, void *base, MPI_Count count,
@@ -167,33 +136,38 @@ void madmpi_unpack_bytes(const void *from, void *base, MPI_Count count,
 {
 	struct madmpi_layout l = { (uintptr_t)base, count, t, 0 };
 
-	walk(&l, 0, (size_t)(count * t->size), unpack_piece, &from);
+	madmpi_layout_copy(&l, 0, (size_t)(count * t->size), (void *)from,
+			   true);
 }
 
-/* Copying between layouts: for each piece of the source, walk the target. */
-struct copy {
-	const struct madmpi_layout *to;
-	size_t done;
-};
-
-static int copy_piece(void *arg, void *piece, size_t bytes)
-{
-	struct copy *c = arg;
-	const char *from = piece;
-
-	walk(c->to, c->done, bytes, unpack_piece, &from);
-	c->done += bytes;
-	return 0;
-}
-
+/* Between two layouts in pieces, a little at a time. */
 void madmpi_copy_bytes(const void *from, MPI_Count nfrom,
 		       const struct madmpi_type *from_type, void *to,
 		       MPI_Count nto, const struct madmpi_type *to_type)
 {
 	struct madmpi_layout l = { (uintptr_t)from, nfrom, from_type, 0 };
 	struct madmpi_layout target = { (uintptr_t)to, nto, to_type, 0 };
-	struct copy c = { &target, 0 };
+	size_t bytes = (size_t)(nfrom * from_type->size), done, n;
+	char stage[4096];
 
-	base_assert(nfrom * from_type->size <= nto * to_type->size);
-	walk(&l, 0, (size_t)(nfrom * from_type->size), copy_piece, &c);
+	base_assert((MPI_Count)bytes <= nto * to_type->size);
+	if (bytes == 0)
+		return;
+	if (madmpi_type_is_flat(from_type, nfrom)) {
+		madmpi_layout_copy(
+			&target, 0, bytes,
+			(void *)piece_at(from, from_type->steps->disp), true);
+		return;
+	}
+	if (madmpi_type_is_flat(to_type, nto)) {
+		madmpi_layout_copy(&l, 0, bytes,
+				   (void *)piece_at(to, to_type->steps->disp),
+				   false);
+		return;
+	}
+	for (done = 0; done < bytes; done += n) {
+		n = bytes - done < sizeof(stage) ? bytes - done : sizeof(stage);
+		madmpi_layout_copy(&l, done, n, stage, false);
+		madmpi_layout_copy(&target, done, n, stage, true);
+	}
 }

@@ -165,6 +165,10 @@ static inline MPI_Count madmpi_type_extent(const struct madmpi_type *t)
 	return t->ub - t->lb;
 }
 
+/* The step that moves `count` elements, of 1 byte at least, from disp on. */
+struct madmpi_step madmpi_type_step(const struct madmpi_type *t, MPI_Count disp,
+				    MPI_Count count);
+
 /* True if count elements are one piece of memory, at true_lb. */
 static inline bool madmpi_type_is_flat(const struct madmpi_type *t,
 				       MPI_Count count)
@@ -209,7 +213,7 @@ struct nm_data madmpi_layout_slice(struct madmpi_layout *layout,
 /* True if the data is in pieces, so that the layout must stay. */
 static inline bool madmpi_data_is_walked(const struct nm_data *d)
 {
-	return d->kind == NM_DATA_WALK;
+	return d->kind == NM_DATA_COPY;
 }
 
 /* count * size in *out. 0, or -EOVERFLOW. */

@@ -75,6 +75,8 @@ int nm_data_walk_on(const struct nm_data *d, struct nm_data_place *place,
 		return walk_iovec(d, place, offset, length, each, arg);
 	case NM_DATA_WALK:
 		return d->walk(d->what, offset, length, each, arg);
+	case NM_DATA_COPY:
+		return d->walker->walk(d->what, offset, length, each, arg);
 	}
 	return 0;
 }
@@ -112,6 +114,8 @@ void nm_data_copy_out_on(const struct nm_data *d, struct nm_data_place *place,
 		return;
 	if (d->kind == NM_DATA_FLAT)
 		memcpy(to, (char *)d->base + offset, length);
+	else if (d->kind == NM_DATA_COPY)
+		d->walker->copy(d->what, offset, length, to, false);
 	else
 		nm_data_walk_on(d, place, offset, length, copy_out, &to);
 }
@@ -123,6 +127,8 @@ void nm_data_copy_in_on(const struct nm_data *d, struct nm_data_place *place,
 		return;
 	if (d->kind == NM_DATA_FLAT)
 		memcpy((char *)d->base + offset, from, length);
+	else if (d->kind == NM_DATA_COPY)
+		d->walker->copy(d->what, offset, length, (void *)from, true);
 	else
 		nm_data_walk_on(d, place, offset, length, copy_in, &from);
 }

@@ -92,10 +92,9 @@ static inline bool nm_data_is_good(const struct nm_data *d)
 {
 	if (unlikely(d == NULL))
 		return false;
-	if (likely(d->kind != NM_DATA_WALK))
-		return d->kind <= NM_DATA_IOVEC &&
-		       (d->base != NULL || d->length == 0);
-	return d->walk != NULL;
+	if (likely(d->kind <= NM_DATA_IOVEC))
+		return d->base != NULL || d->length == 0;
+	return d->kind <= NM_DATA_COPY && d->walk != NULL;
 }
 
 /*

@@ -6,6 +6,7 @@
 #ifndef NMAD_DATA_H
 #define NMAD_DATA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/uio.h>
 
@@ -25,10 +26,21 @@ typedef int (*nm_piece_fn)(void *arg, void *piece, size_t bytes);
 typedef int (*nm_walk_fn)(const void *what, size_t offset, size_t length,
 			  nm_piece_fn each, void *arg);
 
+/*
+ * A walk, and what copies without a call for each piece: these bytes out of
+ * the message to `flat`, or `in` from there. The same rules hold.
+ */
+struct nm_walker {
+	nm_walk_fn walk;
+	void (*copy)(const void *what, size_t offset, size_t length, void *flat,
+		     bool in);
+};
+
 enum nm_data_kind {
 	NM_DATA_FLAT,  /* base */
 	NM_DATA_IOVEC, /* iov, niov */
 	NM_DATA_WALK,  /* walk(what, ...) */
+	NM_DATA_COPY,  /* walker->walk(what, ...), and ->copy() */
 };
 
 /* Copied by value into requests; what it points to is the caller's. */
@@ -41,7 +53,10 @@ struct nm_data {
 		const struct iovec *iov;
 		const void *what;
 	};
-	nm_walk_fn walk;
+	__extension__ union {
+		nm_walk_fn walk;
+		const struct nm_walker *walker;
+	};
 };
 
 static inline struct nm_data nm_data_flat(const void *base, size_t bytes)

@@ -380,8 +380,11 @@ TEST(a_walk_may_begin_and_end_at_any_byte)
 				memcpy(got, (char *)d.base + from,
 				       (size_t)bytes);
 			else
-				d.walk(d.what, (size_t)from, (size_t)bytes,
-				       collect, &c);
+				d.walker->walk(d.what, (size_t)from,
+					       (size_t)bytes, collect, &c);
+			CHECK(memcmp(got, want + from, (size_t)bytes) == 0);
+			memset(got, 0, (size_t)bytes);
+			nm_data_copy_out(&d, (size_t)from, got, (size_t)bytes);
 			CHECK(memcmp(got, want + from, (size_t)bytes) == 0);
 		}
 		free(a.memory);
@@ -430,7 +433,7 @@ TEST(contiguous_data_travel_as_one_piece)
 	CHECK_INT(d.length, 600);
 	CHECK_INT(madmpi_type_vector(5, 1, 10, MPI_INT, &column, false), 0);
 	d = madmpi_layout_data(&l, buf, 1, madmpi_type_of(column));
-	CHECK_INT(d.kind, NM_DATA_WALK);
+	CHECK_INT(d.kind, NM_DATA_COPY);
 	end(row);
 	end(matrix);
 	end(column);

@@ -74,7 +74,7 @@ RULE(a_blocking_call_needs_no_status_and_refuses_nonsense)
 		nm_data_flat(NULL, 1),
 		nm_data_walker(from, 1, NULL),
 		{ .kind = NM_DATA_IOVEC, .niov = 1, .length = 1 },
-		{ .kind = NM_DATA_WALK + 1, .length = 1, .base = from },
+		{ .kind = NM_DATA_COPY + 1, .length = 1, .base = from },
 	};
 	struct nm_sr_status status = { .tag = 77 };
 	struct nm_sr_request out;
