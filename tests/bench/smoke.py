@@ -13,8 +13,11 @@ import tempfile
 
 REQUESTS = ["posted_same", "posted_tags", "unexpected_same", "unexpected_tags"]
 MANY = ["burst", "shuffle", "anysource", "wildcard", "unexpected"]
+LAYOUTS = ["flat", "vector8", "vector16", "vector4K", "struct", "indexed",
+           "nested", "subarray", "resized", "block8"]
 WHO = ["transfer", "sender", "receiver", "both"]
-MPI = ["computes", "many", "memory", "overlap", "pingpong", "rate"]
+MPI = ["computes", "datatypes", "many", "memory", "overlap", "pingpong",
+       "rate"]
 PEERS = ["mpicc.mpich", "mpicc.openmpi"]
 
 # program, ranks, arguments, the names that it prints
@@ -33,6 +36,12 @@ CASES = [
     ("bench_locks", 2, ["8", "10"], ["threads_1_8"]),
     ("computes", 2, [], [f"{size}{most}" for size in ("32K", "256K", "1M", "4M")
                          for most in ("", "_most")]),
+    ("datatypes", 1, ["4096"], ["memcpy_flat"] + [
+        f"{what}_{layout}" for layout in LAYOUTS
+        for what in ("pack", "unpack")]),
+    ("datatypes", 2, ["8192"], ["memcpy_flat"] + [
+        f"{what}_{layout}" for layout in LAYOUTS
+        for what in ("pack", "unpack", "send")]),
     ("many", 2, ["10", "200"], [f"{p}_{n}" for n in (10, 200) for p in MANY]),
     ("many", 1, ["200"], [f"{p}_200" for p in MANY]),
     ("many", 2, ["shuffle", "200", "2"], ["shuffle_200"]),
