@@ -65,6 +65,25 @@ INLINE void move_blocks(char *user, MPI_Aint stride, MPI_Count n, char *flat,
 		move(user, flat, size, in);
 }
 
+/* One block, or two, as the steps of irregular types have them. */
+INLINE void move_few(char *user, MPI_Aint stride, MPI_Count n, char *flat,
+		     size_t size, bool in)
+{
+	switch (size) {
+#define CASE(size)                                                             \
+	case size:                                                             \
+		move(user, flat, size, in);                                    \
+		if (n == 2)                                                    \
+			move(user + stride, flat + size, size, in);            \
+		return;
+		SIZES(CASE)
+#undef CASE
+	}
+	move(user, flat, size, in);
+	if (n == 2)
+		move(user + stride, flat + size, size, in);
+}
+
 /* And with gaps. */
 INLINE void move_spread(char *user, MPI_Aint stride, MPI_Count n, char *flat,
 			MPI_Aint gap, size_t size, bool in)
@@ -134,20 +153,30 @@ INLINE void whole_step(const struct madmpi_step *s, uintptr_t at, MPI_Count n,
 	}
 }
 
+INLINE void whole_list(const struct madmpi_step *s, uint32_t n, uintptr_t base,
+		       char *flat, bool in)
+{
+	for (; n > 0; n--, s++) {
+		uintptr_t at = base + (uintptr_t)s->disp;
+
+		if (s->body == NULL && s->count <= 2)
+			move_few((char *)at, s->stride, s->count,
+				 flat + s->before, (size_t)s->size, in);
+		else
+			whole_step(s, at, s->count, flat + s->before, in);
+	}
+}
+
 static void whole_in(const struct madmpi_step *s, uint32_t n, uintptr_t base,
 		     char *flat)
 {
-	for (; n > 0; n--, s++)
-		whole_step(s, base + (uintptr_t)s->disp, s->count,
-			   flat + s->before, true);
+	whole_list(s, n, base, flat, true);
 }
 
 static void whole_out(const struct madmpi_step *s, uint32_t n, uintptr_t base,
 		      char *flat)
 {
-	for (; n > 0; n--, s++)
-		whole_step(s, base + (uintptr_t)s->disp, s->count,
-			   flat + s->before, false);
+	whole_list(s, n, base, flat, false);
 }
 
 static void list_in(const struct madmpi_step *s, uint32_t n, uintptr_t base,
@@ -199,13 +228,32 @@ INLINE void copy_step(const struct madmpi_step *s, uintptr_t base,
 		copy_part(s, at + (uintptr_t)(pass * s->stride), c, in);
 }
 
+/* The rest of a step that is cut, all that are whole, the beginning of one. */
 INLINE void copy_list(const struct madmpi_step *s, uint32_t n, uintptr_t base,
 		      struct cursor *c, bool in)
 {
-	uint32_t i = c->skip > 0 ? madmpi_step_find(s, n, &c->skip) : 0;
+	const struct madmpi_step *last = &s[n - 1];
+	uint32_t i = 0, end = n;
+	MPI_Count to;
 
-	for (; i < n && c->left > 0; i++)
-		copy_step(&s[i], base, c, in);
+	if (c->skip > 0) {
+		i = madmpi_step_find(s, n, &c->skip);
+		copy_step(&s[i++], base, c, in);
+		if (i == n || c->left == 0)
+			return;
+	}
+	to = s[i].before + c->left; /* where it ends, among these steps */
+	if (to < last->before + last->count * last->size)
+		end = madmpi_step_find(s, n, &to);
+	to = (end < n ? s[end].before
+		      : last->before + last->count * last->size) -
+	     s[i].before;
+	(in ? whole_in : whole_out)(&s[i], end - i, base,
+				    c->flat - s[i].before);
+	c->flat += to;
+	c->left -= to;
+	if (end < n && c->left > 0)
+		copy_step(&s[end], base, c, in);
 }
 
 static void list_in(const struct madmpi_step *s, uint32_t n, uintptr_t base,

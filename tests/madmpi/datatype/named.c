@@ -26,6 +26,9 @@ static void names(void)
 	expect_name(MPI_INT, "MPI_INT");
 	expect_name(MPI_AINT, "MPI_AINT");
 	expect_name(MPI_2DOUBLE_PRECISION, "MPI_2DOUBLE_PRECISION");
+	/* Of two names for one type, that which the standard explains. */
+	expect_name(MPI_LONG_LONG, "MPI_LONG_LONG_INT");
+	expect_name(MPI_C_FLOAT_COMPLEX, "MPI_C_COMPLEX");
 	MPI_Type_set_name(MPI_WCHAR, "wide");
 	expect_name(MPI_WCHAR, "wide");
 	MPI_Type_contiguous(2, MPI_INT, &type);
