@@ -35,6 +35,7 @@ peers | libmpich-dev | have_mpi mpicc.mpich | MPICH, to measure ours against
 peers | openmpi-bin | command -v mpirun.openmpi | Open MPI, likewise
 peers | libopenmpi-dev | have_mpi mpicc.openmpi | its headers
 peers-go | golang-go | command -v go | Go, likewise; 80 MB
+plots | gnuplot-nox | command -v gnuplot | tools/bench/run.py mpi draws what it measured
 '
 
 say() {
@@ -71,7 +72,7 @@ missing_packages() {
 }
 
 purpose_of() {
-	awk -F' *[|] *' -v p="$1" '$2 == p { print $4 }' <<<"$packages"
+	awk -F' *[|] *' -v p="$1" '$2 == p { print $4; exit }' <<<"$packages"
 }
 
 install_packages() {

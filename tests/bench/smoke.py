@@ -1,24 +1,32 @@
 #!/usr/bin/env python3
 """The benchmarks of nmad and MPI run, with few repetitions, and print what
 tools/bench/run.py reads: lines "name value unit". They check what they receive
-themselves; no time is looked at. The MPI ones compile with every MPI there is.
+themselves; no time is looked at. The MPI ones compile with every MPI there is,
+and refuse wrong arguments.
 
-    smoke.py BUILD SOURCES
+    smoke.py BUILD TOOLS      (TOOLS: tools/bench)
 """
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, sys.argv[2])
+import mpis  # noqa: E402
+
 REQUESTS = ["posted_same", "posted_tags", "unexpected_same", "unexpected_tags"]
 MANY = ["burst", "shuffle", "anysource", "wildcard", "unexpected"]
+WHO = ["sender", "receiver", "both"]
 LAYOUTS = ["flat", "vector8", "vector16", "vector4K", "struct", "indexed",
            "nested", "subarray", "resized", "block8"]
-WHO = ["transfer", "sender", "receiver", "both"]
-MPI = ["computes", "datatypes", "many", "memory", "overlap", "pingpong",
-       "rate"]
-PEERS = ["mpicc.mpich", "mpicc.openmpi"]
+CROWD = ["barrier", "ring", "alltoall", "allreduce", "pairs"]
+BRIEF = ["-r", "2", "-m", "1"]
+
+
+def overlapped(x, whose):
+    return [f"transfer_{x}", *[f"{what}{who}_{x}" for who in whose
+                               for what in ("", "hidden_")]]
+
 
 # program, ranks, arguments, the names that it prints
 CASES = [
@@ -34,24 +42,58 @@ CASES = [
                       "wildcards", "unexpected", "unexp-wild")],
     ("bench_locks", 1, ["8", "10"], ["threads_1_8"]),
     ("bench_locks", 2, ["8", "10"], ["threads_1_8"]),
-    ("computes", 2, [], [f"{size}{most}" for size in ("32K", "256K", "1M", "4M")
-                         for most in ("", "_most")]),
-    ("datatypes", 1, ["4096"], ["memcpy_flat"] + [
+    ("latency", 2, [*BRIEF, "1", "200000"], ["latency_1B", "latency_195K"]),
+    ("bandwidth", 2, [*BRIEF, "100", "100000"],
+     [f"{way}_{size}" for size in ("100B", "97K")
+      for way in ("stream", "both")]),
+    ("bandwidth", 2, [*BRIEF, "-c", "both", "1"], ["both_1B"]),
+    *[("rate", 2, ["-t", kind, *BRIEF, "1", "3"], ["rate_1", "rate_3"])
+      for kind in ("user", "kernel")],
+    ("many", 2, ["-r", "1", "10", "200"],
+     [f"{p}_{n}" for n in (10, 200) for p in MANY]),
+    ("many", 1, ["-m", "1", "200"], [f"{p}_200" for p in MANY]),
+    ("many", 2, ["-c", "shuffle,burst", "200"], ["burst_200", "shuffle_200"]),
+    *[("threads", 2, ["-t", kind, *BRIEF, "1", "5"],
+       [f"{what}_{n}" for n in (1, 5) for what in ("one", "each")])
+      for kind in ("user", "kernel")],
+    *[("load", 2, ["-t", kind, "-m", "5", "1", "2"],
+       [f"{what}_{n}" for n in (1, 2)
+        for what in ("hole", "mean", "p99", "most")])
+      for kind in ("user", "kernel")],
+    ("overlap", 2, ["-r", "2", "-u", "10", "100", "100000"],
+     [*overlapped("100B", WHO), *overlapped("97K", WHO)]),
+    ("overlap", 1, ["-r", "2", "4096"], overlapped("4K", ["both"])),
+    ("computes", 2, ["-r", "2", "-u", "100", "1000", "100000"],
+     [f"{what}_{size}" for size in ("1000B", "97K")
+      for what in ("plain", "send", "most")]),
+    *[("datatypes", ranks, [*BRIEF, "-b", "8192"], ["memcpy_flat"] + [
         f"{what}_{layout}" for layout in LAYOUTS
-        for what in ("pack", "unpack")]),
-    ("datatypes", 2, ["8192"], ["memcpy_flat"] + [
-        f"{what}_{layout}" for layout in LAYOUTS
-        for what in ("pack", "unpack", "send")]),
-    ("many", 2, ["10", "200"], [f"{p}_{n}" for n in (10, 200) for p in MANY]),
-    ("many", 1, ["200"], [f"{p}_200" for p in MANY]),
-    ("many", 2, ["shuffle", "200", "2"], ["shuffle_200"]),
-    *[("memory", 2, [pattern, "2000", "32"], [pattern])
-      for pattern in REQUESTS],
-    ("overlap", 2, ["10", "100", "100000"],
-     [f"{size}_{who}" for size in ("100B", "97K") for who in WHO]),
-    ("overlap", 1, ["0", "4096"], ["4K_transfer", "4K_both"]),
-    ("pingpong", 2, ["200000"], ["latency_195K"]),
-    ("rate", 2, ["1", "2"], ["threads_1", "threads_2"]),
+        for what in ("pack", "unpack", "send")[:ranks + 1]])
+      for ranks in (1, 2)],
+    ("datatypes", 1, [*BRIEF, "-c", "pack", "-b", "1"],
+     [f"pack_{layout}" for layout in LAYOUTS]),
+    *[("oversubscribed", ranks, BRIEF, [f"{c}_{ranks}" for c in CROWD])
+      for ranks in (2, 5)],
+    ("waiting", 2, ["20"], ["recv_20", "barrier_20"]),
+    ("memory", 2, ["-b", "32", "2000"], [f"{p}_2000" for p in REQUESTS]),
+]
+MPI = sorted({case[0] for case in CASES if not case[0].startswith("bench_")})
+
+# program, ranks, arguments, a part of what it says: exit code 2
+WRONG = [
+    ("latency", 2, ["0"], "BYTES '0' is not a number from 1 to"),
+    ("latency", 2, ["8x"], "BYTES '8x' is not a number"),
+    ("latency", 2, [""], "BYTES '' is not a number"),
+    ("latency", 3, [], "2 to 2 ranks, not 3"),
+    ("latency", 2, ["-t", "user"], "it has no option -t"),
+    ("latency", 2, ["-r"], "-r needs a value"),
+    ("latency", 2, ["1"] * 17, "at most 16 numbers"),
+    ("rate", 2, ["-t", "green"], "not 'green'"),
+    ("rate", 2, ["-r", "65"], "at most 64 repetitions"),
+    ("many", 2, ["-c", "burst,bursts"], "no case 'bursts'"),
+    ("many", 2, ["-c", ""], "no case ''"),
+    ("oversubscribed", 2, ["8"], "'8': it takes no numbers"),
+    ("computes", 2, ["-u", "-1"], "-u '-1' is not a number from 0"),
 ]
 
 
@@ -66,17 +108,21 @@ def names_of(text):
     return names
 
 
-def run(build, folder, case):
-    """What is wrong, or None."""
-    program, ranks, args, names = case
+def start(build, folder, program, ranks, args):
     if program.startswith("bench_"):
         path = os.path.join(build, "tests", "bench", program)
     else:
         path = os.path.join(folder, program)
     mpirun = os.path.join(build, "tools", "launch", "mpirun")
     env = dict(os.environ, NMAD_DRIVER="self" if ranks == 1 else "shm")
-    done = subprocess.run([mpirun, "-n", str(ranks), path, *args], env=env,
+    return subprocess.run([mpirun, "-n", str(ranks), path, *args], env=env,
                           capture_output=True, text=True, timeout=120)
+
+
+def run(build, folder, case):
+    """What is wrong, or None."""
+    program, ranks, args, names = case
+    done = start(build, folder, program, ranks, args)
     if done.returncode != 0:
         return f"exit code {done.returncode}\n{done.stderr}"
     try:
@@ -86,22 +132,20 @@ def run(build, folder, case):
     return None if found == names else f"printed {found}, not {names}"
 
 
-def compile_all(compiler, sources, folder):
+def refuse(build, folder, case):
+    program, ranks, args, words = case
+    done = start(build, folder, program, ranks, args)
+    if done.returncode == 2 and done.stderr.count(words) == 1:
+        return None
+    return f"exit code {done.returncode}\n{done.stderr}"
+
+
+def compile_all(one, folder):
     for program in MPI:
-        done = subprocess.run(
-            [compiler, "-O2", "-w", "-o", os.path.join(folder, program),
-             os.path.join(sources, program + ".c")],
-            capture_output=True, text=True)
-        if done.returncode != 0:
-            return done.stderr
+        wrong = one.compile(program, os.path.join(folder, program))
+        if wrong is not None:
+            return f"{program}: {wrong}"
     return None
-
-
-def has_mpi(compiler):
-    """A compiler may be there without its mpi.h."""
-    return shutil.which(compiler) is not None and subprocess.run(
-        [compiler, "-fsyntax-only", "-x", "c", "-"], input="#include <mpi.h>\n",
-        capture_output=True, text=True).returncode == 0
 
 
 class Tap:
@@ -120,21 +164,23 @@ class Tap:
 
 
 def main():
-    build, sources = sys.argv[1:]
-    tap = Tap(1 + len(PEERS) + len(CASES))
+    build = sys.argv[1]
+    tap = Tap(1 + len(mpis.PEERS) + len(CASES) + len(WRONG))
+    ours, *peers = mpis.find(build, mpis.PEERS, say=lambda text: None)
     with tempfile.TemporaryDirectory() as folder:
-        mpicc = os.path.join(build, "tools", "wrap", "mpicc")
-        tap.say(compile_all(mpicc, sources, folder), "compile with ours")
-        for case in CASES:
-            program, ranks, args, _ = case
-            tap.say(run(build, folder, case),
-                    f"{program} {' '.join(args)}, ranks: {ranks}")
-    for peer in PEERS:
-        if not has_mpi(peer):
-            tap.say(None, f"compile with {peer}", "not installed")
+        tap.say(compile_all(ours, folder), "compile with ours")
+        for what, cases in ((run, CASES), (refuse, WRONG)):
+            for case in cases:
+                program, ranks, args, _ = case
+                tap.say(what(build, folder, case),
+                        f"{program} {' '.join(args)}, ranks: {ranks}")
+    there = {peer.name: peer for peer in peers}
+    for name in mpis.PEERS:
+        if name not in there:
+            tap.say(None, f"compile with {name}", "not installed")
             continue
         with tempfile.TemporaryDirectory() as folder:
-            tap.say(compile_all(peer, sources, folder), f"compile with {peer}")
+            tap.say(compile_all(there[name], folder), f"compile with {name}")
     sys.exit(1 if tap.failed else 0)
 
 

@@ -23,6 +23,7 @@ VALGRIND = """#!/bin/sh
 shift 3
 case $# in
 3) n=$(($2 * $3)) ;;
+5) n=$(($4 * $5)) ;;
 *) for n; do :; done ;;
 esac
 echo "Collected : $((5000 + n * 100))" >&2
@@ -35,22 +36,33 @@ driver = os.environ.get("NMAD_DRIVER", "")
 def say(what, value):
     print(what, value, "unit")
 
-if name == "pingpong":
+def option(letter, default):
+    return args[args.index(letter) + 1] if letter in args else default
+
+if "fail" in args:
+    sys.exit(3)
+numbers = [a for i, a in enumerate(args)
+           if a.isdigit() and not args[i - 1].startswith("-")]
+if name == "latency":
     # 1 us a rail of 1200 MB/s takes; a slow one three times as long.
     share = sum(1 if "=1200" in r else 1 / 3 for r in driver.split("+"))
-    for n in args or ["8"]:
+    for n in numbers or ["8"]:
         say("latency_" + n, 1 / share)
 elif name == "overlap":
-    us = float(args[0]) or 50
-    for n in args[1:]:
-        say(n + "_transfer", 50)
+    us = float(option("-u", 0)) or 50
+    for n in numbers or ["1048576"]:
+        say("transfer_" + n, 50)
         for who, more in ("sender", 5), ("receiver", 50), ("both", 0):
-            say(n + "_" + who, max(us, 50) + more)
-elif name in ("memory", "bench_memory"):
-    if args[0] == "posted_tags" and name == "memory":
+            say(who + "_" + n, max(us, 50) + more)
+elif name == "memory":
+    if option("-c", "") == "posted_tags":
         sys.exit(1)
-    for what in ("",) if name == "memory" else ("", "_blocks", "_tables"):
+    say(option("-c", "") + "_" + numbers[0], 300)
+elif name == "bench_memory":
+    for what in "", "_blocks", "_tables":
         say(args[0] + what, 300 + len(what))
+elif name == "rate":
+    say("rate_1", 2 if option("-t", "user") == "kernel" else 1)
 elif name == "bench_locks":
     more = {"deferred": 0, "fine": 0.1, "coarse": 0.3}[os.environ["NMAD_LOCK"]]
     say("threads_1_8", 0.5 + more)
@@ -64,16 +76,30 @@ elif name == "bench_cells":
 else:
     say(name, 1)
 '''
+# What is wrong with the arguments, and what it says.
+WRONG = [
+    (["nothing"], "WHAT 'nothing' is not one of"),
+    (["mpi", "nothing"], "benchmark 'nothing' is not one of latency, "),
+    (["--networks", "ib", "mpi"], "network 'ib' is not one of shm, tcp"),
+    (["--peers", "lam", "mpi"], "peer 'lam' is not one of mpich, openmpi"),
+    (["--programs", "x", "threads"], "program 'x' is not one of"),
+    (["--rounds", "0", "mpi"], "--rounds 0: at least 1"),
+    (["--args", "8", "mpi"], "--args: of which one benchmark?"),
+]
 PROGRAMS = ["bench_locks", "bench_rpc", "bench_event", "bench_memory",
             "bench_cells", "bench_match"]
 
 # What is asked for, what its tables have to contain, by words.
 CASES = [
-    (["shm"], ["latency_8 3.0000 3.0000..3.0000"]),
-    (["many"], ["many requests, ours alone, tcp", "many 1.0000"]),
-    (["overlap"], ["1048576_sender 1.1000"]),
-    (["computes"], ["ours asking min..max", "computes 1.0000"]),
-    (["rate"], ["ours aggreg min..max", "8 bytes, 64 under way a thread, tcp"]),
+    (["mpi", "latency", "many"],
+     ["latency, shm: ours, rounds: 2", "latency_8 3.0000 3.0000..3.0000 unit",
+      "many, tcp: ours, rounds: 2", "many 1.0000"]),
+    (["--networks", "tcp", "mpi", "rate"],
+     ["rate, tcp: ours kernel, rounds: 2", "rate_1 2.0000",
+      "rate, tcp: ours aggreg, rounds: 2", "rate_1 1.0000"]),
+    (["--args", "12 -m 3", "mpi", "latency"], ["latency_12 3.0000"]),
+    (["mpi"], ["latency, shm: ours", "waiting, shm: ours",
+               "overlap, tcp: ours", "sender_1048576 55.0000"]),
     (["locks"], ["threads_1_8 0.5000 0.6000 100 (100..100) "
                  "0.8000 300 (300..300)",
                  "8 B 2.00 2.00 2.00", "1024 B 50.0 50.0 50.0"]),
@@ -112,39 +138,62 @@ def run(root, build, what):
                PATH=os.path.join(root, "bin") + ":" + os.environ["PATH"])
     return subprocess.run(
         [sys.executable, RUN, "--build", build, "--rounds", "2", "--peers",
-         "none", *what], env=env, capture_output=True, text=True, check=False)
+         "none", "--out", os.path.join(root, "out"), *what], env=env, capture_output=True, text=True, check=False)
 
 
 def words(text):
     return " ".join(text.split())
 
 
-def check(done, expected):
-    if done.returncode != 0:
-        return f"exit code {done.returncode}\n{done.stderr}"
+def check_words(text, expected):
     for row in expected:
-        if row not in words(done.stdout):
-            return f"no \"{row}\" in\n{done.stdout}"
+        if row not in words(text):
+            return f"no \"{row}\" in\n{text}"
     return None
 
 
+def check(done, expected):
+    if done.returncode != 0:
+        return f"exit code {done.returncode}\n{done.stderr}"
+    return check_words(done.stdout, expected)
+
+
+def check_failing(done):
+    """Ours fails in both networks: the rest is shown, the run has failed."""
+    if done.returncode != 1 or "ours fails: latency shm ours, latency tcp " \
+            "ours" not in done.stderr:
+        return f"exit code {done.returncode}\n{done.stderr}"
+    return check_words(done.stdout, ["latency, shm: ours fails: exit code 3"])
+
+
+def check_wrong(done, why):
+    if done.returncode == 2 and why in done.stderr:
+        return None
+    return f"exit code {done.returncode}\n{done.stderr}"
+
+
 def main():
-    failed = 0
-    print(f"1..{len(CASES) + 1}")
+    failed = number = 0
+    print(f"1..{len(CASES) + len(WRONG) + 1}")
+
+    def say(wrong, what):
+        nonlocal failed, number
+        number += 1
+        failed += wrong is not None
+        print(f"{'ok' if wrong is None else 'not ok'} {number} - {what}",
+              flush=True)
+        for line in (wrong or "").splitlines():
+            print(f"# {line}")
+
     with tempfile.TemporaryDirectory() as root:
         build = make_tree(root)
-        for i, (what, expected) in enumerate(CASES, 1):
-            wrong = check(run(root, build, what), expected)
-            failed += wrong is not None
-            print(f"{'ok' if wrong is None else 'not ok'} {i} - "
-                  f"{' '.join(what)}", flush=True)
-            for line in (wrong or "").splitlines():
-                print(f"# {line}")
-        done = run(root, build, ["nothing"])
-        good = done.returncode == 2 and "'nothing' is not one of" in done.stderr
-        failed += not good
-        print(f"{'ok' if good else 'not ok'} {len(CASES) + 1} - "
-              "what it does not know is an error")
+        for what, expected in CASES:
+            say(check(run(root, build, what), expected), " ".join(what))
+        say(check_failing(run(root, build, ["--args", "fail", "mpi",
+                                            "latency"])),
+            "a benchmark that fails is named")
+        for what, why in WRONG:
+            say(check_wrong(run(root, build, what), why), " ".join(what))
     sys.exit(1 if failed else 0)
 
 

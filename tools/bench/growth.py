@@ -24,10 +24,10 @@ def cells(program, pattern, n):
 
 def instructions(command, n, settings):
     """Of a message: once more, with all tables and memory there. As many
-    messages whatever n is."""
+    messages whatever n is. `command` makes one of n and how often."""
     times = max(1, 100000 // n)
-    more = counts.count([*command, str(n), str(1 + times)], settings)
-    return (more - counts.count([*command, str(n), "1"], settings)) / n / times
+    more = counts.count(command(str(n), str(1 + times)), settings)
+    return (more - counts.count(command(str(n), "1"), settings)) / n / times
 
 
 def row(name, few, lots):
@@ -46,7 +46,9 @@ def show(build, mpis):
             cells(program, pattern, LOTS))
     print(f"\nmatch tables: instructions per message\n{head}")
     for pattern in TABLES:
-        command = [os.path.join(folder, "bench_match"), pattern]
+        def command(n, times, pattern=pattern):
+            return [os.path.join(folder, "bench_match"), pattern, n, times]
+
         row(pattern, instructions(command, FEW, {}),
             instructions(command, LOTS, {}))
     print(f"\nMPI, a rank to itself, 1 VP: instructions per message\n{head}")
@@ -54,5 +56,8 @@ def show(build, mpis):
         program = mpis[0].build("many", place)
         settings = {"NMAD_DRIVER": "self", "MARCEL_NVP": "1"}
         for pattern in MPI:
-            row(pattern, instructions([program, pattern], FEW, settings),
-                instructions([program, pattern], LOTS, settings))
+            def command(n, times, pattern=pattern):
+                return [program, "-c", pattern, "-r", times, n]
+
+            row(pattern, instructions(command, FEW, settings),
+                instructions(command, LOTS, settings))

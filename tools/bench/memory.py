@@ -17,7 +17,7 @@ def cost(job):
     """What it has printed; nothing if it fails."""
     try:
         return job.run()
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+    except subprocess.SubprocessError:
         return {}
 
 
@@ -40,11 +40,12 @@ def show(build, mpis):
                   f"{'':18}{'nmad':>10}{'blocks':>10}{'tables':>10}"
                   + "".join(f"{m.name:>10}" for m in some))
             for pattern in PATTERNS:
-                args = [pattern, str(n), str(length)]
-                ours = cost(mpis[0].job(native, "shm", args))
+                ours = cost(mpis[0].job(native, "shm",
+                                        [pattern, str(n), str(length)]))
+                args = ["-c", pattern, "-b", str(length), str(n)]
                 columns = [(ours, pattern + what)
                            for what in ("", "_blocks", "_tables")]
                 for m in some:
                     columns.append((cost(m.job(programs[m], "shm", args)),
-                                    pattern))
+                                    f"{pattern}_{n}"))
                 row(pattern, columns)

@@ -11,10 +11,12 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-NET = os.path.join(ROOT, "tools", "lab", "net")
+import mpis as mpi
+
+NET = os.path.join(mpi.ROOT, "tools", "lab", "net")
 RAILS = ["tcp:eth0", "tcp:eth1"]
 BOTH = "+".join(RAILS)
+SIZES = {f"{n}M": str(n << 20) for n in (1, 2, 4, 8, 16)}
 TARGET = 0.95
 LIMIT = 600  # seconds for one run
 CANNOT = 77  # exit code of NET: no namespaces here
@@ -34,10 +36,12 @@ def in_lab(build, rates, program, drivers, sampling):
 
 
 def measure(build, rates, program, drivers, sampling):
-    """{size: MB/s}"""
-    _, text = in_lab(build, rates, program, drivers, sampling)
-    return {name.split("_")[1]: float(value)
-            for name, value, _ in (line.split() for line in text.splitlines())}
+    """{size: MB/s}, of bytes and the us that these take one way"""
+    _, text = in_lab(build, rates, [program, "-m", "1", "-r", "5",
+                                    *SIZES.values()], drivers, sampling)
+    us = {name.split("_")[1]: float(value)
+          for name, value, _ in (line.split() for line in text.splitlines())}
+    return {size: int(bytes_of) / us[size] for size, bytes_of in SIZES.items()}
 
 
 def median_of(runs, size):
@@ -62,11 +66,7 @@ def show(alone, both):
 def compare(build, rounds, rates):
     print(f"\ntwo rails of {rates}, MB/s there and back", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        program = os.path.join(folder, "rails")
-        subprocess.run([os.path.join(build, "tools", "wrap", "mpicc"), "-O2",
-                        "-w", "-o", program,
-                        os.path.join(ROOT, "tests", "bench", "mpi", "rails.c")],
-                       check=True)
+        program = mpi.ours(build).build("latency", folder)
         curves = os.path.join(folder, "curves")
         sample = os.path.join(build, "tools", "sample", "nm-sample")
         code, text = in_lab(build, rates, [sample, curves], BOTH, "off")
@@ -76,6 +76,6 @@ def compare(build, rounds, rates):
         alone, both = ([], []), []
         for _ in range(rounds):
             for runs, rail in zip(alone, RAILS):
-                runs.append(measure(build, rates, [program], rail, "off"))
-            both.append(measure(build, rates, [program], BOTH, curves))
+                runs.append(measure(build, rates, program, rail, "off"))
+            both.append(measure(build, rates, program, BOTH, curves))
     show(alone, both)

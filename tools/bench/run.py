@@ -3,6 +3,9 @@
 
     tools/bench/run.py [--build DIR] [--rounds N] [--peers a,b]
                        [--programs a,b] [--rates a,b] [WHAT ...]
+    tools/bench/run.py [--build DIR] [--rounds N] [--peers a,b]
+                       [--networks a,b] [--args "..."] [--out DIR]
+                       mpi [BENCHMARK ...]
 
 WHAT is one or more of these; all if none is named:
 
@@ -18,25 +21,23 @@ WHAT is one or more of these; all if none is named:
   growth     instructions and visited cells of a message among 1,000 and
              1,000,000
   memory     bytes of a posted receive and of an unexpected message
-  shm, tcp   latency, bandwidth and rate between two ranks
-  many       bursts of requests, in five patterns, over both
-  rate       8 bytes, 1, 2 and 8 threads a rank, with each strategy of ours
-  overlap    a message while its sender, its receiver or both compute
-  computes   a send to a receiver that computes, with and without announcements
   sim        overlap, offload and several rails over simulated networks
   rails      two shaped rails of unequal rates (--rates) between two hosts made
              of namespaces, against the sum of both alone
   locks      ping-pongs of one thread and of two at once, with each NMAD_LOCK
   rpc        calls beside messages, and what a callback costs
   heat       1,024 threads against one thread a process
+  mpi        the suite of MPI benchmarks, doc/bench.md; all words behind it are
+             names of benchmarks of it. --networks: of shm,tcp; --args: instead
+             of the arguments of the one benchmark named; --out: the folder of
+             samples, tables and plots (DIR/bench/mpi)
 
 MPI programs are compiled from the same source with every MPI that is found
 and run in turn, A B C A B C ..., so that drifts of the machine hit all alike.
-Shown: the median over the rounds, its spread, and the median of the paired
-ratios to the best peer.
 """
 import argparse
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -48,8 +49,10 @@ import locks
 import memory
 import mpis as mpi
 import rails
+import report
 import rpc
 import sim
+import suite
 import threads
 import turns
 
@@ -63,53 +66,20 @@ NATIVE = {
     "match": ["bench_match"],
 }
 PIOMAN = ["ltask", "queues", "overhead", "waiting", "reaction", "progress"]
-# Requests at once: beside the peers, whose time grows with the square of it;
-# once; and ours alone.
-MANY = ["10", "100", "1000", "10000"]
-MANY_ONCE = ["30000"]
-MANY_OURS = ["1000", "100000", "1000000"]
-RATE = ["1", "2", "8"]
-STRATEGIES = ["fifo", "aggreg"]
-OVERLAP = ["0", "32768", "262144", "1048576", "4194304"]
 NATIVE_LIMIT = 1200  # seconds for a program with many cases
 
 
-def networks(what, mpis, source, args, rounds, change=None):
-    for network in ("shm", "tcp"):
-        mpi.compare(f"{what}, {network}", mpis, source, network, args, rounds,
-                    change)
-
-
-def times(values):
-    """Of overlap, computing as long as the transfer takes: 1 is best."""
-    shown = {}
-    for name, (value, unit) in values.items():
-        transfer = values[name.split("_")[0] + "_transfer"][0]
-        shown[name] = ((value, unit) if name.endswith("_transfer")
-                       else (value / transfer, "times"))
-    return shown
-
-
-def many(mpis, rounds):
-    networks("many requests at once", mpis, "many", MANY, rounds)
-    networks("many requests at once, one round", mpis, "many", MANY_ONCE, 1)
-    networks("many requests, ours alone", mpis[:1], "many", MANY_OURS, 1)
-
-
-def rate(mpis, rounds):
-    """Each strategy of ours beside the same runs of the peers."""
-    every = [mpis[0].with_env(s, {"NMAD_STRATEGY": s}) for s in STRATEGIES]
-    networks("8 bytes, 64 under way a thread", every + mpis[1:], "rate", RATE,
-             rounds)
-
-
-def computes(mpis, rounds):
-    """PERFORMANCE.md: a send to a receiver that computes."""
-    every = [mpis[0]]
-    every.append(mpis[0].with_env("poll", {"PIOM_MODE": "poll"}))
-    every.append(mpis[0].with_env("asking", {"NMAD_ANNOUNCE": "0"}))
-    mpi.compare("MPI_Send to who computes after MPI_Irecv, shm",
-                every + mpis[1:], "computes", "shm", [], rounds)
+def run_suite(options, names, mpis):
+    """An error of ours is one of this program, too."""
+    path = os.path.join(options.out or os.path.join(options.build, "bench",
+                                                    "mpi"), "samples.csv")
+    args = None if options.args is None else shlex.split(options.args)
+    failed = suite.run(names, mpis, options.rounds, options.networks, args,
+                       path, report.COLUMNS)
+    report.show(path)
+    if failed:
+        sys.exit("ours fails: " + ", ".join(sorted(
+            " ".join(f) for f in failed)))
 
 
 def native(build, what):
@@ -141,7 +111,7 @@ def heat(build, rounds):
               f"{f'{min(t):.3f}..{max(t):.3f}':>18}")
 
 
-def main():
+def read_options():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--build", default=os.path.join(mpi.ROOT, "build",
@@ -150,48 +120,68 @@ def main():
     parser.add_argument("--peers", default="mpich,openmpi")
     parser.add_argument("--programs")
     parser.add_argument("--rates", default="200mbit,50mbit")
+    parser.add_argument("--networks", default="shm,tcp")
+    parser.add_argument("--args")
+    parser.add_argument("--out")
     parser.add_argument("what", nargs="*", metavar="WHAT")
-    options = parser.parse_args()
+    return parser, parser.parse_args()
+
+
+def known(parser, words, names, what):
+    for word in words:
+        if word not in names:
+            parser.error(f"{what} '{word}' is not one of {', '.join(names)}")
+    return words
+
+
+def check(parser, options, steps):
+    """The steps and the benchmarks of the suite that are asked for."""
+    names = []
+    if "mpi" in options.what:
+        at = options.what.index("mpi") + 1
+        names = known(parser, options.what[at:], suite.NAMES, "benchmark")
+        options.what = options.what[:at]
+    wanted = []
+    for what in known(parser, options.what, [*steps, "pioman"], "WHAT"):
+        wanted += PIOMAN if what == "pioman" else [what]
+    options.programs = known(
+        parser, options.programs.split(",") if options.programs else [],
+        threads.PROGRAMS, "program")
+    options.networks = known(parser, options.networks.split(","), suite.BOTH,
+                             "network")
+    options.peers = known(parser, options.peers.split(","),
+                          [*mpi.PEERS, "none"], "peer")
+    if options.args is not None and len(names) != 1:
+        parser.error("--args: of which one benchmark?")
+    if options.rounds < 1:
+        parser.error(f"--rounds {options.rounds}: at least 1")
+    return wanted or list(steps), names
+
+
+def main():
+    parser, options = read_options()
+    mpis, names = [], []
     steps = {
         "threads": lambda: threads.compare(options.build, options.rounds,
-                                           programs),
+                                           options.programs),
         "counts": lambda: counts.show(options.build),
         **{what: lambda what=what: native(options.build, what)
            for what in NATIVE},
         "growth": lambda: growth.show(options.build, mpis),
         "memory": lambda: memory.show(options.build, mpis),
-        **{net: lambda net=net: mpi.compare(
-            f"two ranks over {net}, half round trips", mpis, "pingpong", net,
-            [], options.rounds) for net in ("shm", "tcp")},
-        "many": lambda: many(mpis, options.rounds),
-        "rate": lambda: rate(mpis, options.rounds),
-        "overlap": lambda: networks(
-            "who computes as long as the transfer takes", mpis, "overlap",
-            OVERLAP, options.rounds, times),
-        "computes": lambda: computes(mpis, options.rounds),
         "sim": lambda: sim.show(mpis[0], options.rounds),
         "rails": lambda: rails.compare(options.build, options.rounds,
                                        options.rates),
         "locks": lambda: locks.show(options.build, options.rounds),
         "rpc": lambda: rpc.show(options.build, options.rounds),
         "heat": lambda: heat(options.build, options.rounds),
+        "mpi": lambda: run_suite(options, names, mpis),
     }
-    wanted = []
-    for what in options.what:
-        if what not in [*steps, "pioman"]:
-            parser.error(f"'{what}' is not one of {', '.join(steps)}, pioman")
-        wanted += PIOMAN if what == "pioman" else [what]
-    programs = options.programs.split(",") if options.programs else []
-    for name in programs:
-        if name not in threads.PROGRAMS:
-            parser.error(f"'{name}' is not one of "
-                         f"{', '.join(threads.PROGRAMS)}")
-    if options.rounds < 1:
-        parser.error(f"--rounds {options.rounds}: at least 1")
+    wanted, names = check(parser, options, steps)
     if not os.path.isdir(options.build):
         sys.exit(f"{options.build}: no such build; tools/demo makes one")
-    mpis = mpi.find(options.build, options.peers.split(","))
-    for what in wanted or steps:
+    mpis += mpi.find(options.build, options.peers)
+    for what in wanted:
         steps[what]()
 
 

@@ -15,6 +15,7 @@ SHARE_SIZES = [str(256 << 10), str(1 << 20), str(4 << 20)]
 OVERLAPS = [("100", ["4096", "32768", "65536", "131072", "1048576"]),
             ("500", ["262144", "524288", "1048576"]),
             ("0", ["32768", "1048576", "4194304"])]
+WHOSE = ["sender", "receiver", "both"]
 SMALL = ("20", ["64", "256", "512", "1024"])
 # To itself both ends of a message are on one line, so it is twice as fast.
 ONE_RANK = (1, {"NMAD_DRIVER":
@@ -26,7 +27,7 @@ def rail(inner="shm", bandwidth=BANDWIDTH):
 
 
 def run(ours, source, args, rounds, settings, ranks=2):
-    return mpi.run([ours.with_env(name, env)
+    return mpi.run([ours.with_setting(name, env)
                     for name, env in settings.items()],
                    source, "shm", args, rounds, ranks)
 
@@ -34,17 +35,16 @@ def run(ours, source, args, rounds, settings, ranks=2):
 def show_overlap(title, us, runs):
     """Of who computes: us from send to answer, by how much that is more than
     the longer one of transfer and computation, and how many times as long."""
-    sizes = [n.split("_")[0] for n in runs[0] if n.endswith("_transfer")]
-    whose = [n.split("_")[1] for n in runs[0]
-             if n.startswith(sizes[0] + "_")][1:]
+    sizes = [n.split("_")[1] for n in runs[0] if n.startswith("transfer_")]
+    whose = [w for w in WHOSE if f"{w}_{sizes[0]}" in runs[0]]
     print(f"\n{title}\n{'bytes':10}{'transfer':>10}"
           + "".join(f"{who:>11}{'more':>9}{'times':>7}" for who in whose))
     for size in sizes:
-        transfer = turns.median(runs, size + "_transfer")
+        transfer = turns.median(runs, "transfer_" + size)
         most = max(transfer, float(us))
         line = f"{size:10}{transfer:10.1f}"
         for who in whose:
-            took = turns.median(runs, f"{size}_{who}")
+            took = turns.median(runs, f"{who}_{size}")
             line += f"{took:11.1f}{took - most:9.1f}{took / most:7.2f}"
         print(line, flush=True)
 
@@ -55,7 +55,7 @@ def overlap(ours, rounds):
               "two ranks": (2, {"NMAD_DRIVER": rail()})}
     for place, (ranks, env) in places.items():
         for us, sizes in OVERLAPS:
-            results = run(ours, "overlap", [us, *sizes], rounds, {"": env},
+            results = run(ours, "overlap", ["-u", us, *sizes], rounds, {"": env},
                           ranks)
             what = f"{us} us" if us != "0" else "as long as the transfer"
             show_overlap(f"overlap, {place}, computing {what}: us", us,
@@ -71,7 +71,7 @@ def offload(ours, rounds):
                                        "MARCEL_NVP": "2"})}.items():
         settings = {f"NMAD_OFFLOAD={n}": dict(env, NMAD_OFFLOAD=n)
                     for n in ("0", "64")}
-        results = run(ours, "overlap", [us, *sizes], rounds, settings, ranks)
+        results = run(ours, "overlap", ["-u", us, *sizes], rounds, settings, ranks)
         for name, runs in results.items():
             show_overlap(f"{name}, {place}, computing {us} us: us", us, runs)
 
@@ -80,12 +80,12 @@ def rails(ours, rounds):
     """Rows 55 and 56: two equal rails, two unequal ones."""
     auto = {"NMAD_SAMPLING": "auto", "NMAD_SAMPLING_MS": "200"}
     one, slow = rail(), rail(bandwidth=SLOW)
-    results = run(ours, "pingpong", RAILS_SIZES, rounds, {
+    results = run(ours, "latency", RAILS_SIZES, rounds, {
         "1 rail": {"NMAD_DRIVER": one},
         "2 rails": dict(auto, NMAD_DRIVER=f"{one}+{one}")})
     turns.beside("two equal rails, half round trips", results, turns.ratio,
                  "of one (range)")
-    results = run(ours, "pingpong", SHARE_SIZES, rounds, {
+    results = run(ours, "latency", SHARE_SIZES, rounds, {
         "fast": {"NMAD_DRIVER": one},
         "slow": {"NMAD_DRIVER": slow},
         "both": dict(auto, NMAD_DRIVER=f"{one}+{slow}")})

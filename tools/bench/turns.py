@@ -2,10 +2,25 @@
 alike, and tables of what they print: lines "name value unit".
 """
 import os
+import signal
 import statistics
 import subprocess
 
 LIMIT = 300  # seconds for one run of one program
+GRACE = 10  # seconds for a launcher that is told to end
+
+
+def end(launcher):
+    """A launcher ends its ranks when it is asked to, else all are killed."""
+    launcher.terminate()
+    try:
+        launcher.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        pass
+    try:
+        os.killpg(launcher.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 class Job:
@@ -16,12 +31,21 @@ class Job:
         self.command = command
         self.env = env
 
-    def run(self):
-        done = subprocess.run(self.command, env=dict(os.environ, **self.env),
+    def run(self, limit=LIMIT):
+        """{name: (value, unit)} of what it prints; subprocess's errors."""
+        with subprocess.Popen(self.command, env=dict(os.environ, **self.env),
                               stdout=subprocess.PIPE, text=True,
-                              timeout=LIMIT, check=True)
+                              start_new_session=True) as started:
+            try:
+                text, _ = started.communicate(timeout=limit)
+            except BaseException:
+                end(started)
+                raise
+        if started.returncode != 0:
+            raise subprocess.CalledProcessError(started.returncode,
+                                                self.command)
         values = {}
-        for line in done.stdout.splitlines():
+        for line in text.splitlines():
             name, value, unit = line.split()
             values[name] = (float(value), unit)
         return values

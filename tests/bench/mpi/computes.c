@@ -1,70 +1,90 @@
 /*
- * Two ranks, of which one computes: how long MPI_Send takes to a receiver that
- * has posted MPI_Irecv and computes for 5 ms then, without a look at MPI. The
- * least that it can take is the transfer.
+ * Two ranks, of which one computes: us that MPI_Send takes to a receiver that
+ * has posted MPI_Irecv and computes for -u us then, without a look at MPI. The
+ * message comes when the receiver is at it.
+ *
+ *   send    the median
+ *   most    the longest
+ *   plain   to a receiver that waits: the least that it can take
  */
 #include "bench.h"
 
-enum { REPEAT = 51, COMPUTE_US = 5000, AFTER_US = 1000 };
+enum { AFTER_US = 1000 };
 
-static const size_t sizes[] = { 32 << 10, 256 << 10, 1 << 20, 4 << 20 };
+static long n; /* of the message, at both ends */
 
-static void compute(double us)
-{
-	double end = MPI_Wtime() + us * 1e-6;
-
-	while (MPI_Wtime() < end)
-		;
-}
-
-/* Both begin at once; the message comes when the receiver is at it. */
-static double send_one(char *buf, int bytes)
+static double send_one(char *buf, size_t bytes)
 {
 	double begin;
 
+	bench_stamp(buf, bytes, n);
 	MPI_Barrier(MPI_COMM_WORLD);
-	compute(AFTER_US);
+	bench_compute(AFTER_US);
 	begin = MPI_Wtime();
-	MPI_Send(buf, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+	MPI_Send(buf, (int)bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
 	return (MPI_Wtime() - begin) * 1e6;
 }
 
-static void receive_one(char *buf, int bytes)
+static void receive_one(char *buf, size_t bytes, double us)
 {
 	MPI_Request req;
 
-	MPI_Irecv(buf, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &req);
+	MPI_Irecv(buf, (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &req);
 	MPI_Barrier(MPI_COMM_WORLD);
-	compute(COMPUTE_US);
+	if (us > 0)
+		bench_compute(us);
 	MPI_Wait(&req, MPI_STATUS_IGNORE);
+	bench_stamped(buf, bytes, n);
+}
+
+/* The median, and the longest in *most; at rank 0. */
+static double measure(char *buf, size_t bytes, double us, double *most)
+{
+	double *t = bench_alloc(sizeof(*t) * (size_t)bench.repeat), median;
+
+	for (int r = 0; r < bench.repeat; r++, n++) {
+		t[r] = 0;
+		if (bench.rank == 0)
+			t[r] = send_one(buf, bytes);
+		else
+			receive_one(buf, bytes, us);
+	}
+	median = bench_median(t, bench.repeat);
+	*most = t[bench.repeat - 1];
+	free(t);
+	return median;
 }
 
 int main(int argc, char **argv)
 {
-	int rank, size;
+	static const struct bench_program program = {
+		.name = "computes",
+		.options = "ru",
+		.what = "BYTES",
+		.ranks_least = 2,
+		.ranks_most = 2,
+		.least = 1,
+		.most = INT_MAX,
+		.repeat = 51,
+		.us = 5000,
+		.numbers = { 32768, 262144, 1 << 20, 4 << 20 },
+	};
 
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (size != 2) {
-		fprintf(stderr, "computes: 2 ranks, not %d\n", size);
-		MPI_Abort(MPI_COMM_WORLD, 2);
-	}
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		char *buf = bench_alloc(sizes[i]), name[16];
-		double t[REPEAT];
+	bench_start(argc, argv, &program);
+	for (int i = 0; i < bench.n; i++) {
+		size_t bytes = (size_t)bench.numbers[i];
+		char *buf = bench_alloc(bytes), x[16];
+		double us, most;
 
-		for (int r = 0; r < REPEAT; r++) {
-			if (rank == 0)
-				t[r] = send_one(buf, (int)sizes[i]);
-			else
-				receive_one(buf, (int)sizes[i]);
-		}
-		bench_size(name, sizes[i]);
-		if (rank == 0) {
-			printf("%s %.1f us\n", name, bench_median(t, REPEAT));
-			printf("%s_most %.1f us\n", name, t[REPEAT - 1]);
-		}
+		bench_size(x, bytes);
+		if (bench.rank == 0)
+			bench_fill(buf, bytes, i);
+		us = measure(buf, bytes, 0, &most);
+		bench_say(us, "us", "plain_%s", x);
+		us = measure(buf, bytes, bench.us, &most);
+		bench_say(us, "us", "send_%s", x);
+		bench_say(most, "us", "most_%s", x);
+		bench_check(buf, bytes, i);
 		free(buf);
 	}
 	MPI_Finalize();

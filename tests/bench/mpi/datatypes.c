@@ -1,14 +1,14 @@
 /*
  * How fast data in pieces are packed, unpacked and, with two ranks, sent from
  * such pieces into such pieces, beside memory in one piece of the same size
- * and memcpy(). GB of data per second, 1 MB of data or as many bytes as the
- * argument says, a multiple of 4096.
+ * and memcpy(): GB of data per second, of messages of -b bytes, which are
+ * rounded up to whole pages.
  *
- *   datatypes [BYTES]
- *
- *   vector8    every other double         struct   an int and a double
- *   vector16   pairs of doubles           indexed  blocks of 8, 24 and 16
- * bytes, vector4K   every other page                    some of them neighbours
+ *   vector8    every other double
+ *   vector16   pairs of doubles, every other one
+ *   vector4K   every other page
+ *   struct     an int and a double
+ *   indexed    blocks of 8, 24 and 16 bytes, some of them neighbours
  *   nested     2 of 4 doubles, 8 of 16 of these
  *   subarray   half of each of three dimensions of doubles
  *   resized    every other double, one a type
@@ -16,9 +16,19 @@
  */
 #include "bench.h"
 
-enum { REPEAT = 11, ROOM = 10 };
+enum { ROOM = 10 };
 
-static int rank, nranks;
+static const struct bench_program program = {
+	.name = "datatypes",
+	.cases = "memcpy,pack,unpack,send",
+	.options = "rmb",
+	.ranks_least = 1,
+	.ranks_most = 2,
+	.repeat = 11,
+	.ms = 5,
+	.bytes = 1 << 20,
+};
+
 static size_t bytes;
 static char *user, *flat, *other;
 
@@ -146,57 +156,59 @@ static const struct pattern patterns[] = {
 static MPI_Datatype type;
 static int count, size; /* of the pattern; its bytes */
 
-static void do_memcpy(void)
+static void do_memcpy(void *arg, long rounds)
 {
-	memcpy(flat, other, (size_t)size);
+	(void)arg;
+	for (; rounds > 0; rounds--)
+		memcpy(flat, other, (size_t)size);
 }
 
-static void do_pack(void)
+static void do_pack(void *arg, long rounds)
 {
-	int at = 0;
-
-	MPI_Pack(user, count, type, flat, size, &at, MPI_COMM_SELF);
+	(void)arg;
+	for (int at = 0; rounds > 0; rounds--, at = 0)
+		MPI_Pack(user, count, type, flat, size, &at, MPI_COMM_SELF);
 }
 
-static void do_unpack(void)
+static void do_unpack(void *arg, long rounds)
 {
-	int at = 0;
+	(void)arg;
+	for (int at = 0; rounds > 0; rounds--, at = 0)
+		MPI_Unpack(flat, size, &at, user, count, type, MPI_COMM_SELF);
+}
 
-	MPI_Unpack(flat, size, &at, user, count, type, MPI_COMM_SELF);
+static void send(int to)
+{
+	MPI_Send(user, count, type, to, 0, MPI_COMM_WORLD);
+}
+
+static void receive(int from)
+{
+	MPI_Recv(user, count, type, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 /* There and back. */
-static void do_send(void)
+static void do_send(void *arg, long rounds)
 {
-	if (rank == 0) {
-		MPI_Send(user, count, type, 1, 0, MPI_COMM_WORLD);
-		MPI_Recv(user, count, type, 1, 0, MPI_COMM_WORLD,
-			 MPI_STATUS_IGNORE);
-	} else if (rank == 1) {
-		MPI_Recv(user, count, type, 0, 0, MPI_COMM_WORLD,
-			 MPI_STATUS_IGNORE);
-		MPI_Send(user, count, type, 0, 0, MPI_COMM_WORLD);
+	(void)arg;
+	for (; rounds > 0; rounds--) {
+		if (bench.rank == 0)
+			send(1);
+		receive(!bench.rank);
+		if (bench.rank == 1)
+			send(0);
 	}
 }
 
-/* Each turn moves `times` the data. */
-static void measure(const char *what, const char *name, void (*turn)(void),
-		    int times)
+/* Each round moves `times` the data. */
+static void measure(const char *what, const char *name, bench_fn *fn, int times)
 {
-	int turns = (int)(((size_t)4 << 20) / (size_t)size) + 1;
-	double rate[REPEAT], begin;
+	double us;
 
-	turn();
-	for (int r = 0; r < REPEAT; r++) {
-		begin = MPI_Wtime();
-		for (int i = 0; i < turns; i++)
-			turn();
-		rate[r] = (double)size * turns * times / (MPI_Wtime() - begin) /
-			  1e9;
-	}
-	if (rank == 0)
-		printf("%s_%s %.3f GB/s\n", what, name,
-		       bench_median(rate, REPEAT));
+	if (!bench_case(what))
+		return;
+	us = bench_time(fn, NULL);
+	bench_say((double)size * times / us / 1e3, "GB/s", "%s_%s", what, name);
 }
 
 /* What is packed comes back where it was, and nothing else is touched. */
@@ -207,42 +219,63 @@ static void check(const char *name)
 	for (size_t i = 0; i < room; i++)
 		user[i] = (char)(i * 7 / 3);
 	memcpy(other, user, room);
-	do_pack();
+	do_pack(NULL, 1);
 	for (size_t i = 0; i < (size_t)size; i++)
 		flat[i] = (char)~flat[i];
-	do_unpack();
-	do_pack();
+	do_unpack(NULL, 1);
+	do_pack(NULL, 1);
 	for (size_t i = 0; i < (size_t)size; i++)
 		flat[i] = (char)~flat[i];
-	do_unpack();
-	if (memcmp(user, other, room) != 0) {
-		fprintf(stderr, "datatypes: %s is packed wrongly\n", name);
-		MPI_Abort(MPI_COMM_WORLD, 1);
-	}
+	do_unpack(NULL, 1);
+	if (memcmp(user, other, room) != 0)
+		bench_fail("%s is packed wrongly", name);
+}
+
+/* What is sent in pieces arrives in such pieces, and nothing else is touched.
+ */
+static void check_send(const char *name)
+{
+	size_t room = ROOM * bytes;
+
+	if (bench.size == 1)
+		return;
+	for (size_t i = 0; i < room; i++)
+		user[i] = (char)(i * 7 / 3);
+	if (bench.rank == 1)
+		memset(user, 0, room);
+	do_pack(NULL, 1);
+	memcpy(other, flat, (size_t)size);
+	do_send(NULL, 1);
+	do_pack(NULL, 1);
+	if (bench.rank == 0 && memcmp(flat, other, (size_t)size) != 0)
+		bench_fail("%s is sent wrongly", name);
+	for (size_t i = 0; bench.rank == 1 && i < room; i++)
+		if (user[i] != 0 && user[i] != (char)(i * 7 / 3))
+			bench_fail("%s is received wrongly", name);
 }
 
 int main(int argc, char **argv)
 {
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &nranks);
-	bytes = argc > 1 ? bench_number("datatypes", argv[1]) : 1 << 20;
-	bytes = (bytes + 4095) / 4096 * 4096;
+	bench_start(argc, argv, &program);
+	bytes = (bench.bytes + 4095) / 4096 * 4096;
 	user = bench_alloc(ROOM * bytes);
 	other = bench_alloc(ROOM * bytes);
 	flat = bench_alloc(bytes);
 	size = (int)bytes;
 	measure("memcpy", "flat", do_memcpy, 1);
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+		const char *name = patterns[i].name;
+
 		count = patterns[i].make(&type);
 		MPI_Type_commit(&type);
 		MPI_Type_size(type, &size);
 		size *= count;
-		check(patterns[i].name);
-		measure("pack", patterns[i].name, do_pack, 1);
-		measure("unpack", patterns[i].name, do_unpack, 1);
-		if (nranks > 1)
-			measure("send", patterns[i].name, do_send, 2);
+		check(name);
+		check_send(name);
+		measure("pack", name, do_pack, 1);
+		measure("unpack", name, do_unpack, 1);
+		if (bench.size == 2)
+			measure("send", name, do_send, 2);
 		MPI_Type_free(&type);
 	}
 	free(user);

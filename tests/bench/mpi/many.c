@@ -9,15 +9,13 @@
  *               receives take any source and any tag
  *   unexpected  all sent before the receives are posted, in random order
  *
- *   many N ...              all patterns
- *   many PATTERN N TIMES    one alone, measured once: for callgrind
+ * Without -r there are as many repetitions as fit into -m ms, but 3 to 101. A
+ * first time is not counted.
  */
 #include "bench.h"
 
-/* Messages per pattern and N, at most, but for repetitions that have to be. */
-enum { BUDGET = 100000, REPEAT_MIN = 3, REPEAT_MAX = 101 };
+enum { REPEAT_LEAST = 3, REPEAT_MOST = 101 };
 
-static int rank, size;
 static char *out, *in; /* a byte of each message */
 static MPI_Request *sends, *recvs;
 static int *order;     /* of receives */
@@ -55,7 +53,8 @@ static int is_wild(enum pattern p, int i)
 static void send_all(enum pattern p, int n)
 {
 	for (int i = 0; i < n; i++)
-		MPI_Isend(&out[i], 1, MPI_BYTE, size - 1, p == BURST ? 0 : i,
+		MPI_Isend(&out[i], 1, MPI_BYTE, bench.size - 1,
+			  p == BURST ? 0 : i,
 			  is_wild(p, i) ? other : MPI_COMM_WORLD, &sends[i]);
 }
 
@@ -86,7 +85,7 @@ static void to_the_other(enum pattern p, int n)
 {
 	char token = 0;
 
-	if (rank == 0) {
+	if (bench.rank == 0) {
 		send_all(p, n);
 		MPI_Waitall(n, sends, MPI_STATUSES_IGNORE);
 		if (p == UNEXPECTED)
@@ -103,17 +102,19 @@ static void to_the_other(enum pattern p, int n)
 	}
 }
 
-/* Each receive that names its message has got that one. */
+/* Each receive has its message; wildcards take theirs as they were sent. */
 static void check(enum pattern p, int n)
 {
+	int wild = 0;
+
 	for (int i = 0; i < n; i++) {
 		int from = p == BURST ? i : order[i];
 
-		if (is_wild(p, from) || in[i] == (char)from)
-			continue;
-		fprintf(stderr, "many: %s: receive %d has another message\n",
-			names[p], i);
-		MPI_Abort(MPI_COMM_WORLD, 1);
+		if (is_wild(p, from))
+			from = 8 * wild++ + 7;
+		if (in[i] != (char)from)
+			bench_fail("%s: receive %d has another message",
+				   names[p], i);
 	}
 }
 
@@ -124,12 +125,12 @@ static double once(enum pattern p, int n)
 	memset(in, -1, (size_t)n);
 	MPI_Barrier(MPI_COMM_WORLD);
 	start = MPI_Wtime();
-	if (size == 1)
+	if (bench.size == 1)
 		to_itself(p, n);
 	else
 		to_the_other(p, n);
 	took = MPI_Wtime() - start;
-	if (rank == size - 1)
+	if (bench.rank == bench.size - 1)
 		check(p, n);
 	return took / n * 1e6;
 }
@@ -145,26 +146,35 @@ static void prepare(int n)
 		out[i] = (char)i;
 }
 
-static void measure(int n)
+/* us a message: the median of its repetitions; at rank 0. */
+static double measure(enum pattern p, int n)
 {
-	int repeat = BUDGET / n;
-	double t[REPEAT_MAX];
+	int repeat = bench.repeat;
+	double first = bench_of(once(p, n), 0), *t, median;
 
-	if (repeat > REPEAT_MAX)
-		repeat = REPEAT_MAX;
-	if (repeat < REPEAT_MIN)
-		repeat = REPEAT_MIN;
+	if (repeat == 0) {
+		double fit = bench.ms * 1e3 / (first * n);
+
+		repeat = fit < REPEAT_LEAST  ? REPEAT_LEAST
+			 : fit > REPEAT_MOST ? REPEAT_MOST
+					     : (int)fit;
+	}
+	t = bench_alloc(sizeof(*t) * (size_t)repeat);
+	for (int r = 0; r < repeat; r++)
+		t[r] = once(p, n);
+	median = bench_median(t, repeat);
+	free(t);
+	return median;
+}
+
+static void measure_all(int n)
+{
 	prepare(n);
 	permute(order, n);
-	for (int p = 0; p < PATTERNS; p++) {
-		once((enum pattern)p, n);
-		for (int r = 0; r < repeat; r++)
-			t[r] = once((enum pattern)p, n);
-		if (rank == 0)
-			printf("%s_%d %.4f us/message\n", names[p], n,
-			       bench_median(t, repeat));
-		fflush(stdout);
-	}
+	for (int p = 0; p < PATTERNS; p++)
+		if (bench_case(names[p]))
+			bench_say(measure((enum pattern)p, n), "us/message",
+				  "%s_%d", names[p], n);
 	free(order);
 	free(recvs);
 	free(sends);
@@ -172,44 +182,25 @@ static void measure(int n)
 	free(out);
 }
 
-static void measure_one(const char *name, int n, size_t times)
-{
-	int p = 0;
-	double t = 0;
-
-	while (p < PATTERNS && strcmp(names[p], name) != 0)
-		p++;
-	if (p == PATTERNS) {
-		fprintf(stderr, "many: no pattern %s\n", name);
-		MPI_Abort(MPI_COMM_WORLD, 2);
-	}
-	prepare(n);
-	permute(order, n);
-	for (size_t i = 0; i < times; i++)
-		t = once((enum pattern)p, n);
-	if (rank == 0)
-		printf("%s_%d %.4f us/message\n", name, n, t);
-}
-
 int main(int argc, char **argv)
 {
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (size > 2 || argc < 2) {
-		fprintf(stderr,
-			"usage: many N ..., or many PATTERN N TIMES, with 1 or "
-			"2 ranks (now %d)\n",
-			size);
-		MPI_Abort(MPI_COMM_WORLD, 2);
-	}
+	static const struct bench_program program = {
+		.name = "many",
+		.cases = "burst,shuffle,anysource,wildcard,unexpected",
+		.options = "rm",
+		.what = "MESSAGES",
+		.ranks_least = 1,
+		.ranks_most = 2,
+		.least = 1,
+		.most = 100000000,
+		.ms = 50,
+		.numbers = { 10, 100, 1000, 10000 },
+	};
+
+	bench_start(argc, argv, &program);
 	MPI_Comm_dup(MPI_COMM_WORLD, &other);
-	if (argc == 4 && atoi(argv[1]) == 0)
-		measure_one(argv[1], (int)bench_number("many", argv[2]),
-			    bench_number("many", argv[3]));
-	else
-		for (int i = 1; i < argc; i++)
-			measure((int)bench_number("many", argv[i]));
+	for (int i = 0; i < bench.n; i++)
+		measure_all((int)bench.numbers[i]);
 	MPI_Comm_free(&other);
 	MPI_Finalize();
 	return 0;

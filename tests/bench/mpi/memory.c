@@ -5,15 +5,12 @@
  *
  *   posted_same, posted_tags           receives, all of one tag or a tag each
  *   unexpected_same, unexpected_tags   messages that nobody has asked for
- *
- *   memory PATTERN N [BYTES]           bytes of a message; 1
  */
 #include "bench.h"
 
 enum { WARM = 1000 };
 
-static int rank, tags;
-static size_t length = 1;
+static int tags; /* a tag each */
 
 /* Bytes of memory that has no file: its own, and what it shares. */
 static double resident(void)
@@ -39,27 +36,25 @@ static int tag_of(int i)
 static void send_all(int n, char *buf, MPI_Request *reqs)
 {
 	for (int i = 0; i < n; i++) {
-		buf[i * length] = (char)i;
-		MPI_Isend(&buf[i * length], (int)length, MPI_BYTE, 1, tag_of(i),
-			  MPI_COMM_WORLD, &reqs[i]);
+		buf[i * bench.bytes] = (char)i;
+		MPI_Isend(&buf[i * bench.bytes], (int)bench.bytes, MPI_BYTE, 1,
+			  tag_of(i), MPI_COMM_WORLD, &reqs[i]);
 	}
 }
 
 static void post_all(int n, char *buf, MPI_Request *reqs)
 {
 	for (int i = 0; i < n; i++)
-		MPI_Irecv(&buf[i * length], (int)length, MPI_BYTE, 0, tag_of(i),
-			  MPI_COMM_WORLD, &reqs[i]);
+		MPI_Irecv(&buf[i * bench.bytes], (int)bench.bytes, MPI_BYTE, 0,
+			  tag_of(i), MPI_COMM_WORLD, &reqs[i]);
 }
 
 static void end_all(int n, char *buf, MPI_Request *reqs)
 {
 	MPI_Waitall(n, reqs, MPI_STATUSES_IGNORE);
-	for (int i = 0; i < n && rank == 1; i++) {
-		if (buf[i * length] == (char)i)
-			continue;
-		fprintf(stderr, "memory: not what was sent\n");
-		MPI_Abort(MPI_COMM_WORLD, 1);
+	for (int i = 0; i < n && bench.rank == 1; i++) {
+		if (buf[i * bench.bytes] != (char)i)
+			bench_fail("message %d is not what was sent", i);
 	}
 }
 
@@ -68,7 +63,7 @@ static void token(int from, int tag)
 {
 	char byte = 0;
 
-	if (rank == from)
+	if (bench.rank == from)
 		MPI_Send(&byte, 1, MPI_BYTE, !from, tag, MPI_COMM_WORLD);
 	else
 		MPI_Recv(&byte, 1, MPI_BYTE, from, tag, MPI_COMM_WORLD,
@@ -80,7 +75,7 @@ static double once(int unexpected, int n, char *buf, MPI_Request *reqs)
 {
 	double before = resident(), grown = 0;
 
-	if (rank == 0) {
+	if (bench.rank == 0) {
 		if (!unexpected)
 			token(1, n);
 		send_all(n, buf, reqs);
@@ -99,41 +94,51 @@ static double once(int unexpected, int n, char *buf, MPI_Request *reqs)
 	return grown;
 }
 
-static void measure(const char *pattern, int n)
+static void measure(const char *pattern, int unexpected, int a_tag_each, int n)
 {
-	int unexpected = strncmp(pattern, "unexpected", 10) == 0;
-	MPI_Request *reqs = bench_alloc(sizeof(*reqs) * (size_t)n);
-	char *buf = bench_alloc(length * (size_t)n);
+	MPI_Request *reqs;
 	double grown;
+	char *buf;
 
-	tags = strstr(pattern, "_tags") != NULL;
-	memset(buf, -1, length * (size_t)n);
+	if (!bench_case(pattern))
+		return;
+	reqs = bench_alloc(sizeof(*reqs) * (size_t)n);
+	buf = bench_alloc(bench.bytes * (size_t)n);
+	tags = a_tag_each;
+	memset(buf, -1, bench.bytes * (size_t)n);
 	once(unexpected, n < WARM ? n : WARM, buf, reqs);
-	grown = once(unexpected, n, buf, reqs);
-	if (rank == 1)
-		printf("%s %.1f bytes\n", pattern, grown / n);
+	memset(buf, -1, bench.bytes * (size_t)n);
+	grown = bench_of(once(unexpected, n, buf, reqs), 1);
+	bench_say(grown / n, "bytes", "%s_%d", pattern, n);
 	free(buf);
 	free(reqs);
 }
 
 int main(int argc, char **argv)
 {
-	int size, n;
+	static const struct bench_program program = {
+		.name = "memory",
+		.cases = "posted_same,posted_tags,"
+			 "unexpected_same,unexpected_tags",
+		.options = "b",
+		.what = "REQUESTS",
+		.ranks_least = 2,
+		.ranks_most = 2,
+		.least = 1,
+		.most = 100000000,
+		.bytes = 1,
+		.numbers = { 100000 },
+	};
 
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (size != 2 || argc < 3) {
-		fprintf(stderr,
-			"usage: memory PATTERN N [BYTES], with 2 ranks (now "
-			"%d)\n",
-			size);
-		MPI_Abort(MPI_COMM_WORLD, 2);
+	bench_start(argc, argv, &program);
+	for (int i = 0; i < bench.n; i++) {
+		int n = (int)bench.numbers[i];
+
+		measure("posted_same", 0, 0, n);
+		measure("posted_tags", 0, 1, n);
+		measure("unexpected_same", 1, 0, n);
+		measure("unexpected_tags", 1, 1, n);
 	}
-	n = (int)bench_number("memory", argv[2]);
-	if (argc > 3)
-		length = bench_number("memory", argv[3]);
-	measure(argv[1], n);
 	MPI_Finalize();
 	return 0;
 }

@@ -1,125 +1,151 @@
 /*
- * Two ranks, N threads each: how long a message of 8 bytes takes when each
- * thread has 64 of them under way to its partner. Threads are the operating
- * system's, so that every MPI runs the same program; time per message over all
- * threads.
- *
- *   rate N ...
+ * Two ranks, N threads each: what a message of 8 bytes takes when each thread
+ * has 64 of them under way to its partner. us = time / messages of all threads;
+ * a partner answers each 64.
  */
-#include <pthread.h>
+#include <stdint.h>
 
-#include "bench.h"
+#include "threads.h"
 
-enum { REPEAT = 11, WINDOW = 64, TURNS = 100, THREADS_MAX = 64 };
+enum { WINDOW = 64, THREADS_MAX = 1024, REPEAT_MAX = 64 };
 
+/* A thread; all of it is its own, and main's once it has ended. */
 struct partner {
 	int tag;
-	double begin[REPEAT], end[REPEAT]; /* s; its own part of each */
+	long turns[REPEAT_MAX + 1];                        /* windows */
+	double begin[REPEAT_MAX + 1], end[REPEAT_MAX + 1]; /* s */
 };
 
-static int rank;
-static pthread_barrier_t all;
+static struct bench_barrier all;
 
-/* A window of messages, then the receiver's answer. */
-static void turn(int tag)
+/* What a message says: which one it is, and whether its window is the last. */
+static uint64_t content(long turn, int w, int last)
 {
-	MPI_Request reqs[WINDOW];
-	char buf[WINDOW][8] = { "" }, answer = 0;
-
-	for (int w = 0; w < WINDOW; w++) {
-		if (rank == 0)
-			MPI_Isend(buf[w], 8, MPI_BYTE, 1, tag, MPI_COMM_WORLD,
-				  &reqs[w]);
-		else
-			MPI_Irecv(buf[w], 8, MPI_BYTE, 0, tag, MPI_COMM_WORLD,
-				  &reqs[w]);
-	}
-	MPI_Waitall(WINDOW, reqs, MPI_STATUSES_IGNORE);
-	if (rank == 0)
-		MPI_Recv(&answer, 1, MPI_BYTE, 1, tag, MPI_COMM_WORLD,
-			 MPI_STATUS_IGNORE);
-	else
-		MPI_Send(&answer, 1, MPI_BYTE, 0, tag, MPI_COMM_WORLD);
+	return ((uint64_t)turn * WINDOW + (uint64_t)w) << 1 | (uint64_t)last;
 }
 
-static void *talk(void *arg)
+static void send_window(int tag, long turn, int last)
+{
+	MPI_Request reqs[WINDOW];
+	uint64_t buf[WINDOW], answer;
+
+	for (int w = 0; w < WINDOW; w++) {
+		buf[w] = content(turn, w, last);
+		MPI_Isend(&buf[w], 8, MPI_BYTE, 1, tag, MPI_COMM_WORLD,
+			  &reqs[w]);
+	}
+	MPI_Waitall(WINDOW, reqs, MPI_STATUSES_IGNORE);
+	MPI_Recv(&answer, 8, MPI_BYTE, 1, tag, MPI_COMM_WORLD,
+		 MPI_STATUS_IGNORE);
+	if (answer != buf[WINDOW - 1])
+		bench_fail("thread %d: not the answer to turn %ld", tag, turn);
+}
+
+/* True if it was the last. */
+static int receive_window(int tag, long turn)
+{
+	MPI_Request reqs[WINDOW];
+	uint64_t buf[WINDOW];
+	int last;
+
+	for (int w = 0; w < WINDOW; w++)
+		MPI_Irecv(&buf[w], 8, MPI_BYTE, 0, tag, MPI_COMM_WORLD,
+			  &reqs[w]);
+	MPI_Waitall(WINDOW, reqs, MPI_STATUSES_IGNORE);
+	last = (int)(buf[0] & 1);
+	for (int w = 0; w < WINDOW; w++)
+		if (buf[w] != content(turn, w, last))
+			bench_fail("thread %d: message %d of turn %ld is "
+				   "another one",
+				   tag, w, turn);
+	MPI_Send(&buf[WINDOW - 1], 8, MPI_BYTE, 0, tag, MPI_COMM_WORLD);
+	return last;
+}
+
+/* The first repetition is not counted. */
+static void *send_all(void *arg)
 {
 	struct partner *p = arg;
+	long turn = 0;
 
-	for (int r = 0; r < REPEAT; r++) {
-		pthread_barrier_wait(&all);
+	for (int r = 0; r <= bench.repeat; r++) {
+		int over;
+
+		bench_barrier_wait(&all);
 		p->begin[r] = MPI_Wtime();
-		for (int i = 0; i < TURNS; i++)
-			turn(p->tag);
+		p->turns[r] = 0;
+		do {
+			over = (MPI_Wtime() - p->begin[r]) * 1e3 >= bench.ms;
+			send_window(p->tag, turn++, over && r == bench.repeat);
+			p->turns[r]++;
+		} while (!over);
 		p->end[r] = MPI_Wtime();
 	}
 	return NULL;
 }
 
-/* From the first to begin to the last to end. */
+static void *receive_all(void *arg)
+{
+	struct partner *p = arg;
+
+	for (long turn = 0; !receive_window(p->tag, turn); turn++)
+		;
+	return NULL;
+}
+
+/* us a message, from the first to begin to the last to end. */
 static double took(const struct partner *p, int n, int r)
 {
 	double begin = p[0].begin[r], end = p[0].end[r];
+	long turns = 0;
 
-	for (int i = 1; i < n; i++) {
-		if (p[i].begin[r] < begin)
-			begin = p[i].begin[r];
-		if (p[i].end[r] > end)
-			end = p[i].end[r];
+	for (int i = 0; i < n; i++) {
+		begin = p[i].begin[r] < begin ? p[i].begin[r] : begin;
+		end = p[i].end[r] > end ? p[i].end[r] : end;
+		turns += p[i].turns[r];
 	}
-	return end - begin;
+	return (end - begin) * 1e6 / (double)turns / WINDOW;
 }
 
 static void measure(int n)
 {
-	static struct partner partners[THREADS_MAX];
-	pthread_t threads[THREADS_MAX];
-	double t[REPEAT];
+	struct partner *p = bench_alloc(sizeof(*p) * (size_t)n);
+	double us[REPEAT_MAX];
 
-	pthread_barrier_init(&all, NULL, (unsigned)n);
-	for (int i = 0; i < n; i++) {
-		partners[i].tag = i;
-		if (pthread_create(&threads[i], NULL, talk, &partners[i]) !=
-		    0) {
-			fprintf(stderr, "rate: no thread %d\n", i);
-			MPI_Abort(MPI_COMM_WORLD, 1);
-		}
-	}
 	for (int i = 0; i < n; i++)
-		pthread_join(threads[i], NULL);
-	pthread_barrier_destroy(&all);
-	for (int r = 0; r < REPEAT; r++)
-		t[r] = took(partners, n, r) / TURNS / WINDOW / n * 1e6;
-	if (rank == 0)
-		printf("threads_%d %.4f us/message\n", n,
-		       bench_median(t, REPEAT));
-	fflush(stdout);
+		p[i].tag = i;
+	bench_barrier_init(&all, n);
+	bench_threads(n, bench.rank == 0 ? send_all : receive_all, p,
+		      sizeof(*p));
+	bench_barrier_destroy(&all);
+	for (int r = 0; bench.rank == 0 && r < bench.repeat; r++)
+		us[r] = took(p, n, r + 1);
+	if (bench.rank == 0)
+		bench_say(bench_median(us, bench.repeat), "us/message",
+			  "rate_%d", n);
+	free(p);
 }
 
 int main(int argc, char **argv)
 {
-	int size, provided;
+	static const struct bench_program program = {
+		.name = "rate",
+		.options = "rmt",
+		.what = "THREADS",
+		.ranks_least = 2,
+		.ranks_most = 2,
+		.least = 1,
+		.most = THREADS_MAX,
+		.repeat = 7,
+		.ms = 10,
+		.numbers = { 1, 2, 8 },
+	};
 
-	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (size != 2 || argc < 2 || provided != MPI_THREAD_MULTIPLE) {
-		fprintf(stderr,
-			"usage: rate N ..., with 2 ranks (now %d) and an MPI "
-			"with MPI_THREAD_MULTIPLE\n",
-			size);
-		MPI_Abort(MPI_COMM_WORLD, 2);
-	}
-	for (int i = 1; i < argc; i++) {
-		int n = atoi(argv[i]);
-
-		if (n < 1 || n > THREADS_MAX) {
-			fprintf(stderr, "rate: '%s' is not 1 to %d threads\n",
-				argv[i], THREADS_MAX);
-			MPI_Abort(MPI_COMM_WORLD, 2);
-		}
-		measure(n);
-	}
+	bench_start(argc, argv, &program);
+	if (bench.repeat > REPEAT_MAX)
+		bench_refuse("at most %d repetitions", REPEAT_MAX);
+	for (int i = 0; i < bench.n; i++)
+		measure((int)bench.numbers[i]);
 	MPI_Finalize();
 	return 0;
 }

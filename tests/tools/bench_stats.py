@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""What tools/bench makes of samples that are made up here: intervals, met
+targets, tables, plots."""
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
+                     "tools", "bench")
+sys.path.insert(0, TOOLS)
+import report  # noqa: E402
+import stats  # noqa: E402
+from stats import BEST, Target  # noqa: E402
+
+
+def rounds(*values):
+    return dict(enumerate(values))
+
+
+def equal(found, wanted):
+    assert found == wanted, f"{found}, not {wanted}"
+
+
+def interval_of_what_does_not_vary():
+    equal(stats.interval(rounds(2.0, 2.0, 2.0)), (2.0, 2.0))
+
+
+def interval_is_within_the_values_and_around_the_median():
+    values = rounds(*[float(n) for n in range(1, 22)])
+    low, high = stats.interval(values)
+    assert 1 < low < stats.median(values) < high < 21, (low, high)
+    # By ranks: 6 and 16 of 21 are a 95 % interval of the median.
+    assert 6 <= low <= 8 and 14 <= high <= 16, (low, high)
+
+
+def interval_is_the_same_again():
+    values = rounds(3.0, 1.0, 4.0, 1.5, 9.0)
+    equal(stats.interval(values), stats.interval(dict(values)))
+
+
+def too_few_rounds_have_no_interval():
+    equal(stats.interval(rounds(1.0, 2.0)), None)
+    equal(stats.verdict(Target("x", "<=", 9), rounds(1.0, 2.0)),
+          "fewer than 3 rounds")
+
+
+def interval_covers_the_true_ratio():
+    """Of 300 experiments with noise whose true median ratio is 0.8."""
+    drawn = random.Random(7)
+    covered = 0
+    for _ in range(300):
+        ours, theirs = {}, {}
+        for n in range(15):
+            drift = drawn.lognormvariate(0, 0.5)  # hits both of a round
+            ours[n] = 0.8 * drift * drawn.lognormvariate(0, 0.1)
+            theirs[n] = drift * drawn.lognormvariate(0, 0.1)
+        low, high = stats.interval(stats.paired(ours, theirs, stats.times))
+        covered += low <= 0.8 <= high
+    assert 0.90 <= covered / 300 <= 0.99, covered
+
+
+def pairs_are_of_one_round():
+    equal(stats.paired({0: 2.0, 1: 9.0, 3: 8.0}, {0: 1.0, 2: 1.0, 3: 4.0},
+                       stats.times), {0: 2.0, 3: 2.0})
+
+
+def a_ratio_to_nothing_is_no_error():
+    equal(stats.times(0.0, 0.0), 1.0)
+    equal(stats.times(1.0, 0.0), float("inf"))
+
+
+def best_is_least_or_most_by_unit():
+    peers = {"a": rounds(1.0, 2.0, 3.0), "b": rounds(2.5, 1.0, 9.0), "c": {}}
+    equal(stats.best(peers, "us"), "a")
+    equal(stats.best(peers, "MB/s"), "b")
+    equal(stats.best(peers, "trips/s"), "b")
+    equal(stats.best({"c": {}}, "us"), None)
+
+
+def met_reaches_down_to_5_percent_more():
+    at_most, at_least = Target("x", "<=", 0.5), Target("x", ">=", 2.0)
+    assert at_most.met((0.525, 9.0)) and not at_most.met((0.526, 9.0))
+    assert at_least.met((0.1, 1.91)) and not at_least.met((0.1, 1.90))
+
+
+def targets_fit_series_names_networks_settings():
+    assert Target("send", "<=", 1).fits("send_32K", "shm", "ours")
+    assert Target("hidden_send", "<=", 1).fits("hidden_send_1M", "shm", "ours")
+    assert not Target("send", "<=", 1).fits("hidden_send_1M", "shm", "ours")
+    assert Target("one_1", "<=", 1).fits("one_1", "tcp", "ours")
+    assert not Target("one_1", "<=", 1).fits("one_128", "tcp", "ours")
+    assert not Target("one", "<=", 1, network="shm").fits("one_1", "tcp", "")
+    assert not Target("one", "<=", 1, mpi="ours").fits("one_1", "tcp",
+                                                       "ours kernel")
+
+
+def targets_are_about_peers_or_own_or_values():
+    ours = {"send_1K": rounds(3.0, 3.0, 3.0), "plain_1K": rounds(2.0, 2.0, 2.0)}
+    peers = {"a": rounds(6.0, 6.0, 6.0), "b": rounds(9.0, 9.0, 9.0)}
+
+    def of(target):
+        return stats.compared(target, "send_1K", ours, peers, "us")
+
+    equal(of(Target("send", "<=", 1)), rounds(0.5, 0.5, 0.5))
+    equal(of(Target("send", "<=", 1, None)), ours["send_1K"])
+    equal(of(Target("send", "<=", 1, "plain_*")), rounds(1.5, 1.5, 1.5))
+    equal(of(Target("send", "<=", 1, "plain_*", "more")), rounds(1.0, 1.0, 1.0))
+    equal(of(Target("send", "<=", 1, "none_*")), None)
+    equal(stats.compared(Target("send", "<=", 1, BEST), "send_1K", ours, {},
+                         "us"), None)
+    equal(stats.verdict(Target("send", "<=", 1), None),
+          "nothing to compare with")
+
+
+def names_have_series_and_x():
+    equal(report.point("hidden_both_32K"), ("hidden_both", 32768))
+    equal(report.point("latency_8B"), ("latency", 8))
+    equal(report.point("rate_12"), ("rate", 12))
+    equal(report.point("both"), ("both", None))
+
+
+def write(folder, rows):
+    path = os.path.join(folder, "samples.csv")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(",".join(report.COLUMNS) + "\n")
+        f.writelines(",".join(map(str, row)) + "\n" for row in rows)
+    return path
+
+
+def samples():
+    """Latency: ours takes half as long as a, the better one; b failed in the
+    last round. Of overlap 1 of 1 is hidden; a hides nothing."""
+    rows = []
+    for n in range(5):
+        drift = 1 + n
+        for size, us in (("8B", 1), ("64K", 20), ("1M", 300)):
+            name = f"latency_{size}"
+            rows.append(["latency", "shm", "ours", n, name, us * drift, "us"])
+            rows.append(["latency", "shm", "a", n, name, 2 * us * drift, "us"])
+            if n < 4:
+                rows.append(["latency", "shm", "b", n, name, 3 * us * drift,
+                             "us"])
+        for size in ("32K", "1M"):
+            rows.append(["overlap", "tcp", "ours", n, f"hidden_sender_{size}",
+                         1.0, "share"])
+            rows.append(["overlap", "tcp", "a", n, f"hidden_sender_{size}",
+                         0.0, "share"])
+    return rows
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def show(path, **env):
+    return subprocess.run(
+        [sys.executable, os.path.join(TOOLS, "report.py"), path],
+        capture_output=True, text=True, check=False,
+        env=dict(os.environ, **env))
+
+
+def tables_of_samples():
+    with tempfile.TemporaryDirectory() as folder:
+        done = show(write(folder, samples()))
+        equal(done.returncode, 0)
+        with open(os.path.join(folder, "tables.txt"), encoding="utf-8") as f:
+            text = f.read()
+        assert text in done.stdout, done.stdout
+        for row in (
+                "latency, shm: ours, rounds: 5",
+                # b has no fifth round; a is the best; the pairs say 0.5.
+                "latency_8B 3.0000 1.0000..5.0000 6.0000 7.5000 "
+                "0.50 (0.50..0.50) a us <= 1: met",
+                "latency_64K 60.0000 20.0000..100.0 120.0 150.0 "
+                "0.50 (0.50..0.50) a us <= 0.9: met",
+                "overlap, tcp: ours, rounds: 5",
+                "hidden_sender_1M 1.0000 1.0000..1.0000 0.0000 "
+                "+1.00 (1.00..1.00) a share >= 0.8: met"):
+            assert row in words(text), f"no \"{row}\" in\n{text}"
+
+
+def a_missed_target_is_said():
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [[*row[:5], row[5] * (3 if row[2] == "ours" else 1), row[6]]
+                for row in samples()]
+        done = show(write(folder, rows))
+        assert "1.50 (1.50..1.50) a us <= 1: missed" in words(done.stdout), \
+            done.stdout
+
+
+def plots_of_samples():
+    with tempfile.TemporaryDirectory() as folder:
+        done = show(write(folder, samples()))
+        equal(done.returncode, 0)
+        for name in ("latency-shm-latency.png",
+                     "overlap-tcp-hidden_sender.png"):
+            with open(os.path.join(folder, name), "rb") as f:
+                equal(f.read(8), b"\x89PNG\r\n\x1a\n")
+
+
+def without_gnuplot_it_says_so():
+    with tempfile.TemporaryDirectory() as folder:
+        done = show(write(folder, samples()), PATH=folder)
+        equal(done.returncode, 0)
+        assert "no plots: gnuplot is not installed" in done.stdout, done.stdout
+        equal(sorted(os.listdir(folder)), ["samples.csv", "tables.txt"])
+
+
+def wrong_files_are_refused():
+    with tempfile.TemporaryDirectory() as folder:
+        good = ["latency", "shm", "ours", 0, "latency_8B", 1, "us"]
+        for rows, why in (
+                ([[*good[:5], "much", "us"]], "line 2"),
+                ([good, [*good[:6], "s"]], "latency_8B is in s and us"),
+                ([good[:4]], "line 2")):
+            done = show(write(folder, rows))
+            assert done.returncode == 1 and why in done.stderr, done.stderr
+        path = os.path.join(folder, "other.csv")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("a,b\n1,2\n")
+        assert "its columns are not" in show(path).stderr
+        assert "no such file" in show(os.path.join(folder, "none")).stderr
+
+
+CHECKS = [interval_of_what_does_not_vary,
+          interval_is_within_the_values_and_around_the_median,
+          interval_is_the_same_again, too_few_rounds_have_no_interval,
+          interval_covers_the_true_ratio, pairs_are_of_one_round,
+          a_ratio_to_nothing_is_no_error, best_is_least_or_most_by_unit,
+          met_reaches_down_to_5_percent_more,
+          targets_fit_series_names_networks_settings,
+          targets_are_about_peers_or_own_or_values, names_have_series_and_x,
+          tables_of_samples, a_missed_target_is_said, plots_of_samples,
+          without_gnuplot_it_says_so, wrong_files_are_refused]
+
+
+def main():
+    failed = 0
+    print(f"1..{len(CHECKS)}")
+    for i, check in enumerate(CHECKS, 1):
+        what = check.__name__.replace("_", " ")
+        if check is plots_of_samples and shutil.which("gnuplot") is None:
+            print(f"ok {i} - {what} # SKIP gnuplot is not installed")
+            continue
+        try:
+            check()
+            print(f"ok {i} - {what}", flush=True)
+        except AssertionError as wrong:
+            failed += 1
+            print(f"not ok {i} - {what}")
+            for line in str(wrong).splitlines():
+                print(f"# {line}", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

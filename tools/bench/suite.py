@@ -1,0 +1,180 @@
+"""The MPI benchmarks of tests/bench/mpi: how each is run, its targets, and a run
+of them in turns, whose samples go to a file of CSV.
+"""
+import csv
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+
+import mpis as mpi
+from stats import Target
+
+BOTH = ("shm", "tcp")
+SHM = ("shm",)
+LIMIT = 120  # seconds for one run of one program
+KERNEL = ("kernel", {}, ["-t", "kernel"])
+
+
+@dataclass
+class Benchmark:
+    """A program, beside the peers; as `settings` of ours, too: what it is
+    called, environment, arguments."""
+    name: str
+    runs: list  # ranks and arguments of each
+    networks: tuple = SHM
+    settings: list = field(default_factory=list)
+    targets: list = field(default_factory=list)
+    program: str = None  # None: as name
+    peers: bool = True
+    always: bool = True  # whether it is one of "all"
+
+    def source(self):
+        return self.program or self.name
+
+
+MANY_TARGETS = [
+    Target("burst", "<=", 1.0), Target("shuffle", "<=", 1.0),
+    *[Target(series, "<=", limit, None, network=network)
+      for network, limits in {
+          "shm": {"burst": 0.12, "shuffle": 0.2, "anysource": 0.25,
+                  "wildcard": 0.25, "unexpected": 0.15},
+          "tcp": dict.fromkeys(["burst", "shuffle", "anysource", "wildcard",
+                                "unexpected"], 0.5)}.items()
+      for series, limit in limits.items()]]
+
+BENCHMARKS = [
+    Benchmark("latency", [(2, [])], BOTH, targets=[
+        *[Target(f"latency_{size}", "<=", limit, network="shm")
+          for size, limit in {"8B": 1.0, "256B": 1.0, "4K": 1.0, "32K": 1.0,
+                              "64K": 0.9, "1M": 0.5, "4M": 0.6}.items()],
+        *[Target(f"latency_{size}", "<=", limit, network="tcp")
+          for size, limit in {"8B": 1.0, "4K": 1.0, "64K": 1.0,
+                              "1M": 1.05}.items()]]),
+    Benchmark("bandwidth", [(2, [])], BOTH),
+    Benchmark("rate", [(2, [])], BOTH,
+              [KERNEL, ("fifo", {"NMAD_STRATEGY": "fifo"}, []),
+               ("aggreg", {"NMAD_STRATEGY": "aggreg"}, [])],
+              [Target("rate_1", "<=", 1.0, network="shm"),
+               Target("rate_1", "<=", 0.15, network="tcp")]),
+    Benchmark("many", [(2, [])], BOTH, targets=MANY_TARGETS),
+    Benchmark("many_30000", [(2, ["-r", "1", "30000"])], BOTH, program="many",
+              targets=MANY_TARGETS, always=False),
+    Benchmark("many_ours", [(2, ["1000", "100000", "1000000"])], BOTH,
+              program="many", peers=False, always=False, targets=[
+                  Target("burst", "<=", 1.5, "burst_1000"),
+                  *[Target(series, "<=", 2.5, f"{series}_1000")
+                    for series in ("shuffle", "anysource", "wildcard",
+                                   "unexpected")]]),
+    Benchmark("threads", [(2, [])], BOTH, [KERNEL], [
+        Target("one_1", ">=", 1.0, network="shm"),
+        Target("one", ">=", 0.7, "one_1"),
+        Target("each_8", ">=", 1.2, "each_1"),
+        Target("each_128", ">=", 1.0, "each_1")]),
+    Benchmark("load", [(2, [])], SHM, [KERNEL], [
+        Target("mean", "<=", 0.1, mpi="ours kernel"),
+        Target("mean", "<=", 50, None, mpi="ours"),
+        Target("most", "<=", 20000, None, mpi="ours")]),
+    Benchmark("overlap", [(2, [])], BOTH, targets=[
+        Target("hidden_sender", ">=", 0.95, None, network="shm"),
+        Target("hidden_receiver", ">=", 0.9, None, network="shm"),
+        Target("hidden_sender", ">=", 0.8, None, network="tcp"),
+        Target("hidden_receiver", ">=", 0.8, None, network="tcp")]),
+    Benchmark("computes", [(2, [])], SHM, [
+        ("poll", {"PIOM_MODE": "poll"}, []),
+        ("asking", {"NMAD_ANNOUNCE": "0"}, [])], [
+            Target("send", "<=", 100, "plain_*", "more"),
+            Target("send", "<=", 1.2, "plain_*")]),
+    Benchmark("datatypes", [(2, [])]),
+    Benchmark("oversubscribed", [(4, []), (8, [])], SHM, targets=[
+        Target(series, "<=", 1.0)
+        for series in ("barrier", "ring", "alltoall", "allreduce", "pairs")]),
+    Benchmark("waiting", [(2, [])], SHM, targets=[
+        Target(series, "<=", 0.001, None) for series in ("recv", "barrier")]),
+]
+NAMES = [b.name for b in BENCHMARKS]
+
+
+def find(name):
+    return next(b for b in BENCHMARKS if b.name == name)
+
+
+def targets(name):
+    return find(name).targets if name in NAMES else []
+
+
+class Failures:
+    """Who fails is named, and not run any more in that benchmark."""
+
+    def __init__(self):
+        self.found = set()
+
+    def add(self, benchmark, network, name, wrong):
+        if isinstance(wrong, subprocess.TimeoutExpired):
+            why = f"not done after {wrong.timeout:.0f} s"
+        elif isinstance(wrong, subprocess.CalledProcessError):
+            why = f"exit code {wrong.returncode}"
+        else:
+            why = str(wrong)
+        print(f"{benchmark}, {network}: {name} fails: {why}", flush=True)
+        self.found.add((benchmark, network, name))
+
+    def __contains__(self, key):
+        return key in self.found
+
+    def ours(self):
+        return [f for f in self.found if mpi.is_ours(f[2])]
+
+
+def columns(benchmark, mpis):
+    """Ours, its settings, the peers."""
+    ours = mpis[0]
+    return [ours, *[ours.with_setting(*s) for s in benchmark.settings],
+            *(mpis[1:] if benchmark.peers else [])]
+
+
+def measure(one, benchmark, network, args, folder):
+    """What all its runs print."""
+    values = {}
+    program = one.build(benchmark.source(), folder)
+    for ranks, own in benchmark.runs:
+        job = one.job(program, network, own if args is None else args, ranks)
+        values.update(job.run(LIMIT))
+    return values
+
+
+def run_one(benchmark, network, mpis, rounds, args, folder, write, failures):
+    """A B C A B C ...; `write` takes each line."""
+    every = columns(benchmark, mpis)
+    for n in range(rounds):
+        for one in every:
+            if (benchmark.name, network, one.name) in failures:
+                continue
+            try:
+                values = measure(one, benchmark, network, args, folder)
+            except (subprocess.SubprocessError, ValueError) as wrong:
+                failures.add(benchmark.name, network, one.name, wrong)
+                continue
+            for name, (value, unit) in values.items():
+                write([benchmark.name, network, one.name, n, name, value,
+                       unit])
+
+
+def run(names, mpis, rounds, networks, args, path, head):
+    """All of these; the samples are in `path` then. Returns what of ours has
+    failed."""
+    failures = Failures()
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, \
+            open(path, "w", newline="", encoding="utf-8") as f:
+        out = csv.writer(f, lineterminator="\n")
+        out.writerow(head)
+        for name in names or [b.name for b in BENCHMARKS if b.always]:
+            benchmark = find(name)
+            for network in benchmark.networks:
+                if network in networks:
+                    print(f"{name}, {network} ...", flush=True)
+                    run_one(benchmark, network, mpis, rounds, args, folder,
+                            out.writerow, failures)
+                    f.flush()
+    return failures.ours()
