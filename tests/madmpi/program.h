@@ -37,10 +37,10 @@ static int rank, size; /* in MPI_COMM_WORLD */
 /* The class of what a call returns. */
 static inline int class_of(int code)
 {
-	int class = -1;
+	int found = -1;
 
-	MPI_Error_class(code, &class);
-	return class;
+	MPI_Error_class(code, &found);
+	return found;
 }
 
 #define FAILS(call, wanted) EXPECT_INT(class_of(call), wanted)
