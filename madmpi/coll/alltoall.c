@@ -1,5 +1,5 @@
 /*
- * MPI_Alltoall, MPI_Alltoallv.
+ * MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,13 +22,14 @@ static void pairwise(struct madmpi_coll *c, const struct madmpi_parts *s,
 		from = (c->rank - step + c->size) % c->size;
 		madmpi_coll_exchange(
 			c, madmpi_parts_at(s, to), madmpi_parts_count(s, to),
-			s->type, to, madmpi_parts_at(r, from),
-			madmpi_parts_count(r, from), r->type, from);
+			madmpi_parts_type(s, to), to, madmpi_parts_at(r, from),
+			madmpi_parts_count(r, from), madmpi_parts_type(r, from),
+			from);
 	}
-	madmpi_copy_bytes(madmpi_parts_at(s, c->rank),
-			  madmpi_parts_count(s, c->rank), s->type,
-			  madmpi_parts_at(r, c->rank),
-			  madmpi_parts_count(r, c->rank), r->type);
+	madmpi_copy_bytes(
+		madmpi_parts_at(s, c->rank), madmpi_parts_count(s, c->rank),
+		madmpi_parts_type(s, c->rank), madmpi_parts_at(r, c->rank),
+		madmpi_parts_count(r, c->rank), madmpi_parts_type(r, c->rank));
 }
 
 /* In place: swap with one after the other, through one packed part. */
@@ -39,7 +40,7 @@ static void in_place(struct madmpi_coll *c, const struct madmpi_parts *r)
 	char *tmp;
 
 	for (int i = 0; i < c->size; i++) {
-		bytes = madmpi_parts_count(r, i) * r->type->size;
+		bytes = madmpi_parts_bytes(r, i);
 		most = bytes > most ? bytes : most;
 	}
 	tmp = malloc((size_t)most + 1);
@@ -50,14 +51,14 @@ static void in_place(struct madmpi_coll *c, const struct madmpi_parts *r)
 	/* Partners find each other by (i - rank) mod size: a round each. */
 	for (int round = 0; round < c->size; round++) {
 		int peer = (round - c->rank + c->size) % c->size;
+		const struct madmpi_type *t = madmpi_parts_type(r, peer);
 		MPI_Count n = madmpi_parts_count(r, peer);
 
-		if (peer == c->rank || n * r->type->size == 0)
+		if (peer == c->rank || n * t->size == 0)
 			continue;
-		madmpi_pack_bytes(madmpi_parts_at(r, peer), n, r->type, tmp);
-		madmpi_coll_exchange(c, tmp, n * r->type->size, byte, peer,
-				     madmpi_parts_at(r, peer), n, r->type,
-				     peer);
+		madmpi_pack_bytes(madmpi_parts_at(r, peer), n, t, tmp);
+		madmpi_coll_exchange(c, tmp, n * t->size, byte, peer,
+				     madmpi_parts_at(r, peer), n, t, peer);
 	}
 	free(tmp);
 }
@@ -70,8 +71,9 @@ static int run(const char *fn, struct madmpi_comm *mc,
 
 	if (s->base != MPI_IN_PLACE) {
 		rc = madmpi_check_own(fn, mc, madmpi_parts_count(s, mc->rank),
-				      s->type, madmpi_parts_count(r, mc->rank),
-				      r->type);
+				      madmpi_parts_type(s, mc->rank),
+				      madmpi_parts_count(r, mc->rank),
+				      madmpi_parts_type(r, mc->rank));
 		if (rc != MPI_SUCCESS)
 			return rc;
 	}
@@ -145,4 +147,31 @@ int madmpi_alltoallv(const void *sendbuf, struct madmpi_array sendcounts,
 	if (rc != MPI_SUCCESS)
 		return rc;
 	return run(fn, mc, &s, &r);
+}
+
+/* MPI_Alltoallw, MPI_Alltoallw_c */
+int madmpi_alltoallw(const void *sendbuf, struct madmpi_array sendcounts,
+		     struct madmpi_array sdispls,
+		     const MPI_Datatype sendtypes[], void *recvbuf,
+		     struct madmpi_array recvcounts,
+		     struct madmpi_array rdispls,
+		     const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	const char *fn = "MPI_Alltoallw";
+	struct madmpi_parts s = { .base = (void *)sendbuf,
+				  .counts = sendcounts,
+				  .displs = sdispls,
+				  .types = sendtypes };
+	struct madmpi_parts r = { .base = recvbuf,
+				  .counts = recvcounts,
+				  .displs = rdispls,
+				  .types = recvtypes };
+	struct madmpi_comm *mc;
+	int rc = madmpi_check_comm(fn, comm, &mc);
+
+	if (rc == MPI_SUCCESS && sendbuf != MPI_IN_PLACE)
+		rc = madmpi_check_typed_parts(fn, mc, &s);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_typed_parts(fn, mc, &r);
+	return rc == MPI_SUCCESS ? run(fn, mc, &s, &r) : rc;
 }

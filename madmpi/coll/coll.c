@@ -238,27 +238,58 @@ int madmpi_check_data(const char *function, struct madmpi_comm *c,
 	return rc;
 }
 
+static int check_arrays(const char *function, struct madmpi_comm *c,
+			struct madmpi_array counts, struct madmpi_array displs)
+{
+	if (counts.at != NULL && displs.at != NULL)
+		return MPI_SUCCESS;
+	return madmpi_error(c, MPI_ERR_ARG, function,
+			    "the array of %s is a null pointer",
+			    counts.at ? "displacements" : "counts");
+}
+
+static int check_part(const char *function, struct madmpi_comm *c,
+		      const void *buf, struct madmpi_array counts,
+		      struct madmpi_array displs, int i,
+		      const struct madmpi_type *t)
+{
+	MPI_Count n = madmpi_array_get(counts, (size_t)i);
+	int rc = madmpi_check_count(function, c, "a count", n);
+
+	if (rc != MPI_SUCCESS || madmpi_array_get(displs, (size_t)i) != 0)
+		return rc;
+	return madmpi_check_buffer(function, c, "buffer", buf, n, t);
+}
+
 int madmpi_check_parts(const char *function, struct madmpi_comm *c,
 		       const void *buf, struct madmpi_array counts,
 		       struct madmpi_array displs, MPI_Datatype datatype,
 		       struct madmpi_type **out)
 {
-	MPI_Count n;
 	int rc = madmpi_check_type(function, c, "datatype", datatype, out);
 
-	if (rc != MPI_SUCCESS)
-		return rc;
-	if (counts.at == NULL || displs.at == NULL)
+	if (rc == MPI_SUCCESS)
+		rc = check_arrays(function, c, counts, displs);
+	for (int i = 0; i < c->size && rc == MPI_SUCCESS; i++)
+		rc = check_part(function, c, buf, counts, displs, i, *out);
+	return rc;
+}
+
+int madmpi_check_typed_parts(const char *function, struct madmpi_comm *c,
+			     const struct madmpi_parts *p)
+{
+	struct madmpi_type *t;
+	int rc = check_arrays(function, c, p->counts, p->displs);
+
+	if (rc == MPI_SUCCESS && p->types == NULL)
 		return madmpi_error(c, MPI_ERR_ARG, function,
-				    "the array of %s is a null pointer",
-				    counts.at ? "displacements" : "counts");
+				    "the array of datatypes is a null pointer");
 	for (int i = 0; i < c->size && rc == MPI_SUCCESS; i++) {
-		n = madmpi_array_get(counts, (size_t)i);
-		rc = madmpi_check_count(function, c, "a count", n);
-		if (rc == MPI_SUCCESS &&
-		    madmpi_array_get(displs, (size_t)i) == 0)
-			rc = madmpi_check_buffer(function, c, "buffer", buf, n,
-						 *out);
+		rc = madmpi_check_type(function, c, "a datatype", p->types[i],
+				       &t);
+		if (rc == MPI_SUCCESS)
+			rc = check_part(function, c, p->base, p->counts,
+					p->displs, i, t);
 	}
 	return rc;
 }

@@ -169,14 +169,22 @@ void madmpi_reduce_binomial(struct madmpi_coll *c, const void *from, void *to,
 
 /*
  * The parts of a buffer, one per process: equal ones in a row, or each with a
- * count and a displacement of its own, in elements.
+ * count and a displacement of its own, in elements; or also a type of its own,
+ * and then displacements are in bytes.
  */
 struct madmpi_parts {
 	void *base;
 	MPI_Count count; /* of each, if counts.at is NULL */
 	struct madmpi_array counts, displs;
-	const struct madmpi_type *type;
+	const struct madmpi_type *type; /* of each, if types is NULL */
+	const MPI_Datatype *types;      /* checked */
 };
+
+static inline const struct madmpi_type *
+madmpi_parts_type(const struct madmpi_parts *p, int i)
+{
+	return p->types ? madmpi_type_of(p->types[i]) : p->type;
+}
 
 static inline MPI_Count madmpi_parts_count(const struct madmpi_parts *p, int i)
 {
@@ -185,17 +193,29 @@ static inline MPI_Count madmpi_parts_count(const struct madmpi_parts *p, int i)
 
 static inline void *madmpi_parts_at(const struct madmpi_parts *p, int i)
 {
-	return madmpi_at(p->base,
-			 p->counts.at ? madmpi_array_get(p->displs, (size_t)i)
-				      : i * p->count,
-			 p->type);
+	MPI_Count at = i * p->count;
+
+	if (p->counts.at != NULL)
+		at = madmpi_array_get(p->displs, (size_t)i);
+	if (p->types != NULL)
+		return (void *)((uintptr_t)p->base + (uintptr_t)at);
+	return madmpi_at(p->base, at, p->type);
+}
+
+static inline MPI_Count madmpi_parts_bytes(const struct madmpi_parts *p, int i)
+{
+	return madmpi_parts_count(p, i) * madmpi_parts_type(p, i)->size;
 }
 
 /* Whether part i has any data. */
 static inline bool madmpi_parts_any(const struct madmpi_parts *p, int i)
 {
-	return madmpi_parts_count(p, i) * p->type->size > 0;
+	return madmpi_parts_bytes(p, i) > 0;
 }
+
+/* As madmpi_check_parts(), of those with types. */
+int madmpi_check_typed_parts(const char *function, struct madmpi_comm *c,
+			     const struct madmpi_parts *p);
 
 /* The own part of a buffer, as if it were sent; `to` must be large enough. */
 int madmpi_check_own(const char *function, struct madmpi_comm *c,

@@ -323,6 +323,52 @@ static void alltoall_of_every_size(int *a, int *b)
 	}
 }
 
+/* Rank r sends rows to odd ranks, columns to even ones; rows are received. */
+static void alltoall_of_different_types(int *a, int *b)
+{
+	enum { N = 6, PART = 2 * N };
+	int n[2][64], at[64], bytes = PART * (int)sizeof(int);
+	MPI_Datatype column, types[2][64];
+
+	MPI_Type_vector(N, 1, 2, MPI_INT, &column);
+	MPI_Type_commit(&column);
+	for (int i = 0; i < size; i++) {
+		at[i] = i * bytes;
+		types[0][i] = i % 2 ? MPI_INT : column;
+		n[0][i] = i % 2 ? N : 1;
+		types[1][i] = MPI_INT;
+		n[1][i] = N;
+		for (int k = 0; k < N; k++)
+			a[i * PART + (i % 2 ? k : 2 * k)] =
+				value(rank, 10 * i + k);
+	}
+	memset(b, 0xff, (size_t)(bytes * size));
+	MPI_Alltoallw(a, n[0], at, types[0], b, n[1], at, types[1], comm);
+	for (int i = 0; i < size * PART; i++)
+		EXPECT_INT(b[i], i % PART < N
+					 ? value(i / PART, 10 * rank + i % PART)
+					 : -1);
+	/* In place, by columns where both ranks are even. */
+	for (int i = 0; i < size; i++) {
+		int columns = rank % 2 == 0 && i % 2 == 0;
+
+		types[0][i] = columns ? column : MPI_INT;
+		n[0][i] = columns ? 1 : N;
+		for (int k = 0; k < PART; k++)
+			b[i * PART + k] = value(rank, 100 * i + k);
+	}
+	MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, b, n[0], at, types[0],
+		      comm);
+	for (int i = 0; i < size * PART; i++) {
+		int of = i / PART, k = i % PART;
+		int moved = types[0][of] == column ? k % 2 == 0 : k < N;
+
+		EXPECT_INT(b[i], moved ? value(of, 100 * rank + k)
+				       : value(rank, 100 * of + k));
+	}
+	MPI_Type_free(&column);
+}
+
 static void reduce_scatter_of_different_lengths(int *a, int *b)
 {
 	int n[64], total = 0, before = 0;
@@ -353,6 +399,7 @@ static void run_all(void)
 	parts_of_different_lengths((int *)in, (int *)out);
 	allgather_of_every_size((int *)in, (int *)out);
 	alltoall_of_every_size((int *)in, (int *)out);
+	alltoall_of_different_types((int *)in, (int *)out);
 	reduce_scatter_of_different_lengths((int *)in, (int *)out);
 	free(in);
 	free(out);
