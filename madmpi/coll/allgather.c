@@ -7,6 +7,7 @@
 
 #include "bodies.h"
 #include "coll/coll.h"
+#include "coll/inter.h"
 #include "pt2pt/message.h"
 
 /*
@@ -73,10 +74,10 @@ static int check_send(const char *fn, struct madmpi_comm *mc,
 {
 	int rc;
 
-	if (sendbuf == MPI_IN_PLACE)
+	if (madmpi_in_place(mc, sendbuf))
 		return MPI_SUCCESS;
 	rc = madmpi_check_data(fn, mc, sendbuf, sendcount, sendtype, st);
-	if (rc == MPI_SUCCESS)
+	if (rc == MPI_SUCCESS && !madmpi_comm_is_inter(mc))
 		rc = madmpi_check_own(fn, mc, sendcount, *st,
 				      madmpi_parts_count(p, mc->rank), p->type);
 	if (rc == MPI_SUCCESS)
@@ -116,6 +117,9 @@ int madmpi_allgather(const void *sendbuf, MPI_Count sendcount,
 	}
 	if (rc != MPI_SUCCESS)
 		return rc;
+	if (madmpi_comm_is_inter(mc))
+		return madmpi_inter_allgather(fn, mc, sendbuf, sendcount, st,
+					      &p);
 	madmpi_coll_begin(&c, fn, mc);
 	copy_own(&c, sendbuf, sendcount, st, &p);
 	if (c.size > 1 && recvcount * rt->size > 0)
@@ -149,6 +153,9 @@ int madmpi_allgatherv(const void *sendbuf, MPI_Count sendcount,
 	}
 	if (rc != MPI_SUCCESS)
 		return rc;
+	if (madmpi_comm_is_inter(mc))
+		return madmpi_inter_allgather(fn, mc, sendbuf, sendcount, st,
+					      &p);
 	madmpi_coll_begin(&c, fn, mc);
 	copy_own(&c, sendbuf, sendcount, st, &p);
 	ring(&c, &p);

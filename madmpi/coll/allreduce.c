@@ -6,6 +6,7 @@
 
 #include "bodies.h"
 #include "coll/coll.h"
+#include "coll/inter.h"
 #include "pt2pt/message.h"
 
 /*
@@ -132,14 +133,19 @@ int madmpi_allreduce(const void *sendbuf, void *recvbuf, MPI_Count count,
 
 	if (likely(rc == MPI_SUCCESS))
 		rc = madmpi_check_data(fn, mc, recvbuf, count, datatype, &t);
-	if (likely(rc == MPI_SUCCESS) && sendbuf != MPI_IN_PLACE)
-		rc = madmpi_check_buffer(fn, mc, "sendbuf", sendbuf, count, t);
+	if (likely(rc == MPI_SUCCESS) && !madmpi_in_place(mc, sendbuf))
+		rc = madmpi_check_data(fn, mc, sendbuf, count, datatype, &t);
 	if (likely(rc == MPI_SUCCESS))
 		rc = madmpi_check_alias(fn, mc, sendbuf, recvbuf, count);
 	if (likely(rc == MPI_SUCCESS))
 		rc = madmpi_check_op(fn, mc, op, t, &o);
-	if (unlikely(rc != MPI_SUCCESS) || count == 0)
+	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
+	if (unlikely(madmpi_comm_is_inter(mc)))
+		return madmpi_inter_allreduce(fn, mc, sendbuf, recvbuf, count,
+					      t, o);
+	if (count == 0)
+		return MPI_SUCCESS;
 	madmpi_coll_begin(&c, fn, mc);
 	if (sendbuf != MPI_IN_PLACE)
 		madmpi_copy_bytes(sendbuf, count, t, recvbuf, count, t);

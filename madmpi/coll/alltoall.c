@@ -6,6 +6,7 @@
 
 #include "bodies.h"
 #include "coll/coll.h"
+#include "coll/inter.h"
 #include "pt2pt/message.h"
 
 /*
@@ -69,11 +70,17 @@ static int run(const char *fn, struct madmpi_comm *mc,
 	struct madmpi_coll c;
 	int rc;
 
+	if (madmpi_comm_is_inter(mc))
+		return madmpi_inter_alltoall(fn, mc, s, r);
 	if (s->base != MPI_IN_PLACE) {
 		rc = madmpi_check_own(fn, mc, madmpi_parts_count(s, mc->rank),
 				      madmpi_parts_type(s, mc->rank),
 				      madmpi_parts_count(r, mc->rank),
 				      madmpi_parts_type(r, mc->rank));
+		if (rc == MPI_SUCCESS)
+			rc = madmpi_check_alias_own(
+				fn, mc, madmpi_parts_at(s, mc->rank),
+				madmpi_parts_bytes(s, mc->rank), r);
 		if (rc != MPI_SUCCESS)
 			return rc;
 	}
@@ -97,7 +104,7 @@ int madmpi_alltoall(const void *sendbuf, MPI_Count sendcount,
 	struct madmpi_comm *mc;
 	int rc = madmpi_check_comm(fn, comm, &mc);
 
-	if (rc == MPI_SUCCESS && sendbuf != MPI_IN_PLACE)
+	if (rc == MPI_SUCCESS && !madmpi_in_place(mc, sendbuf))
 		rc = madmpi_check_data(fn, mc, sendbuf, sendcount, sendtype,
 				       &st);
 	if (rc == MPI_SUCCESS)
@@ -130,7 +137,7 @@ int madmpi_alltoallv(const void *sendbuf, struct madmpi_array sendcounts,
 	struct madmpi_comm *mc;
 	int rc = madmpi_check_comm(fn, comm, &mc);
 
-	if (rc == MPI_SUCCESS && sendbuf != MPI_IN_PLACE)
+	if (rc == MPI_SUCCESS && !madmpi_in_place(mc, sendbuf))
 		rc = madmpi_check_parts(fn, mc, sendbuf, sendcounts, sdispls,
 					sendtype, &st);
 	if (rc == MPI_SUCCESS)
@@ -140,12 +147,6 @@ int madmpi_alltoallv(const void *sendbuf, struct madmpi_array sendcounts,
 		return rc;
 	s.type = st;
 	r.type = rt;
-	if (sendbuf != MPI_IN_PLACE)
-		rc = madmpi_check_alias_own(
-			fn, mc, madmpi_parts_at(&s, mc->rank),
-			madmpi_parts_count(&s, mc->rank) * st->size, &r);
-	if (rc != MPI_SUCCESS)
-		return rc;
 	return run(fn, mc, &s, &r);
 }
 
@@ -169,7 +170,7 @@ int madmpi_alltoallw(const void *sendbuf, struct madmpi_array sendcounts,
 	struct madmpi_comm *mc;
 	int rc = madmpi_check_comm(fn, comm, &mc);
 
-	if (rc == MPI_SUCCESS && sendbuf != MPI_IN_PLACE)
+	if (rc == MPI_SUCCESS && !madmpi_in_place(mc, sendbuf))
 		rc = madmpi_check_typed_parts(fn, mc, &s);
 	if (rc == MPI_SUCCESS)
 		rc = madmpi_check_typed_parts(fn, mc, &r);

@@ -3,10 +3,11 @@
  */
 #include "bodies.h"
 #include "coll/coll.h"
+#include "coll/inter.h"
 #include "pt2pt/message.h"
 
 /* Dissemination: in round k tell rank + 2^k; log2(size) rounds. */
-static void dissemination(struct madmpi_coll *c)
+void madmpi_barrier_dissemination(struct madmpi_coll *c)
 {
 	struct madmpi_type *byte = madmpi_type_of(MPI_BYTE);
 
@@ -25,7 +26,9 @@ int madmpi_barrier(MPI_Comm comm)
 
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
+	if (unlikely(madmpi_comm_is_inter(mc)))
+		return madmpi_inter_barrier("MPI_Barrier", mc);
 	madmpi_coll_begin(&c, "MPI_Barrier", mc);
-	dissemination(&c);
+	madmpi_barrier_dissemination(&c);
 	return madmpi_coll_end(&c);
 }

@@ -3,11 +3,12 @@
  */
 #include "bodies.h"
 #include "coll/coll.h"
+#include "coll/inter.h"
 #include "pt2pt/message.h"
 
 /* A binomial tree: log2(size) messages deep, all the data in each. */
 void madmpi_bcast_binomial(struct madmpi_coll *c, void *buf, MPI_Count n,
-			   struct madmpi_type *t, int root)
+			   const struct madmpi_type *t, int root)
 {
 	int me = (c->rank - root + c->size) % c->size, mask = 1;
 
@@ -28,7 +29,7 @@ struct whole {
 	struct madmpi_coll *c;
 	void *buf;
 	MPI_Count n, bytes;
-	struct madmpi_type *t;
+	const struct madmpi_type *t;
 	int root;
 };
 
@@ -82,7 +83,7 @@ static void scatter_blocks(const struct whole *w, int me)
  * twice the data, however many they are.
  */
 void madmpi_bcast_scatter_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
-			       struct madmpi_type *t, int root)
+			       const struct madmpi_type *t, int root)
 {
 	struct whole w = { c, buf, n, n * t->size, t, root };
 	int me = (c->rank - root + c->size) % c->size;
@@ -105,16 +106,18 @@ int madmpi_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
 {
 	const char *fn = "MPI_Bcast";
 	struct madmpi_comm *mc;
-	struct madmpi_type *t;
+	struct madmpi_type *t = NULL;
 	struct madmpi_coll c;
 	int rc = madmpi_check_comm(fn, comm, &mc);
 
 	if (likely(rc == MPI_SUCCESS))
-		rc = madmpi_check_data(fn, mc, buffer, count, datatype, &t);
-	if (likely(rc == MPI_SUCCESS))
 		rc = madmpi_check_root(fn, mc, root);
+	if (likely(rc == MPI_SUCCESS) && root != MPI_PROC_NULL)
+		rc = madmpi_check_data(fn, mc, buffer, count, datatype, &t);
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
+	if (unlikely(madmpi_comm_is_inter(mc)))
+		return madmpi_inter_bcast(fn, mc, buffer, count, t, root);
 	if (mc->size == 1 || count * t->size == 0)
 		return MPI_SUCCESS;
 	madmpi_coll_begin(&c, fn, mc);

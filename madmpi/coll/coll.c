@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/inter.h"
 #include "pt2pt/message.h"
 
 void madmpi_coll_begin(struct madmpi_coll *c, const char *function,
@@ -14,10 +15,23 @@ void madmpi_coll_begin(struct madmpi_coll *c, const char *function,
 {
 	c->function = function;
 	c->comm = comm;
+	c->gate = comm->local_gate;
 	c->rank = comm->rank;
 	c->size = comm->size;
-	c->tag = comm->collectives++ % MADMPI_COLL_TAGS;
+	c->tag = comm->collectives++ % MADMPI_COLL_LEADERS;
 	c->error = 0;
+}
+
+void madmpi_coll_across(struct madmpi_coll *c)
+{
+	c->gate = c->comm->gate;
+	c->size = c->comm->npeers;
+}
+
+void madmpi_coll_home(struct madmpi_coll *c)
+{
+	c->gate = c->comm->local_gate;
+	c->size = c->comm->size;
 }
 
 void madmpi_coll_fail(struct madmpi_coll *c, int error)
@@ -41,7 +55,7 @@ int madmpi_coll_end(struct madmpi_coll *c)
 void madmpi_coll_isend_data(struct madmpi_coll *c, struct madmpi_flight *f,
 			    const struct nm_data *d, int peer)
 {
-	int rc = nm_sr_isend(c->comm->coll, c->comm->gate[peer], c->tag, d,
+	int rc = nm_sr_isend(c->comm->coll, c->gate[peer], c->tag, d,
 			     NM_SEND_NOW, &f->nm);
 
 	f->is_active = rc == 0;
@@ -52,8 +66,8 @@ void madmpi_coll_isend_data(struct madmpi_coll *c, struct madmpi_flight *f,
 void madmpi_coll_irecv_data(struct madmpi_coll *c, struct madmpi_flight *f,
 			    const struct nm_data *d, int peer)
 {
-	int rc = nm_sr_irecv(c->comm->coll, c->comm->gate[peer], c->tag,
-			     NM_TAG_EXACT, d, &f->nm);
+	int rc = nm_sr_irecv(c->comm->coll, c->gate[peer], c->tag, NM_TAG_EXACT,
+			     d, &f->nm);
 
 	f->is_active = rc == 0;
 	if (unlikely(rc < 0))
@@ -184,6 +198,8 @@ int madmpi_coll_bcast_bytes(const char *function, struct madmpi_comm *comm,
 	struct madmpi_coll c;
 
 	madmpi_coll_begin(&c, function, comm);
+	if (madmpi_comm_is_inter(comm))
+		root = madmpi_inter_tell_bytes(&c, bytes, n, root);
 	madmpi_bcast_binomial(&c, bytes, n, madmpi_type_of(MPI_BYTE), root);
 	return madmpi_coll_end(&c);
 }
@@ -196,17 +212,24 @@ int madmpi_coll_allgather_bytes(const char *function, struct madmpi_comm *comm,
 	madmpi_coll_begin(&c, function, comm);
 	memcpy((char *)all + comm->rank * n, mine, (size_t)n);
 	madmpi_allgather_bruck(&c, all, n, madmpi_type_of(MPI_BYTE));
+	if (madmpi_comm_is_inter(comm))
+		madmpi_inter_swap_bytes(&c, all, comm->size * n,
+					(char *)all + comm->size * n,
+					comm->npeers * n);
 	return madmpi_coll_end(&c);
 }
 
 int madmpi_check_root(const char *function, struct madmpi_comm *c, int root)
 {
-	if (likely(root >= 0 && root < c->size))
+	bool inter = madmpi_comm_is_inter(c);
+
+	if (likely(root >= 0 && root < c->npeers) ||
+	    (inter && (root == MPI_ROOT || root == MPI_PROC_NULL)))
 		return MPI_SUCCESS;
 	return madmpi_error(c, MPI_ERR_ROOT, function,
-			    "root is %d, but the communicator has %d "
-			    "process%s",
-			    root, c->size, c->size > 1 ? "es" : "");
+			    "root is %d, but the %s has %d process%s", root,
+			    inter ? "other group" : "communicator", c->npeers,
+			    c->npeers > 1 ? "es" : "");
 }
 
 int madmpi_check_op(const char *function, struct madmpi_comm *c, MPI_Op op,
@@ -224,12 +247,24 @@ int madmpi_check_op(const char *function, struct madmpi_comm *c, MPI_Op op,
 	return MPI_SUCCESS;
 }
 
+static int check_in_place(const char *function, struct madmpi_comm *c,
+			  const void *buf)
+{
+	if (likely(buf != MPI_IN_PLACE) || !madmpi_comm_is_inter(c))
+		return MPI_SUCCESS;
+	return madmpi_error(c, MPI_ERR_BUFFER, function,
+			    "a buffer is MPI_IN_PLACE, but the communicator "
+			    "has two groups");
+}
+
 int madmpi_check_data(const char *function, struct madmpi_comm *c,
 		      const void *buf, MPI_Count count, MPI_Datatype datatype,
 		      struct madmpi_type **out)
 {
 	int rc = madmpi_check_count(function, c, "count", count);
 
+	if (likely(rc == MPI_SUCCESS))
+		rc = check_in_place(function, c, buf);
 	if (likely(rc == MPI_SUCCESS))
 		rc = madmpi_check_type(function, c, "datatype", datatype, out);
 	if (likely(rc == MPI_SUCCESS))
@@ -239,10 +274,11 @@ int madmpi_check_data(const char *function, struct madmpi_comm *c,
 }
 
 static int check_arrays(const char *function, struct madmpi_comm *c,
-			struct madmpi_array counts, struct madmpi_array displs)
+			const void *buf, struct madmpi_array counts,
+			struct madmpi_array displs)
 {
 	if (counts.at != NULL && displs.at != NULL)
-		return MPI_SUCCESS;
+		return check_in_place(function, c, buf);
 	return madmpi_error(c, MPI_ERR_ARG, function,
 			    "the array of %s is a null pointer",
 			    counts.at ? "displacements" : "counts");
@@ -269,8 +305,8 @@ int madmpi_check_parts(const char *function, struct madmpi_comm *c,
 	int rc = madmpi_check_type(function, c, "datatype", datatype, out);
 
 	if (rc == MPI_SUCCESS)
-		rc = check_arrays(function, c, counts, displs);
-	for (int i = 0; i < c->size && rc == MPI_SUCCESS; i++)
+		rc = check_arrays(function, c, buf, counts, displs);
+	for (int i = 0; i < c->npeers && rc == MPI_SUCCESS; i++)
 		rc = check_part(function, c, buf, counts, displs, i, *out);
 	return rc;
 }
@@ -279,12 +315,12 @@ int madmpi_check_typed_parts(const char *function, struct madmpi_comm *c,
 			     const struct madmpi_parts *p)
 {
 	struct madmpi_type *t;
-	int rc = check_arrays(function, c, p->counts, p->displs);
+	int rc = check_arrays(function, c, p->base, p->counts, p->displs);
 
 	if (rc == MPI_SUCCESS && p->types == NULL)
 		return madmpi_error(c, MPI_ERR_ARG, function,
 				    "the array of datatypes is a null pointer");
-	for (int i = 0; i < c->size && rc == MPI_SUCCESS; i++) {
+	for (int i = 0; i < c->npeers && rc == MPI_SUCCESS; i++) {
 		rc = madmpi_check_type(function, c, "a datatype", p->types[i],
 				       &t);
 		if (rc == MPI_SUCCESS)
@@ -308,9 +344,12 @@ int madmpi_check_alias_own(const char *function, struct madmpi_comm *c,
 			   const void *buf, MPI_Count bytes,
 			   const struct madmpi_parts *p)
 {
-	int rc = madmpi_check_alias(function, c, buf,
-				    madmpi_parts_at(p, c->rank), bytes);
+	int rc = MPI_SUCCESS;
 
+	/* In an intercommunicator no part is its own. */
+	if (!madmpi_comm_is_inter(c))
+		rc = madmpi_check_alias(function, c, buf,
+					madmpi_parts_at(p, c->rank), bytes);
 	/* Of equal parts in a row the first one begins where all do. */
 	if (rc == MPI_SUCCESS && p->counts.at == NULL)
 		rc = madmpi_check_alias(function, c, buf, p->base, bytes);

@@ -5,8 +5,12 @@
  * session, run by the thread that called. Every operation of a communicator
  * takes the next number as its tag, the same in all processes, so that a
  * program which calls different operations in different processes gets stuck
- * instead of mixing up data. Tags from MADMPI_COLL_TAGS on are for what not all
- * processes of the communicator do (comm/create.c).
+ * instead of mixing up data. Tags from MADMPI_COLL_LEADERS on are for what not
+ * all processes of the communicator do (comm/inter.c, comm/create.c).
+ *
+ * An intercommunicator has one session and one count for all of it, too: its
+ * groups have no process in common, so that steps within a group and steps
+ * between the groups never wait for the same message (inter.c).
  *
  * A step that fails does not end the sequence: the others wait for what this
  * process has to send. The first failure is kept and reported at the end.
@@ -19,12 +23,15 @@
 #include "comm/comm.h"
 #include "datatype/type.h"
 
-#define MADMPI_COLL_TAGS 0x80000000u
+#define MADMPI_COLL_LEADERS 0x40000000u /* MPI_Intercomm_create */
+#define MADMPI_COLL_TAGS    0x80000000u /* MPI_Comm_create_group */
 
 struct madmpi_coll {
 	const char *function;
 	struct madmpi_comm *comm;
-	int rank, size;
+	struct nm_gate *const *gate; /* by rank: with whom the steps are */
+	int size;                    /* how many these are */
+	int rank;                    /* of this process, in its own group */
 	nm_tag_t tag;
 	int error; /* the first failure, -errno; o: the calling thread */
 };
@@ -39,6 +46,13 @@ struct madmpi_flight {
 /* Begin an operation of the communicator: one thread at a time. */
 void madmpi_coll_begin(struct madmpi_coll *c, const char *function,
 		       struct madmpi_comm *comm);
+
+/*
+ * The steps from here on are with the other group of an intercommunicator; or,
+ * as at first, with those of the own one.
+ */
+void madmpi_coll_across(struct madmpi_coll *c);
+void madmpi_coll_home(struct madmpi_coll *c);
 
 /* Its end: MPI_SUCCESS, or the class of the first failure. */
 int madmpi_coll_end(struct madmpi_coll *c);
@@ -106,13 +120,32 @@ void *madmpi_coll_alloc(const struct madmpi_type *t, MPI_Count count);
 void madmpi_coll_free(void *buffer, const struct madmpi_type *t,
 		      MPI_Count count);
 
-/* Bytes among the processes, for the library's own needs. */
+/*
+ * Bytes among the processes, for the library's own needs. With an
+ * intercommunicator the root is one of the first group, and both groups get
+ * what it has; all[] has what is of the own group, then what is of the other.
+ */
 int madmpi_coll_bcast_bytes(const char *function, struct madmpi_comm *comm,
 			    void *bytes, MPI_Count n, int root);
 int madmpi_coll_allgather_bytes(const char *function, struct madmpi_comm *comm,
 				const void *mine, MPI_Count n, void *all);
 
-/* Arguments of collective functions. */
+/* In an intercommunicator it is no buffer, and refused as such. */
+static inline bool madmpi_in_place(const struct madmpi_comm *c, const void *buf)
+{
+	return buf == MPI_IN_PLACE && !madmpi_comm_is_inter(c);
+}
+
+static inline bool madmpi_is_root(const struct madmpi_comm *c, int root)
+{
+	return madmpi_comm_is_inter(c) ? root == MPI_ROOT : root == c->rank;
+}
+
+/*
+ * Arguments of collective functions. The root is a rank; of an
+ * intercommunicator also MPI_ROOT, and MPI_PROC_NULL: no argument but root and
+ * communicator matters then.
+ */
 int madmpi_check_root(const char *function, struct madmpi_comm *c, int root);
 int madmpi_check_op(const char *function, struct madmpi_comm *c, MPI_Op op,
 		    const struct madmpi_type *t, struct madmpi_op **out);
@@ -132,17 +165,20 @@ int madmpi_check_alias(const char *function, struct madmpi_comm *c,
 
 /* In every file of an operation: its algorithms, by name. */
 typedef void (*madmpi_bcast_fn)(struct madmpi_coll *c, void *buf, MPI_Count n,
-				struct madmpi_type *t, int root);
+				const struct madmpi_type *t, int root);
 typedef void (*madmpi_allreduce_fn)(struct madmpi_coll *c, void *buf,
 				    MPI_Count n, struct madmpi_type *t,
 				    struct madmpi_op *op);
 typedef void (*madmpi_allgather_fn)(struct madmpi_coll *c, void *buf,
 				    MPI_Count n, struct madmpi_type *t);
 
+/* Nobody comes out before all have gone in. */
+void madmpi_barrier_dissemination(struct madmpi_coll *c);
+
 void madmpi_bcast_binomial(struct madmpi_coll *c, void *buf, MPI_Count n,
-			   struct madmpi_type *t, int root);
+			   const struct madmpi_type *t, int root);
 void madmpi_bcast_scatter_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
-			       struct madmpi_type *t, int root);
+			       const struct madmpi_type *t, int root);
 void madmpi_allreduce_doubling(struct madmpi_coll *c, void *buf, MPI_Count n,
 			       struct madmpi_type *t, struct madmpi_op *op);
 void madmpi_allreduce_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
@@ -226,6 +262,10 @@ int madmpi_check_own(const char *function, struct madmpi_comm *c,
 int madmpi_check_alias_own(const char *function, struct madmpi_comm *c,
 			   const void *buf, MPI_Count bytes,
 			   const struct madmpi_parts *p);
+
+/* Receive the parts of n processes at once, the first of them `first`. */
+void madmpi_gather_parts(struct madmpi_coll *c, const struct madmpi_parts *x,
+			 int first, int n);
 
 /* The root sends every other process its part, and all at once. */
 void madmpi_scatter_linear(struct madmpi_coll *c, const struct madmpi_parts *s,

@@ -7,28 +7,18 @@
 #include "coll/coll.h"
 #include "pt2pt/message.h"
 
-/* The root receives from all at once, in a window; the others send. */
-static void linear(struct madmpi_coll *c, const void *sbuf, MPI_Count scount,
-		   const struct madmpi_type *st, const struct madmpi_parts *x,
-		   int root)
+void madmpi_gather_parts(struct madmpi_coll *c, const struct madmpi_parts *x,
+			 int first, int n)
 {
 	struct madmpi_window w;
 	int peer;
 
-	if (c->rank != root) {
-		if (scount * st->size > 0)
-			madmpi_coll_send(c, sbuf, scount, st, root);
-		return;
-	}
-	if (sbuf != MPI_IN_PLACE)
-		madmpi_copy_bytes(sbuf, scount, st, madmpi_parts_at(x, root),
-				  madmpi_parts_count(x, root), x->type);
 	if (madmpi_window_init(&w, c) < 0) {
 		madmpi_coll_fail(c, -ENOMEM);
 		return;
 	}
-	for (int i = 1; i < c->size; i++) {
-		peer = (root + i) % c->size;
+	for (int i = 0; i < n; i++) {
+		peer = (first + i) % c->size;
 		if (madmpi_parts_any(x, peer))
 			madmpi_coll_irecv(c, madmpi_window_next(&w),
 					  madmpi_parts_at(x, peer),
@@ -38,13 +28,56 @@ static void linear(struct madmpi_coll *c, const void *sbuf, MPI_Count scount,
 	madmpi_window_exit(&w);
 }
 
+/* The root receives from all others, who send. */
+static void linear(struct madmpi_coll *c, const void *sbuf, MPI_Count scount,
+		   const struct madmpi_type *st, const struct madmpi_parts *x,
+		   int root)
+{
+	if (c->rank != root) {
+		if (scount * st->size > 0)
+			madmpi_coll_send(c, sbuf, scount, st, root);
+		return;
+	}
+	if (sbuf != MPI_IN_PLACE)
+		madmpi_copy_bytes(sbuf, scount, st, madmpi_parts_at(x, root),
+				  madmpi_parts_count(x, root), x->type);
+	madmpi_gather_parts(c, x, root + 1, c->size - 1);
+}
+
+/* From one group to a root in the other one. */
+static void across(struct madmpi_coll *c, const void *sbuf, MPI_Count scount,
+		   const struct madmpi_type *st, const struct madmpi_parts *x,
+		   int root)
+{
+	madmpi_coll_across(c);
+	if (root == MPI_ROOT)
+		madmpi_gather_parts(c, x, 0, c->size);
+	else if (root != MPI_PROC_NULL && scount * st->size > 0)
+		madmpi_coll_send(c, sbuf, scount, st, root);
+}
+
+static int run(const char *fn, struct madmpi_comm *mc, const void *sbuf,
+	       MPI_Count scount, const struct madmpi_type *st,
+	       const struct madmpi_parts *x, int root)
+{
+	struct madmpi_coll c;
+
+	madmpi_coll_begin(&c, fn, mc);
+	if (madmpi_comm_is_inter(mc))
+		across(&c, sbuf, scount, st, x, root);
+	else
+		linear(&c, sbuf, scount, st, x, root);
+	return madmpi_coll_end(&c);
+}
+
 static int check_send(const char *fn, struct madmpi_comm *mc,
 		      const void *sendbuf, MPI_Count sendcount,
 		      MPI_Datatype sendtype, int root, struct madmpi_type **st)
 {
 	int rc = madmpi_check_root(fn, mc, root);
 
-	if (rc != MPI_SUCCESS || (sendbuf == MPI_IN_PLACE && mc->rank == root))
+	if (rc != MPI_SUCCESS || root < 0 || /* its group sends nothing */
+	    (madmpi_in_place(mc, sendbuf) && mc->rank == root))
 		return rc;
 	return madmpi_check_data(fn, mc, sendbuf, sendcount, sendtype, st);
 }
@@ -71,13 +104,12 @@ int madmpi_gather(const void *sendbuf, MPI_Count sendcount,
 	struct madmpi_parts x = { .base = recvbuf, .count = recvcount };
 	struct madmpi_type *st = NULL, *rt = NULL;
 	struct madmpi_comm *mc;
-	struct madmpi_coll c;
 	int rc = madmpi_check_comm(fn, comm, &mc);
 
 	if (rc == MPI_SUCCESS)
 		rc = check_send(fn, mc, sendbuf, sendcount, sendtype, root,
 				&st);
-	if (rc == MPI_SUCCESS && mc->rank == root)
+	if (rc == MPI_SUCCESS && madmpi_is_root(mc, root))
 		rc = madmpi_check_data(fn, mc, recvbuf, recvcount, recvtype,
 				       &rt);
 	x.type = rt;
@@ -85,9 +117,7 @@ int madmpi_gather(const void *sendbuf, MPI_Count sendcount,
 		rc = check_own(fn, mc, sendbuf, sendcount, st, &x);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	madmpi_coll_begin(&c, fn, mc);
-	linear(&c, sendbuf, sendcount, st, &x, root);
-	return madmpi_coll_end(&c);
+	return run(fn, mc, sendbuf, sendcount, st, &x, root);
 }
 
 /* MPI_Gatherv, MPI_Gatherv_c */
@@ -102,13 +132,12 @@ int madmpi_gatherv(const void *sendbuf, MPI_Count sendcount,
 				  .displs = displs };
 	struct madmpi_type *st = NULL, *rt = NULL;
 	struct madmpi_comm *mc;
-	struct madmpi_coll c;
 	int rc = madmpi_check_comm(fn, comm, &mc);
 
 	if (rc == MPI_SUCCESS)
 		rc = check_send(fn, mc, sendbuf, sendcount, sendtype, root,
 				&st);
-	if (rc == MPI_SUCCESS && mc->rank == root)
+	if (rc == MPI_SUCCESS && madmpi_is_root(mc, root))
 		rc = madmpi_check_parts(fn, mc, recvbuf, recvcounts, displs,
 					recvtype, &rt);
 	x.type = rt;
@@ -116,7 +145,5 @@ int madmpi_gatherv(const void *sendbuf, MPI_Count sendcount,
 		rc = check_own(fn, mc, sendbuf, sendcount, st, &x);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	madmpi_coll_begin(&c, fn, mc);
-	linear(&c, sendbuf, sendcount, st, &x, root);
-	return madmpi_coll_end(&c);
+	return run(fn, mc, sendbuf, sendcount, st, &x, root);
 }

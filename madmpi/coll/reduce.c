@@ -6,6 +6,7 @@
 
 #include "bodies.h"
 #include "coll/coll.h"
+#include "coll/inter.h"
 #include "pt2pt/message.h"
 
 /*
@@ -66,17 +67,15 @@ static int check(const char *fn, struct madmpi_comm *mc, const void *sendbuf,
 		 void *recvbuf, MPI_Count count, MPI_Datatype datatype,
 		 int root, struct madmpi_type **t)
 {
-	int rc = madmpi_check_root(fn, mc, root);
+	bool is_root = madmpi_is_root(mc, root);
+	/* A root in one of two groups has no part in what is reduced. */
+	bool one = is_root && (root == MPI_ROOT || sendbuf == MPI_IN_PLACE);
+	int rc = madmpi_check_data(fn, mc, one ? recvbuf : sendbuf, count,
+				   datatype, t);
 
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_data(
-			fn, mc,
-			sendbuf == MPI_IN_PLACE && mc->rank == root ? recvbuf
-								    : sendbuf,
-			count, datatype, t);
-	if (rc == MPI_SUCCESS && mc->rank == root)
+	if (rc == MPI_SUCCESS && is_root && !one)
 		rc = madmpi_check_buffer(fn, mc, "recvbuf", recvbuf, count, *t);
-	if (rc == MPI_SUCCESS && mc->rank == root)
+	if (rc == MPI_SUCCESS && is_root && !one)
 		rc = madmpi_check_alias(fn, mc, sendbuf, recvbuf, count);
 	return rc;
 }
@@ -87,17 +86,24 @@ int madmpi_reduce(const void *sendbuf, void *recvbuf, MPI_Count count,
 {
 	const char *fn = "MPI_Reduce";
 	struct madmpi_comm *mc;
-	struct madmpi_type *t;
-	struct madmpi_op *o;
+	struct madmpi_type *t = NULL;
+	struct madmpi_op *o = NULL;
 	struct madmpi_coll c;
 	int rc = madmpi_check_comm(fn, comm, &mc);
 
 	if (likely(rc == MPI_SUCCESS))
+		rc = madmpi_check_root(fn, mc, root);
+	if (likely(rc == MPI_SUCCESS) && root != MPI_PROC_NULL)
 		rc = check(fn, mc, sendbuf, recvbuf, count, datatype, root, &t);
-	if (likely(rc == MPI_SUCCESS))
+	if (likely(rc == MPI_SUCCESS) && root != MPI_PROC_NULL)
 		rc = madmpi_check_op(fn, mc, op, t, &o);
-	if (unlikely(rc != MPI_SUCCESS) || count == 0)
+	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
+	if (unlikely(madmpi_comm_is_inter(mc)))
+		return madmpi_inter_reduce(fn, mc, sendbuf, recvbuf, count, t,
+					   o, root);
+	if (count == 0)
+		return MPI_SUCCESS;
 	madmpi_coll_begin(&c, fn, mc);
 	if (sendbuf == MPI_IN_PLACE)
 		sendbuf = recvbuf;

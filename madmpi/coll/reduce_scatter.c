@@ -6,6 +6,7 @@
 
 #include "bodies.h"
 #include "coll/coll.h"
+#include "coll/inter.h"
 #include "pt2pt/message.h"
 
 /*
@@ -65,18 +66,24 @@ static int run(const char *fn, const void *sendbuf, void *recvbuf,
 	struct madmpi_coll c;
 	int rc;
 
-	s->base = sendbuf == MPI_IN_PLACE ? recvbuf : (void *)sendbuf;
+	s->base = madmpi_in_place(mc, sendbuf) ? recvbuf : (void *)sendbuf;
 	rc = madmpi_check_data(fn, mc, s->base, total, datatype, &t);
 	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_buffer(fn, mc, "recvbuf", recvbuf,
-					 madmpi_parts_count(s, mc->rank), t);
+		rc = madmpi_check_data(fn, mc, recvbuf,
+				       madmpi_parts_count(s, mc->rank),
+				       datatype, &t);
 	if (rc == MPI_SUCCESS)
 		rc = madmpi_check_alias(fn, mc, sendbuf, recvbuf, total);
 	if (rc == MPI_SUCCESS)
 		rc = madmpi_check_op(fn, mc, op, t, &o);
-	if (rc != MPI_SUCCESS || total == 0)
+	if (rc != MPI_SUCCESS)
 		return rc;
 	s->type = t;
+	if (madmpi_comm_is_inter(mc))
+		return madmpi_inter_reduce_scatter(fn, mc, s, total, recvbuf, t,
+						   o);
+	if (total == 0)
+		return MPI_SUCCESS;
 	madmpi_coll_begin(&c, fn, mc);
 	if (o->commutes)
 		pairwise(&c, s, recvbuf, t, o);

@@ -66,6 +66,8 @@ static int run(const char *fn, const void *sendbuf, void *recvbuf,
 	int rc = madmpi_check_comm(fn, comm, &mc);
 
 	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_intra(fn, mc);
+	if (rc == MPI_SUCCESS)
 		rc = madmpi_check_data(
 			fn, mc, sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf,
 			count, datatype, &s.t);

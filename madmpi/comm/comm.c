@@ -41,8 +41,34 @@ static int open_sessions(struct madmpi_comm *c, const uint64_t ids[2])
 	return rc;
 }
 
-int madmpi_comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
-		    const uint64_t ids[2], struct madmpi_comm **out)
+/* NULL: no memory. */
+static struct nm_gate **gates_of(const struct madmpi_group *g)
+{
+	struct nm_gate **gate = malloc((size_t)g->size * sizeof(*gate));
+
+	for (int i = 0; gate != NULL && i < g->size; i++)
+		gate[i] = nm_gate_of(g->world[i]);
+	return gate;
+}
+
+static void free_gates(struct madmpi_comm *c)
+{
+	if (c->local_gate != c->gate)
+		free(c->local_gate);
+	free(c->gate);
+}
+
+static void put_groups(struct madmpi_group *group, struct madmpi_group *peers)
+{
+	if (peers != group)
+		madmpi_group_put(peers);
+	madmpi_group_put(group);
+}
+
+/* Of one group, which is its own peers, or of two. */
+static int comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
+		    struct madmpi_group *peers, const uint64_t ids[2],
+		    struct madmpi_comm **out)
 {
 	struct madmpi_comm *c = madmpi_pool_get(&pool);
 	int rc = -ENOMEM;
@@ -52,6 +78,8 @@ int madmpi_comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->group = group;
 	c->rank = group->rank;
 	c->size = group->size;
+	c->peers = peers;
+	c->npeers = peers->size;
 	c->is_predefined = false;
 	c->collectives = 0;
 	c->attrs.newest = NULL;
@@ -59,11 +87,10 @@ int madmpi_comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->name[0] = '\0';
 	memset(c->hints, 0, sizeof(c->hints));
 	base_spin_init(&c->lock, BASE_RANK_LEAF);
-	c->gate = malloc((size_t)c->size * sizeof(*c->gate));
-	if (c->gate == NULL)
-		goto err_comm;
-	for (int i = 0; i < c->size; i++)
-		c->gate[i] = nm_gate_of(group->world[i]);
+	c->gate = gates_of(peers);
+	c->local_gate = peers == group ? c->gate : gates_of(group);
+	if (c->gate == NULL || c->local_gate == NULL)
+		goto err_gates;
 	rc = open_sessions(c, ids);
 	if (rc < 0)
 		goto err_gates;
@@ -71,12 +98,34 @@ int madmpi_comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	*out = c;
 	return 0;
 err_gates:
-	free(c->gate);
-err_comm:
+	free_gates(c);
 	madmpi_pool_put(&pool, c);
 err_group:
-	madmpi_group_put(group);
+	put_groups(group, peers);
 	return rc;
+}
+
+int madmpi_comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
+		    const uint64_t ids[2], struct madmpi_comm **out)
+{
+	return comm_new(parent, group, group, ids, out);
+}
+
+int madmpi_comm_new_inter(struct madmpi_comm *parent,
+			  struct madmpi_group *group,
+			  struct madmpi_group *peers, const uint64_t ids[2],
+			  struct madmpi_comm **out)
+{
+	return comm_new(parent, group, peers, ids, out);
+}
+
+int madmpi_comm_new_like(struct madmpi_comm *parent, const uint64_t ids[2],
+			 struct madmpi_comm **out)
+{
+	madmpi_group_get(parent->group);
+	if (madmpi_comm_is_inter(parent))
+		madmpi_group_get(parent->peers);
+	return comm_new(parent, parent->group, parent->peers, ids, out);
 }
 
 static void comm_close(struct madmpi_comm *c)
@@ -86,8 +135,8 @@ static void comm_close(struct madmpi_comm *c)
 	nm_session_close(c->coll);
 	nm_session_close(c->p2p);
 	madmpi_errhandler_put(c->errhandler);
-	madmpi_group_put(c->group);
-	free(c->gate);
+	put_groups(c->group, c->peers);
+	free_gates(c);
 }
 
 void madmpi_comm_put_slow(struct madmpi_comm *c)
@@ -126,18 +175,21 @@ int madmpi_comm_size(MPI_Comm comm, int *size)
 	return MPI_SUCCESS;
 }
 
-/* MPI_Comm_test_inter */
-int madmpi_comm_test_inter(MPI_Comm comm, int *flag)
+/* Both groups of both: the less alike of the two answers. */
+static int relation(const struct madmpi_comm *a, const struct madmpi_comm *b)
 {
-	struct madmpi_comm *c;
-	int rc = madmpi_check_comm("MPI_Comm_test_inter", comm, &c);
+	int own = madmpi_group_relation(a->group, b->group), others = own;
 
-	if (rc != MPI_SUCCESS)
-		return rc;
-	if (flag == NULL)
-		return madmpi_null_arg(c, "MPI_Comm_test_inter", "flag");
-	*flag = 0;
-	return MPI_SUCCESS;
+	if (a == b)
+		return MPI_IDENT;
+	if (madmpi_comm_is_inter(a) != madmpi_comm_is_inter(b))
+		return MPI_UNEQUAL;
+	if (madmpi_comm_is_inter(a))
+		others = madmpi_group_relation(a->peers, b->peers);
+	if (own == MPI_UNEQUAL || others == MPI_UNEQUAL)
+		return MPI_UNEQUAL;
+	return own == MPI_SIMILAR || others == MPI_SIMILAR ? MPI_SIMILAR
+							   : MPI_CONGRUENT;
 }
 
 /* MPI_Comm_compare */
@@ -153,9 +205,7 @@ int madmpi_comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 		return rc;
 	if (result == NULL)
 		return madmpi_null_arg(a, fn, "result");
-	*result = madmpi_group_relation(a->group, b->group);
-	if (*result == MPI_IDENT && a != b)
-		*result = MPI_CONGRUENT;
+	*result = relation(a, b);
 	return MPI_SUCCESS;
 }
 

@@ -5,6 +5,16 @@
  * messages, one for collective operations, so that neither can take the
  * other's messages. Session and peer are found without a search: the gate of a
  * rank is an array look-up.
+ *
+ * An intercommunicator has two groups without a common process. Whoever is
+ * named as a peer is in the other one. Messages do not look which kind it is:
+ * the peers of an intracommunicator are its own group.
+ *
+ *                       intra          inter, in a process of A
+ *     group, rank, size     A              A
+ *     peers, npeers         A              B
+ *     gate[]                of A           of B
+ *     local_gate[]          the same one   of A: steps of collectives
  */
 #ifndef MADMPI_COMM_COMM_H
 #define MADMPI_COMM_COMM_H
@@ -35,9 +45,12 @@ enum madmpi_hint { MADMPI_HINT_NONE, MADMPI_HINT_TRUE, MADMPI_HINT_FALSE };
 struct madmpi_comm {
 	/* -: const once published  l: lock  o: the thread in a collective */
 	struct madmpi_object object; /* a request holds a reference */
-	struct madmpi_group *group;  /* -: */
-	int rank, size;              /* -: */
-	struct nm_gate **gate;       /* -: by rank */
+	struct madmpi_group *group;  /* -: of this process */
+	int rank, size;              /* -: in it */
+	struct madmpi_group *peers;  /* -: the same, or the other one */
+	int npeers;                  /* -: how many are in that */
+	struct nm_gate **gate;       /* -: by rank among the peers */
+	struct nm_gate **local_gate; /* -: by rank in the group */
 	struct nm_session *p2p;      /* -: */
 	struct nm_session *coll;     /* -: */
 	bool is_predefined;          /* -: */
@@ -93,7 +106,24 @@ static inline void madmpi_comm_put(struct madmpi_comm *c)
 static inline int madmpi_comm_rank_of(const struct madmpi_comm *c,
 				      const struct nm_gate *gate)
 {
-	return c->group->inverse[nm_gate_rank(gate)];
+	return c->peers->inverse[nm_gate_rank(gate)];
+}
+
+static inline bool madmpi_comm_is_inter(const struct madmpi_comm *c)
+{
+	return c->peers != c->group;
+}
+
+/* How many processes there are in its groups. */
+static inline int madmpi_comm_everybody(const struct madmpi_comm *c)
+{
+	return madmpi_comm_is_inter(c) ? c->size + c->npeers : c->size;
+}
+
+/* Of the two groups, this is the one that both call the first. */
+static inline bool madmpi_comm_is_first(const struct madmpi_comm *c)
+{
+	return c->group->world[0] < c->peers->world[0];
 }
 
 /*
@@ -104,9 +134,21 @@ static inline int madmpi_comm_rank_of(const struct madmpi_comm *c,
 int madmpi_comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 		    const uint64_t ids[2], struct madmpi_comm **out);
 
+/* The same of two groups, whose references it takes over. */
+int madmpi_comm_new_inter(struct madmpi_comm *parent,
+			  struct madmpi_group *group,
+			  struct madmpi_group *peers, const uint64_t ids[2],
+			  struct madmpi_comm **out);
+
+/* Another one of the same group or groups. */
+int madmpi_comm_new_like(struct madmpi_comm *parent, const uint64_t ids[2],
+			 struct madmpi_comm **out);
+
 /* Arguments of calls that make one: the parent, a group of its processes. */
 int madmpi_check_new_comm(const char *fn, MPI_Comm comm, MPI_Comm *newcomm,
 			  struct madmpi_comm **out);
+int madmpi_check_intra(const char *fn, struct madmpi_comm *c);
+int madmpi_check_inter(const char *fn, struct madmpi_comm *c);
 int madmpi_check_members(const char *fn, struct madmpi_comm *c, MPI_Group group,
 			 struct madmpi_group **out);
 

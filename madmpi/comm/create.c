@@ -40,6 +40,7 @@ static int tell(const char *fn, struct madmpi_comm *parent,
 	struct madmpi_type *bytes = madmpi_type_of(MPI_BYTE);
 	struct madmpi_coll c = { .function = fn,
 				 .comm = parent,
+				 .gate = parent->local_gate,
 				 .tag = MADMPI_COLL_TAGS | (nm_tag_t)tag };
 	int step = 1;
 
@@ -66,6 +67,8 @@ int madmpi_comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
 	struct madmpi_group *g;
 	int rc = madmpi_check_new_comm(fn, comm, newcomm, &c);
 
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_intra(fn, c);
 	if (rc == MPI_SUCCESS)
 		rc = madmpi_check_members(fn, c, group, &g);
 	if (rc != MPI_SUCCESS)

@@ -9,6 +9,7 @@
 #include "bodies.h"
 #include "comm/comm.h"
 #include "core/pool.h"
+#include "pt2pt/message.h"
 
 static struct madmpi_pool pool;
 static struct madmpi_group empty = { .object.kind = MADMPI_GROUP,
@@ -92,16 +93,34 @@ static int check_group(const char *fn, MPI_Group group,
 /* MPI_Comm_group */
 int madmpi_comm_group(MPI_Comm comm, MPI_Group *group)
 {
-	struct madmpi_comm *c = madmpi_comm_of(comm);
+	const char *fn = "MPI_Comm_group";
+	struct madmpi_comm *c;
+	int rc = madmpi_check_comm(fn, comm, &c);
 
-	if (c == NULL)
-		return madmpi_error(NULL, MPI_ERR_COMM, "MPI_Comm_group",
-				    "comm %p is not a communicator",
-				    (void *)comm);
+	if (rc != MPI_SUCCESS)
+		return rc;
 	if (group == NULL)
-		return madmpi_null_arg(NULL, "MPI_Comm_group", "group");
+		return madmpi_null_arg(c, fn, "group");
 	madmpi_group_get(c->group);
 	*group = group_handle(c->group);
+	return MPI_SUCCESS;
+}
+
+/* MPI_Comm_remote_group */
+int madmpi_comm_remote_group(MPI_Comm comm, MPI_Group *group)
+{
+	const char *fn = "MPI_Comm_remote_group";
+	struct madmpi_comm *c;
+	int rc = madmpi_check_comm(fn, comm, &c);
+
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_inter(fn, c);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (group == NULL)
+		return madmpi_null_arg(c, fn, "group");
+	madmpi_group_get(c->peers);
+	*group = group_handle(c->peers);
 	return MPI_SUCCESS;
 }
 

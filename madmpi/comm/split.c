@@ -6,7 +6,8 @@
  * there is no retry and no common resource, and any number of threads may make
  * communicators of different parents at once. Where every process of the parent
  * calls with data of its own anyway (split, create), each one puts numbers of
- * its own beside the data, and the members use those of their first.
+ * its own beside the data, and the members use those of their first; of two
+ * groups, those of the first of the first group.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -54,8 +55,7 @@ static int dup(const char *fn, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 	rc = madmpi_coll_bcast_bytes(fn, c, ids, sizeof(ids), 0);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	madmpi_group_get(c->group);
-	rc = madmpi_comm_new(c, c->group, ids, &made);
+	rc = madmpi_comm_new_like(c, ids, &made);
 	if (rc < 0)
 		return finish(fn, c, rc, NULL, newcomm);
 	rc = madmpi_attrs_copy(fn, (struct madmpi_bearer){ .comm = c },
@@ -104,37 +104,65 @@ static int compare(const void *a, const void *b)
 	return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* The new communicator of all entries of this color. 0 or -errno. */
-static int gather_color(struct madmpi_comm *c, const struct entry *all,
-			int color, struct madmpi_comm **out)
+/*
+ * Those of a group who say this color, in the order of their keys. *first: what
+ * the first of them says, if there is one. NULL: no memory.
+ */
+static struct madmpi_group *of_color(const struct madmpi_group *from,
+				     const struct entry *all, int color,
+				     const struct entry **first)
 {
-	struct sorted *s = calloc((size_t)c->size, sizeof(*s));
-	int *world = calloc((size_t)c->size, sizeof(*world)), n = 0;
-	struct madmpi_group *g;
-	int rc = -ENOMEM;
+	struct sorted *s = calloc((size_t)from->size, sizeof(*s));
+	int *world = calloc((size_t)from->size, sizeof(*world)), n = 0;
+	struct madmpi_group *g = NULL;
 
 	if (s == NULL || world == NULL)
 		goto done;
-	for (int i = 0; i < c->size; i++)
+	for (int i = 0; i < from->size; i++)
 		if (all[i].color == color)
 			s[n++] = (struct sorted){ all[i].key, i };
 	qsort(s, (size_t)n, sizeof(*s), compare);
 	for (int i = 0; i < n; i++)
-		world[i] = c->group->world[s[i].rank];
+		world[i] = from->world[s[i].rank];
+	*first = n > 0 ? &all[s[0].rank] : NULL;
 	g = madmpi_group_new(world, n);
-	if (g != NULL)
-		rc = madmpi_comm_new(c, g, all[s[0].rank].ids, out);
 done:
 	free(s);
 	free(world);
-	return rc;
+	return g;
+}
+
+/*
+ * The new communicator of all entries of this color. 0 or -errno. *out is NULL
+ * if it were one of two groups, and nobody in the other one says so.
+ */
+static int gather_color(struct madmpi_comm *c, const struct entry *all,
+			int color, struct madmpi_comm **out)
+{
+	const struct entry *first, *other;
+	struct madmpi_group *g, *peers;
+
+	*out = NULL;
+	g = of_color(c->group, all, color, &first);
+	if (g == NULL)
+		return -ENOMEM;
+	if (!madmpi_comm_is_inter(c))
+		return madmpi_comm_new(c, g, first->ids, out);
+	peers = of_color(c->peers, all + c->size, color, &other);
+	if (peers != NULL && peers->size > 0)
+		return madmpi_comm_new_inter(
+			c, g, peers,
+			madmpi_comm_is_first(c) ? first->ids : other->ids, out);
+	madmpi_group_put(g);
+	return peers != NULL ? 0 : -ENOMEM;
 }
 
 int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, int color,
 			 int key, MPI_Comm *newcomm)
 {
 	struct entry mine = { .color = color, .key = key };
-	struct entry *all = calloc((size_t)c->size, sizeof(*all));
+	struct entry *all =
+		calloc((size_t)madmpi_comm_everybody(c), sizeof(*all));
 	struct madmpi_comm *made = NULL;
 	int rc;
 
@@ -152,7 +180,8 @@ int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, int color,
 	*newcomm = MPI_COMM_NULL;
 	if (color != MPI_UNDEFINED) {
 		rc = gather_color(c, all, color, &made);
-		rc = finish(fn, c, rc, made, newcomm);
+		if (rc < 0 || made != NULL)
+			rc = finish(fn, c, rc, made, newcomm);
 	}
 	free(all);
 	return rc;
@@ -206,8 +235,11 @@ int madmpi_comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 		rc = madmpi_check_members(fn, c, group, &g);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	/* Different groups may be made at once; they do not overlap. */
+	/*
+	 * Different groups may be made at once; they do not overlap. Of two
+	 * groups each names its part of the one that is made.
+	 */
 	if (g->rank != MPI_UNDEFINED)
-		color = g->world[0];
+		color = madmpi_comm_is_inter(c) ? 0 : g->world[0];
 	return madmpi_comm_split_by(fn, c, color, g->rank, newcomm);
 }

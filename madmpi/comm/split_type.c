@@ -129,7 +129,8 @@ static void read_guide(MPI_Info info, struct guide *g)
 
 /* MPI_SUCCESS, or what was reported. */
 static int split_by(const char *fn, struct madmpi_comm *c, int split_type,
-		    const struct guide *g, const struct spot all[], int *by)
+		    const struct guide *g, const struct spot all[], int n,
+		    int *by)
 {
 	switch (split_type) {
 	case MPI_UNDEFINED:
@@ -139,7 +140,7 @@ static int split_by(const char *fn, struct madmpi_comm *c, int split_type,
 		*by = BY_HOST;
 		return MPI_SUCCESS;
 	case MPI_COMM_TYPE_HW_UNGUIDED:
-		*by = largest(all, c->size);
+		*by = largest(all, n);
 		return MPI_SUCCESS;
 	case MPI_COMM_TYPE_HW_GUIDED:
 		*by = kind_named(g->type);
@@ -160,36 +161,47 @@ static int split_by(const char *fn, struct madmpi_comm *c, int split_type,
 	return MPI_SUCCESS;
 }
 
-/* The rank of the first one there, or MPI_UNDEFINED. */
-static int color_of(const struct madmpi_comm *c, const struct spot all[],
+/*
+ * The lowest rank in MPI_COMM_WORLD of those who share it, in both groups if
+ * there are two; or MPI_UNDEFINED.
+ */
+static int color_of(const struct madmpi_comm *c, const struct spot all[], int n,
 		    int by)
 {
-	if (by == BY_NOTHING || !share(&all[c->rank], &all[c->rank], by))
+	const struct spot *mine = &all[c->rank];
+	int color = nm_rank(), world;
+
+	if (by == BY_NOTHING || !share(mine, mine, by))
 		return MPI_UNDEFINED;
-	for (int i = 0;; i++)
-		if (share(&all[i], &all[c->rank], by))
-			return i;
+	for (int i = 0; i < n; i++) {
+		world = i < c->size ? c->group->world[i]
+				    : c->peers->world[i - c->size];
+		if (world < color && share(&all[i], mine, by))
+			color = world;
+	}
+	return color;
 }
 
 static int color_and_kind(const char *fn, struct madmpi_comm *c, int split_type,
 			  const struct guide *g, int *color, int *by)
 {
-	struct spot mine, *all = malloc((size_t)c->size * sizeof(*all));
+	int n = madmpi_comm_everybody(c);
+	struct spot mine, *all = malloc((size_t)n * sizeof(*all));
 	int rc;
 
 	if (all == NULL)
 		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
-				    "no memory for %d places", c->size);
+				    "no memory for %d places", n);
 	find_spot(&mine);
 	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine), all);
 	if (rc == MPI_SUCCESS)
-		rc = split_by(fn, c, split_type, g, all, by);
+		rc = split_by(fn, c, split_type, g, all, n, by);
 	if (rc == MPI_SUCCESS)
-		*color = color_of(c, all, *by);
+		*color = color_of(c, all, n, *by);
 	/* A set of one process, whatever the others say. */
 	if (rc == MPI_SUCCESS && split_type == MPI_COMM_TYPE_RESOURCE_GUIDED &&
 	    strcasecmp(g->pset, "mpi://SELF") == 0)
-		*color = c->rank;
+		*color = nm_rank();
 	free(all);
 	return rc;
 }

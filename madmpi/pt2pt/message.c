@@ -62,13 +62,15 @@ static int check_peer(const char *function, enum madmpi_way way,
 	struct madmpi_comm *c = m->comm;
 	int least = way == MADMPI_RECV ? MPI_ANY_SOURCE : 0;
 
-	if (likely(m->peer >= least && m->peer < c->size) ||
+	if (likely(m->peer >= least && m->peer < c->npeers) ||
 	    m->peer == MPI_PROC_NULL)
 		return MPI_SUCCESS;
 	return madmpi_error(c, MPI_ERR_RANK, function,
-			    "%s is %d, but the communicator has %d process%s",
+			    "%s is %d, but the %s has %d process%s",
 			    way == MADMPI_RECV ? "source" : "dest", m->peer,
-			    c->size, c->size > 1 ? "es" : "");
+			    madmpi_comm_is_inter(c) ? "other group"
+						    : "communicator",
+			    c->npeers, c->npeers > 1 ? "es" : "");
 }
 
 static int check_tag(const char *function, enum madmpi_way way,

@@ -257,7 +257,7 @@ static void refused(void)
 	FAILS(MPI_Pack_external(DATAREP, NULL, 1, MPI_INT, bytes, 8, &at),
 	      MPI_ERR_BUFFER);
 	FAILS(MPI_Pack_external(DATAREP, x, 1, MPI_INT, NULL, 8, &at),
-	      MPI_ERR_ARG);
+	      MPI_ERR_BUFFER);
 	FAILS(MPI_Pack_external(DATAREP, x, 1, MPI_INT, bytes, 8, NULL),
 	      MPI_ERR_ARG);
 	FAILS(MPI_Pack_external(DATAREP, x, 2, MPI_INT, bytes, 7, &at),

@@ -20,7 +20,7 @@ import sys
 NO_CODE = re.compile(r'MPI_\w+_(from|to)int$|MPI_Aint_|MPI_Wti')
 # Called once, or never to return: tests/madmpi/proc/.
 ONCE = {'MPI_Init', 'MPI_Init_thread', 'MPI_Finalize', 'MPI_Abort'}
-# A right call needs two processes.
+# A right call needs two processes: alone, the communicator is wrong, too.
 NO_RIGHT_CALL = {'MPI_Intercomm_create', 'MPI_Intercomm_merge',
                  'MPI_Comm_remote_size', 'MPI_Comm_remote_group'}
 
@@ -395,7 +395,8 @@ def write_function(out, f):
     for kind, name in params:
         d, c, a = parameter(function, kind, name, params)
         declare += d
-        cases += c
+        cases += [(what, code + '|COMM' if function in NO_RIGHT_CALL else code)
+                  for what, code in c]
         # What a request makes is not there before it has ended.
         after = a + after if 'request' in name else after + a
     out.append('static int call_%s(int wrong)' % function)
