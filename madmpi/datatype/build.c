@@ -21,6 +21,12 @@ static MPI_Count upper(MPI_Count a, MPI_Count b)
 	return a > b ? a : b;
 }
 
+/* Blocks at equal distances. */
+static bool is_regular(const struct madmpi_step *s)
+{
+	return s->body == NULL && s->places == NULL;
+}
+
 struct madmpi_step madmpi_type_step(const struct madmpi_type *t, MPI_Count disp,
 				    MPI_Count count)
 {
@@ -43,7 +49,7 @@ struct madmpi_step madmpi_type_step(const struct madmpi_type *t, MPI_Count disp,
 		return s;
 	} else if (t->nsteps == 1 && only->body == NULL && only->count == 1) {
 		s.disp += only->disp; /* single blocks, a stride apart */
-	} else if (t->nsteps == 1 && only->body == NULL &&
+	} else if (t->nsteps == 1 && is_regular(only) &&
 		   extent == only->count * only->stride) {
 		s = *only; /* a regular pattern that goes on regularly */
 		s.disp += disp;
@@ -71,7 +77,7 @@ static uint32_t append(struct madmpi_step *list, uint32_t n,
 	struct madmpi_step *last = n > 0 ? &list[n - 1] : NULL;
 	MPI_Aint end; /* where the last block of the last step begins */
 
-	if (last != NULL && last->body == NULL && is_block(&s)) {
+	if (last != NULL && is_regular(last) && is_block(&s)) {
 		end = last->disp + (last->count - 1) * last->stride;
 		if (end + last->size == s.disp) {
 			if (last->count == 1) {
@@ -158,6 +164,73 @@ static void add_run(struct madmpi_type *t, const struct madmpi_part *p)
 	t->runs[t->nruns++] = (struct madmpi_run){ p->count, p->type };
 }
 
+enum {
+	LISTED = 8, /* blocks from which on they are listed ... */
+	LOOSE = 3   /* ... unless more of them are a step of their own */
+};
+
+/* How many steps from this one on may be listed together, and their blocks. */
+static uint32_t alike(const struct madmpi_step *s, uint32_t n,
+		      MPI_Count *blocks)
+{
+	uint32_t i;
+
+	*blocks = 0;
+	for (i = 0; i < n && is_regular(&s[i]) && s[i].count <= LOOSE &&
+		    s[i].size == s->size;
+	     i++)
+		*blocks += s[i].count;
+	return i;
+}
+
+/* The blocks of n steps as one. Returns where the next places go. */
+static MPI_Aint *list(const struct madmpi_step *s, uint32_t n, MPI_Count blocks,
+		      MPI_Aint *places, struct madmpi_step *out)
+{
+	struct madmpi_step all = { .disp = s->disp,
+				   .count = blocks,
+				   .size = s->size,
+				   .before = s->before,
+				   .places = places };
+
+	for (uint32_t i = 0; i < n; i++)
+		for (MPI_Count k = 0; k < s[i].count; k++)
+			*places++ = s[i].disp + k * s[i].stride - all.disp;
+	*out = all;
+	return places;
+}
+
+/* Blocks of one size at irregular places need these places only. */
+static void compress(struct madmpi_type *t)
+{
+	MPI_Count blocks, all = 0;
+	MPI_Aint *places;
+	uint32_t n, to = 0;
+
+	for (uint32_t i = 0; i < t->nsteps; i += n ? n : 1) {
+		n = alike(&t->steps[i], t->nsteps - i, &blocks);
+		all += blocks >= LISTED ? blocks : 0;
+	}
+	if (all == 0)
+		return;
+	places = malloc((size_t)all * sizeof(*places));
+	if (places == NULL)
+		return; /* it is but longer without */
+	t->places = places;
+	for (uint32_t i = 0; i < t->nsteps; i += n) {
+		n = alike(&t->steps[i], t->nsteps - i, &blocks);
+		if (blocks >= LISTED) {
+			places = list(&t->steps[i], n, blocks, places,
+				      &t->steps[to++]);
+			continue;
+		}
+		n = n ? n : 1;
+		memmove(&t->steps[to], &t->steps[i], n * sizeof(*t->steps));
+		to += n;
+	}
+	t->nsteps = to;
+}
+
 /* Give back what the merging has left over; a vector needs one step more. */
 static void trim(struct madmpi_type *t, MPI_Count n)
 {
@@ -208,6 +281,7 @@ int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 			       madmpi_type_step(parts[i].type, parts[i].disp,
 						parts[i].count));
 	}
+	compress(t);
 	trim(t, n);
 	over = madmpi_type_extent(t) % t->align;
 	if (pad && !t->has_bounds && over > 0)
@@ -226,7 +300,7 @@ static void repeat(struct madmpi_type *t, MPI_Count n, MPI_Count stride)
 
 	if (t->nsteps == 0 || n == 1)
 		return;
-	if (outer->body == NULL && outer->count > 1 &&
+	if (is_regular(outer) && outer->count > 1 &&
 	    stride == outer->count * outer->stride) {
 		outer->count *= n;
 		return;

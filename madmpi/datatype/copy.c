@@ -65,6 +65,34 @@ INLINE void move_blocks(char *user, MPI_Aint stride, MPI_Count n, char *flat,
 		move(user, flat, size, in);
 }
 
+/* n whole blocks, each at a place of its own. */
+INLINE void move_fixed_listed(char *user, const MPI_Aint *places, MPI_Count n,
+			      char *flat, size_t size, bool in)
+{
+	for (; n >= 4; n -= 4, places += 4, flat += 4 * size) {
+		move(user + places[0], flat, size, in);
+		move(user + places[1], flat + size, size, in);
+		move(user + places[2], flat + 2 * size, size, in);
+		move(user + places[3], flat + 3 * size, size, in);
+	}
+	for (; n > 0; n--, places++, flat += size)
+		move(user + *places, flat, size, in);
+}
+
+INLINE void move_listed(char *user, const MPI_Aint *places, MPI_Count n,
+			char *flat, size_t size, bool in)
+{
+	switch (size) {
+#define CASE(size)                                                             \
+	case size:                                                             \
+		move_fixed_listed(user, places, n, flat, size, in);            \
+		return;
+		SIZES(CASE)
+#undef CASE
+	}
+	move_fixed_listed(user, places, n, flat, size, in);
+}
+
 /* One block, or two, as the steps of irregular types have them. */
 INLINE void move_few(char *user, MPI_Aint stride, MPI_Count n, char *flat,
 		     size_t size, bool in)
@@ -110,34 +138,50 @@ enum {
 	AHEAD = 64, /* repetitions of it that the caches are sure to hold */
 };
 
-static bool is_few_blocks(const struct madmpi_step *s, uint32_t n)
+/*
+ * A few blocks, between which there are none of the next repetition: their
+ * order may be changed, even where they overlap.
+ */
+static bool is_few_blocks(const struct madmpi_step *s, uint32_t n,
+			  MPI_Aint stride)
 {
+	MPI_Aint low = s->disp, high = s->disp + s->size;
+
 	if (n > FEW)
 		return false;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		if (s[i].body != NULL || s[i].count > 1)
 			return false;
-	return true;
+		low = s[i].disp < low ? s[i].disp : low;
+		if (s[i].disp + s[i].size > high)
+			high = s[i].disp + s[i].size;
+	}
+	return high - low <= (stride < 0 ? -stride : stride);
 }
 
 /*
- * n whole repetitions of a step. Those of a few blocks, such as structs, are
- * moved block by block: the first of all of them, then the second, ...
+ * n whole repetitions of a step, from number `first` on. Those of a few blocks,
+ * such as structs, are moved block by block: the first of all of them, then the
+ * second, ...
  */
-INLINE void whole_step(const struct madmpi_step *s, uintptr_t at, MPI_Count n,
-		       char *flat, bool in)
+INLINE void whole_step(const struct madmpi_step *s, uintptr_t base,
+		       MPI_Count first, MPI_Count n, char *flat, bool in)
 {
 	const struct madmpi_step *b = s->body;
+	uintptr_t at = base + (uintptr_t)(s->disp + first * s->stride);
 	MPI_Count some;
 
-	if (b == NULL) {
+	if (s->places != NULL) {
+		move_listed((char *)base + s->disp, s->places + first, n, flat,
+			    (size_t)s->size, in);
+	} else if (b == NULL) {
 		move_blocks((char *)at, s->stride, n, flat, (size_t)s->size,
 			    in);
-	} else if (s->nbody == 1 && b->body == NULL) {
+	} else if (s->nbody == 1 && b->body == NULL && b->places == NULL) {
 		for (; n > 0; n--, at += (uintptr_t)s->stride, flat += s->size)
 			move_blocks((char *)at + b->disp, b->stride, b->count,
 				    flat, (size_t)b->size, in);
-	} else if (n > 1 && is_few_blocks(b, s->nbody)) {
+	} else if (n > 1 && is_few_blocks(b, s->nbody, s->stride)) {
 		for (; n > 0; n -= some) {
 			some = n < AHEAD ? n : AHEAD;
 			for (uint32_t i = 0; i < s->nbody; i++)
@@ -157,13 +201,11 @@ INLINE void whole_list(const struct madmpi_step *s, uint32_t n, uintptr_t base,
 		       char *flat, bool in)
 {
 	for (; n > 0; n--, s++) {
-		uintptr_t at = base + (uintptr_t)s->disp;
-
 		if (s->body == NULL && s->count <= 2)
-			move_few((char *)at, s->stride, s->count,
+			move_few((char *)base + s->disp, s->stride, s->count,
 				 flat + s->before, (size_t)s->size, in);
 		else
-			whole_step(s, at, s->count, flat + s->before, in);
+			whole_step(s, base, 0, s->count, flat + s->before, in);
 	}
 }
 
@@ -202,30 +244,34 @@ INLINE void copy_part(const struct madmpi_step *s, uintptr_t at,
 	c->skip = 0;
 }
 
+INLINE uintptr_t place_of(const struct madmpi_step *s, uintptr_t base,
+			  MPI_Count i)
+{
+	MPI_Aint at = s->places != NULL ? s->places[i] : i * s->stride;
+
+	return base + (uintptr_t)(s->disp + at);
+}
+
 /* Part of a repetition at the beginning, whole ones, part of one at the end. */
 INLINE void copy_step(const struct madmpi_step *s, uintptr_t base,
 		      struct cursor *c, bool in)
 {
-	uintptr_t at = base + (uintptr_t)s->disp;
-	MPI_Count n = s->count, pass;
+	MPI_Count i = 0, whole;
 
 	if (unlikely(c->skip >= s->size)) {
-		pass = c->skip / s->size;
-		c->skip -= pass * s->size;
-		at += (uintptr_t)(pass * s->stride);
-		n -= pass;
+		i = c->skip / s->size;
+		c->skip -= i * s->size;
 	}
-	if (unlikely(c->skip > 0)) {
-		copy_part(s, at, c, in);
-		at += (uintptr_t)s->stride;
-		n--;
-	}
-	pass = likely(n * s->size <= c->left) ? n : c->left / s->size;
-	whole_step(s, at, pass, c->flat, in);
-	c->flat += pass * s->size;
-	c->left -= pass * s->size;
-	if (unlikely(pass < n && c->left > 0))
-		copy_part(s, at + (uintptr_t)(pass * s->stride), c, in);
+	if (unlikely(c->skip > 0))
+		copy_part(s, place_of(s, base, i++), c, in);
+	whole = likely((s->count - i) * s->size <= c->left) ? s->count - i
+							    : c->left / s->size;
+	whole_step(s, base, i, whole, c->flat, in);
+	c->flat += whole * s->size;
+	c->left -= whole * s->size;
+	i += whole;
+	if (unlikely(i < s->count && c->left > 0))
+		copy_part(s, place_of(s, base, i), c, in);
 }
 
 /* The rest of a step that is cut, all that are whole, the beginning of one. */

@@ -31,18 +31,21 @@ static int walk_list(const struct madmpi_step *s, uint32_t n, uintptr_t base,
 	return rc;
 }
 
-static int walk_blocks(const struct madmpi_step *s, uintptr_t at, MPI_Count n,
-		       struct cursor *c)
+/* n blocks from number `first` on. */
+static int walk_blocks(const struct madmpi_step *s, uintptr_t base,
+		       MPI_Count first, MPI_Count n, struct cursor *c)
 {
 	MPI_Count bytes;
+	MPI_Aint at;
 	int rc = 0;
 
-	for (; n > 0 && c->left > 0 && rc == 0;
-	     n--, at += (uintptr_t)s->stride) {
+	for (MPI_Count i = first; i < first + n && c->left > 0 && rc == 0;
+	     i++) {
+		at = s->places != NULL ? s->places[i] : i * s->stride;
 		bytes = s->size - c->skip;
 		if (bytes > c->left)
 			bytes = c->left;
-		rc = c->each(c->arg, (void *)(at + (uintptr_t)c->skip),
+		rc = c->each(c->arg, (void *)(base + (uintptr_t)(at + c->skip)),
 			     (size_t)bytes);
 		c->left -= bytes;
 		c->skip = 0;
@@ -54,12 +57,13 @@ static int walk_step(const struct madmpi_step *s, uintptr_t base,
 		     struct cursor *c)
 {
 	MPI_Count first = c->skip / s->size, n = s->count - first;
-	uintptr_t at = base + (uintptr_t)(s->disp + first * s->stride);
+	uintptr_t at = base + (uintptr_t)s->disp;
 	int rc = 0;
 
 	c->skip -= first * s->size;
 	if (s->body == NULL)
-		return walk_blocks(s, at, n, c);
+		return walk_blocks(s, at, first, n, c);
+	at += (uintptr_t)(first * s->stride);
 	for (; n > 0 && c->left > 0 && rc == 0; n--, at += (uintptr_t)s->stride)
 		rc = walk_list(s->body, s->nbody, at, c);
 	return rc;

@@ -46,6 +46,7 @@ static void release(struct madmpi_type *t, bool forget)
 		madmpi_type_put(t->runs[i].type);
 	free(t->runs);
 	free(t->steps);
+	free(t->places);
 }
 
 void madmpi_type_put(struct madmpi_type *t)
@@ -78,6 +79,7 @@ struct madmpi_type *madmpi_type_new(void)
 	t->depth = 0;
 	t->nsteps = t->nruns = 0;
 	t->steps = NULL;
+	t->places = NULL;
 	t->runs = NULL;
 	t->original = NULL;
 	t->contents = NULL;
@@ -104,6 +106,7 @@ struct madmpi_type *madmpi_type_clone(struct madmpi_type *t)
 	c->depth = t->depth;
 	c->nsteps = t->nsteps;
 	c->steps = t->steps;
+	c->places = t->places;
 	c->nruns = t->nruns;
 	c->runs = t->runs;
 	c->contents = t->contents;

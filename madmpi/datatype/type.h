@@ -7,10 +7,11 @@
  * type never changes afterwards; commit only permits its use. A program is
  * walked from any byte on, without a scan over what lies before it.
  *
- *   step { disp, count, stride, size, body }
+ *   step { disp, count, stride, size, body, places }
  *
  *   body NULL:   |<-size->|            |<-size->|            ...
  *                ^disp                 ^disp + stride        count blocks
+ *   places:      count blocks at disp + places[0], places[1], ...
  *   body b[n]:   the n steps of b, count times, stride apart
  *
  * Every step moves at least one byte. Walks, and the end of a type, call
@@ -80,6 +81,7 @@ struct madmpi_step {
 	MPI_Count size;   /* bytes moved by one repetition, >= 1 */
 	MPI_Count before; /* bytes moved by earlier steps of the list */
 	const struct madmpi_step *body;
+	const MPI_Aint *places; /* NULL: regular; else body is NULL */
 	uint32_t nbody;
 };
 
@@ -110,9 +112,10 @@ struct madmpi_type {
 	int depth;                  /* -: types within types; predefined: 0 */
 	uint32_t nsteps;            /* -: */
 	struct madmpi_step *steps;  /* -: owned, or the original's */
+	MPI_Aint *places;           /* -: of its steps; as these */
 	uint32_t nruns;             /* -: */
 	struct madmpi_run *runs;    /* -: owned, or the original's */
-	/* -: with a reference: whose steps and runs these are; or NULL */
+	/* -: with a reference: whose steps, ... these are; or NULL */
 	struct madmpi_type *original;
 	/* -: owned, or the original's; NULL: predefined, with a name */
 	struct madmpi_contents *contents;

@@ -111,13 +111,13 @@ static bool random_vector(MPI_Datatype old, const struct model *of,
 static bool random_indexed(MPI_Datatype old, const struct model *of,
 			   struct model *m, MPI_Datatype *out)
 {
-	int blocks[4], displs[4], n = (int)number(5);
-	MPI_Count bytes[4];
-	bool first = true, in_bytes = number(2);
+	int blocks[16], displs[16], n = (int)number(number(2) ? 5 : 17);
+	MPI_Count bytes[16];
+	bool first = true, in_bytes = number(2), alike = number(2);
 
 	for (int i = 0; i < n; i++) {
-		blocks[i] = (int)number(4);
-		displs[i] = (int)number(12) - 3;
+		blocks[i] = alike ? 1 : (int)number(4);
+		displs[i] = (int)number(12) - 3 + (alike ? 5 * i : 0);
 		bytes[i] = displs[i] * 5;
 		if (!model_add(m, of,
 			       in_bytes ? bytes[i] : displs[i] * extent(of),
@@ -336,6 +336,24 @@ TEST(packed_bytes_are_those_of_the_type_map_in_its_order)
 	madmpi_type_exit();
 }
 
+/* Other data, into `copy` by the model and into the arena in random parts. */
+static void unpack_in_parts(unsigned char *base, long count,
+			    struct madmpi_type *t, const struct model *of,
+			    unsigned char *copy, const struct arena *a)
+{
+	struct madmpi_layout l;
+	struct nm_data d = madmpi_layout_data(&l, base, count, t);
+	size_t at = 0, part;
+
+	for (size_t i = 0; i < ROOM; i++)
+		want[i] = (unsigned char)check_random();
+	model_unpack(of, count, copy + (a->base - a->memory), want);
+	for (; at < d.length; at += part) {
+		part = 1 + (size_t)number((long)(d.length - at));
+		nm_data_copy_in(&d, at, want + at, part);
+	}
+}
+
 TEST(unpacking_touches_the_elements_and_nothing_else)
 {
 	madmpi_type_init();
@@ -351,6 +369,8 @@ TEST(unpacking_touches_the_elements_and_nothing_else)
 			want[i] = (unsigned char)check_random();
 		model_unpack(&m, count, copy + (a.base - a.memory), want);
 		madmpi_unpack_bytes(want, a.base, count, t);
+		CHECK(memcmp(a.memory, copy, a.bytes) == 0);
+		unpack_in_parts(a.base, count, t, &m, copy, &a);
 		CHECK(memcmp(a.memory, copy, a.bytes) == 0);
 		free(copy);
 		free(a.memory);
