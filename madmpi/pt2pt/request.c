@@ -313,8 +313,8 @@ int madmpi_cancel(MPI_Request *request)
 	r = madmpi_request_of("MPI_Cancel", *request, &rc);
 	if (r == NULL)
 		return rc;
-	/* Too late is no error, and sends are never taken back. */
-	if (r->what == MADMPI_REQUEST_RECV)
+	/* Too late is no error. */
+	if (r->what > MADMPI_REQUEST_NOTHING)
 		nm_sr_cancel(&r->nm);
 	if (r->what == MADMPI_REQUEST_OPERATION && r->own->cancel != NULL)
 		r->own->cancel(r->own);

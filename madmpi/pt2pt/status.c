@@ -35,7 +35,8 @@ struct madmpi_outcome madmpi_outcome_send(const struct nm_sr_status *st)
 {
 	struct madmpi_outcome o = madmpi_outcome_empty();
 
-	o.error = st->error;
+	o.is_cancelled = st->error == -ECANCELED;
+	o.error = o.is_cancelled ? 0 : st->error;
 	return o;
 }
 

@@ -269,6 +269,9 @@ int nm_submit_cancel(struct nm_pass *pass, struct nm_req *req);
 void nm_out_send(struct nm_pass *pass, struct nm_req *req);
 /* The link's packet, which its first use makes. Core lock held. */
 struct nm_pkt *nm_out_pkt(struct nm_core *core, struct nm_link *link);
+/* An ACK, or an RTR that wants nothing; and a plain ACK. */
+void nm_out_reply(struct nm_gate *gate, uint8_t kind, uint64_t id,
+		  uint8_t flags);
 void nm_out_ack(struct nm_gate *gate, uint64_t id);
 void nm_out_answer(struct nm_gate *gate, struct nm_answer *a);
 /* It is in a packet, or never will be. */
@@ -319,8 +322,6 @@ void nm_in_opened(struct nm_pass *pass, struct nm_session *s);
 void nm_in_resume(struct nm_pass *pass);
 /* Payload of a message has left the unexpected ones. */
 void nm_in_credit(struct nm_gate *gate, uint64_t length);
-/* A synchronous send of ours was matched. 0 or -EBADMSG. */
-int nm_in_ack(struct nm_pass *pass, struct nm_gate *gate, uint64_t id);
 
 /* A receive and a kept message have found each other. */
 void nm_in_deliver_kept(struct nm_pass *pass, struct nm_req *req,
@@ -329,8 +330,12 @@ void nm_in_deliver_kept(struct nm_pass *pass, struct nm_req *req,
 void nm_in_probed(struct nm_pass *pass, struct nm_req *req,
 		  const struct nm_msg *msg);
 void nm_msg_free(struct nm_core *core, struct nm_msg *msg);
-/* Nobody will receive it: its sender does not wait for that any more. */
-void nm_in_refuse(struct nm_gate *gate, const struct nm_msg *msg);
+/*
+ * Nobody will receive it: its sender does not wait for that any more. `flags`
+ * of the answer.
+ */
+void nm_in_refuse(struct nm_gate *gate, const struct nm_msg *msg,
+		  uint8_t flags);
 /* A message that nobody has taken: what is still to come of it, too. */
 void nm_in_drop(struct nm_gate *gate, struct nm_msg *msg);
 
@@ -349,6 +354,21 @@ void nm_announce_forget(struct nm_gate *gate);
 /* One was posted, or left the tables: the first of that tag, if it may. */
 void nm_announce_next(struct nm_pass *pass, struct nm_session *s,
 		      struct nm_gate *gate, uint32_t tag);
+
+/* retract.c: sends that are taken back. */
+/* Ask for it. 0; -EALREADY: the gate is dead, and the send will be over. */
+int nm_retract(struct nm_req *req);
+/* The chunk of a queued one, and: it is in a packet, or never will be. */
+void nm_retract_chunk(const struct nm_answer *a, struct nm_wire_chunk *c);
+void nm_retract_over(struct nm_core *core, struct nm_answer *a);
+/* An answer that says so is to something that was asked. */
+bool nm_retract_is_asked(const struct nm_req *req,
+			 const struct nm_wire_chunk *answer);
+/* The peer takes back its envelope `which`; what was sent before it is here. */
+void nm_retract_heard(struct nm_pass *pass, struct nm_session *s,
+		      struct nm_gate *gate, uint32_t tag, uint32_t which);
+/* All of a message has come that was to be taken back. */
+void nm_retract_whole(struct nm_core *core, struct nm_msg *msg);
 
 /* medium.c: messages in parts over several links. */
 /*
@@ -370,6 +390,8 @@ void nm_medium_matched(struct nm_pass *pass, struct nm_req *req,
 /* A receive takes one that is kept and of which parts are missing. */
 void nm_medium_taken(struct nm_pass *pass, struct nm_req *req,
 		     struct nm_msg *msg);
+/* Such a one is to be taken back when it is whole. */
+void nm_medium_retract(const struct nm_gate *gate, const struct nm_msg *msg);
 /* Such a one is not kept any more. */
 void nm_medium_lost(struct nm_gate *gate, const struct nm_msg *msg);
 /* No lock held: copy what has come of a part. Perhaps ends the request. */
@@ -398,8 +420,9 @@ int nm_rdv_recall(struct nm_req *req, bool for_good);
 /* Its message has come, and not that way: the peer must not have taken it. */
 void nm_rdv_in_vain(struct nm_pass *pass, struct nm_req *req,
 		    struct nm_gate *gate);
-/* Nobody will receive it. */
-void nm_rdv_refuse(struct nm_gate *gate, const struct nm_wire_chunk *rts);
+/* Nobody will receive it. `flags` of the answers. */
+void nm_rdv_refuse(struct nm_gate *gate, const struct nm_wire_chunk *rts,
+		   uint8_t flags);
 /* A receive has met an RTS. */
 void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 		    struct nm_gate *gate, const struct nm_wire_chunk *rts);

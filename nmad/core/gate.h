@@ -25,12 +25,23 @@ enum {
 	NM_FREE_PAYLOAD = 64,
 };
 
-/* What waits to be sent: an ACK, or the RTR or the ANNOUNCE of a part. */
+/*
+ * What waits to be sent, before messages: the RTR or the ANNOUNCE of a part, an
+ * ACK, an RTR that wants nothing, or a RETRACT.
+ */
 struct nm_answer {
-	struct base_link on;  /* l: gate->answers */
-	struct nm_part *part; /* NULL: an ACK, or an RTR that wants nothing */
+	/* l: all, core lock */
+	struct base_link on;  /* gate->answers */
+	struct nm_part *part; /* NULL: one of the others */
 	uint64_t id;
-	bool is_ack;
+	uint8_t kind, flags; /* of the others: on the wire */
+};
+
+/* The answer of that kind. l: all, core lock */
+struct nm_retraction {
+	struct nm_answer answer;
+	uint64_t session;
+	uint32_t tag, seq;
 };
 
 /* Where the next message of a session and tag may go: announce.c */

@@ -114,7 +114,7 @@ void nm_in_probed(struct nm_pass *pass, struct nm_req *req,
 	nm_req_finish(pass, req, 0);
 }
 
-void nm_in_refuse(struct nm_gate *gate, const struct nm_msg *msg)
+void nm_in_refuse(struct nm_gate *gate, const struct nm_msg *msg, uint8_t flags)
 {
 	struct nm_wire_chunk c;
 
@@ -122,11 +122,13 @@ void nm_in_refuse(struct nm_gate *gate, const struct nm_msg *msg)
 		return;
 	if (msg->kind == NM_WIRE_KIND_RTS) {
 		msg_rts(msg, 0, &c);
-		nm_rdv_refuse(gate, &c);
+		nm_rdv_refuse(gate, &c, flags);
 		return;
 	}
+	if (msg->kind == NM_WIRE_KIND_RETRACT)
+		return;
 	if (msg->id != 0)
-		nm_out_ack(gate, msg->id);
+		nm_out_reply(gate, NM_WIRE_KIND_ACK, msg->id, flags);
 	nm_in_credit(gate, msg->length);
 }
 
@@ -174,11 +176,15 @@ static bool deliver(struct nm_pass *pass, struct nm_session *s,
 		    struct nm_gate *gate, const struct nm_wire_chunk *c)
 {
 	struct nm_match *m = &pass->core->match;
-	struct nm_match_recv *recv =
-		nm_match_arrival(m, &s->match, gate, c->tag);
+	struct nm_match_recv *recv;
 	struct nm_req *req;
 	size_t room;
 
+	if (unlikely(c->kind == NM_WIRE_KIND_RETRACT)) {
+		nm_retract_heard(pass, s, gate, c->tag, (uint32_t)c->id);
+		return true;
+	}
+	recv = nm_match_arrival(m, &s->match, gate, c->tag);
 	if (unlikely(recv == NULL)) {
 		if (nm_match_room(m) == 0)
 			return false;
@@ -204,10 +210,17 @@ static bool deliver_parked(struct nm_pass *pass, struct nm_session *s,
 {
 	struct nm_match *m = &pass->core->match;
 	uint32_t tag = msg->early.tag;
-	struct nm_match_recv *recv = nm_match_arrival(m, &s->match, gate, tag);
+	struct nm_match_recv *recv;
 	struct nm_req *req;
 	size_t room;
 
+	if (msg->kind == NM_WIRE_KIND_RETRACT) {
+		base_list_remove(&msg->early.on);
+		nm_retract_heard(pass, s, gate, tag, (uint32_t)msg->id);
+		nm_msg_free(pass->core, msg);
+		return true;
+	}
+	recv = nm_match_arrival(m, &s->match, gate, tag);
 	if (recv == NULL && nm_match_room(m) == 0)
 		return false;
 	base_list_remove(&msg->early.on);
@@ -294,8 +307,9 @@ BASE_INLINE int envelope(struct nm_pass *pass, struct nm_gate *gate,
 
 	if (c->kind == NM_WIRE_KIND_RTS && !nm_rdv_is_sane(gate, c))
 		return -EBADMSG;
-	nm_count(c->kind == NM_WIRE_KIND_RTS ? &core->stats.rdv_in
-					     : &core->stats.eager_in);
+	if (likely(c->kind != NM_WIRE_KIND_RETRACT))
+		nm_count(c->kind == NM_WIRE_KIND_RTS ? &core->stats.rdv_in
+						     : &core->stats.eager_in);
 	if (unlikely(s == NULL)) {
 		nm_count(&core->stats.early);
 		base_list_push_back(&core->limbo, &early(gate, c)->early.on);
@@ -371,17 +385,22 @@ void nm_in_resume(struct nm_pass *pass)
 
 /* --- packets --- */
 
-int nm_in_ack(struct nm_pass *pass, struct nm_gate *gate, uint64_t id)
+static int ack(struct nm_pass *pass, struct nm_gate *gate,
+	       const struct nm_wire_chunk *c)
 {
 	struct nm_core *core = pass->core;
-	struct nm_req *req = nm_ids_find(&core->syncs, id);
+	struct nm_req *req = nm_ids_find(&core->syncs, c->id);
+	bool retracted = c->flags & NM_WIRE_RETRACTED;
 
-	if (req == NULL || req->gate != gate)
+	if (req == NULL || req->gate != gate ||
+	    (retracted && !nm_retract_is_asked(req, c)))
 		return -EBADMSG;
-	nm_ids_put(&core->syncs, id);
+	nm_ids_put(&core->syncs, c->id);
 	base_list_remove(&req->send.on);
+	if (retracted)
+		req->error = -ECANCELED;
 	if (nm_req_part(req))
-		nm_req_finish(pass, req, 0);
+		nm_req_finish(pass, req, req->error);
 	else
 		nm_pending_add(core, -1);
 	return 0;
@@ -393,6 +412,7 @@ static int chunk(struct nm_pass *pass, struct nm_gate *gate,
 	switch (c->kind) {
 	case NM_WIRE_KIND_EAGER:
 	case NM_WIRE_KIND_RTS:
+	case NM_WIRE_KIND_RETRACT:
 		return envelope(pass, gate, c);
 	case NM_WIRE_KIND_PART:
 		return nm_medium_heard(pass, gate, in, c);
@@ -401,7 +421,7 @@ static int chunk(struct nm_pass *pass, struct nm_gate *gate,
 	case NM_WIRE_KIND_ANNOUNCE:
 		return nm_announce_heard(pass, gate, c);
 	default:
-		return nm_in_ack(pass, gate, c->id);
+		return ack(pass, gate, c);
 	}
 }
 

@@ -319,6 +319,19 @@ struct nm_match_msg *nm_match_probe(struct nm_match *m,
 	return holds_msgs(place) ? msg_of(base_hash_first(place), kind) : NULL;
 }
 
+struct nm_match_msg *nm_match_next(struct nm_match *m,
+				   struct nm_match_session *s,
+				   struct nm_gate *gate, uint32_t tag,
+				   struct nm_match_msg *last)
+{
+	struct base_link *next;
+
+	if (last == NULL)
+		return nm_match_probe(m, s, gate, tag, false);
+	next = base_hash_next(&last->links[NM_MATCH_FULL]);
+	return next != NULL ? msg_of(next, NM_MATCH_FULL) : NULL;
+}
+
 /* --- leaving --- */
 
 void nm_match_take(struct nm_match *m, struct nm_match_msg *msg)

@@ -190,6 +190,15 @@ struct nm_match_msg *nm_match_probe(struct nm_match *m,
 				    bool any_tag);
 
 /*
+ * The kept message of this gate and tag that came after `last`, or the first
+ * one if that is NULL; NULL: there is none.
+ */
+struct nm_match_msg *nm_match_next(struct nm_match *m,
+				   struct nm_match_session *s,
+				   struct nm_gate *gate, uint32_t tag,
+				   struct nm_match_msg *last);
+
+/*
  * Wait for a message that no receive takes. Only when nm_match_probe() found
  * none. 0 or -ENOMEM as above.
  */

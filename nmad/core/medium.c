@@ -41,6 +41,7 @@ struct nm_medium {
 	size_t length, come; /* bytes: in all, and those that are here */
 	struct nm_req *req;  /* that gets it, or NULL */
 	struct nm_msg *msg;  /* where it is kept, or NULL */
+	bool retracted;      /* its sender takes it back */
 	unsigned nparts;
 	struct {
 		size_t offset, length;
@@ -231,6 +232,8 @@ static void whole(struct nm_pass *pass, struct nm_gate *gate,
 		m->msg->kind = NM_WIRE_KIND_EAGER;
 		if (req != NULL)
 			nm_in_deliver_kept(pass, req, m->msg);
+		else if (unlikely(m->retracted))
+			nm_retract_whole(pass->core, m->msg);
 	} else if (req != NULL) {
 		if (m->id != 0)
 			nm_out_ack(gate, m->id);
@@ -322,6 +325,14 @@ void nm_medium_taken(struct nm_pass *pass, struct nm_req *req,
 	req->sent = msg->length;
 	fail(pass, req, gate, msg->match.tag);
 	nm_msg_free(pass->core, msg);
+}
+
+void nm_medium_retract(const struct nm_gate *gate, const struct nm_msg *msg)
+{
+	struct nm_medium *m = find_kept(gate, msg);
+
+	if (m != NULL)
+		m->retracted = true;
 }
 
 void nm_medium_lost(struct nm_gate *gate, const struct nm_msg *msg)

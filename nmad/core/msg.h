@@ -29,11 +29,11 @@ struct nm_msg {
 	};
 	uint64_t length; /* of the message */
 	uint64_t id;     /* of its send, if EAGER or PART with SYNC; if RTS and
-			  * ANNOUNCED, of that; else 0 */
+			  * ANNOUNCED, of that; RETRACT: which; else 0 */
 	uint32_t seq;
 	uint32_t stored; /* bytes in `data` */
 	uint8_t kind;    /* NM_WIRE_KIND_EAGER, _RTS, or, while parts are
-			  * missing, _PART */
+			  * missing, _PART; while early, _RETRACT */
 	uint8_t nparts;  /* RTS */
 	int8_t priority; /* RTS */
 	uint8_t class;   /* of the block */

@@ -38,15 +38,22 @@ void nm_out_dequeue(struct nm_gate *gate, struct nm_req *req)
 	req->session->nactive--;
 }
 
-void nm_out_ack(struct nm_gate *gate, uint64_t id)
+void nm_out_reply(struct nm_gate *gate, uint8_t kind, uint64_t id,
+		  uint8_t flags)
 {
 	struct nm_core *core = gate->core;
 	struct nm_answer *a = nm_mem_get(&core->mem, nm_mem_class(sizeof(*a)));
 
 	memset(a, 0, sizeof(*a));
 	a->id = id;
-	a->is_ack = true;
+	a->kind = kind;
+	a->flags = flags;
 	nm_out_answer(gate, a);
+}
+
+void nm_out_ack(struct nm_gate *gate, uint64_t id)
+{
+	nm_out_reply(gate, NM_WIRE_KIND_ACK, id, 0);
 }
 
 void nm_out_answer(struct nm_gate *gate, struct nm_answer *a)
@@ -63,6 +70,8 @@ void nm_out_answer_over(struct nm_core *core, struct nm_answer *a)
 	nm_pending_add(core, -1);
 	if (a->part != NULL)
 		nm_rdv_chunk_over(core, a);
+	else if (a->kind == NM_WIRE_KIND_RETRACT)
+		nm_retract_over(core, a);
 	else
 		nm_mem_put(&core->mem, nm_mem_class(sizeof(*a)), a);
 }
@@ -71,12 +80,14 @@ static bool add_answer(struct nm_gate *gate, struct nm_pkt *pkt)
 {
 	struct nm_answer *a = container_of(base_list_first(&gate->answers),
 					   struct nm_answer, on);
-	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_RTR, .id = a->id };
+	struct nm_wire_chunk c = { .kind = a->kind,
+				   .flags = a->flags,
+				   .id = a->id };
 
-	if (a->is_ack)
-		c.kind = NM_WIRE_KIND_ACK;
-	else if (a->part != NULL)
+	if (a->part != NULL)
 		nm_rdv_chunk(a, &c);
+	else if (unlikely(a->kind == NM_WIRE_KIND_RETRACT))
+		nm_retract_chunk(a, &c);
 	if (!nm_pkt_fits(pkt, nm_wire_chunk_size(&c), NULL))
 		return false;
 	nm_pkt_put(pkt, &c, NULL);

@@ -408,24 +408,20 @@ static void grant_next(struct nm_pass *pass, struct nm_gate *gate,
 }
 
 /* The receiver wants nothing of the part: it is over. */
-static void refuse(struct nm_gate *gate, uint64_t id)
+static void refuse(struct nm_gate *gate, uint64_t id, uint8_t flags)
 {
-	struct nm_core *core = gate->core;
-	struct nm_answer *a = nm_mem_get(&core->mem, nm_mem_class(sizeof(*a)));
-
-	memset(a, 0, sizeof(*a));
-	a->id = id;
-	nm_out_answer(gate, a);
+	nm_out_reply(gate, NM_WIRE_KIND_RTR, id, flags);
 }
 
-void nm_rdv_refuse(struct nm_gate *gate, const struct nm_wire_chunk *rts)
+void nm_rdv_refuse(struct nm_gate *gate, const struct nm_wire_chunk *rts,
+		   uint8_t flags)
 {
 	struct nm_wire_part part;
 	size_t at = 0;
 
 	for (int i = 0; i < rts->nparts; i++) {
 		nm_wire_get_part(rts->tail, &at, &part);
-		refuse(gate, part.id);
+		refuse(gate, part.id, flags);
 	}
 }
 
@@ -600,7 +596,7 @@ void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 			want_part(pass, t, &part, offset, want - offset,
 				  rts->priority);
 		else
-			refuse(gate, part.id);
+			refuse(gate, part.id, 0);
 		offset += part.length;
 	}
 }
@@ -656,13 +652,15 @@ int nm_rdv_rtr(struct nm_pass *pass, struct nm_gate *gate,
 	       const struct nm_wire_chunk *rtr)
 {
 	struct nm_part *p = nm_ids_find(&pass->core->offers, rtr->id);
+	bool retracted = rtr->flags & NM_WIRE_RETRACTED;
 
 	if (p == NULL || !p->trans->is_send || p->granted ||
-	    p->trans->gate != gate || rtr->length > p->x.length)
+	    p->trans->gate != gate || rtr->length > p->x.length ||
+	    (retracted && !nm_retract_is_asked(p->trans->req, rtr)))
 		return -EBADMSG;
 	base_list_remove(&p->on);
 	if (rtr->length == 0) {
-		part_over(pass, p, 0);
+		part_over(pass, p, retracted ? -ECANCELED : 0);
 		return 0;
 	}
 	p->granted = true;

@@ -117,7 +117,7 @@ int nm_core_session_open(struct nm_core *core, uint64_t id,
 
 static void drop(struct nm_gate *gate, struct nm_msg *msg)
 {
-	nm_in_refuse(gate, msg);
+	nm_in_refuse(gate, msg, 0);
 	nm_in_drop(gate, msg);
 }
 

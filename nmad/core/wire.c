@@ -95,6 +95,8 @@ size_t nm_wire_chunk_size(const struct nm_wire_chunk *c)
 		return NM_WIRE_ACK;
 	case NM_WIRE_KIND_ANNOUNCE:
 		return NM_WIRE_ANNOUNCE + c->tail_len;
+	case NM_WIRE_KIND_RETRACT:
+		return NM_WIRE_RETRACT;
 	}
 	base_check(!"a chunk of a known kind");
 	return 0;
@@ -141,7 +143,7 @@ static void put_rts(unsigned char *p, const struct nm_wire_chunk *c)
 
 static void put_rtr(unsigned char *p, const struct nm_wire_chunk *c)
 {
-	p[1] = 0;
+	p[1] = c->flags;
 	put16(p + 2, (uint16_t)c->tail_len);
 	put64(p + 4, c->length);
 	put64(p + 12, c->id);
@@ -160,6 +162,15 @@ static void put_announce(unsigned char *p, const struct nm_wire_chunk *c)
 	put64(p + 28, c->id);
 	if (c->tail_len > 0)
 		memcpy(p + NM_WIRE_ANNOUNCE, c->tail, c->tail_len);
+}
+
+static void put_retract(unsigned char *p, const struct nm_wire_chunk *c)
+{
+	memset(p + 1, 0, 3);
+	put32(p + 4, c->tag);
+	put32(p + 8, c->seq);
+	put32(p + 12, (uint32_t)c->id);
+	put64(p + 16, c->session);
 }
 
 void nm_wire_put_part(void *parts, uint32_t *len,
@@ -198,8 +209,12 @@ void nm_wire_put_chunk(void *to, const struct nm_wire_chunk *c)
 	case NM_WIRE_KIND_ANNOUNCE:
 		put_announce(p, c);
 		break;
+	case NM_WIRE_KIND_RETRACT:
+		put_retract(p, c);
+		break;
 	default:
-		memset(p + 1, 0, 7);
+		p[1] = c->flags;
+		memset(p + 2, 0, 6);
 		put64(p + 8, c->id);
 	}
 }
@@ -332,8 +347,10 @@ static int get_rts(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
 
 static int get_rtr(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
 {
-	if (get_token(p, room, NM_WIRE_RTR, &c->tail_len) < 0 || p[1] != 0)
+	if (get_token(p, room, NM_WIRE_RTR, &c->tail_len) < 0 ||
+	    (p[1] & ~NM_WIRE_RETRACTED) != 0)
 		return -EBADMSG;
+	c->flags = p[1];
 	c->tail = p + NM_WIRE_RTR;
 	c->length = get64(p + 4);
 	c->id = get64(p + 12);
@@ -342,10 +359,12 @@ static int get_rtr(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
 
 static int get_ack(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
 {
-	static const unsigned char nothing[7];
+	static const unsigned char nothing[6];
 
-	if (room < NM_WIRE_ACK || memcmp(p + 1, nothing, sizeof(nothing)) != 0)
+	if (room < NM_WIRE_ACK || (p[1] & ~NM_WIRE_RETRACTED) != 0 ||
+	    memcmp(p + 2, nothing, sizeof(nothing)) != 0)
 		return -EBADMSG;
+	c->flags = p[1];
 	c->id = get64(p + 8);
 	return 0;
 }
@@ -365,6 +384,18 @@ static int get_announce(const unsigned char *p, size_t room,
 	return 0;
 }
 
+static int get_retract(const unsigned char *p, size_t room,
+		       struct nm_wire_chunk *c)
+{
+	if (room < NM_WIRE_RETRACT || p[1] != 0 || get16(p + 2) != 0)
+		return -EBADMSG;
+	c->tag = get32(p + 4);
+	c->seq = get32(p + 8);
+	c->id = get32(p + 12);
+	c->session = get64(p + 16);
+	return 0;
+}
+
 static int get_other(const unsigned char *p, size_t room,
 		     struct nm_wire_chunk *c)
 {
@@ -379,6 +410,8 @@ static int get_other(const unsigned char *p, size_t room,
 		return get_ack(p, room, c);
 	case NM_WIRE_KIND_ANNOUNCE:
 		return get_announce(p, room, c);
+	case NM_WIRE_KIND_RETRACT:
+		return get_retract(p, room, c);
 	}
 	return -EBADMSG;
 }

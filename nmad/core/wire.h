@@ -10,20 +10,21 @@
  *   RTS      kind 1 | parts 1 | flags 1 | priority 1 | tag 4 | seq 4 |
  *            session 8 | [ id 8, if ANNOUNCED ], then for each part:
  *     part     rail 1 | 0 1 | token 2 | length 8 | id 8 | token bytes
- *   RTR      kind 1 | 0 1 | token 2 | length 8 | id 8 | token bytes
- *   ACK      kind 1 | 0 7 | id 8
+ *   RTR      kind 1 | flags 1 | token 2 | length 8 | id 8 | token bytes
+ *   ACK      kind 1 | flags 1 | 0 6 | id 8
  *   ANNOUNCE kind 1 | rail 1 | token 2 | tag 4 | seq 4 | session 8 |
  *            length 8 | id 8 | token bytes
+ *   RETRACT  kind 1 | 0 3 | tag 4 | seq 4 | which 4 | session 8
  *
- * EAGER, PART and RTS are envelopes: they count in `seq`, per session and
- * sender, and are matched in that order. The body of an RTS is cut into one to
- * eight parts that lie behind one another, each with the rail that it takes: it
- * is as long as all of them, and neither a gap nor an overlap can be said. Its
- * priority is one of enum nm_priority, in two's complement. An id names a send,
- * or a part of one, that waits for an answer at its sender, and comes back in
- * RTR (length: how many bytes of the part the receiver wants; 0: none, the part
- * is over) or ACK (a receive has matched). `credit` gives back room for eager
- * payload (doc/nmad.md, "Protocol").
+ * EAGER, PART, RTS and RETRACT are envelopes: they count in `seq`, per session
+ * and sender, and are matched in that order. The body of an RTS is cut into one
+ * to eight parts that lie behind one another, each with the rail that it takes:
+ * it is as long as all of them, and neither a gap nor an overlap can be said.
+ * Its priority is one of enum nm_priority, in two's complement. An id names a
+ * send, or a part of one, that waits for an answer at its sender, and comes
+ * back in RTR (length: how many bytes of the part the receiver wants; 0: none,
+ * the part is over) or ACK (a receive has matched). `credit` gives back room
+ * for eager payload (doc/nmad.md, "Protocol").
  *
  * PARTs of one `seq` are one message of `length` bytes (medium.c): whichever
  * comes first is its envelope, so all say the same of it. A PART is the first
@@ -32,6 +33,9 @@
  * ANNOUNCE says that a receive of so many bytes waits for the next message of
  * this session and tag, if that is `seq` or later, and where (announce.c); its
  * id comes back in the RTS of the message that has gone there.
+ *
+ * RETRACT takes back an earlier envelope of this session and tag, `which`, that
+ * no receive has matched (retract.c); its RTRs or its ACK say so then.
  *
  * One encoder and one decoder. The decoder believes nothing: it never reads
  * outside the packet, whatever it says.
@@ -47,7 +51,7 @@
 #include "../drivers/driver.h"
 
 enum {
-	NM_WIRE_VERSION = 5,
+	NM_WIRE_VERSION = 6,
 	NM_WIRE_HEAD = 8,
 	NM_WIRE_EAGER = 24,
 	NM_WIRE_EAGER_SYNC = 32,
@@ -58,6 +62,7 @@ enum {
 	NM_WIRE_RTR = 20,
 	NM_WIRE_ACK = 16,
 	NM_WIRE_ANNOUNCE = 36, /* without its token */
+	NM_WIRE_RETRACT = 24,
 	NM_WIRE_PARTS_MAX = 8,
 	NM_WIRE_PARTS_BYTES = NM_WIRE_PARTS_MAX * (NM_WIRE_PART + NM_TOKEN_MAX),
 };
@@ -69,11 +74,13 @@ enum nm_wire_kind {
 	NM_WIRE_KIND_ACK,
 	NM_WIRE_KIND_ANNOUNCE,
 	NM_WIRE_KIND_PART,
+	NM_WIRE_KIND_RETRACT,
 };
 
 enum nm_wire_flags {
 	NM_WIRE_SYNC = 1, /* EAGER, PART: answer with an ACK at the match */
 	NM_WIRE_ANNOUNCED = 2, /* RTS: to a receive that was announced */
+	NM_WIRE_RETRACTED = 4, /* RTR, ACK: the message was taken back */
 };
 
 struct nm_wire_head {
@@ -84,7 +91,7 @@ struct nm_wire_head {
 /* A chunk; which fields mean something depends on the kind. */
 struct nm_wire_chunk {
 	uint8_t kind;
-	uint8_t flags;       /* EAGER, PART, RTS */
+	uint8_t flags;       /* EAGER, PART, RTS, RTR, ACK */
 	uint8_t nparts;      /* RTS */
 	int8_t priority;     /* RTS */
 	uint8_t rail;        /* ANNOUNCE */
@@ -92,8 +99,8 @@ struct nm_wire_chunk {
 	uint64_t session;    /* envelopes, ANNOUNCE */
 	uint64_t length;     /* EAGER: payload; PART, RTS: of all parts; RTR:
 			      * wanted; ANNOUNCE: room */
-	uint64_t id;         /* EAGER, PART with SYNC, RTS if ANNOUNCED, others
-			      */
+	uint64_t id;         /* EAGER, PART with SYNC, RTS if ANNOUNCED, others;
+			      * RETRACT: the seq of which envelope */
 	const void *payload; /* decoded EAGER: inside the packet */
 	uint32_t offset;     /* PART: of its payload in the message */
 	uint32_t tail_len;

@@ -92,14 +92,16 @@ BASE_PUBLIC int nm_sr_cancel(struct nm_sr_request *request)
 	struct nm_core *core;
 	int rc;
 
-	if (req == NULL || req->kind != NM_REQ_RECV)
+	if (req == NULL ||
+	    (req->kind != NM_REQ_RECV && req->kind != NM_REQ_SEND))
 		return -EINVAL;
 	if (piom_cond_test(&req->done))
 		return -EALREADY;
 	core = req->session->core;
 	nm_core_lock(core);
 	nm_core_settle(core, &pass);
-	rc = nm_submit_cancel(&pass, req);
+	rc = req->kind == NM_REQ_RECV ? nm_submit_cancel(&pass, req)
+				      : nm_retract(req);
 	nm_core_unlock(core, &pass);
 	return rc;
 }

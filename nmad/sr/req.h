@@ -64,6 +64,7 @@ struct nm_req {
 			uint64_t id;            /* l: on the wire, or 0 */
 			uint32_t seq;           /* l */
 			int8_t priority;        /* c */
+			bool retracted;         /* l: it is to be taken back */
 			struct nm_place *place; /* l: announced, or NULL */
 			/* l: while on gate->out, the strategy's: see prio.c */
 			struct base_link level;

@@ -128,8 +128,14 @@ void nm_sr_status(const struct nm_sr_request *req, struct nm_sr_status *out);
 
 /*
  * Give up a receive: it completes, with -ECANCELED. 0; -EALREADY: it is
- * complete, or a message has taken it, and it will be; -EINVAL: no receive by
- * nm_sr_irecv(). Waits for the core's lock.
+ * complete, or a message has taken it, and it will be.
+ *
+ * Or a send: 0, and it completes without that a receive matches it, with
+ * -ECANCELED if none had: then none will. One that does not wait for a match,
+ * as it is neither large nor synchronous, completes as ever. -EALREADY: it is
+ * complete, or will be.
+ *
+ * -EINVAL: neither nm_sr_irecv()'s nor a send. Waits for the core's lock.
  */
 int nm_sr_cancel(struct nm_sr_request *req);
 

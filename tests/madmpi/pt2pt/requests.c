@@ -2,6 +2,8 @@
  * Requests: all, any and some, tests, cancelling, giving up, failures among
  * several.
  */
+#include <stdbool.h>
+
 #include "../program.h"
 
 enum { N = 70 }; /* more than fit in any small array of the library */
@@ -165,6 +167,79 @@ static void a_cancelled_receive_takes_no_message(void)
 	MPI_Wait(&s, MPI_STATUS_IGNORE);
 }
 
+/* To be started if it is persistent. */
+static MPI_Request make_send(const char *out, int bytes, bool sync,
+			     bool persistent)
+{
+	MPI_Request r;
+
+	if (persistent && sync)
+		MPI_Ssend_init(out, bytes, MPI_BYTE, next, 9, MPI_COMM_WORLD,
+			       &r);
+	else if (persistent)
+		MPI_Send_init(out, bytes, MPI_BYTE, next, 9, MPI_COMM_WORLD,
+			      &r);
+	else if (sync)
+		MPI_Issend(out, bytes, MPI_BYTE, next, 9, MPI_COMM_WORLD, &r);
+	else
+		MPI_Isend(out, bytes, MPI_BYTE, next, 9, MPI_COMM_WORLD, &r);
+	return r;
+}
+
+/*
+ * Nobody receives it: a send that waits for a match is cancelled, any other is
+ * or has completed, and the wait is local.
+ */
+static void cancel_send(int bytes, bool sync, bool persistent)
+{
+	char *out = calloc((size_t)bytes + 1, 1);
+	bool awaits_match = sync || bytes > 1 << 20;
+	MPI_Request r = make_send(out, bytes, sync, persistent);
+	MPI_Status st;
+	int flag, gone, n;
+
+	if (persistent)
+		MPI_Start(&r);
+	MPI_Cancel(&r);
+	MPI_Wait(&r, &st);
+	MPI_Test_cancelled(&st, &flag);
+	EXPECT(flag || !awaits_match);
+	EXPECT((r != MPI_REQUEST_NULL) == persistent);
+	if (persistent)
+		MPI_Request_free(&r);
+	MPI_Sendrecv(&flag, 1, MPI_INT, next, 10, &gone, 1, MPI_INT, previous,
+		     10, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (!gone)
+		MPI_Recv(out, bytes, MPI_BYTE, previous, 9, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+	MPI_Iprobe(previous, 9, MPI_COMM_WORLD, &n, MPI_STATUS_IGNORE);
+	EXPECT_INT(n, 0);
+	MPI_Barrier(MPI_COMM_WORLD);
+	free(out);
+}
+
+static void a_wait_for_a_cancelled_send_is_local(void)
+{
+	static const int bytes[] = { 0, 100, 4 << 20 };
+
+	for (int i = 0; i < 12; i++)
+		cancel_send(bytes[i / 4], i & 1, i & 2);
+}
+
+/* Nor does the end of the program wait for a receive. */
+static void so_is_the_end_of_one_that_was_freed(void)
+{
+	static char out[4 << 20];
+	MPI_Request r;
+
+	for (int i = 0; i < 2; i++) {
+		MPI_Issend(out, i == 0 ? 1 : sizeof(out), MPI_BYTE, next, 10,
+			   MPI_COMM_WORLD, &r);
+		MPI_Cancel(&r);
+		MPI_Request_free(&r);
+	}
+}
+
 static void a_freed_request_completes_all_the_same(void)
 {
 	static int out[N], in[N];
@@ -252,9 +327,11 @@ int main(int argc, char **argv)
 	testall_waits_for_the_last();
 	test_and_get_status_tell_the_same();
 	a_cancelled_receive_takes_no_message();
+	a_wait_for_a_cancelled_send_is_local();
 	a_freed_request_completes_all_the_same();
 	MPI_Barrier(MPI_COMM_WORLD);
 	of_several_the_status_tells_which_failed();
 	many_requests_at_once();
+	so_is_the_end_of_one_that_was_freed();
 	return program_end("requests");
 }

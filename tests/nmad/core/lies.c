@@ -19,7 +19,6 @@ enum {
 };
 
 static struct nm_sr_request all[REQS];
-static bool may_cancel[REQS];
 static int nall;
 static char memory[BIG];
 /* Of its envelopes: the next, and one that is late. */
@@ -205,15 +204,19 @@ static void end_any(void)
 
 static struct {
 	uint64_t id, length;
+	uint32_t seq;
 	bool is_part;
 } asked[4096];
 static int nasked;
+static bool retracted[2 * REQS]; /* envelopes, by number */
 
-static void note(uint64_t id, uint64_t length, bool is_part)
+static void note(uint64_t id, uint32_t number, uint64_t length, bool is_part)
 {
 	if (nasked == (int)(sizeof(asked) / sizeof(asked[0])))
 		nasked = 0;
+	CHECK(number < 2 * REQS);
 	asked[nasked].id = id;
+	asked[nasked].seq = number;
 	asked[nasked].length = length;
 	asked[nasked++].is_part = is_part;
 }
@@ -244,13 +247,17 @@ static void note_chunk(const struct nm_wire_chunk *c)
 
 	if (c->kind == NM_WIRE_KIND_ANNOUNCE)
 		note_announcement(c);
+	if (c->kind == NM_WIRE_KIND_RETRACT) {
+		CHECK(c->seq < 2 * REQS && c->id < c->seq);
+		retracted[c->id] = true;
+	}
 	if (c->kind == NM_WIRE_KIND_EAGER && (c->flags & NM_WIRE_SYNC))
-		note(c->id, 0, false);
+		note(c->id, c->seq, 0, false);
 	if (c->flags & NM_WIRE_ANNOUNCED)
 		return; /* nothing is asked */
 	for (int i = 0; i < c->nparts; i++) {
 		nm_wire_get_part(c->tail, &at, &part);
-		note(part.id, part.length, true);
+		note(part.id, c->seq, part.length, true);
 	}
 }
 
@@ -295,6 +302,10 @@ static void answer(struct nm_wire_chunk *c)
 	if (once_in(4))
 		c->length = any((unsigned)c->length + 1);
 	c->length += lies(200);
+	if (retracted[asked[i].seq] ? once_in(2) : lies(200)) {
+		c->flags = NM_WIRE_RETRACTED;
+		c->length = lies(200);
+	}
 	c->tail = bytes;
 	c->tail_len = any(NM_TOKEN_MAX + 1);
 	if (nasked > 0 && !lies(200))
@@ -345,6 +356,12 @@ static void announcement(struct nm_wire_chunk *c)
 	c->tail_len = any(NM_TOKEN_MAX + 1);
 }
 
+static void retraction(struct nm_wire_chunk *c)
+{
+	c->kind = NM_WIRE_KIND_RETRACT;
+	c->id = any(seq + 2);
+}
+
 /* A message that takes the place that was announced, if it can. */
 static void go_there(struct nm_wire_chunk *c)
 {
@@ -385,7 +402,7 @@ static void say_anything(void)
 	struct nm_wire_chunk c = { .tag = any(TAGS), .session = SESSION };
 
 	ngiven = ndelivered = 0;
-	switch (any(5)) {
+	switch (any(6)) {
 	case 0:
 		small(&c);
 		break;
@@ -395,12 +412,15 @@ static void say_anything(void)
 	case 2:
 		announcement(&c);
 		break;
+	case 3:
+		retraction(&c);
+		break;
 	default:
 		if (nasked == 0 && !lies(200))
 			return;
 		answer(&c);
 	}
-	if (c.kind <= NM_WIRE_KIND_RTS) {
+	if (c.kind <= NM_WIRE_KIND_RTS || c.kind == NM_WIRE_KIND_RETRACT) {
 		if (c.kind == NM_WIRE_KIND_RTS && !has_late &&
 		    announced[c.tag].known)
 			go_there(&c);
@@ -426,8 +446,7 @@ static void start_any(void)
 
 	if (nall == REQS)
 		return;
-	may_cancel[nall] = once_in(2);
-	if (may_cancel[nall])
+	if (once_in(2))
 		CHECK_INT(nm_sr_irecv(session, once_in(4) ? NM_ANY_GATE : peer,
 				      tag,
 				      once_in(4) ? NM_TAG_ANY : NM_TAG_EXACT,
@@ -445,7 +464,7 @@ static void cancel_any(void)
 {
 	int i = nall > 0 ? (int)any((unsigned)nall) : -1, rc;
 
-	if (i < 0 || !may_cancel[i])
+	if (i < 0)
 		return;
 	rc = nm_sr_cancel(&all[i]);
 	CHECK(rc == 0 || rc == -EALREADY);
@@ -488,6 +507,7 @@ static void begin(const struct nm_strategy *strategy)
 	seq = 0;
 	has_late = false;
 	memset(dies, 0, sizeof(dies));
+	memset(retracted, 0, sizeof(retracted));
 	nm_ids_put(&core.offers, nm_ids_get(&core.offers, &core));
 	nm_ids_put(&core.syncs, nm_ids_get(&core.syncs, &core));
 	taken = core.mem.taken;

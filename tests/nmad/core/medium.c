@@ -295,6 +295,71 @@ TEST(one_that_nobody_expected_is_kept_until_its_receive)
 	CHECK_INT(peer->credit_back, LONG);
 }
 
+static void give_retract(void)
+{
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_RETRACT,
+				   .tag = 7,
+				   .seq = 1,
+				   .session = SESSION };
+
+	give(&c);
+	progress();
+}
+
+static void give_sync_half(int i)
+{
+	struct nm_wire_chunk c = part(0, i == 0 ? 0 : 600, i == 0 ? 600 : 400);
+
+	c.flags = NM_WIRE_SYNC;
+	c.id = 43;
+	give(&c);
+	progress();
+}
+
+TEST(one_that_is_taken_back_is_given_back_when_it_is_whole)
+{
+	int first = (int)(check_random() % 2);
+	struct nm_wire_head head;
+
+	give_sync_half(first);
+	give_retract();
+	CHECK_INT(nsent, 0);
+	give_sync_half(1 - first);
+	CHECK_INT(nsent, 1);
+	CHECK_INT(chunk_of(0).kind, NM_WIRE_KIND_ACK);
+	CHECK_INT(chunk_of(0).flags, NM_WIRE_RETRACTED);
+	CHECK_INT(nm_wire_get_head(sent[0].bytes, sent[0].length, &head), 0);
+	CHECK_INT(head.credit, LONG);
+	recv_into(0, BYTES);
+	CHECK_INT(nm_sr_cancel(&reqs[0]), 0);
+}
+
+TEST(but_not_if_it_was_matched_before)
+{
+	bool probe = check_random() % 2;
+	struct nm_message *message;
+	struct nm_sr_status s;
+
+	give_sync_half(0);
+	give_retract();
+	if (probe)
+		CHECK_INT(nm_sr_mprobe(session, peer, 7, NM_TAG_EXACT, &message,
+				       &s),
+			  0);
+	else
+		recv_into(0, BYTES);
+	give_sync_half(1);
+	if (probe) {
+		struct nm_data d = nm_data_flat(text[0], BYTES);
+
+		CHECK_INT(nm_sr_mrecv(message, &d, &reqs[0]), 0);
+		progress();
+	}
+	expect_received(0, BYTES);
+	CHECK_INT(nsent, 1);
+	CHECK_INT(chunk_of(0).flags, 0);
+}
+
 TEST(a_receive_may_come_between_the_parts)
 {
 	int first = (int)(check_random() % 2);

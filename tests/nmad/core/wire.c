@@ -80,6 +80,16 @@ static const struct nm_wire_chunk one_of_each[] = {
 	  .tail_len = 4,
 	  .tail = "tokn" },
 	{ .kind = NM_WIRE_KIND_ACK, .id = 14 },
+	{ .kind = NM_WIRE_KIND_ACK, .flags = NM_WIRE_RETRACTED, .id = 17 },
+	{ .kind = NM_WIRE_KIND_RTR,
+	  .flags = NM_WIRE_RETRACTED,
+	  .id = 18,
+	  .tail = "" },
+	{ .kind = NM_WIRE_KIND_RETRACT,
+	  .tag = 19,
+	  .seq = 20,
+	  .session = 0xfedcba9876543210,
+	  .id = 0xffffffff },
 	{ .kind = NM_WIRE_KIND_RTS,
 	  .flags = NM_WIRE_ANNOUNCED,
 	  .nparts = 1,
@@ -150,7 +160,7 @@ TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 
 TEST(numbers_are_little_endian_on_every_machine)
 {
-	static const unsigned char want[] = { 5, 0, 2, 1, 6, 5, 4, 3 };
+	static const unsigned char want[] = { 6, 0, 2, 1, 6, 5, 4, 3 };
 
 	put_head(0x0102, 0x03040506);
 	CHECK_INT(memcmp(packet, want, sizeof(want)), 0);
@@ -193,8 +203,11 @@ TEST(what_means_nothing_must_be_zero)
 		{ NM_WIRE_KIND_EAGER, 3, 0xff },
 		{ NM_WIRE_KIND_RTS, 2, 0xfd },
 		{ NM_WIRE_KIND_RTS, 3, 0xf8 },
-		{ NM_WIRE_KIND_RTR, 1, 0xff },
-		{ NM_WIRE_KIND_ACK, 1, 0xff },
+		{ NM_WIRE_KIND_RTR, 1, 0xfb },
+		{ NM_WIRE_KIND_ACK, 1, 0xfb },
+		{ NM_WIRE_KIND_RETRACT, 1, 0xff },
+		{ NM_WIRE_KIND_RETRACT, 2, 0xff },
+		{ NM_WIRE_KIND_RETRACT, 3, 0xff },
 		{ NM_WIRE_KIND_ACK, 4, 0xff },
 		{ NM_WIRE_KIND_ACK, 7, 0xff },
 		{ NM_WIRE_KIND_PART, 1, 0xfe },

@@ -117,7 +117,7 @@ static size_t true_packet(unsigned char *to)
 	nm_wire_put_head(to, &h);
 	for (int i = 0; i < h.nchunks; i++) {
 		struct nm_wire_chunk c = {
-			.kind = (uint8_t)(1 + check_random() % 6),
+			.kind = (uint8_t)(1 + check_random() % 7),
 			.tail_len = (uint32_t)(check_random() % 20),
 			.tail = token,
 			.length = check_random() % 16,
@@ -134,6 +134,10 @@ static size_t true_packet(unsigned char *to)
 			c.flags = NM_WIRE_SYNC;
 		if (c.kind == NM_WIRE_KIND_RTS && check_random() % 2)
 			c.flags = NM_WIRE_ANNOUNCED;
+		if ((c.kind == NM_WIRE_KIND_RTR ||
+		     c.kind == NM_WIRE_KIND_ACK) &&
+		    check_random() % 2)
+			c.flags = NM_WIRE_RETRACTED;
 		nm_wire_put_chunk(to + at, &c);
 		at += nm_wire_chunk_size(&c);
 		if (c.kind == NM_WIRE_KIND_EAGER) {
