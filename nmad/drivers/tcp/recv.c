@@ -2,7 +2,8 @@
  * Incoming frames. A socket is read into blocks, as much as there is by one
  * system call; packets are handed to the core where they lie, and a block is
  * free when the last of them has been released. The body of a piece is read
- * straight into the user's memory, but for what came along with its head.
+ * straight into the user's memory, but for what came along with its head, and
+ * unless that memory is scattered.
  *
  *   block  | packet | packet | part of a frame |           |
  *                            parse             fill        TCP_BLOCK
@@ -65,7 +66,7 @@ static struct base_mpsc_node *pop(struct base_mpsc_node **stack,
 	return n;
 }
 
-static struct tcp_block *block_get(struct tcp *tcp)
+struct tcp_block *nm_tcp_block_get(struct tcp *tcp)
 {
 	struct base_mpsc_node *n =
 		pop(&tcp->block_stack, &tcp->blocks_released);
@@ -78,6 +79,12 @@ static struct tcp_block *block_get(struct tcp *tcp)
 	b = container_of(n, struct tcp_block, free);
 	store_relaxed(&b->refs, 1);
 	return b;
+}
+
+void nm_tcp_block_put(struct tcp *tcp, struct tcp_block *b)
+{
+	b->free.next = tcp->block_stack;
+	tcp->block_stack = &b->free;
 }
 
 void nm_tcp_release(struct nm_rail *rail, struct nm_pkt_in *in)
@@ -99,8 +106,7 @@ void nm_tcp_block_drop(struct tcp *tcp, struct tcp_peer *p)
 	p->parse = p->fill = 0;
 	if (b == NULL || fetch_sub_acq_rel(&b->refs, 1) != 1)
 		return; /* order(tcp-block) */
-	b->free.next = tcp->block_stack;
-	tcp->block_stack = &b->free;
+	nm_tcp_block_put(tcp, b);
 }
 
 /* Room for `want` bytes from p->parse on. False: no block is free. */
@@ -120,7 +126,7 @@ static bool make_room(struct tcp *tcp, struct tcp_peer *p, uint32_t want)
 		if (p->parse + want <= TCP_BLOCK)
 			return true;
 	}
-	b = block_get(tcp);
+	b = nm_tcp_block_get(tcp);
 	if (b == NULL)
 		return false;
 	if (have > 0)
@@ -312,20 +318,28 @@ static ssize_t read_some(struct tcp *tcp, struct tcp_peer *p, bool *all)
 {
 	uint32_t want = p->nwindows > 0 ? HEAD_BYTES : READ_BYTES;
 	struct tcp_pieces g = { .n = 0, .bytes = 0 };
+	bool copies = false;
 	ssize_t n;
 	size_t body;
 
+	if (p->piece != NULL) {
+		nm_xfer_walk(p->piece->x, p->piece->got, p->piece_left,
+			     nm_tcp_gather, &g);
+		copies = nm_tcp_is_scattered(&g);
+	}
+	if (copies) {
+		g.n = 0;
+		g.bytes = 0;
+		want = READ_BYTES;
+	}
 	if (p->fill - p->parse >= TCP_HEAD) /* a packet that is on its way */
 		want = TCP_BLOCK - p->fill;
 	else if (!make_room(tcp, p, want))
 		return -ENOBUFS;
 	if (want > TCP_BLOCK - p->fill)
 		want = TCP_BLOCK - p->fill;
-	if (p->piece != NULL)
-		nm_xfer_walk(p->piece->x, p->piece->got, p->piece_left,
-			     nm_tcp_gather, &g);
 	body = g.bytes;
-	if (body == p->piece_left || p->piece == NULL) {
+	if (body == p->piece_left || p->piece == NULL || copies) {
 		g.iov[g.n].iov_base = p->block->data + p->fill;
 		g.iov[g.n++].iov_len = want;
 		g.bytes += want;
@@ -339,7 +353,7 @@ static ssize_t read_some(struct tcp *tcp, struct tcp_peer *p, bool *all)
 	if (n < 0)
 		return -errno;
 	*all = (size_t)n < g.bytes && !p->ended;
-	if (p->piece != NULL) {
+	if (p->piece != NULL && !copies) {
 		if (body > (size_t)n)
 			body = (size_t)n;
 		p->piece->got += body;
@@ -349,6 +363,8 @@ static ssize_t read_some(struct tcp *tcp, struct tcp_peer *p, bool *all)
 			end_piece(tcp, p);
 	} else {
 		p->fill += (uint32_t)n;
+		if (copies)
+			copy_piece(tcp, p);
 	}
 	return n;
 }

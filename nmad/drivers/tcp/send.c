@@ -9,6 +9,8 @@
  * own with the few bytes by which a piece exceeds the largest one, and such a
  * segment costs both ends as much as a full one. What the socket does not take
  * is not begun: a packet that comes then goes before it.
+ *
+ * Pieces of scattered memory are copied together, into a block.
  */
 #include "tcp.h"
 
@@ -21,6 +23,7 @@
 enum {
 	FLUSH_BYTES = 1 << 20, /* a call of flush sends about this much */
 	TRAIN = FLUSH_BYTES / TCP_PIECE, /* pieces of one system call */
+	SMALL_PIECE = 256,               /* of the user's memory */
 };
 
 int nm_tcp_gather(void *pieces, void *piece, size_t bytes)
@@ -31,6 +34,12 @@ int nm_tcp_gather(void *pieces, void *piece, size_t bytes)
 	g->iov[g->n].iov_len = bytes;
 	g->bytes += bytes;
 	return ++g->n == BASE_ARRAY_LEN(g->iov) - 1;
+}
+
+bool nm_tcp_is_scattered(const struct tcp_pieces *g)
+{
+	return g->n == BASE_ARRAY_LEN(g->iov) - 1 &&
+	       g->bytes < g->n * (size_t)SMALL_PIECE;
 }
 
 static void put_head(unsigned char *to, unsigned kind, size_t length,
@@ -109,6 +118,27 @@ static void describe(struct tcp_peer *p, struct tcp_pieces *g)
 		nm_xfer_walk(out->x, out->at + body, length - body,
 			     nm_tcp_gather, g);
 	}
+}
+
+/* The same of a piece whose memory is scattered; NULL: there is no block. */
+static struct tcp_block *copy(struct tcp *tcp, struct tcp_peer *p,
+			      struct tcp_pieces *g)
+{
+	struct tcp_block *b = nm_tcp_block_get(tcp);
+	struct tcp_out *out = &p->out;
+	size_t body = 0, length = out->total - TCP_HEAD;
+
+	if (b == NULL)
+		return NULL;
+	g->n = 0;
+	g->bytes = 0;
+	if (out->done < TCP_HEAD)
+		nm_tcp_gather(g, out->head + out->done, TCP_HEAD - out->done);
+	else
+		body = out->done - TCP_HEAD;
+	nm_xfer_copy_out(out->x, out->at + body, b->data, length - body);
+	nm_tcp_gather(g, b->data, length - body);
+	return b;
 }
 
 /*
@@ -198,9 +228,12 @@ static ssize_t push(struct tcp *tcp, struct tcp_peer *p)
 	struct tcp_pieces g;
 	struct msghdr msg = { .msg_iov = g.iov };
 	int flags = MSG_NOSIGNAL | MSG_DONTWAIT;
+	struct tcp_block *copied = NULL;
 	ssize_t n;
 
 	describe(p, &g);
+	if (p->out.kind == TCP_PIECES && nm_tcp_is_scattered(&g))
+		copied = copy(tcp, p, &g);
 	if (couple(p, &g, heads))
 		flags |= MSG_MORE;
 	msg.msg_iovlen = g.n;
@@ -208,6 +241,8 @@ static ssize_t push(struct tcp *tcp, struct tcp_peer *p)
 		nm_rail_calls(tcp->rail, NM_CALL_SEND);
 		n = sendmsg(p->sock.fd, &msg, flags);
 	} while (n < 0 && errno == EINTR);
+	if (copied != NULL)
+		nm_tcp_block_put(tcp, copied);
 	if (n < 0)
 		return no_more(tcp, p);
 	advance(&p->out, (size_t)n);

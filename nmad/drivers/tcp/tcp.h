@@ -277,8 +277,14 @@ struct tcp_pieces {
 	size_t bytes;
 };
 
-/* An nm_piece_fn: append; stops when only `spare` entries are left. */
+/* An nm_piece_fn: append; stops when one entry is left. */
 int nm_tcp_gather(void *pieces, void *piece, size_t bytes);
+
+/*
+ * It has stopped so early that the pieces are small: each costs the kernel more
+ * than a copy costs us, and there would be a system call for every few.
+ */
+bool nm_tcp_is_scattered(const struct tcp_pieces *g);
 
 /* --- where.c --- */
 
@@ -348,6 +354,9 @@ void nm_tcp_want_read(struct tcp *tcp, struct tcp_peer *p);
 bool nm_tcp_read(struct tcp *tcp, struct tcp_peer *p, int *budget);
 int nm_tcp_xfer_recv(struct nm_xfer *x);
 void nm_tcp_release(struct nm_rail *rail, struct nm_pkt_in *in);
+/* For a while, by the rail's owner. NULL: none is free. */
+struct tcp_block *nm_tcp_block_get(struct tcp *tcp);
+void nm_tcp_block_put(struct tcp *tcp, struct tcp_block *b);
 void nm_tcp_block_drop(struct tcp *tcp, struct tcp_peer *p);
 int nm_tcp_pools(struct tcp *tcp);
 

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { MANY = 50000, EACH = 13 };
+#include <nmad/stats.h>
+
+enum { MANY = 50000, EACH = 13, COUNTERS = 64 };
 
 /* Pieces of up to EACH bytes with gaps, some empty. */
 struct many {
@@ -66,6 +68,35 @@ RULE(very_many_pieces_arrive_in_very_many_others)
 	for (int i = 0; i < MANY; i++)
 		for (size_t k = in.list[i].iov_len; k < 2 * EACH; k++)
 			MUST(((unsigned char *)in.list[i].iov_base)[k] == 0xee);
+	free(out.memory);
+	free(in.memory);
+}
+
+static uint64_t counted(const char *name)
+{
+	struct nm_counter all[COUNTERS];
+	size_t n = nm_stats_read(all, COUNTERS);
+
+	MUST(n <= COUNTERS);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(all[i].name, name) == 0)
+			return all[i].value;
+	MUST(!"a counter of this name");
+	return 0;
+}
+
+/* One takes tens of kilobytes, as where memory is whole. */
+RULE(there_is_no_system_call_for_every_few_pieces)
+{
+	uint64_t before = counted("sys_sends");
+	size_t less;
+
+	cut(&out);
+	cut(&in);
+	less = in.data.length < out.data.length ? in.data.length
+						: out.data.length;
+	exchange(less, less, 1);
+	MUST(counted("sys_sends") - before < MANY / 200);
 	free(out.memory);
 	free(in.memory);
 }
