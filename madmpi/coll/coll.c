@@ -192,16 +192,11 @@ void madmpi_coll_free(void *buffer, const struct madmpi_type *t,
 		free((void *)((uintptr_t)buffer + (uintptr_t)lowest(t, count)));
 }
 
-int madmpi_coll_bcast_bytes(const char *function, struct madmpi_comm *comm,
-			    void *bytes, MPI_Count n, int root)
+void madmpi_coll_tell(struct madmpi_coll *c, void *bytes, MPI_Count n, int root)
 {
-	struct madmpi_coll c;
-
-	madmpi_coll_begin(&c, function, comm);
-	if (madmpi_comm_is_inter(comm))
-		root = madmpi_inter_tell_bytes(&c, bytes, n, root);
-	madmpi_bcast_binomial(&c, bytes, n, madmpi_type_of(MPI_BYTE), root);
-	return madmpi_coll_end(&c);
+	if (madmpi_comm_is_inter(c->comm))
+		root = madmpi_inter_tell_bytes(c, bytes, n, root);
+	madmpi_bcast_binomial(c, bytes, n, madmpi_type_of(MPI_BYTE), root);
 }
 
 int madmpi_coll_allgather_bytes(const char *function, struct madmpi_comm *comm,

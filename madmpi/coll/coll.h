@@ -121,12 +121,17 @@ void madmpi_coll_free(void *buffer, const struct madmpi_type *t,
 		      MPI_Count count);
 
 /*
- * Bytes among the processes, for the library's own needs. With an
+ * Bytes from the root to all processes, as steps of an operation. With an
  * intercommunicator the root is one of the first group, and both groups get
- * what it has; all[] has what is of the own group, then what is of the other.
+ * what it has.
  */
-int madmpi_coll_bcast_bytes(const char *function, struct madmpi_comm *comm,
-			    void *bytes, MPI_Count n, int root);
+void madmpi_coll_tell(struct madmpi_coll *c, void *bytes, MPI_Count n,
+		      int root);
+
+/*
+ * What each process has, as an operation of its own. With an intercommunicator
+ * all[] has what is of the own group, then what is of the other.
+ */
 int madmpi_coll_allgather_bytes(const char *function, struct madmpi_comm *comm,
 				const void *mine, MPI_Count n, void *all);
 

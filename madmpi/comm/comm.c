@@ -29,16 +29,11 @@ MPI_Comm madmpi_comm_handle(struct madmpi_comm *c)
 	return (MPI_Comm)c;
 }
 
-static int open_sessions(struct madmpi_comm *c, const uint64_t ids[2])
+int madmpi_comm_open(struct madmpi_comm *c, const uint64_t ids[2])
 {
 	int rc = nm_session_open(ids[0], &c->p2p);
 
-	if (rc < 0)
-		return rc;
-	rc = nm_session_open(ids[1], &c->coll);
-	if (rc < 0)
-		nm_session_close(c->p2p);
-	return rc;
+	return rc < 0 ? rc : nm_session_open(ids[1], &c->coll);
 }
 
 /* NULL: no memory. */
@@ -65,13 +60,11 @@ static void put_groups(struct madmpi_group *group, struct madmpi_group *peers)
 	madmpi_group_put(group);
 }
 
-/* Of one group, which is its own peers, or of two. */
+/* Of one group, which is its own peers, or of two. No sessions yet. */
 static int comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
-		    struct madmpi_group *peers, const uint64_t ids[2],
-		    struct madmpi_comm **out)
+		    struct madmpi_group *peers, struct madmpi_comm **out)
 {
 	struct madmpi_comm *c = madmpi_pool_get(&pool);
-	int rc = -ENOMEM;
 
 	if (c == NULL)
 		goto err_group;
@@ -80,6 +73,7 @@ static int comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->size = group->size;
 	c->peers = peers;
 	c->npeers = peers->size;
+	c->p2p = c->coll = NULL;
 	c->is_predefined = false;
 	c->collectives = 0;
 	c->attrs.newest = NULL;
@@ -91,9 +85,6 @@ static int comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->local_gate = peers == group ? c->gate : gates_of(group);
 	if (c->gate == NULL || c->local_gate == NULL)
 		goto err_gates;
-	rc = open_sessions(c, ids);
-	if (rc < 0)
-		goto err_gates;
 	c->errhandler = madmpi_errhandler_of_comm(parent);
 	*out = c;
 	return 0;
@@ -102,13 +93,30 @@ err_gates:
 	madmpi_pool_put(&pool, c);
 err_group:
 	put_groups(group, peers);
+	return -ENOMEM;
+}
+
+static int comm_new_open(struct madmpi_comm *parent, struct madmpi_group *group,
+			 struct madmpi_group *peers, const uint64_t ids[2],
+			 struct madmpi_comm **out)
+{
+	struct madmpi_comm *c;
+	int rc = comm_new(parent, group, peers, &c);
+
+	if (rc < 0)
+		return rc;
+	rc = madmpi_comm_open(c, ids);
+	if (rc == 0)
+		*out = c;
+	else
+		madmpi_comm_put(c);
 	return rc;
 }
 
 int madmpi_comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 		    const uint64_t ids[2], struct madmpi_comm **out)
 {
-	return comm_new(parent, group, group, ids, out);
+	return comm_new_open(parent, group, group, ids, out);
 }
 
 int madmpi_comm_new_inter(struct madmpi_comm *parent,
@@ -116,24 +124,25 @@ int madmpi_comm_new_inter(struct madmpi_comm *parent,
 			  struct madmpi_group *peers, const uint64_t ids[2],
 			  struct madmpi_comm **out)
 {
-	return comm_new(parent, group, peers, ids, out);
+	return comm_new_open(parent, group, peers, ids, out);
 }
 
-int madmpi_comm_new_like(struct madmpi_comm *parent, const uint64_t ids[2],
-			 struct madmpi_comm **out)
+int madmpi_comm_new_like(struct madmpi_comm *parent, struct madmpi_comm **out)
 {
 	madmpi_group_get(parent->group);
 	if (madmpi_comm_is_inter(parent))
 		madmpi_group_get(parent->peers);
-	return comm_new(parent, parent->group, parent->peers, ids, out);
+	return comm_new(parent, parent->group, parent->peers, out);
 }
 
 static void comm_close(struct madmpi_comm *c)
 {
 	madmpi_buffer_exit(&c->buffer);
 	madmpi_attrs_forget(&c->attrs);
-	nm_session_close(c->coll);
-	nm_session_close(c->p2p);
+	if (c->coll != NULL)
+		nm_session_close(c->coll);
+	if (c->p2p != NULL)
+		nm_session_close(c->p2p);
 	madmpi_errhandler_put(c->errhandler);
 	put_groups(c->group, c->peers);
 	free_gates(c);

@@ -51,8 +51,8 @@ struct madmpi_comm {
 	int npeers;                  /* -: how many are in that */
 	struct nm_gate **gate;       /* -: by rank among the peers */
 	struct nm_gate **local_gate; /* -: by rank in the group */
-	struct nm_session *p2p;      /* -: */
-	struct nm_session *coll;     /* -: */
+	struct nm_session *p2p;      /* -: from madmpi_comm_open() on */
+	struct nm_session *coll;     /* -: the same */
 	bool is_predefined;          /* -: */
 	uint32_t collectives;        /* o: how many were begun */
 	struct madmpi_attrs attrs;   /* attr.c's */
@@ -140,9 +140,12 @@ int madmpi_comm_new_inter(struct madmpi_comm *parent,
 			  struct madmpi_group *peers, const uint64_t ids[2],
 			  struct madmpi_comm **out);
 
-/* Another one of the same group or groups. */
-int madmpi_comm_new_like(struct madmpi_comm *parent, const uint64_t ids[2],
-			 struct madmpi_comm **out);
+/*
+ * Another one of the same group or groups, which cannot be used before it was
+ * opened with the same ids by all members. 0 or -errno.
+ */
+int madmpi_comm_new_like(struct madmpi_comm *parent, struct madmpi_comm **out);
+int madmpi_comm_open(struct madmpi_comm *c, const uint64_t ids[2]);
 
 /* Arguments of calls that make one: the parent, a group of its processes. */
 int madmpi_check_new_comm(const char *fn, MPI_Comm comm, MPI_Comm *newcomm,

@@ -1,5 +1,5 @@
 /*
- * New communicators from old ones.
+ * New communicators from parts of old ones.
  *
  * The number of a new context comes from the first member of the new group,
  * out of its own counter; no process asks what numbers others have left, so
@@ -15,7 +15,6 @@
 #include "bodies.h"
 #include "coll/coll.h"
 #include "comm/comm.h"
-#include "info/info.h"
 #include "pt2pt/message.h"
 
 static int finish(const char *fn, struct madmpi_comm *parent, int rc,
@@ -35,52 +34,6 @@ int madmpi_check_new_comm(const char *fn, MPI_Comm comm, MPI_Comm *newcomm,
 	if (rc == MPI_SUCCESS && newcomm == NULL)
 		return madmpi_null_arg(NULL, fn, "newcomm");
 	return rc;
-}
-
-static int dup(const char *fn, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
-{
-	struct madmpi_comm *c, *made = NULL;
-	uint64_t ids[2] = { 0, 0 };
-	struct madmpi_info *hints;
-	int rc = madmpi_check_new_comm(fn, comm, newcomm, &c);
-
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_info(c, fn, info, &hints);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	if (c->rank == 0) {
-		ids[0] = nm_session_new_id();
-		ids[1] = nm_session_new_id();
-	}
-	rc = madmpi_coll_bcast_bytes(fn, c, ids, sizeof(ids), 0);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	rc = madmpi_comm_new_like(c, ids, &made);
-	if (rc < 0)
-		return finish(fn, c, rc, NULL, newcomm);
-	rc = madmpi_attrs_copy(fn, (struct madmpi_bearer){ .comm = c },
-			       (struct madmpi_bearer){ .comm = made });
-	if (rc != MPI_SUCCESS) {
-		madmpi_attrs_delete(fn, (struct madmpi_bearer){ .comm = made });
-		madmpi_comm_put(made);
-		*newcomm = MPI_COMM_NULL;
-		return rc;
-	}
-	madmpi_comm_hint(made, info);
-	*newcomm = madmpi_comm_handle(made);
-	return MPI_SUCCESS;
-}
-
-/* MPI_Comm_dup: the hints stay behind. */
-int madmpi_comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
-{
-	return dup("MPI_Comm_dup", comm, MPI_INFO_NULL, newcomm);
-}
-
-/* MPI_Comm_dup_with_info */
-int madmpi_comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
-{
-	return dup("MPI_Comm_dup_with_info", comm, info, newcomm);
 }
 
 /* What each process of the parent says about itself. */
