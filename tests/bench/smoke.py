@@ -56,10 +56,10 @@ CASES = [
     *[("threads", 2, ["-t", kind, *BRIEF, "1", "5"],
        [f"{what}_{n}" for n in (1, 5) for what in ("one", "each")])
       for kind in ("user", "kernel")],
-    *[("load", 2, ["-t", kind, "-m", "5", "1", "2"],
-       [f"{what}_{n}" for n in (1, 2)
-        for what in ("hole", "mean", "p99", "most")])
-      for kind in ("user", "kernel")],
+    *[("load", 2, [*kind, "-m", "5", "1", "2"],
+       ["hole", *[f"{what}_{n}" for n in (1, 2)
+                  for what in ("mean", "p99", "most")]])
+      for kind in (["-t", "user"], ["-t", "kernel"], ["-f", "500"])],
     ("overlap", 2, ["-r", "2", "-u", "10", "100", "100000"],
      [*overlapped("100B", WHO), *overlapped("97K", WHO)]),
     ("overlap", 1, ["-r", "2", "4096"], overlapped("4K", ["both"])),
@@ -89,6 +89,7 @@ WRONG = [
     ("latency", 2, ["-r"], "-r needs a value"),
     ("latency", 2, ["1"] * 17, "at most 16 numbers"),
     ("rate", 2, ["-t", "green"], "not 'green'"),
+    ("load", 2, ["-t", "kernel", "-f", "1"], "-f is about user threads"),
     ("rate", 2, ["-r", "65"], "at most 64 repetitions"),
     ("many", 2, ["-c", "burst,bursts"], "no case 'bursts'"),
     ("many", 2, ["-c", ""], "no case ''"),

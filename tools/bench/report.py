@@ -172,6 +172,8 @@ def script(sheet, series, by_mpi, path):
     xs = [p[0] for p in points]
     if min(xs) > 0 and max(xs) >= 8 * min(xs):
         text.append("set logscale x 2")
+    if any(n[-1] in "BKM" for n in sheet.units if point(n)[0] == series):
+        text += ["set format x '%.0b%B'", "set xlabel 'bytes'"]
     if min(p[2] for p in points) > 0:
         text.append("set logscale y")
     elif min(p[2] for p in points) >= 0:

@@ -12,7 +12,7 @@ DRAWS = 4000
 LEAST = 3  # rounds, below which there is no interval
 SLACK = 1.05
 # Of these more is better, of all others less.
-MORE_IS_BETTER = {"MB/s", "trips/s", "share"}
+MORE_IS_BETTER = {"GB/s", "MB/s", "trips/s", "share"}
 BEST = "the best peer's"
 
 

@@ -1,7 +1,7 @@
 /*
  * What the MPI benchmarks share. Each is a program of its own:
  *
- *   PROGRAM [-c CASE,...] [-r N] [-m MS] [-u US] [-b BYTES] [-t KIND]
+ *   PROGRAM [-c CASE,...] [-r N] [-m MS] [-u US] [-b BYTES] [-t KIND] [-f US]
  *           [NUMBER ...]
  *
  *   -c   these cases only
@@ -10,6 +10,7 @@
  *   -u   how many us are computed
  *   -b   bytes of a message
  *   -t   threads: "user" ones of our library, or the system's, "kernel"
+ *   -f   user threads that communicate are favoured so long when woken
  *
  * and has those of them that make sense for it: struct bench_program says
  * which, and what the numbers are. Rank 0 prints lines "name value unit"; a
@@ -41,7 +42,7 @@ enum { BENCH_NUMBERS = 16 };
 struct bench_program {
 	const char *name;
 	const char *cases;   /* all, separated by commas; NULL: has none */
-	const char *options; /* of r, m, u, b, t */
+	const char *options; /* of r, m, u, b, t, f */
 	const char *what;    /* the numbers are; NULL: has none */
 	int ranks_least, ranks_most;
 	long least, most; /* of a number */
@@ -57,7 +58,7 @@ static struct {
 	int rank, size;
 	const char *cases; /* NULL: all */
 	int repeat, user;
-	double ms, us;
+	double ms, us, favour;
 	size_t bytes;
 	int n; /* numbers */
 	long numbers[BENCH_NUMBERS];
@@ -131,6 +132,7 @@ static inline void bench_usage(void)
 			*o == 'r'   ? "REPETITIONS"
 			: *o == 'm' ? "MS"
 			: *o == 'u' ? "US"
+			: *o == 'f' ? "US"
 			: *o == 'b' ? "BYTES"
 				    : "user|kernel");
 	if (p->what != NULL)
@@ -238,6 +240,9 @@ static inline void bench_option(int option)
 	case 't':
 		bench_kind(optarg);
 		break;
+	case 'f':
+		bench.favour = (double)bench_number(optarg, "-f", 1, 1000000);
+		break;
 	case ':':
 		bench_refuse("-%c needs a value", optopt);
 	default:
@@ -278,6 +283,8 @@ static inline void bench_arguments(int argc, char **argv)
 	opterr = 0;
 	while ((option = getopt(argc, argv, known)) != -1)
 		bench_option(option);
+	if (bench.favour > 0 && !bench.user)
+		bench_refuse("-f is about user threads");
 	bench_numbers(argc - optind, argv + optind);
 }
 

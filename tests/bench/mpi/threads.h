@@ -7,6 +7,7 @@
 #define BENCH_MPI_THREADS_H
 
 #include <pthread.h>
+#include <stdint.h>
 
 #include "bench.h"
 
@@ -15,11 +16,13 @@
 #else
 typedef pthread_t marcel_t;
 typedef pthread_barrier_t marcel_barrier_t;
-#define marcel_create          pthread_create
-#define marcel_join            pthread_join
-#define marcel_barrier_init    pthread_barrier_init
-#define marcel_barrier_destroy pthread_barrier_destroy
-#define marcel_barrier_wait    pthread_barrier_wait
+#define marcel_create                   pthread_create
+#define marcel_join                     pthread_join
+#define marcel_self                     pthread_self
+#define marcel_favour_woken(thread, ns) ((void)(thread), (void)(ns), 1)
+#define marcel_barrier_init             pthread_barrier_init
+#define marcel_barrier_destroy          pthread_barrier_destroy
+#define marcel_barrier_wait             pthread_barrier_wait
 #endif
 
 struct bench_thread {
@@ -48,6 +51,15 @@ static inline void bench_join(struct bench_thread *t)
 		marcel_join(t->user, NULL);
 	else
 		pthread_join(t->kernel, NULL);
+}
+
+/* By a thread that communicates, about itself. */
+static inline void bench_favour(void)
+{
+	if (bench.favour > 0 &&
+	    marcel_favour_woken(marcel_self(),
+				(uint64_t)(bench.favour * 1000)) != 0)
+		bench_fail("a thread is not favoured");
 }
 
 static inline void bench_barrier_init(struct bench_barrier *b, int n)
