@@ -32,7 +32,7 @@ class Mpi:
         self.args = list(args)  # in front of the program's
 
     def compile(self, program, out):
-        """What the compiler says if it fails; else None."""
+        """What the compiler says if it fails, else None."""
         done = subprocess.run(
             [self.compiler, "-O2", "-w", "-o", out, source(program),
              *self.threads.split()], stderr=subprocess.PIPE, text=True,
@@ -44,8 +44,8 @@ class Mpi:
         if not os.path.exists(out):
             wrong = self.compile(program, out)
             if wrong is not None:
-                sys.exit(f"{program} does not compile with {self.compiler}:\n"
-                         f"{wrong}")
+                print(wrong, file=sys.stderr, end="")
+                raise subprocess.CalledProcessError(1, self.compiler)
         return out
 
     def with_setting(self, what, env, args=()):

@@ -55,8 +55,8 @@ def overlap(ours, rounds):
               "two ranks": (2, {"NMAD_DRIVER": rail()})}
     for place, (ranks, env) in places.items():
         for us, sizes in OVERLAPS:
-            results = run(ours, "overlap", ["-u", us, *sizes], rounds, {"": env},
-                          ranks)
+            results = run(ours, "overlap", ["-u", us, *sizes], rounds,
+                          {"": env}, ranks)
             what = f"{us} us" if us != "0" else "as long as the transfer"
             show_overlap(f"overlap, {place}, computing {what}: us", us,
                          *results.values())
@@ -71,7 +71,8 @@ def offload(ours, rounds):
                                        "MARCEL_NVP": "2"})}.items():
         settings = {f"NMAD_OFFLOAD={n}": dict(env, NMAD_OFFLOAD=n)
                     for n in ("0", "64")}
-        results = run(ours, "overlap", ["-u", us, *sizes], rounds, settings, ranks)
+        results = run(ours, "overlap", ["-u", us, *sizes], rounds, settings,
+                      ranks)
         for name, runs in results.items():
             show_overlap(f"{name}, {place}, computing {us} us: us", us, runs)
 
