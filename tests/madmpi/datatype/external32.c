@@ -81,11 +81,10 @@ static void floats(void)
 	BYTES(double, MPI_DOUBLE, -2.0, "\xc0\0\0\0\0\0\0\0");
 	BYTES(double, MPI_DOUBLE_PRECISION, 0.1,
 	      "\x3f\xb9\x99\x99\x99\x99\x99\x9a");
-	BYTES(float _Complex, MPI_C_FLOAT_COMPLEX, CMPLXF(1, -2),
+	BYTES(float _Complex, MPI_C_FLOAT_COMPLEX, 1 - 2 * I,
 	      "\x3f\x80\0\0\xc0\0\0\0");
-	BYTES(float _Complex, MPI_COMPLEX, CMPLXF(1, -2),
-	      "\x3f\x80\0\0\xc0\0\0\0");
-	BYTES(double _Complex, MPI_C_DOUBLE_COMPLEX, CMPLX(1, -2),
+	BYTES(float _Complex, MPI_COMPLEX, 1 - 2 * I, "\x3f\x80\0\0\xc0\0\0\0");
+	BYTES(double _Complex, MPI_C_DOUBLE_COMPLEX, 1 - 2 * I,
 	      "\x3f\xf0\0\0\0\0\0\0\xc0\0\0\0\0\0\0\0");
 }
 

@@ -81,7 +81,7 @@ static void match_size(void)
 static void expect_f90(MPI_Datatype t, int combiner, int want_size, int n,
 		       int first, int second)
 {
-	int ni, na, nd, how, size, args[2];
+	int ni, na, nd, how, bytes, args[2];
 
 	MPI_Type_get_envelope(t, &ni, &na, &nd, &how);
 	EXPECT_INT(how, combiner);
@@ -90,8 +90,8 @@ static void expect_f90(MPI_Datatype t, int combiner, int want_size, int n,
 	EXPECT_INT(args[0], first);
 	if (n == 2)
 		EXPECT_INT(args[1], second);
-	MPI_Type_size(t, &size);
-	EXPECT_INT(size, want_size);
+	MPI_Type_size(t, &bytes);
+	EXPECT_INT(bytes, want_size);
 	FAILS(MPI_Type_free(&t), MPI_ERR_TYPE);
 }
 
