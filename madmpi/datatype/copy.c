@@ -172,22 +172,23 @@ INLINE void whole_step(const struct madmpi_step *s, uintptr_t base,
 	MPI_Count some;
 
 	if (s->places != NULL) {
-		move_listed((char *)base + s->disp, s->places + first, n, flat,
-			    (size_t)s->size, in);
+		move_listed((char *)(base + (uintptr_t)s->disp),
+			    s->places + first, n, flat, (size_t)s->size, in);
 	} else if (b == NULL) {
 		move_blocks((char *)at, s->stride, n, flat, (size_t)s->size,
 			    in);
 	} else if (s->nbody == 1 && b->body == NULL && b->places == NULL) {
 		for (; n > 0; n--, at += (uintptr_t)s->stride, flat += s->size)
-			move_blocks((char *)at + b->disp, b->stride, b->count,
-				    flat, (size_t)b->size, in);
+			move_blocks((char *)(at + (uintptr_t)b->disp),
+				    b->stride, b->count, flat, (size_t)b->size,
+				    in);
 	} else if (n > 1 && is_few_blocks(b, s->nbody, s->stride)) {
 		for (; n > 0; n -= some) {
 			some = n < AHEAD ? n : AHEAD;
 			for (uint32_t i = 0; i < s->nbody; i++)
-				move_spread((char *)at + b[i].disp, s->stride,
-					    some, flat + b[i].before, s->size,
-					    (size_t)b[i].size, in);
+				move_spread((char *)(at + (uintptr_t)b[i].disp),
+					    s->stride, some, flat + b[i].before,
+					    s->size, (size_t)b[i].size, in);
 			at += (uintptr_t)(some * s->stride);
 			flat += some * s->size;
 		}
@@ -202,8 +203,9 @@ INLINE void whole_list(const struct madmpi_step *s, uint32_t n, uintptr_t base,
 {
 	for (; n > 0; n--, s++) {
 		if (s->body == NULL && s->count <= 2)
-			move_few((char *)base + s->disp, s->stride, s->count,
-				 flat + s->before, (size_t)s->size, in);
+			move_few((char *)(base + (uintptr_t)s->disp), s->stride,
+				 s->count, flat + s->before, (size_t)s->size,
+				 in);
 		else
 			whole_step(s, base, 0, s->count, flat + s->before, in);
 	}
@@ -238,7 +240,7 @@ INLINE void copy_part(const struct madmpi_step *s, uintptr_t at,
 	}
 	if (part > c->left)
 		part = c->left;
-	move((char *)at + c->skip, c->flat, (size_t)part, in);
+	move((char *)(at + (uintptr_t)c->skip), c->flat, (size_t)part, in);
 	c->flat += part;
 	c->left -= part;
 	c->skip = 0;

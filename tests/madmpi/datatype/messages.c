@@ -328,6 +328,50 @@ static void random_messages(int round)
 	MPI_Type_free(&ptype);
 }
 
+/* Absolute addresses: a list of places, a loop, a loop within a loop. */
+static void from_bottom(void)
+{
+	static int memory[512];
+	int to[4 * 12 + 12 + 16], n = 0, where[12];
+	MPI_Aint at[12], begin;
+	MPI_Datatype types[3], inner, all;
+	MPI_Aint displs[3];
+	int blocks[] = { 4, 1, 1 };
+
+	for (int i = 0; i < 512; i++)
+		memory[i] = i;
+	MPI_Get_address(memory, &begin);
+	for (int i = 0; i < 12; i++) {
+		where[i] = 3 * i + i * i % 3;
+		at[i] = begin + 4 * where[i];
+	}
+	MPI_Type_create_hindexed_block(12, 1, at, MPI_INT, &inner);
+	MPI_Type_create_resized(inner, 0, 256, &types[0]);
+	MPI_Type_free(&inner);
+	MPI_Type_vector(12, 1, 2, MPI_INT, &types[1]);
+	MPI_Type_vector(4, 1, 2, MPI_INT, &inner);
+	MPI_Type_create_hvector(4, 1, 48, inner, &types[2]);
+	displs[0] = 0;
+	displs[1] = begin + 4 * 300;
+	displs[2] = begin + 4 * 400;
+	MPI_Type_create_struct(3, blocks, displs, types, &all);
+	MPI_Type_commit(&all);
+	MPI_Sendrecv(MPI_BOTTOM, 1, all, rank, 3, to, 76, MPI_INT, rank, 3,
+		     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	for (int k = 0; k < 4; k++)
+		for (int i = 0; i < 12; i++)
+			EXPECT_INT(to[n++], 64 * k + where[i]);
+	for (int i = 0; i < 12; i++)
+		EXPECT_INT(to[n++], 300 + 2 * i);
+	for (int k = 0; k < 4; k++)
+		for (int i = 0; i < 4; i++)
+			EXPECT_INT(to[n++], 400 + 12 * k + 2 * i);
+	MPI_Type_free(&inner);
+	for (int i = 0; i < 3; i++)
+		MPI_Type_free(&types[i]);
+	MPI_Type_free(&all);
+}
+
 /* Counts beyond an int, of types that need no memory for that. */
 static void large_counts(void)
 {
@@ -390,6 +434,7 @@ int main(int argc, char **argv)
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 	for (int i = 0; i < ROUNDS; i++)
 		random_messages(i);
+	from_bottom();
 	large_counts();
 	return program_end("datatype/messages");
 }
