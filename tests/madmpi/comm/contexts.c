@@ -26,9 +26,11 @@ static void all_at_once(int user, int kernel)
 	static marcel_t u[USER];
 	static pthread_t k[KERNEL];
 	marcel_barrier_t ready;
+	marcel_sem_t done;
 
 	marcel_barrier_init(&ready, NULL, (unsigned)(user + kernel));
-	makers_init(maker, user + kernel, &ready);
+	marcel_sem_init(&done, 0, 0);
+	makers_init(maker, user + kernel, &ready, &done);
 	for (int n = 0; n < user + kernel; n++) {
 		int i = maker_at(n, user + kernel);
 
@@ -37,10 +39,15 @@ static void all_at_once(int user, int kernel)
 		else
 			start_kernel(&k[i - user], &maker[i]);
 	}
+	/* Not in pthread_join(), which keeps the VP where there are no ticks.
+	 */
+	for (int i = 0; i < user + kernel; i++)
+		marcel_sem_wait(&done);
 	for (int i = 0; i < user; i++)
 		EXPECT_INT(marcel_join(u[i], NULL), 0);
 	for (int i = 0; i < kernel; i++)
 		EXPECT_INT(pthread_join(k[i], NULL), 0);
+	marcel_sem_destroy(&done);
 	marcel_barrier_destroy(&ready);
 }
 

@@ -17,6 +17,7 @@ struct maker {
 	int id;
 	MPI_Comm parent;         /* of all processes, in the order of ranks */
 	marcel_barrier_t *ready; /* of all makers of this process at work */
+	marcel_sem_t *done;      /* posted at the end */
 };
 
 enum { MAKER_ROUNDS = 2 };
@@ -52,8 +53,9 @@ static inline MPI_Comm make_one(const struct maker *m, int round)
 {
 	MPI_Group group = backwards();
 	MPI_Comm made = MPI_COMM_NULL;
+	MPI_Request request;
 
-	switch ((m->id + round) % 7) {
+	switch ((m->id + round) % 8) {
 	case 0:
 		MPI_Comm_split(m->parent, 3, -rank, &made);
 		break;
@@ -72,6 +74,10 @@ static inline MPI_Comm make_one(const struct maker *m, int round)
 		break;
 	case 5:
 		MPI_Comm_dup_with_info(m->parent, MPI_INFO_NULL, &made);
+		break;
+	case 6:
+		MPI_Comm_idup(m->parent, &made, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		break;
 	default:
 		MPI_Comm_dup(m->parent, &made);
@@ -123,16 +129,18 @@ static inline void *makers_work(void *arg)
 		EXPECT(made == MPI_COMM_NULL);
 	}
 	MPI_Comm_free(&m->parent);
+	marcel_sem_post(m->done);
 	return NULL;
 }
 
 /* Makers of these numbers, each with a parent of its own. */
 static inline void makers_init(struct maker *m, int count,
-			       marcel_barrier_t *ready)
+			       marcel_barrier_t *ready, marcel_sem_t *done)
 {
 	for (int i = 0; i < count; i++) {
 		m[i].id = i;
 		m[i].ready = ready;
+		m[i].done = done;
 		MPI_Comm_dup(MPI_COMM_WORLD, &m[i].parent);
 	}
 }

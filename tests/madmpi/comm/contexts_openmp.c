@@ -12,10 +12,12 @@ int main(int argc, char **argv)
 	static struct maker maker[MAKERS];
 	static marcel_t u[USER];
 	marcel_barrier_t ready;
+	marcel_sem_t done;
 
 	program_begin(&argc, &argv);
 	marcel_barrier_init(&ready, NULL, MAKERS);
-	makers_init(maker, MAKERS, &ready);
+	marcel_sem_init(&done, 0, 0);
+	makers_init(maker, MAKERS, &ready, &done);
 	for (int n = 0; n < USER; n++) {
 		int i = maker_at(n, USER);
 
@@ -30,6 +32,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < USER; i++)
 		EXPECT_INT(marcel_join(u[i], NULL), 0);
+	marcel_sem_destroy(&done);
 	marcel_barrier_destroy(&ready);
 	return program_end("contexts_openmp");
 }
