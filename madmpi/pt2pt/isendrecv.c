@@ -53,7 +53,7 @@ static struct madmpi_outcome outcome(const struct madmpi_operation *op,
 				     const struct madmpi_request *r)
 {
 	const struct pair *p = pair_of(op);
-	struct madmpi_outcome got = madmpi_outcome_proc_null();
+	struct madmpi_outcome got = madmpi_outcome_proc_null(), sent;
 	struct nm_sr_status st;
 
 	if (p->recv.is_posted) {
@@ -62,21 +62,25 @@ static struct madmpi_outcome outcome(const struct madmpi_operation *op,
 	}
 	if (p->send.is_posted) {
 		nm_sr_status(&p->send.nm, &st);
-		if (st.error != 0)
-			got.error = st.error;
+		sent = madmpi_outcome_send(&st);
+		got.is_cancelled |= sent.is_cancelled;
+		if (sent.error != 0)
+			got.error = sent.error;
 	}
 	if (p->error != 0)
 		got.error = p->error;
 	return got;
 }
 
-/* A send is never taken back. */
+/* Both halves, so that who waits then waits for nobody. */
 static void cancel(struct madmpi_operation *op)
 {
 	struct pair *p = pair_of(op);
 
 	if (p->recv.is_posted)
 		nm_sr_cancel(&p->recv.nm);
+	if (p->send.is_posted)
+		nm_sr_cancel(&p->send.nm);
 }
 
 static void release(struct madmpi_operation *op)

@@ -186,7 +186,7 @@ static void freed(void)
 	MPI_Send(&rank, 1, MPI_INT, next, 9, MPI_COMM_WORLD);
 }
 
-/* A receive that has met nothing is given up; the send is not. */
+/* A receive that has met nothing is given up; what has left is not. */
 static void cancelled(void)
 {
 	MPI_Request r;
@@ -203,6 +203,24 @@ static void cancelled(void)
 	MPI_Recv(&got, 1, MPI_INT, previous, 10, MPI_COMM_WORLD,
 		 MPI_STATUS_IGNORE);
 	EXPECT_INT(got, previous);
+}
+
+/* Nobody has received what is too large to have left. */
+static void cancelled_while_it_waits(void)
+{
+	MPI_Request r;
+	MPI_Status st;
+	int flag = 0;
+
+	MPI_Isendrecv(out, LARGE, MPI_INT, next, 13, in, LARGE, MPI_INT,
+		      previous, 14, MPI_COMM_WORLD, &r);
+	MPI_Cancel(&r);
+	MPI_Wait(&r, &st);
+	MPI_Test_cancelled(&st, &flag);
+	EXPECT(flag);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Iprobe(previous, 13, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+	EXPECT(!flag);
 }
 
 static void wrong(void)
@@ -263,6 +281,7 @@ int main(int argc, char **argv)
 	of_derived_types();
 	freed();
 	cancelled();
+	cancelled_while_it_waits();
 	wrong();
 	return program_end("isendrecv");
 }
