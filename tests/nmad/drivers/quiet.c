@@ -344,5 +344,44 @@ TEST(a_message_costs_a_lock_a_side_and_neither_memory_nor_system_calls)
 	while_the_core_is_busy();
 	if (!kernel_counts)
 		printf("# system calls: by nmad's counters only\n");
+}
+
+/*
+ * A call takes 64 pieces; if they are small, what it takes are bytes. A process
+ * joins its job once: this one goes on where the one before has left off.
+ */
+TEST(a_message_of_small_pieces_takes_system_calls_for_its_bytes)
+{
+	enum { PIECES = 65536, PIECE = 8, GAP = 8 };
+	static char from[PIECES * (PIECE + GAP)], to[sizeof(from)];
+	static struct iovec iov[2][PIECES];
+	struct nm_sr_request sent, got;
+	struct nm_data d;
+
+	reset();
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (char)(i / 5 + (size_t)nm_rank());
+	for (size_t i = 0; i < PIECES; i++) {
+		iov[0][i].iov_base = from + i * (PIECE + GAP);
+		iov[1][i].iov_base = to + i * (PIECE + GAP);
+		iov[0][i].iov_len = iov[1][i].iov_len = PIECE;
+	}
+	d = nm_data_iovec(iov[1], PIECES);
+	CHECK_INT(nm_sr_irecv(session, peer, 1, NM_TAG_EXACT, &d, &got), 0);
+	meet();
+	d = nm_data_iovec(iov[0], PIECES);
+	begin();
+	CHECK_INT(nm_sr_isend(session, peer, 1, &d, NM_SEND_NOW, &sent), 0);
+	nm_sr_wait(&sent);
+	nm_sr_wait(&got);
+	end();
+	CHECK(count("sys_sends") < PIECES / 64);
+	for (size_t i = 0; i < sizeof(to); i++) {
+		bool is_piece = i % (PIECE + GAP) < PIECE;
+
+		CHECK_INT(to[i],
+			  is_piece ? (char)(i / 5 + 1 - (size_t)nm_rank()) : 0);
+	}
+	meet();
 	teardown();
 }
