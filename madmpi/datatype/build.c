@@ -153,6 +153,15 @@ static void add_true_bounds(struct madmpi_type *t, const struct madmpi_part *p,
 	t->true_ub = first ? high : upper(t->true_ub, high);
 }
 
+/* Whether the distance between two of its bytes may not fit. */
+static bool is_too_wide(const struct madmpi_type *t)
+{
+	MPI_Count x;
+
+	return __builtin_sub_overflow(t->ub, t->lb, &x) ||
+	       __builtin_sub_overflow(t->true_ub, t->true_lb, &x);
+}
+
 /* The signature: parts of the same type that follow each other are one run. */
 static void add_run(struct madmpi_type *t, const struct madmpi_part *p)
 {
@@ -272,10 +281,15 @@ int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 		if (rc < 0)
 			goto err;
 		bounds = true;
+		if (parts[i].type->size > 0) {
+			add_run(t, &parts[i]);
+			add_true_bounds(t, &parts[i], t->nsteps == 0);
+		}
+		rc = is_too_wide(t) ? -EOVERFLOW : 0;
+		if (rc < 0)
+			goto err;
 		if (parts[i].type->size == 0)
 			continue;
-		add_run(t, &parts[i]);
-		add_true_bounds(t, &parts[i], t->nsteps == 0);
 		t->nsteps =
 			append(t->steps, t->nsteps,
 			       madmpi_type_step(parts[i].type, parts[i].disp,
@@ -347,6 +361,10 @@ int madmpi_type_build_vector(MPI_Count n, MPI_Count block, MPI_Count stride,
 	t->ub += upper(span, 0);
 	t->true_lb += t->nsteps ? lower(span, 0) : 0;
 	t->true_ub += t->nsteps ? upper(span, 0) : 0;
+	if (is_too_wide(t)) {
+		madmpi_type_put(t);
+		return -EOVERFLOW;
+	}
 	t->size *= n;
 	t->elements *= n;
 	t->external *= n;

@@ -376,6 +376,7 @@ static void from_bottom(void)
 static void large_counts(void)
 {
 	const MPI_Count giga = (MPI_Count)1 << 30;
+	MPI_Count ends[] = { -7 * giga * giga, 7 * giga * giga };
 	MPI_Datatype none, many, pair, nested;
 	MPI_Count size_c, lb, extent, n;
 	MPI_Status status;
@@ -421,6 +422,10 @@ static void large_counts(void)
 	FAILS(MPI_Type_contiguous_c(giga * giga, pair, &nested), MPI_ERR_COUNT);
 	FAILS(MPI_Type_create_resized_c(MPI_INT, 4 * giga * giga,
 					4 * giga * giga, &none),
+	      MPI_ERR_COUNT);
+	FAILS(MPI_Type_create_hindexed_block_c(2, 1, ends, MPI_INT, &none),
+	      MPI_ERR_COUNT);
+	FAILS(MPI_Type_create_hindexed_block_c(2, 1, ends, none, &none),
 	      MPI_ERR_COUNT);
 	MPI_Type_free(&none);
 	MPI_Type_free(&many);
