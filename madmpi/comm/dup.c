@@ -125,9 +125,9 @@ static int run(struct madmpi_background *b)
 	return agree(birth_of(b));
 }
 
-static void release(struct madmpi_background *b)
+static void release(struct madmpi_operation *op)
 {
-	struct birth *x = birth_of(b);
+	struct birth *x = birth_of(madmpi_background_of(op));
 
 	if (x->made != NULL)
 		drop(x->c.function, x->made);
@@ -150,7 +150,7 @@ static int idup(const char *fn, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
 		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
 				    "no memory for a request");
 	x->b.run = run;
-	x->b.release = release;
+	x->b.op.release = release;
 	x->newcomm = newcomm;
 	*newcomm = MPI_COMM_NULL;
 	rc = copy(fn, c, info, x);

@@ -3,19 +3,18 @@
  */
 #include "core/background.h"
 
-#include <marcel/marcel.h>
+#include <pioman/cond.h>
 
 #include "env/error.h"
 
 /* How long a thread may go before others each time that it is woken. */
 enum { FAVOUR_NS = 200 * 1000 };
 
-static struct madmpi_background *
-background_of(const struct madmpi_operation *op)
-{
-	return container_of((struct madmpi_operation *)op,
-			    struct madmpi_background, op);
-}
+struct madmpi_background_count madmpi_background_count;
+
+/* Of threads, ever; each posts when it is about to end. */
+static ATOMIC(uint64_t) started;
+static piom_sem_t ended;
 
 static struct madmpi_outcome outcome(const struct madmpi_operation *op,
 				     const struct madmpi_request *r)
@@ -23,25 +22,22 @@ static struct madmpi_outcome outcome(const struct madmpi_operation *op,
 	struct madmpi_outcome o = madmpi_outcome_empty();
 
 	(void)r;
-	o.error = background_of(op)->error;
+	o.error = madmpi_background_of((struct madmpi_operation *)op)->error;
 	return o;
-}
-
-static void release(struct madmpi_operation *op)
-{
-	struct madmpi_background *b = background_of(op);
-
-	b->release(b);
 }
 
 static void *run(void *arg)
 {
 	struct madmpi_background *b = arg;
 
+	marcel_setpriority(marcel_self(), MARCEL_PRIORITY_NORMAL);
 	marcel_favour_woken(marcel_self(), FAVOUR_NS);
 	b->error = b->run(b);
-	/* The last access: the request is its owner's, and b with it. */
+	/* The request is its owner's now, and b with it. */
 	nm_sr_general_end(b->waited, 0);
+	fetch_sub_relaxed(&madmpi_background_count.threads, 1);
+	/* Nor does this thread use nmad any more. */
+	piom_sem_post(&ended);
 	return NULL;
 }
 
@@ -54,7 +50,13 @@ static int start(struct madmpi_background *b)
 	marcel_attr_init(&attr);
 	marcel_attr_setname(&attr, "madmpi");
 	marcel_attr_setdetachstate(&attr, MARCEL_CREATE_DETACHED);
+	marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME);
+	fetch_add_relaxed(&madmpi_background_count.threads, 1);
 	rc = marcel_create(&t, &attr, run, b);
+	if (rc == 0)
+		fetch_add_relaxed(&started, 1);
+	else
+		fetch_sub_relaxed(&madmpi_background_count.threads, 1);
 	marcel_attr_destroy(&attr);
 	return -rc;
 }
@@ -65,11 +67,12 @@ int madmpi_background_start(const char *fn, struct madmpi_comm *c,
 	struct madmpi_request *r;
 	int rc = MPI_SUCCESS;
 
-	b->op = (struct madmpi_operation){ outcome, NULL, release };
+	b->op.outcome = outcome;
+	b->op.cancel = NULL;
 	b->error = 0;
 	r = madmpi_request_adopt(fn, c, &b->op, &rc);
 	if (r == NULL) {
-		b->release(b);
+		b->op.release(&b->op);
 		return rc;
 	}
 	b->waited = &r->nm;
@@ -82,4 +85,16 @@ int madmpi_background_start(const char *fn, struct madmpi_comm *c,
 	}
 	*request = (MPI_Request)r;
 	return MPI_SUCCESS;
+}
+
+void madmpi_background_init(void)
+{
+	piom_sem_init(&ended, 0);
+	store_relaxed(&started, 0);
+}
+
+void madmpi_background_exit(void)
+{
+	for (uint64_t n = load_relaxed(&started); n > 0; n--)
+		piom_sem_wait(&ended);
 }

@@ -3,7 +3,8 @@
  * the operation runs, and its end completes a request. What such a thread waits
  * for comes as it does for every other one, so the operation goes on whatever
  * the program's threads do; where all of them compute, one of them makes way
- * for it at once, for a short time (marcel_favour_woken()).
+ * for it at once, for a short time: it begins as a real-time thread, and is
+ * favoured whenever it is woken (marcel_favour_woken()).
  *
  * A thread costs less than a message, and nothing of an operation has to be
  * written twice: no list of steps, no states. Functions of the program's, such
@@ -12,19 +13,26 @@
 #ifndef MADMPI_CORE_BACKGROUND_H
 #define MADMPI_CORE_BACKGROUND_H
 
+#include <base/atomic.h>
+#include <marcel/marcel.h>
+
 #include "pt2pt/request.h"
 
 /* Begins the memory of the operation. */
 struct madmpi_background {
 	/* -: const once started  t: the thread's, then the request's */
-	struct madmpi_operation op;
+	struct madmpi_operation op; /* the caller sets `release` */
 	/* 0 or -errno, which whoever waits is told of. */
 	int (*run)(struct madmpi_background *b); /* -: */
-	/* Once nobody asks any more, also if it never ran. */
-	void (*release)(struct madmpi_background *b); /* -: */
-	struct nm_sr_request *waited;                 /* -: the request's */
-	int error;                                    /* t: */
+	struct nm_sr_request *waited;            /* -: the request's */
+	int error;                               /* t: */
 };
+
+static inline struct madmpi_background *
+madmpi_background_of(struct madmpi_operation *op)
+{
+	return container_of(op, struct madmpi_background, op);
+}
 
 /*
  * Start it. MPI_SUCCESS, and the operation is the request's; or the class of
@@ -32,5 +40,10 @@ struct madmpi_background {
  */
 int madmpi_background_start(const char *fn, struct madmpi_comm *c,
 			    struct madmpi_background *b, MPI_Request *request);
+
+void madmpi_background_init(void);
+
+/* All requests are complete: wait until no thread uses nmad any more. */
+void madmpi_background_exit(void);
 
 #endif

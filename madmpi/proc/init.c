@@ -15,6 +15,7 @@
 #include "bodies.h"
 #include "coll/op.h"
 #include "comm/comm.h"
+#include "core/background.h"
 #include "core/enter.h"
 #include "datatype/type.h"
 #include "env/error.h"
@@ -146,6 +147,7 @@ static int start(const char *fn)
 	madmpi_request_init();
 	madmpi_matched_init();
 	madmpi_bsend_init_process();
+	madmpi_background_init();
 	rc = madmpi_comm_init();
 	if (rc < 0)
 		return madmpi_error_errno(NULL, rc, fn, "MPI_COMM_WORLD");
@@ -211,8 +213,9 @@ int madmpi_finalize(void)
 	if (options[OPTION_LEAKS].value)
 		madmpi_leaks_report();
 	store_relaxed(&madmpi_state.phase, MADMPI_STOPPING);
-	madmpi_bsend_exit_process();
 	madmpi_request_reap();
+	madmpi_background_exit();
+	madmpi_bsend_exit_process();
 	madmpi_comm_exit();
 	rc = nm_exit();
 	if (rc < 0) {

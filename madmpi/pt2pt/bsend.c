@@ -383,9 +383,9 @@ static int iflush_run(struct madmpi_background *b)
 	return 0;
 }
 
-static void iflush_release(struct madmpi_background *b)
+static void iflush_release(struct madmpi_operation *op)
 {
-	free(container_of(b, struct iflush, b));
+	free(container_of(madmpi_background_of(op), struct iflush, b));
 }
 
 static int iflush(const char *fn, struct madmpi_comm *c,
@@ -400,7 +400,7 @@ static int iflush(const char *fn, struct madmpi_comm *c,
 		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
 				    "no memory for a request");
 	f->b.run = iflush_run;
-	f->b.release = iflush_release;
+	f->b.op.release = iflush_release;
 	f->of = of;
 	marcel_mutex_lock(&of->mutex);
 	f->last = of->nput;

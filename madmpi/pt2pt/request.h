@@ -15,6 +15,8 @@
 #ifndef MADMPI_PT2PT_REQUEST_H
 #define MADMPI_PT2PT_REQUEST_H
 
+#include <base/atomic.h>
+#include <marcel/marcel.h>
 #include <nmad/sendrecv.h>
 
 #include "core/object.h"
@@ -154,6 +156,18 @@ static inline bool madmpi_request_is_active(MPI_Request handle)
 	return handle != MPI_REQUEST_NULL && r->what != MADMPI_REQUEST_IDLE;
 }
 
+/* How many threads run operations (core/background.c); a hint. */
+extern struct madmpi_background_count {
+	ATOMIC(uint32_t) threads;
+} madmpi_background_count;
+
+/* Who only tests lets them go on, wherever they may run. */
+static inline void madmpi_background_make_way(void)
+{
+	if (unlikely(load_relaxed(&madmpi_background_count.threads) != 0))
+		marcel_yield();
+}
+
 /* Of active ones. */
 static inline bool madmpi_request_is_complete(const struct madmpi_request *r)
 {
@@ -163,7 +177,10 @@ static inline bool madmpi_request_is_complete(const struct madmpi_request *r)
 /* The same after an attempt to make progress. */
 static inline bool madmpi_request_poll(struct madmpi_request *r)
 {
-	return r->what <= MADMPI_REQUEST_NOTHING || nm_sr_test(&r->nm) == 0;
+	if (r->what <= MADMPI_REQUEST_NOTHING || nm_sr_test(&r->nm) == 0)
+		return true;
+	madmpi_background_make_way();
+	return nm_sr_is_complete(&r->nm);
 }
 
 static inline void madmpi_request_wait(struct madmpi_request *r)
