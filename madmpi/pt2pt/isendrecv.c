@@ -59,6 +59,8 @@ static struct madmpi_outcome outcome(const struct madmpi_operation *op,
 	if (p->recv.is_posted) {
 		nm_sr_status(&p->recv.nm, &st);
 		got = madmpi_outcome_recv(r->comm, p->recv.m.peer, &st);
+		if (p->recv.type != NULL)
+			madmpi_outcome_check(&got, p->recv.type);
 	}
 	if (p->send.is_posted) {
 		nm_sr_status(&p->send.nm, &st);

@@ -122,18 +122,21 @@ static void in_order(void)
 static void among_others(void)
 {
 	MPI_Request r[3];
-	int got[3], index, done[3] = { 0, 0, 0 };
+	int sent[3], got[3], index, done[3] = { 0, 0, 0 };
 
-	for (int i = 0; i < 3; i++)
-		MPI_Isendrecv(&i, i == 1 ? 0 : 1, MPI_INT,
+	for (int i = 0; i < 3; i++) {
+		sent[i] = 10 * rank + i;
+		MPI_Isendrecv(&sent[i], i == 1 ? 0 : 1, MPI_INT,
 			      i == 1 ? MPI_PROC_NULL : next, 20 + i, &got[i], 1,
 			      MPI_INT, previous, 20 + i, MPI_COMM_WORLD, &r[i]);
+	}
 	for (int i = 0; i < 2; i++) {
 		MPI_Waitany(3, r, &index, MPI_STATUS_IGNORE);
 		EXPECT(index == 0 || index == 2);
 		done[index]++;
 	}
 	EXPECT(done[0] == 1 && done[2] == 1);
+	EXPECT(got[0] == 10 * previous && got[2] == 10 * previous + 2);
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Send(&rank, 1, MPI_INT, next, 21, MPI_COMM_WORLD);
 	MPI_Waitany(3, r, &index, MPI_STATUS_IGNORE);
@@ -223,6 +226,21 @@ static void cancelled_while_it_waits(void)
 	EXPECT(!flag);
 }
 
+/* Three bytes of an int, as for every other receive into pieces. */
+static void ends_within_an_element(void)
+{
+	MPI_Datatype column;
+	MPI_Request r;
+	int a[4];
+
+	MPI_Type_vector(2, 1, 2, MPI_INT, &column);
+	MPI_Type_commit(&column);
+	MPI_Isendrecv("abc", 3, MPI_BYTE, next, 15, a, 1, column, previous, 15,
+		      MPI_COMM_WORLD, &r);
+	FAILS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+	MPI_Type_free(&column);
+}
+
 static void wrong(void)
 {
 	MPI_Comm w = MPI_COMM_WORLD;
@@ -259,6 +277,7 @@ static void wrong(void)
 	FAILS(MPI_Wait(&r, &st), MPI_ERR_TRUNCATE);
 	EXPECT(r == MPI_REQUEST_NULL);
 	EXPECT_INT(y[0], 1);
+	ends_within_an_element();
 }
 
 int main(int argc, char **argv)
