@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include <base/hash.h>
 #include <base/host.h>
 #include <marcel/topo.h>
 
@@ -25,10 +26,21 @@ enum { HOST = 160, KINDS = 16 };
 
 /* Of each process. */
 struct spot {
-	char host[HOST];   /* the same text: the same kernel and /dev/shm */
-	int32_t at[KINDS]; /* by kind of hardware; -1: in none or several */
-	int32_t nkinds;
+	char host[HOST]; /* the same text: the same kernel and /dev/shm */
+	struct {
+		uint32_t kind; /* of hardware, by its name; 0: no more */
+		int32_t index; /* -1: in none of it, or in several */
+	} at[KINDS];
 };
+
+static uint32_t kind_of(const char *name)
+{
+	uint64_t h = strlen(name);
+
+	for (; *name != '\0'; name++)
+		h = base_hash_mix(h, (unsigned char)*name);
+	return (uint32_t)h | 1;
+}
 
 static void find_spot(struct spot *s)
 {
@@ -45,8 +57,10 @@ static void find_spot(struct spot *s)
 		memset(&st, 0, sizeof(st));
 	snprintf(s->host, HOST, "%s %.64s %llx", host, u.nodename,
 		 (unsigned long long)st.st_dev);
-	for (; p != NULL && p->type != NULL && s->nkinds < KINDS; p++)
-		s->at[s->nkinds++] = p->index;
+	for (int i = 0; p != NULL && p[i].type != NULL && i < KINDS; i++) {
+		s->at[i].kind = kind_of(p[i].type);
+		s->at[i].index = p[i].index;
+	}
 }
 
 /* --- what splits --- */
@@ -63,16 +77,20 @@ static bool share(const struct spot *a, const struct spot *b, int by)
 		return true;
 	if (strcmp(a->host, b->host) != 0)
 		return false;
-	return by == BY_HOST || (a->at[by] >= 0 && a->at[by] == b->at[by]);
+	if (by == BY_HOST)
+		return true;
+	return a->at[by].kind == b->at[by].kind && a->at[by].index >= 0 &&
+	       a->at[by].index == b->at[by].index;
 }
 
-/* Everybody is in one, but not all in the same. */
+/* Everybody is in one of that kind, but not all in the same. */
 static bool divides(const struct spot all[], int n, int by)
 {
 	bool several = false;
 
 	for (int i = 0; i < n; i++) {
-		if (!share(&all[i], &all[i], by))
+		if (!share(&all[i], &all[i], by) ||
+		    (by >= 0 && all[i].at[by].kind != all[0].at[by].kind))
 			return false;
 		several |= !share(&all[0], &all[i], by);
 	}
@@ -84,7 +102,7 @@ static int largest(const struct spot all[], int n)
 {
 	if (divides(all, n, BY_HOST))
 		return BY_HOST;
-	for (int by = 0; by < all[0].nkinds; by++)
+	for (int by = 0; by < KINDS && all[0].at[by].kind != 0; by++)
 		if (divides(all, n, by))
 			return by;
 	return BY_NOTHING;
@@ -127,38 +145,32 @@ static void read_guide(MPI_Info info, struct guide *g)
 	read_key(info, "mpi_pset_name", g->pset);
 }
 
-/* MPI_SUCCESS, or what was reported. */
-static int split_by(const char *fn, struct madmpi_comm *c, int split_type,
-		    const struct guide *g, const struct spot all[], int n,
-		    int *by)
+static bool is_ambiguous(int split_type, const struct guide *g)
+{
+	return split_type == MPI_COMM_TYPE_RESOURCE_GUIDED &&
+	       g->type[0] != '\0' && g->pset[0] != '\0';
+}
+
+static int split_by(int split_type, const struct guide *g,
+		    const struct spot all[], int n)
 {
 	switch (split_type) {
-	case MPI_UNDEFINED:
-		*by = BY_NOTHING;
-		return MPI_SUCCESS;
 	case MPI_COMM_TYPE_SHARED:
-		*by = BY_HOST;
-		return MPI_SUCCESS;
+		return BY_HOST;
 	case MPI_COMM_TYPE_HW_UNGUIDED:
-		*by = largest(all, n);
-		return MPI_SUCCESS;
+		return largest(all, n);
 	case MPI_COMM_TYPE_HW_GUIDED:
-		*by = kind_named(g->type);
-		return MPI_SUCCESS;
+		return kind_named(g->type);
+	case MPI_COMM_TYPE_RESOURCE_GUIDED:
+		if (is_ambiguous(split_type, g))
+			return BY_NOTHING;
+		if (g->pset[0] == '\0')
+			return kind_named(g->type);
+		return strcasecmp(g->pset, "mpi://WORLD") == 0 ? BY_WHOLE
+							       : BY_NOTHING;
 	default:
-		break;
+		return BY_NOTHING; /* MPI_UNDEFINED */
 	}
-	if (g->pset[0] == '\0') {
-		*by = kind_named(g->type);
-		return MPI_SUCCESS;
-	}
-	if (g->type[0] != '\0')
-		return madmpi_error(c, MPI_ERR_INFO, fn,
-				    "mpi_hw_resource_type \"%.60s\" and "
-				    "mpi_pset_name \"%.60s\" are both set",
-				    g->type, g->pset);
-	*by = strcasecmp(g->pset, "mpi://WORLD") == 0 ? BY_WHOLE : BY_NOTHING;
-	return MPI_SUCCESS;
 }
 
 /*
@@ -194,14 +206,15 @@ static int color_and_kind(const char *fn, struct madmpi_comm *c, int split_type,
 				    "no memory for %d places", n);
 	find_spot(&mine);
 	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine), all);
-	if (rc == MPI_SUCCESS)
-		rc = split_by(fn, c, split_type, g, all, n, by);
-	if (rc == MPI_SUCCESS)
+	if (rc == MPI_SUCCESS) {
+		*by = split_by(split_type, g, all, n);
 		*color = color_of(c, all, n, *by);
-	/* A set of one process, whatever the others say. */
-	if (rc == MPI_SUCCESS && split_type == MPI_COMM_TYPE_RESOURCE_GUIDED &&
-	    strcasecmp(g->pset, "mpi://SELF") == 0)
-		*color = nm_rank();
+		/* A set of one process, whatever the others say. */
+		if (split_type == MPI_COMM_TYPE_RESOURCE_GUIDED &&
+		    !is_ambiguous(split_type, g) &&
+		    strcasecmp(g->pset, "mpi://SELF") == 0)
+			*color = nm_rank();
+	}
 	free(all);
 	return rc;
 }
@@ -250,6 +263,12 @@ int madmpi_comm_split_type(MPI_Comm comm, int split_type, int key,
 	rc = color_and_kind(fn, c, split_type, &g, &color, &by);
 	if (rc == MPI_SUCCESS)
 		rc = madmpi_comm_split_by(fn, c, color, key, newcomm);
+	/* The others need us to come this far. */
+	if (rc == MPI_SUCCESS && is_ambiguous(split_type, &g))
+		rc = madmpi_error(c, MPI_ERR_INFO, fn,
+				  "mpi_hw_resource_type \"%.60s\" and "
+				  "mpi_pset_name \"%.60s\" are both set",
+				  g.type, g.pset);
 	if (rc != MPI_SUCCESS || *newcomm == MPI_COMM_NULL)
 		return rc;
 	madmpi_comm_hint(madmpi_comm_of(*newcomm), info);

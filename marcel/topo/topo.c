@@ -294,6 +294,8 @@ static int load_machine(const char *name, hwloc_topology_t *hw)
 		rc = hwloc_topology_set_xml(*hw, name);
 	else if (length > 0)
 		rc = hwloc_topology_set_synthetic(*hw, name);
+	/* What is forbidden to us counts where others number the same. */
+	hwloc_topology_set_flags(*hw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
 	if (rc == 0 && hwloc_topology_load(*hw) == 0)
 		return 0;
 	hwloc_topology_destroy(*hw);
