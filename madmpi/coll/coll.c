@@ -245,7 +245,8 @@ int madmpi_check_op(const char *function, struct madmpi_comm *c, MPI_Op op,
 static int check_in_place(const char *function, struct madmpi_comm *c,
 			  const void *buf)
 {
-	if (likely(buf != MPI_IN_PLACE) || !madmpi_comm_is_inter(c))
+	if (likely(buf != MPI_IN_PLACE) || c == NULL ||
+	    !madmpi_comm_is_inter(c))
 		return MPI_SUCCESS;
 	return madmpi_error(c, MPI_ERR_BUFFER, function,
 			    "a buffer is MPI_IN_PLACE, but the communicator "

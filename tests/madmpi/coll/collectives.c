@@ -385,6 +385,17 @@ static void reduce_scatter_of_different_lengths(int *a, int *b)
 		EXPECT_INT(b[i], size * (size - 1) / 2 + size * (before + i));
 }
 
+/* It concerns no communicator. */
+static void a_local_reduction_has_two_buffers(int *a)
+{
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	FAILS(MPI_Reduce_local(MPI_IN_PLACE, a, 1, MPI_INT, MPI_SUM),
+	      MPI_ERR_BUFFER);
+	FAILS(MPI_Reduce_local(a, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM),
+	      MPI_ERR_BUFFER);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+}
+
 static void run_all(void)
 {
 	long long *in = malloc(MOST * sizeof(*in));
@@ -401,6 +412,7 @@ static void run_all(void)
 	alltoall_of_every_size((int *)in, (int *)out);
 	alltoall_of_different_types((int *)in, (int *)out);
 	reduce_scatter_of_different_lengths((int *)in, (int *)out);
+	a_local_reduction_has_two_buffers((int *)in);
 	free(in);
 	free(out);
 }
