@@ -19,7 +19,7 @@
 #include "../../../marcel/sched/vp.h"
 #include "../with.h"
 
-enum { ENOUGH = 1000 };
+enum { ENOUGH = 1000 / FEWER };
 
 enum place { ALLOCATOR, STREAM, COMPARATOR, CALLBACK, CONSTRUCTOR, PLACES };
 
