@@ -34,6 +34,7 @@ void madmpi_pool_init(struct madmpi_pool *p, enum madmpi_kind kind, size_t size)
 void madmpi_pool_exit(struct madmpi_pool *p)
 {
 	pools[p->kind % BASE_ARRAY_LEN(pools)] = NULL;
+	madmpi_pool_walk(p, madmpi_number_drop);
 	for (int i = 0; i < MADMPI_POOL_SHELVES; i++)
 		p->shelf[i].first = NULL;
 	base_pool_exit(&p->store);

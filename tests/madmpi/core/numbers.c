@@ -119,6 +119,58 @@ static void several_threads(void)
 		pthread_join(t[i], NULL);
 }
 
+static void add(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+	(void)in, (void)inout, (void)n, (void)type;
+}
+
+static void ignore(MPI_Comm *comm, int *code, ...)
+{
+	(void)comm, (void)code;
+}
+
+static struct {
+	int comm, group, type, op, request, errhandler;
+	MPI_Errhandler handler;
+} left;
+
+/* Never freed. */
+static void leave_some(void)
+{
+	static int x;
+	MPI_Request request;
+	MPI_Datatype type;
+	MPI_Group group;
+	MPI_Comm comm;
+	MPI_Op op;
+
+	MPI_Comm_dup(MPI_COMM_SELF, &comm);
+	MPI_Comm_group(comm, &group);
+	MPI_Type_vector(2, 1, 2, MPI_INT, &type);
+	MPI_Op_create(add, 1, &op);
+	MPI_Send_init(&x, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request);
+	MPI_Comm_create_errhandler(ignore, &left.handler);
+	left.comm = MPI_Comm_toint(comm);
+	left.group = MPI_Group_toint(group);
+	left.type = MPI_Type_toint(type);
+	left.op = MPI_Op_toint(op);
+	left.request = MPI_Request_toint(request);
+	left.errhandler = MPI_Errhandler_toint(left.handler);
+}
+
+/* What ends with MPI has no number any more; error handlers go on. */
+static void after_the_end(void)
+{
+	EXPECT(MPI_Comm_fromint(left.comm) == 0);
+	EXPECT(MPI_Group_fromint(left.group) == 0);
+	EXPECT(MPI_Type_fromint(left.type) == 0);
+	EXPECT(MPI_Op_fromint(left.op) == 0);
+	EXPECT(MPI_Request_fromint(left.request) == 0);
+	EXPECT(MPI_Errhandler_fromint(left.errhandler) == left.handler);
+	MPI_Errhandler_free(&left.handler);
+	EXPECT(MPI_Errhandler_fromint(left.errhandler) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	constants();
@@ -126,5 +178,8 @@ int main(int argc, char **argv)
 	objects();
 	kinds();
 	several_threads();
-	return program_end("numbers");
+	leave_some();
+	program_end("numbers");
+	after_the_end();
+	return 0;
 }
