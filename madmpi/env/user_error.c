@@ -72,11 +72,14 @@ static int add(int class)
 	return code;
 }
 
+/* One that errors may be of. */
 static bool is_class(int class)
 {
 	const struct user_error *e = find(class);
 
-	return e != NULL ? e->class == class : madmpi_error_name(class) != NULL;
+	if (e != NULL)
+		return e->class == class;
+	return class != MPI_SUCCESS && madmpi_error_name(class) != NULL;
 }
 
 int madmpi_user_error_class(int code)

@@ -117,6 +117,7 @@ static void nonsense(void)
 	FAILS(MPI_Add_error_class(NULL), MPI_ERR_ARG);
 	FAILS(MPI_Add_error_code(MPI_ERR_LASTCODE + 5000, &x), MPI_ERR_ARG);
 	FAILS(MPI_Add_error_code(early_code, &x), MPI_ERR_ARG);
+	FAILS(MPI_Add_error_code(MPI_SUCCESS, &x), MPI_ERR_ARG);
 	FAILS(MPI_Add_error_code(early_class, NULL), MPI_ERR_ARG);
 	FAILS(MPI_Add_error_string(MPI_ERR_OTHER, "mine"), MPI_ERR_ARG);
 	FAILS(MPI_Add_error_string(early_code, NULL), MPI_ERR_ARG);
