@@ -144,7 +144,7 @@ int madmpi_op_free(MPI_Op *op)
 	if (op == NULL)
 		return madmpi_null_arg(NULL, "MPI_Op_free", "op");
 	o = madmpi_op_of(*op);
-	if (o == NULL)
+	if (o == NULL || madmpi_object_is_let_go(&o->object))
 		return bad_op("MPI_Op_free", *op);
 	if (o->name != NULL)
 		return madmpi_error(NULL, MPI_ERR_OP, "MPI_Op_free",

@@ -268,6 +268,9 @@ static int comm_free(const char *fn, MPI_Comm *comm)
 	rc = madmpi_check_comm(fn, *comm, &c);
 	if (rc != MPI_SUCCESS)
 		return rc;
+	if (madmpi_object_is_let_go(&c->object))
+		return madmpi_error(NULL, MPI_ERR_COMM, fn,
+				    "comm %p was freed already", (void *)*comm);
 	if (c->is_predefined)
 		return madmpi_error(c, MPI_ERR_COMM, fn, "%s cannot be freed",
 				    c->name);

@@ -29,11 +29,15 @@ void madmpi_group_put(struct madmpi_group *g)
 	madmpi_pool_put(&pool, g);
 }
 
+/* One that communicators have, but the program no longer, is no group. */
 struct madmpi_group *madmpi_group_of(MPI_Group handle)
 {
+	struct madmpi_group *g;
+
 	if (madmpi_handle_is_constant(handle))
 		return handle == MPI_GROUP_EMPTY ? &empty : NULL;
-	return madmpi_handle_object(handle, MADMPI_GROUP);
+	g = madmpi_handle_object(handle, MADMPI_GROUP);
+	return g != NULL && load_relaxed(&g->handles) > 0 ? g : NULL;
 }
 
 /* One for the program. */

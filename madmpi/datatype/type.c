@@ -195,7 +195,7 @@ int madmpi_type_free(MPI_Datatype *datatype)
 	if (datatype == NULL)
 		return null_out("MPI_Type_free", "datatype");
 	t = madmpi_type_of(*datatype);
-	if (t == NULL)
+	if (t == NULL || madmpi_object_is_let_go(&t->object))
 		return bad_type("MPI_Type_free", *datatype);
 	if (madmpi_type_is_predefined(t))
 		return madmpi_error(NULL, MPI_ERR_TYPE, "MPI_Type_free",

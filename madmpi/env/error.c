@@ -44,10 +44,13 @@ static bool is_predefined(const struct madmpi_errhandler *e)
 struct madmpi_errhandler *madmpi_errhandler_of(MPI_Errhandler handle)
 {
 	uintptr_t i = (uintptr_t)handle - (uintptr_t)MPI_ERRORS_ARE_FATAL;
+	struct madmpi_errhandler *e;
 
-	if (!madmpi_handle_is_constant(handle))
-		return madmpi_handle_object(handle, MADMPI_ERRHANDLER);
-	return i < BASE_ARRAY_LEN(predefined) ? &predefined[i] : NULL;
+	if (madmpi_handle_is_constant(handle))
+		return i < BASE_ARRAY_LEN(predefined) ? &predefined[i] : NULL;
+	/* One that communicators have, but the program no longer, is none. */
+	e = madmpi_handle_object(handle, MADMPI_ERRHANDLER);
+	return e != NULL && load_relaxed(&e->handles) > 0 ? e : NULL;
 }
 
 MPI_Errhandler madmpi_errhandler_handle(struct madmpi_errhandler *e)

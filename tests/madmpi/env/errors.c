@@ -145,6 +145,56 @@ static void freed_and_foreign_handles(void)
 #endif
 }
 
+#ifdef MPI_ABI_VERSION
+static void ignore(MPI_Comm *comm, int *code, ...)
+{
+	(void)comm, (void)code;
+}
+
+/* Freed by the program, and held by another object or by a communication. */
+static void handles_of_what_is_still_used(void)
+{
+	MPI_Group group, gone;
+	MPI_Datatype inner, outer, dead;
+	MPI_Errhandler handler, old;
+	MPI_Comm comm, copy;
+	MPI_Request r;
+	int n;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_group(comm, &group);
+	gone = group;
+	EXPECT_INT(MPI_Group_free(&group), MPI_SUCCESS);
+	FAILS(MPI_Group_free(&gone), MPI_ERR_GROUP);
+	FAILS(MPI_Group_size(gone, &n), MPI_ERR_GROUP);
+	/* One handle for each time that it was asked for. */
+	MPI_Comm_group(comm, &group);
+	MPI_Comm_group(comm, &gone);
+	EXPECT_INT(MPI_Group_free(&group), MPI_SUCCESS);
+	EXPECT_INT(MPI_Group_free(&gone), MPI_SUCCESS);
+	MPI_Comm_create_errhandler(ignore, &handler);
+	MPI_Comm_set_errhandler(comm, handler);
+	old = handler;
+	EXPECT_INT(MPI_Errhandler_free(&handler), MPI_SUCCESS);
+	FAILS(MPI_Errhandler_free(&old), NO_HANDLER);
+	FAILS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, old), NO_HANDLER);
+	MPI_Irecv(&n, 1, MPI_INT, rank, 3, comm, &r);
+	copy = comm;
+	MPI_Send(&rank, 1, MPI_INT, rank, 3, comm);
+	EXPECT_INT(MPI_Comm_free(&comm), MPI_SUCCESS);
+	FAILS(MPI_Comm_free(&copy), MPI_ERR_COMM);
+	FAILS(MPI_Comm_disconnect(&copy), MPI_ERR_COMM);
+	EXPECT_INT(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_SUCCESS);
+	EXPECT_INT(n, rank);
+	MPI_Type_vector(2, 1, 2, MPI_INT, &inner);
+	MPI_Type_contiguous(2, inner, &outer);
+	dead = inner;
+	EXPECT_INT(MPI_Type_free(&inner), MPI_SUCCESS);
+	FAILS(MPI_Type_free(&dead), MPI_ERR_TYPE);
+	EXPECT_INT(MPI_Type_free(&outer), MPI_SUCCESS);
+}
+#endif
+
 /* Only this library notices it. */
 static void a_request_given_twice_is_ended_once(void)
 {
@@ -231,6 +281,9 @@ int main(int argc, char **argv)
 	objects();
 	collectives();
 	freed_and_foreign_handles();
+#ifdef MPI_ABI_VERSION
+	handles_of_what_is_still_used();
+#endif
 	a_request_given_twice_is_ended_once();
 	handlers_of_the_program_are_called();
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
