@@ -28,9 +28,8 @@ static int prepare(const char *fn, const struct madmpi_repeat *what,
 				    "no memory for a persistent request");
 	}
 	*r->repeat = *what;
-	r->type = m->type;
-	if (r->type != NULL) /* to or from nobody, unchecked */
-		madmpi_type_get(r->type);
+	if (m->type != NULL) /* to or from nobody, unchecked */
+		madmpi_type_get(m->type);
 	*request = (MPI_Request)r;
 	return MPI_SUCCESS;
 }

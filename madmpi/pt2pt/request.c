@@ -85,7 +85,11 @@ void madmpi_request_put(struct madmpi_request *r)
 		madmpi_type_put(r->type);
 	if (unlikely(r->own != NULL))
 		r->own->release(r->own);
-	free(r->repeat);
+	if (unlikely(r->repeat != NULL)) {
+		if (r->repeat->m.type != NULL)
+			madmpi_type_put(r->repeat->m.type);
+		free(r->repeat);
+	}
 	madmpi_pool_put(&pool, r);
 }
 

@@ -53,7 +53,7 @@ struct madmpi_repeat {
 	enum madmpi_request_what what;
 	unsigned flags; /* of a send: enum nm_send_flags */
 	bool buffered;
-	struct madmpi_message m;
+	struct madmpi_message m; /* with a reference to its type, if any */
 };
 
 struct madmpi_request {
@@ -62,7 +62,7 @@ struct madmpi_request {
 	enum madmpi_request_what what; /* -: */
 	int peer, tag;                 /* -: as the caller named them */
 	struct madmpi_comm *comm;      /* -: holds a reference */
-	struct madmpi_type *type;      /* -: holds a reference, or NULL */
+	struct madmpi_type *type;      /* -: that is walked: a reference */
 	struct madmpi_layout layout;   /* -: of data in pieces */
 	struct madmpi_request *next;   /* l: next orphan */
 	struct madmpi_repeat *repeat;  /* -: owned; NULL: not persistent */

@@ -288,6 +288,26 @@ static void of_several_requests(void)
 	MPI_Comm_free(&dup);
 }
 
+/* It is like any other receive. */
+static void by_a_persistent_request(MPI_Datatype type, int class)
+{
+	char out[4] = { 1, 2, 3, 4 };
+	MPI_Request r;
+	int in[8];
+
+	MPI_Recv_init(in, 1, type, 0, TAG, MPI_COMM_SELF, &r);
+	for (int i = 0; i < 3; i++) {
+		MPI_Start(&r);
+		MPI_Send(out, i == 1 ? 4 : 3, MPI_CHAR, 0, TAG, MPI_COMM_SELF);
+		FAILS(MPI_Wait(&r, MPI_STATUS_IGNORE),
+		      i == 1 ? MPI_SUCCESS : class);
+	}
+	MPI_Request_free(&r);
+	MPI_Irecv(in, 1, type, 0, TAG, MPI_COMM_SELF, &r);
+	MPI_Send(out, 3, MPI_CHAR, 0, TAG, MPI_COMM_SELF);
+	FAILS(MPI_Wait(&r, MPI_STATUS_IGNORE), class);
+}
+
 /* Three bytes are no number of four; only what lies in pieces is looked at. */
 static void an_element_that_is_cut(void)
 {
@@ -312,6 +332,8 @@ static void an_element_that_is_cut(void)
 	FAILS(MPI_Sendrecv(out, 4, MPI_CHAR, 0, TAG, in, 1, apart, 0, TAG,
 			   MPI_COMM_SELF, &st),
 	      MPI_SUCCESS);
+	by_a_persistent_request(MPI_INT, MPI_SUCCESS);
+	by_a_persistent_request(apart, MPI_ERR_TYPE);
 	MPI_Type_free(&apart);
 }
 
