@@ -432,11 +432,25 @@ int madmpi_type_create_resized(MPI_Datatype oldtype, MPI_Count lb,
 	return madmpi_type_finish(fn, rc, t, c, newtype);
 }
 
-/* A clone of the old type, which remembers that it is one. 0; -errno. */
-static int duplicate(struct madmpi_type *old, struct madmpi_type **out)
+/*
+ * The equivalent type that a duplicate of t holds, so that duplicates of
+ * duplicates do not hold all before them. It is predefined only if t is: the
+ * program frees what MPI_Type_get_contents tells of a type that is not.
+ */
+static struct madmpi_type *first_of(struct madmpi_type *t)
 {
+	while (t->contents != NULL &&
+	       t->contents->combiner == MPI_COMBINER_DUP &&
+	       !madmpi_type_is_predefined(t->contents->types[0]))
+		t = t->contents->types[0];
+	return t;
+}
+
+/* A clone of the type, which remembers that it is one. 0; -errno. */
+static int duplicate(struct madmpi_type *of, struct madmpi_type **out)
+{
+	struct madmpi_type *t, *old = first_of(of);
 	struct madmpi_contents *c;
-	struct madmpi_type *t;
 
 	if (old->depth >= MADMPI_TYPE_DEEPEST)
 		return -ELOOP;
@@ -450,6 +464,7 @@ static int duplicate(struct madmpi_type *old, struct madmpi_type **out)
 		return -ENOMEM;
 	}
 	madmpi_contents_type(c, old);
+	store_relaxed(&t->committed, load_relaxed(&of->committed));
 	t->contents = c;
 	t->depth++;
 	*out = t;

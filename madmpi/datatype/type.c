@@ -89,10 +89,14 @@ struct madmpi_type *madmpi_type_new(void)
 
 struct madmpi_type *madmpi_type_clone(struct madmpi_type *t)
 {
-	struct madmpi_type *c = madmpi_type_new();
+	struct madmpi_type *c = madmpi_type_new(), *owner = t;
 
 	if (c == NULL)
 		return NULL;
+	/* Clones of clones do not hold each other. */
+	while (owner->original != NULL &&
+	       owner->original->contents == t->contents)
+		owner = owner->original;
 	store_relaxed(&c->committed, load_relaxed(&t->committed));
 	c->has_bounds = t->has_bounds;
 	c->size = t->size;
@@ -110,8 +114,8 @@ struct madmpi_type *madmpi_type_clone(struct madmpi_type *t)
 	c->nruns = t->nruns;
 	c->runs = t->runs;
 	c->contents = t->contents;
-	c->original = t;
-	madmpi_type_get(t);
+	c->original = owner;
+	madmpi_type_get(owner);
 	return c;
 }
 

@@ -4,7 +4,7 @@
  */
 #include "../program.h"
 
-enum { MOST = 400 };
+enum { MOST = 400, LONG = 1000 };
 
 /* What MPI_Type_get_envelope_c and _contents_c say. */
 struct call {
@@ -341,6 +341,56 @@ static void arguments_are_new_objects(void)
 	MPI_Type_free_keyval(&keyval);
 }
 
+/* A duplicate of a duplicate, and so on, holds neither all of them nor more. */
+static void duplicates_in_place_of_each_other(MPI_Datatype old)
+{
+	MPI_Datatype type, next;
+	int combiner, n, ni, na, nd;
+
+	MPI_Type_dup(old, &type);
+	for (int i = 0; i < LONG; i++) {
+		EXPECT_INT(MPI_Type_dup(type, &next), MPI_SUCCESS);
+		expect_same(type, next);
+		MPI_Type_free(&type);
+		type = next;
+	}
+	MPI_Type_get_envelope(type, &ni, &na, &nd, &combiner);
+	EXPECT_INT(combiner, MPI_COMBINER_DUP);
+	EXPECT(ni == 0 && na == 0 && nd == 1);
+	/* As the argument was no predefined one, what is told is freed. */
+	MPI_Type_get_contents(type, 0, 0, 1, &n, NULL, &next);
+	expect_same(type, next);
+	EXPECT_INT(MPI_Type_free(&next), MPI_SUCCESS);
+	check(type, MPI_COMBINER_DUP, 0, 0, 0, 1);
+}
+
+/* What is its argument's, and not that of the type which this duplicates. */
+static void a_duplicate_of_a_duplicate(void)
+{
+	MPI_Datatype type, dup, second;
+	int keyval, flag, at = 0, x[8] = { 0 };
+	void *value;
+
+	MPI_Type_create_keyval(MPI_TYPE_DUP_FN, MPI_TYPE_NULL_DELETE_FN,
+			       &keyval, NULL);
+	MPI_Type_vector(2, 1, 2, MPI_INT, &type);
+	MPI_Type_set_attr(type, keyval, &x[0]);
+	MPI_Type_dup(type, &dup);
+	MPI_Type_set_attr(dup, keyval, &x[1]);
+	MPI_Type_commit(&dup);
+	MPI_Type_dup(dup, &second);
+	MPI_Type_get_attr(second, keyval, &value, &flag);
+	EXPECT(flag && value == &x[1]);
+	EXPECT_INT(MPI_Pack(x, 1, second, one, sizeof(one), &at, MPI_COMM_SELF),
+		   MPI_SUCCESS);
+	FAILS(MPI_Pack(x, 1, type, one, sizeof(one), &at, MPI_COMM_SELF),
+	      MPI_ERR_TYPE);
+	MPI_Type_free(&second);
+	MPI_Type_free(&dup);
+	MPI_Type_free(&type);
+	MPI_Type_free_keyval(&keyval);
+}
+
 static void refused(void)
 {
 	MPI_Datatype t, d[4];
@@ -385,6 +435,11 @@ int main(int argc, char **argv)
 	each_large_constructor(old);
 	MPI_Type_free(&old);
 	arguments_are_new_objects();
+	duplicates_in_place_of_each_other(MPI_INT);
+	MPI_Type_vector(2, 1, 2, MPI_SHORT, &old);
+	duplicates_in_place_of_each_other(old);
+	MPI_Type_free(&old);
+	a_duplicate_of_a_duplicate();
 	refused();
 	return program_end("datatype/contents");
 }

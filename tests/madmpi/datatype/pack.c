@@ -539,3 +539,42 @@ TEST(copies_between_layouts_keep_the_order_of_the_data)
 	end(b);
 	madmpi_type_exit();
 }
+
+/* How many objects hold each other, from this one on. */
+static int chain(const struct madmpi_type *t)
+{
+	int n = 0;
+
+	for (; t != NULL; t = t->original)
+		n++;
+	return n;
+}
+
+TEST(what_is_told_again_and_again_holds_the_first_only)
+{
+	MPI_Datatype row, type, told, dup;
+
+	madmpi_type_init();
+	CHECK_INT(madmpi_type_vector(2, 1, 2, MPI_INT, &row, false), 0);
+	CHECK_INT(madmpi_type_contiguous(2, row, &type, false), 0);
+	end(row);
+	for (int i = 0; i < 10; i++) {
+		CHECK_INT(madmpi_type_get_contents_c(type, 1, 0, 0, 1,
+						     (int[1]){ 0 }, NULL, NULL,
+						     &told),
+			  0);
+		end(type);
+		CHECK_INT(chain(madmpi_type_of(told)), 2);
+		CHECK_INT(madmpi_type_contiguous(2, told, &type, false), 0);
+		end(told);
+	}
+	CHECK_INT(madmpi_type_dup(type, &dup), 0);
+	CHECK_INT(madmpi_type_dup(dup, &told), 0);
+	CHECK_INT(chain(madmpi_type_of(told)), 2);
+	CHECK_INT(madmpi_type_of(told)->depth, madmpi_type_of(dup)->depth);
+	end(dup);
+	CHECK(madmpi_type_of(dup) == NULL);
+	end(told);
+	end(type);
+	madmpi_type_exit();
+}
