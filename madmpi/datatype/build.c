@@ -27,6 +27,16 @@ static bool is_regular(const struct madmpi_step *s)
 	return s->body == NULL && s->places == NULL;
 }
 
+/* Repetitions at equal distances, which `stride` further on goes on with. */
+static bool goes_on(const struct madmpi_step *s, MPI_Aint stride)
+{
+	MPI_Count all;
+
+	return s->places == NULL &&
+	       !__builtin_mul_overflow(s->count, s->stride, &all) &&
+	       all == stride;
+}
+
 struct madmpi_step madmpi_type_step(const struct madmpi_type *t, MPI_Count disp,
 				    MPI_Count count)
 {
@@ -43,22 +53,20 @@ struct madmpi_step madmpi_type_step(const struct madmpi_type *t, MPI_Count disp,
 		s.disp += only->disp;
 		s.size *= s.count;
 		s.count = 1;
+		s.body = NULL;
+		s.nbody = 0;
 	} else if (t->nsteps == 1 && count == 1) {
 		s = *only;
 		s.disp += disp;
-		return s;
-	} else if (t->nsteps == 1 && only->body == NULL && only->count == 1) {
-		s.disp += only->disp; /* single blocks, a stride apart */
-	} else if (t->nsteps == 1 && is_regular(only) &&
-		   extent == only->count * only->stride) {
+	} else if (t->nsteps == 1 && only->count == 1) {
+		s.disp += only->disp; /* single ones, a stride apart */
+		s.body = only->body;
+		s.nbody = only->nbody;
+	} else if (t->nsteps == 1 && goes_on(only, extent)) {
 		s = *only; /* a regular pattern that goes on regularly */
 		s.disp += disp;
 		s.count *= count;
-	} else {
-		return s;
 	}
-	s.body = NULL;
-	s.nbody = 0;
 	return s;
 }
 
@@ -307,22 +315,21 @@ err:
 	return rc;
 }
 
-/* Repeat the one step of a block: in place if that keeps it a block. */
+/* Repeat the one step of a block: in place if that keeps it one loop. */
 static void repeat(struct madmpi_type *t, MPI_Count n, MPI_Count stride)
 {
 	struct madmpi_step *outer = &t->steps[0], *inner = &t->steps[1];
 
 	if (t->nsteps == 0 || n == 1)
 		return;
-	if (is_regular(outer) && outer->count > 1 &&
-	    stride == outer->count * outer->stride) {
+	if (outer->count > 1 && goes_on(outer, stride)) {
 		outer->count *= n;
 		return;
 	}
-	if (outer->body == NULL && outer->count == 1) {
+	if (outer->count == 1) {
 		outer->count = n;
 		outer->stride = stride;
-		if (stride == outer->size) {
+		if (outer->body == NULL && stride == outer->size) {
 			outer->size *= n;
 			outer->count = 1;
 		}

@@ -17,8 +17,8 @@ import mpis  # noqa: E402
 REQUESTS = ["posted_same", "posted_tags", "unexpected_same", "unexpected_tags"]
 MANY = ["burst", "shuffle", "anysource", "wildcard", "unexpected"]
 WHO = ["sender", "receiver", "both"]
-LAYOUTS = ["flat", "vector8", "vector16", "vector4K", "struct", "indexed",
-           "nested", "subarray", "resized", "block8"]
+LAYOUTS = ["flat", "vector8", "vector16", "vector4K", "struct", "structs",
+           "indexed", "nested", "subarray", "resized", "block8"]
 CROWD = ["barrier", "ring", "alltoall", "allreduce", "pairs"]
 BRIEF = ["-r", "2", "-m", "1"]
 

@@ -8,6 +8,7 @@
  *   vector16   pairs of doubles, every other one
  *   vector4K   every other page
  *   struct     an int and a double
+ *   structs    every other one of them
  *   indexed    blocks of 8, 24 and 16 bytes, some of them neighbours
  *   nested     2 of 4 doubles, 8 of 16 of these
  *   subarray   half of each of three dimensions of doubles
@@ -74,6 +75,16 @@ static int make_struct(MPI_Datatype *out)
 
 	MPI_Type_create_struct(2, blocks, displs, types, out);
 	return n_of(12);
+}
+
+static int make_structs(MPI_Datatype *out)
+{
+	MPI_Datatype one;
+	int n = make_struct(&one);
+
+	MPI_Type_vector(n, 1, 2, one, out);
+	MPI_Type_free(&one);
+	return 1;
 }
 
 static int make_indexed(MPI_Datatype *out)
@@ -148,9 +159,10 @@ static int make_block8(MPI_Datatype *out)
 static const struct pattern patterns[] = {
 	{ "flat", make_flat },         { "vector8", make_vector8 },
 	{ "vector16", make_vector16 }, { "vector4K", make_vector4K },
-	{ "struct", make_struct },     { "indexed", make_indexed },
-	{ "nested", make_nested },     { "subarray", make_subarray },
-	{ "resized", make_resized },   { "block8", make_block8 },
+	{ "struct", make_struct },     { "structs", make_structs },
+	{ "indexed", make_indexed },   { "nested", make_nested },
+	{ "subarray", make_subarray }, { "resized", make_resized },
+	{ "block8", make_block8 },
 };
 
 static MPI_Datatype type;

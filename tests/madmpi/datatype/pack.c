@@ -578,3 +578,60 @@ TEST(what_is_told_again_and_again_holds_the_first_only)
 	end(type);
 	madmpi_type_exit();
 }
+
+/* { int, double } with a gap between. */
+static MPI_Datatype new_struct(void)
+{
+	MPI_Count blocks[] = { 1, 1 }, displs[] = { 0, 8 };
+	MPI_Datatype types[] = { MPI_INT, MPI_DOUBLE }, made;
+
+	CHECK_INT(madmpi_type_create_struct(2, madmpi_array_count(blocks),
+					    displs, types, &made, false),
+		  0);
+	return made;
+}
+
+/* One loop of n over the two blocks, whatever the type was made with. */
+static void check_loop(MPI_Datatype handle, MPI_Count count, MPI_Count n)
+{
+	const struct madmpi_type *t = madmpi_type_of(handle);
+	struct madmpi_step s = madmpi_type_step(t, 0, count);
+
+	CHECK_INT(s.count, n);
+	CHECK_INT(s.nbody, 2);
+	CHECK_INT(s.size, 12);
+	CHECK(s.body != NULL && s.body->body == NULL);
+}
+
+TEST(types_of_several_blocks_repeat_without_a_loop_of_one)
+{
+	int sizes[] = { 7, 9 }, sub[] = { 3, 1 }, starts[] = { 1, 2 };
+	MPI_Datatype pair, t, row;
+
+	madmpi_type_init();
+	pair = new_struct();
+	check_loop(pair, 5, 5);
+	CHECK_INT(madmpi_type_vector(6, 1, 2, pair, &t, false), 0);
+	check_loop(t, 1, 6);
+	end(t);
+	CHECK_INT(madmpi_type_create_hvector(6, 1, 100, pair, &t, false), 0);
+	check_loop(t, 1, 6);
+	end(t);
+	CHECK_INT(madmpi_type_create_subarray(2, madmpi_array_int(sizes),
+					      madmpi_array_int(sub),
+					      madmpi_array_int(starts),
+					      MPI_ORDER_C, pair, &t, false),
+		  0);
+	check_loop(t, 1, 3);
+	end(t);
+	CHECK_INT(madmpi_type_create_resized(pair, 0, 32, &t, false), 0);
+	check_loop(t, 5, 5);
+	end(t);
+	CHECK_INT(madmpi_type_contiguous(4, pair, &row, false), 0);
+	CHECK_INT(madmpi_type_vector(3, 1, 1, row, &t, false), 0);
+	check_loop(t, 2, 24);
+	end(t);
+	end(row);
+	end(pair);
+	madmpi_type_exit();
+}
