@@ -238,6 +238,8 @@ static int check_distribution(const char *fn, int i, int arg,
 			"array_of_dargs[%d] is %lld: %d such blocks "
 			"do not hold %lld",
 			i, (long long)d->block, d->procs, (long long)d->size);
+	if (d->block > d->size) /* the rest of it does not exist */
+		d->block = d->size;
 	return MPI_SUCCESS;
 }
 

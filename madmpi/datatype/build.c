@@ -107,24 +107,31 @@ static uint32_t append(struct madmpi_step *list, uint32_t n,
 	return n + 1;
 }
 
+/* Bounds that move by disp and then `span` further: the hull of both. */
+static bool move_overflows(MPI_Count disp, MPI_Count span, MPI_Count *low,
+			   MPI_Count *high)
+{
+	return __builtin_add_overflow(*low, disp, low) ||
+	       __builtin_add_overflow(*high, disp, high) ||
+	       __builtin_add_overflow(*low, lower(span, 0), low) ||
+	       __builtin_add_overflow(*high, upper(span, 0), high);
+}
+
 /* What a part adds to the bounds and the counts. 0 or -EOVERFLOW. */
 static int add_bounds(struct madmpi_type *t, const struct madmpi_part *p,
 		      bool first)
 {
 	const struct madmpi_type *e = p->type;
-	MPI_Count extent = madmpi_type_extent(e), span, low, high, x;
+	MPI_Count extent = madmpi_type_extent(e), span, x;
+	MPI_Count low = e->lb, high = e->ub;
 
 	if (__builtin_mul_overflow(extent, p->count - 1, &span) ||
-	    __builtin_add_overflow(p->disp, span, &x) ||
-	    __builtin_add_overflow(x, e->ub, &high) ||
-	    __builtin_add_overflow(x, e->lb, &low) ||
+	    move_overflows(p->disp, span, &low, &high) ||
 	    __builtin_mul_overflow(e->size, p->count, &x) ||
 	    __builtin_add_overflow(t->size, x, &t->size))
 		return -EOVERFLOW;
 	t->elements += p->count * e->elements;
 	t->external += p->count * e->external; /* never more than the size */
-	low = lower(p->disp + e->lb, p->disp + e->lb + span);
-	high = upper(p->disp + e->ub, p->disp + e->ub + span);
 	if (e->align > t->align)
 		t->align = e->align;
 	/* Bounds that were set outrank those that follow from data. */
@@ -149,16 +156,19 @@ static int add_depth(struct madmpi_type *t, const struct madmpi_type *part)
 	return 0;
 }
 
-static void add_true_bounds(struct madmpi_type *t, const struct madmpi_part *p,
-			    bool first)
+/* After add_bounds(). 0 or -EOVERFLOW. */
+static int add_true_bounds(struct madmpi_type *t, const struct madmpi_part *p,
+			   bool first)
 {
 	const struct madmpi_type *e = p->type;
 	MPI_Count span = madmpi_type_extent(e) * (p->count - 1);
-	MPI_Count low = p->disp + e->true_lb + lower(span, 0);
-	MPI_Count high = p->disp + e->true_ub + upper(span, 0);
+	MPI_Count low = e->true_lb, high = e->true_ub;
 
+	if (move_overflows(p->disp, span, &low, &high))
+		return -EOVERFLOW;
 	t->true_lb = first ? low : lower(t->true_lb, low);
 	t->true_ub = first ? high : upper(t->true_ub, high);
+	return 0;
 }
 
 /* Whether the distance between two of its bytes may not fit. */
@@ -263,12 +273,24 @@ static void trim(struct madmpi_type *t, MPI_Count n)
 	}
 }
 
+/* To the alignment, unless the bounds were set. 0 or -EOVERFLOW. */
+static int add_padding(struct madmpi_type *t)
+{
+	MPI_Count over = madmpi_type_extent(t) % t->align;
+
+	if (t->has_bounds || over <= 0)
+		return 0;
+	if (__builtin_add_overflow(t->ub, t->align - over, &t->ub) ||
+	    is_too_wide(t))
+		return -EOVERFLOW;
+	return 0;
+}
+
 int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 		      struct madmpi_type **out)
 {
 	struct madmpi_type *t;
 	bool bounds = false;
-	MPI_Count over;
 	int rc = -ENOMEM;
 
 	if (n >= UINT32_MAX)
@@ -286,18 +308,16 @@ int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 		rc = add_bounds(t, &parts[i], !bounds);
 		if (rc == 0)
 			rc = add_depth(t, parts[i].type);
+		if (rc == 0 && parts[i].type->size > 0)
+			rc = add_true_bounds(t, &parts[i], t->nsteps == 0);
+		if (rc == 0 && is_too_wide(t))
+			rc = -EOVERFLOW;
 		if (rc < 0)
 			goto err;
 		bounds = true;
-		if (parts[i].type->size > 0) {
-			add_run(t, &parts[i]);
-			add_true_bounds(t, &parts[i], t->nsteps == 0);
-		}
-		rc = is_too_wide(t) ? -EOVERFLOW : 0;
-		if (rc < 0)
-			goto err;
 		if (parts[i].type->size == 0)
 			continue;
+		add_run(t, &parts[i]);
 		t->nsteps =
 			append(t->steps, t->nsteps,
 			       madmpi_type_step(parts[i].type, parts[i].disp,
@@ -305,9 +325,9 @@ int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 	}
 	compress(t);
 	trim(t, n);
-	over = madmpi_type_extent(t) % t->align;
-	if (pad && !t->has_bounds && over > 0)
-		t->ub += t->align - over;
+	rc = pad ? add_padding(t) : 0;
+	if (rc < 0)
+		goto err;
 	*out = t;
 	return 0;
 err:
@@ -348,7 +368,7 @@ int madmpi_type_build_vector(MPI_Count n, MPI_Count block, MPI_Count stride,
 {
 	struct madmpi_part part = { 0, n > 0 ? block : 0, type };
 	struct madmpi_type *t;
-	MPI_Count span, x;
+	MPI_Count span;
 	int rc;
 
 	/* Two steps are allocated for one part: repeat() needs the second. */
@@ -358,21 +378,14 @@ int madmpi_type_build_vector(MPI_Count n, MPI_Count block, MPI_Count stride,
 	if (part.count == 0)
 		goto done;
 	if (__builtin_mul_overflow(stride, n - 1, &span) ||
-	    __builtin_mul_overflow(t->size, n, &x) ||
-	    __builtin_add_overflow(span, t->ub, &x) ||
-	    __builtin_add_overflow(span, t->lb, &x)) {
+	    __builtin_mul_overflow(t->size, n, &t->size) ||
+	    move_overflows(0, span, &t->lb, &t->ub) ||
+	    (t->nsteps > 0 &&
+	     move_overflows(0, span, &t->true_lb, &t->true_ub)) ||
+	    is_too_wide(t)) {
 		madmpi_type_put(t);
 		return -EOVERFLOW;
 	}
-	t->lb += lower(span, 0);
-	t->ub += upper(span, 0);
-	t->true_lb += t->nsteps ? lower(span, 0) : 0;
-	t->true_ub += t->nsteps ? upper(span, 0) : 0;
-	if (is_too_wide(t)) {
-		madmpi_type_put(t);
-		return -EOVERFLOW;
-	}
-	t->size *= n;
 	t->elements *= n;
 	t->external *= n;
 	if (t->nruns > 0)

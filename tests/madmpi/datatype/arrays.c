@@ -4,6 +4,8 @@
  */
 #include "../program.h"
 
+#include <limits.h>
+
 enum { DIMS = 4, MOST = 4096 };
 
 static unsigned lot = 1;
@@ -209,6 +211,29 @@ static void huge(void)
 	      MPI_ERR_COUNT);
 }
 
+/* A block that is larger than the dimension is that dimension. */
+static void blocks_beyond_the_end(void)
+{
+	MPI_Count sizes[] = { 4, (MPI_Count)1 << 31 }, bytes;
+	int how[] = { MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE };
+	int args[] = { INT_MAX, MPI_DISTRIBUTE_DFLT_DARG };
+	int procs[] = { 2, 1 };
+	MPI_Datatype type;
+
+	for (int i = 0; i < 2; i++) {
+		how[0] = i ? MPI_DISTRIBUTE_BLOCK : MPI_DISTRIBUTE_CYCLIC;
+		for (int r = 0; r < 2; r++) {
+			EXPECT_INT(MPI_Type_create_darray_c(
+					   2, r, 2, sizes, how, args, procs,
+					   MPI_ORDER_C, MPI_INT, &type),
+				   MPI_SUCCESS);
+			MPI_Type_size_c(type, &bytes);
+			EXPECT_INT(bytes, r ? 0 : (MPI_Count)16 << 31);
+			MPI_Type_free(&type);
+		}
+	}
+}
+
 static void refused(void)
 {
 	int s[] = { 4, 4 }, sub[] = { 2, 2 }, at[] = { 0, 2 }, bad[] = { 3, 0 };
@@ -256,6 +281,7 @@ int main(int argc, char **argv)
 	}
 	arrays_of_types();
 	huge();
+	blocks_beyond_the_end();
 	refused();
 	return program_end("datatype/arrays");
 }

@@ -635,3 +635,60 @@ TEST(types_of_several_blocks_repeat_without_a_loop_of_one)
 	end(pair);
 	madmpi_type_exit();
 }
+
+TEST(bounds_of_the_data_are_checked_like_those_of_the_type)
+{
+	const MPI_Count far = (MPI_Count)1 << 62;
+	MPI_Count one = 1, at = far;
+	struct madmpi_part p = { far, 1, NULL };
+	struct madmpi_type *type;
+	MPI_Datatype t, away;
+
+	madmpi_type_init();
+	CHECK_INT(madmpi_type_create_hindexed(1, madmpi_array_count(&one), &at,
+					      MPI_INT, &away, false),
+		  0);
+	CHECK_INT(madmpi_type_create_resized(away, 0, 4, &t, false), 0);
+	end(away);
+	p.type = madmpi_type_of(t);
+	CHECK_INT(madmpi_type_build(&p, 1, false, &type), -EOVERFLOW);
+	CHECK_INT(madmpi_type_build_vector(2, 1, far, p.type, &type),
+		  -EOVERFLOW);
+	CHECK_INT(madmpi_type_build_vector(2, 1, -far, p.type, &type), 0);
+	CHECK_INT(type->true_lb, 0);
+	CHECK_INT(type->true_ub, far + 4);
+	madmpi_type_put(type);
+	end(t);
+	/* Regular, and too wide to go on. */
+	CHECK_INT(madmpi_type_create_hvector(2, 1, far, MPI_CHAR, &away, false),
+		  0);
+	CHECK_INT(madmpi_type_create_resized(away, 0, 1, &t, false), 0);
+	end(away);
+	CHECK_INT(madmpi_type_contiguous(2, t, &away, false), 0);
+	CHECK_INT(madmpi_type_of(away)->true_ub, far + 2);
+	CHECK_INT(madmpi_type_of(away)->steps->count, 2);
+	end(t);
+	end(away);
+	madmpi_type_exit();
+}
+
+TEST(a_struct_at_the_end_of_all_addresses_has_no_room_for_its_padding)
+{
+	struct madmpi_part parts[] = { { INT64_MAX - 23, 1, NULL },
+				       { INT64_MAX - 15, 1, NULL } };
+	struct madmpi_type *t;
+
+	madmpi_type_init();
+	parts[0].type = madmpi_type_of(MPI_DOUBLE);
+	parts[1].type = madmpi_type_of(MPI_CHAR);
+	CHECK_INT(madmpi_type_build(parts, 2, true, &t), 0);
+	CHECK_INT(t->ub, INT64_MAX - 7);
+	madmpi_type_put(t);
+	parts[0].disp += 8;
+	parts[1].disp += 8;
+	CHECK_INT(madmpi_type_build(parts, 2, false, &t), 0);
+	CHECK_INT(t->ub, INT64_MAX - 6);
+	madmpi_type_put(t);
+	CHECK_INT(madmpi_type_build(parts, 2, true, &t), -EOVERFLOW);
+	madmpi_type_exit();
+}
