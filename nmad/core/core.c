@@ -54,6 +54,7 @@ int nm_core_init(struct nm_core *core, int rank, int size,
 	core->distrust = 1; /* until a first burst has ended soon */
 	base_list_init(&core->sessions);
 	base_list_init(&core->limbo);
+	base_list_init(&core->retracts);
 	nm_chain_init(&core->stalled);
 	marcel_event_init(&core->refill);
 	if (nm_match_reserve(&core->match, ROOM_AT_START) < 0)

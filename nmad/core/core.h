@@ -102,11 +102,13 @@ struct nm_core {
 	bool burst_teaches;        /* l: this one is long enough */
 	struct base_list sessions; /* l: all of them */
 	struct nm_session *buckets[NM_SESSION_BUCKETS]; /* l: by id */
-	struct base_list limbo;  /* l: messages of no session */
-	struct nm_chain stalled; /* l: requests that found no memory */
-	bool parked_for_memory;  /* l: some peer's messages, too */
-	bool refill_asked;       /* l: refill is set, not yet answered */
-	int ndead;               /* l: gates that are dead */
+	struct base_list limbo;    /* l: messages of no session */
+	struct base_list retracts; /* l: RETRACTs of no session that have not
+				    *    found their message in limbo */
+	struct nm_chain stalled;   /* l: requests that found no memory */
+	bool parked_for_memory;    /* l: some peer's messages, too */
+	bool refill_asked;         /* l: refill is set, not yet answered */
+	int ndead;                 /* l: gates that are dead */
 
 	marcel_event_t refill;     /* wakes the refiller */
 	marcel_t refiller;         /* -: the thread that allocates */
@@ -316,6 +318,8 @@ void nm_in_event(struct nm_pass *pass, struct nm_event *e);
 /* An envelope, to be matched in its turn. 0 or -EBADMSG. */
 int nm_in_envelope(struct nm_pass *pass, struct nm_gate *gate,
 		   const struct nm_wire_chunk *c);
+/* The record of one that is before its turn; on no list. */
+struct nm_msg *nm_in_early(struct nm_gate *gate, const struct nm_wire_chunk *c);
 /* A session was opened: its messages leave limbo. */
 void nm_in_opened(struct nm_pass *pass, struct nm_session *s);
 /* Memory has come for those that were parked for want of it. */
@@ -361,14 +365,20 @@ int nm_retract(struct nm_req *req);
 /* The chunk of a queued one, and: it is in a packet, or never will be. */
 void nm_retract_chunk(const struct nm_answer *a, struct nm_wire_chunk *c);
 void nm_retract_over(struct nm_core *core, struct nm_answer *a);
-/* An answer that says so is to something that was asked. */
-bool nm_retract_is_asked(const struct nm_req *req,
-			 const struct nm_wire_chunk *answer);
 /* The peer takes back its envelope `which`; what was sent before it is here. */
 void nm_retract_heard(struct nm_pass *pass, struct nm_session *s,
 		      struct nm_gate *gate, uint32_t tag, uint32_t which);
-/* All of a message has come that was to be taken back. */
-void nm_retract_whole(struct nm_core *core, struct nm_msg *msg);
+/*
+ * An envelope of no open session goes to limbo: it and what it takes back, or
+ * what takes it back, may find each other there.
+ */
+void nm_retract_early(struct nm_core *core, struct nm_msg *msg);
+/*
+ * All of a message has come that no receive has matched. `retracted`: it was to
+ * be taken back (nm_medium_retract()).
+ */
+void nm_retract_whole(const struct nm_gate *gate, uint64_t session,
+		      struct nm_msg *msg, bool retracted);
 
 /* medium.c: messages in parts over several links. */
 /*

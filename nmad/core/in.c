@@ -276,7 +276,7 @@ static int park(struct nm_peer *peer, struct nm_msg *msg)
 	return 0;
 }
 
-static struct nm_msg *early(struct nm_gate *gate, const struct nm_wire_chunk *c)
+struct nm_msg *nm_in_early(struct nm_gate *gate, const struct nm_wire_chunk *c)
 {
 	struct nm_msg *msg = msg_new(gate, c);
 
@@ -290,7 +290,7 @@ static struct nm_msg *early(struct nm_gate *gate, const struct nm_wire_chunk *c)
 static int park_chunk(struct nm_gate *gate, struct nm_peer *peer,
 		      const struct nm_wire_chunk *c)
 {
-	struct nm_msg *msg = early(gate, c);
+	struct nm_msg *msg = nm_in_early(gate, c);
 	int rc = park(peer, msg);
 
 	if (rc < 0)
@@ -312,7 +312,7 @@ BASE_INLINE int envelope(struct nm_pass *pass, struct nm_gate *gate,
 						     : &core->stats.eager_in);
 	if (unlikely(s == NULL)) {
 		nm_count(&core->stats.early);
-		base_list_push_back(&core->limbo, &early(gate, c)->early.on);
+		nm_retract_early(core, nm_in_early(gate, c));
 		return 0;
 	}
 	peer = &s->peers[gate->rank];
@@ -340,24 +340,33 @@ int nm_in_envelope(struct nm_pass *pass, struct nm_gate *gate,
 	return envelope(pass, gate, c);
 }
 
-void nm_in_opened(struct nm_pass *pass, struct nm_session *s)
+/* Those that waited for the session; to `bad`: with numbers that cannot be. */
+static void leave_limbo(struct nm_session *s, struct base_list *limbo,
+			struct base_list *bad)
 {
-	struct nm_core *core = pass->core;
-	struct base_link *n = core->limbo.head.next, *next;
-	struct base_list bad;
+	struct base_link *n = limbo->head.next, *next;
 
-	base_list_init(&bad);
-	for (; n != &core->limbo.head; n = next) {
+	for (; n != &limbo->head; n = next) {
 		struct nm_msg *msg = container_of(n, struct nm_msg, early.on);
-		struct nm_gate *gate = msg->early.from;
 
 		next = n->next;
 		if (msg->early.session != s->id)
 			continue;
 		base_list_remove(n);
-		if (park(&s->peers[gate->rank], msg) < 0)
-			base_list_push_back(&bad, n);
+		if (park(&s->peers[msg->early.from->rank], msg) < 0)
+			base_list_push_back(bad, n);
 	}
+}
+
+void nm_in_opened(struct nm_pass *pass, struct nm_session *s)
+{
+	struct nm_core *core = pass->core;
+	struct base_list bad;
+	struct base_link *n;
+
+	base_list_init(&bad);
+	leave_limbo(s, &core->limbo, &bad);
+	leave_limbo(s, &core->retracts, &bad);
 	for (int rank = 0; rank < core->size; rank++)
 		unpark(pass, s, &core->gates[rank]);
 	while ((n = base_list_take_front(&bad)) != NULL) {
@@ -393,7 +402,7 @@ static int ack(struct nm_pass *pass, struct nm_gate *gate,
 	bool retracted = c->flags & NM_WIRE_RETRACTED;
 
 	if (req == NULL || req->gate != gate ||
-	    (retracted && !nm_retract_is_asked(req, c)))
+	    (retracted && !req->send.retracted))
 		return -EBADMSG;
 	nm_ids_put(&core->syncs, c->id);
 	base_list_remove(&req->send.on);

@@ -10,8 +10,8 @@
  *                                                the session
  *
  * A posted receive is on exactly one list, an unexpected message on all four,
- * with one link each. Only heads of lists are looked at, so every operation
- * takes bounded time, however many receives and messages there are:
+ * with one link each. To find what matches, only heads of lists are looked at,
+ * so that takes bounded time, however many receives and messages there are:
  *
  *  - an arrival compares the numbers of at most four heads. Each list is in
  *    the order of posting, so the lowest number of the heads is the earliest
@@ -21,9 +21,11 @@
  *    the order of arrival.
  *
  * Hence a receive and a message that match are never both in the tables: one
- * list of a table holds receives or messages, never both. What is first on a
- * list is also what the list is found by: a key costs no memory, and a
- * look-up reads a slot of the index and the request or message itself.
+ * list of a table holds receives or messages, never both. Only who asks for a
+ * certain message walks along a list, that of its gate and tag, in the order of
+ * arrival (nm_match_next()). What is first on a list is also what the list is
+ * found by: a key costs no memory, and a look-up reads a slot of the index and
+ * the request or message itself.
  *
  * All functions are called with the core lock held. Requests and messages
  * carry their links; the tables allocate indexes, and only in

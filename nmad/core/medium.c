@@ -232,8 +232,9 @@ static void whole(struct nm_pass *pass, struct nm_gate *gate,
 		m->msg->kind = NM_WIRE_KIND_EAGER;
 		if (req != NULL)
 			nm_in_deliver_kept(pass, req, m->msg);
-		else if (unlikely(m->retracted))
-			nm_retract_whole(pass->core, m->msg);
+		else
+			nm_retract_whole(gate, m->session, m->msg,
+					 m->retracted);
 	} else if (req != NULL) {
 		if (m->id != 0)
 			nm_out_ack(gate, m->id);

@@ -656,7 +656,7 @@ int nm_rdv_rtr(struct nm_pass *pass, struct nm_gate *gate,
 
 	if (p == NULL || !p->trans->is_send || p->granted ||
 	    p->trans->gate != gate || rtr->length > p->x.length ||
-	    (retracted && !nm_retract_is_asked(p->trans->req, rtr)))
+	    (retracted && (rtr->length != 0 || !p->trans->req->send.retracted)))
 		return -EBADMSG;
 	base_list_remove(&p->on);
 	if (rtr->length == 0) {

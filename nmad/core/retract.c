@@ -13,6 +13,10 @@
  * receive: then the RTRs or the ACK are on their way, and the RETRACT is
  * forgotten. A message that a matched probe has taken counts as met.
  *
+ * While the session is not open, perhaps for good, nothing has its turn. No
+ * receive can have matched what lies in limbo, so it is given back there,
+ * whichever of the two comes first, and a RETRACT of itself keeps its number.
+ *
  * A send that waits for no match is over when it has left, and nothing is taken
  * back. Which of them do is known at the receiver, so RETRACT may be sent
  * before the envelope itself is.
@@ -67,17 +71,13 @@ void nm_retract_over(struct nm_core *core, struct nm_answer *a)
 	nm_mem_put(&core->mem, nm_mem_class(sizeof(*r)), r);
 }
 
-bool nm_retract_is_asked(const struct nm_req *req,
-			 const struct nm_wire_chunk *answer)
-{
-	return req->send.retracted && answer->length == 0;
-}
-
 /* --- the receiver --- */
 
 /* Its sender waits for a match, and is not told of one otherwise. */
 static bool awaits_match(const struct nm_msg *msg)
 {
+	if (msg->kind == NM_WIRE_KIND_RETRACT)
+		return false;
 	return (msg->kind == NM_WIRE_KIND_RTS) == (msg->id == 0);
 }
 
@@ -102,6 +102,8 @@ void nm_retract_heard(struct nm_pass *pass, struct nm_session *s,
 		if (m == NULL)
 			return;
 		msg = container_of(m, struct nm_msg, match);
+		if ((int32_t)(msg->seq - which) > 0)
+			return;
 	} while (msg->seq != which);
 	if (!awaits_match(msg))
 		return;
@@ -111,9 +113,101 @@ void nm_retract_heard(struct nm_pass *pass, struct nm_session *s,
 		take_back(core, msg);
 }
 
-/* Unless it was taken by a matched probe. */
-void nm_retract_whole(struct nm_core *core, struct nm_msg *msg)
+/* --- the receiver, while the session is not open --- */
+
+static bool is_of(const struct nm_msg *msg, const struct nm_gate *gate,
+		  uint64_t session)
 {
-	if (base_link_is_on(&msg->match.links[NM_MATCH_WILD]))
-		take_back(core, msg);
+	return msg->early.from == gate && msg->early.session == session;
+}
+
+/* In limbo, from the end, where what was sent just before a RETRACT is. */
+static struct nm_msg *find(const struct nm_core *core,
+			   const struct nm_gate *gate, uint64_t session,
+			   uint32_t seq)
+{
+	const struct base_link *at = core->limbo.head.prev;
+
+	for (; at != &core->limbo.head; at = at->prev) {
+		struct nm_msg *msg = container_of(at, struct nm_msg, early.on);
+
+		if (msg->seq == seq && is_of(msg, gate, session))
+			return msg;
+	}
+	return NULL;
+}
+
+/* Its RETRACT, which came before it, or before all of it. */
+static struct nm_msg *retract_of(const struct nm_core *core,
+				 const struct nm_gate *gate, uint64_t session,
+				 uint32_t seq)
+{
+	base_list_for_each (n, &core->retracts) {
+		struct nm_msg *r = container_of(n, struct nm_msg, early.on);
+
+		if ((uint32_t)r->id == seq && is_of(r, gate, session))
+			return r;
+	}
+	return NULL;
+}
+
+/* They have found each other. Both numbers stay taken. */
+static void take_back_early(struct nm_core *core, struct nm_msg *retract,
+			    struct nm_msg *msg)
+{
+	struct nm_gate *gate = msg->early.from;
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_RETRACT,
+				   .session = msg->early.session,
+				   .tag = msg->early.tag,
+				   .seq = msg->seq,
+				   .id = msg->seq };
+
+	base_list_remove(&retract->early.on);
+	base_list_push_back(&core->limbo, &retract->early.on);
+	if (retract->early.tag != msg->early.tag || !awaits_match(msg))
+		return;
+	base_list_remove(&msg->early.on);
+	base_list_push_back(&core->limbo, &nm_in_early(gate, &c)->early.on);
+	nm_in_refuse(gate, msg, NM_WIRE_RETRACTED);
+	nm_msg_free(core, msg);
+}
+
+void nm_retract_early(struct nm_core *core, struct nm_msg *msg)
+{
+	const struct nm_gate *gate = msg->early.from;
+	uint64_t session = msg->early.session;
+	struct nm_msg *other;
+
+	if (msg->kind == NM_WIRE_KIND_RETRACT) {
+		base_list_push_back(&core->retracts, &msg->early.on);
+		other = find(core, gate, session, (uint32_t)msg->id);
+		if (other != NULL && other->kind != NM_WIRE_KIND_PART)
+			take_back_early(core, msg, other);
+		return;
+	}
+	base_list_push_back(&core->limbo, &msg->early.on);
+	if (msg->kind == NM_WIRE_KIND_PART)
+		return;
+	other = retract_of(core, gate, session, msg->seq);
+	if (other != NULL)
+		take_back_early(core, other, msg);
+}
+
+/* --- the receiver, when all parts have come --- */
+
+void nm_retract_whole(const struct nm_gate *gate, uint64_t session,
+		      struct nm_msg *msg, bool retracted)
+{
+	struct nm_core *core = gate->core;
+	struct nm_msg *retract;
+
+	/* Asked for in its turn: unless a matched probe took it since. */
+	if (retracted) {
+		if (base_link_is_on(&msg->match.links[NM_MATCH_WILD]))
+			take_back(core, msg);
+		return;
+	}
+	retract = retract_of(core, gate, session, msg->seq);
+	if (retract != NULL && find(core, gate, session, msg->seq) == msg)
+		take_back_early(core, retract, msg);
 }

@@ -121,6 +121,18 @@ static void drop(struct nm_gate *gate, struct nm_msg *msg)
 	nm_in_drop(gate, msg);
 }
 
+/* What a RETRACT takes back may still come; then they meet in limbo. */
+static void drop_parked(const struct nm_peer *peer, struct nm_msg *msg)
+{
+	struct nm_gate *gate = msg->early.from;
+
+	if (msg->kind == NM_WIRE_KIND_RETRACT &&
+	    (int32_t)((uint32_t)msg->id - peer->recv_seq) >= 0)
+		nm_retract_early(gate->core, msg);
+	else
+		drop(gate, msg);
+}
+
 /* Messages that nobody has received, or that wait for their turn. */
 static void drop_messages(struct nm_core *core, struct nm_session *s)
 {
@@ -129,10 +141,13 @@ static void drop_messages(struct nm_core *core, struct nm_session *s)
 
 	while ((m = nm_match_drain(&core->match, &s->match)) != NULL)
 		drop(m->gate, container_of(m, struct nm_msg, match));
-	for (int rank = 0; rank < core->size; rank++)
-		while ((n = base_list_take_front(&s->peers[rank].parked)))
-			drop(&core->gates[rank],
-			     container_of(n, struct nm_msg, early.on));
+	for (int rank = 0; rank < core->size; rank++) {
+		struct nm_peer *peer = &s->peers[rank];
+
+		while ((n = base_list_take_front(&peer->parked)) != NULL)
+			drop_parked(peer,
+				    container_of(n, struct nm_msg, early.on));
+	}
 }
 
 bool nm_session_forget(struct nm_session *s)

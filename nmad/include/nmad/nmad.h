@@ -59,11 +59,12 @@ void nm_abort(int code, const char *why) __attribute__((noreturn));
 
 /*
  * Open a session: its id must be the same in every process that takes part and
- * must not be used again in the job's life: a number of the program's choice
- * below 2^40, or one from nm_session_new_id() that its maker has told the
- * others. A message of a session that is not open here yet waits. Does not
- * wait for the others. -EEXIST: already open; -EINVAL: no nm_init(), or a
- * number of names (its highest bits are 10); -ENOMEM.
+ * must not be used again in the job's life, since something of the old one may
+ * still be on its way (nm_sr_cancel()): a number of the program's choice below
+ * 2^40, or one from nm_session_new_id() that its maker has told the others. A
+ * message of a session that is not open here yet waits. Does not wait for the
+ * others. -EEXIST: already open; -EINVAL: no nm_init(), or a number of names
+ * (its highest bits are 10); -ENOMEM.
  */
 int nm_session_open(uint64_t id, struct nm_session **out);
 
@@ -88,7 +89,8 @@ int nm_session_open_name(const char *name, struct nm_session **out);
  * No request of it may be outstanding: -EBUSY if a receive is (but not one by
  * nm_sr_mrecv()), or a send that still waits to leave. Messages that have come
  * and nobody took are dropped, which completes large and synchronous sends of
- * them; what comes later is not. Its monitor ends (<nmad/event.h>).
+ * them. What comes later is not, but a send that is given up (nm_sr_cancel())
+ * completes even then. Its monitor ends (<nmad/event.h>).
  */
 int nm_session_close(struct nm_session *s);
 

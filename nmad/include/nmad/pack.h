@@ -88,7 +88,7 @@ int nm_post_packing(struct nm_packing *p);
 
 /*
  * The request of one that is posted, else NULL: to be tested, waited for among
- * others, or given up (nm_sr_cancel() of a receive) before the end.
+ * others, or given up (nm_sr_cancel()) before the end.
  */
 struct nm_sr_request *nm_packing_request(struct nm_packing *p);
 

@@ -133,7 +133,11 @@ void nm_sr_status(const struct nm_sr_request *req, struct nm_sr_status *out);
  * Or a send: 0, and it completes without that a receive matches it, with
  * -ECANCELED if none had: then none will. One that does not wait for a match,
  * as it is neither large nor synchronous, completes as ever. -EALREADY: it is
- * complete, or will be.
+ * complete, or will be. The peer's session need not be open, yet or any more.
+ * If the send completes otherwise than with -ECANCELED, what was said to the
+ * peer may come there at any time later, even after both have closed the
+ * session: one more reason why its number is not used again
+ * (nm_session_open()).
  *
  * -EINVAL: neither nm_sr_irecv()'s nor a send. Waits for the core's lock.
  */

@@ -547,7 +547,8 @@ static void finish(void)
 	nm_core_settle(&core, &pass); /* what has been copied is freed */
 	nm_core_unlock(&core, &pass);
 	give_back();
-	if (base_list_is_empty(&core.limbo))
+	if (base_list_is_empty(&core.limbo) &&
+	    base_list_is_empty(&core.retracts))
 		CHECK_INT(core.mem.taken, taken);
 	nm_core_exit(&core);
 }

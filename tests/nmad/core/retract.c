@@ -272,21 +272,209 @@ TEST(nor_what_a_matched_probe_has_taken)
 	CHECK_INT(chunk_of(0).flags, 0);
 }
 
-TEST(one_of_no_open_session_waits_for_it)
+/* --- of no open session: the peer's may be open longer, or sooner --- */
+
+static void close_session(void)
 {
 	CHECK_INT(nm_core_session_close(session), 0);
-	give_small(NM_WIRE_SYNC, 0);
-	give_retract(0, 1);
-	CHECK_INT(nsent, 0);
-	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);
-	progress();
-	expect_given_back(0, NM_WIRE_KIND_ACK, 43);
 }
 
-TEST(a_session_is_closed_while_one_waits_for_its_turn)
+static void open_session(void)
+{
+	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);
+	progress();
+}
+
+/* A message of another number, which waits for no match, is there. */
+static void expect_only(uint32_t number)
+{
+	give_small(0, number);
+	recv_into(0, 5);
+	CHECK_INT(status_of(0).error, 0);
+	CHECK(!is_here());
+}
+
+TEST(what_waits_for_its_session_is_given_back)
+{
+	bool first = check_random() % 2;
+	int before;
+
+	close_session();
+	if (first)
+		give_retract(0, 1);
+	give_small(NM_WIRE_SYNC, 0);
+	if (!first)
+		give_retract(0, 1);
+	CHECK_INT(nsent, 1);
+	expect_given_back(0, NM_WIRE_KIND_ACK, 43);
+	before = nsent;
+	open_session();
+	CHECK_INT(nsent, before);
+	CHECK(!is_here());
+	expect_only(2);
+}
+
+TEST(so_is_a_large_one_of_no_open_session)
+{
+	bool first = check_random() % 2;
+
+	close_session();
+	if (first)
+		give_retract(0, 1);
+	give_rts(parts, 2);
+	if (!first)
+		give_retract(0, 1);
+	CHECK_INT(nsent, 2);
+	expect_given_back(0, NM_WIRE_KIND_RTR, 70);
+	expect_given_back(1, NM_WIRE_KIND_RTR, 71);
+	open_session();
+	CHECK_INT(nsent, 2);
+	expect_only(2);
+}
+
+/* Parts of 1000 bytes, the RETRACT before, between or behind them. */
+static void give_half(int i)
+{
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_PART,
+				   .flags = NM_WIRE_SYNC,
+				   .session = SESSION,
+				   .id = 43,
+				   .length = 1000,
+				   .offset = i == 0 ? 0 : 600,
+				   .tail_len = i == 0 ? 600 : 400,
+				   .tail = text[0] };
+
+	give(&c);
+	progress();
+}
+
+TEST(so_is_one_in_parts_when_it_is_whole)
+{
+	int first = (int)(check_random() % 2);
+	int place = (int)(check_random() % 3);
+
+	close_session();
+	if (place == 0)
+		give_retract(0, 1);
+	give_half(first);
+	if (place == 1)
+		give_retract(0, 1);
+	CHECK_INT(nsent, 0);
+	give_half(1 - first);
+	if (place == 2)
+		give_retract(0, 1);
+	CHECK_INT(nsent, 1);
+	expect_given_back(0, NM_WIRE_KIND_ACK, 43);
+	CHECK(base_list_is_empty(&peer->medium));
+	open_session();
+	CHECK_INT(nsent, 1);
+	expect_only(2);
+}
+
+TEST(one_in_parts_may_become_whole_when_the_session_is_open)
+{
+	int first = (int)(check_random() % 2);
+
+	close_session();
+	if (check_random() % 2) {
+		give_half(first);
+		give_retract(0, 1);
+	} else {
+		give_retract(0, 1);
+		give_half(first);
+	}
+	open_session();
+	CHECK_INT(nsent, 0);
+	if (check_random() % 2) {
+		give_half(1 - first);
+		expect_given_back(0, NM_WIRE_KIND_ACK, 43);
+	} else {
+		recv_into(1, 1000);
+		give_half(1 - first);
+		CHECK_INT(status_of(1).error, 0);
+		CHECK_INT(chunk_of(0).flags, 0);
+	}
+	CHECK_INT(nsent, 1);
+	expect_only(2);
+}
+
+TEST(of_many_of_no_open_session_only_that_one_is_given_back)
+{
+	uint32_t which = (uint32_t)(check_random() % 4);
+	bool first = check_random() % 2;
+
+	close_session();
+	if (first)
+		give_retract(which, 4);
+	for (uint32_t i = 4; i-- > 0;)
+		give_small(i == which ? NM_WIRE_SYNC : 0, i);
+	if (!first)
+		give_retract(which, 4);
+	CHECK_INT(nsent, 1);
+	expect_given_back(0, NM_WIRE_KIND_ACK, 43);
+	open_session();
+	for (int i = 0; i < 4; i++)
+		recv_into(i, 5);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(status_of(i).error, 0);
+	give_small(0, 5);
+	CHECK_INT(status_of(3).error, 0);
+	CHECK_INT(nsent, 1);
+}
+
+TEST(who_waits_for_no_match_stays_in_limbo)
+{
+	close_session();
+	give_small(0, 0);
+	give_retract(0, 1);
+	give_retract(1, 2);
+	open_session();
+	CHECK_INT(nsent, 0);
+	recv_into(0, 5);
+	CHECK_INT(status_of(0).error, 0);
+	expect_only(3);
+}
+
+TEST(what_is_of_another_session_or_tag_is_not_given_back)
+{
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_RETRACT,
+				   .seq = 1,
+				   .session = SESSION,
+				   .tag = 9 };
+
+	close_session();
+	give_small(NM_WIRE_SYNC, 0);
+	give(&c);
+	c.session = SESSION + 1;
+	c.tag = 0;
+	give(&c);
+	progress();
+	CHECK_INT(nsent, 0);
+	open_session();
+	CHECK(is_here());
+	recv_into(0, 5);
+	CHECK_INT(status_of(0).error, 0);
+	CHECK_INT(chunk_of(0).flags, 0);
+	expect_only(2);
+	close_session();
+	c = (struct nm_wire_chunk){ .kind = NM_WIRE_KIND_EAGER,
+				    .session = SESSION + 1 };
+	give(&c);
+	progress();
+	CHECK_INT(nm_core_session_open(&core, SESSION + 1, &session), 0);
+	CHECK(is_here());
+	close_session();
+	CHECK(base_list_is_empty(&core.retracts));
+	open_session();
+}
+
+TEST(one_that_waits_for_its_turn_outlives_its_session)
 {
 	give_retract(0, 1);
-	CHECK_INT(nm_core_session_close(session), 0);
+	close_session();
 	CHECK_INT(nsent, 0);
-	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);
+	give_small(NM_WIRE_SYNC, 0);
+	expect_given_back(0, NM_WIRE_KIND_ACK, 43);
+	open_session();
+	expect_only(2);
 }
