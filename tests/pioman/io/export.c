@@ -221,6 +221,10 @@ static void wait_until_all_wait(void)
 			marcel_usleep(1000);
 }
 
+/*
+ * All kernel threads are counted: one may come from marcel, for a call of ours
+ * that takes too long, and go again.
+ */
 static void come_and_go(void)
 {
 	int before = kernel_threads();
@@ -230,12 +234,12 @@ static void come_and_go(void)
 		piom_ltask_submit(&many[i].task);
 	}
 	wait_until_all_wait();
-	CHECK(kernel_threads() >= before + MANY);
+	CHECK(kernel_threads() >= before - 1 + MANY);
 	for (int i = 0; i < MANY; i++) {
 		CHECK_INT(piom_ltask_cancel(&many[i].task), 0);
 		source_end(&many[i]);
 	}
-	while (kernel_threads() > before)
+	while (kernel_threads() > before + 1)
 		marcel_usleep(10000);
 }
 
@@ -251,7 +255,9 @@ static const struct mode one_vp[] = { { 1, "marcel", "auto", "20" } };
 TEST(kernel_threads_are_made_when_needed_and_end_when_not)
 {
 	setenv("PIOM_MODE", "interrupt", 1);
+	setenv("MARCEL_LWP_MAX", "1", 1); /* beside the VP's own */
 	WITH_ALL(one_vp, come_and_go_twice);
+	unsetenv("MARCEL_LWP_MAX");
 	unsetenv("PIOM_MODE");
 }
 
