@@ -57,6 +57,11 @@ int hwloc_bitmap_first(hwloc_const_bitmap_t b)
 	return hwloc_bitmap_next(b, -1);
 }
 
+int hwloc_bitmap_weight(hwloc_const_bitmap_t b)
+{
+	return CPU_COUNT(&b->set);
+}
+
 int hwloc_topology_init(hwloc_topology_t *out)
 {
 	*out = calloc(1, sizeof(**out));
@@ -73,6 +78,11 @@ int hwloc_topology_set_synthetic(hwloc_topology_t t, const char *words)
 {
 	errno = ENOSYS;
 	return -1;
+}
+
+int hwloc_topology_set_flags(hwloc_topology_t t, unsigned long flags)
+{
+	return 0;
 }
 
 int hwloc_topology_load(hwloc_topology_t t)
@@ -109,4 +119,14 @@ int hwloc_get_type_depth(hwloc_topology_t t, hwloc_obj_type_t type)
 hwloc_obj_t hwloc_get_obj_by_depth(hwloc_topology_t t, int depth, unsigned i)
 {
 	return NULL;
+}
+
+unsigned hwloc_get_nbobjs_by_depth(hwloc_topology_t t, int depth)
+{
+	return 0;
+}
+
+const char *hwloc_obj_type_string(hwloc_obj_type_t type)
+{
+	return "";
 }
