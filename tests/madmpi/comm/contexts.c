@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-enum { USER = 1000, KERNEL = 64, MAKERS = USER + KERNEL };
+enum { USER = 1000 / FEWER, KERNEL = 64, MAKERS = USER + KERNEL };
 
 static struct maker maker[MAKERS];
 

@@ -8,7 +8,7 @@
 enum {
 	MOST = 300,      /* elements of a type */
 	ARENA = 1 << 19, /* bytes on each side of where a buffer begins */
-	ROUNDS = 150,
+	ROUNDS = 150 / FEWER,
 };
 
 static const struct {
