@@ -35,7 +35,14 @@ static struct {
 	uint64_t sleep_ns; /* l: what a sleep costs; 0: not measured yet */
 } life = { .lock = MARCEL_MUTEX_INITIALIZER };
 
-enum { SPIN_NS = 20000 }; /* before a sleep, if that cannot be measured */
+enum {
+	SPIN_NS = 20000, /* before a sleep, if that cannot be measured */
+	/*
+	 * Who polls gives way to others between two looks then. What he waits
+	 * for comes when they have run, and would have to wake him first.
+	 */
+	OVERSUBSCRIBED_IDLE_NS = 2000000,
+};
 
 static const char *const engines[] = { "marcel", "pthread", "none", NULL };
 static const char *const modes[] = { "auto", "poll", "interrupt", NULL };
@@ -92,8 +99,8 @@ static struct base_option options[] = {
 		      .min = 0,
 		      .max = 1000000,
 		      .help = "how long an idle VP polls in vain before it "
-			      "waits for interrupts (0 if there are more LWPs "
-			      "than CPUs)" },
+			      "waits for interrupts (if there are more LWPs "
+			      "than CPUs 2000, or 0 with engine pthread)" },
 	[TIMER_US] = { .name = "PIOM_TIMER_US",
 		       .kind = BASE_OPTION_INT,
 		       .fallback = "4000",
@@ -254,7 +261,9 @@ static int start(void)
 	piom.wait = (enum piom_wait)options[WAIT].value;
 	piom.idle_ns = (uint64_t)options[IDLE_US].value * 1000;
 	if (!options[IDLE_US].is_set && marcel_is_oversubscribed())
-		piom.idle_ns = 0;
+		piom.idle_ns = piom.engine == PIOM_ENGINE_MARCEL
+				       ? OVERSUBSCRIBED_IDLE_NS
+				       : 0;
 	piom.reaction_ns =
 		options[REACTION_US].value == BASE_OPTION_WORD
 			? 0
