@@ -2,6 +2,7 @@
  * Collective operations against what each process can work out by itself.
  */
 #include "../program.h"
+#include "maps.h"
 
 static MPI_Comm comm = MPI_COMM_WORLD;
 
@@ -116,22 +117,6 @@ static void locations(void)
 	MPI_Allreduce(&in, &out, 1, MPI_DOUBLE_INT, MPI_MINLOC, comm);
 	EXPECT(out.value == 0);
 	EXPECT_INT((out.index * 7) % size, 0);
-}
-
-/* Affine maps x -> a x + b: composing them does not commute. */
-struct map {
-	unsigned a, b;
-};
-
-static void compose(void *in, void *inout, int *len, MPI_Datatype *type)
-{
-	struct map *x = in, *y = inout;
-
-	(void)type;
-	for (int i = 0; i < *len; i++) {
-		y[i].b = x[i].a * y[i].b + x[i].b;
-		y[i].a = x[i].a * y[i].a;
-	}
 }
 
 static struct map map_of(int r, int i)

@@ -3,6 +3,7 @@
  * one gets, in both directions, from and to every root.
  */
 #include "../two_groups.h"
+#include "maps.h"
 
 /* Around the limits between algorithms. */
 static const int counts[] = { 0, 1, 17, 1000, 40000, 150000 };
@@ -330,22 +331,6 @@ static void alltoallw_of_different_types(int *a, int *b)
 }
 
 /* --- reductions --- */
-
-/* Affine maps x -> a x + b: composing them does not commute. */
-struct map {
-	unsigned a, b;
-};
-
-static void compose(void *in, void *inout, int *len, MPI_Datatype *type)
-{
-	struct map *x = in, *y = inout;
-
-	(void)type;
-	for (int i = 0; i < *len; i++) {
-		y[i].b = x[i].a * y[i].b + x[i].b;
-		y[i].a = x[i].a * y[i].a;
-	}
-}
 
 static struct map map_of(int world, int i)
 {
