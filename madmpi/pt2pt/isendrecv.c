@@ -3,7 +3,6 @@
  * the receive first, so that they take their places in the order of matching;
  * each tells its end by a function, and the second one ends the request.
  */
-#include <errno.h>
 #include <stdlib.h>
 
 #include <nmad/event.h>
@@ -159,6 +158,27 @@ static int no_memory(const char *fn, struct madmpi_comm *c, MPI_Count bytes)
 			    (long long)bytes);
 }
 
+/* What both forms do with two messages that are checked. */
+static int exchange(const char *fn, const struct madmpi_message *s,
+		    const struct madmpi_message *r, bool replaces,
+		    MPI_Request *request)
+{
+	struct pair *p;
+
+	if (request == NULL)
+		return madmpi_null_arg(s->comm, fn, "request");
+	p = calloc(1, sizeof(*p));
+	if (p == NULL)
+		return no_memory(fn, s->comm, 0);
+	p->send.m = *s;
+	p->recv.m = *r;
+	if (replaces && madmpi_message_pack(&p->send.m, &p->copy) < 0) {
+		free(p);
+		return no_memory(fn, s->comm, s->count * s->type->size);
+	}
+	return start(fn, p, request);
+}
+
 /* MPI_Isendrecv, MPI_Isendrecv_c */
 int madmpi_isendrecv(const void *sendbuf, MPI_Count sendcount,
 		     MPI_Datatype sendtype, int dest, int sendtag,
@@ -168,7 +188,6 @@ int madmpi_isendrecv(const void *sendbuf, MPI_Count sendcount,
 {
 	const char *fn = "MPI_Isendrecv";
 	struct madmpi_message s, r;
-	struct pair *p;
 	int rc;
 
 	rc = madmpi_message_open(fn, MADMPI_SEND, sendbuf, sendcount, sendtype,
@@ -176,35 +195,7 @@ int madmpi_isendrecv(const void *sendbuf, MPI_Count sendcount,
 	if (likely(rc == MPI_SUCCESS))
 		rc = madmpi_message_open(fn, MADMPI_RECV, recvbuf, recvcount,
 					 recvtype, source, recvtag, comm, &r);
-	if (unlikely(rc != MPI_SUCCESS))
-		return rc;
-	if (request == NULL)
-		return madmpi_null_arg(s.comm, fn, "request");
-	p = calloc(1, sizeof(*p));
-	if (p == NULL)
-		return no_memory(fn, s.comm, 0);
-	p->send.m = s;
-	p->recv.m = r;
-	return start(fn, p, request);
-}
-
-/* What is sent lies in a copy, packed, so that what comes may replace it. */
-static int copy(struct pair *p)
-{
-	struct madmpi_message *s = &p->send.m;
-	MPI_Count bytes;
-
-	if (s->peer == MPI_PROC_NULL)
-		return 0;
-	bytes = s->count * s->type->size;
-	p->copy = malloc((size_t)bytes + 1);
-	if (p->copy == NULL)
-		return -ENOMEM;
-	madmpi_pack_bytes(s->buf, s->count, s->type, p->copy);
-	s->buf = p->copy;
-	s->count = bytes;
-	s->type = madmpi_type_of(MPI_BYTE);
-	return 0;
+	return rc ? rc : exchange(fn, &s, &r, false, request);
 }
 
 /* MPI_Isendrecv_replace, MPI_Isendrecv_replace_c */
@@ -214,7 +205,6 @@ int madmpi_isendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype,
 {
 	const char *fn = "MPI_Isendrecv_replace";
 	struct madmpi_message s, r;
-	struct pair *p;
 	int rc;
 
 	rc = madmpi_message_open(fn, MADMPI_SEND, buf, count, datatype, dest,
@@ -222,18 +212,5 @@ int madmpi_isendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype,
 	if (likely(rc == MPI_SUCCESS))
 		rc = madmpi_message_open(fn, MADMPI_RECV, buf, count, datatype,
 					 source, recvtag, comm, &r);
-	if (unlikely(rc != MPI_SUCCESS))
-		return rc;
-	if (request == NULL)
-		return madmpi_null_arg(s.comm, fn, "request");
-	p = calloc(1, sizeof(*p));
-	if (p == NULL)
-		return no_memory(fn, s.comm, 0);
-	p->send.m = s;
-	p->recv.m = r;
-	if (copy(p) < 0) {
-		free(p);
-		return no_memory(fn, s.comm, count * s.type->size);
-	}
-	return start(fn, p, request);
+	return rc ? rc : exchange(fn, &s, &r, true, request);
 }

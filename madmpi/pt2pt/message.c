@@ -3,6 +3,9 @@
  */
 #include "pt2pt/message.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "env/error.h"
 
 int madmpi_check_count(const char *function, struct madmpi_comm *c,
@@ -140,4 +143,22 @@ int madmpi_message_open(const char *function, enum madmpi_way way,
 		rc = madmpi_check_buffer(function, out->comm, "buf", buf, count,
 					 out->type);
 	return rc;
+}
+
+int madmpi_message_pack(struct madmpi_message *m, void **copy)
+{
+	MPI_Count bytes;
+
+	*copy = NULL;
+	if (m->peer == MPI_PROC_NULL) /* then there may be no type */
+		return 0;
+	bytes = m->count * m->type->size;
+	*copy = malloc((size_t)bytes + 1);
+	if (*copy == NULL)
+		return -ENOMEM;
+	madmpi_pack_bytes(m->buf, m->count, m->type, *copy);
+	m->buf = *copy;
+	m->count = bytes;
+	m->type = madmpi_type_of(MPI_BYTE);
+	return 0;
 }

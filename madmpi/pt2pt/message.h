@@ -54,6 +54,13 @@ int madmpi_check_count(const char *function, struct madmpi_comm *c,
 int madmpi_check_comm(const char *function, MPI_Comm comm,
 		      struct madmpi_comm **out);
 
+/*
+ * What is sent lies in packed memory from now on, so that its buffer may be
+ * received into. It is the caller's, in *copy, to be freed when the message has
+ * left; NULL if there is nobody to send to. 0 or -ENOMEM.
+ */
+int madmpi_message_pack(struct madmpi_message *m, void **copy);
+
 static inline struct nm_data madmpi_message_data(const struct madmpi_message *m,
 						 struct madmpi_layout *layout)
 {

@@ -69,7 +69,6 @@ int madmpi_sendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype,
 {
 	const char *fn = "MPI_Sendrecv_replace";
 	struct madmpi_message s, r;
-	MPI_Count bytes;
 	void *copy;
 	int rc;
 
@@ -80,16 +79,10 @@ int madmpi_sendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype,
 					 source, recvtag, comm, &r);
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
-	bytes = count * s.type->size;
-	copy = malloc((size_t)bytes + 1);
-	if (copy == NULL)
+	if (madmpi_message_pack(&s, &copy) < 0)
 		return madmpi_error(s.comm, MPI_ERR_NO_MEM, fn,
 				    "no memory for a copy of %lld bytes",
-				    (long long)bytes);
-	madmpi_pack_bytes(buf, count, s.type, copy);
-	s.buf = copy;
-	s.count = bytes;
-	s.type = madmpi_type_of(MPI_BYTE);
+				    (long long)(count * s.type->size));
 	rc = exchange(fn, &s, &r, status);
 	free(copy);
 	return rc;

@@ -88,6 +88,14 @@ static void with_nobody(void)
 	MPI_Wait(&r, &st);
 	EXPECT_INT(in[0], rank - 1);
 	check_status(&st, MPI_PROC_NULL, MPI_ANY_TAG, 0);
+	/* Not even a type is needed, in none of the forms. */
+	MPI_Isendrecv_replace(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 1,
+			      MPI_PROC_NULL, 1, MPI_COMM_WORLD, &r);
+	MPI_Wait(&r, &st);
+	check_status(&st, MPI_PROC_NULL, MPI_ANY_TAG, 0);
+	MPI_Sendrecv_replace(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 1,
+			     MPI_PROC_NULL, 1, MPI_COMM_WORLD, &st);
+	check_status(&st, MPI_PROC_NULL, MPI_ANY_TAG, 0);
 }
 
 /* One tag: each takes the next message, whatever kind of call has sent it. */
