@@ -29,6 +29,12 @@ MPI_Comm madmpi_comm_handle(struct madmpi_comm *c)
 	return (MPI_Comm)c;
 }
 
+void madmpi_comm_new_ids(uint64_t ids[2])
+{
+	ids[0] = nm_session_new_id();
+	ids[1] = nm_session_new_id();
+}
+
 int madmpi_comm_open(struct madmpi_comm *c, const uint64_t ids[2])
 {
 	int rc = nm_session_open(ids[0], &c->p2p);

@@ -126,6 +126,9 @@ static inline bool madmpi_comm_is_first(const struct madmpi_comm *c)
 	return c->group->world[0] < c->peers->world[0];
 }
 
+/* Numbers for a communicator's sessions that no other one has or will have. */
+void madmpi_comm_new_ids(uint64_t ids[2]);
+
 /*
  * Make a communicator of the group (whose reference it takes over, also when it
  * fails) with these two session ids; all members open the same ids. The error
@@ -151,7 +154,7 @@ int madmpi_comm_open(struct madmpi_comm *c, const uint64_t ids[2]);
 int madmpi_check_new_comm(const char *fn, MPI_Comm comm, MPI_Comm *newcomm,
 			  struct madmpi_comm **out);
 int madmpi_check_intra(const char *fn, struct madmpi_comm *c);
-int madmpi_check_inter(const char *fn, struct madmpi_comm *c);
+int madmpi_check_inter(const char *fn, MPI_Comm comm, struct madmpi_comm **out);
 int madmpi_check_members(const char *fn, struct madmpi_comm *c, MPI_Group group,
 			 struct madmpi_group **out);
 

@@ -79,10 +79,10 @@ int madmpi_comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
 	*newcomm = MPI_COMM_NULL;
 	if (g->rank == MPI_UNDEFINED)
 		return MPI_SUCCESS;
-	if (g->rank == 0)
-		b = (struct birth){
-			{ nm_session_new_id(), nm_session_new_id() }, hash_of(g)
-		};
+	if (g->rank == 0) {
+		madmpi_comm_new_ids(b.ids);
+		b.members = hash_of(g);
+	}
 	rc = tell(fn, c, g, tag, &b);
 	if (rc != MPI_SUCCESS)
 		return rc;

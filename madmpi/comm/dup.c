@@ -58,10 +58,8 @@ static int agree(struct birth *x)
 	uint64_t ids[2] = { 0, 0 };
 	int rc;
 
-	if (c->rank == 0) {
-		ids[0] = nm_session_new_id();
-		ids[1] = nm_session_new_id();
-	}
+	if (c->rank == 0)
+		madmpi_comm_new_ids(ids);
 	madmpi_coll_tell(&x->c, ids, sizeof(ids), 0);
 	if (x->c.error != 0 || x->made == NULL)
 		return x->c.error;

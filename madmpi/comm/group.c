@@ -115,10 +115,8 @@ int madmpi_comm_remote_group(MPI_Comm comm, MPI_Group *group)
 {
 	const char *fn = "MPI_Comm_remote_group";
 	struct madmpi_comm *c;
-	int rc = madmpi_check_comm(fn, comm, &c);
+	int rc = madmpi_check_inter(fn, comm, &c);
 
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_inter(fn, c);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (group == NULL)

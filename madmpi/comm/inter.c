@@ -25,13 +25,15 @@ int madmpi_check_intra(const char *fn, struct madmpi_comm *c)
 			    (void *)madmpi_comm_handle(c));
 }
 
-int madmpi_check_inter(const char *fn, struct madmpi_comm *c)
+int madmpi_check_inter(const char *fn, MPI_Comm comm, struct madmpi_comm **out)
 {
-	if (madmpi_comm_is_inter(c))
-		return MPI_SUCCESS;
-	return madmpi_error(c, MPI_ERR_COMM, fn,
+	int rc = madmpi_check_comm(fn, comm, out);
+
+	if (rc != MPI_SUCCESS || madmpi_comm_is_inter(*out))
+		return rc;
+	return madmpi_error(*out, MPI_ERR_COMM, fn,
 			    "comm %p is not an intercommunicator",
-			    (void *)madmpi_comm_handle(c));
+			    (void *)comm);
 }
 
 /* MPI_Comm_test_inter */
@@ -53,10 +55,8 @@ int madmpi_comm_remote_size(MPI_Comm comm, int *size)
 {
 	const char *fn = "MPI_Comm_remote_size";
 	struct madmpi_comm *c;
-	int rc = madmpi_check_comm(fn, comm, &c);
+	int rc = madmpi_check_inter(fn, comm, &c);
 
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_inter(fn, c);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (size == NULL)
@@ -139,11 +139,9 @@ static int meet(struct meeting *m)
 				 .tag = MADMPI_COLL_LEADERS |
 					(nm_tag_t)m->tag %
 						MADMPI_COLL_LEADERS };
-	struct side mine = { .ids = { nm_session_new_id(),
-				      nm_session_new_id() },
-			     .size = ours->size,
-			     .tag = m->tag };
+	struct side mine = { .size = ours->size, .tag = m->tag };
 
+	madmpi_comm_new_ids(mine.ids);
 	madmpi_coll_exchange(&c, &mine, sizeof(mine), byte, m->remote,
 			     &m->theirs, sizeof(mine), byte, m->remote);
 	if (c.error != 0)
@@ -343,10 +341,8 @@ int madmpi_intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 	const char *fn = "MPI_Intercomm_merge";
 	struct vote mine = { .high = high != 0 }, *all;
 	struct madmpi_comm *c, *made = NULL;
-	int rc = madmpi_check_comm(fn, intercomm, &c);
+	int rc = madmpi_check_inter(fn, intercomm, &c);
 
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_inter(fn, c);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (newintracomm == NULL)
@@ -356,10 +352,8 @@ int madmpi_intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
 				    "no memory for %d processes",
 				    madmpi_comm_everybody(c));
-	if (c->rank == 0) {
-		mine.ids[0] = nm_session_new_id();
-		mine.ids[1] = nm_session_new_id();
-	}
+	if (c->rank == 0)
+		madmpi_comm_new_ids(mine.ids);
 	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine), all);
 	if (rc == MPI_SUCCESS)
 		rc = check_votes(fn, c, all);

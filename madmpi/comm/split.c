@@ -121,10 +121,8 @@ int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, int color,
 
 	if (all == NULL)
 		return finish(fn, c, -ENOMEM, NULL, newcomm);
-	if (color != MPI_UNDEFINED) {
-		mine.ids[0] = nm_session_new_id();
-		mine.ids[1] = nm_session_new_id();
-	}
+	if (color != MPI_UNDEFINED)
+		madmpi_comm_new_ids(mine.ids);
 	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine), all);
 	if (rc != MPI_SUCCESS) {
 		free(all);
