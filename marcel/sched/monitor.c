@@ -44,6 +44,11 @@
  * is looked at may be taken for one that need not be interrupted, and a guest
  * be interrupted behind its push: then the end of the slice it is, as for
  * everybody.
+ *
+ * Who awaits IO is woken as if it were real-time (priority.c) while some thread
+ * computes: one that had to be interrupted in one of the last slices. But if
+ * those who are woken like that leave nothing of a VP to the others, it ends
+ * until one of the others has used up a slice, of which it is interrupted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,8 +66,10 @@
 #include "tick.h"
 
 enum {
-	AGAIN_NS = 50000, /* more than an interrupt takes */
-	STILL_LOOKS = 8,  /* whoever has not run since is asleep for long */
+	AGAIN_NS = 50000,  /* more than an interrupt takes */
+	STILL_LOOKS = 8,   /* whoever has not run since is asleep for long */
+	QUIET_LOOKS = 8,   /* nobody computes if none was interrupted since */
+	URGENT_LOOKS = 16, /* others starve if none of them has run since */
 };
 
 /* What the monitor remembers of a VP. */
@@ -73,8 +80,8 @@ struct look {
 	uint64_t at_ns;  /* when its clock was read, or 0; and by then */
 	uint64_t cpu_ns; /* the LWP had run so long */
 	unsigned still;  /* looks since it has run, if nobody waited */
+	unsigned urgent; /* looks that have met but urgent threads */
 	bool was_asleep; /* in the kernel */
-	bool was_urgent;
 };
 
 static struct {
@@ -84,6 +91,7 @@ static struct {
 	bool can_revoke;
 	unsigned first;     /* which VP an early look begins with */
 	struct look *looks; /* one for each VP */
+	unsigned quiet;     /* looks since a thread was interrupted */
 } monitor;
 
 struct marcel_monitor marcel_monitor;
@@ -236,6 +244,29 @@ static bool is_asleep(struct look *last, pid_t tid)
 	return os_thread_sleeps(tid);
 }
 
+/* For others: it computes. */
+static void interrupt(struct marcel_lwp *l)
+{
+	monitor.quiet = 0;
+	store_relaxed(&marcel_sched.some_compute, true);
+	tick(l);
+}
+
+/* After a look at every VP. */
+static void judge_who_computes(void)
+{
+	bool starve = false;
+
+	for (int i = 0; i < marcel_sched.nvp; i++) {
+		if (monitor.looks[i].urgent < URGENT_LOOKS)
+			continue;
+		monitor.looks[i].urgent = 0;
+		starve = true;
+	}
+	if (starve || ++monitor.quiet >= QUIET_LOOKS)
+		store_relaxed(&marcel_sched.some_compute, false);
+}
+
 /* Whether t is to go elsewhere, or hooks or others are to have its VP. */
 static bool is_wanted(struct marcel_vp *vp, struct marcel_lwp *l,
 		      struct marcel_thread *t)
@@ -302,7 +333,7 @@ static void help(struct marcel_vp *vp, struct marcel_lwp *l,
 		help_asleep(vp, l, t == &l->idle);
 	else if (!last->was_asleep && wanted && t != &l->idle &&
 		 marcel_thread_is_preemptible(t))
-		tick(l);
+		interrupt(l);
 }
 
 /* Whether t is to end or to take signals, wherever it computes: see tick.c. */
@@ -328,7 +359,7 @@ static BASE_COLD void call(struct marcel_lwp *l, struct marcel_thread *t)
 static void look_at_section(struct marcel_vp *vp, struct look *last)
 {
 	struct marcel_lwp *l = load_relaxed(&vp->stand_in);
-	struct look now = { 0 };
+	struct look now = { .urgent = last->urgent };
 	pid_t tid;
 
 	if (l != NULL && load_relaxed(&l->told) != 0) {
@@ -356,9 +387,9 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	}
 	t = load_relaxed(&l->self);
 	urgent = !vp->sole && marcel_thread_is_urgent(t);
-	if (unlikely(urgent && last->was_urgent))
+	if (unlikely(urgent && last->urgent > 0))
 		marcel_runq_share(vp);
-	last->was_urgent = urgent;
+	last->urgent = urgent ? last->urgent + 1 : 0;
 	if (unlikely(is_called(t)))
 		call(l, t);
 	progress = progress_of(vp);
@@ -366,7 +397,7 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 		*last = (struct look){ .lwp = l,
 				       .thread = t,
 				       .progress = progress,
-				       .was_urgent = urgent };
+				       .urgent = last->urgent };
 		if (marcel_runq_seems_ready(vp, MARCEL_BANDS) ||
 		    load_relaxed(&marcel_hooks[MARCEL_HOOK_TICK].used) != 0)
 			note_time(last, load_relaxed(&l->tid));
@@ -434,6 +465,7 @@ static bool look_at_all(void)
 		call_first();
 	}
 	any |= call_adrift();
+	judge_who_computes();
 	store_relaxed(&marcel_monitor.looks,
 		      load_relaxed(&marcel_monitor.looks) + 1);
 	return any;
@@ -500,12 +532,12 @@ static bool awaits_urgent(struct marcel_vp *vp)
 }
 
 /* Who sleeps unannounced is the next slice's; a call of it would be ended. */
-static void interrupt(struct marcel_lwp *l)
+static void interrupt_early(struct marcel_lwp *l)
 {
 	pid_t tid = load_relaxed(&l->tid);
 
 	if (tid != 0 && !os_thread_sleeps(tid))
-		tick(l);
+		interrupt(l);
 }
 
 /*
@@ -534,7 +566,7 @@ static bool look_for_urgent(void)
 		if (left == 0 &&
 		    !marcel_levelq_has(vp->above[0], MARCEL_BAND_REALTIME))
 			continue;
-		interrupt(l);
+		interrupt_early(l);
 		left -= left != 0;
 	}
 	monitor.first++;

@@ -181,7 +181,9 @@ bool marcel_poller_wait(int fd, uint32_t events)
 		return false;
 	}
 	marcel_thread_waits(self, "a descriptor");
+	marcel_thread_set_awaits_io(self, true);
 	marcel_park(NULL, NULL);
+	marcel_thread_set_awaits_io(self, false);
 	marcel_thread_waits(self, NULL);
 	epoll_ctl(poller.epoll, EPOLL_CTL_DEL, own, NULL);
 	close(own);

@@ -155,6 +155,7 @@ struct marcel_sched {
 	int nested;                           /* main's: inits not yet ended */
 	ATOMIC(int) running;                  /* a: order(running) */
 	ATOMIC(unsigned) scarce;              /* a: relaxed; a hint */
+	ATOMIC(bool) some_compute;            /* a: relaxed; monitor.c's */
 	struct marcel_random random;          /* random.h */
 	/* Threads made by foreign threads. a: order(end) */
 	ATOMIC(uint64_t) created BASE_ALIGNED(BASE_CACHE_PAIR);

@@ -140,12 +140,14 @@ BASE_PUBLIC void marcel_wake(marcel_t t)
 	struct marcel_vp *vp;
 
 	marcel_san_release(t);
-	if (unlikely(flags & (MARCEL_F_FOREIGN | MARCEL_F_EAGER))) {
+	if (unlikely(flags & (MARCEL_F_FOREIGN | MARCEL_F_EAGER)) ||
+	    unlikely(load_relaxed(&marcel_sched.some_compute))) {
 		if (flags & MARCEL_F_FOREIGN) {
 			wake_kernel_thread(t);
 			return;
 		}
-		marcel_thread_favour_woken(t);
+		if (flags & MARCEL_F_EAGER || marcel_thread_awaits_io(t))
+			marcel_thread_favour_woken(t);
 	}
 	s = load_acquire(&t->state); /* order(park) */
 	if (unlikely(s == MARCEL_T_RUNNING) &&
@@ -191,7 +193,7 @@ void marcel_wake_many(struct marcel_thread **t, unsigned n)
 
 	for (unsigned i = 0; i < n; i++) {
 		/* The last one is what should run next. */
-		if (vp != NULL)
+		if (vp != NULL && !load_relaxed(&marcel_sched.some_compute))
 			some = make_ready(t + i, n - 1 - i);
 		if (some != 0) {
 			marcel_san_enter();

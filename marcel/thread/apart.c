@@ -45,6 +45,7 @@ static struct apart *get_header(void)
 	if (a != NULL) {
 		store_relaxed(&a->s.waits, NULL);
 		store_relaxed(&a->s.wait, NULL);
+		store_relaxed(&a->s.awaits_io, false);
 	}
 	return a;
 }

@@ -217,6 +217,7 @@ static struct marcel_stack *cut(struct marcel_arena *a, unsigned slot)
 	s->class = (uint8_t)a->class;
 	s->is_guarded = a->guard[slot] == GUARDED;
 	store_relaxed(&s->waits, NULL);
+	store_relaxed(&s->awaits_io, false);
 	s->checker = os_checker_stack(s->low, s->bytes);
 	return s;
 }

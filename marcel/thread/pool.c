@@ -186,6 +186,7 @@ static BASE_COLD void clear_rest(struct marcel_thread *t)
 	marcel_thread_no_favour(t);
 	store_relaxed(&rest->cancel, 0);
 	store_relaxed(&rest->steady, 0);
+	store_relaxed(&rest->awaits_io, false);
 	store_relaxed(&rest->name[0], 0);
 	rest->cleanup = NULL;
 	store_relaxed(&rest->cpu_ns, 0);

@@ -20,8 +20,24 @@ bool marcel_priority_exists(int priority)
 	       priority <= MARCEL_PRIORITY_REALTIME;
 }
 
-/* Nothing else is called while it is held. */
-static struct base_spin lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
+/* How long who has waited for what comes from outside goes before others. */
+enum { REACT_NS = 200 * 1000 };
+
+/*
+ * Of a thread, by its descriptor. Nothing else is called while one is held.
+ * Descriptors of one chunk of memory are spread over all.
+ */
+enum { LOCKS = 16 };
+static struct {
+	struct base_spin spin BASE_ALIGNED(BASE_CACHE_LINE);
+} locks[LOCKS] = {
+	[0 ... LOCKS - 1] = { BASE_SPIN_INIT(BASE_RANK_LEAF) },
+};
+
+static struct base_spin *lock_of(const struct marcel_thread *t)
+{
+	return &locks[(uintptr_t)t / sizeof(*t) % LOCKS].spin;
+}
 
 /* Whoever sees but one of the two words changed finds a band that exists. */
 static void set_band_locked(struct marcel_thread *t, enum marcel_band band)
@@ -55,12 +71,12 @@ void marcel_thread_set_priority(struct marcel_thread *t, int priority)
 {
 	enum marcel_band band = MARCEL_BAND_NORMAL - priority;
 
-	base_spin_lock(&lock);
+	base_spin_lock(lock_of(t));
 	if (is_favoured_locked(t))
 		t->rest->own = band;
 	else
 		set_band_locked(t, band);
-	base_spin_unlock(&lock);
+	base_spin_unlock(lock_of(t));
 }
 
 static bool is_over(uint64_t until)
@@ -72,11 +88,11 @@ BASE_COLD bool marcel_thread_stays_urgent(struct marcel_thread *t)
 {
 	if (!is_over(load_relaxed(&t->rest->favour)))
 		return true;
-	base_spin_lock(&lock);
+	base_spin_lock(lock_of(t));
 	/* It may have been favoured anew. */
 	if (is_over(load_relaxed(&t->rest->favour)))
 		end_favour_locked(t);
-	base_spin_unlock(&lock);
+	base_spin_unlock(lock_of(t));
 	return marcel_thread_band(t) == MARCEL_BAND_REALTIME;
 }
 
@@ -86,15 +102,16 @@ void marcel_thread_no_favour(struct marcel_thread *t)
 	if (load_relaxed(&t->rest->favour) == 0 &&
 	    !marcel_thread_has(t, MARCEL_F_BAND))
 		return;
-	base_spin_lock(&lock);
+	base_spin_lock(lock_of(t));
 	store_relaxed(&t->rest->favour, 0);
-	base_spin_unlock(&lock);
+	base_spin_unlock(lock_of(t));
 }
 
 /* Who was at its favour just now is not here, and has set or left that. */
 void marcel_priority_forked(struct marcel_thread *t)
 {
-	base_spin_init(&lock, BASE_RANK_LEAF);
+	for (int i = 0; i < LOCKS; i++)
+		base_spin_init(&locks[i].spin, BASE_RANK_LEAF);
 	if (t != NULL && is_favoured_locked(t))
 		set_band_locked(t, MARCEL_BAND_REALTIME);
 }
@@ -120,9 +137,9 @@ BASE_PUBLIC int marcel_getpriority(marcel_t t, int *out)
 	*out = MARCEL_PRIORITY_NORMAL;
 	if (likely(!marcel_thread_has(t, MARCEL_F_BAND)))
 		return 0; /* as all who are favoured have */
-	base_spin_lock(&lock);
+	base_spin_lock(lock_of(t));
 	*out = MARCEL_BAND_NORMAL - (int)own_band_locked(t);
-	base_spin_unlock(&lock);
+	base_spin_unlock(lock_of(t));
 	return 0;
 }
 
@@ -136,7 +153,7 @@ static uint64_t time_after(uint64_t ns)
 
 static void favour_until(struct marcel_thread *t, uint64_t until)
 {
-	base_spin_lock(&lock);
+	base_spin_lock(lock_of(t));
 	if (until == 0) {
 		end_favour_locked(t);
 	} else {
@@ -144,7 +161,7 @@ static void favour_until(struct marcel_thread *t, uint64_t until)
 		store_relaxed(&t->rest->favour, until);
 		set_band_locked(t, MARCEL_BAND_REALTIME);
 	}
-	base_spin_unlock(&lock);
+	base_spin_unlock(lock_of(t));
 }
 
 /* Whether it may be favoured. */
@@ -181,12 +198,24 @@ BASE_PUBLIC int marcel_favour_woken(marcel_t t, uint64_t ns)
 	return 0;
 }
 
+BASE_PUBLIC void marcel_await_io(int on)
+{
+	struct marcel_thread *self = marcel_self();
+
+	if (!marcel_thread_has(self, MARCEL_F_FOREIGN))
+		marcel_thread_set_awaits_io(self, on != 0);
+}
+
 BASE_COLD void marcel_thread_favour_woken(struct marcel_thread *t)
 {
-	uint64_t ns = load_relaxed(&t->rest->eager);
+	uint64_t ns = marcel_thread_has(t, MARCEL_F_EAGER)
+			      ? load_relaxed(&t->rest->eager)
+			      : REACT_NS;
 
-	if (ns != 0) /* it was not told to stop that just now */
-		favour_until(t, time_after(ns));
+	if (ns == 0) /* it was told to stop that just now */
+		return;
+	marcel_thread_use_rest(t);
+	favour_until(t, time_after(ns));
 }
 
 /* --- time slices --- */

@@ -153,6 +153,7 @@ void marcel_stack_put(struct marcel_vp *vp, struct marcel_stack *s)
 {
 	/* Its next thread waits for nothing: cancel.h. */
 	base_assert(load_relaxed(&s->wait) == NULL);
+	store_relaxed(&s->awaits_io, false); /* if that was cancelled */
 	marcel_san_clean(s->low, s->bytes);
 	if (unlikely(vp == NULL || s->class != normal)) {
 		put_slow(vp, s);

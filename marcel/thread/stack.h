@@ -48,6 +48,7 @@ struct marcel_stack {
 	uint8_t slot;                       /* its number in the arena */
 	uint8_t class; /* and that one's size class; 0: apart.h */
 	bool is_guarded;
+	ATOMIC(bool) awaits_io; /* a: marcel_thread_set_awaits_io() */
 } BASE_ALIGNED(BASE_CACHE_LINE);
 
 /*

@@ -118,6 +118,7 @@ struct marcel_thread_rest {
 	ATOMIC(struct marcel_timer *)
 	wait;                    /* a: cancel.h; if it has no stack */
 	ATOMIC(uint32_t) cancel; /* o: cancel.c's; who cancels it reads it */
+	ATOMIC(bool) awaits_io;  /* a: if it has no stack of ours */
 };
 
 struct marcel_thread {
@@ -172,6 +173,21 @@ static inline void marcel_thread_waits(struct marcel_thread *t,
 		store_relaxed(&t->stack->waits, what);
 	else
 		store_relaxed(&t->rest->waits, what);
+}
+
+/* Only itself says so; whoever wakes it reads it. It lies where `waits` does.*/
+static inline void marcel_thread_set_awaits_io(struct marcel_thread *t, bool on)
+{
+	if (likely(t->stack != NULL))
+		store_relaxed(&t->stack->awaits_io, on);
+	else
+		store_relaxed(&t->rest->awaits_io, on);
+}
+
+static inline bool marcel_thread_awaits_io(struct marcel_thread *t)
+{
+	return t->stack != NULL ? load_relaxed(&t->stack->awaits_io)
+				: load_relaxed(&t->rest->awaits_io);
 }
 
 static inline enum marcel_band marcel_thread_band(struct marcel_thread *t)
@@ -243,7 +259,7 @@ void marcel_thread_get_name(struct marcel_thread *t, char *out);
 /* In a child of fork(), for the thread that forked, or NULL if foreign. */
 void marcel_priority_forked(struct marcel_thread *t);
 
-/* Who is about to wake t, which is EAGER. */
+/* Who is about to wake t, which is EAGER, or awaits IO while others compute. */
 void marcel_thread_favour_woken(struct marcel_thread *t);
 
 /*

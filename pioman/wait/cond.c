@@ -117,15 +117,30 @@ static struct piom_stats_line *line(void)
 	return piom_stats_line(marcel_current_vp());
 }
 
+/* Which of all; their number: none until then. */
+static size_t wait_until(const struct waiting *w, uint64_t until)
+{
+	if (w->n != 1)
+		return marcel_event_wait_any_until(events_of(w), w->n, until);
+	return marcel_event_wait_until(&w->conds[0]->piom_event, until) < 0;
+}
+
+static size_t wait_for_ever(const struct waiting *w)
+{
+	if (w->n != 1)
+		return marcel_event_wait_any(events_of(w), w->n);
+	marcel_event_wait(&w->conds[0]->piom_event);
+	return 0;
+}
+
 /* Sleep, but not past that; somebody else polls. True: it is over. */
 static bool sleep_until(struct waiting *w, uint64_t until)
 {
-	size_t found = 0;
+	size_t found;
 
-	if (w->n != 1)
-		found = marcel_event_wait_any_until(events_of(w), w->n, until);
-	else if (marcel_event_wait_until(&w->conds[0]->piom_event, until) < 0)
-		return false;
+	marcel_await_io(1);
+	found = until != NEVER ? wait_until(w, until) : wait_for_ever(w);
+	marcel_await_io(0);
 	if (found == w->n)
 		return false;
 	w->found = found;
@@ -136,16 +151,7 @@ static bool sleep_until(struct waiting *w, uint64_t until)
 /* Sleep; somebody else polls. */
 static void park(struct waiting *w)
 {
-	if (w->until != NEVER) {
-		sleep_until(w, w->until);
-		return;
-	}
-	w->found = 0;
-	if (w->n == 1)
-		marcel_event_wait(&w->conds[0]->piom_event);
-	else
-		w->found = marcel_event_wait_any(events_of(w), w->n);
-	fetch_add_relaxed(&line()->wakeups, 1);
+	sleep_until(w, w->until);
 }
 
 /* So long from now, but not past the time until which is waited. */

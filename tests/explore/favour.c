@@ -45,7 +45,7 @@ EXPLORE(a_late_look_changes_no_other_thread)
 	store_relaxed(&rest.favour, 1); /* long ago */
 	explore_name(&thread, sizeof(thread), "thread");
 	explore_name(&rest, sizeof(rest), "rest");
-	explore_name(&lock, sizeof(lock), "lock");
+	explore_name(locks, sizeof(locks), "lock");
 	explore_spawn("monitor", looks, NULL);
 	explore_spawn("owner", makes_another, NULL);
 	explore_finish(it_is_normal);
