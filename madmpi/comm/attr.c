@@ -398,7 +398,8 @@ static bool find_predefined(int number, void *out, int *flag)
 	case MPI_LASTUSEDCODE:
 		value = &madmpi_last_used_code;
 		break;
-	case MPI_APPNUM: /* no launcher has told us */
+	case MPI_APPNUM: /* unless no launcher has told us */
+		value = madmpi_appnum >= 0 ? &madmpi_appnum : NULL;
 		break;
 	default:
 		return false;

@@ -13,6 +13,7 @@
 #include "pt2pt/message.h"
 
 struct madmpi_comm *madmpi_world, *madmpi_self;
+int madmpi_appnum = -1;
 
 static struct madmpi_pool pool;
 
@@ -330,6 +331,7 @@ int madmpi_comm_init(void)
 {
 	int rc;
 
+	madmpi_appnum = nm_appnum();
 	madmpi_group_init();
 	madmpi_pool_init(&pool, MADMPI_COMM, sizeof(struct madmpi_comm));
 	rc = predefine("MPI_COMM_WORLD", 0, nm_size(), world_ids,

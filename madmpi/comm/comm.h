@@ -64,6 +64,7 @@ struct madmpi_comm {
 };
 
 extern struct madmpi_comm *madmpi_world, *madmpi_self;
+extern int madmpi_appnum; /* MPI_APPNUM; -1: nobody says */
 
 /* Made and freed by MPI_Init and MPI_Finalize. 0 or -errno. */
 int madmpi_comm_init(void);

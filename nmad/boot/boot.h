@@ -33,6 +33,7 @@
 struct nm_boot_info {
 	const char *client; /* "pmi" or "singleton" */
 	int rank, size;
+	int appnum; /* of its program among those of the job; -1: nobody says */
 	int local_rank, local_size; /* among the ranks of my host */
 	const int *node;            /* size numbers; ranks with the same one
 				     * share a host */

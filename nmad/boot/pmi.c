@@ -5,6 +5,7 @@
  * Slurm (srun --mpi=pmi2).
  *
  *   cmd=init pmi_version=1 pmi_subversion=1  -> cmd=response_to_init ... rc=0
+ *   cmd=get_appnum                           -> cmd=appnum rc=0 appnum=N
  *   cmd=get kvsname=K key=N                  -> cmd=get_result rc=0 value=V
  *   cmd=barrier_in                           -> cmd=barrier_out
  */
@@ -390,6 +391,23 @@ static int greet(struct pmi *p)
 	return 0;
 }
 
+/* Launchers of one program may not know. */
+static int learn_appnum(struct nm_boot *b)
+{
+	struct pmi *p = b->priv;
+	long code = 0, n = -1;
+	int rc = ask(p, "appnum", 0, "cmd=get_appnum\n");
+
+	if (rc != 0)
+		return rc;
+	if (number(p, "rc", &code) && code != 0)
+		n = -1;
+	else if (!number(p, "appnum", &n) || n < -1 || n > RANKS_MAX)
+		return unexpected(p, "cmd=get_appnum", "appnum=N");
+	b->info.appnum = (int)n;
+	return 0;
+}
+
 /* What `get` was answered. */
 static int value(const struct pmi *p, char *out, size_t room)
 {
@@ -498,6 +516,8 @@ static int pmi_open(struct nm_boot *b)
 	b->info.rank = (int)rank;
 	b->info.size = (int)size;
 	rc = greet(p);
+	if (rc == 0)
+		rc = learn_appnum(b);
 	if (rc == 0)
 		rc = learn_nodes(b);
 	if (rc != 0) {

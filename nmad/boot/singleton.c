@@ -34,6 +34,7 @@ static int singleton_open(struct nm_boot *b)
 		return -ENOMEM;
 	b->info.rank = 0;
 	b->info.size = 1;
+	b->info.appnum = -1;
 	return 0;
 }
 

@@ -91,6 +91,11 @@ BASE_PUBLIC int nm_size(void)
 	return core != NULL ? core->size : 0;
 }
 
+BASE_PUBLIC int nm_appnum(void)
+{
+	return boot != NULL ? nm_boot_info(boot)->appnum : -1;
+}
+
 BASE_PUBLIC int nm_local_rank(void)
 {
 	return boot != NULL ? nm_boot_info(boot)->local_rank : -1;

@@ -46,6 +46,12 @@ int nm_exit(void);
 int nm_rank(void);
 int nm_size(void);
 
+/*
+ * Which of the programs that the job was started with this process runs, from
+ * 0; -1: the launcher does not say, or there is none.
+ */
+int nm_appnum(void);
+
 /* Rank within those of the same host, and their number. */
 int nm_local_rank(void);
 int nm_local_size(void);

@@ -18,6 +18,7 @@
 #define INIT  "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
 #define MAXES "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\n"
 #define KVS   "cmd=my_kvsname kvsname=kvs_1\n"
+#define APP   "cmd=appnum rc=0 appnum=3\n"
 #define MAP   "cmd=get_result rc=0 msg=success value=(vector,(0,1,2))\n"
 
 static const char *const *script; /* ends with NULL: then it hangs up */
@@ -226,6 +227,7 @@ TEST(answers_are_read_by_name)
 		"rc=0 pmi_subversion=1 cmd=response_to_init pmi_version=1\n",
 		"vallen_max=1024 keylen_max=64 cmd=maxes kvsname_max=256\n",
 		KVS,
+		"appnum=3 cmd=appnum rc=0\n",
 		MAP,
 		"cmd=barrier_out rc=0\n",
 		"cmd=get_result value=00112233445566778899aabbccddeeff rc=0\n",
@@ -240,6 +242,7 @@ TEST(answers_are_read_by_name)
 	launch(lines);
 	CHECK_INT(nm_boot_open(&b), 0);
 	CHECK_INT(nm_boot_info(b)->rank, 1);
+	CHECK_INT(nm_boot_info(b)->appnum, 3);
 	CHECK_INT(nm_boot_info(b)->local_rank, 1);
 	CHECK_INT(nm_boot_info(b)->local_size, 2);
 	CHECK(getenv("PMI_FD") == NULL && getenv("PMI_RANK") == NULL);
@@ -258,6 +261,7 @@ TEST(who_asks_is_answered_later_and_any_other_call_forgets_it)
 		INIT,
 		MAXES,
 		KVS,
+		APP,
 		MAP,
 		"cmd=get_result rc=0 value=6869\n",
 		"cmd=get_result rc=0 value=ff\n",
@@ -309,9 +313,15 @@ TEST(nonsense_from_a_launcher_is_quoted)
 	const char *const halfway[] = { INIT, MAXES, NULL };
 	const char *const swapped[] = { INIT, KVS, NULL };
 	const char *const nodes[] = {
-		INIT, MAXES, KVS, "cmd=get_result rc=0 value=(vector,(0,1,1)\n",
+		INIT,
+		MAXES,
+		KVS,
+		APP,
+		"cmd=get_result rc=0 value=(vector,(0,1,1)\n",
 		NULL
 	};
+	const char *const app[] = { INIT, MAXES, KVS,
+				    "cmd=appnum rc=0 appnum=-7\n", NULL };
 	const char *const longline[] = { endless, NULL };
 
 	memset(endless, 'x', sizeof(endless) - 1);
@@ -322,12 +332,13 @@ TEST(nonsense_from_a_launcher_is_quoted)
 	launcher_refused(swapped, -EPROTO, "expected cmd=maxes");
 	launcher_refused(nodes, -EPROTO,
 			 "PMI_process_mapping is \"(vector,(0,1,1)\"");
+	launcher_refused(app, -EPROTO, "expected appnum=N");
 	launcher_refused(longline, -EPROTO, "a line of more than");
 }
 
 TEST(a_launcher_that_goes_is_no_hang)
 {
-	static const char *const lines[] = { INIT, MAXES, KVS, MAP, NULL };
+	static const char *const lines[] = { INIT, MAXES, KVS, APP, MAP, NULL };
 	struct nm_boot *b;
 
 	launch(lines);
