@@ -19,6 +19,8 @@ MANY = ["burst", "shuffle", "anysource", "wildcard", "unexpected"]
 WHO = ["sender", "receiver", "both"]
 LAYOUTS = ["flat", "vector8", "vector16", "vector4K", "struct", "structs",
            "indexed", "nested", "subarray", "resized", "block8"]
+COLLECTIVES = ["bcast", "reduce", "allreduce", "gather", "scatter", "allgather",
+               "alltoall"]
 CROWD = ["barrier", "ring", "alltoall", "allreduce", "pairs"]
 BRIEF = ["-r", "2", "-m", "1"]
 
@@ -74,6 +76,10 @@ CASES = [
      [f"pack_{layout}" for layout in LAYOUTS]),
     *[("oversubscribed", ranks, BRIEF, [f"{c}_{ranks}" for c in CROWD])
       for ranks in (2, 5)],
+    *[("collectives", ranks, [*BRIEF, "8", "4096"], [
+        f"barrier_{ranks}", *[f"{c}_{ranks}_{size}" for c in COLLECTIVES
+                              for size in ("8B", "4K")]])
+      for ranks in (1, 2, 3)],
     ("waiting", 2, ["20"], ["recv_20", "barrier_20"]),
     ("memory", 2, ["-b", "32", "2000"], [f"{p}_2000" for p in REQUESTS]),
 ]

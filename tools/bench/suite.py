@@ -92,6 +92,11 @@ BENCHMARKS = [
     Benchmark("oversubscribed", [(4, []), (8, [])], SHM, targets=[
         Target(series, "<=", 1.0)
         for series in ("barrier", "ring", "alltoall", "allreduce", "pairs")]),
+    Benchmark("collectives", [(2, []), (4, []), (8, [])], targets=[
+        Target("barrier_2", "<=", 1.0),
+        *[Target(f"{name}_2", "<=", 1.0)
+          for name in ("bcast", "reduce", "allreduce", "gather", "scatter",
+                       "allgather", "alltoall")]]),
     Benchmark("waiting", [(2, [])], SHM, targets=[
         Target(series, "<=", 0.001, None) for series in ("recv", "barrier")]),
 ]
