@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bodies.h"
-#include "coll/coll.h"
+#include "coll/forms.h"
 #include "coll/inter.h"
 #include "pt2pt/message.h"
 
@@ -67,33 +67,81 @@ void madmpi_allgather_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
 	ring(c, &p);
 }
 
-static int check_send(const char *fn, struct madmpi_comm *mc,
-		      const void *sendbuf, MPI_Count sendcount,
-		      MPI_Datatype sendtype, const struct madmpi_parts *p,
-		      struct madmpi_type **st)
+static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
+	const struct madmpi_parts *s = &x->send, *r = &x->recv;
+
+	if (madmpi_comm_is_inter(x->comm)) {
+		madmpi_inter_allgather(c, s->base, s->count, s->type, r);
+		return;
+	}
+	if (s->base != MPI_IN_PLACE)
+		madmpi_copy_bytes(s->base, s->count, s->type,
+				  madmpi_parts_at(r, c->rank),
+				  madmpi_parts_count(r, c->rank), r->type);
+	if (r->counts.at != NULL)
+		ring(c, r);
+	else if (c->size > 1 && r->count * r->type->size > 0)
+		madmpi_choose_allgather(c, r->count * r->type->size)(
+			c, r->base, r->count, r->type);
+}
+
+/* What comes from all is checked; now what goes to all. */
+static int check_send(struct madmpi_collective *x, const void *sendbuf,
+		      MPI_Count sendcount, MPI_Datatype sendtype)
+{
+	const char *fn = x->function;
+	struct madmpi_comm *mc = x->comm;
+	struct madmpi_parts *s = &x->send, *r = &x->recv;
 	int rc;
 
+	s->base = (void *)sendbuf;
 	if (madmpi_in_place(mc, sendbuf))
 		return MPI_SUCCESS;
-	rc = madmpi_check_data(fn, mc, sendbuf, sendcount, sendtype, st);
+	s->count = sendcount;
+	rc = madmpi_check_data(fn, mc, sendbuf, sendcount, sendtype, &s->type);
 	if (rc == MPI_SUCCESS && !madmpi_comm_is_inter(mc))
-		rc = madmpi_check_own(fn, mc, sendcount, *st,
-				      madmpi_parts_count(p, mc->rank), p->type);
+		rc = madmpi_check_own(fn, mc, sendcount, s->type,
+				      madmpi_parts_count(r, mc->rank), r->type);
 	if (rc == MPI_SUCCESS)
 		rc = madmpi_check_alias_own(fn, mc, sendbuf,
-					    sendcount * (*st)->size, p);
+					    sendcount * s->type->size, r);
 	return rc;
 }
 
-static void copy_own(struct madmpi_coll *c, const void *sendbuf,
-		     MPI_Count sendcount, const struct madmpi_type *st,
-		     const struct madmpi_parts *p)
+static int prepare(struct madmpi_collective *x, const char *fn,
+		   const void *sendbuf, MPI_Count sendcount,
+		   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+		   MPI_Datatype recvtype, MPI_Comm comm)
 {
-	if (sendbuf != MPI_IN_PLACE)
-		madmpi_copy_bytes(sendbuf, sendcount, st,
-				  madmpi_parts_at(p, c->rank),
-				  madmpi_parts_count(p, c->rank), p->type);
+	int rc;
+
+	madmpi_collective_set(x, fn, run);
+	x->recv.base = recvbuf;
+	x->recv.count = recvcount;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_data(fn, x->comm, recvbuf, recvcount,
+				       recvtype, &x->recv.type);
+	return rc ? rc : check_send(x, sendbuf, sendcount, sendtype);
+}
+
+static int prepare_v(struct madmpi_collective *x, const char *fn,
+		     const void *sendbuf, MPI_Count sendcount,
+		     MPI_Datatype sendtype, void *recvbuf,
+		     struct madmpi_array recvcounts, struct madmpi_array displs,
+		     MPI_Datatype recvtype, MPI_Comm comm)
+{
+	int rc;
+
+	madmpi_collective_set(x, fn, run);
+	x->recv.base = recvbuf;
+	x->recv.counts = recvcounts;
+	x->recv.displs = displs;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_parts(fn, x->comm, recvtype, &x->recv);
+	return rc ? rc : check_send(x, sendbuf, sendcount, sendtype);
 }
 
 /* MPI_Allgather, MPI_Allgather_c */
@@ -101,31 +149,11 @@ int madmpi_allgather(const void *sendbuf, MPI_Count sendcount,
 		     MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
 		     MPI_Datatype recvtype, MPI_Comm comm)
 {
-	const char *fn = "MPI_Allgather";
-	struct madmpi_parts p = { .base = recvbuf, .count = recvcount };
-	struct madmpi_type *st = NULL, *rt;
-	struct madmpi_comm *mc;
-	struct madmpi_coll c;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Allgather", sendbuf, sendcount, sendtype,
+			 recvbuf, recvcount, recvtype, comm);
 
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_data(fn, mc, recvbuf, recvcount, recvtype,
-				       &rt);
-	if (rc == MPI_SUCCESS) {
-		p.type = rt;
-		rc = check_send(fn, mc, sendbuf, sendcount, sendtype, &p, &st);
-	}
-	if (rc != MPI_SUCCESS)
-		return rc;
-	if (madmpi_comm_is_inter(mc))
-		return madmpi_inter_allgather(fn, mc, sendbuf, sendcount, st,
-					      &p);
-	madmpi_coll_begin(&c, fn, mc);
-	copy_own(&c, sendbuf, sendcount, st, &p);
-	if (c.size > 1 && recvcount * rt->size > 0)
-		madmpi_choose_allgather(&c, recvcount * rt->size)(
-			&c, recvbuf, recvcount, rt);
-	return madmpi_coll_end(&c);
+	return rc ? rc : madmpi_collective_run(&x);
 }
 
 /* MPI_Allgatherv, MPI_Allgatherv_c */
@@ -135,29 +163,9 @@ int madmpi_allgatherv(const void *sendbuf, MPI_Count sendcount,
 		      struct madmpi_array displs, MPI_Datatype recvtype,
 		      MPI_Comm comm)
 {
-	const char *fn = "MPI_Allgatherv";
-	struct madmpi_parts p = { .base = recvbuf,
-				  .counts = recvcounts,
-				  .displs = displs };
-	struct madmpi_type *st = NULL, *rt;
-	struct madmpi_comm *mc;
-	struct madmpi_coll c;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare_v(&x, "MPI_Allgatherv", sendbuf, sendcount, sendtype,
+			   recvbuf, recvcounts, displs, recvtype, comm);
 
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_parts(fn, mc, recvbuf, recvcounts, displs,
-					recvtype, &rt);
-	if (rc == MPI_SUCCESS) {
-		p.type = rt;
-		rc = check_send(fn, mc, sendbuf, sendcount, sendtype, &p, &st);
-	}
-	if (rc != MPI_SUCCESS)
-		return rc;
-	if (madmpi_comm_is_inter(mc))
-		return madmpi_inter_allgather(fn, mc, sendbuf, sendcount, st,
-					      &p);
-	madmpi_coll_begin(&c, fn, mc);
-	copy_own(&c, sendbuf, sendcount, st, &p);
-	ring(&c, &p);
-	return madmpi_coll_end(&c);
+	return rc ? rc : madmpi_collective_run(&x);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "bodies.h"
-#include "coll/coll.h"
+#include "coll/forms.h"
 #include "coll/inter.h"
 #include "pt2pt/message.h"
 
@@ -120,37 +120,57 @@ void madmpi_allreduce_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
 	madmpi_coll_free(tmp, t, most);
 }
 
+static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
+{
+	const void *from = x->send.base;
+	void *to = x->recv.base;
+	MPI_Count n = x->recv.count;
+	struct madmpi_type *t = x->recv.type;
+
+	if (n == 0)
+		return;
+	if (unlikely(madmpi_comm_is_inter(x->comm))) {
+		madmpi_inter_allreduce(c, from, to, n, t, x->op);
+		return;
+	}
+	if (from != MPI_IN_PLACE)
+		madmpi_copy_bytes(from, n, t, to, n, t);
+	if (c->size > 1)
+		madmpi_choose_allreduce(c, n, t, x->op)(c, to, n, t, x->op);
+}
+
+static int prepare(struct madmpi_collective *x, const char *fn,
+		   const void *sendbuf, void *recvbuf, MPI_Count count,
+		   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	struct madmpi_type **t = &x->recv.type;
+	int rc;
+
+	madmpi_collective_set(x, fn, run);
+	x->send.base = (void *)sendbuf;
+	x->recv.base = recvbuf;
+	x->recv.count = count;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
+	if (likely(rc == MPI_SUCCESS))
+		rc = madmpi_check_data(fn, x->comm, recvbuf, count, datatype,
+				       t);
+	if (likely(rc == MPI_SUCCESS) && !madmpi_in_place(x->comm, sendbuf))
+		rc = madmpi_check_data(fn, x->comm, sendbuf, count, datatype,
+				       t);
+	if (likely(rc == MPI_SUCCESS))
+		rc = madmpi_check_alias(fn, x->comm, sendbuf, recvbuf, count);
+	if (likely(rc == MPI_SUCCESS))
+		rc = madmpi_check_op(fn, x->comm, op, *t, &x->op);
+	return rc;
+}
+
 /* MPI_Allreduce, MPI_Allreduce_c */
 int madmpi_allreduce(const void *sendbuf, void *recvbuf, MPI_Count count,
 		     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-	const char *fn = "MPI_Allreduce";
-	struct madmpi_comm *mc;
-	struct madmpi_type *t;
-	struct madmpi_op *o;
-	struct madmpi_coll c;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Allreduce", sendbuf, recvbuf, count, datatype,
+			 op, comm);
 
-	if (likely(rc == MPI_SUCCESS))
-		rc = madmpi_check_data(fn, mc, recvbuf, count, datatype, &t);
-	if (likely(rc == MPI_SUCCESS) && !madmpi_in_place(mc, sendbuf))
-		rc = madmpi_check_data(fn, mc, sendbuf, count, datatype, &t);
-	if (likely(rc == MPI_SUCCESS))
-		rc = madmpi_check_alias(fn, mc, sendbuf, recvbuf, count);
-	if (likely(rc == MPI_SUCCESS))
-		rc = madmpi_check_op(fn, mc, op, t, &o);
-	if (unlikely(rc != MPI_SUCCESS))
-		return rc;
-	if (unlikely(madmpi_comm_is_inter(mc)))
-		return madmpi_inter_allreduce(fn, mc, sendbuf, recvbuf, count,
-					      t, o);
-	if (count == 0)
-		return MPI_SUCCESS;
-	madmpi_coll_begin(&c, fn, mc);
-	if (sendbuf != MPI_IN_PLACE)
-		madmpi_copy_bytes(sendbuf, count, t, recvbuf, count, t);
-	if (mc->size > 1)
-		madmpi_choose_allreduce(&c, count, t, o)(&c, recvbuf, count, t,
-							 o);
-	return madmpi_coll_end(&c);
+	return rc ? rc : madmpi_collective_run(&x);
 }

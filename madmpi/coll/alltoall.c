@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "bodies.h"
-#include "coll/coll.h"
+#include "coll/forms.h"
 #include "coll/inter.h"
 #include "pt2pt/message.h"
 
@@ -64,32 +64,111 @@ static void in_place(struct madmpi_coll *c, const struct madmpi_parts *r)
 	free(tmp);
 }
 
-static int run(const char *fn, struct madmpi_comm *mc,
-	       const struct madmpi_parts *s, const struct madmpi_parts *r)
+static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
-	struct madmpi_coll c;
+	if (madmpi_comm_is_inter(x->comm))
+		madmpi_inter_alltoall(c, &x->send, &x->recv);
+	else if (x->send.base == MPI_IN_PLACE)
+		in_place(c, &x->recv);
+	else
+		pairwise(c, &x->send, &x->recv);
+}
+
+/* Of each side alone all is right. */
+static int check_own(const struct madmpi_collective *x)
+{
+	const struct madmpi_parts *s = &x->send, *r = &x->recv;
+	struct madmpi_comm *mc = x->comm;
 	int rc;
 
-	if (madmpi_comm_is_inter(mc))
-		return madmpi_inter_alltoall(fn, mc, s, r);
-	if (s->base != MPI_IN_PLACE) {
-		rc = madmpi_check_own(fn, mc, madmpi_parts_count(s, mc->rank),
-				      madmpi_parts_type(s, mc->rank),
-				      madmpi_parts_count(r, mc->rank),
-				      madmpi_parts_type(r, mc->rank));
-		if (rc == MPI_SUCCESS)
-			rc = madmpi_check_alias_own(
-				fn, mc, madmpi_parts_at(s, mc->rank),
-				madmpi_parts_bytes(s, mc->rank), r);
-		if (rc != MPI_SUCCESS)
-			return rc;
+	if (madmpi_comm_is_inter(mc) || s->base == MPI_IN_PLACE)
+		return MPI_SUCCESS;
+	rc = madmpi_check_own(x->function, mc, madmpi_parts_count(s, mc->rank),
+			      madmpi_parts_type(s, mc->rank),
+			      madmpi_parts_count(r, mc->rank),
+			      madmpi_parts_type(r, mc->rank));
+	return rc ? rc
+		  : madmpi_check_alias_own(x->function, mc,
+					   madmpi_parts_at(s, mc->rank),
+					   madmpi_parts_bytes(s, mc->rank), r);
+}
+
+static int prepare(struct madmpi_collective *x, const char *fn,
+		   const void *sendbuf, MPI_Count sendcount,
+		   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+		   MPI_Datatype recvtype, MPI_Comm comm)
+{
+	int rc;
+
+	madmpi_collective_set(x, fn, run);
+	x->send.base = (void *)sendbuf;
+	x->send.count = sendcount;
+	x->recv.base = recvbuf;
+	x->recv.count = recvcount;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
+	if (rc == MPI_SUCCESS && !madmpi_in_place(x->comm, sendbuf))
+		rc = madmpi_check_data(fn, x->comm, sendbuf, sendcount,
+				       sendtype, &x->send.type);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_data(fn, x->comm, recvbuf, recvcount,
+				       recvtype, &x->recv.type);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_alias(fn, x->comm, sendbuf, recvbuf,
+					recvcount);
+	return rc ? rc : check_own(x);
+}
+
+static int prepare_v(struct madmpi_collective *x, const char *fn,
+		     const void *sendbuf, struct madmpi_array sendcounts,
+		     struct madmpi_array sdispls, MPI_Datatype sendtype,
+		     void *recvbuf, struct madmpi_array recvcounts,
+		     struct madmpi_array rdispls, MPI_Datatype recvtype,
+		     MPI_Comm comm)
+{
+	int rc;
+
+	madmpi_collective_set(x, fn, run);
+	x->send.base = (void *)sendbuf;
+	x->recv.base = recvbuf;
+	x->recv.counts = recvcounts;
+	x->recv.displs = rdispls;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
+	if (rc == MPI_SUCCESS && !madmpi_in_place(x->comm, sendbuf)) {
+		x->send.counts = sendcounts;
+		x->send.displs = sdispls;
+		rc = madmpi_check_parts(fn, x->comm, sendtype, &x->send);
 	}
-	madmpi_coll_begin(&c, fn, mc);
-	if (s->base == MPI_IN_PLACE)
-		in_place(&c, r);
-	else
-		pairwise(&c, s, r);
-	return madmpi_coll_end(&c);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_parts(fn, x->comm, recvtype, &x->recv);
+	return rc ? rc : check_own(x);
+}
+
+static int prepare_w(struct madmpi_collective *x, const char *fn,
+		     const void *sendbuf, struct madmpi_array sendcounts,
+		     struct madmpi_array sdispls,
+		     const MPI_Datatype sendtypes[], void *recvbuf,
+		     struct madmpi_array recvcounts,
+		     struct madmpi_array rdispls,
+		     const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	int rc;
+
+	madmpi_collective_set(x, fn, run);
+	x->send.base = (void *)sendbuf;
+	x->recv.base = recvbuf;
+	x->recv.counts = recvcounts;
+	x->recv.displs = rdispls;
+	x->recv.types = recvtypes;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
+	if (rc == MPI_SUCCESS && !madmpi_in_place(x->comm, sendbuf)) {
+		x->send.counts = sendcounts;
+		x->send.displs = sdispls;
+		x->send.types = sendtypes;
+		rc = madmpi_check_typed_parts(fn, x->comm, &x->send);
+	}
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_typed_parts(fn, x->comm, &x->recv);
+	return rc ? rc : check_own(x);
 }
 
 /* MPI_Alltoall, MPI_Alltoall_c */
@@ -97,26 +176,11 @@ int madmpi_alltoall(const void *sendbuf, MPI_Count sendcount,
 		    MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
 		    MPI_Datatype recvtype, MPI_Comm comm)
 {
-	const char *fn = "MPI_Alltoall";
-	struct madmpi_parts s = { .base = (void *)sendbuf, .count = sendcount };
-	struct madmpi_parts r = { .base = recvbuf, .count = recvcount };
-	struct madmpi_type *st = NULL, *rt;
-	struct madmpi_comm *mc;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Alltoall", sendbuf, sendcount, sendtype,
+			 recvbuf, recvcount, recvtype, comm);
 
-	if (rc == MPI_SUCCESS && !madmpi_in_place(mc, sendbuf))
-		rc = madmpi_check_data(fn, mc, sendbuf, sendcount, sendtype,
-				       &st);
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_data(fn, mc, recvbuf, recvcount, recvtype,
-				       &rt);
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_alias(fn, mc, sendbuf, recvbuf, recvcount);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	s.type = st;
-	r.type = rt;
-	return run(fn, mc, &s, &r);
+	return rc ? rc : madmpi_collective_run(&x);
 }
 
 /* MPI_Alltoallv, MPI_Alltoallv_c */
@@ -126,28 +190,12 @@ int madmpi_alltoallv(const void *sendbuf, struct madmpi_array sendcounts,
 		     struct madmpi_array rdispls, MPI_Datatype recvtype,
 		     MPI_Comm comm)
 {
-	const char *fn = "MPI_Alltoallv";
-	struct madmpi_parts s = { .base = (void *)sendbuf,
-				  .counts = sendcounts,
-				  .displs = sdispls };
-	struct madmpi_parts r = { .base = recvbuf,
-				  .counts = recvcounts,
-				  .displs = rdispls };
-	struct madmpi_type *st = NULL, *rt;
-	struct madmpi_comm *mc;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare_v(&x, "MPI_Alltoallv", sendbuf, sendcounts, sdispls,
+			   sendtype, recvbuf, recvcounts, rdispls, recvtype,
+			   comm);
 
-	if (rc == MPI_SUCCESS && !madmpi_in_place(mc, sendbuf))
-		rc = madmpi_check_parts(fn, mc, sendbuf, sendcounts, sdispls,
-					sendtype, &st);
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_parts(fn, mc, recvbuf, recvcounts, rdispls,
-					recvtype, &rt);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	s.type = st;
-	r.type = rt;
-	return run(fn, mc, &s, &r);
+	return rc ? rc : madmpi_collective_run(&x);
 }
 
 /* MPI_Alltoallw, MPI_Alltoallw_c */
@@ -158,21 +206,10 @@ int madmpi_alltoallw(const void *sendbuf, struct madmpi_array sendcounts,
 		     struct madmpi_array rdispls,
 		     const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
-	const char *fn = "MPI_Alltoallw";
-	struct madmpi_parts s = { .base = (void *)sendbuf,
-				  .counts = sendcounts,
-				  .displs = sdispls,
-				  .types = sendtypes };
-	struct madmpi_parts r = { .base = recvbuf,
-				  .counts = recvcounts,
-				  .displs = rdispls,
-				  .types = recvtypes };
-	struct madmpi_comm *mc;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare_w(&x, "MPI_Alltoallw", sendbuf, sendcounts, sdispls,
+			   sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+			   comm);
 
-	if (rc == MPI_SUCCESS && !madmpi_in_place(mc, sendbuf))
-		rc = madmpi_check_typed_parts(fn, mc, &s);
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_typed_parts(fn, mc, &r);
-	return rc == MPI_SUCCESS ? run(fn, mc, &s, &r) : rc;
+	return rc ? rc : madmpi_collective_run(&x);
 }

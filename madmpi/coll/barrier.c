@@ -2,7 +2,7 @@
  * MPI_Barrier.
  */
 #include "bodies.h"
-#include "coll/coll.h"
+#include "coll/forms.h"
 #include "coll/inter.h"
 #include "pt2pt/message.h"
 
@@ -17,18 +17,25 @@ void madmpi_barrier_dissemination(struct madmpi_coll *c)
 				     (c->rank - far + c->size) % c->size);
 }
 
+static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
+{
+	if (unlikely(madmpi_comm_is_inter(x->comm)))
+		madmpi_inter_barrier(c);
+	else
+		madmpi_barrier_dissemination(c);
+}
+
+static int prepare(struct madmpi_collective *x, const char *fn, MPI_Comm comm)
+{
+	madmpi_collective_set(x, fn, run);
+	return madmpi_check_comm(fn, comm, &x->comm);
+}
+
 /* MPI_Barrier */
 int madmpi_barrier(MPI_Comm comm)
 {
-	struct madmpi_comm *mc;
-	struct madmpi_coll c;
-	int rc = madmpi_check_comm("MPI_Barrier", comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Barrier", comm);
 
-	if (unlikely(rc != MPI_SUCCESS))
-		return rc;
-	if (unlikely(madmpi_comm_is_inter(mc)))
-		return madmpi_inter_barrier("MPI_Barrier", mc);
-	madmpi_coll_begin(&c, "MPI_Barrier", mc);
-	madmpi_barrier_dissemination(&c);
-	return madmpi_coll_end(&c);
+	return rc ? rc : madmpi_collective_run(&x);
 }

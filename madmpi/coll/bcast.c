@@ -2,7 +2,7 @@
  * MPI_Bcast.
  */
 #include "bodies.h"
-#include "coll/coll.h"
+#include "coll/forms.h"
 #include "coll/inter.h"
 #include "pt2pt/message.h"
 
@@ -100,27 +100,46 @@ void madmpi_bcast_scatter_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
 	}
 }
 
+static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
+{
+	const struct madmpi_parts *b = &x->recv;
+	MPI_Count bytes;
+
+	if (x->root == MPI_PROC_NULL)
+		return;
+	bytes = b->count * b->type->size;
+	if (unlikely(madmpi_comm_is_inter(x->comm)))
+		madmpi_inter_bcast(c, b->base, b->count, b->type, x->root);
+	else if (c->size > 1 && bytes > 0)
+		madmpi_choose_bcast(c, bytes)(c, b->base, b->count, b->type,
+					      x->root);
+}
+
+static int prepare(struct madmpi_collective *x, const char *fn, void *buffer,
+		   MPI_Count count, MPI_Datatype datatype, int root,
+		   MPI_Comm comm)
+{
+	int rc;
+
+	madmpi_collective_set(x, fn, run);
+	x->recv.base = buffer;
+	x->recv.count = count;
+	x->root = root;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
+	if (likely(rc == MPI_SUCCESS))
+		rc = madmpi_check_root(fn, x->comm, root);
+	if (likely(rc == MPI_SUCCESS) && root != MPI_PROC_NULL)
+		rc = madmpi_check_data(fn, x->comm, buffer, count, datatype,
+				       &x->recv.type);
+	return rc;
+}
+
 /* MPI_Bcast, MPI_Bcast_c */
 int madmpi_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
 		 MPI_Comm comm)
 {
-	const char *fn = "MPI_Bcast";
-	struct madmpi_comm *mc;
-	struct madmpi_type *t = NULL;
-	struct madmpi_coll c;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Bcast", buffer, count, datatype, root, comm);
 
-	if (likely(rc == MPI_SUCCESS))
-		rc = madmpi_check_root(fn, mc, root);
-	if (likely(rc == MPI_SUCCESS) && root != MPI_PROC_NULL)
-		rc = madmpi_check_data(fn, mc, buffer, count, datatype, &t);
-	if (unlikely(rc != MPI_SUCCESS))
-		return rc;
-	if (unlikely(madmpi_comm_is_inter(mc)))
-		return madmpi_inter_bcast(fn, mc, buffer, count, t, root);
-	if (mc->size == 1 || count * t->size == 0)
-		return MPI_SUCCESS;
-	madmpi_coll_begin(&c, fn, mc);
-	madmpi_choose_bcast(&c, count * t->size)(&c, buffer, count, t, root);
-	return madmpi_coll_end(&c);
+	return rc ? rc : madmpi_collective_run(&x);
 }

@@ -270,48 +270,45 @@ int madmpi_check_data(const char *function, struct madmpi_comm *c,
 }
 
 static int check_arrays(const char *function, struct madmpi_comm *c,
-			const void *buf, struct madmpi_array counts,
-			struct madmpi_array displs)
+			struct madmpi_parts *p)
 {
-	if (counts.at != NULL && displs.at != NULL)
-		return check_in_place(function, c, buf);
+	p->n = c->npeers;
+	if (p->counts.at != NULL && p->displs.at != NULL)
+		return check_in_place(function, c, p->base);
 	return madmpi_error(c, MPI_ERR_ARG, function,
 			    "the array of %s is a null pointer",
-			    counts.at ? "displacements" : "counts");
+			    p->counts.at ? "displacements" : "counts");
 }
 
 static int check_part(const char *function, struct madmpi_comm *c,
-		      const void *buf, struct madmpi_array counts,
-		      struct madmpi_array displs, int i,
+		      const struct madmpi_parts *p, int i,
 		      const struct madmpi_type *t)
 {
-	MPI_Count n = madmpi_array_get(counts, (size_t)i);
+	MPI_Count n = madmpi_array_get(p->counts, (size_t)i);
 	int rc = madmpi_check_count(function, c, "a count", n);
 
-	if (rc != MPI_SUCCESS || madmpi_array_get(displs, (size_t)i) != 0)
+	if (rc != MPI_SUCCESS || madmpi_array_get(p->displs, (size_t)i) != 0)
 		return rc;
-	return madmpi_check_buffer(function, c, "buffer", buf, n, t);
+	return madmpi_check_buffer(function, c, "buffer", p->base, n, t);
 }
 
 int madmpi_check_parts(const char *function, struct madmpi_comm *c,
-		       const void *buf, struct madmpi_array counts,
-		       struct madmpi_array displs, MPI_Datatype datatype,
-		       struct madmpi_type **out)
+		       MPI_Datatype datatype, struct madmpi_parts *p)
 {
-	int rc = madmpi_check_type(function, c, "datatype", datatype, out);
+	int rc = madmpi_check_type(function, c, "datatype", datatype, &p->type);
 
 	if (rc == MPI_SUCCESS)
-		rc = check_arrays(function, c, buf, counts, displs);
+		rc = check_arrays(function, c, p);
 	for (int i = 0; i < c->npeers && rc == MPI_SUCCESS; i++)
-		rc = check_part(function, c, buf, counts, displs, i, *out);
+		rc = check_part(function, c, p, i, p->type);
 	return rc;
 }
 
 int madmpi_check_typed_parts(const char *function, struct madmpi_comm *c,
-			     const struct madmpi_parts *p)
+			     struct madmpi_parts *p)
 {
 	struct madmpi_type *t;
-	int rc = check_arrays(function, c, p->base, p->counts, p->displs);
+	int rc = check_arrays(function, c, p);
 
 	if (rc == MPI_SUCCESS && p->types == NULL)
 		return madmpi_error(c, MPI_ERR_ARG, function,
@@ -320,8 +317,7 @@ int madmpi_check_typed_parts(const char *function, struct madmpi_comm *c,
 		rc = madmpi_check_type(function, c, "a datatype", p->types[i],
 				       &t);
 		if (rc == MPI_SUCCESS)
-			rc = check_part(function, c, p->base, p->counts,
-					p->displs, i, t);
+			rc = check_part(function, c, p, i, t);
 	}
 	return rc;
 }

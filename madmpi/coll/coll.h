@@ -158,11 +158,6 @@ int madmpi_check_op(const char *function, struct madmpi_comm *c, MPI_Op op,
 int madmpi_check_data(const char *function, struct madmpi_comm *c,
 		      const void *buf, MPI_Count count, MPI_Datatype datatype,
 		      struct madmpi_type **out);
-/* The same where each process has a count and a displacement of its own. */
-int madmpi_check_parts(const char *function, struct madmpi_comm *c,
-		       const void *buf, struct madmpi_array counts,
-		       struct madmpi_array displs, MPI_Datatype datatype,
-		       struct madmpi_type **out);
 /* Two buffers of one operation must not be the same. */
 int madmpi_check_alias(const char *function, struct madmpi_comm *c,
 		       const void *sendbuf, const void *recvbuf,
@@ -217,8 +212,9 @@ struct madmpi_parts {
 	void *base;
 	MPI_Count count; /* of each, if counts.at is NULL */
 	struct madmpi_array counts, displs;
-	const struct madmpi_type *type; /* of each, if types is NULL */
-	const MPI_Datatype *types;      /* checked */
+	struct madmpi_type *type;  /* of each, if types is NULL */
+	const MPI_Datatype *types; /* checked */
+	int n;                     /* elements of the arrays, if there are */
 };
 
 static inline const struct madmpi_type *
@@ -254,9 +250,15 @@ static inline bool madmpi_parts_any(const struct madmpi_parts *p, int i)
 	return madmpi_parts_bytes(p, i) > 0;
 }
 
-/* As madmpi_check_parts(), of those with types. */
+/*
+ * A side where each peer has a count and a displacement of its own: arrays,
+ * type and buffer, and p->type and p->n are set; or where each also has a type
+ * of its own.
+ */
+int madmpi_check_parts(const char *function, struct madmpi_comm *c,
+		       MPI_Datatype datatype, struct madmpi_parts *p);
 int madmpi_check_typed_parts(const char *function, struct madmpi_comm *c,
-			     const struct madmpi_parts *p);
+			     struct madmpi_parts *p);
 
 /* The own part of a buffer, as if it were sent; `to` must be large enough. */
 int madmpi_check_own(const char *function, struct madmpi_comm *c,

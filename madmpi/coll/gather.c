@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "bodies.h"
-#include "coll/coll.h"
+#include "coll/forms.h"
 #include "pt2pt/message.h"
 
 void madmpi_gather_parts(struct madmpi_coll *c, const struct madmpi_parts *x,
@@ -56,43 +56,89 @@ static void across(struct madmpi_coll *c, const void *sbuf, MPI_Count scount,
 		madmpi_coll_send(c, sbuf, scount, st, root);
 }
 
-static int run(const char *fn, struct madmpi_comm *mc, const void *sbuf,
-	       MPI_Count scount, const struct madmpi_type *st,
-	       const struct madmpi_parts *x, int root)
+static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
-	struct madmpi_coll c;
+	const struct madmpi_parts *s = &x->send;
 
-	madmpi_coll_begin(&c, fn, mc);
-	if (madmpi_comm_is_inter(mc))
-		across(&c, sbuf, scount, st, x, root);
+	if (madmpi_comm_is_inter(x->comm))
+		across(c, s->base, s->count, s->type, &x->recv, x->root);
 	else
-		linear(&c, sbuf, scount, st, x, root);
-	return madmpi_coll_end(&c);
+		linear(c, s->base, s->count, s->type, &x->recv, x->root);
 }
 
-static int check_send(const char *fn, struct madmpi_comm *mc,
-		      const void *sendbuf, MPI_Count sendcount,
-		      MPI_Datatype sendtype, int root, struct madmpi_type **st)
+/* What every process but a root that has its part in place gives. */
+static int check_send(struct madmpi_collective *x, const void *sendbuf,
+		      MPI_Count sendcount, MPI_Datatype sendtype)
 {
-	int rc = madmpi_check_root(fn, mc, root);
+	int rc = madmpi_check_root(x->function, x->comm, x->root);
 
-	if (rc != MPI_SUCCESS || root < 0 || /* its group sends nothing */
-	    (madmpi_in_place(mc, sendbuf) && mc->rank == root))
+	x->send.base = (void *)sendbuf;
+	if (rc != MPI_SUCCESS || x->root < 0 || /* its group sends nothing */
+	    (madmpi_in_place(x->comm, sendbuf) && x->comm->rank == x->root))
 		return rc;
-	return madmpi_check_data(fn, mc, sendbuf, sendcount, sendtype, st);
+	x->send.count = sendcount;
+	return madmpi_check_data(x->function, x->comm, sendbuf, sendcount,
+				 sendtype, &x->send.type);
 }
 
 /* At the root: what it sends itself, and where that goes. */
-static int check_own(const char *fn, struct madmpi_comm *mc,
-		     const void *sendbuf, MPI_Count sendcount,
-		     const struct madmpi_type *st, const struct madmpi_parts *p)
+static int check_own(const struct madmpi_collective *x)
 {
-	int rc = madmpi_check_own(fn, mc, sendcount, st,
-				  madmpi_parts_count(p, mc->rank), p->type);
+	const struct madmpi_parts *s = &x->send, *r = &x->recv;
+	struct madmpi_comm *mc = x->comm;
+	int rc;
 
+	if (s->type == NULL)
+		return MPI_SUCCESS;
+	rc = madmpi_check_own(x->function, mc, s->count, s->type,
+			      madmpi_parts_count(r, mc->rank), r->type);
 	return rc ? rc
-		  : madmpi_check_alias_own(fn, mc, sendbuf,
-					   sendcount * st->size, p);
+		  : madmpi_check_alias_own(x->function, mc, s->base,
+					   s->count * s->type->size, r);
+}
+
+static int prepare(struct madmpi_collective *x, const char *fn,
+		   const void *sendbuf, MPI_Count sendcount,
+		   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+		   MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	struct madmpi_parts r = { .base = recvbuf, .count = recvcount };
+	int rc;
+
+	madmpi_collective_set(x, fn, run);
+	x->root = root;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
+	if (rc == MPI_SUCCESS)
+		rc = check_send(x, sendbuf, sendcount, sendtype);
+	if (rc != MPI_SUCCESS || !madmpi_is_root(x->comm, root))
+		return rc;
+	rc = madmpi_check_data(fn, x->comm, recvbuf, recvcount, recvtype,
+			       &r.type);
+	x->recv = r;
+	return rc ? rc : check_own(x);
+}
+
+static int prepare_v(struct madmpi_collective *x, const char *fn,
+		     const void *sendbuf, MPI_Count sendcount,
+		     MPI_Datatype sendtype, void *recvbuf,
+		     struct madmpi_array recvcounts, struct madmpi_array displs,
+		     MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	struct madmpi_parts r = { .base = recvbuf,
+				  .counts = recvcounts,
+				  .displs = displs };
+	int rc;
+
+	madmpi_collective_set(x, fn, run);
+	x->root = root;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
+	if (rc == MPI_SUCCESS)
+		rc = check_send(x, sendbuf, sendcount, sendtype);
+	if (rc != MPI_SUCCESS || !madmpi_is_root(x->comm, root))
+		return rc;
+	rc = madmpi_check_parts(fn, x->comm, recvtype, &r);
+	x->recv = r;
+	return rc ? rc : check_own(x);
 }
 
 /* MPI_Gather, MPI_Gather_c */
@@ -100,24 +146,11 @@ int madmpi_gather(const void *sendbuf, MPI_Count sendcount,
 		  MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
 		  MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-	const char *fn = "MPI_Gather";
-	struct madmpi_parts x = { .base = recvbuf, .count = recvcount };
-	struct madmpi_type *st = NULL, *rt = NULL;
-	struct madmpi_comm *mc;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Gather", sendbuf, sendcount, sendtype,
+			 recvbuf, recvcount, recvtype, root, comm);
 
-	if (rc == MPI_SUCCESS)
-		rc = check_send(fn, mc, sendbuf, sendcount, sendtype, root,
-				&st);
-	if (rc == MPI_SUCCESS && madmpi_is_root(mc, root))
-		rc = madmpi_check_data(fn, mc, recvbuf, recvcount, recvtype,
-				       &rt);
-	x.type = rt;
-	if (rc == MPI_SUCCESS && rt != NULL && st != NULL)
-		rc = check_own(fn, mc, sendbuf, sendcount, st, &x);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	return run(fn, mc, sendbuf, sendcount, st, &x, root);
+	return rc ? rc : madmpi_collective_run(&x);
 }
 
 /* MPI_Gatherv, MPI_Gatherv_c */
@@ -126,24 +159,9 @@ int madmpi_gatherv(const void *sendbuf, MPI_Count sendcount,
 		   struct madmpi_array recvcounts, struct madmpi_array displs,
 		   MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-	const char *fn = "MPI_Gatherv";
-	struct madmpi_parts x = { .base = recvbuf,
-				  .counts = recvcounts,
-				  .displs = displs };
-	struct madmpi_type *st = NULL, *rt = NULL;
-	struct madmpi_comm *mc;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare_v(&x, "MPI_Gatherv", sendbuf, sendcount, sendtype,
+			   recvbuf, recvcounts, displs, recvtype, root, comm);
 
-	if (rc == MPI_SUCCESS)
-		rc = check_send(fn, mc, sendbuf, sendcount, sendtype, root,
-				&st);
-	if (rc == MPI_SUCCESS && madmpi_is_root(mc, root))
-		rc = madmpi_check_parts(fn, mc, recvbuf, recvcounts, displs,
-					recvtype, &rt);
-	x.type = rt;
-	if (rc == MPI_SUCCESS && rt != NULL && st != NULL)
-		rc = check_own(fn, mc, sendbuf, sendcount, st, &x);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	return run(fn, mc, sendbuf, sendcount, st, &x, root);
+	return rc ? rc : madmpi_collective_run(&x);
 }

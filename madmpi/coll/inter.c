@@ -14,7 +14,6 @@
  *     alltoall        all <-> all; gather and scatter: all, root (their files)
  *
  * Both directions of an operation are independent, and one may be without data.
- * Each operation takes a number, also in processes that have nothing to do.
  */
 #include "coll/inter.h"
 
@@ -71,36 +70,29 @@ void madmpi_inter_swap_bytes(struct madmpi_coll *c, const void *ours,
 }
 
 /* Each leader knows of all of its group, then of all of the other one. */
-int madmpi_inter_barrier(const char *fn, struct madmpi_comm *comm)
+void madmpi_inter_barrier(struct madmpi_coll *c)
 {
 	struct madmpi_type *byte = madmpi_type_of(MPI_BYTE);
-	struct madmpi_coll c;
 
-	madmpi_coll_begin(&c, fn, comm);
-	madmpi_barrier_dissemination(&c);
-	if (is_leader(&c))
-		swap(&c, NULL, 0, NULL, 0, byte);
-	madmpi_bcast_binomial(&c, NULL, 0, byte, LEADER);
-	return madmpi_coll_end(&c);
+	madmpi_barrier_dissemination(c);
+	if (is_leader(c))
+		swap(c, NULL, 0, NULL, 0, byte);
+	madmpi_bcast_binomial(c, NULL, 0, byte, LEADER);
 }
 
-int madmpi_inter_bcast(const char *fn, struct madmpi_comm *comm, void *buf,
-		       MPI_Count n, struct madmpi_type *t, int root)
+void madmpi_inter_bcast(struct madmpi_coll *c, void *buf, MPI_Count n,
+			struct madmpi_type *t, int root)
 {
-	struct madmpi_coll c;
-
-	madmpi_coll_begin(&c, fn, comm);
-	if (root == MPI_PROC_NULL || n * t->size == 0)
-		return madmpi_coll_end(&c);
-	madmpi_coll_across(&c);
+	if (n * t->size == 0)
+		return;
+	madmpi_coll_across(c);
 	if (root == MPI_ROOT)
-		madmpi_coll_send(&c, buf, n, t, LEADER);
-	else if (is_leader(&c))
-		madmpi_coll_recv(&c, buf, n, t, root);
-	madmpi_coll_home(&c);
+		madmpi_coll_send(c, buf, n, t, LEADER);
+	else if (is_leader(c))
+		madmpi_coll_recv(c, buf, n, t, root);
+	madmpi_coll_home(c);
 	if (root != MPI_ROOT)
-		spread(&c, buf, n, t);
-	return madmpi_coll_end(&c);
+		spread(c, buf, n, t);
 }
 
 /* The group's result comes to its leader, who sends it on. */
@@ -125,22 +117,16 @@ static void reduce_to_root(struct madmpi_coll *c, const void *from, MPI_Count n,
 	madmpi_coll_free(result, t, n);
 }
 
-int madmpi_inter_reduce(const char *fn, struct madmpi_comm *comm,
-			const void *from, void *to, MPI_Count n,
-			struct madmpi_type *t, struct madmpi_op *op, int root)
+void madmpi_inter_reduce(struct madmpi_coll *c, const void *from, void *to,
+			 MPI_Count n, struct madmpi_type *t,
+			 struct madmpi_op *op, int root)
 {
-	struct madmpi_coll c;
-
-	madmpi_coll_begin(&c, fn, comm);
-	if (root == MPI_PROC_NULL || n == 0)
-		return madmpi_coll_end(&c);
 	if (root == MPI_ROOT) {
-		madmpi_coll_across(&c);
-		madmpi_coll_recv(&c, to, n, t, LEADER);
+		madmpi_coll_across(c);
+		madmpi_coll_recv(c, to, n, t, LEADER);
 	} else {
-		reduce_to_root(&c, from, n, t, op, root);
+		reduce_to_root(c, from, n, t, op, root);
 	}
-	return madmpi_coll_end(&c);
 }
 
 /* The leader has got the other group's result in `theirs`, the others not. */
@@ -163,41 +149,30 @@ static void reduce_and_swap(struct madmpi_coll *c, const void *from,
 	madmpi_coll_free(ours, t, n);
 }
 
-int madmpi_inter_allreduce(const char *fn, struct madmpi_comm *comm,
-			   const void *from, void *to, MPI_Count n,
-			   struct madmpi_type *t, struct madmpi_op *op)
+void madmpi_inter_allreduce(struct madmpi_coll *c, const void *from, void *to,
+			    MPI_Count n, struct madmpi_type *t,
+			    struct madmpi_op *op)
 {
-	struct madmpi_coll c;
-
-	madmpi_coll_begin(&c, fn, comm);
-	if (n > 0) {
-		reduce_and_swap(&c, from, to, n, t, op);
-		spread(&c, to, n, t);
-	}
-	return madmpi_coll_end(&c);
+	reduce_and_swap(c, from, to, n, t, op);
+	spread(c, to, n, t);
 }
 
-int madmpi_inter_reduce_scatter(const char *fn, struct madmpi_comm *comm,
-				const struct madmpi_parts *s, MPI_Count total,
-				void *to, struct madmpi_type *t,
-				struct madmpi_op *op)
+void madmpi_inter_reduce_scatter(struct madmpi_coll *c,
+				 const struct madmpi_parts *s, MPI_Count total,
+				 void *to, struct madmpi_type *t,
+				 struct madmpi_op *op)
 {
 	struct madmpi_parts theirs = *s;
-	struct madmpi_coll c;
 
-	madmpi_coll_begin(&c, fn, comm);
-	if (total == 0)
-		return madmpi_coll_end(&c);
-	theirs.base = is_leader(&c) ? madmpi_coll_alloc(t, total) : NULL;
-	if (is_leader(&c) && theirs.base == NULL) {
-		madmpi_coll_fail(&c, -ENOMEM);
-		return madmpi_coll_end(&c);
+	theirs.base = is_leader(c) ? madmpi_coll_alloc(t, total) : NULL;
+	if (is_leader(c) && theirs.base == NULL) {
+		madmpi_coll_fail(c, -ENOMEM);
+		return;
 	}
-	reduce_and_swap(&c, s->base, theirs.base, total, t, op);
-	madmpi_scatter_linear(&c, &theirs, to, madmpi_parts_count(s, c.rank), t,
+	reduce_and_swap(c, s->base, theirs.base, total, t, op);
+	madmpi_scatter_linear(c, &theirs, to, madmpi_parts_count(s, c->rank), t,
 			      LEADER);
 	madmpi_coll_free(theirs.base, t, total);
-	return madmpi_coll_end(&c);
 }
 
 /* The leader has all n parts; the others get them as one message. */
@@ -234,55 +209,48 @@ static void spread_parts(struct madmpi_coll *c, const struct madmpi_parts *r,
 	free(packed);
 }
 
-int madmpi_inter_allgather(const char *fn, struct madmpi_comm *comm,
-			   const void *from, MPI_Count n,
-			   const struct madmpi_type *t,
-			   const struct madmpi_parts *r)
+void madmpi_inter_allgather(struct madmpi_coll *c, const void *from,
+			    MPI_Count n, const struct madmpi_type *t,
+			    const struct madmpi_parts *r)
 {
 	struct madmpi_flight mine = { .is_active = false };
-	struct madmpi_coll c;
 
-	madmpi_coll_begin(&c, fn, comm);
-	madmpi_coll_across(&c);
+	madmpi_coll_across(c);
 	if (n * t->size > 0)
-		madmpi_coll_isend(&c, &mine, from, n, t, LEADER);
-	if (is_leader(&c))
-		madmpi_gather_parts(&c, r, 0, c.size);
-	madmpi_coll_wait(&c, &mine);
-	madmpi_coll_home(&c);
-	spread_parts(&c, r, comm->npeers);
-	return madmpi_coll_end(&c);
+		madmpi_coll_isend(c, &mine, from, n, t, LEADER);
+	if (is_leader(c))
+		madmpi_gather_parts(c, r, 0, c->size);
+	madmpi_coll_wait(c, &mine);
+	madmpi_coll_home(c);
+	spread_parts(c, r, c->comm->npeers);
 }
 
 /*
  * In step k of as many as the larger group has processes, send to rank + k and
  * receive from rank - k, if there are such.
  */
-int madmpi_inter_alltoall(const char *fn, struct madmpi_comm *comm,
-			  const struct madmpi_parts *s,
-			  const struct madmpi_parts *r)
+void madmpi_inter_alltoall(struct madmpi_coll *c, const struct madmpi_parts *s,
+			   const struct madmpi_parts *r)
 {
+	const struct madmpi_comm *comm = c->comm;
 	int most = comm->size > comm->npeers ? comm->size : comm->npeers;
 	struct madmpi_flight out, in;
-	struct madmpi_coll c;
 
-	madmpi_coll_begin(&c, fn, comm);
-	madmpi_coll_across(&c);
+	madmpi_coll_across(c);
 	for (int step = 0; step < most; step++) {
-		int to = (c.rank + step) % most;
-		int from = (c.rank - step + most) % most;
+		int to = (c->rank + step) % most;
+		int from = (c->rank - step + most) % most;
 
 		out.is_active = in.is_active = false;
-		if (from < c.size && madmpi_parts_any(r, from))
-			madmpi_coll_irecv(&c, &in, madmpi_parts_at(r, from),
+		if (from < c->size && madmpi_parts_any(r, from))
+			madmpi_coll_irecv(c, &in, madmpi_parts_at(r, from),
 					  madmpi_parts_count(r, from),
 					  madmpi_parts_type(r, from), from);
-		if (to < c.size && madmpi_parts_any(s, to))
-			madmpi_coll_isend(&c, &out, madmpi_parts_at(s, to),
+		if (to < c->size && madmpi_parts_any(s, to))
+			madmpi_coll_isend(c, &out, madmpi_parts_at(s, to),
 					  madmpi_parts_count(s, to),
 					  madmpi_parts_type(s, to), to);
-		madmpi_coll_wait(&c, &out);
-		madmpi_coll_wait(&c, &in);
+		madmpi_coll_wait(c, &out);
+		madmpi_coll_wait(c, &in);
 	}
-	return madmpi_coll_end(&c);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "bodies.h"
-#include "coll/coll.h"
+#include "coll/forms.h"
 #include "coll/inter.h"
 #include "pt2pt/message.h"
 
@@ -63,20 +63,59 @@ done:
 	madmpi_coll_free(other, t, n);
 }
 
-static int check(const char *fn, struct madmpi_comm *mc, const void *sendbuf,
-		 void *recvbuf, MPI_Count count, MPI_Datatype datatype,
-		 int root, struct madmpi_type **t)
+static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
-	bool is_root = madmpi_is_root(mc, root);
+	const struct madmpi_parts *s = &x->send, *r = &x->recv;
+
+	if (x->root == MPI_PROC_NULL || r->count == 0)
+		return;
+	if (unlikely(madmpi_comm_is_inter(x->comm)))
+		madmpi_inter_reduce(c, s->base, r->base, r->count, r->type,
+				    x->op, x->root);
+	else
+		madmpi_reduce_binomial(c, s->base, r->base, r->count, r->type,
+				       x->op, x->root);
+}
+
+static int check(struct madmpi_collective *x, MPI_Datatype datatype)
+{
+	const char *fn = x->function;
+	struct madmpi_comm *mc = x->comm;
+	struct madmpi_parts *s = &x->send, *r = &x->recv;
+	bool is_root = madmpi_is_root(mc, x->root);
 	/* A root in one of two groups has no part in what is reduced. */
-	bool one = is_root && (root == MPI_ROOT || sendbuf == MPI_IN_PLACE);
-	int rc = madmpi_check_data(fn, mc, one ? recvbuf : sendbuf, count,
-				   datatype, t);
+	bool one = is_root && (x->root == MPI_ROOT || s->base == MPI_IN_PLACE);
+	int rc = madmpi_check_data(fn, mc, one ? r->base : s->base, r->count,
+				   datatype, &r->type);
 
 	if (rc == MPI_SUCCESS && is_root && !one)
-		rc = madmpi_check_buffer(fn, mc, "recvbuf", recvbuf, count, *t);
+		rc = madmpi_check_buffer(fn, mc, "recvbuf", r->base, r->count,
+					 r->type);
 	if (rc == MPI_SUCCESS && is_root && !one)
-		rc = madmpi_check_alias(fn, mc, sendbuf, recvbuf, count);
+		rc = madmpi_check_alias(fn, mc, s->base, r->base, r->count);
+	if (one)
+		s->base = r->base;
+	return rc;
+}
+
+static int prepare(struct madmpi_collective *x, const char *fn,
+		   const void *sendbuf, void *recvbuf, MPI_Count count,
+		   MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+{
+	int rc;
+
+	madmpi_collective_set(x, fn, run);
+	x->send.base = (void *)sendbuf;
+	x->recv.base = recvbuf;
+	x->recv.count = count;
+	x->root = root;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
+	if (likely(rc == MPI_SUCCESS))
+		rc = madmpi_check_root(fn, x->comm, root);
+	if (likely(rc == MPI_SUCCESS) && root != MPI_PROC_NULL)
+		rc = check(x, datatype);
+	if (likely(rc == MPI_SUCCESS) && root != MPI_PROC_NULL)
+		rc = madmpi_check_op(fn, x->comm, op, x->recv.type, &x->op);
 	return rc;
 }
 
@@ -84,29 +123,9 @@ static int check(const char *fn, struct madmpi_comm *mc, const void *sendbuf,
 int madmpi_reduce(const void *sendbuf, void *recvbuf, MPI_Count count,
 		  MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
-	const char *fn = "MPI_Reduce";
-	struct madmpi_comm *mc;
-	struct madmpi_type *t = NULL;
-	struct madmpi_op *o = NULL;
-	struct madmpi_coll c;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Reduce", sendbuf, recvbuf, count, datatype,
+			 op, root, comm);
 
-	if (likely(rc == MPI_SUCCESS))
-		rc = madmpi_check_root(fn, mc, root);
-	if (likely(rc == MPI_SUCCESS) && root != MPI_PROC_NULL)
-		rc = check(fn, mc, sendbuf, recvbuf, count, datatype, root, &t);
-	if (likely(rc == MPI_SUCCESS) && root != MPI_PROC_NULL)
-		rc = madmpi_check_op(fn, mc, op, t, &o);
-	if (unlikely(rc != MPI_SUCCESS))
-		return rc;
-	if (unlikely(madmpi_comm_is_inter(mc)))
-		return madmpi_inter_reduce(fn, mc, sendbuf, recvbuf, count, t,
-					   o, root);
-	if (count == 0)
-		return MPI_SUCCESS;
-	madmpi_coll_begin(&c, fn, mc);
-	if (sendbuf == MPI_IN_PLACE)
-		sendbuf = recvbuf;
-	madmpi_reduce_binomial(&c, sendbuf, recvbuf, count, t, o, root);
-	return madmpi_coll_end(&c);
+	return rc ? rc : madmpi_collective_run(&x);
 }

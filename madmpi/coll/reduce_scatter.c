@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "bodies.h"
-#include "coll/coll.h"
+#include "coll/forms.h"
 #include "coll/inter.h"
 #include "pt2pt/message.h"
 
@@ -57,39 +57,110 @@ static void by_root(struct madmpi_coll *c, const struct madmpi_parts *s,
 	madmpi_coll_free(all, t, total);
 }
 
-static int run(const char *fn, const void *sendbuf, void *recvbuf,
-	       struct madmpi_parts *s, MPI_Count total, MPI_Datatype datatype,
-	       MPI_Op op, struct madmpi_comm *mc)
+static void reduce(struct madmpi_coll *c, const struct madmpi_collective *x,
+		   const struct madmpi_parts *s, MPI_Count total)
 {
-	struct madmpi_type *t;
-	struct madmpi_op *o;
-	struct madmpi_coll c;
+	void *to = x->recv.base;
+
+	if (total == 0)
+		return;
+	if (madmpi_comm_is_inter(x->comm))
+		madmpi_inter_reduce_scatter(c, s, total, to, s->type, x->op);
+	else if (x->op->commutes)
+		pairwise(c, s, to, s->type, x->op);
+	else
+		by_root(c, s, total, to, s->type, x->op);
+}
+
+/* Parts of different lengths lie in a row, too. */
+static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
+{
+	struct madmpi_parts s = x->send;
+	MPI_Count total = 0, *displs;
+
+	displs = malloc((size_t)c->size * sizeof(*displs));
+	if (displs == NULL) {
+		madmpi_coll_fail(c, -ENOMEM);
+		return;
+	}
+	for (int i = 0; i < c->size; i++) {
+		displs[i] = total;
+		total += madmpi_parts_count(&s, i);
+	}
+	s.displs = madmpi_array_count(displs);
+	reduce(c, x, &s, total);
+	free(displs);
+}
+
+static void run_block(struct madmpi_coll *c, const struct madmpi_collective *x)
+{
+	reduce(c, x, &x->send, x->send.count * c->size);
+}
+
+/* Both buffers and the operation; how long the parts are is known. */
+static int check(struct madmpi_collective *x, const void *sendbuf,
+		 void *recvbuf, MPI_Count total, MPI_Datatype datatype,
+		 MPI_Op op)
+{
+	const char *fn = x->function;
+	struct madmpi_comm *mc = x->comm;
+	struct madmpi_parts *s = &x->send;
 	int rc;
 
 	s->base = madmpi_in_place(mc, sendbuf) ? recvbuf : (void *)sendbuf;
-	rc = madmpi_check_data(fn, mc, s->base, total, datatype, &t);
+	x->recv.base = recvbuf;
+	rc = madmpi_check_data(fn, mc, s->base, total, datatype, &s->type);
 	if (rc == MPI_SUCCESS)
 		rc = madmpi_check_data(fn, mc, recvbuf,
 				       madmpi_parts_count(s, mc->rank),
-				       datatype, &t);
+				       datatype, &s->type);
 	if (rc == MPI_SUCCESS)
 		rc = madmpi_check_alias(fn, mc, sendbuf, recvbuf, total);
 	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_op(fn, mc, op, t, &o);
+		rc = madmpi_check_op(fn, mc, op, s->type, &x->op);
+	return rc;
+}
+
+static int prepare_block(struct madmpi_collective *x, const char *fn,
+			 const void *sendbuf, void *recvbuf,
+			 MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
+			 MPI_Comm comm)
+{
+	int rc;
+
+	madmpi_collective_set(x, fn, run_block);
+	x->send.count = recvcount;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_count(fn, x->comm, "recvcount", recvcount);
+	return rc ? rc
+		  : check(x, sendbuf, recvbuf, recvcount * x->comm->size,
+			  datatype, op);
+}
+
+static int prepare(struct madmpi_collective *x, const char *fn,
+		   const void *sendbuf, void *recvbuf,
+		   struct madmpi_array recvcounts, MPI_Datatype datatype,
+		   MPI_Op op, MPI_Comm comm)
+{
+	MPI_Count total = 0;
+	int rc;
+
+	madmpi_collective_set(x, fn, run);
+	x->send.counts = recvcounts;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	s->type = t;
-	if (madmpi_comm_is_inter(mc))
-		return madmpi_inter_reduce_scatter(fn, mc, s, total, recvbuf, t,
-						   o);
-	if (total == 0)
-		return MPI_SUCCESS;
-	madmpi_coll_begin(&c, fn, mc);
-	if (o->commutes)
-		pairwise(&c, s, recvbuf, t, o);
-	else
-		by_root(&c, s, total, recvbuf, t, o);
-	return madmpi_coll_end(&c);
+	if (recvcounts.at == NULL)
+		return madmpi_null_arg(x->comm, fn, "recvcounts");
+	x->send.n = x->comm->size;
+	for (int i = 0; i < x->send.n && rc == MPI_SUCCESS; i++) {
+		MPI_Count n = madmpi_parts_count(&x->send, i);
+
+		total += n;
+		rc = madmpi_check_count(fn, x->comm, "a count", n);
+	}
+	return rc ? rc : check(x, sendbuf, recvbuf, total, datatype, op);
 }
 
 /* MPI_Reduce_scatter_block, MPI_Reduce_scatter_block_c */
@@ -97,17 +168,11 @@ int madmpi_reduce_scatter_block(const void *sendbuf, void *recvbuf,
 				MPI_Count recvcount, MPI_Datatype datatype,
 				MPI_Op op, MPI_Comm comm)
 {
-	const char *fn = "MPI_Reduce_scatter_block";
-	struct madmpi_parts s = { .count = recvcount };
-	struct madmpi_comm *mc;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare_block(&x, "MPI_Reduce_scatter_block", sendbuf, recvbuf,
+			       recvcount, datatype, op, comm);
 
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_count(fn, mc, "recvcount", recvcount);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	return run(fn, sendbuf, recvbuf, &s, recvcount * mc->size, datatype, op,
-		   mc);
+	return rc ? rc : madmpi_collective_run(&x);
 }
 
 /* MPI_Reduce_scatter, MPI_Reduce_scatter_c */
@@ -115,30 +180,9 @@ int madmpi_reduce_scatter(const void *sendbuf, void *recvbuf,
 			  struct madmpi_array recvcounts, MPI_Datatype datatype,
 			  MPI_Op op, MPI_Comm comm)
 {
-	const char *fn = "MPI_Reduce_scatter";
-	struct madmpi_parts s = { .counts = recvcounts };
-	struct madmpi_comm *mc;
-	MPI_Count total = 0, *displs;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Reduce_scatter", sendbuf, recvbuf, recvcounts,
+			 datatype, op, comm);
 
-	if (rc != MPI_SUCCESS)
-		return rc;
-	if (recvcounts.at == NULL)
-		return madmpi_null_arg(mc, fn, "recvcounts");
-	displs = malloc((size_t)mc->size * sizeof(*displs));
-	if (displs == NULL)
-		return madmpi_error(mc, MPI_ERR_NO_MEM, fn,
-				    "no memory for %d displacements", mc->size);
-	for (int i = 0; i < mc->size && rc == MPI_SUCCESS; i++) {
-		displs[i] = total;
-		total += madmpi_array_get(recvcounts, (size_t)i);
-		rc = madmpi_check_count(
-			fn, mc, "a count",
-			madmpi_array_get(recvcounts, (size_t)i));
-	}
-	s.displs = madmpi_array_count(displs);
-	if (rc == MPI_SUCCESS)
-		rc = run(fn, sendbuf, recvbuf, &s, total, datatype, op, mc);
-	free(displs);
-	return rc;
+	return rc ? rc : madmpi_collective_run(&x);
 }

@@ -4,12 +4,12 @@
 #include <errno.h>
 
 #include "bodies.h"
-#include "coll/coll.h"
+#include "coll/forms.h"
 #include "pt2pt/message.h"
 
-/* The buffers of a scan: three besides the result. */
+/* What a scan works with, besides the result. */
 struct scan {
-	struct madmpi_coll c;
+	struct madmpi_coll *c;
 	struct madmpi_type *t;
 	struct madmpi_op *op;
 	MPI_Count n;
@@ -35,7 +35,7 @@ static void add_lower(struct scan *s, void *result)
  */
 static void doubling(struct scan *s, void *result)
 {
-	struct madmpi_coll *c = &s->c;
+	struct madmpi_coll *c = s->c;
 	void *swap;
 
 	for (int mask = 1; mask < c->size; mask *= 2) {
@@ -57,61 +57,108 @@ static void doubling(struct scan *s, void *result)
 	}
 }
 
-static int run(const char *fn, const void *sendbuf, void *recvbuf,
-	       MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-	       bool inclusive)
+static void scan(struct madmpi_coll *c, const struct madmpi_collective *x,
+		 bool inclusive)
 {
-	struct scan s = { .n = count };
-	struct madmpi_comm *mc;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	const void *from = x->send.base;
+	void *to = x->recv.base;
+	MPI_Count n = x->recv.count;
+	struct madmpi_type *t = x->recv.type;
+	struct scan s = {
+		.c = c, .t = t, .op = x->op, .n = n, .any = inclusive
+	};
+
+	if (n == 0)
+		return;
+	s.block = madmpi_coll_alloc(t, n);
+	s.other = madmpi_coll_alloc(t, n);
+	if (s.block == NULL || s.other == NULL) {
+		madmpi_coll_fail(c, -ENOMEM);
+		goto done;
+	}
+	madmpi_copy_bytes(from, n, t, s.block, n, t);
+	if (inclusive && from != to)
+		madmpi_copy_bytes(from, n, t, to, n, t);
+	doubling(&s, to);
+done:
+	madmpi_coll_free(s.block, t, n);
+	madmpi_coll_free(s.other, t, n);
+}
+
+static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
+{
+	scan(c, x, true);
+}
+
+static void run_exclusive(struct madmpi_coll *c,
+			  const struct madmpi_collective *x)
+{
+	scan(c, x, false);
+}
+
+static int check(struct madmpi_collective *x, const void *sendbuf,
+		 MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	const char *fn = x->function;
+	struct madmpi_parts *r = &x->recv;
+	int rc = madmpi_check_comm(fn, comm, &x->comm);
 
 	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_intra(fn, mc);
+		rc = madmpi_check_intra(fn, x->comm);
+	x->send.base = sendbuf == MPI_IN_PLACE ? r->base : (void *)sendbuf;
 	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_data(
-			fn, mc, sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf,
-			count, datatype, &s.t);
-	if (rc == MPI_SUCCESS && (inclusive || mc->rank > 0))
-		rc = madmpi_check_buffer(fn, mc, "recvbuf", recvbuf, count,
-					 s.t);
+		rc = madmpi_check_data(fn, x->comm, x->send.base, r->count,
+				       datatype, &r->type);
+	if (rc == MPI_SUCCESS && (x->run == run || x->comm->rank > 0))
+		rc = madmpi_check_buffer(fn, x->comm, "recvbuf", r->base,
+					 r->count, r->type);
 	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_alias(fn, mc, sendbuf, recvbuf, count);
+		rc = madmpi_check_alias(fn, x->comm, sendbuf, r->base,
+					r->count);
 	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_op(fn, mc, op, s.t, &s.op);
-	if (rc != MPI_SUCCESS || count == 0)
-		return rc;
-	madmpi_coll_begin(&s.c, fn, mc);
-	s.block = madmpi_coll_alloc(s.t, count);
-	s.other = madmpi_coll_alloc(s.t, count);
-	if (s.block == NULL || s.other == NULL) {
-		madmpi_coll_fail(&s.c, -ENOMEM);
-	} else {
-		if (sendbuf == MPI_IN_PLACE)
-			sendbuf = recvbuf;
-		madmpi_copy_bytes(sendbuf, count, s.t, s.block, count, s.t);
-		if (inclusive && sendbuf != recvbuf)
-			madmpi_copy_bytes(sendbuf, count, s.t, recvbuf, count,
-					  s.t);
-		s.any = inclusive;
-		doubling(&s, recvbuf);
-	}
-	madmpi_coll_free(s.block, s.t, count);
-	madmpi_coll_free(s.other, s.t, count);
-	return madmpi_coll_end(&s.c);
+		rc = madmpi_check_op(fn, x->comm, op, r->type, &x->op);
+	return rc;
+}
+
+static int prepare(struct madmpi_collective *x, const char *fn,
+		   const void *sendbuf, void *recvbuf, MPI_Count count,
+		   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	madmpi_collective_set(x, fn, run);
+	x->recv.base = recvbuf;
+	x->recv.count = count;
+	return check(x, sendbuf, datatype, op, comm);
+}
+
+static int prepare_exclusive(struct madmpi_collective *x, const char *fn,
+			     const void *sendbuf, void *recvbuf,
+			     MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+			     MPI_Comm comm)
+{
+	madmpi_collective_set(x, fn, run_exclusive);
+	x->recv.base = recvbuf;
+	x->recv.count = count;
+	return check(x, sendbuf, datatype, op, comm);
 }
 
 /* MPI_Scan, MPI_Scan_c */
 int madmpi_scan(const void *sendbuf, void *recvbuf, MPI_Count count,
 		MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-	return run("MPI_Scan", sendbuf, recvbuf, count, datatype, op, comm,
-		   true);
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Scan", sendbuf, recvbuf, count, datatype, op,
+			 comm);
+
+	return rc ? rc : madmpi_collective_run(&x);
 }
 
 /* MPI_Exscan, MPI_Exscan_c */
 int madmpi_exscan(const void *sendbuf, void *recvbuf, MPI_Count count,
 		  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-	return run("MPI_Exscan", sendbuf, recvbuf, count, datatype, op, comm,
-		   false);
+	struct madmpi_collective x;
+	int rc = prepare_exclusive(&x, "MPI_Exscan", sendbuf, recvbuf, count,
+				   datatype, op, comm);
+
+	return rc ? rc : madmpi_collective_run(&x);
 }

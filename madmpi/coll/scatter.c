@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "bodies.h"
-#include "coll/coll.h"
+#include "coll/forms.h"
 #include "pt2pt/message.h"
 
 /* Send n processes their parts, the first of them `first`. */
@@ -70,43 +70,91 @@ static void across(struct madmpi_coll *c, const struct madmpi_parts *s,
 	madmpi_window_exit(&w);
 }
 
-static int run(const char *fn, struct madmpi_comm *mc,
-	       const struct madmpi_parts *s, void *rbuf, MPI_Count rcount,
-	       const struct madmpi_type *rt, int root)
+static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
-	struct madmpi_coll c;
+	const struct madmpi_parts *r = &x->recv;
 
-	madmpi_coll_begin(&c, fn, mc);
-	if (madmpi_comm_is_inter(mc))
-		across(&c, s, rbuf, rcount, rt, root);
+	if (madmpi_comm_is_inter(x->comm))
+		across(c, &x->send, r->base, r->count, r->type, x->root);
 	else
-		madmpi_scatter_linear(&c, s, rbuf, rcount, rt, root);
-	return madmpi_coll_end(&c);
+		madmpi_scatter_linear(c, &x->send, r->base, r->count, r->type,
+				      x->root);
 }
 
-static int check_recv(const char *fn, struct madmpi_comm *mc,
-		      const void *recvbuf, MPI_Count recvcount,
-		      MPI_Datatype recvtype, int root, struct madmpi_type **rt)
+/* What every process but a root that leaves its part in place gets. */
+static int check_recv(struct madmpi_collective *x, void *recvbuf,
+		      MPI_Count recvcount, MPI_Datatype recvtype)
 {
-	int rc = madmpi_check_root(fn, mc, root);
+	int rc = madmpi_check_root(x->function, x->comm, x->root);
 
-	if (rc != MPI_SUCCESS || root < 0 || /* its group receives nothing */
-	    (madmpi_in_place(mc, recvbuf) && mc->rank == root))
+	x->recv.base = recvbuf;
+	if (rc != MPI_SUCCESS || x->root < 0 || /* its group receives nothing */
+	    (madmpi_in_place(x->comm, recvbuf) && x->comm->rank == x->root))
 		return rc;
-	return madmpi_check_data(fn, mc, recvbuf, recvcount, recvtype, rt);
+	x->recv.count = recvcount;
+	return madmpi_check_data(x->function, x->comm, recvbuf, recvcount,
+				 recvtype, &x->recv.type);
 }
 
 /* At the root: what it sends itself, and where that goes. */
-static int check_own(const char *fn, struct madmpi_comm *mc,
-		     const struct madmpi_parts *p, const void *recvbuf,
-		     MPI_Count recvcount, const struct madmpi_type *rt)
+static int check_own(const struct madmpi_collective *x)
 {
-	MPI_Count n = madmpi_parts_count(p, mc->rank);
-	int rc = madmpi_check_own(fn, mc, n, p->type, recvcount, rt);
+	const struct madmpi_parts *s = &x->send, *r = &x->recv;
+	struct madmpi_comm *mc = x->comm;
+	MPI_Count n;
+	int rc;
 
+	if (r->type == NULL)
+		return MPI_SUCCESS;
+	n = madmpi_parts_count(s, mc->rank);
+	rc = madmpi_check_own(x->function, mc, n, s->type, r->count, r->type);
 	return rc ? rc
-		  : madmpi_check_alias_own(fn, mc, recvbuf, n * p->type->size,
-					   p);
+		  : madmpi_check_alias_own(x->function, mc, r->base,
+					   n * s->type->size, s);
+}
+
+static int prepare(struct madmpi_collective *x, const char *fn,
+		   const void *sendbuf, MPI_Count sendcount,
+		   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+		   MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	struct madmpi_parts s = { .base = (void *)sendbuf, .count = sendcount };
+	int rc;
+
+	madmpi_collective_set(x, fn, run);
+	x->root = root;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
+	if (rc == MPI_SUCCESS)
+		rc = check_recv(x, recvbuf, recvcount, recvtype);
+	if (rc != MPI_SUCCESS || !madmpi_is_root(x->comm, root))
+		return rc;
+	rc = madmpi_check_data(fn, x->comm, sendbuf, sendcount, sendtype,
+			       &s.type);
+	x->send = s;
+	return rc ? rc : check_own(x);
+}
+
+static int prepare_v(struct madmpi_collective *x, const char *fn,
+		     const void *sendbuf, struct madmpi_array sendcounts,
+		     struct madmpi_array displs, MPI_Datatype sendtype,
+		     void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+		     int root, MPI_Comm comm)
+{
+	struct madmpi_parts s = { .base = (void *)sendbuf,
+				  .counts = sendcounts,
+				  .displs = displs };
+	int rc;
+
+	madmpi_collective_set(x, fn, run);
+	x->root = root;
+	rc = madmpi_check_comm(fn, comm, &x->comm);
+	if (rc == MPI_SUCCESS)
+		rc = check_recv(x, recvbuf, recvcount, recvtype);
+	if (rc != MPI_SUCCESS || !madmpi_is_root(x->comm, root))
+		return rc;
+	rc = madmpi_check_parts(fn, x->comm, sendtype, &s);
+	x->send = s;
+	return rc ? rc : check_own(x);
 }
 
 /* MPI_Scatter, MPI_Scatter_c */
@@ -114,24 +162,11 @@ int madmpi_scatter(const void *sendbuf, MPI_Count sendcount,
 		   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
 		   MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-	const char *fn = "MPI_Scatter";
-	struct madmpi_parts x = { .base = (void *)sendbuf, .count = sendcount };
-	struct madmpi_type *st = NULL, *rt = NULL;
-	struct madmpi_comm *mc;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Scatter", sendbuf, sendcount, sendtype,
+			 recvbuf, recvcount, recvtype, root, comm);
 
-	if (rc == MPI_SUCCESS)
-		rc = check_recv(fn, mc, recvbuf, recvcount, recvtype, root,
-				&rt);
-	if (rc == MPI_SUCCESS && madmpi_is_root(mc, root))
-		rc = madmpi_check_data(fn, mc, sendbuf, sendcount, sendtype,
-				       &st);
-	x.type = st;
-	if (rc == MPI_SUCCESS && rt != NULL && st != NULL)
-		rc = check_own(fn, mc, &x, recvbuf, recvcount, rt);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	return run(fn, mc, &x, recvbuf, recvcount, rt, root);
+	return rc ? rc : madmpi_collective_run(&x);
 }
 
 /* MPI_Scatterv, MPI_Scatterv_c */
@@ -140,24 +175,9 @@ int madmpi_scatterv(const void *sendbuf, struct madmpi_array sendcounts,
 		    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
 		    int root, MPI_Comm comm)
 {
-	const char *fn = "MPI_Scatterv";
-	struct madmpi_parts x = { .base = (void *)sendbuf,
-				  .counts = sendcounts,
-				  .displs = displs };
-	struct madmpi_type *st = NULL, *rt = NULL;
-	struct madmpi_comm *mc;
-	int rc = madmpi_check_comm(fn, comm, &mc);
+	struct madmpi_collective x;
+	int rc = prepare_v(&x, "MPI_Scatterv", sendbuf, sendcounts, displs,
+			   sendtype, recvbuf, recvcount, recvtype, root, comm);
 
-	if (rc == MPI_SUCCESS)
-		rc = check_recv(fn, mc, recvbuf, recvcount, recvtype, root,
-				&rt);
-	if (rc == MPI_SUCCESS && madmpi_is_root(mc, root))
-		rc = madmpi_check_parts(fn, mc, sendbuf, sendcounts, displs,
-					sendtype, &st);
-	x.type = st;
-	if (rc == MPI_SUCCESS && rt != NULL && st != NULL)
-		rc = check_own(fn, mc, &x, recvbuf, recvcount, rt);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	return run(fn, mc, &x, recvbuf, recvcount, rt, root);
+	return rc ? rc : madmpi_collective_run(&x);
 }
