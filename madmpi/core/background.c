@@ -19,10 +19,13 @@ static piom_sem_t ended;
 static struct madmpi_outcome outcome(const struct madmpi_operation *op,
 				     const struct madmpi_request *r)
 {
+	const struct madmpi_background *b =
+		madmpi_background_of((struct madmpi_operation *)op);
 	struct madmpi_outcome o = madmpi_outcome_empty();
 
 	(void)r;
-	o.error = madmpi_background_of((struct madmpi_operation *)op)->error;
+	o.error = b->error;
+	o.operation = b->function;
 	return o;
 }
 
@@ -41,7 +44,8 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int start(struct madmpi_background *b)
+/* 0 or -errno. */
+static int make_thread(struct madmpi_background *b)
 {
 	marcel_attr_t attr;
 	marcel_t t;
@@ -61,30 +65,62 @@ static int start(struct madmpi_background *b)
 	return -rc;
 }
 
+static int start(const char *fn, struct madmpi_operation *op,
+		 struct madmpi_request *r)
+{
+	struct madmpi_background *b = madmpi_background_of(op);
+	int rc;
+
+	b->error = 0;
+	b->waited = &r->nm;
+	rc = make_thread(b);
+	return rc < 0 ? madmpi_error_errno(r->comm, rc, fn,
+					   "a thread for the operation")
+		      : MPI_SUCCESS;
+}
+
+/* The request, or NULL and *rc. */
+static struct madmpi_request *adopt(const char *fn, struct madmpi_comm *c,
+				    struct madmpi_background *b, int *rc)
+{
+	struct madmpi_request *r;
+
+	b->op.outcome = outcome;
+	b->function = fn;
+	*rc = MPI_SUCCESS;
+	r = madmpi_request_adopt(fn, c, &b->op, rc);
+	if (r == NULL)
+		b->op.release(&b->op);
+	return r;
+}
+
 int madmpi_background_start(const char *fn, struct madmpi_comm *c,
 			    struct madmpi_background *b, MPI_Request *request)
 {
-	struct madmpi_request *r;
-	int rc = MPI_SUCCESS;
+	int rc;
+	struct madmpi_request *r = adopt(fn, c, b, &rc);
 
-	b->op.outcome = outcome;
-	b->op.cancel = NULL;
-	b->error = 0;
-	r = madmpi_request_adopt(fn, c, &b->op, &rc);
-	if (r == NULL) {
-		b->op.release(&b->op);
+	if (r == NULL)
 		return rc;
-	}
-	b->waited = &r->nm;
-	rc = start(b);
-	if (rc < 0) {
-		rc = madmpi_error_errno(c, rc, fn,
-					"a thread for the operation");
+	rc = start(fn, &b->op, r);
+	if (rc == MPI_SUCCESS)
+		*request = (MPI_Request)r;
+	else
 		madmpi_request_put(r);
-		return rc;
-	}
-	*request = (MPI_Request)r;
-	return MPI_SUCCESS;
+	return rc;
+}
+
+int madmpi_background_repeat(const char *fn, struct madmpi_comm *c,
+			     struct madmpi_background *b, MPI_Request *request)
+{
+	struct madmpi_request *r;
+	int rc;
+
+	b->op.start = start;
+	r = adopt(fn, c, b, &rc);
+	if (r != NULL)
+		*request = (MPI_Request)r;
+	return rc;
 }
 
 void madmpi_background_init(void)

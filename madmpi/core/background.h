@@ -18,12 +18,16 @@
 
 #include "pt2pt/request.h"
 
-/* Begins the memory of the operation. */
+/*
+ * Begins the memory of the operation. The caller sets `run` and of `op` what
+ * `release` is, and whether it is collective; the rest is zero.
+ */
 struct madmpi_background {
 	/* -: const once started  t: the thread's, then the request's */
-	struct madmpi_operation op; /* the caller sets `release` */
+	struct madmpi_operation op;
 	/* 0 or -errno, which whoever waits is told of. */
 	int (*run)(struct madmpi_background *b); /* -: */
+	const char *function;                    /* -: which began it */
 	struct nm_sr_request *waited;            /* -: the request's */
 	int error;                               /* t: */
 };
@@ -40,6 +44,10 @@ madmpi_background_of(struct madmpi_operation *op)
  */
 int madmpi_background_start(const char *fn, struct madmpi_comm *c,
 			    struct madmpi_background *b, MPI_Request *request);
+
+/* The same of a persistent one, which MPI_Start starts. */
+int madmpi_background_repeat(const char *fn, struct madmpi_comm *c,
+			     struct madmpi_background *b, MPI_Request *request);
 
 void madmpi_background_init(void);
 

@@ -148,8 +148,10 @@ static const char *state_of(const struct madmpi_request *r)
 	if (r->what == MADMPI_REQUEST_IDLE)
 		return "persistent, not started";
 	if (madmpi_request_is_complete(r))
-		return r->repeat != NULL ? "persistent, complete" : "complete";
-	return r->repeat != NULL ? "persistent, active" : "active";
+		return madmpi_request_is_persistent(r) ? "persistent, complete"
+						       : "complete";
+	return madmpi_request_is_persistent(r) ? "persistent, active"
+					       : "active";
 }
 
 /* "any", or the number. */

@@ -395,7 +395,7 @@ static int iflush(const char *fn, struct madmpi_comm *c,
 
 	if (request == NULL)
 		return madmpi_null_arg(c, fn, "request");
-	f = malloc(sizeof(*f));
+	f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
 				    "no memory for a request");

@@ -91,20 +91,38 @@ int madmpi_recv_init(void *buf, MPI_Count count, MPI_Datatype datatype,
 	return rc ? rc : prepare(fn, &r, request);
 }
 
+/* One that is more than a message. */
+static int start_operation(const char *fn, struct madmpi_request *r)
+{
+	int rc;
+
+	r->what = MADMPI_REQUEST_OPERATION;
+	nm_sr_general_begin(&r->nm);
+	rc = r->own->start(fn, r->own, r);
+	if (rc != MPI_SUCCESS)
+		r->what = MADMPI_REQUEST_IDLE;
+	return rc;
+}
+
 static int start(const char *fn, MPI_Request handle)
 {
 	const struct madmpi_repeat *what;
+	bool persistent;
 	struct madmpi_request *r;
 	int rc = MPI_SUCCESS;
 
 	r = madmpi_request_of(fn, handle, &rc);
 	if (r == NULL)
 		return rc;
-	what = r->repeat;
-	if (what == NULL || r->what != MADMPI_REQUEST_IDLE)
+	persistent = madmpi_request_is_persistent(r);
+	if (!persistent || r->what != MADMPI_REQUEST_IDLE)
 		return madmpi_error(r->comm, MPI_ERR_REQUEST, fn,
 				    "request %p is %s", (void *)handle,
-				    what ? "active already" : "not persistent");
+				    persistent ? "active already"
+					       : "not persistent");
+	if (r->own != NULL)
+		return start_operation(fn, r);
+	what = r->repeat;
 	if (what->m.peer == MPI_PROC_NULL) {
 		r->what = MADMPI_REQUEST_NOTHING;
 		return MPI_SUCCESS;

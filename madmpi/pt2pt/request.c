@@ -56,7 +56,10 @@ struct madmpi_request *madmpi_request_adopt(const char *function,
 	if (r == NULL)
 		return NULL;
 	r->own = op;
-	nm_sr_general_begin(&r->nm);
+	if (op->start != NULL)
+		r->what = MADMPI_REQUEST_IDLE;
+	else
+		nm_sr_general_begin(&r->nm);
 	return r;
 }
 
@@ -157,7 +160,7 @@ bool madmpi_request_leave(MPI_Request *request)
 {
 	struct madmpi_request *r = (struct madmpi_request *)*request;
 
-	if (unlikely(r->repeat != NULL)) {
+	if (unlikely(madmpi_request_is_persistent(r))) {
 		r->what = MADMPI_REQUEST_IDLE;
 		return false;
 	}
@@ -281,6 +284,21 @@ int madmpi_request_get_status(MPI_Request request, int *flag,
 	return MPI_SUCCESS;
 }
 
+/* Active, of a collective operation. */
+static bool is_collective(const struct madmpi_request *r)
+{
+	return r->what == MADMPI_REQUEST_OPERATION && r->own->is_collective;
+}
+
+static int bad_for_collective(const char *fn, const struct madmpi_request *r,
+			      const char *what)
+{
+	return madmpi_error(r->comm, MPI_ERR_REQUEST, fn,
+			    "request %p is of a collective operation, which "
+			    "cannot be %s",
+			    (const void *)r, what);
+}
+
 /* MPI_Request_free */
 int madmpi_request_free(MPI_Request *request)
 {
@@ -292,6 +310,9 @@ int madmpi_request_free(MPI_Request *request)
 	r = madmpi_request_of("MPI_Request_free", *request, &rc);
 	if (r == NULL)
 		return rc;
+	if (is_collective(r) && !madmpi_request_is_complete(r))
+		return bad_for_collective("MPI_Request_free", r,
+					  "freed before it is complete");
 	*request = MPI_REQUEST_NULL;
 	/* The handle is invalid from now on, complete or not. */
 	r->object.kind = MADMPI_FREED;
@@ -317,6 +338,8 @@ int madmpi_cancel(MPI_Request *request)
 	r = madmpi_request_of("MPI_Cancel", *request, &rc);
 	if (r == NULL)
 		return rc;
+	if (is_collective(r))
+		return bad_for_collective("MPI_Cancel", r, "cancelled");
 	/* Too late is no error. */
 	if (r->what > MADMPI_REQUEST_NOTHING)
 		nm_sr_cancel(&r->nm);
@@ -353,7 +376,12 @@ void madmpi_request_reap(void)
 /* Persistent ones that the program did not free. */
 static void reap(struct madmpi_object *o)
 {
-	free(container_of(o, struct madmpi_request, object)->repeat);
+	struct madmpi_request *r =
+		container_of(o, struct madmpi_request, object);
+
+	free(r->repeat);
+	if (r->own != NULL && r->what == MADMPI_REQUEST_IDLE)
+		r->own->release(r->own);
 }
 
 void madmpi_request_exit(void)

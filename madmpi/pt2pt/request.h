@@ -10,7 +10,8 @@
  * when that has ended, back. While it is idle it is as good as null.
  *
  * A request of an operation that is more than one message, or none, has its
- * nmad request completed by that (isendrecv.c, core/background.c).
+ * nmad request completed by that (isendrecv.c, core/background.c). It may be
+ * persistent, too.
  */
 #ifndef MADMPI_PT2PT_REQUEST_H
 #define MADMPI_PT2PT_REQUEST_H
@@ -46,6 +47,14 @@ struct madmpi_operation {
 	void (*cancel)(struct madmpi_operation *op);
 	/* The end of it: nobody asks any more. */
 	void (*release)(struct madmpi_operation *op);
+	/*
+	 * Begin a persistent one again; its nmad request has begun. MPI_SUCCESS
+	 * or the class of what was reported. NULL: it is not persistent.
+	 */
+	int (*start)(const char *fn, struct madmpi_operation *op,
+		     struct madmpi_request *r);
+	/* It cannot be cancelled, nor freed before it is complete. */
+	bool is_collective;
 };
 
 /* What a persistent request is for. */
@@ -113,9 +122,10 @@ static inline void madmpi_request_hold(struct madmpi_request *r,
 }
 
 /*
- * A request for an operation of the communicator, and its nmad request begun
- * (nm_sr_general_begin()): the operation ends it. NULL after an error that *rc
- * says; then the operation is still the caller's.
+ * A request for an operation of the communicator: idle if it is persistent,
+ * else with its nmad request begun (nm_sr_general_begin()), which the operation
+ * ends. NULL after an error that *rc says; then the operation is still the
+ * caller's.
  */
 struct madmpi_request *madmpi_request_adopt(const char *function,
 					    struct madmpi_comm *c,
@@ -147,6 +157,11 @@ int madmpi_request_end(const char *function, MPI_Request *request,
 
 /* The status of a null request. */
 void madmpi_status_fill_empty(MPI_Status *status);
+
+static inline bool madmpi_request_is_persistent(const struct madmpi_request *r)
+{
+	return r->repeat != NULL || (r->own != NULL && r->own->start != NULL);
+}
 
 /* Neither null nor idle. */
 static inline bool madmpi_request_is_active(MPI_Request handle)

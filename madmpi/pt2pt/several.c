@@ -2,6 +2,7 @@
  * Several requests at once: all, any, some.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "bodies.h"
@@ -80,20 +81,31 @@ static void end_one(struct several *s, MPI_Request *request, MPI_Status *status)
 		madmpi_request_put(r);
 }
 
+/* What failed first. */
+static void describe(const struct madmpi_outcome *o, char *out, size_t room)
+{
+	if (o->operation != NULL)
+		snprintf(out, room, "%s", o->operation);
+	else
+		snprintf(out, room, "rank %d, tag %d, %lld of %lld bytes",
+			 o->source, o->tag, (long long)o->bytes,
+			 (long long)o->sent);
+}
+
 static int end_all(struct several *s)
 {
 	const struct madmpi_outcome *o = &s->first;
+	char what[128];
 	int rc;
 
 	if (likely(s->failures == 0))
 		return MPI_SUCCESS;
+	describe(o, what, sizeof(what));
 	rc = madmpi_error(
 		s->comm, MPI_ERR_IN_STATUS, s->fn,
-		"%d request%s failed, the first with %s (rank %d, "
-		"tag %d, %lld of %lld bytes)",
-		s->failures, s->failures > 1 ? "s" : "",
-		madmpi_error_name(madmpi_error_class_of_errno(o->error)),
-		o->source, o->tag, (long long)o->bytes, (long long)o->sent);
+		"%d request%s failed, the first with %s (%s)", s->failures,
+		s->failures > 1 ? "s" : "",
+		madmpi_error_name(madmpi_error_class_of_errno(o->error)), what);
 	madmpi_comm_put(s->comm);
 	return rc;
 }

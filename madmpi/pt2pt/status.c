@@ -52,6 +52,13 @@ int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
 {
 	if (likely(o->error == 0))
 		return MPI_SUCCESS;
+	if (o->operation != NULL && o->error == -EMSGSIZE)
+		return madmpi_error(c, MPI_ERR_TRUNCATE, function,
+				    "%s: a process sent more data than this "
+				    "one expects",
+				    o->operation);
+	if (o->operation != NULL)
+		return madmpi_error_errno(c, o->error, function, o->operation);
 	if (o->error == -EMSGSIZE)
 		return madmpi_error(c, MPI_ERR_TRUNCATE, function,
 				    "a message of %lld bytes from rank %d with "

@@ -21,7 +21,8 @@ struct madmpi_type;
 
 /* How an operation ended. */
 struct madmpi_outcome {
-	int error; /* 0 or -errno */
+	int error;             /* 0 or -errno */
+	const char *operation; /* the function that began it; NULL: a message */
 	int source;
 	int tag;
 	bool is_cancelled;
