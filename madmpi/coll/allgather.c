@@ -156,6 +156,32 @@ int madmpi_allgather(const void *sendbuf, MPI_Count sendcount,
 	return rc ? rc : madmpi_collective_run(&x);
 }
 
+/* MPI_Iallgather, MPI_Iallgather_c */
+int madmpi_iallgather(const void *sendbuf, MPI_Count sendcount,
+		      MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+		      MPI_Datatype recvtype, MPI_Comm comm,
+		      MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Iallgather", sendbuf, sendcount, sendtype,
+			 recvbuf, recvcount, recvtype, comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Allgather_init, MPI_Allgather_init_c */
+int madmpi_allgather_init(const void *sendbuf, MPI_Count sendcount,
+			  MPI_Datatype sendtype, void *recvbuf,
+			  MPI_Count recvcount, MPI_Datatype recvtype,
+			  MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Allgather_init", sendbuf, sendcount, sendtype,
+			 recvbuf, recvcount, recvtype, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
+}
+
 /* MPI_Allgatherv, MPI_Allgatherv_c */
 int madmpi_allgatherv(const void *sendbuf, MPI_Count sendcount,
 		      MPI_Datatype sendtype, void *recvbuf,
@@ -168,4 +194,33 @@ int madmpi_allgatherv(const void *sendbuf, MPI_Count sendcount,
 			   recvbuf, recvcounts, displs, recvtype, comm);
 
 	return rc ? rc : madmpi_collective_run(&x);
+}
+
+/* MPI_Iallgatherv, MPI_Iallgatherv_c */
+int madmpi_iallgatherv(const void *sendbuf, MPI_Count sendcount,
+		       MPI_Datatype sendtype, void *recvbuf,
+		       struct madmpi_array recvcounts,
+		       struct madmpi_array displs, MPI_Datatype recvtype,
+		       MPI_Comm comm, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_v(&x, "MPI_Iallgatherv", sendbuf, sendcount, sendtype,
+			   recvbuf, recvcounts, displs, recvtype, comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Allgatherv_init, MPI_Allgatherv_init_c */
+int madmpi_allgatherv_init(const void *sendbuf, MPI_Count sendcount,
+			   MPI_Datatype sendtype, void *recvbuf,
+			   struct madmpi_array recvcounts,
+			   struct madmpi_array displs, MPI_Datatype recvtype,
+			   MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_v(&x, "MPI_Allgatherv_init", sendbuf, sendcount,
+			   sendtype, recvbuf, recvcounts, displs, recvtype,
+			   comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
 }

@@ -174,3 +174,27 @@ int madmpi_allreduce(const void *sendbuf, void *recvbuf, MPI_Count count,
 
 	return rc ? rc : madmpi_collective_run(&x);
 }
+
+/* MPI_Iallreduce, MPI_Iallreduce_c */
+int madmpi_iallreduce(const void *sendbuf, void *recvbuf, MPI_Count count,
+		      MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+		      MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Iallreduce", sendbuf, recvbuf, count,
+			 datatype, op, comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Allreduce_init, MPI_Allreduce_init_c */
+int madmpi_allreduce_init(const void *sendbuf, void *recvbuf, MPI_Count count,
+			  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+			  MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Allreduce_init", sendbuf, recvbuf, count,
+			 datatype, op, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
+}

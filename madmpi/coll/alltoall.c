@@ -183,6 +183,31 @@ int madmpi_alltoall(const void *sendbuf, MPI_Count sendcount,
 	return rc ? rc : madmpi_collective_run(&x);
 }
 
+/* MPI_Ialltoall, MPI_Ialltoall_c */
+int madmpi_ialltoall(const void *sendbuf, MPI_Count sendcount,
+		     MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+		     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Ialltoall", sendbuf, sendcount, sendtype,
+			 recvbuf, recvcount, recvtype, comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Alltoall_init, MPI_Alltoall_init_c */
+int madmpi_alltoall_init(const void *sendbuf, MPI_Count sendcount,
+			 MPI_Datatype sendtype, void *recvbuf,
+			 MPI_Count recvcount, MPI_Datatype recvtype,
+			 MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Alltoall_init", sendbuf, sendcount, sendtype,
+			 recvbuf, recvcount, recvtype, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
+}
+
 /* MPI_Alltoallv, MPI_Alltoallv_c */
 int madmpi_alltoallv(const void *sendbuf, struct madmpi_array sendcounts,
 		     struct madmpi_array sdispls, MPI_Datatype sendtype,
@@ -196,6 +221,36 @@ int madmpi_alltoallv(const void *sendbuf, struct madmpi_array sendcounts,
 			   comm);
 
 	return rc ? rc : madmpi_collective_run(&x);
+}
+
+/* MPI_Ialltoallv, MPI_Ialltoallv_c */
+int madmpi_ialltoallv(const void *sendbuf, struct madmpi_array sendcounts,
+		      struct madmpi_array sdispls, MPI_Datatype sendtype,
+		      void *recvbuf, struct madmpi_array recvcounts,
+		      struct madmpi_array rdispls, MPI_Datatype recvtype,
+		      MPI_Comm comm, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_v(&x, "MPI_Ialltoallv", sendbuf, sendcounts, sdispls,
+			   sendtype, recvbuf, recvcounts, rdispls, recvtype,
+			   comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Alltoallv_init, MPI_Alltoallv_init_c */
+int madmpi_alltoallv_init(const void *sendbuf, struct madmpi_array sendcounts,
+			  struct madmpi_array sdispls, MPI_Datatype sendtype,
+			  void *recvbuf, struct madmpi_array recvcounts,
+			  struct madmpi_array rdispls, MPI_Datatype recvtype,
+			  MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_v(&x, "MPI_Alltoallv_init", sendbuf, sendcounts,
+			   sdispls, sendtype, recvbuf, recvcounts, rdispls,
+			   recvtype, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
 }
 
 /* MPI_Alltoallw, MPI_Alltoallw_c */
@@ -212,4 +267,38 @@ int madmpi_alltoallw(const void *sendbuf, struct madmpi_array sendcounts,
 			   comm);
 
 	return rc ? rc : madmpi_collective_run(&x);
+}
+
+/* MPI_Ialltoallw, MPI_Ialltoallw_c */
+int madmpi_ialltoallw(const void *sendbuf, struct madmpi_array sendcounts,
+		      struct madmpi_array sdispls,
+		      const MPI_Datatype sendtypes[], void *recvbuf,
+		      struct madmpi_array recvcounts,
+		      struct madmpi_array rdispls,
+		      const MPI_Datatype recvtypes[], MPI_Comm comm,
+		      MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_w(&x, "MPI_Ialltoallw", sendbuf, sendcounts, sdispls,
+			   sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+			   comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Alltoallw_init, MPI_Alltoallw_init_c */
+int madmpi_alltoallw_init(const void *sendbuf, struct madmpi_array sendcounts,
+			  struct madmpi_array sdispls,
+			  const MPI_Datatype sendtypes[], void *recvbuf,
+			  struct madmpi_array recvcounts,
+			  struct madmpi_array rdispls,
+			  const MPI_Datatype recvtypes[], MPI_Comm comm,
+			  MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_w(&x, "MPI_Alltoallw_init", sendbuf, sendcounts,
+			   sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+			   recvtypes, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
 }

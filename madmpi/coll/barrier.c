@@ -39,3 +39,21 @@ int madmpi_barrier(MPI_Comm comm)
 
 	return rc ? rc : madmpi_collective_run(&x);
 }
+
+/* MPI_Ibarrier */
+int madmpi_ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Ibarrier", comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Barrier_init */
+int madmpi_barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Barrier_init", comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
+}

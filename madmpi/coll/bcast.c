@@ -143,3 +143,25 @@ int madmpi_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
 
 	return rc ? rc : madmpi_collective_run(&x);
 }
+
+/* MPI_Ibcast, MPI_Ibcast_c */
+int madmpi_ibcast(void *buffer, MPI_Count count, MPI_Datatype datatype,
+		  int root, MPI_Comm comm, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Ibcast", buffer, count, datatype, root, comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Bcast_init, MPI_Bcast_init_c */
+int madmpi_bcast_init(void *buffer, MPI_Count count, MPI_Datatype datatype,
+		      int root, MPI_Comm comm, MPI_Info info,
+		      MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Bcast_init", buffer, count, datatype, root,
+			 comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
+}

@@ -10,16 +10,30 @@
 #include "coll/inter.h"
 #include "pt2pt/message.h"
 
-void madmpi_coll_begin(struct madmpi_coll *c, const char *function,
-		       struct madmpi_comm *comm)
+static void begin(struct madmpi_coll *c, const char *function,
+		  struct madmpi_comm *comm, nm_tag_t tag)
 {
 	c->function = function;
 	c->comm = comm;
 	c->gate = comm->local_gate;
 	c->rank = comm->rank;
 	c->size = comm->size;
-	c->tag = comm->collectives++ % MADMPI_COLL_LEADERS;
+	c->tag = tag;
 	c->error = 0;
+}
+
+void madmpi_coll_begin(struct madmpi_coll *c, const char *function,
+		       struct madmpi_comm *comm)
+{
+	begin(c, function, comm, comm->collectives++ % MADMPI_COLL_PERSISTENT);
+}
+
+void madmpi_coll_begin_persistent(struct madmpi_coll *c, const char *function,
+				  struct madmpi_comm *comm)
+{
+	begin(c, function, comm,
+	      MADMPI_COLL_PERSISTENT |
+		      comm->persistents++ % MADMPI_COLL_PERSISTENT);
 }
 
 void madmpi_coll_across(struct madmpi_coll *c)

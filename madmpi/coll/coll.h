@@ -2,11 +2,18 @@
  * Collective operations: what their algorithms are made of.
  *
  * An algorithm is a sequence of steps over the communicator's collective
- * session, run by the thread that called. Every operation of a communicator
- * takes the next number as its tag, the same in all processes, so that a
- * program which calls different operations in different processes gets stuck
- * instead of mixing up data. Tags from MADMPI_COLL_LEADERS on are for what not
- * all processes of the communicator do (comm/inter.c, comm/create.c).
+ * session, run by the thread that called, or by one in the background
+ * (forms.h). Every operation of a communicator takes the next number as its
+ * tag, the same in all processes, so that a program which calls different
+ * operations in different processes gets stuck instead of mixing up data. Tags
+ * from MADMPI_COLL_LEADERS on are for what not all processes of the
+ * communicator do (comm/inter.c, comm/create.c).
+ *
+ * A persistent operation has a number of its own kind, which it takes when it
+ * is made, as the processes may start theirs in any order. It is started again
+ * only after it has ended, and of two processes one expects in each run what
+ * the other one sends in it: so messages of one run, which keep their order,
+ * never meet those of the next.
  *
  * An intercommunicator has one session and one count for all of it, too: its
  * groups have no process in common, so that steps within a group and steps
@@ -23,8 +30,9 @@
 #include "comm/comm.h"
 #include "datatype/type.h"
 
-#define MADMPI_COLL_LEADERS 0x40000000u /* MPI_Intercomm_create */
-#define MADMPI_COLL_TAGS    0x80000000u /* MPI_Comm_create_group */
+#define MADMPI_COLL_PERSISTENT 0x20000000u
+#define MADMPI_COLL_LEADERS    0x40000000u /* MPI_Intercomm_create */
+#define MADMPI_COLL_TAGS       0x80000000u /* MPI_Comm_create_group */
 
 struct madmpi_coll {
 	const char *function;
@@ -33,7 +41,7 @@ struct madmpi_coll {
 	int size;                    /* how many these are */
 	int rank;                    /* of this process, in its own group */
 	nm_tag_t tag;
-	int error; /* the first failure, -errno; o: the calling thread */
+	int error; /* the first failure, -errno; o: the thread that runs it */
 };
 
 /* A message on its way. */
@@ -46,6 +54,10 @@ struct madmpi_flight {
 /* Begin an operation of the communicator: one thread at a time. */
 void madmpi_coll_begin(struct madmpi_coll *c, const char *function,
 		       struct madmpi_comm *comm);
+
+/* The same of a persistent one, which may be run again and again. */
+void madmpi_coll_begin_persistent(struct madmpi_coll *c, const char *function,
+				  struct madmpi_comm *comm);
 
 /*
  * The steps from here on are with the other group of an intercommunicator; or,

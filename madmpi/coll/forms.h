@@ -3,7 +3,15 @@
  * function that checks the arguments and turns them into a prepared call, and
  * one that runs the steps of it. What differs between the forms is here alone:
  *
- *     blocking   run by the calling thread, from the stack: nothing is copied
+ *     blocking       run by the calling thread, from its stack; nothing is
+ *                    allocated or copied
+ *     non-blocking   copied into the memory of a request, and run in the
+ *                    background; its number is taken in the call
+ *     persistent     the same, but run each time that it is started; it has
+ *                    its number for good
+ *
+ * What is in the background holds the types and the operation, which may be
+ * freed meanwhile, and has its own copies of the arrays.
  */
 #ifndef MADMPI_COLL_FORMS_H
 #define MADMPI_COLL_FORMS_H
@@ -42,5 +50,14 @@ static inline void madmpi_collective_set(
 
 /* MPI_SUCCESS, or the class of the first failure after it was reported. */
 int madmpi_collective_run(const struct madmpi_collective *x);
+
+/*
+ * MPI_SUCCESS, or the class of what could not be done here, after it was
+ * reported. A failure of the operation is told to whoever waits for it.
+ */
+int madmpi_collective_start(const struct madmpi_collective *x,
+			    MPI_Request *request);
+int madmpi_collective_init(const struct madmpi_collective *x, MPI_Info info,
+			   MPI_Request *request);
 
 #endif

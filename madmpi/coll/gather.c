@@ -153,6 +153,32 @@ int madmpi_gather(const void *sendbuf, MPI_Count sendcount,
 	return rc ? rc : madmpi_collective_run(&x);
 }
 
+/* MPI_Igather, MPI_Igather_c */
+int madmpi_igather(const void *sendbuf, MPI_Count sendcount,
+		   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+		   MPI_Datatype recvtype, int root, MPI_Comm comm,
+		   MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Igather", sendbuf, sendcount, sendtype,
+			 recvbuf, recvcount, recvtype, root, comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Gather_init, MPI_Gather_init_c */
+int madmpi_gather_init(const void *sendbuf, MPI_Count sendcount,
+		       MPI_Datatype sendtype, void *recvbuf,
+		       MPI_Count recvcount, MPI_Datatype recvtype, int root,
+		       MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Gather_init", sendbuf, sendcount, sendtype,
+			 recvbuf, recvcount, recvtype, root, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
+}
+
 /* MPI_Gatherv, MPI_Gatherv_c */
 int madmpi_gatherv(const void *sendbuf, MPI_Count sendcount,
 		   MPI_Datatype sendtype, void *recvbuf,
@@ -164,4 +190,33 @@ int madmpi_gatherv(const void *sendbuf, MPI_Count sendcount,
 			   recvbuf, recvcounts, displs, recvtype, root, comm);
 
 	return rc ? rc : madmpi_collective_run(&x);
+}
+
+/* MPI_Igatherv, MPI_Igatherv_c */
+int madmpi_igatherv(const void *sendbuf, MPI_Count sendcount,
+		    MPI_Datatype sendtype, void *recvbuf,
+		    struct madmpi_array recvcounts, struct madmpi_array displs,
+		    MPI_Datatype recvtype, int root, MPI_Comm comm,
+		    MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_v(&x, "MPI_Igatherv", sendbuf, sendcount, sendtype,
+			   recvbuf, recvcounts, displs, recvtype, root, comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Gatherv_init, MPI_Gatherv_init_c */
+int madmpi_gatherv_init(const void *sendbuf, MPI_Count sendcount,
+			MPI_Datatype sendtype, void *recvbuf,
+			struct madmpi_array recvcounts,
+			struct madmpi_array displs, MPI_Datatype recvtype,
+			int root, MPI_Comm comm, MPI_Info info,
+			MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_v(&x, "MPI_Gatherv_init", sendbuf, sendcount, sendtype,
+			   recvbuf, recvcounts, displs, recvtype, root, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
 }

@@ -129,3 +129,27 @@ int madmpi_reduce(const void *sendbuf, void *recvbuf, MPI_Count count,
 
 	return rc ? rc : madmpi_collective_run(&x);
 }
+
+/* MPI_Ireduce, MPI_Ireduce_c */
+int madmpi_ireduce(const void *sendbuf, void *recvbuf, MPI_Count count,
+		   MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+		   MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Ireduce", sendbuf, recvbuf, count, datatype,
+			 op, root, comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Reduce_init, MPI_Reduce_init_c */
+int madmpi_reduce_init(const void *sendbuf, void *recvbuf, MPI_Count count,
+		       MPI_Datatype datatype, MPI_Op op, int root,
+		       MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Reduce_init", sendbuf, recvbuf, count,
+			 datatype, op, root, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
+}

@@ -175,6 +175,31 @@ int madmpi_reduce_scatter_block(const void *sendbuf, void *recvbuf,
 	return rc ? rc : madmpi_collective_run(&x);
 }
 
+/* MPI_Ireduce_scatter_block, MPI_Ireduce_scatter_block_c */
+int madmpi_ireduce_scatter_block(const void *sendbuf, void *recvbuf,
+				 MPI_Count recvcount, MPI_Datatype datatype,
+				 MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_block(&x, "MPI_Ireduce_scatter_block", sendbuf,
+			       recvbuf, recvcount, datatype, op, comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Reduce_scatter_block_init, MPI_Reduce_scatter_block_init_c */
+int madmpi_reduce_scatter_block_init(const void *sendbuf, void *recvbuf,
+				     MPI_Count recvcount, MPI_Datatype datatype,
+				     MPI_Op op, MPI_Comm comm, MPI_Info info,
+				     MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_block(&x, "MPI_Reduce_scatter_block_init", sendbuf,
+			       recvbuf, recvcount, datatype, op, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
+}
+
 /* MPI_Reduce_scatter, MPI_Reduce_scatter_c */
 int madmpi_reduce_scatter(const void *sendbuf, void *recvbuf,
 			  struct madmpi_array recvcounts, MPI_Datatype datatype,
@@ -185,4 +210,30 @@ int madmpi_reduce_scatter(const void *sendbuf, void *recvbuf,
 			 datatype, op, comm);
 
 	return rc ? rc : madmpi_collective_run(&x);
+}
+
+/* MPI_Ireduce_scatter, MPI_Ireduce_scatter_c */
+int madmpi_ireduce_scatter(const void *sendbuf, void *recvbuf,
+			   struct madmpi_array recvcounts,
+			   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+			   MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Ireduce_scatter", sendbuf, recvbuf,
+			 recvcounts, datatype, op, comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Reduce_scatter_init, MPI_Reduce_scatter_init_c */
+int madmpi_reduce_scatter_init(const void *sendbuf, void *recvbuf,
+			       struct madmpi_array recvcounts,
+			       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+			       MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Reduce_scatter_init", sendbuf, recvbuf,
+			 recvcounts, datatype, op, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
 }

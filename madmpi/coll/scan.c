@@ -152,6 +152,30 @@ int madmpi_scan(const void *sendbuf, void *recvbuf, MPI_Count count,
 	return rc ? rc : madmpi_collective_run(&x);
 }
 
+/* MPI_Iscan, MPI_Iscan_c */
+int madmpi_iscan(const void *sendbuf, void *recvbuf, MPI_Count count,
+		 MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+		 MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Iscan", sendbuf, recvbuf, count, datatype, op,
+			 comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Scan_init, MPI_Scan_init_c */
+int madmpi_scan_init(const void *sendbuf, void *recvbuf, MPI_Count count,
+		     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+		     MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Scan_init", sendbuf, recvbuf, count, datatype,
+			 op, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
+}
+
 /* MPI_Exscan, MPI_Exscan_c */
 int madmpi_exscan(const void *sendbuf, void *recvbuf, MPI_Count count,
 		  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
@@ -161,4 +185,28 @@ int madmpi_exscan(const void *sendbuf, void *recvbuf, MPI_Count count,
 				   datatype, op, comm);
 
 	return rc ? rc : madmpi_collective_run(&x);
+}
+
+/* MPI_Iexscan, MPI_Iexscan_c */
+int madmpi_iexscan(const void *sendbuf, void *recvbuf, MPI_Count count,
+		   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+		   MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_exclusive(&x, "MPI_Iexscan", sendbuf, recvbuf, count,
+				   datatype, op, comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Exscan_init, MPI_Exscan_init_c */
+int madmpi_exscan_init(const void *sendbuf, void *recvbuf, MPI_Count count,
+		       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+		       MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_exclusive(&x, "MPI_Exscan_init", sendbuf, recvbuf,
+				   count, datatype, op, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
 }

@@ -169,6 +169,32 @@ int madmpi_scatter(const void *sendbuf, MPI_Count sendcount,
 	return rc ? rc : madmpi_collective_run(&x);
 }
 
+/* MPI_Iscatter, MPI_Iscatter_c */
+int madmpi_iscatter(const void *sendbuf, MPI_Count sendcount,
+		    MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+		    MPI_Datatype recvtype, int root, MPI_Comm comm,
+		    MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Iscatter", sendbuf, sendcount, sendtype,
+			 recvbuf, recvcount, recvtype, root, comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Scatter_init, MPI_Scatter_init_c */
+int madmpi_scatter_init(const void *sendbuf, MPI_Count sendcount,
+			MPI_Datatype sendtype, void *recvbuf,
+			MPI_Count recvcount, MPI_Datatype recvtype, int root,
+			MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare(&x, "MPI_Scatter_init", sendbuf, sendcount, sendtype,
+			 recvbuf, recvcount, recvtype, root, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
+}
+
 /* MPI_Scatterv, MPI_Scatterv_c */
 int madmpi_scatterv(const void *sendbuf, struct madmpi_array sendcounts,
 		    struct madmpi_array displs, MPI_Datatype sendtype,
@@ -180,4 +206,31 @@ int madmpi_scatterv(const void *sendbuf, struct madmpi_array sendcounts,
 			   sendtype, recvbuf, recvcount, recvtype, root, comm);
 
 	return rc ? rc : madmpi_collective_run(&x);
+}
+
+/* MPI_Iscatterv, MPI_Iscatterv_c */
+int madmpi_iscatterv(const void *sendbuf, struct madmpi_array sendcounts,
+		     struct madmpi_array displs, MPI_Datatype sendtype,
+		     void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+		     int root, MPI_Comm comm, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_v(&x, "MPI_Iscatterv", sendbuf, sendcounts, displs,
+			   sendtype, recvbuf, recvcount, recvtype, root, comm);
+
+	return rc ? rc : madmpi_collective_start(&x, request);
+}
+
+/* MPI_Scatterv_init, MPI_Scatterv_init_c */
+int madmpi_scatterv_init(const void *sendbuf, struct madmpi_array sendcounts,
+			 struct madmpi_array displs, MPI_Datatype sendtype,
+			 void *recvbuf, MPI_Count recvcount,
+			 MPI_Datatype recvtype, int root, MPI_Comm comm,
+			 MPI_Info info, MPI_Request *request)
+{
+	struct madmpi_collective x;
+	int rc = prepare_v(&x, "MPI_Scatterv_init", sendbuf, sendcounts, displs,
+			   sendtype, recvbuf, recvcount, recvtype, root, comm);
+
+	return rc ? rc : madmpi_collective_init(&x, info, request);
 }

@@ -82,7 +82,7 @@ static int comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->npeers = peers->size;
 	c->p2p = c->coll = NULL;
 	c->is_predefined = false;
-	c->collectives = 0;
+	c->collectives = c->persistents = 0;
 	c->attrs.newest = NULL;
 	madmpi_buffer_init(&c->buffer);
 	c->name[0] = '\0';

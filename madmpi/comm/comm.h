@@ -55,6 +55,7 @@ struct madmpi_comm {
 	struct nm_session *coll;     /* -: the same */
 	bool is_predefined;          /* -: */
 	uint32_t collectives;        /* o: how many were begun */
+	uint32_t persistents;        /* o: how many of them were made */
 	struct madmpi_attrs attrs;   /* attr.c's */
 	struct madmpi_buffer buffer; /* bsend.c's */
 	struct base_spin lock;

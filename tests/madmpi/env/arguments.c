@@ -193,6 +193,11 @@ static void end_request(MPI_Request request)
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+static void end_collective(MPI_Request request)
+{
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 static MPI_Request fresh_persistent(void)
 {
 	MPI_Request request;

@@ -42,8 +42,8 @@ INOUT = re.compile(r'MPI_(\w+_free(_keyval)?|Comm_disconnect|Type_commit|Wait|Te
 # These may be given the null handle.
 NULL_ALLOWED = re.compile(
     r'MPI_(Wait|Test|Request_get_status|Comm_get_name|Type_get_name|'
-    r'Alloc_mem|Comm_dup_with_info|Comm_idup_with_info|Comm_split_type|'
-    r'\w+_init)(_c)?:(request|comm|datatype|info)$')
+    r'Alloc_mem|Comm_dup_with_info|Comm_idup_with_info|Comm_split_type)'
+    r'(_c)?:(request|comm|datatype|info)$|MPI_\w+_init(_c)?:info$')
 # Pointers that are handed over, not followed: anything goes.
 ANY_POINTER = {'extra_state', 'location'}
 
@@ -216,8 +216,11 @@ ROUND = [
     (r'MPI_(Comm|Type)_delete_attr$|MPI_Attr_delete$', 'set_attrs', None),
 ]
 
-IN_PLACE = re.compile(r'MPI_I?(all|reduce$|reduce_scatter|exscan|scan|gather)',
-                      re.I)
+IN_PLACE = re.compile(r'MPI_I?(all|reduce(_init)?$|reduce_scatter|exscan|scan|'
+                      r'gather)', re.I)
+# Requests that can only be waited for.
+COLLECTIVE = re.compile(r'MPI_I(all|barrier|bcast|exscan|gather|neighbor|'
+                        r'reduce|scan|scatter)')
 
 
 def split(text):
@@ -354,6 +357,8 @@ def parameter(function, kind, name, params):
         short = base[4:].lower()
         if function.endswith(('_init', '_init_c')):
             short = 'persistent'
+        elif COLLECTIVE.match(function):
+            short = 'collective'
         return (['\t%s its_%s = %s, *%s = &its_%s;' %
                  (base, name, HANDLES[base][1], name, name)],
                 [('%s = NULL' % name, 'ARG')],
