@@ -174,6 +174,12 @@ int madmpi_null_arg(struct madmpi_comm *comm, const char *function,
 			    name);
 }
 
+int madmpi_unsupported(struct madmpi_comm *comm, const char *function)
+{
+	return madmpi_error(comm, MPI_ERR_UNSUPPORTED_OPERATION, function,
+			    "this library does not have it");
+}
+
 int madmpi_error_class_of_errno(int err)
 {
 	switch (err) {

@@ -61,6 +61,10 @@ int madmpi_null_arg(struct madmpi_comm *comm, const char *function,
 int madmpi_error_errno(struct madmpi_comm *comm, int err, const char *function,
 		       const char *what) BASE_COLD;
 
+/* The same for a function that has no body. */
+int madmpi_unsupported(struct madmpi_comm *comm,
+		       const char *function) BASE_COLD;
+
 /* The class for a negative errno; MPI_SUCCESS for 0. */
 int madmpi_error_class_of_errno(int err);
 

@@ -6,13 +6,13 @@ The tables in madmpi/abi/ are facts of the standard. From them come
   header    mpi.h: all types, constants, callbacks and prototypes
   bodies    the prototypes of the bodies, madmpi_send() for MPI_Send
   forwards  the exported functions: PMPI_X calls the body, MPI_X is weak over it
-  list      the names of the functions that are exported
+  list      the names of the functions that have a body
 
 A body is written once, in terms of MPI_Count. Where the standard has a pair X
 and X_c, the form with int widens its arguments and narrows its results; the
-form with MPI_Count passes them on. What is implemented is what has a body: a
-function definition madmpi_x in one of the sources. The rest is declared in
-mpi.h but not exported, so that a link error tells the truth.
+form with MPI_Count passes them on. What is written is what has a body: a
+function definition madmpi_x in one of the sources. The rest is exported all the
+same, and answers MPI_ERR_UNSUPPORTED_OPERATION, until its body is there.
 """
 
 import argparse
@@ -260,6 +260,10 @@ def implemented(api, sources):
     return [f for f in api.functions if api.body_of(f).body() in found]
 
 
+def is_always(f):
+    return f.name in ALWAYS or ALWAYS_PATTERN.match(f.name) is not None
+
+
 def narrowed(a, b):
     return a.type == 'int *' and b.type in ('MPI_Count *', 'MPI_Aint *')
 
@@ -290,7 +294,7 @@ def forward(api, f):
     out = ['BASE_PUBLIC %s P%s(%s)' % (f.returns, f.name, f.parameters), '{']
     if after:
         out += before + ['\tint rc;']
-    if f.name not in ALWAYS and not ALWAYS_PATTERN.match(f.name):
+    if not is_always(f):
         out.append('\tmadmpi_enter("%s");' % f.name)
     if not after:
         out.append('\treturn %s;' % call)
@@ -306,12 +310,41 @@ def forward(api, f):
     return out + ['}', '']
 
 
+def excuse(f):
+    """What a function without a body does, as statements."""
+    comm = next((p.name for p in f.params if p.type == 'MPI_Comm'), None)
+    files = f.name.startswith('MPI_File_') or any(
+        p.type.startswith('MPI_File') for p in f.params)
+
+    # Neither the tool interface nor files have MPI_COMM_SELF's error handler;
+    # that of no file returns. A result that is no code is no handle.
+    if f.name.startswith('MPI_T_'):
+        return ['return MPI_T_ERR_NOT_SUPPORTED;']
+    if f.returns != 'int' or f.name.endswith('_toint'):
+        return ['return 0;']
+    if files:
+        return ['return MPI_ERR_UNSUPPORTED_OPERATION;']
+    return ['return madmpi_unsupported(%s, "%s");' % (
+        'madmpi_comm_of(%s)' % comm if comm else 'NULL', f.name)]
+
+
+def unsupported(f):
+    """The definition of an exported function without a body, as lines."""
+    out = ['BASE_PUBLIC %s P%s(%s)' % (f.returns, f.name, f.parameters), '{']
+    out += ['\t(void)%s;' % p.name for p in f.params if p.name]
+    if not is_always(f):
+        out.append('\tmadmpi_enter("%s");' % f.name)
+    return out + ['\t' + line for line in excuse(f)] + ['}', '']
+
+
 def make_forwards(api, sources, path):
     lines = ['/* The exported functions. Made by tools/gen/mpi_abi.py. */',
              '#include <base/compiler.h>', '#include <mpi.h>',
-             '#include "bodies.h"', '#include "core/enter.h"', '']
-    for f in implemented(api, sources):
-        lines += forward(api, f)
+             '#include "bodies.h"', '#include "comm/comm.h"',
+             '#include "core/enter.h"', '#include "env/error.h"', '']
+    written = {f.name for f in implemented(api, sources)}
+    for f in api.functions:
+        lines += forward(api, f) if f.name in written else unsupported(f)
         lines += ['BASE_PUBLIC __attribute__((weak, alias("P%s"))) %s %s(%s);'
                   % (f.name, f.returns, f.name, f.parameters), '']
     write(path, lines)

@@ -6,7 +6,8 @@ function which calls it with arguments of which at most one is wrong, and a list
 of what may be wrong with the error classes that may come of it. Which arguments
 are right and which are wrong follows from type and name of the parameter
 (RULES), in a few functions from the function (FOR); a parameter without a rule
-ends this program, so none is passed over.
+ends this program, so none is passed over. Functions that are not on the list
+have no body, and say so whatever they are given: zeros.
 
 usage: arguments.py TABLES LIST OUT
 """
@@ -427,13 +428,27 @@ def write_function(out, f):
     return len(cases)
 
 
+def write_unsupported(out, f):
+    function, text = f['name'], f['parameters']
+    n = 0 if text == 'void' else len(
+        [p for p in text.split(',') if p.strip() != '...'])
+    code = 'MPI_T_ERR_NOT_SUPPORTED' if function.startswith('MPI_T_') else \
+        'MPI_ERR_UNSUPPORTED_OPERATION'
+    out += ['static int call_%s(int wrong)' % function, '{', '\t(void)wrong;',
+            '\treturn %s(%s);' % (function, ', '.join(['0'] * n)), '}', '',
+            'static const struct wrong wrong_%s[] = {' % function,
+            '\t{ "no body", { %s } },' % code, '};', '']
+    return '\t{ "%s", call_%s, wrong_%s, 1, 0 },' % (function, function,
+                                                   function)
+
+
 def main():
     tables, listed, path = sys.argv[1:]
     with open(os.path.join(tables, 'functions.csv'), newline='') as f:
         table = {r['name']: r for r in csv.DictReader(f)}
     with open(listed) as f:
-        names = [n for n in f.read().split()
-                 if n not in ONCE and not NO_CODE.match(n)]
+        listed = f.read().split()
+    names = [n for n in listed if n not in ONCE and not NO_CODE.match(n)]
     out = ['/* Made by arguments.py. */', '']
     rows = []
     for name in names:
@@ -441,6 +456,8 @@ def main():
         rows.append('\t{ "%s", call_%s, %s, %d, %d },' % (
             name, name, 'wrong_' + name if n else 'NULL', n,
             name not in NO_RIGHT_CALL))
+    rows += [write_unsupported(out, table[n]) for n in table
+             if n not in listed and not NO_CODE.match(n)]
     out += ['static const struct function functions[] = {'] + rows + ['};']
     with open(path, 'w') as f:
         f.write('\n'.join(out) + '\n')

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""From the table of functions to a call of each that is exported, with nothing
-but zeros, for outside.c, which makes it when MPI does not run.
+"""From the table of functions to a call of each, with nothing but zeros, for
+outside.c, which makes it when MPI does not run.
 
-usage: outside.py TABLES LIST OUT
+usage: outside.py TABLES OUT
 """
 
 import csv
@@ -24,11 +24,10 @@ BEGIN = {'MPI_Init', 'MPI_Init_thread'}
 
 
 def main():
-    tables, listed, path = sys.argv[1:]
+    tables, path = sys.argv[1:]
     with open(os.path.join(tables, 'functions.csv'), newline='') as f:
         table = {r['name']: r for r in csv.DictReader(f)}
-    with open(listed) as f:
-        names = [n for n in f.read().split() if n not in BEGIN]
+    names = [n for n in table if n not in BEGIN]
     out = ['/* Made by outside.py. */', '']
     for name in names:
         text = table[name]['parameters']
