@@ -376,7 +376,7 @@ int madmpi_attrs_copy(const char *fn, struct madmpi_bearer from,
 static bool find_predefined(int number, void *out, int *flag)
 {
 	static int tag_ub = MADMPI_TAG_UB, host = MPI_PROC_NULL,
-		   io = MPI_ANY_SOURCE, wtime_is_global = 0;
+		   io = MPI_ANY_SOURCE, wtime_is_global = 0, universe;
 	int *value = NULL;
 
 	switch (number) {
@@ -393,7 +393,8 @@ static bool find_predefined(int number, void *out, int *flag)
 		value = &wtime_is_global;
 		break;
 	case MPI_UNIVERSE_SIZE:
-		value = &madmpi_world->size;
+		universe = nm_size();
+		value = &universe;
 		break;
 	case MPI_LASTUSEDCODE:
 		value = &madmpi_last_used_code;

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "bodies.h"
+#include "coll/coll.h"
 #include "core/pool.h"
 #include "pt2pt/message.h"
+#include "session/session.h"
 
 struct madmpi_comm *madmpi_world, *madmpi_self;
 int madmpi_appnum = -1;
@@ -87,12 +89,18 @@ static int comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	madmpi_buffer_init(&c->buffer);
 	c->name[0] = '\0';
 	memset(c->hints, 0, sizeof(c->hints));
+	c->session = parent != NULL ? parent->session : group->session;
+	base_link_init(&c->on);
 	base_spin_init(&c->lock, BASE_RANK_LEAF);
 	c->gate = gates_of(peers);
 	c->local_gate = peers == group ? c->gate : gates_of(group);
 	if (c->gate == NULL || c->local_gate == NULL)
 		goto err_gates;
 	c->errhandler = madmpi_errhandler_of_comm(parent);
+	madmpi_group_join(group, c->session);
+	madmpi_group_join(peers, c->session);
+	if (c->session != NULL)
+		madmpi_session_add(c->session, &c->session->comms, &c->on);
 	*out = c;
 	return 0;
 err_gates:
@@ -157,10 +165,13 @@ static void comm_close(struct madmpi_comm *c)
 
 void madmpi_comm_put_slow(struct madmpi_comm *c)
 {
-	if (!madmpi_object_put(&c->object))
+	struct madmpi_session *s = c->session;
+
+	if (!madmpi_session_object_put(s, &c->object, &c->on))
 		return;
 	comm_close(c);
 	madmpi_pool_put(&pool, c);
+	madmpi_session_put(s);
 }
 
 /* MPI_Comm_rank */
@@ -219,6 +230,10 @@ int madmpi_comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 		rc = madmpi_check_comm(fn, comm2, &b);
 	if (rc != MPI_SUCCESS)
 		return rc;
+	if (a->session != b->session)
+		return madmpi_error(a, MPI_ERR_COMM, fn,
+				    "comm1 and comm2 are of different "
+				    "sessions");
 	if (result == NULL)
 		return madmpi_null_arg(a, fn, "result");
 	*result = relation(a, b);
@@ -265,6 +280,20 @@ int madmpi_comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 	return MPI_SUCCESS;
 }
 
+static void let_go(struct madmpi_comm *c)
+{
+	madmpi_buffer_empty(&c->buffer);
+	madmpi_object_let_go(&c->object);
+	madmpi_comm_put(c);
+}
+
+void madmpi_comm_give_up(struct madmpi_comm *c)
+{
+	madmpi_attrs_delete("MPI_Session_finalize",
+			    (struct madmpi_bearer){ .comm = c });
+	let_go(c);
+}
+
 static int comm_free(const char *fn, MPI_Comm *comm)
 {
 	struct madmpi_comm *c;
@@ -284,10 +313,8 @@ static int comm_free(const char *fn, MPI_Comm *comm)
 	rc = madmpi_attrs_delete(fn, (struct madmpi_bearer){ .comm = c });
 	if (rc != MPI_SUCCESS)
 		return rc;
-	madmpi_buffer_empty(&c->buffer);
 	*comm = MPI_COMM_NULL;
-	madmpi_object_let_go(&c->object);
-	madmpi_comm_put(c);
+	let_go(c);
 	return MPI_SUCCESS;
 }
 
@@ -329,16 +356,40 @@ static int predefine(const char *name, int first, int size,
 
 int madmpi_comm_init(void)
 {
-	int rc;
-
 	madmpi_appnum = nm_appnum();
 	madmpi_group_init();
 	madmpi_pool_init(&pool, MADMPI_COMM, sizeof(struct madmpi_comm));
-	rc = predefine("MPI_COMM_WORLD", 0, nm_size(), world_ids,
-		       &madmpi_world);
-	if (rc < 0)
-		return rc;
 	return predefine("MPI_COMM_SELF", nm_rank(), 1, self_ids, &madmpi_self);
+}
+
+int madmpi_comm_begin_world(void)
+{
+	return predefine("MPI_COMM_WORLD", 0, nm_size(), world_ids,
+			 &madmpi_world);
+}
+
+bool madmpi_comm_end_world(bool mine)
+{
+	struct madmpi_type *byte = madmpi_type_of(MPI_BYTE);
+	int n = madmpi_world->size;
+	char *all = malloc((size_t)n);
+	struct madmpi_coll c;
+	bool any = mine;
+
+	madmpi_buffer_empty(&madmpi_world->buffer);
+	madmpi_buffer_empty(&madmpi_self->buffer);
+	madmpi_coll_begin(&c, "MPI_Finalize", madmpi_world);
+	if (all != NULL) {
+		all[c.rank] = mine;
+		madmpi_allgather_bruck(&c, all, 1, byte);
+	}
+	/* Nobody is told of the dead now, and the others know, too. */
+	for (int i = 0; all != NULL && c.error == 0 && i < n; i++)
+		any |= all[i] != 0;
+	free(all);
+	madmpi_errhandler_remains(madmpi_self->errhandler);
+	madmpi_world = NULL;
+	return any;
 }
 
 int madmpi_comm_farewell(void)
@@ -359,7 +410,6 @@ static void reap(struct madmpi_object *o)
 
 void madmpi_comm_exit(void)
 {
-	madmpi_errhandler_remains(madmpi_self->errhandler);
 	madmpi_pool_walk(&pool, reap);
 	madmpi_world = madmpi_self = NULL;
 	madmpi_pool_exit(&pool);

@@ -19,6 +19,7 @@
 #ifndef MADMPI_COMM_COMM_H
 #define MADMPI_COMM_COMM_H
 
+#include <base/list.h>
 #include <base/spin.h>
 #include <mpi.h>
 #include <nmad/nmad.h>
@@ -36,6 +37,9 @@ struct madmpi_group {
 	int *world;          /* -: by rank, the rank in MPI_COMM_WORLD */
 	int *inverse;        /* -: by rank in MPI_COMM_WORLD, the rank or -1 */
 	ATOMIC(int) handles; /* a: that the program has; nothing hangs on it */
+	/* -: that it belongs to, or NULL: the world model */
+	struct madmpi_session *session;
+	struct base_link on; /* the session's */
 };
 
 /* Assertions that a program has made of a communicator (hints.c). */
@@ -62,14 +66,30 @@ struct madmpi_comm {
 	struct madmpi_errhandler *errhandler; /* l: */
 	char name[MPI_MAX_OBJECT_NAME];       /* l: */
 	enum madmpi_hint hints[MADMPI_HINTS]; /* l: */
+	/* -: that it belongs to, or NULL: the world model */
+	struct madmpi_session *session;
+	struct base_link on; /* the session's */
 };
 
+/*
+ * NULL without a world model: madmpi_world. The other one is there while MPI is
+ * up, but without a world model no handle is it.
+ */
 extern struct madmpi_comm *madmpi_world, *madmpi_self;
 extern int madmpi_appnum; /* MPI_APPNUM; -1: nobody says */
 
-/* Made and freed by MPI_Init and MPI_Finalize. 0 or -errno. */
+/* With the network. 0 or -errno. */
 int madmpi_comm_init(void);
 void madmpi_comm_exit(void);
+
+/* Of MPI_Init: MPI_COMM_WORLD. 0 or -errno. */
+int madmpi_comm_begin_world(void);
+
+/*
+ * Of MPI_Finalize: no handle is one of the two any more. All processes have
+ * come when it returns; true if any of them has said true.
+ */
+bool madmpi_comm_end_world(bool mine);
 
 /*
  * The first that MPI_Finalize does, while all works still: the programs'
@@ -80,10 +100,11 @@ int madmpi_comm_farewell(void);
 /* The object behind a handle, or NULL if it is not a communicator. */
 static inline struct madmpi_comm *madmpi_comm_of(MPI_Comm handle)
 {
-	if (madmpi_handle_is_constant(handle))
-		return handle == MPI_COMM_WORLD  ? madmpi_world
-		       : handle == MPI_COMM_SELF ? madmpi_self
-						 : NULL;
+	if (madmpi_handle_is_constant(handle)) {
+		if (handle == MPI_COMM_SELF && madmpi_world != NULL)
+			return madmpi_self;
+		return handle == MPI_COMM_WORLD ? madmpi_world : NULL;
+	}
 	return madmpi_handle_object(handle, MADMPI_COMM);
 }
 
@@ -103,6 +124,9 @@ static inline void madmpi_comm_put(struct madmpi_comm *c)
 	if (!c->is_predefined)
 		madmpi_comm_put_slow(c);
 }
+
+/* As if the program freed it, which it has not. */
+void madmpi_comm_give_up(struct madmpi_comm *c);
 
 /* The rank of a peer in this communicator. */
 static inline int madmpi_comm_rank_of(const struct madmpi_comm *c,
@@ -179,5 +203,14 @@ int madmpi_group_relation(const struct madmpi_group *a,
 			  const struct madmpi_group *b);
 void madmpi_group_get(struct madmpi_group *g);
 void madmpi_group_put(struct madmpi_group *g);
+
+/* A handle for the program, with a reference of its own. */
+MPI_Group madmpi_group_hand_out(struct madmpi_group *g);
+
+/* A new group, which is not shared yet, belongs to the session if not NULL. */
+void madmpi_group_join(struct madmpi_group *g, struct madmpi_session *s);
+
+/* As if the program freed all that it has of it. */
+void madmpi_group_give_up(struct madmpi_group *g);
 
 #endif

@@ -4,12 +4,15 @@
  * A group keeps both directions, rank to world rank and back, because matching
  * a message from any source needs the second one.
  */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "bodies.h"
 #include "comm/comm.h"
 #include "core/pool.h"
 #include "pt2pt/message.h"
+#include "session/session.h"
 
 static struct madmpi_pool pool;
 static struct madmpi_group empty = { .object.kind = MADMPI_GROUP,
@@ -23,10 +26,30 @@ void madmpi_group_get(struct madmpi_group *g)
 
 void madmpi_group_put(struct madmpi_group *g)
 {
-	if (g == &empty || !madmpi_object_put(&g->object))
+	struct madmpi_session *s = g->session;
+
+	if (g == &empty || !madmpi_session_object_put(s, &g->object, &g->on))
 		return;
 	free(g->world);
 	madmpi_pool_put(&pool, g);
+	madmpi_session_put(s);
+}
+
+void madmpi_group_join(struct madmpi_group *g, struct madmpi_session *s)
+{
+	if (g == &empty || g->session == s || s == NULL)
+		return;
+	g->session = s;
+	madmpi_session_add(s, &s->groups, &g->on);
+}
+
+void madmpi_group_give_up(struct madmpi_group *g)
+{
+	int n = load_relaxed(&g->handles);
+
+	store_relaxed(&g->handles, 0);
+	while (n-- > 0)
+		madmpi_group_put(g);
 }
 
 /* One that communicators have, but the program no longer, is no group. */
@@ -47,6 +70,12 @@ static MPI_Group group_handle(struct madmpi_group *g)
 	return g == &empty ? MPI_GROUP_EMPTY : (MPI_Group)g;
 }
 
+MPI_Group madmpi_group_hand_out(struct madmpi_group *g)
+{
+	madmpi_group_get(g);
+	return group_handle(g);
+}
+
 struct madmpi_group *madmpi_group_new(const int *world, int size)
 {
 	int all = nm_size();
@@ -65,6 +94,8 @@ struct madmpi_group *madmpi_group_new(const int *world, int size)
 	g->inverse = g->world + size;
 	g->size = size;
 	store_relaxed(&g->handles, 0);
+	g->session = NULL;
+	base_link_init(&g->on);
 	for (int i = 0; i < all; i++)
 		g->inverse[i] = -1;
 	for (int i = 0; i < size; i++) {
@@ -94,6 +125,40 @@ static int check_group(const char *fn, MPI_Group group,
 		group == MPI_GROUP_NULL ? "MPI_GROUP_NULL" : "not a group");
 }
 
+/* By the handler of its session, if it belongs to one. */
+static int wrong(const struct madmpi_group *g, int code, const char *fn,
+		 const char *fmt, ...) BASE_PRINTF(4, 5);
+
+static int wrong(const struct madmpi_group *g, int code, const char *fn,
+		 const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return g->session != NULL
+		       ? madmpi_session_error(g->session, code, fn, "%s", text)
+		       : madmpi_error(NULL, code, fn, "%s", text);
+}
+
+/* Two that meet in a call. */
+static int check_groups(const char *fn, MPI_Group group1, MPI_Group group2,
+			struct madmpi_group **a, struct madmpi_group **b)
+{
+	int rc = check_group(fn, group1, a);
+
+	if (rc == MPI_SUCCESS)
+		rc = check_group(fn, group2, b);
+	if (rc != MPI_SUCCESS || (*a)->session == (*b)->session ||
+	    *a == &empty || *b == &empty)
+		return rc;
+	return wrong(*a, MPI_ERR_GROUP, fn,
+		     "the groups %p and %p are of different sessions",
+		     (void *)group1, (void *)group2);
+}
+
 /* MPI_Comm_group */
 int madmpi_comm_group(MPI_Comm comm, MPI_Group *group)
 {
@@ -105,8 +170,7 @@ int madmpi_comm_group(MPI_Comm comm, MPI_Group *group)
 		return rc;
 	if (group == NULL)
 		return madmpi_null_arg(c, fn, "group");
-	madmpi_group_get(c->group);
-	*group = group_handle(c->group);
+	*group = madmpi_group_hand_out(c->group);
 	return MPI_SUCCESS;
 }
 
@@ -121,8 +185,7 @@ int madmpi_comm_remote_group(MPI_Comm comm, MPI_Group *group)
 		return rc;
 	if (group == NULL)
 		return madmpi_null_arg(c, fn, "group");
-	madmpi_group_get(c->peers);
-	*group = group_handle(c->peers);
+	*group = madmpi_group_hand_out(c->peers);
 	return MPI_SUCCESS;
 }
 
@@ -135,7 +198,8 @@ int madmpi_group_size(MPI_Group group, int *size)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (size == NULL)
-		return madmpi_null_arg(NULL, "MPI_Group_size", "size");
+		return wrong(g, MPI_ERR_ARG, "MPI_Group_size",
+			     "size is a null pointer");
 	*size = g->size;
 	return MPI_SUCCESS;
 }
@@ -149,7 +213,8 @@ int madmpi_group_rank(MPI_Group group, int *rank)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (rank == NULL)
-		return madmpi_null_arg(NULL, "MPI_Group_rank", "rank");
+		return wrong(g, MPI_ERR_ARG, "MPI_Group_rank",
+			     "rank is a null pointer");
 	*rank = g->rank;
 	return MPI_SUCCESS;
 }
@@ -160,27 +225,25 @@ int madmpi_group_translate_ranks(MPI_Group group1, int n, const int ranks1[],
 {
 	const char *fn = "MPI_Group_translate_ranks";
 	struct madmpi_group *a, *b;
-	int rc = check_group(fn, group1, &a);
+	int rc = check_groups(fn, group1, group2, &a, &b);
 
-	if (rc == MPI_SUCCESS)
-		rc = check_group(fn, group2, &b);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (n < 0)
-		return madmpi_error(NULL, MPI_ERR_ARG, fn, "n is negative (%d)",
-				    n);
+		return wrong(a, MPI_ERR_ARG, fn, "n is negative (%d)", n);
 	if (n > 0 && (ranks1 == NULL || ranks2 == NULL))
-		return madmpi_null_arg(NULL, fn, ranks1 ? "ranks2" : "ranks1");
+		return wrong(a, MPI_ERR_ARG, fn, "%s is a null pointer",
+			     ranks1 ? "ranks2" : "ranks1");
 	for (int i = 0; i < n; i++) {
 		if (ranks1[i] == MPI_PROC_NULL) {
 			ranks2[i] = MPI_PROC_NULL;
 			continue;
 		}
 		if (ranks1[i] < 0 || ranks1[i] >= a->size)
-			return madmpi_error(NULL, MPI_ERR_RANK, fn,
-					    "ranks1[%d] is %d, but the group "
-					    "has %d processes",
-					    i, ranks1[i], a->size);
+			return wrong(a, MPI_ERR_RANK, fn,
+				     "ranks1[%d] is %d, but the group "
+				     "has %d processes",
+				     i, ranks1[i], a->size);
 		ranks2[i] = rank_of(b, a->world[ranks1[i]]);
 		if (ranks2[i] < 0)
 			ranks2[i] = MPI_UNDEFINED;
@@ -211,20 +274,19 @@ int madmpi_group_compare(MPI_Group group1, MPI_Group group2, int *result)
 {
 	const char *fn = "MPI_Group_compare";
 	struct madmpi_group *a, *b;
-	int rc = check_group(fn, group1, &a);
+	int rc = check_groups(fn, group1, group2, &a, &b);
 
-	if (rc == MPI_SUCCESS)
-		rc = check_group(fn, group2, &b);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (result == NULL)
-		return madmpi_null_arg(NULL, fn, "result");
+		return wrong(a, MPI_ERR_ARG, fn, "result is a null pointer");
 	*result = madmpi_group_relation(a, b);
 	return MPI_SUCCESS;
 }
 
 /* The group of these world ranks, as a handle. Frees the array. */
-static int make(const char *fn, int *world, int n, MPI_Group *newgroup)
+static int make(const char *fn, struct madmpi_session *s, int *world, int n,
+		MPI_Group *newgroup)
 {
 	struct madmpi_group *g = world ? madmpi_group_new(world, n) : NULL;
 
@@ -232,6 +294,7 @@ static int make(const char *fn, int *world, int n, MPI_Group *newgroup)
 	if (g == NULL)
 		return madmpi_error(NULL, MPI_ERR_NO_MEM, fn,
 				    "no memory for a group of %d", n);
+	madmpi_group_join(g, s);
 	*newgroup = group_handle(g);
 	return MPI_SUCCESS;
 }
@@ -246,19 +309,19 @@ static int check_ranks(const char *fn, const struct madmpi_group *g, int n,
 		       const int ranks[])
 {
 	if (n < 0 || (n > 0 && ranks == NULL))
-		return madmpi_error(NULL, MPI_ERR_ARG, fn, "n is %d, ranks %p",
-				    n, (const void *)ranks);
+		return wrong(g, MPI_ERR_ARG, fn, "n is %d, ranks %p", n,
+			     (const void *)ranks);
 	for (int i = 0; i < n; i++) {
 		if (ranks[i] < 0 || ranks[i] >= g->size)
-			return madmpi_error(NULL, MPI_ERR_RANK, fn,
-					    "ranks[%d] is %d, but the group "
-					    "has %d processes",
-					    i, ranks[i], g->size);
+			return wrong(g, MPI_ERR_RANK, fn,
+				     "ranks[%d] is %d, but the group "
+				     "has %d processes",
+				     i, ranks[i], g->size);
 		for (int j = 0; j < i; j++)
 			if (ranks[j] == ranks[i])
-				return madmpi_error(NULL, MPI_ERR_RANK, fn,
-						    "rank %d is given twice",
-						    ranks[i]);
+				return wrong(g, MPI_ERR_RANK, fn,
+					     "rank %d is given twice",
+					     ranks[i]);
 	}
 	return MPI_SUCCESS;
 }
@@ -270,7 +333,7 @@ static int include(const char *fn, MPI_Group group, int n, const int ranks[],
 	int rc = check_group(fn, group, &g), *world;
 
 	if (rc == MPI_SUCCESS && newgroup == NULL)
-		rc = madmpi_null_arg(NULL, fn, "newgroup");
+		rc = wrong(g, MPI_ERR_ARG, fn, "newgroup is a null pointer");
 	if (rc == MPI_SUCCESS)
 		rc = check_ranks(fn, g, n, ranks);
 	if (rc != MPI_SUCCESS)
@@ -278,7 +341,7 @@ static int include(const char *fn, MPI_Group group, int n, const int ranks[],
 	world = room(n);
 	for (int i = 0; world != NULL && i < n; i++)
 		world[i] = g->world[ranks[i]];
-	return make(fn, world, n, newgroup);
+	return make(fn, g->session, world, n, newgroup);
 }
 
 /* MPI_Group_incl */
@@ -295,14 +358,14 @@ static int exclude(const char *fn, MPI_Group group, int n, const int ranks[],
 	int rc = check_group(fn, group, &g), *world, left = 0;
 
 	if (rc == MPI_SUCCESS && newgroup == NULL)
-		rc = madmpi_null_arg(NULL, fn, "newgroup");
+		rc = wrong(g, MPI_ERR_ARG, fn, "newgroup is a null pointer");
 	if (rc == MPI_SUCCESS)
 		rc = check_ranks(fn, g, n, ranks);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	world = room(g->size);
 	if (world == NULL)
-		return make(fn, NULL, 0, newgroup);
+		return make(fn, NULL, NULL, 0, newgroup);
 	for (int i = 0; i < g->size; i++)
 		world[i] = g->world[i];
 	for (int i = 0; i < n; i++)
@@ -310,7 +373,7 @@ static int exclude(const char *fn, MPI_Group group, int n, const int ranks[],
 	for (int i = 0; i < g->size; i++)
 		if (world[i] >= 0)
 			world[left++] = world[i];
-	return make(fn, world, left, newgroup);
+	return make(fn, g->session, world, left, newgroup);
 }
 
 /* MPI_Group_excl */
@@ -344,15 +407,15 @@ static int expand(const char *fn, MPI_Group group, int n, int ranges[][3],
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (newgroup == NULL)
-		return madmpi_null_arg(NULL, fn, "newgroup");
+		return wrong(g, MPI_ERR_ARG, fn, "newgroup is a null pointer");
 	if (n < 0 || (n > 0 && ranges == NULL))
-		return madmpi_error(NULL, MPI_ERR_ARG, fn, "n is %d, ranges %p",
-				    n, (const void *)ranges);
+		return wrong(g, MPI_ERR_ARG, fn, "n is %d, ranges %p", n,
+			     (const void *)ranges);
 	for (int i = 0; i < n; i++) {
 		one = count_range(g, ranges[i]);
 		if (one < 0)
-			return madmpi_error(
-				NULL,
+			return wrong(
+				g,
 				ranges[i][2] == 0 ? MPI_ERR_ARG : MPI_ERR_RANK,
 				fn,
 				"ranges[%d] is %d to %d by %d, but the group "
@@ -361,13 +424,13 @@ static int expand(const char *fn, MPI_Group group, int n, int ranges[][3],
 				g->size);
 		if (__builtin_add_overflow(found, one, &found) ||
 		    found > g->size)
-			return madmpi_error(NULL, MPI_ERR_RANK, fn,
-					    "the ranges name a rank twice");
+			return wrong(g, MPI_ERR_RANK, fn,
+				     "the ranges name a rank twice");
 	}
 	*out = room(found);
 	if (*out == NULL)
-		return madmpi_error(NULL, MPI_ERR_NO_MEM, fn,
-				    "no memory for %d ranks", found);
+		return wrong(g, MPI_ERR_NO_MEM, fn, "no memory for %d ranks",
+			     found);
 	*count = 0;
 	for (int i = 0; i < n; i++)
 		for (int k = count_range(g, ranges[i]), r = ranges[i][0]; k > 0;
@@ -412,24 +475,23 @@ static int combine(const char *fn, MPI_Group group1, MPI_Group group2,
 		   bool in_both, bool only_a, bool only_b, MPI_Group *newgroup)
 {
 	struct madmpi_group *a, *b;
-	int rc = check_group(fn, group1, &a), *world, n = 0;
+	int rc = check_groups(fn, group1, group2, &a, &b), *world, n = 0;
 
-	if (rc == MPI_SUCCESS)
-		rc = check_group(fn, group2, &b);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (newgroup == NULL)
-		return madmpi_null_arg(NULL, fn, "newgroup");
+		return wrong(a, MPI_ERR_ARG, fn, "newgroup is a null pointer");
 	world = room(a->size + b->size);
 	if (world == NULL)
-		return make(fn, NULL, 0, newgroup);
+		return make(fn, NULL, NULL, 0, newgroup);
 	for (int i = 0; i < a->size; i++)
 		if (rank_of(b, a->world[i]) >= 0 ? in_both : only_a)
 			world[n++] = a->world[i];
 	for (int i = 0; only_b && i < b->size; i++)
 		if (rank_of(a, b->world[i]) < 0)
 			world[n++] = b->world[i];
-	return make(fn, world, n, newgroup);
+	return make(fn, a == &empty ? b->session : a->session, world, n,
+		    newgroup);
 }
 
 /* MPI_Group_union */

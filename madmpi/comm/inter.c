@@ -14,6 +14,7 @@
 #include "bodies.h"
 #include "coll/coll.h"
 #include "comm/comm.h"
+#include "comm/inter.h"
 #include "pt2pt/message.h"
 
 int madmpi_check_intra(const char *fn, struct madmpi_comm *c)
@@ -67,47 +68,40 @@ int madmpi_comm_remote_size(MPI_Comm comm, int *size)
 
 /* --- MPI_Intercomm_create --- */
 
-/* What one side says of itself, and a leader to its group of the other one. */
-struct side {
-	uint64_t ids[2];
-	int size;  /* of the group whose ranks in MPI_COMM_WORLD follow */
-	int tag;   /* of the call */
-	int error; /* to the own group, a class: nothing follows */
-};
-
 /* One call of it. */
-struct meeting {
-	const char *function;
-	struct madmpi_comm *local;
-	int leader; /* in that */
+struct call {
+	struct madmpi_meeting m;
 	struct madmpi_comm *bridge;
 	int remote; /* the other leader, in that */
 	int tag;
-	struct side theirs;
-	int *world; /* their group: theirs.size, owned */
 };
 
 /* What only the leader's arguments say. */
-static int check_bridge(struct meeting *m, MPI_Comm peer_comm)
+static int check_bridge(struct call *c, MPI_Comm peer_comm)
 {
-	int rc = madmpi_check_comm(m->function, peer_comm, &m->bridge);
+	const struct madmpi_meeting *m = &c->m;
+	int rc = madmpi_check_comm(m->function, peer_comm, &c->bridge);
 
 	if (rc != MPI_SUCCESS)
 		return rc;
-	if (m->remote < 0 || m->remote >= m->bridge->npeers)
+	if (c->bridge->session != m->local->session)
+		return madmpi_error(m->local, MPI_ERR_COMM, m->function,
+				    "peer_comm and local_comm are of different "
+				    "sessions");
+	if (c->remote < 0 || c->remote >= c->bridge->npeers)
 		return madmpi_error(m->local, MPI_ERR_RANK, m->function,
 				    "remote_leader is %d, but peer_comm has "
 				    "%d process%s",
-				    m->remote, m->bridge->npeers,
-				    m->bridge->npeers > 1 ? "es" : "");
-	if (m->bridge->peers->world[m->remote] == nm_rank())
+				    c->remote, c->bridge->npeers,
+				    c->bridge->npeers > 1 ? "es" : "");
+	if (c->bridge->peers->world[c->remote] == nm_rank())
 		return madmpi_error(m->local, MPI_ERR_RANK, m->function,
 				    "remote_leader %d is the local leader",
-				    m->remote);
+				    c->remote);
 	return MPI_SUCCESS;
 }
 
-static int no_memory(const struct meeting *m)
+static int no_memory(const struct madmpi_meeting *m)
 {
 	return madmpi_error(m->local, MPI_ERR_NO_MEM, m->function,
 			    "no memory for a group of %d", m->theirs.size);
@@ -119,7 +113,7 @@ static MPI_Count bytes_of(int n)
 	return (MPI_Count)sizeof(int) * n;
 }
 
-static int *room_for(const struct meeting *m)
+static int *room_for(const struct madmpi_meeting *m)
 {
 	return malloc((size_t)bytes_of(m->theirs.size));
 }
@@ -129,40 +123,53 @@ static int *room_for(const struct meeting *m)
  * the program does there, with whatever tag, is not in the way. Tags that
  * differ in the bit that is missing here are told apart by what is sent.
  */
-static int meet(struct meeting *m)
+static int meet(struct call *x)
 {
+	struct madmpi_meeting *m = &x->m;
 	const struct madmpi_group *ours = m->local->group;
 	struct madmpi_type *byte = madmpi_type_of(MPI_BYTE);
 	struct madmpi_coll c = { .function = m->function,
-				 .comm = m->bridge,
-				 .gate = m->bridge->gate,
+				 .comm = x->bridge,
+				 .gate = x->bridge->gate,
 				 .tag = MADMPI_COLL_LEADERS |
-					(nm_tag_t)m->tag %
+					(nm_tag_t)x->tag %
 						MADMPI_COLL_LEADERS };
-	struct side mine = { .size = ours->size, .tag = m->tag };
+	struct madmpi_side mine = { .size = ours->size, .tag = x->tag };
 
 	madmpi_comm_new_ids(mine.ids);
-	madmpi_coll_exchange(&c, &mine, sizeof(mine), byte, m->remote,
-			     &m->theirs, sizeof(mine), byte, m->remote);
+	madmpi_coll_exchange(&c, &mine, sizeof(mine), byte, x->remote,
+			     &m->theirs, sizeof(mine), byte, x->remote);
 	if (c.error != 0)
 		return madmpi_coll_end(&c);
 	m->world = room_for(m);
 	if (m->world == NULL)
 		return no_memory(m);
 	madmpi_coll_exchange(&c, ours->world, bytes_of(ours->size), byte,
-			     m->remote, m->world, bytes_of(m->theirs.size),
-			     byte, m->remote);
-	if (c.error == 0 && m->theirs.tag != m->tag)
+			     x->remote, m->world, bytes_of(m->theirs.size),
+			     byte, x->remote);
+	if (c.error == 0 && m->theirs.tag != x->tag)
 		return madmpi_error(m->local, MPI_ERR_TAG, m->function,
-				    "tag is %d here and %d there", m->tag,
+				    "tag is %d here and %d there", x->tag,
 				    m->theirs.tag);
 	if (ours->world[0] < m->world[0])
 		memcpy(m->theirs.ids, mine.ids, sizeof(mine.ids));
 	return madmpi_coll_end(&c);
 }
 
+int madmpi_meeting_hear(struct madmpi_meeting *m, const int *world, int size,
+			const uint64_t ids[2])
+{
+	m->theirs.size = size;
+	memcpy(m->theirs.ids, ids, sizeof(m->theirs.ids));
+	m->world = room_for(m);
+	if (m->world == NULL)
+		return no_memory(m);
+	memcpy(m->world, world, (size_t)bytes_of(size));
+	return MPI_SUCCESS;
+}
+
 /* From the leader to its group: what it has heard, or that it has failed. */
-static int tell(struct meeting *m)
+static int tell(struct madmpi_meeting *m)
 {
 	struct madmpi_type *byte = madmpi_type_of(MPI_BYTE);
 	bool leads = m->local->rank == m->leader;
@@ -189,7 +196,7 @@ static int tell(struct meeting *m)
 	return madmpi_coll_end(&c);
 }
 
-static int check_disjoint(const struct meeting *m)
+static int check_disjoint(const struct madmpi_meeting *m)
 {
 	const struct madmpi_group *ours = m->local->group;
 
@@ -203,7 +210,7 @@ static int check_disjoint(const struct meeting *m)
 	return MPI_SUCCESS;
 }
 
-static int make(const struct meeting *m, struct madmpi_comm **out)
+static int make(const struct madmpi_meeting *m, struct madmpi_comm **out)
 {
 	struct madmpi_group *peers;
 	int rc;
@@ -219,10 +226,26 @@ static int make(const struct meeting *m, struct madmpi_comm **out)
 					    "new communicator");
 }
 
+int madmpi_meeting_end(struct madmpi_meeting *m, int error,
+		       struct madmpi_comm **out)
+{
+	int rc;
+
+	m->theirs.error = error;
+	rc = tell(m);
+	if (rc == MPI_SUCCESS)
+		rc = check_disjoint(m);
+	if (rc == MPI_SUCCESS)
+		rc = make(m, out);
+	free(m->world);
+	return rc;
+}
+
 /* What all processes say. */
-static int check_local(struct meeting *m, MPI_Comm local_comm,
+static int check_local(struct call *c, MPI_Comm local_comm,
 		       const MPI_Comm *newintercomm)
 {
+	struct madmpi_meeting *m = &c->m;
 	int rc = madmpi_check_comm(m->function, local_comm, &m->local);
 
 	if (rc == MPI_SUCCESS)
@@ -235,9 +258,9 @@ static int check_local(struct meeting *m, MPI_Comm local_comm,
 				    "%d process%s",
 				    m->leader, m->local->size,
 				    m->local->size > 1 ? "es" : "");
-	if (m->tag < 0)
+	if (c->tag < 0)
 		return madmpi_error(m->local, MPI_ERR_TAG, m->function,
-				    "tag is negative (%d)", m->tag);
+				    "tag is negative (%d)", c->tag);
 	if (newintercomm == NULL)
 		return madmpi_null_arg(m->local, m->function, "newintercomm");
 	return MPI_SUCCESS;
@@ -248,27 +271,21 @@ int madmpi_intercomm_create(MPI_Comm local_comm, int local_leader,
 			    MPI_Comm peer_comm, int remote_leader, int tag,
 			    MPI_Comm *newintercomm)
 {
-	struct meeting m = { .function = "MPI_Intercomm_create",
-			     .leader = local_leader,
-			     .remote = remote_leader,
-			     .tag = tag };
-	struct madmpi_comm *made = NULL;
-	int rc = check_local(&m, local_comm, newintercomm);
+	struct call c = { .m = { .function = "MPI_Intercomm_create",
+				 .leader = local_leader },
+			  .remote = remote_leader,
+			  .tag = tag };
+	struct madmpi_comm *made;
+	int rc = check_local(&c, local_comm, newintercomm);
 
 	if (rc != MPI_SUCCESS)
 		return rc;
-	if (m.local->rank == local_leader) {
-		rc = check_bridge(&m, peer_comm);
+	if (c.m.local->rank == local_leader) {
+		rc = check_bridge(&c, peer_comm);
 		if (rc == MPI_SUCCESS)
-			rc = meet(&m);
-		m.theirs.error = rc;
+			rc = meet(&c);
 	}
-	rc = tell(&m);
-	if (rc == MPI_SUCCESS)
-		rc = check_disjoint(&m);
-	if (rc == MPI_SUCCESS)
-		rc = make(&m, &made);
-	free(m.world);
+	rc = madmpi_meeting_end(&c.m, rc, &made);
 	if (rc == MPI_SUCCESS)
 		*newintercomm = madmpi_comm_handle(made);
 	return rc;

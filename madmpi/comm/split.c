@@ -164,6 +164,10 @@ int madmpi_check_members(const char *fn, struct madmpi_comm *c, MPI_Group group,
 	if (g == NULL)
 		return madmpi_error(c, MPI_ERR_GROUP, fn,
 				    "group %p is not a group", (void *)group);
+	if (g->session != c->session && g->size > 0)
+		return madmpi_error(c, MPI_ERR_GROUP, fn,
+				    "group and communicator are of different "
+				    "sessions");
 	for (int i = 0; i < g->size; i++)
 		if (c->group->inverse[g->world[i]] < 0)
 			return madmpi_error(c, MPI_ERR_GROUP, fn,

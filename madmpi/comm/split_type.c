@@ -21,6 +21,7 @@
 #include "comm/comm.h"
 #include "info/info.h"
 #include "pt2pt/message.h"
+#include "session/session.h"
 
 enum { HOST = 160, KINDS = 16 };
 
@@ -166,8 +167,9 @@ static int split_by(int split_type, const struct guide *g,
 			return BY_NOTHING;
 		if (g->pset[0] == '\0')
 			return kind_named(g->type);
-		return strcasecmp(g->pset, "mpi://WORLD") == 0 ? BY_WHOLE
-							       : BY_NOTHING;
+		return madmpi_pset_named(g->pset) == MADMPI_PSET_WORLD
+			       ? BY_WHOLE
+			       : BY_NOTHING;
 	default:
 		return BY_NOTHING; /* MPI_UNDEFINED */
 	}
@@ -212,7 +214,7 @@ static int color_and_kind(const char *fn, struct madmpi_comm *c, int split_type,
 		/* A set of one process, whatever the others say. */
 		if (split_type == MPI_COMM_TYPE_RESOURCE_GUIDED &&
 		    !is_ambiguous(split_type, g) &&
-		    strcasecmp(g->pset, "mpi://SELF") == 0)
+		    madmpi_pset_named(g->pset) == MADMPI_PSET_SELF)
 			*color = nm_rank();
 	}
 	free(all);

@@ -171,6 +171,18 @@ MPI_Request madmpi_request_fromint(int request)
 	return madmpi_number_handle(request, MADMPI_REQUEST);
 }
 
+/* MPI_Session_toint */
+int madmpi_session_toint(MPI_Session session)
+{
+	return madmpi_number_of(session, MADMPI_SESSION);
+}
+
+/* MPI_Session_fromint */
+MPI_Session madmpi_session_fromint(int session)
+{
+	return madmpi_number_handle(session, MADMPI_SESSION);
+}
+
 /* MPI_Type_toint */
 int madmpi_type_toint(MPI_Datatype datatype)
 {

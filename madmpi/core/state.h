@@ -1,5 +1,5 @@
 /*
- * Where the process stands between MPI_Init and MPI_Finalize.
+ * Where the process stands between the beginning and the end of MPI.
  */
 #ifndef MADMPI_CORE_STATE_H
 #define MADMPI_CORE_STATE_H
@@ -16,15 +16,18 @@ enum madmpi_phase {
 	MADMPI_UP,
 	MADMPI_STOPPING,
 	MADMPI_DOWN,
-	MADMPI_FORKED, /* a child of fork() after MPI_Init */
+	MADMPI_FORKED, /* a child of fork() while it was up */
 };
 
 /*
- * Written by the thread in MPI_Init or MPI_Finalize, and in a forked child. No
- * order hangs on it: the program orders its other threads' calls itself.
+ * Of all of MPI, which is up while the world model or a session is, and of the
+ * world model: MPI_Init to MPI_Finalize. Written by the thread that brings it
+ * up or down, and in a forked child. No order hangs on it: the program orders
+ * its other threads' calls itself.
  */
 struct madmpi_state {
 	ATOMIC(int) phase; /* a: enum madmpi_phase */
+	ATOMIC(int) world; /* a: the same, but for MADMPI_FORKED */
 };
 
 extern struct madmpi_state madmpi_state;
@@ -33,6 +36,9 @@ extern const struct base_option_table madmpi_options;
 
 /* MADMPI_CHECK: whether functions look at their arguments. -: after init */
 extern bool madmpi_checks;
+
+/* Read the settings, and print them if that is set. 0 or -EINVAL. */
+int madmpi_options_load(void);
 
 /*
  * MADMPI_INITIAL_ERRHANDLER: 0 fatal, 1 abort, 2 return; at any time. What is

@@ -4,6 +4,7 @@
 #include "env/error.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +15,9 @@
 #include "comm/comm.h"
 #include "core/enter.h"
 #include "core/pool.h"
+#include "session/session.h"
 
-static struct madmpi_pool pool;
+static struct madmpi_pool pool; /* for ever: handlers outlive MPI */
 
 static struct madmpi_errhandler predefined[] = {
 	{ .object.kind = MADMPI_ERRHANDLER, .how = MADMPI_ERRORS_FATAL },
@@ -51,6 +53,15 @@ struct madmpi_errhandler *madmpi_errhandler_of(MPI_Errhandler handle)
 	/* One that communicators have, but the program no longer, is none. */
 	e = madmpi_handle_object(handle, MADMPI_ERRHANDLER);
 	return e != NULL && load_relaxed(&e->handles) > 0 ? e : NULL;
+}
+
+struct madmpi_errhandler *madmpi_errhandler_for(MPI_Errhandler handle,
+						enum madmpi_kind of)
+{
+	struct madmpi_errhandler *e = madmpi_errhandler_of(handle);
+
+	return e == NULL || e->how != MADMPI_ERRORS_CALL || e->of == of ? e
+									: NULL;
 }
 
 MPI_Errhandler madmpi_errhandler_handle(struct madmpi_errhandler *e)
@@ -124,26 +135,31 @@ struct madmpi_errhandler *madmpi_errhandler_of_comm(struct madmpi_comm *c)
  */
 static struct madmpi_comm *of_none(void)
 {
-	return load_relaxed(&self_was_set) ? madmpi_self : madmpi_world;
+	return load_relaxed(&self_was_set) && madmpi_world != NULL
+		       ? madmpi_self
+		       : madmpi_world;
 }
 
-/* Do what comm's handler says about an error that `text` explains. */
-static int handle(struct madmpi_comm *c, int code, const char *text)
+/*
+ * Do what the handler says about an error of c or s; if both are NULL, of
+ * `none`. Puts the reference.
+ */
+static int obey(struct madmpi_errhandler *e, struct madmpi_comm *c,
+		struct madmpi_session *s, MPI_Comm none, int code,
+		const char *text)
 {
-	struct madmpi_errhandler *e;
-	MPI_Comm comm = MPI_COMM_SELF;
+	MPI_Comm comm = c != NULL ? madmpi_comm_handle(c) : none;
+	MPI_Session session = s != NULL ? (MPI_Session)s : MPI_SESSION_NULL;
 
-	if (c == NULL)
-		c = of_none();
-	e = madmpi_errhandler_of_comm(c);
 	switch (e->how) {
 	case MADMPI_ERRORS_FATAL:
 	case MADMPI_ERRORS_ABORT:
 		madmpi_kill(code, text);
 	case MADMPI_ERRORS_CALL:
-		if (c != NULL)
-			comm = madmpi_comm_handle(c);
-		e->fn(&comm, &code, NULL);
+		if (e->of == MADMPI_SESSION)
+			e->fn.session(&session, &code, NULL);
+		else
+			e->fn.comm(&comm, &code, NULL);
 		break;
 	case MADMPI_ERRORS_RETURN:
 		break;
@@ -152,19 +168,56 @@ static int handle(struct madmpi_comm *c, int code, const char *text)
 	return code;
 }
 
+enum { TEXT = 512 };
+
+static void explain(char text[TEXT], int code, const char *function,
+		    const char *fmt, va_list ap)
+{
+	const char *name = madmpi_error_name(code);
+	int n = snprintf(text, TEXT, "%s: %s: ", function,
+			 name ? name : "error");
+
+	vsnprintf(text + n, TEXT - (size_t)n, fmt, ap);
+}
+
 int madmpi_error(struct madmpi_comm *comm, int code, const char *function,
 		 const char *fmt, ...)
 {
-	char text[512];
-	const char *name = madmpi_error_name(code);
-	int n = snprintf(text, sizeof(text), "%s: %s: ", function,
-			 name ? name : "error");
+	struct madmpi_comm *c = comm != NULL ? comm : of_none();
+	char text[TEXT];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
+	explain(text, code, function, fmt, ap);
 	va_end(ap);
-	return handle(comm, code, text);
+	return obey(madmpi_errhandler_of_comm(c), c, NULL, MPI_COMM_SELF, code,
+		    text);
+}
+
+int madmpi_session_error(struct madmpi_session *session, int code,
+			 const char *function, const char *fmt, ...)
+{
+	char text[TEXT];
+	va_list ap;
+
+	va_start(ap, fmt);
+	explain(text, code, function, fmt, ap);
+	va_end(ap);
+	return obey(madmpi_session_errhandler(session), NULL, session,
+		    MPI_COMM_NULL, code, text);
+}
+
+int madmpi_error_by(struct madmpi_errhandler *e, int code, const char *function,
+		    const char *fmt, ...)
+{
+	char text[TEXT];
+	va_list ap;
+
+	va_start(ap, fmt);
+	explain(text, code, function, fmt, ap);
+	va_end(ap);
+	madmpi_errhandler_get(e);
+	return obey(e, NULL, NULL, MPI_COMM_NULL, code, text);
 }
 
 int madmpi_null_arg(struct madmpi_comm *comm, const char *function,
@@ -261,25 +314,67 @@ int madmpi_error_string(int errorcode, char *string, int *resultlen)
 	return MPI_SUCCESS;
 }
 
+static void make_pool(void)
+{
+	madmpi_pool_init(&pool, MADMPI_ERRHANDLER,
+			 sizeof(struct madmpi_errhandler));
+}
+
+/* NULL after an error that *rc says. */
+static struct madmpi_errhandler *create(const char *fn, const char *name,
+					bool has_fn, MPI_Errhandler *out,
+					int *rc)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct madmpi_errhandler *e;
+
+	if (!has_fn || out == NULL) {
+		*rc = madmpi_null_arg(NULL, fn, has_fn ? "errhandler" : name);
+		return NULL;
+	}
+	pthread_once(&once, make_pool);
+	e = madmpi_pool_get(&pool);
+	if (e == NULL) {
+		*rc = madmpi_error(NULL, MPI_ERR_NO_MEM, fn,
+				   "no memory for an error handler");
+		return NULL;
+	}
+	e->how = MADMPI_ERRORS_CALL;
+	store_relaxed(&e->handles, 1);
+	*out = (MPI_Errhandler)e;
+	*rc = MPI_SUCCESS;
+	return e;
+}
+
 /* MPI_Comm_create_errhandler */
 int madmpi_comm_create_errhandler(MPI_Comm_errhandler_function *fn,
 				  MPI_Errhandler *errhandler)
 {
-	struct madmpi_errhandler *e;
+	int rc;
+	struct madmpi_errhandler *e =
+		create("MPI_Comm_create_errhandler", "comm_errhandler_fn",
+		       fn != NULL, errhandler, &rc);
 
-	if (fn == NULL || errhandler == NULL)
-		return madmpi_null_arg(NULL, "MPI_Comm_create_errhandler",
-				       fn ? "errhandler"
-					  : "comm_errhandler_fn");
-	e = madmpi_pool_get(&pool);
 	if (e == NULL)
-		return madmpi_error(NULL, MPI_ERR_NO_MEM,
-				    "MPI_Comm_create_errhandler",
-				    "no memory for an error handler");
-	e->how = MADMPI_ERRORS_CALL;
-	e->fn = fn;
-	store_relaxed(&e->handles, 1);
-	*errhandler = (MPI_Errhandler)e;
+		return rc;
+	e->of = MADMPI_COMM;
+	e->fn.comm = fn;
+	return MPI_SUCCESS;
+}
+
+/* MPI_Session_create_errhandler */
+int madmpi_session_create_errhandler(MPI_Session_errhandler_function *fn,
+				     MPI_Errhandler *errhandler)
+{
+	int rc;
+	struct madmpi_errhandler *e =
+		create("MPI_Session_create_errhandler", "session_errhandler_fn",
+		       fn != NULL, errhandler, &rc);
+
+	if (e == NULL)
+		return rc;
+	e->of = MADMPI_SESSION;
+	e->fn.session = fn;
 	return MPI_SUCCESS;
 }
 
@@ -308,27 +403,35 @@ static int bad_comm(const char *function, MPI_Comm comm)
 			    "comm %p is not a communicator", (void *)comm);
 }
 
-/* MPI_Comm_set_errhandler */
-int madmpi_comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
+void madmpi_errhandler_give(struct madmpi_comm *c, struct madmpi_errhandler *e)
 {
-	struct madmpi_comm *c = madmpi_comm_of(comm);
-	struct madmpi_errhandler *e, *old;
+	struct madmpi_errhandler *old;
 
-	if (c == NULL)
-		return bad_comm("MPI_Comm_set_errhandler", comm);
-	e = madmpi_errhandler_of(errhandler);
-	if (e == NULL)
-		return madmpi_error(
-			c, MPI_ERR_ERRHANDLER, "MPI_Comm_set_errhandler",
-			"%p is not an error handler", (void *)errhandler);
-	if (c == madmpi_self)
-		store_relaxed(&self_was_set, true);
 	madmpi_errhandler_get(e);
 	base_spin_lock(&c->lock);
 	old = c->errhandler;
 	c->errhandler = e;
 	base_spin_unlock(&c->lock);
 	madmpi_errhandler_put(old);
+}
+
+/* MPI_Comm_set_errhandler */
+int madmpi_comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
+{
+	struct madmpi_comm *c = madmpi_comm_of(comm);
+	struct madmpi_errhandler *e;
+
+	if (c == NULL)
+		return bad_comm("MPI_Comm_set_errhandler", comm);
+	e = madmpi_errhandler_for(errhandler, MADMPI_COMM);
+	if (e == NULL)
+		return madmpi_error(
+			c, MPI_ERR_ERRHANDLER, "MPI_Comm_set_errhandler",
+			"%p is not an error handler of communicators",
+			(void *)errhandler);
+	if (c == madmpi_self)
+		store_relaxed(&self_was_set, true);
+	madmpi_errhandler_give(c, e);
 	return MPI_SUCCESS;
 }
 
@@ -349,8 +452,7 @@ int madmpi_comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 	return MPI_SUCCESS;
 }
 
-/* One of the standard's, or of the program's. */
-static bool is_code(int code)
+bool madmpi_error_is_code(int code)
 {
 	return madmpi_error_name(code) != NULL ||
 	       madmpi_user_error_class(code) >= 0;
@@ -363,16 +465,10 @@ int madmpi_comm_call_errhandler(MPI_Comm comm, int errorcode)
 
 	if (c == NULL)
 		return bad_comm("MPI_Comm_call_errhandler", comm);
-	if (!is_code(errorcode))
+	if (!madmpi_error_is_code(errorcode))
 		return madmpi_error(c, MPI_ERR_ARG, "MPI_Comm_call_errhandler",
 				    "errorcode %d is unknown", errorcode);
 	madmpi_error(c, errorcode, "MPI_Comm_call_errhandler",
 		     "called by the program");
 	return MPI_SUCCESS;
-}
-
-void madmpi_errhandler_init(void)
-{
-	madmpi_pool_init(&pool, MADMPI_ERRHANDLER,
-			 sizeof(struct madmpi_errhandler));
 }

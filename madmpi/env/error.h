@@ -11,6 +11,7 @@
 #include "core/object.h"
 
 struct madmpi_comm;
+struct madmpi_session;
 
 enum madmpi_errhandler_how {
 	MADMPI_ERRORS_FATAL,
@@ -22,20 +23,28 @@ enum madmpi_errhandler_how {
 /* An error handler. The three predefined ones are never freed. */
 struct madmpi_errhandler {
 	struct madmpi_object object;
-	enum madmpi_errhandler_how how;   /* -: */
-	MPI_Comm_errhandler_function *fn; /* -: */
+	enum madmpi_errhandler_how how; /* -: */
+	enum madmpi_kind of; /* -: whose errors fn takes: MADMPI_COMM ... */
+	union {
+		MPI_Comm_errhandler_function *comm;
+		MPI_Session_errhandler_function *session;
+	} fn;                /* -: as `of` says */
 	ATOMIC(int) handles; /* a: that the program has; nothing hangs on it */
 };
 
-/* Handlers made between init and exit of MPI may be freed after it. */
-void madmpi_errhandler_init(void);
-
 /* The object behind a handle, or NULL if it is not an error handler. */
 struct madmpi_errhandler *madmpi_errhandler_of(MPI_Errhandler handle);
+
+/* The same, if it is one for such objects. */
+struct madmpi_errhandler *madmpi_errhandler_for(MPI_Errhandler handle,
+						enum madmpi_kind of);
 MPI_Errhandler madmpi_errhandler_handle(struct madmpi_errhandler *e);
 
 /* The handler of a communicator, with a reference; of none for NULL. */
 struct madmpi_errhandler *madmpi_errhandler_of_comm(struct madmpi_comm *c);
+
+/* Of this communicator from now on. */
+void madmpi_errhandler_give(struct madmpi_comm *c, struct madmpi_errhandler *e);
 
 /* Communicators end: this is the handler where there is none, from now on. */
 void madmpi_errhandler_remains(struct madmpi_errhandler *e);
@@ -53,6 +62,15 @@ void madmpi_errhandler_put(struct madmpi_errhandler *e);
 int madmpi_error(struct madmpi_comm *comm, int code, const char *function,
 		 const char *fmt, ...) BASE_PRINTF(4, 5) BASE_COLD;
 
+/* The same, by the handler of a session. */
+int madmpi_session_error(struct madmpi_session *session, int code,
+			 const char *function, const char *fmt, ...)
+	BASE_PRINTF(4, 5) BASE_COLD;
+
+/* The same, by this handler, of what is not made yet: it gets a null handle. */
+int madmpi_error_by(struct madmpi_errhandler *e, int code, const char *function,
+		    const char *fmt, ...) BASE_PRINTF(4, 5) BASE_COLD;
+
 /* The same for an argument `name` that is a null pointer: MPI_ERR_ARG. */
 int madmpi_null_arg(struct madmpi_comm *comm, const char *function,
 		    const char *name) BASE_COLD;
@@ -67,6 +85,9 @@ int madmpi_unsupported(struct madmpi_comm *comm,
 
 /* The class for a negative errno; MPI_SUCCESS for 0. */
 int madmpi_error_class_of_errno(int err);
+
+/* One of the standard's, or of the program's. */
+bool madmpi_error_is_code(int code);
 
 /* The highest code in use: what MPI_LASTUSEDCODE shows. */
 extern int madmpi_last_used_code;

@@ -18,6 +18,7 @@
 #include "env/error.h"
 #include "info/info.h"
 #include "pt2pt/request.h"
+#include "session/session.h"
 
 enum { SHOWN = 4, ONE = 160 };
 
@@ -124,7 +125,7 @@ static void add_errhandler(struct madmpi_object *o)
 		container_of(o, struct madmpi_errhandler, object);
 
 	if (load_relaxed(&e->handles) > 0)
-		add("function %p", (void *)(uintptr_t)e->fn);
+		add("function %p", (void *)(uintptr_t)e->fn.comm);
 }
 
 static void add_info(struct madmpi_object *o)
@@ -249,4 +250,16 @@ void madmpi_leaks_report(void)
 	add_buffer(NULL);
 	madmpi_pool_walk(madmpi_pool_of(MADMPI_COMM), add_buffer);
 	end("attached buffer", "attached buffers");
+}
+
+void madmpi_leaks_session(struct madmpi_session *s)
+{
+	begin();
+	base_list_for_each (n, &s->comms)
+		add_comm(&container_of(n, struct madmpi_comm, on)->object);
+	end("communicator of a session", "communicators of a session");
+	begin();
+	base_list_for_each (n, &s->groups)
+		add_group(&container_of(n, struct madmpi_group, on)->object);
+	end("group of a session", "groups of a session");
 }

@@ -1,8 +1,8 @@
 /*
- * Beginning and end: MPI_Init, MPI_Finalize, and what must not happen outside.
+ * Beginning and end of the world model: MPI_Init, MPI_Finalize, and what must
+ * not happen outside.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,19 +10,17 @@
 #include <base/diag.h>
 #include <base/option.h>
 #include <marcel/marcel.h>
-#include <nmad/nmad.h>
 
 #include "bodies.h"
-#include "coll/op.h"
 #include "comm/comm.h"
-#include "core/background.h"
 #include "core/enter.h"
-#include "datatype/type.h"
 #include "env/error.h"
 #include "env/leaks.h"
+#include "proc/library.h"
 #include "pt2pt/request.h"
 
-struct madmpi_state madmpi_state = { ATOMIC_INIT(MADMPI_NEW) };
+struct madmpi_state madmpi_state = { ATOMIC_INIT(MADMPI_NEW),
+				     ATOMIC_INIT(MADMPI_NEW) };
 bool madmpi_checks = true;
 
 static marcel_t main_thread; /* -: who called MPI_Init */
@@ -46,6 +44,11 @@ static struct base_option options[] = {
 	  .kind = BASE_OPTION_BOOL,
 	  .fallback = "0",
 	  .help = "list at the end what the program has not freed" },
+	{ .name = "MADMPI_STAY",
+	  .kind = BASE_OPTION_BOOL,
+	  .fallback = "0",
+	  .help = "MPI_Finalize stays in the job, for sessions that begin "
+		  "after it" },
 	{ .name = "MADMPI_VERBOSE",
 	  .kind = BASE_OPTION_BOOL,
 	  .fallback = "0",
@@ -55,7 +58,13 @@ static struct base_option options[] = {
 const struct base_option_table madmpi_options =
 	BASE_OPTION_TABLE("madmpi", options);
 
-enum { OPTION_CHECK, OPTION_INITIAL_ERRHANDLER, OPTION_LEAKS, OPTION_VERBOSE };
+enum {
+	OPTION_CHECK,
+	OPTION_INITIAL_ERRHANDLER,
+	OPTION_LEAKS,
+	OPTION_STAY,
+	OPTION_VERBOSE
+};
 
 int madmpi_initial_errhandler(void)
 {
@@ -75,7 +84,9 @@ void madmpi_enter_refuse(const char *function)
 		break;
 	case MADMPI_STOPPING:
 	case MADMPI_DOWN:
-		why = "after MPI_Finalize";
+		why = load_relaxed(&madmpi_state.world) >= MADMPI_STOPPING
+			      ? "after MPI_Finalize"
+			      : "after MPI_Session_finalize";
 		break;
 	default:
 		break;
@@ -86,92 +97,49 @@ void madmpi_enter_refuse(const char *function)
 	exit(1);
 }
 
-/* The code as processes can return it: an error never looks like success. */
-static int exit_code(int code)
+int madmpi_options_load(void)
 {
-	return (code & 255) != 0 ? code & 255 : 1;
+	if (base_option_load(&madmpi_options) < 0)
+		return -EINVAL;
+	madmpi_checks = options[OPTION_CHECK].value;
+	if (options[OPTION_VERBOSE].value)
+		base_option_print(&madmpi_options);
+	return 0;
 }
 
-void madmpi_kill(int code, const char *why)
+bool madmpi_leaks_wanted(void)
 {
-	if (nm_size() > 0)
-		nm_abort(exit_code(code), why);
-	base_warn("madmpi", "%s", why);
-	exit(exit_code(code));
-}
-
-/* The child of a fork has no network and no right to our sockets. */
-static void forked(void)
-{
-	int state = load_relaxed(&madmpi_state.phase);
-
-	if (state == MADMPI_STARTING || state == MADMPI_UP ||
-	    state == MADMPI_STOPPING)
-		store_relaxed(&madmpi_state.phase, MADMPI_FORKED);
-}
-
-/* A process that exits without MPI_Finalize leaves others waiting for it. */
-static void exiting(int status, void *arg)
-{
-	(void)arg;
-	if (load_relaxed(&madmpi_state.phase) != MADMPI_UP)
-		return;
-	store_relaxed(&madmpi_state.phase, MADMPI_STOPPING);
-	fflush(NULL);
-	nm_abort(exit_code(status), "the process exits without MPI_Finalize");
+	return options[OPTION_LEAKS].value;
 }
 
 static int start(const char *fn)
 {
-	static bool hooked;
+	struct madmpi_refusal why;
 	int rc;
 
-	if (base_option_load(&madmpi_options) < 0)
-		return madmpi_error(NULL, MPI_ERR_OTHER, fn,
-				    "an environment variable has a value that "
-				    "is not allowed");
-	madmpi_checks = options[OPTION_CHECK].value;
-	if (options[OPTION_VERBOSE].value)
-		base_option_print(&madmpi_options);
-	rc = nm_init();
-	if (rc == -EINVAL) /* whoever reads it has said which */
-		return madmpi_error(NULL, MPI_ERR_OTHER, fn,
-				    "a setting is not allowed: see the message "
-				    "before this one");
-	if (rc < 0)
-		return madmpi_error_errno(NULL, rc, fn,
-					  "the network cannot be started");
-	madmpi_errhandler_init();
-	madmpi_type_init();
-	madmpi_op_init();
-	madmpi_request_init();
-	madmpi_matched_init();
-	madmpi_bsend_init_process();
-	madmpi_background_init();
-	rc = madmpi_comm_init();
-	if (rc < 0)
-		return madmpi_error_errno(NULL, rc, fn, "MPI_COMM_WORLD");
-	main_thread = marcel_self();
-	if (!hooked) {
-		pthread_atfork(NULL, NULL, forked);
-		on_exit(exiting, NULL);
-		hooked = true;
-	}
-	return MPI_SUCCESS;
+	if (!madmpi_library_get(MADMPI_USER_WORLD, &why))
+		return madmpi_error(NULL, why.class, fn, "%s", why.text);
+	rc = madmpi_comm_begin_world();
+	if (rc == 0)
+		return MPI_SUCCESS;
+	madmpi_library_put(false);
+	return madmpi_error_errno(NULL, rc, fn, "MPI_COMM_WORLD");
 }
 
 static int init(const char *fn, int *provided)
 {
 	int state = MADMPI_NEW, rc;
 
-	if (!cas_relaxed(&madmpi_state.phase, &state, MADMPI_STARTING))
+	if (!cas_relaxed(&madmpi_state.world, &state, MADMPI_STARTING))
 		return madmpi_error(
 			NULL, MPI_ERR_OTHER, fn, "MPI has already been %s",
 			state == MADMPI_DOWN ? "finalized" : "initialized");
 	rc = start(fn);
+	store_relaxed(&madmpi_state.world,
+		      rc == MPI_SUCCESS ? MADMPI_UP : MADMPI_NEW);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	store_relaxed(&madmpi_state.phase, MADMPI_UP);
+	main_thread = marcel_self();
 	if (provided != NULL)
 		*provided = MPI_THREAD_MULTIPLE;
 	return MPI_SUCCESS;
@@ -206,31 +174,25 @@ int madmpi_init_thread(int *argc, char ***argv, int required, int *provided)
 /* MPI_Finalize */
 int madmpi_finalize(void)
 {
-	int rc = madmpi_comm_farewell();
+	bool stay;
+	int rc;
 
+	if (load_relaxed(&madmpi_state.world) != MADMPI_UP)
+		return madmpi_error(NULL, MPI_ERR_OTHER, "MPI_Finalize",
+				    "the world model %s",
+				    load_relaxed(&madmpi_state.world) ==
+						    MADMPI_DOWN
+					    ? "has been finalized already"
+					    : "was not initialized");
+	rc = madmpi_comm_farewell();
 	if (rc != MPI_SUCCESS)
 		return rc;
-	if (options[OPTION_LEAKS].value)
-		madmpi_leaks_report();
-	store_relaxed(&madmpi_state.phase, MADMPI_STOPPING);
-	madmpi_request_reap();
-	madmpi_background_exit();
-	madmpi_bsend_exit_process();
-	madmpi_comm_exit();
-	rc = nm_exit();
-	if (rc < 0) {
-		/* Memory that somebody may still write to is left alone. */
-		base_warn("madmpi",
-			  "MPI_Finalize: operations were not completed");
-		store_relaxed(&madmpi_state.phase, MADMPI_DOWN);
-		return MPI_ERR_PENDING;
-	}
-	madmpi_matched_exit();
-	madmpi_request_exit();
-	madmpi_op_exit();
-	madmpi_type_exit();
-	store_relaxed(&madmpi_state.phase, MADMPI_DOWN);
-	return MPI_SUCCESS;
+	madmpi_request_reap(NULL);
+	stay = madmpi_comm_end_world(madmpi_library_had_session() ||
+				     options[OPTION_STAY].value);
+	store_relaxed(&madmpi_state.world, MADMPI_DOWN);
+	rc = madmpi_library_put(!stay);
+	return rc < 0 ? MPI_ERR_PENDING : MPI_SUCCESS;
 }
 
 /* MPI_Initialized */
@@ -238,7 +200,7 @@ int madmpi_initialized(int *flag)
 {
 	if (flag == NULL)
 		return madmpi_null_arg(NULL, "MPI_Initialized", "flag");
-	*flag = load_relaxed(&madmpi_state.phase) >= MADMPI_UP;
+	*flag = load_relaxed(&madmpi_state.world) >= MADMPI_UP;
 	return MPI_SUCCESS;
 }
 
@@ -247,7 +209,7 @@ int madmpi_finalized(int *flag)
 {
 	if (flag == NULL)
 		return madmpi_null_arg(NULL, "MPI_Finalized", "flag");
-	*flag = load_relaxed(&madmpi_state.phase) == MADMPI_DOWN;
+	*flag = load_relaxed(&madmpi_state.world) == MADMPI_DOWN;
 	return MPI_SUCCESS;
 }
 

@@ -12,6 +12,7 @@
 #include "env/error.h"
 #include "pt2pt/message.h"
 #include "pt2pt/request.h"
+#include "session/session.h"
 
 /* A message in a buffer; its bytes are behind it. */
 struct buffered {
@@ -224,6 +225,16 @@ bool madmpi_buffer_is_attached(struct madmpi_buffer *b, MPI_Count *size)
 	return true;
 }
 
+/* The communicator's, else its session's, else the process's, locked; NULL. */
+static struct madmpi_buffer *lock_nearest(struct madmpi_comm *c)
+{
+	if (lock_used(&c->buffer))
+		return &c->buffer;
+	if (c->session != NULL && lock_used(&c->session->buffer))
+		return &c->session->buffer;
+	return lock_used(&process) ? &process : NULL;
+}
+
 int madmpi_bsend_message(const char *fn, const struct madmpi_message *m)
 {
 	size_t bytes = (size_t)(m->count * m->type->size);
@@ -232,13 +243,10 @@ int madmpi_bsend_message(const char *fn, const struct madmpi_message *m)
 	int rc;
 
 	do {
-		b = &m->comm->buffer;
-		if (!lock_used(b)) {
-			b = &process;
-			if (!lock_used(b))
-				return madmpi_error(m->comm, MPI_ERR_BUFFER, fn,
-						    "no buffer is attached");
-		}
+		b = lock_nearest(m->comm);
+		if (b == NULL)
+			return madmpi_error(m->comm, MPI_ERR_BUFFER, fn,
+					    "no buffer is attached");
 		rc = put(b, m, bytes);
 		if (rc == -EAGAIN && oldest(b)->is_awaited)
 			marcel_cond_wait(&b->dropped, &b->mutex);
@@ -258,6 +266,11 @@ int madmpi_bsend_message(const char *fn, const struct madmpi_message *m)
 void madmpi_bsend_init_process(void)
 {
 	madmpi_buffer_init(&process);
+}
+
+void madmpi_bsend_empty_process(void)
+{
+	madmpi_buffer_empty(&process);
 }
 
 void madmpi_bsend_exit_process(void)
@@ -308,17 +321,58 @@ int madmpi_ibsend(const void *buf, MPI_Count count, MPI_Datatype datatype,
 
 /* --- buffers --- */
 
-static int attach(const char *fn, struct madmpi_comm *c,
-		  struct madmpi_buffer *b, void *memory, MPI_Count size)
+/* A place for one, and whose: of neither, the process's. */
+struct place {
+	const char *fn;
+	struct madmpi_comm *comm;
+	struct madmpi_session *session;
+	struct madmpi_buffer *b;
+};
+
+static int wrong(const struct place *p, int class, const char *text)
 {
+	if (p->session != NULL)
+		return madmpi_session_error(p->session, class, p->fn, "%s",
+					    text);
+	return madmpi_error(p->comm, class, p->fn, "%s", text);
+}
+
+static struct place of_process(const char *fn)
+{
+	return (struct place){ .fn = fn, .b = &process };
+}
+
+static int of_comm(const char *fn, MPI_Comm comm, struct place *p)
+{
+	int rc = madmpi_check_comm(fn, comm, &p->comm);
+
+	p->fn = fn;
+	p->session = NULL;
+	if (rc == MPI_SUCCESS)
+		p->b = &p->comm->buffer;
+	return rc;
+}
+
+static int of_session(const char *fn, MPI_Session session, struct place *p)
+{
+	int rc = madmpi_check_session(fn, session, &p->session);
+
+	p->fn = fn;
+	p->comm = NULL;
+	if (rc == MPI_SUCCESS)
+		p->b = &p->session->buffer;
+	return rc;
+}
+
+static int attach(const struct place *p, void *memory, MPI_Count size)
+{
+	struct madmpi_buffer *b = p->b;
 	bool used;
 
 	if (memory == NULL)
-		return madmpi_error(c, MPI_ERR_BUFFER, fn,
-				    "buffer is a null pointer");
+		return wrong(p, MPI_ERR_BUFFER, "buffer is a null pointer");
 	if (size < 0)
-		return madmpi_error(c, MPI_ERR_ARG, fn,
-				    "size is negative (%lld)", (long long)size);
+		return wrong(p, MPI_ERR_ARG, "size is negative");
 	marcel_mutex_lock(&b->mutex);
 	used = b->base != NULL;
 	if (!used) {
@@ -326,21 +380,21 @@ static int attach(const char *fn, struct madmpi_comm *c,
 		b->size = memory == MPI_BUFFER_AUTOMATIC ? 0 : size;
 	}
 	marcel_mutex_unlock(&b->mutex);
-	if (used)
-		return madmpi_error(c, MPI_ERR_BUFFER, fn,
-				    "a buffer is attached already");
-	return MPI_SUCCESS;
+	return used ? wrong(p, MPI_ERR_BUFFER, "a buffer is attached already")
+		    : MPI_SUCCESS;
 }
 
 /* Blocks until all in it has left. */
-static int detach(const char *fn, struct madmpi_comm *c,
-		  struct madmpi_buffer *b, void *addr, MPI_Count *size)
+static int detach(const struct place *p, void *addr, MPI_Count *size)
 {
+	struct madmpi_buffer *b = p->b;
 	MPI_Count size_of = 0;
 	void *base = NULL;
 
 	if (addr == NULL || size == NULL)
-		return madmpi_null_arg(c, fn, addr ? "size" : "buffer_addr");
+		return wrong(p, MPI_ERR_ARG,
+			     addr ? "size is a null pointer"
+				  : "buffer_addr is a null pointer");
 	if (lock_used(b)) {
 		flush_all(b);
 		/* Somebody else may have detached it. */
@@ -350,8 +404,7 @@ static int detach(const char *fn, struct madmpi_comm *c,
 		marcel_mutex_unlock(&b->mutex);
 	}
 	if (base == NULL)
-		return madmpi_error(c, MPI_ERR_BUFFER, fn,
-				    "no buffer is attached");
+		return wrong(p, MPI_ERR_BUFFER, "no buffer is attached");
 	*(void **)addr = base;
 	*size = size_of;
 	return MPI_SUCCESS;
@@ -388,36 +441,40 @@ static void iflush_release(struct madmpi_operation *op)
 	free(container_of(madmpi_background_of(op), struct iflush, b));
 }
 
-static int iflush(const char *fn, struct madmpi_comm *c,
-		  struct madmpi_buffer *of, MPI_Request *request)
+static int iflush(const struct place *p, MPI_Request *request)
 {
+	struct madmpi_buffer *of = p->b;
 	struct iflush *f;
 
 	if (request == NULL)
-		return madmpi_null_arg(c, fn, "request");
+		return wrong(p, MPI_ERR_ARG, "request is a null pointer");
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
-		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
-				    "no memory for a request");
+		return wrong(p, MPI_ERR_NO_MEM, "no memory for a request");
 	f->b.run = iflush_run;
 	f->b.op.release = iflush_release;
 	f->of = of;
 	marcel_mutex_lock(&of->mutex);
 	f->last = of->nput;
 	marcel_mutex_unlock(&of->mutex);
-	return madmpi_background_start(fn, c, &f->b, request);
+	return madmpi_background_start(p->fn, p->comm ? p->comm : madmpi_self,
+				       &f->b, request);
 }
 
 /* MPI_Buffer_attach, MPI_Buffer_attach_c */
 int madmpi_buffer_attach(void *buffer, MPI_Count size)
 {
-	return attach("MPI_Buffer_attach", NULL, &process, buffer, size);
+	struct place p = of_process("MPI_Buffer_attach");
+
+	return attach(&p, buffer, size);
 }
 
 /* MPI_Buffer_detach, MPI_Buffer_detach_c */
 int madmpi_buffer_detach(void *buffer_addr, MPI_Count *size)
 {
-	return detach("MPI_Buffer_detach", NULL, &process, buffer_addr, size);
+	struct place p = of_process("MPI_Buffer_detach");
+
+	return detach(&p, buffer_addr, size);
 }
 
 /* MPI_Buffer_flush */
@@ -429,44 +486,81 @@ int madmpi_buffer_flush(void)
 /* MPI_Buffer_iflush */
 int madmpi_buffer_iflush(MPI_Request *request)
 {
-	return iflush("MPI_Buffer_iflush", madmpi_self, &process, request);
+	struct place p = of_process("MPI_Buffer_iflush");
+
+	return iflush(&p, request);
 }
 
 /* MPI_Comm_attach_buffer, MPI_Comm_attach_buffer_c */
 int madmpi_comm_attach_buffer(MPI_Comm comm, void *buffer, MPI_Count size)
 {
-	const char *fn = "MPI_Comm_attach_buffer";
-	struct madmpi_comm *c;
-	int rc = madmpi_check_comm(fn, comm, &c);
+	struct place p;
+	int rc = of_comm("MPI_Comm_attach_buffer", comm, &p);
 
-	return rc ? rc : attach(fn, c, &c->buffer, buffer, size);
+	return rc ? rc : attach(&p, buffer, size);
 }
 
 /* MPI_Comm_detach_buffer, MPI_Comm_detach_buffer_c */
 int madmpi_comm_detach_buffer(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
 {
-	const char *fn = "MPI_Comm_detach_buffer";
-	struct madmpi_comm *c;
-	int rc = madmpi_check_comm(fn, comm, &c);
+	struct place p;
+	int rc = of_comm("MPI_Comm_detach_buffer", comm, &p);
 
-	return rc ? rc : detach(fn, c, &c->buffer, buffer_addr, size);
+	return rc ? rc : detach(&p, buffer_addr, size);
 }
 
 /* MPI_Comm_flush_buffer */
 int madmpi_comm_flush_buffer(MPI_Comm comm)
 {
-	struct madmpi_comm *c;
-	int rc = madmpi_check_comm("MPI_Comm_flush_buffer", comm, &c);
+	struct place p;
+	int rc = of_comm("MPI_Comm_flush_buffer", comm, &p);
 
-	return rc ? rc : flush_it(&c->buffer);
+	return rc ? rc : flush_it(p.b);
 }
 
 /* MPI_Comm_iflush_buffer */
 int madmpi_comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
 {
-	const char *fn = "MPI_Comm_iflush_buffer";
-	struct madmpi_comm *c;
-	int rc = madmpi_check_comm(fn, comm, &c);
+	struct place p;
+	int rc = of_comm("MPI_Comm_iflush_buffer", comm, &p);
 
-	return rc ? rc : iflush(fn, c, &c->buffer, request);
+	return rc ? rc : iflush(&p, request);
+}
+
+/* MPI_Session_attach_buffer, MPI_Session_attach_buffer_c */
+int madmpi_session_attach_buffer(MPI_Session session, void *buffer,
+				 MPI_Count size)
+{
+	struct place p;
+	int rc = of_session("MPI_Session_attach_buffer", session, &p);
+
+	return rc ? rc : attach(&p, buffer, size);
+}
+
+/* MPI_Session_detach_buffer, MPI_Session_detach_buffer_c */
+int madmpi_session_detach_buffer(MPI_Session session, void *buffer_addr,
+				 MPI_Count *size)
+{
+	struct place p;
+	int rc = of_session("MPI_Session_detach_buffer", session, &p);
+
+	return rc ? rc : detach(&p, buffer_addr, size);
+}
+
+/* MPI_Session_flush_buffer */
+int madmpi_session_flush_buffer(MPI_Session session)
+{
+	struct place p;
+	int rc = of_session("MPI_Session_flush_buffer", session, &p);
+
+	return rc ? rc : flush_it(p.b);
+}
+
+/* MPI_Session_iflush_buffer */
+int madmpi_session_iflush_buffer(MPI_Session session, MPI_Request *request)
+{
+	struct place p;
+	int rc = of_session("MPI_Session_iflush_buffer", session, &p);
+
+	return rc ? rc : iflush(&p, request);
 }

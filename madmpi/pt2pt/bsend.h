@@ -37,8 +37,10 @@ void madmpi_buffer_exit(struct madmpi_buffer *b);
 /* True if there is memory; *size of it. The process's place for NULL. */
 bool madmpi_buffer_is_attached(struct madmpi_buffer *b, MPI_Count *size);
 
-/* The place of the process: made by MPI_Init, emptied by MPI_Finalize. */
+/* The place of the process: made with the network, emptied at each end of MPI.
+ */
 void madmpi_bsend_init_process(void);
+void madmpi_bsend_empty_process(void);
 void madmpi_bsend_exit_process(void);
 
 /*

@@ -358,16 +358,28 @@ void madmpi_request_init(void)
 	pool.refilled = orphans_reap;
 }
 
-void madmpi_request_reap(void)
+/* The next orphan of that session, or of the world model. */
+static struct madmpi_request *orphan_of(const struct madmpi_session *s)
+{
+	struct madmpi_request **at = &orphans.first, *r;
+
+	base_spin_lock(&orphans.lock);
+	while ((r = *at) != NULL && r->comm->session != s)
+		at = &r->next;
+	if (r != NULL) {
+		*at = r->next;
+		if (r->next == NULL)
+			orphans.end = at;
+	}
+	base_spin_unlock(&orphans.lock);
+	return r;
+}
+
+void madmpi_request_reap(const struct madmpi_session *s)
 {
 	struct madmpi_request *r;
 
-	for (;;) {
-		base_spin_lock(&orphans.lock);
-		r = orphans_take_locked();
-		base_spin_unlock(&orphans.lock);
-		if (r == NULL)
-			return;
+	while ((r = orphan_of(s)) != NULL) {
 		madmpi_request_wait(r);
 		madmpi_request_put(r);
 	}

@@ -91,8 +91,12 @@ struct madmpi_object;
 void madmpi_matched_describe(const struct madmpi_object *o, char *out,
 			     size_t room);
 
-/* Wait for the requests that were freed before they were complete. */
-void madmpi_request_reap(void);
+/*
+ * Wait for the requests of the session, or of the world model (NULL), that were
+ * freed before they were complete.
+ */
+struct madmpi_session;
+void madmpi_request_reap(const struct madmpi_session *s);
 
 /*
  * A request for this message, not started; NULL after an error that *rc says.

@@ -40,6 +40,7 @@ static struct {
 	MPI_Errhandler errhandler;
 	MPI_Info info;
 	MPI_Request request;
+	MPI_Session session;
 	int comm_keyval, type_keyval;
 } right;
 
@@ -79,6 +80,12 @@ static MPI_Datatype types_null[2] = { MPI_DATATYPE_NULL, MPI_INT };
 static void ignore(MPI_Comm *comm, int *code, ...)
 {
 	(void)comm;
+	(void)code;
+}
+
+static void ignore_session(MPI_Session *session, int *code, ...)
+{
+	(void)session;
 	(void)code;
 }
 
@@ -227,6 +234,19 @@ static void end_message(MPI_Message message)
 	MPI_Mrecv(data.in, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
 }
 
+static MPI_Session fresh_session(void)
+{
+	MPI_Session session;
+
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+	return session;
+}
+
+static void end_session(MPI_Session session)
+{
+	MPI_Session_finalize(&session);
+}
+
 static int keep(MPI_Comm comm, int keyval, void *extra, void *in, void *out,
 		int *flag)
 {
@@ -298,6 +318,7 @@ FREED(MPI_Errhandler, errhandler)
 FREED(MPI_Info, info)
 FREED(MPI_Request, request)
 FREED(MPI_Message, message)
+FREED(MPI_Session, session)
 
 static int freed_keyval(void)
 {
@@ -426,6 +447,31 @@ static void end_comm_detach(int rc)
 	end_comm_attach(rc == MPI_SUCCESS ? MPI_ERR_OTHER : MPI_SUCCESS);
 }
 
+static void session_attach(void)
+{
+	MPI_Session_attach_buffer(right.session, memory, sizeof(memory));
+}
+
+static void end_session_attach(int rc)
+{
+	void *buffer;
+	int bytes;
+
+	if (rc == MPI_SUCCESS)
+		MPI_Session_detach_buffer(right.session, &buffer, &bytes);
+}
+
+static void end_session_detach(int rc)
+{
+	end_session_attach(rc == MPI_SUCCESS ? MPI_ERR_OTHER : MPI_SUCCESS);
+}
+
+/* For the name of a process set. */
+static void make_room(void)
+{
+	results.i[0] = sizeof(results.text);
+}
+
 static void attach_and_expect(void)
 {
 	attach();
@@ -504,6 +550,7 @@ static void make_right_ones(void)
 	right.errhandler = MPI_ERRORS_RETURN;
 	right.info = fresh_info();
 	right.request = fresh_request();
+	right.session = fresh_session();
 	right.comm_keyval = fresh_comm_keyval();
 	right.type_keyval = fresh_type_keyval();
 	memset(long_text, 'x', sizeof(long_text) - 1);
@@ -518,6 +565,7 @@ static void free_right_ones(void)
 	end_op(right.op);
 	end_info(right.info);
 	end_request(right.request);
+	end_session(right.session);
 	end_comm_keyval(right.comm_keyval);
 	end_type_keyval(right.type_keyval);
 }

@@ -23,6 +23,7 @@ NO_CODE = re.compile(r'MPI_\w+_(from|to)int$|MPI_Aint_|MPI_Wti')
 ONCE = {'MPI_Init', 'MPI_Init_thread', 'MPI_Finalize', 'MPI_Abort'}
 # A right call needs two processes: alone, the communicator is wrong, too.
 NO_RIGHT_CALL = {'MPI_Intercomm_create', 'MPI_Intercomm_merge',
+                 'MPI_Intercomm_create_from_groups',
                  'MPI_Comm_remote_size', 'MPI_Comm_remote_group'}
 
 # Handles: the class, the null handle, and constants of other kinds.
@@ -35,15 +36,18 @@ HANDLES = {
     'MPI_Info': ('INFO', 'MPI_INFO_NULL'),
     'MPI_Request': ('REQUEST', 'MPI_REQUEST_NULL'),
     'MPI_Message': ('REQUEST', 'MPI_MESSAGE_NULL'),
+    'MPI_Session': ('SESSION', 'MPI_SESSION_NULL'),
 }
 
 # A function that changes or ends what such a parameter points to.
-INOUT = re.compile(r'MPI_(\w+_free(_keyval)?|Comm_disconnect|Type_commit|Wait|Test|'
+INOUT = re.compile(r'MPI_(\w+_free(_keyval)?|Comm_disconnect|Session_finalize|Type_commit|Wait|Test|'
                    r'Cancel|Start|Mrecv|Imrecv)$')
 # These may be given the null handle.
 NULL_ALLOWED = re.compile(
     r'MPI_(Wait|Test|Request_get_status|Comm_get_name|Type_get_name|'
-    r'Alloc_mem|Comm_dup_with_info|Comm_idup_with_info|Comm_split_type)'
+    r'Alloc_mem|Comm_dup_with_info|Comm_idup_with_info|Comm_split_type|'
+    r'Session_get_num_psets|Session_get_nth_pset|'
+    r'Comm_create_from_group|Intercomm_create_from_groups)'
     r'(_c)?:(request|comm|datatype|info)$|MPI_\w+_init(_c)?:info$')
 # Pointers that are handed over, not followed: anything goes.
 ANY_POINTER = {'extra_state', 'location'}
@@ -138,8 +142,12 @@ RULES = [
     (r'const char\[\]|const char \*', r'datarep', '"external32"',
      [('NULL', 'ARG'), ('"tape"', 'ARG|UNSUPPORTED_DATAREP')]),
     (r'char \*\[\]', r'argv', 'NULL', []),
+    (r'const char \*', r'pset_name', '"mpi://SELF"',
+     TEXT + [('"mpi://MOON"', 'ARG')]),
+    (r'const char \*', r'stringtag', '"tag"', TEXT + [('long_text', 'ARG')]),
     # --- functions; 0 is a constant where attributes are copied, deleted ---
     (r'MPI_Comm_errhandler_function \*', r'\w+', 'ignore', OUT),
+    (r'MPI_Session_errhandler_function \*', r'\w+', 'ignore_session', OUT),
     (r'MPI_User_function \*', r'\w+', 'add', OUT),
     (r'MPI_User_function_c \*', r'\w+', 'add_large', OUT),
     (r'MPI_\w*(copy|delete|Copy|Delete)\w* \*', r'\w+', 'NULL', []),
@@ -181,6 +189,11 @@ FOR = {
     ('MPI_Comm_set_attr', 'attribute_val'): ('NULL', []),
     ('MPI_Type_set_attr', 'attribute_val'): ('NULL', []),
     ('MPI_Attr_put', 'attribute_val'): ('NULL', []),
+    ('MPI_Session_get_nth_pset', 'n'): ('0', [('-1', 'ARG'), ('2', 'ARG')]),
+    ('MPI_Session_get_nth_pset', 'pset_name'): ('results.text',
+                                                [('NULL', 'ARG')]),
+    ('MPI_Session_attach_buffer', 'buffer'): ('memory', [('NULL',
+                                                          'BUFFER|ARG')]),
     ('MPI_Buffer_attach', 'buffer'): ('memory', [('NULL', 'BUFFER|ARG')]),
     ('MPI_Comm_attach_buffer', 'buffer'): ('memory', [('NULL',
                                                        'BUFFER|ARG')]),
@@ -212,6 +225,9 @@ ROUND = [
     (r'MPI_Buffer_detach$', 'attach', 'end_detach'),
     (r'MPI_Comm_attach_buffer$', None, 'end_comm_attach'),
     (r'MPI_Comm_detach_buffer$', 'comm_attach', 'end_comm_detach'),
+    (r'MPI_Session_attach_buffer$', None, 'end_session_attach'),
+    (r'MPI_Session_detach_buffer$', 'session_attach', 'end_session_detach'),
+    (r'MPI_Session_get_nth_pset$', 'make_room', None),
     (r'MPI_Info_(set|delete|get\w*)$', 'set_key', None),
     (r'MPI_Alloc_mem$', None, 'free_memory'),
     (r'MPI_(Comm|Type)_delete_attr$|MPI_Attr_delete$', 'set_attrs', None),
@@ -356,7 +372,7 @@ def parameter(function, kind, name, params):
         return inout(stem(function), kind, name)
     if base in HANDLES:
         short = base[4:].lower()
-        if function.endswith(('_init', '_init_c')):
+        if base == 'MPI_Request' and function.endswith(('_init', '_init_c')):
             short = 'persistent'
         elif COLLECTIVE.match(function):
             short = 'collective'

@@ -174,6 +174,23 @@ static void leaves_keyvals(void)
 			       &key, NULL);
 }
 
+/* They are told of when it ends. */
+static void leaves_in_a_session(void)
+{
+	MPI_Session s;
+	MPI_Group all, freed;
+	MPI_Comm comm;
+
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &s);
+	MPI_Group_from_session_pset(s, "mpi://WORLD", &all);
+	MPI_Comm_create_from_group(all, "all", MPI_INFO_NULL,
+				   MPI_ERRORS_ARE_FATAL, &comm);
+	MPI_Comm_set_name(comm, "mine");
+	MPI_Comm_group(comm, &freed);
+	MPI_Group_free(&freed);
+	MPI_Session_finalize(&s);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -184,6 +201,7 @@ int main(int argc, char **argv)
 		{ "leaves_objects", leaves_objects },
 		{ "leaves_messages", leaves_messages },
 		{ "leaves_keyvals", leaves_keyvals },
+		{ "leaves_in_a_session", leaves_in_a_session },
 	};
 
 	program_begin(&argc, &argv);

@@ -41,6 +41,10 @@ SAID = {
     'leaves_keyvals': [
         ('2 keyvals', [r'\d+, for communicators', r'\d+, for datatypes']),
     ],
+    'leaves_in_a_session': [
+        ('1 communicator of a session', ['"mine" of ' + ALL]),
+        ('1 group of a session', [ALL]),
+    ],
 }
 
 

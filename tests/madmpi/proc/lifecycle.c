@@ -351,6 +351,92 @@ static void leaves_objects(void)
 	exit(0);
 }
 
+/* --- sessions --- */
+
+static MPI_Session begin_session(void)
+{
+	MPI_Session s = MPI_SESSION_NULL;
+
+	expect(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &s) ==
+	       MPI_SUCCESS);
+	return s;
+}
+
+/* All processes meet in it. */
+static void whole_session(void)
+{
+	MPI_Session s = begin_session();
+	MPI_Group all;
+	MPI_Comm c;
+
+	MPI_Group_from_session_pset(s, "mpi://WORLD", &all);
+	MPI_Comm_create_from_group(all, "all", MPI_INFO_NULL,
+				   MPI_ERRORS_ARE_FATAL, &c);
+	MPI_Group_free(&all);
+	MPI_Barrier(c);
+	MPI_Comm_free(&c);
+	MPI_Session_finalize(&s);
+}
+
+static void session_no_finalize(void)
+{
+	whole_session();
+	begin_session();
+	exit(0);
+}
+
+static void after_session(void)
+{
+	whole_session();
+	MPI_Send(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+}
+
+static void session_after_world(void)
+{
+	MPI_Init(NULL, NULL);
+	MPI_Finalize();
+	whole_session();
+	whole_session();
+	exit(0);
+}
+
+/* The child is no part of the job, in a session and after it. */
+static void session_forks(void)
+{
+	MPI_Session s = begin_session(), t;
+	int status = 0;
+
+	for (int i = 0; i < 2; i++) {
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN,
+					       &t) == MPI_SUCCESS);
+		waitpid(child, &status, 0);
+		expect(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+		if (i == 0)
+			MPI_Session_finalize(&s);
+	}
+	whole_session();
+	exit(0);
+}
+
+static void *exits(void *arg)
+{
+	whole_session();
+	exit(arg == &x ? 5 : 9);
+}
+
+/* One that the main thread knows nothing of. */
+static void exit_in_thread(void)
+{
+	pthread_t t;
+
+	whole_session();
+	pthread_create(&t, NULL, exits, &x);
+	pthread_join(t, NULL);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -374,6 +460,11 @@ static const struct {
 	{ "initial_aborts", initial_aborts },
 	{ "handler_remains", handler_remains },
 	{ "self_is_fatal", self_is_fatal },
+	{ "session_no_finalize", session_no_finalize },
+	{ "after_session", after_session },
+	{ "session_after_world", session_after_world },
+	{ "session_forks", session_forks },
+	{ "exit_in_thread", exit_in_thread },
 	{ "twice", twice },
 	{ "no_finalize", no_finalize },
 	{ "own_exit_code", own_exit_code },

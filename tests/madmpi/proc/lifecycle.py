@@ -53,6 +53,12 @@ RULES = [
     ('unchecked', {'MADMPI_VERBOSE': '1'}, 0, r'MADMPI_CHECK=1'),
     ('forks', {}, 0, r'MPI_Send was called in a process made by fork'),
     ('leaves_objects', {}, 0, r'^$'),
+    ('session_no_finalize', {}, None, r'without MPI_Session_finalize'),
+    ('after_session', {}, None, r'MPI_Send was called after '
+     r'MPI_Session_finalize'),
+    ('session_after_world', {'MADMPI_STAY': '1'}, 0, r'^$'),
+    ('session_forks', {}, 0, r'fork'),
+    ('exit_in_thread', {}, 5, r'^($|mpirun: rank)'),
 ]
 
 
@@ -64,6 +70,9 @@ OPTIONS = [
      r'MPI_Comm_size: MPI_ERR_COMM'),
     (['--initial-errhandler', 'mine'], 'initial_returns', 2,
      r'--initial-errhandler mine: expected mpi_errors_are_fatal'),
+    # A job that has been left is left; alone it can be joined again.
+    ([], 'session_after_world', None,
+     r'MPI_Session_init: MPI_ERR_OTHER: .*MADMPI_STAY'),
 ]
 
 
@@ -85,6 +94,9 @@ def main():
     cases += [([mpirun, '-n', '2'] + options + [program, name], {}, want, text,
                ' '.join([name] + options))
               for options, name, want, text in OPTIONS]
+    # Alone there is no launcher that would have forgotten it.
+    cases.append(([program, 'session_after_world'], {}, 0, r'^$',
+                  'session_after_world alone, left'))
     number, good = 0, True
     print('1..%d' % len(cases))
     for command, env, want, text, title in cases:

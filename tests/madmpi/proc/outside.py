@@ -14,7 +14,7 @@ import sys
 # concerns no object: this library allows it, too.
 ALWAYS = re.compile(r'''MPI_(
     Initialized|Finalized|Get_version|Get_library_version|
-    Info_\w+|Session_create_errhandler|Session_call_errhandler|
+    Info_\w+|Session_init|Session_create_errhandler|Session_call_errhandler|
     Errhandler_free|Error_string|Error_class|
     (Add|Remove)_error_(class|code|string)|T_\w+|
     Abi_get_\w+|\w+_(to|from)int|Status_[gs]et_(source|tag|error)|

@@ -1,0 +1,289 @@
+/*
+ * Bringing MPI up and down.
+ *
+ * Who starts marcel becomes its first thread and must not end before it. The
+ * first thread of the process does not; for any other one a thread of our own,
+ * the keeper, joins the job, stays, and leaves it.
+ */
+#include "proc/library.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <base/diag.h>
+#include <marcel/marcel.h>
+#include <nmad/nmad.h>
+
+#include "coll/op.h"
+#include "comm/comm.h"
+#include "core/background.h"
+#include "core/state.h"
+#include "datatype/type.h"
+#include "env/error.h"
+#include "env/leaks.h"
+#include "pt2pt/request.h"
+#include "session/letter.h"
+
+/* Of the kernel's: marcel comes and goes while it is held. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int users;        /* l: the world model, sessions */
+static bool is_joined;   /* l: the network is up */
+static bool had_session; /* l: */
+static int left_size;    /* l: of the job that was left; 0: none was */
+
+static struct {
+	bool is_used; /* l: of the mutex */
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t said;
+	int answer; /* of its mutex: of nm_init(); 1: none yet */
+	marcel_sem_t end;
+	int left; /* -: of nm_exit(), once it has ended */
+} keeper = { .mutex = PTHREAD_MUTEX_INITIALIZER,
+	     .said = PTHREAD_COND_INITIALIZER };
+
+bool madmpi_library_had_session(void)
+{
+	bool had;
+
+	pthread_mutex_lock(&mutex);
+	had = had_session;
+	pthread_mutex_unlock(&mutex);
+	return had;
+}
+
+/* --- joining and leaving the job --- */
+
+static void *keep(void *arg)
+{
+	int rc = nm_init();
+
+	if (rc == 0)
+		marcel_sem_init(&keeper.end, 0, 0);
+	pthread_mutex_lock(&keeper.mutex);
+	keeper.answer = rc;
+	pthread_cond_signal(&keeper.said);
+	pthread_mutex_unlock(&keeper.mutex);
+	if (rc < 0)
+		return arg;
+	marcel_sem_wait(&keeper.end);
+	keeper.left = nm_exit();
+	return arg;
+}
+
+static int join_by_keeper(void)
+{
+	int rc;
+
+	keeper.answer = 1;
+	rc = -pthread_create(&keeper.thread, NULL, keep, NULL);
+	if (rc < 0)
+		return rc;
+	pthread_mutex_lock(&keeper.mutex);
+	while (keeper.answer > 0)
+		pthread_cond_wait(&keeper.said, &keeper.mutex);
+	rc = keeper.answer;
+	pthread_mutex_unlock(&keeper.mutex);
+	if (rc < 0)
+		pthread_join(keeper.thread, NULL);
+	keeper.is_used = rc == 0;
+	return rc;
+}
+
+static int join(void)
+{
+	return gettid() == getpid() ? nm_init() : join_by_keeper();
+}
+
+static int leave_job(void)
+{
+	if (!keeper.is_used)
+		return nm_exit();
+	marcel_sem_post(&keeper.end);
+	pthread_join(keeper.thread, NULL);
+	keeper.is_used = false;
+	return keeper.left;
+}
+
+/* --- up and down --- */
+
+static int stop(void)
+{
+	int rc;
+
+	left_size = nm_size();
+	madmpi_request_reap(NULL);
+	madmpi_background_exit();
+	madmpi_bsend_exit_process();
+	madmpi_letters_exit();
+	madmpi_comm_exit();
+	is_joined = false;
+	rc = leave_job();
+	if (rc < 0) {
+		/* Memory that somebody may still write to is left alone. */
+		base_warn("madmpi",
+			  "MPI_Finalize: operations were not completed");
+		return rc;
+	}
+	madmpi_matched_exit();
+	madmpi_request_exit();
+	madmpi_op_exit();
+	madmpi_type_exit();
+	return 0;
+}
+
+/* The code as processes can return it: an error never looks like success. */
+static int exit_code(int code)
+{
+	return (code & 255) != 0 ? code & 255 : 1;
+}
+
+void madmpi_kill(int code, const char *why)
+{
+	if (nm_size() > 0)
+		nm_abort(exit_code(code), why);
+	base_warn("madmpi", "%s", why);
+	exit(exit_code(code));
+}
+
+/* The child of a fork has no network and no right to our sockets. */
+static void forked(void)
+{
+	int state = load_relaxed(&madmpi_state.phase);
+
+	is_joined = false;
+	if (state == MADMPI_STARTING || state == MADMPI_UP ||
+	    state == MADMPI_STOPPING)
+		store_relaxed(&madmpi_state.phase, MADMPI_FORKED);
+}
+
+/*
+ * A process that exits in the midst of MPI leaves others waiting for it; after
+ * the last session it is time to leave the job.
+ */
+static void exiting(int status, void *arg)
+{
+	int phase = load_relaxed(&madmpi_state.phase);
+
+	(void)arg;
+	if (phase == MADMPI_UP) {
+		store_relaxed(&madmpi_state.phase, MADMPI_STOPPING);
+		fflush(NULL);
+		nm_abort(exit_code(status),
+			 load_relaxed(&madmpi_state.world) == MADMPI_UP
+				 ? "the process exits without MPI_Finalize"
+				 : "the process exits without "
+				   "MPI_Session_finalize");
+	}
+	if (phase != MADMPI_DOWN)
+		return;
+	fflush(NULL);
+	pthread_mutex_lock(&mutex);
+	if (is_joined)
+		stop();
+	pthread_mutex_unlock(&mutex);
+}
+
+static bool refuse(struct madmpi_refusal *out, const char *what, int error)
+{
+	out->class = MPI_ERR_OTHER;
+	if (error < 0)
+		out->class = madmpi_error_class_of_errno(error);
+	snprintf(out->text, sizeof(out->text), "%s%s%s", what,
+		 error < 0 ? ": " : "", error < 0 ? strerror(-error) : "");
+	return false;
+}
+
+/* What this module is made of, once the network is up. 0 or -errno. */
+static int make_parts(void)
+{
+	int rc;
+
+	madmpi_type_init();
+	madmpi_op_init();
+	madmpi_request_init();
+	madmpi_matched_init();
+	madmpi_bsend_init_process();
+	madmpi_background_init();
+	rc = madmpi_comm_init();
+	return rc < 0 ? rc : madmpi_letters_init();
+}
+
+static bool start(struct madmpi_refusal *out)
+{
+	static bool hooked;
+	int rc = madmpi_options_load();
+
+	if (left_size > 1)
+		return refuse(out,
+			      "MPI_Finalize has left the job, which cannot be "
+			      "joined again; with MADMPI_STAY=1 it stays",
+			      0);
+	if (rc == 0)
+		rc = join();
+	if (rc == -EINVAL) /* whoever reads it has said which */
+		return refuse(out,
+			      "a setting is not allowed: see the message "
+			      "before this one",
+			      0);
+	if (rc < 0)
+		return refuse(out, "the network cannot be started", rc);
+	rc = make_parts();
+	if (rc < 0)
+		return refuse(out, "MPI_COMM_SELF", rc);
+	is_joined = true;
+	had_session = false;
+	if (!hooked) {
+		pthread_atfork(NULL, NULL, forked);
+		on_exit(exiting, NULL);
+		hooked = true;
+	}
+	return true;
+}
+
+bool madmpi_library_get(enum madmpi_user user, struct madmpi_refusal *out)
+{
+	bool up = true;
+	int phase;
+
+	pthread_mutex_lock(&mutex);
+	phase = load_relaxed(&madmpi_state.phase);
+	if (phase == MADMPI_FORKED) {
+		up = refuse(out, "a child of fork() is no part of the job", 0);
+	} else if (!is_joined) {
+		store_relaxed(&madmpi_state.phase, MADMPI_STARTING);
+		up = start(out);
+		if (!up)
+			store_relaxed(&madmpi_state.phase, phase);
+	}
+	if (up) {
+		users++;
+		had_session |= user == MADMPI_USER_SESSION;
+		store_relaxed(&madmpi_state.phase, MADMPI_UP);
+	}
+	pthread_mutex_unlock(&mutex);
+	return up;
+}
+
+int madmpi_library_put(bool leave)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&mutex);
+	if (users == 1 && madmpi_leaks_wanted())
+		madmpi_leaks_report();
+	if (--users == 0) {
+		store_relaxed(&madmpi_state.phase, MADMPI_STOPPING);
+		if (leave)
+			rc = stop();
+		else
+			madmpi_bsend_empty_process();
+		store_relaxed(&madmpi_state.phase, MADMPI_DOWN);
+	}
+	pthread_mutex_unlock(&mutex);
+	return rc;
+}
