@@ -1,68 +1,22 @@
 /*
  * Communicators of who shares memory, or a part of the hardware.
  *
- * Everybody tells where he is: the host, and of each kind of hardware that the
- * machine has the one that all VPs of the process are in, if it is one
- * (marcel_topo_places()). All see the same, so all decide alike.
+ * Everybody tells where he is (spot.h). All see the same, so all decide alike.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
 
-#include <base/hash.h>
-#include <base/host.h>
 #include <marcel/topo.h>
 
 #include "bodies.h"
 #include "coll/coll.h"
 #include "comm/comm.h"
+#include "comm/spot.h"
 #include "info/info.h"
 #include "pt2pt/message.h"
 #include "session/session.h"
-
-enum { HOST = 160, KINDS = 16 };
-
-/* Of each process. */
-struct spot {
-	char host[HOST]; /* the same text: the same kernel and /dev/shm */
-	struct {
-		uint32_t kind; /* of hardware, by its name; 0: no more */
-		int32_t index; /* -1: in none of it, or in several */
-	} at[KINDS];
-};
-
-static uint32_t kind_of(const char *name)
-{
-	uint64_t h = strlen(name);
-
-	for (; *name != '\0'; name++)
-		h = base_hash_mix(h, (unsigned char)*name);
-	return (uint32_t)h | 1;
-}
-
-static void find_spot(struct spot *s)
-{
-	const struct marcel_place *p = marcel_topo_places();
-	char host[BASE_HOST_ID];
-	struct utsname u;
-	struct stat st;
-
-	memset(s, 0, sizeof(*s));
-	base_host_id(host);
-	if (uname(&u) < 0)
-		u.nodename[0] = '\0';
-	if (stat("/dev/shm", &st) < 0)
-		memset(&st, 0, sizeof(st));
-	snprintf(s->host, HOST, "%s %.64s %llx", host, u.nodename,
-		 (unsigned long long)st.st_dev);
-	for (int i = 0; p != NULL && p[i].type != NULL && i < KINDS; i++) {
-		s->at[i].kind = kind_of(p[i].type);
-		s->at[i].index = p[i].index;
-	}
-}
 
 /* --- what splits --- */
 
@@ -72,20 +26,17 @@ enum {
 	BY_HOST = -1,    /* else the number of a kind of hardware */
 };
 
-static bool share(const struct spot *a, const struct spot *b, int by)
+static bool share(const struct madmpi_spot *a, const struct madmpi_spot *b,
+		  int by)
 {
 	if (by == BY_WHOLE)
 		return true;
-	if (strcmp(a->host, b->host) != 0)
-		return false;
-	if (by == BY_HOST)
-		return true;
-	return a->at[by].kind == b->at[by].kind && a->at[by].index >= 0 &&
-	       a->at[by].index == b->at[by].index;
+	return by == BY_HOST ? madmpi_spot_share_host(a, b)
+			     : madmpi_spot_share(a, b, by);
 }
 
 /* Everybody is in one of that kind, but not all in the same. */
-static bool divides(const struct spot all[], int n, int by)
+static bool divides(const struct madmpi_spot all[], int n, int by)
 {
 	bool several = false;
 
@@ -99,11 +50,12 @@ static bool divides(const struct spot all[], int n, int by)
 }
 
 /* Unguided: the largest that makes the communicator smaller. */
-static int largest(const struct spot all[], int n)
+static int largest(const struct madmpi_spot all[], int n)
 {
 	if (divides(all, n, BY_HOST))
 		return BY_HOST;
-	for (int by = 0; by < KINDS && all[0].at[by].kind != 0; by++)
+	for (int by = 0; by < MADMPI_SPOT_KINDS && all[0].at[by].kind != 0;
+	     by++)
 		if (divides(all, n, by))
 			return by;
 	return BY_NOTHING;
@@ -120,7 +72,8 @@ static int kind_named(const char *name)
 		return BY_HOST;
 	if (strncasecmp(name, scheme, strlen(scheme)) == 0)
 		name += strlen(scheme);
-	for (int i = 0; p != NULL && p[i].type != NULL && i < KINDS; i++)
+	for (int i = 0; p != NULL && p[i].type != NULL && i < MADMPI_SPOT_KINDS;
+	     i++)
 		if (strcasecmp(name, p[i].type) == 0)
 			return i;
 	return BY_NOTHING;
@@ -153,7 +106,7 @@ static bool is_ambiguous(int split_type, const struct guide *g)
 }
 
 static int split_by(int split_type, const struct guide *g,
-		    const struct spot all[], int n)
+		    const struct madmpi_spot all[], int n)
 {
 	switch (split_type) {
 	case MPI_COMM_TYPE_SHARED:
@@ -179,10 +132,10 @@ static int split_by(int split_type, const struct guide *g,
  * The lowest rank in MPI_COMM_WORLD of those who share it, in both groups if
  * there are two; or MPI_UNDEFINED.
  */
-static int color_of(const struct madmpi_comm *c, const struct spot all[], int n,
-		    int by)
+static int color_of(const struct madmpi_comm *c, const struct madmpi_spot all[],
+		    int n, int by)
 {
-	const struct spot *mine = &all[c->rank];
+	const struct madmpi_spot *mine = &all[c->rank];
 	int color = nm_rank(), world;
 
 	if (by == BY_NOTHING || !share(mine, mine, by))
@@ -200,13 +153,13 @@ static int color_and_kind(const char *fn, struct madmpi_comm *c, int split_type,
 			  const struct guide *g, int *color, int *by)
 {
 	int n = madmpi_comm_everybody(c);
-	struct spot mine, *all = malloc((size_t)n * sizeof(*all));
+	struct madmpi_spot mine, *all = malloc((size_t)n * sizeof(*all));
 	int rc;
 
 	if (all == NULL)
 		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
 				    "no memory for %d places", n);
-	find_spot(&mine);
+	madmpi_spot_find(&mine);
 	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine), all);
 	if (rc == MPI_SUCCESS) {
 		*by = split_by(split_type, g, all, n);
