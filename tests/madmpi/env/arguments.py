@@ -39,6 +39,13 @@ HANDLES = {
     'MPI_Session': ('SESSION', 'MPI_SESSION_NULL'),
 }
 
+# These want a communicator with a topology.
+TOPOLOGY = [
+    (r'MPI_(Cart_(get|rank|coords|shift|sub)|Cartdim_get)$', 'cart'),
+    (r'MPI_(Graph_(get|neighbors|neighbors_count)|Graphdims_get)$', 'graph'),
+    (r'MPI_Dist_graph_neighbors', 'dist_graph'),
+]
+
 # A function that changes or ends what such a parameter points to.
 INOUT = re.compile(r'MPI_(\w+_free(_keyval)?|Comm_disconnect|Session_finalize|Type_commit|Wait|Test|'
                    r'Cancel|Start|Mrecv|Imrecv)$')
@@ -47,7 +54,8 @@ NULL_ALLOWED = re.compile(
     r'MPI_(Wait|Test|Request_get_status|Comm_get_name|Type_get_name|'
     r'Alloc_mem|Comm_dup_with_info|Comm_idup_with_info|Comm_split_type|'
     r'Session_get_num_psets|Session_get_nth_pset|'
-    r'Comm_create_from_group|Intercomm_create_from_groups)'
+    r'Comm_create_from_group|Intercomm_create_from_groups|'
+    r'Dist_graph_create(_adjacent)?)'
     r'(_c)?:(request|comm|datatype|info)$|MPI_\w+_init(_c)?:info$')
 # Pointers that are handed over, not followed: anything goes.
 ANY_POINTER = {'extra_state', 'location'}
@@ -104,6 +112,29 @@ RULES = [
      [('-1', 'ARG|COUNT'), ('0', 'ARG|COUNT')]),
     (r'int|MPI_Count', r'max_(addresses|large_counts)', '8',
      [('-1', 'ARG|COUNT')]),
+    # --- topologies ---
+    (r'int', r'nnodes', '1', [('-1', 'ARG|DIMS|TOPOLOGY')]),
+    (r'int', r'maxdims', '1', [('-1', 'ARG|DIMS'), ('0', 'ARG|DIMS')]),
+    (r'int', r'direction', '0', [('-1', 'ARG|DIMS'), ('1', 'ARG|DIMS')]),
+    (r'int', r'max(index|edges|neighbors)', '1', [('0', 'ARG')]),
+    (r'int', r'(max)?(in|out)degree', '1', [('-1', 'ARG')]),
+    (r'int', r'disp|reorder', '0', []),
+    (r'const int\[\]', r'dims', 'ones', ARRAY + [('negative', 'DIMS'),
+                                                ('zeros', 'DIMS')]),
+    (r'const int\[\]', r'periods|remain_dims', 'zeros', ARRAY),
+    (r'const int\[\]', r'coords', 'zeros', [('NULL', 'ARG'),
+                                           ('negative', 'ARG')]),
+    (r'const int\[\]', r'indx', 'ones', NEGATIVE),
+    (r'const int\[\]', r'edges', 'zeros', [('NULL', 'ARG'),
+                                          ('negative', 'ARG|RANK'),
+                                          ('ones', 'ARG|RANK')]),
+    (r'const int\[\]', r'sources|destinations', 'zeros',
+     [('NULL', 'ARG'), ('negative', 'RANK|ARG'), ('ones', 'RANK|ARG')]),
+    (r'const int\[\]', r'degrees', 'ones', NEGATIVE),
+    (r'const int\[\]', r'(source|dest)?weights', 'ones',
+     NEGATIVE + [('MPI_WEIGHTS_EMPTY', 'ARG')]),
+    (r'int\[\]', r'dims|periods|coords|neighbors|sources|destinations|indx|'
+     r'edges|(source|dest)weights', 'results.i', OUT),
     # --- arrays that are read ---
     (r'const (int|MPI_Count)\[\]', r'recvcounts|sendcounts', 'ones', NEGATIVE),
     (r'const (int|MPI_Count)\[\]', r'array_of_blocklengths', 'ones', NEGATIVE),
@@ -209,6 +240,8 @@ FOR = {
                        ('own_class()', 'ARG')]),
     ('MPI_Remove_error_string', 'errorcode'): (
         'own_code()', [('-1', 'ARG'), ('MPI_ERR_OTHER', 'ARG')]),
+    ('MPI_Dims_create', 'dims'): ('no_dims()', [('NULL', 'ARG'),
+                                                ('(int *)negative', 'DIMS')]),
     ('MPI_Type_match_size', 'size'): ('4', [('3', 'ARG'), ('-1', 'ARG')]),
     ('MPI_Type_create_darray', 'size'): ('1', [('-1', 'ARG'), ('2', 'ARG')]),
 }
@@ -254,6 +287,8 @@ def handle(function, kind, name):
     """A handle that is read: a right one, wrong ones."""
     code, null = HANDLES[kind]
     short = kind[4:].lower()
+    topology = kind == 'MPI_Comm' and next(
+        (t for pattern, t in TOPOLOGY if re.match(pattern, function)), None)
     wrong = [('(%s)0' % kind, code), ('freed_%s()' % short, code),
              ('(%s)foreign_to("%s")' % (kind, kind), code),
              ('(%s)odd' % kind, code)]
@@ -263,6 +298,9 @@ def handle(function, kind, name):
               if not is_of_kind(c, kind)]
     if not NULL_ALLOWED.match('%s:%s' % (function, name)):
         wrong.append((null, code))
+    if topology:
+        wrong.append(('right.comm', 'TOPOLOGY'))
+        return 'right.' + topology, wrong
     return 'right.' + short, wrong
 
 
