@@ -84,6 +84,7 @@ static int comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->npeers = peers->size;
 	c->p2p = c->coll = NULL;
 	c->is_predefined = false;
+	c->topo = NULL;
 	c->collectives = c->persistents = 0;
 	c->attrs.newest = NULL;
 	madmpi_buffer_init(&c->buffer);
@@ -159,6 +160,7 @@ static void comm_close(struct madmpi_comm *c)
 	if (c->p2p != NULL)
 		nm_session_close(c->p2p);
 	madmpi_errhandler_put(c->errhandler);
+	madmpi_topo_put(c->topo);
 	put_groups(c->group, c->peers);
 	free_gates(c);
 }

@@ -28,6 +28,7 @@
 #include "core/object.h"
 #include "env/error.h"
 #include "pt2pt/bsend.h"
+#include "topo/topo.h"
 
 /* An ordered set of processes. Constant once made, shared by reference. */
 struct madmpi_group {
@@ -58,6 +59,7 @@ struct madmpi_comm {
 	struct nm_session *p2p;      /* -: from madmpi_comm_open() on */
 	struct nm_session *coll;     /* -: the same */
 	bool is_predefined;          /* -: */
+	struct madmpi_topo *topo;    /* -: with a reference, or NULL */
 	uint32_t collectives;        /* o: how many were begun */
 	uint32_t persistents;        /* o: how many of them were made */
 	struct madmpi_attrs attrs;   /* attr.c's */

@@ -1,8 +1,8 @@
 /*
  * Copies of communicators.
  *
- * The copy is made and gets its attributes and hints in the call, as the
- * standard wants it of both forms. Then the processes have to agree on the
+ * The copy is made and gets its topology, attributes and hints in the call, as
+ * the standard wants it of both forms. Then the processes have to agree on the
  * numbers of its contexts, which the first one sends down a tree: blocking, or
  * in the background. A process that could not make its copy tells the others
  * all the same.
@@ -40,6 +40,7 @@ static int copy(const char *fn, struct madmpi_comm *c, MPI_Info info,
 		x->made = NULL;
 		return madmpi_error_errno(c, rc, fn, "new communicator");
 	}
+	x->made->topo = madmpi_topo_get(c->topo);
 	rc = madmpi_attrs_copy(fn, (struct madmpi_bearer){ .comm = c },
 			       (struct madmpi_bearer){ .comm = x->made });
 	if (rc == MPI_SUCCESS) {

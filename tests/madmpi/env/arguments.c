@@ -33,7 +33,7 @@ struct function {
 /* --- right arguments --- */
 
 static struct {
-	MPI_Comm comm;
+	MPI_Comm comm, cart;
 	MPI_Group group;
 	MPI_Datatype datatype, uncommitted;
 	MPI_Op op;
@@ -546,9 +546,16 @@ static void crashed(int signal)
 	_exit(1);
 }
 
+/* Of one process that is its own neighbour. */
+static void make_topologies(void)
+{
+	MPI_Cart_create(right.comm, 1, ones, zeros, 0, &right.cart);
+}
+
 static void make_right_ones(void)
 {
 	MPI_Comm_dup(MPI_COMM_SELF, &right.comm);
+	make_topologies();
 	MPI_Comm_group(MPI_COMM_SELF, &right.group);
 	right.datatype = fresh_datatype();
 	MPI_Type_commit(&right.datatype);
@@ -566,6 +573,7 @@ static void make_right_ones(void)
 static void free_right_ones(void)
 {
 	end_comm(right.comm);
+	end_comm(right.cart);
 	end_group(right.group);
 	end_datatype(right.datatype);
 	end_datatype(right.uncommitted);
