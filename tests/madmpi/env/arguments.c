@@ -33,7 +33,7 @@ struct function {
 /* --- right arguments --- */
 
 static struct {
-	MPI_Comm comm, cart;
+	MPI_Comm comm, cart, graph, dist_graph;
 	MPI_Group group;
 	MPI_Datatype datatype, uncommitted;
 	MPI_Op op;
@@ -550,6 +550,10 @@ static void crashed(int signal)
 static void make_topologies(void)
 {
 	MPI_Cart_create(right.comm, 1, ones, zeros, 0, &right.cart);
+	MPI_Graph_create(right.comm, 1, ones, zeros, 0, &right.graph);
+	MPI_Dist_graph_create_adjacent(right.comm, 1, zeros, ones, 1, zeros,
+				       ones, MPI_INFO_NULL, 0,
+				       &right.dist_graph);
 }
 
 static void make_right_ones(void)
@@ -574,6 +578,8 @@ static void free_right_ones(void)
 {
 	end_comm(right.comm);
 	end_comm(right.cart);
+	end_comm(right.graph);
+	end_comm(right.dist_graph);
 	end_group(right.group);
 	end_datatype(right.datatype);
 	end_datatype(right.uncommitted);

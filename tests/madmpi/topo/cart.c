@@ -214,6 +214,7 @@ static void wrong(void)
 	FAILS(MPI_Cart_shift(comm, -1, 1, &r, &r), MPI_ERR_DIMS);
 	FAILS(MPI_Cartdim_get(MPI_COMM_WORLD, &r), MPI_ERR_TOPOLOGY);
 	FAILS(MPI_Cart_sub(MPI_COMM_WORLD, dims, &none), MPI_ERR_TOPOLOGY);
+	FAILS(MPI_Graphdims_get(comm, &r, &r), MPI_ERR_TOPOLOGY);
 	dims[1] = 2;
 	FAILS(MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &none),
 	      MPI_ERR_DIMS);

@@ -1,0 +1,577 @@
+/*
+ * Distributed graph topologies. Each process describes some edges: with
+ * MPI_Dist_graph_create_adjacent those that it is at an end of, with
+ * MPI_Dist_graph_create any, which then travel to both of their ends.
+ *
+ * Several edges from one process to another are in the same order at both ends,
+ * as messages along them are told apart by their order only: by the process
+ * that described them, then as that one did.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bodies.h"
+#include "coll/coll.h"
+#include "comm/comm.h"
+#include "info/info.h"
+#include "pt2pt/message.h"
+#include "topo/place.h"
+#include "topo/topo.h"
+
+/* With lists to be filled in. NULL: no memory. */
+static struct madmpi_topo *dist_new(int indegree, int outdegree,
+				    bool is_weighted)
+{
+	size_t in = (size_t)indegree, out = (size_t)outdegree;
+	struct madmpi_topo *t = madmpi_topo_new(MPI_DIST_GRAPH, 2 * (in + out));
+
+	if (t == NULL)
+		return NULL;
+	t->indegree = indegree;
+	t->outdegree = outdegree;
+	t->sources = t->memory;
+	t->destinations = t->memory + in;
+	t->dist.is_weighted = is_weighted;
+	t->dist.source_weights = t->memory + in + out;
+	t->dist.dest_weights = t->memory + 2 * in + out;
+	return t;
+}
+
+static MPI_Count bytes_of(const struct madmpi_topo *t)
+{
+	return 2 * ((MPI_Count)t->indegree + t->outdegree) *
+	       (MPI_Count)sizeof(int);
+}
+
+/* --- near each other --- */
+
+/* Bytes to one process and from one, which may be the same. */
+static void swap(struct madmpi_coll *x, const void *s, MPI_Count ns, int to,
+		 void *r, MPI_Count nr, int from)
+{
+	struct madmpi_type *byte = madmpi_type_of(MPI_BYTE);
+
+	madmpi_coll_exchange(x, s, ns, byte, to, r, nr, byte, from);
+}
+
+/* The lists of the node that this process has become, instead of its own. */
+static void change_node(struct madmpi_coll *x, const int *node,
+			struct madmpi_topo **t)
+{
+	struct madmpi_topo *mine = *t, *its;
+	int degrees[2] = { mine->indegree, mine->outdegree }, its_degrees[2];
+	int from = node[x->rank], to = 0;
+
+	while (node[to] != x->rank)
+		to++;
+	swap(x, degrees, sizeof(degrees), to, its_degrees, sizeof(its_degrees),
+	     from);
+	if (x->error != 0)
+		its_degrees[0] = its_degrees[1] = 0;
+	its = dist_new(its_degrees[0], its_degrees[1], mine->dist.is_weighted);
+	if (its == NULL)
+		madmpi_coll_fail(x, -ENOMEM);
+	swap(x, mine->memory, bytes_of(mine), to, its ? its->memory : NULL,
+	     its ? bytes_of(its) : 0, from);
+	madmpi_topo_put(mine);
+	*t = its;
+}
+
+/* All edges, of the processes one after the other, in everybody's memory. */
+static struct madmpi_edge *gather_edges(struct madmpi_coll *x,
+					const struct madmpi_topo *t,
+					const int *degree, size_t *n)
+{
+	MPI_Count unit = sizeof(struct madmpi_edge);
+	int next = (x->rank + 1) % x->size, s = x->rank, r;
+	int previous = (x->rank - 1 + x->size) % x->size;
+	struct madmpi_edge *all, *e;
+	size_t *at = calloc((size_t)x->size + 1, sizeof(*at));
+
+	for (int i = 0; at != NULL && i < x->size; i++)
+		at[i + 1] = at[i] + (size_t)degree[i];
+	all = at ? malloc((at[x->size] + 1) * sizeof(*all)) : NULL;
+	if (all == NULL) {
+		madmpi_coll_fail(x, -ENOMEM);
+		goto done;
+	}
+	*n = at[x->size];
+	e = all + at[x->rank];
+	for (int i = 0; i < t->outdegree; i++)
+		*e++ = (struct madmpi_edge){ x->rank, t->destinations[i],
+					     t->dist.dest_weights[i] };
+	/* Pass on what came in the step before. */
+	for (int step = 1; step < x->size; step++, s = r) {
+		r = (s - 1 + x->size) % x->size;
+		swap(x, all + at[s], degree[s] * unit, next, all + at[r],
+		     degree[r] * unit, previous);
+	}
+done:
+	free(at);
+	return all;
+}
+
+/* With node[rank] for everybody: which process gets which node. */
+static int assign(const char *fn, struct madmpi_comm *c,
+		  const struct madmpi_places *p, const struct madmpi_topo *t,
+		  int *node)
+{
+	struct madmpi_edge *all;
+	struct madmpi_coll x;
+	size_t n = 0;
+	int rc;
+
+	rc = madmpi_coll_allgather_bytes(fn, c, &t->outdegree, sizeof(int),
+					 node);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	madmpi_coll_begin(&x, fn, c);
+	all = gather_edges(&x, t, node, &n);
+	if (x.error == 0)
+		madmpi_coll_fail(
+			&x, madmpi_places_assign(p, c->size, all, n, node));
+	free(all);
+	return madmpi_coll_end(&x);
+}
+
+/* Let the processes change places, *t with them. */
+static int place(const char *fn, struct madmpi_comm *c, struct madmpi_topo **t,
+		 int *node)
+{
+	int *all = malloc((size_t)c->size * sizeof(*all));
+	struct madmpi_places p;
+	struct madmpi_coll x;
+	int rc;
+
+	if (all == NULL)
+		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
+				    "no memory to place %d nodes", c->size);
+	rc = madmpi_places_find(fn, c, &p);
+	if (rc != MPI_SUCCESS)
+		goto done;
+	if (madmpi_places_differ(&p)) {
+		rc = assign(fn, c, &p, *t, all);
+		if (rc == MPI_SUCCESS) {
+			madmpi_coll_begin(&x, fn, c);
+			*node = all[c->rank];
+			change_node(&x, all, t);
+			rc = madmpi_coll_end(&x);
+		}
+	}
+	madmpi_places_free(&p);
+done:
+	free(all);
+	return rc;
+}
+
+/* What both do with the lists of this process, whose reference is taken. */
+static int unite(const char *fn, struct madmpi_comm *c, int reorder,
+		 struct madmpi_topo *t, MPI_Comm *newcomm)
+{
+	int node = c->rank, rc = MPI_SUCCESS;
+
+	if (t == NULL)
+		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
+				    "no memory for a topology");
+	if (reorder)
+		rc = place(fn, c, &t, &node);
+	if (rc == MPI_SUCCESS)
+		return madmpi_topo_unite(fn, c, 0, node, t, newcomm);
+	madmpi_topo_put(t);
+	return rc;
+}
+
+/* --- arguments --- */
+
+static int check_nodes(const char *fn, struct madmpi_comm *c, const char *name,
+		       const int *list, int n)
+{
+	int rc = madmpi_check_list(fn, c, name, list, n);
+
+	for (int i = 0; i < n && rc == MPI_SUCCESS; i++)
+		if (list[i] < 0 || list[i] >= c->size)
+			return madmpi_error(c, MPI_ERR_RANK, fn,
+					    "%s[%d] is %d, but the "
+					    "communicator has %d process%s",
+					    name, i, list[i], c->size,
+					    c->size > 1 ? "es" : "");
+	return rc;
+}
+
+static int check_numbers(const char *fn, struct madmpi_comm *c,
+			 const char *name, const int *list, int n)
+{
+	int rc = madmpi_check_list(fn, c, name, list, n);
+
+	for (int i = 0; i < n && rc == MPI_SUCCESS; i++)
+		if (list[i] < 0)
+			return madmpi_error(c, MPI_ERR_ARG, fn,
+					    "%s[%d] is negative (%d)", name, i,
+					    list[i]);
+	return rc;
+}
+
+static int check_weights(const char *fn, struct madmpi_comm *c,
+			 const char *name, const int *weights, int n)
+{
+	if (weights == MPI_UNWEIGHTED)
+		return MPI_SUCCESS;
+	if (n > 0 && weights == MPI_WEIGHTS_EMPTY)
+		return madmpi_error(c, MPI_ERR_ARG, fn,
+				    "%s is MPI_WEIGHTS_EMPTY, but there are %d "
+				    "edges",
+				    name, n);
+	return check_numbers(fn, c, name, weights, n);
+}
+
+static int check_degree(const char *fn, struct madmpi_comm *c, const char *name,
+			int degree)
+{
+	if (degree >= 0)
+		return MPI_SUCCESS;
+	return madmpi_error(c, MPI_ERR_ARG, fn, "%s is negative (%d)", name,
+			    degree);
+}
+
+static int check_create(const char *fn, MPI_Comm comm_old, MPI_Info info,
+			MPI_Comm *newcomm, struct madmpi_comm **c)
+{
+	struct madmpi_info *hints;
+	int rc = madmpi_check_new_comm(fn, comm_old, newcomm, c);
+
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_intra(fn, *c);
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_info(*c, fn, info, &hints);
+	if (rc == MPI_SUCCESS)
+		*newcomm = MPI_COMM_NULL;
+	return rc;
+}
+
+/* --- by edges of one's own --- */
+
+static void fill(int *to, int *weights, const int *list, const int *given,
+		 int n)
+{
+	for (int i = 0; i < n; i++) {
+		to[i] = list[i];
+		weights[i] = given == MPI_UNWEIGHTED ? 1 : given[i];
+	}
+}
+
+/* MPI_Dist_graph_create_adjacent */
+int madmpi_dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
+				      const int sources[],
+				      const int sourceweights[], int outdegree,
+				      const int destinations[],
+				      const int destweights[], MPI_Info info,
+				      int reorder, MPI_Comm *comm_dist_graph)
+{
+	const char *fn = "MPI_Dist_graph_create_adjacent";
+	bool in = sourceweights != MPI_UNWEIGHTED;
+	bool out = destweights != MPI_UNWEIGHTED;
+	struct madmpi_topo *t;
+	struct madmpi_comm *c;
+	int rc = check_create(fn, comm_old, info, comm_dist_graph, &c);
+
+	if (rc == MPI_SUCCESS)
+		rc = check_degree(fn, c, "indegree", indegree);
+	if (rc == MPI_SUCCESS)
+		rc = check_degree(fn, c, "outdegree", outdegree);
+	if (rc == MPI_SUCCESS)
+		rc = check_nodes(fn, c, "sources", sources, indegree);
+	if (rc == MPI_SUCCESS)
+		rc = check_nodes(fn, c, "destinations", destinations,
+				 outdegree);
+	if (rc == MPI_SUCCESS)
+		rc = check_weights(fn, c, "sourceweights", sourceweights,
+				   indegree);
+	if (rc == MPI_SUCCESS)
+		rc = check_weights(fn, c, "destweights", destweights,
+				   outdegree);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (in != out && indegree > 0 && outdegree > 0)
+		return madmpi_error(c, MPI_ERR_ARG, fn,
+				    "only one of sourceweights and destweights "
+				    "is MPI_UNWEIGHTED");
+	/* What is said of no edges does not count. */
+	t = dist_new(indegree, outdegree,
+		     outdegree > 0  ? out
+		     : indegree > 0 ? in
+				    : in && out);
+	if (t != NULL) {
+		fill(t->sources, t->dist.source_weights, sources, sourceweights,
+		     indegree);
+		fill(t->destinations, t->dist.dest_weights, destinations,
+		     destweights, outdegree);
+	}
+	return unite(fn, c, reorder, t, comm_dist_graph);
+}
+
+/* --- by anybody's edges --- */
+
+/* Edges on their way to their ends. */
+struct traffic {
+	struct madmpi_edge *out;  /* to process p: from first[p] on */
+	size_t *first;            /* has an end, too */
+	struct madmpi_edge **got; /* from each process */
+	MPI_Count *ngot;
+};
+
+static int traffic_init(struct traffic *f, int nprocs, size_t nedges)
+{
+	size_t n = (size_t)nprocs;
+
+	f->out = malloc((2 * nedges + 1) * sizeof(*f->out));
+	f->first = calloc(n + 1, sizeof(*f->first));
+	f->got = calloc(n, sizeof(*f->got));
+	f->ngot = calloc(n, sizeof(*f->ngot));
+	return f->out && f->first && f->got && f->ngot ? 0 : -ENOMEM;
+}
+
+static void traffic_exit(struct traffic *f, int nprocs)
+{
+	for (int p = 0; f->got != NULL && p < nprocs; p++)
+		free(f->got[p]);
+	free(f->got);
+	free(f->ngot);
+	free(f->out);
+	free(f->first);
+}
+
+/* To one end, or to both. */
+static void sort(struct traffic *f, int nprocs, const struct madmpi_edge *e,
+		 size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		f->first[e[i].from]++;
+		if (e[i].to != e[i].from)
+			f->first[e[i].to]++;
+	}
+	/* Where those of each end; filling them in goes to the beginnings. */
+	for (int p = 1; p <= nprocs; p++)
+		f->first[p] += f->first[p - 1];
+	while (n-- > 0) {
+		f->out[--f->first[e[n].from]] = e[n];
+		if (e[n].to != e[n].from)
+			f->out[--f->first[e[n].to]] = e[n];
+	}
+}
+
+/* All processes to all, a round each. */
+static void travel(struct madmpi_coll *x, struct traffic *f)
+{
+	MPI_Count unit = sizeof(struct madmpi_edge), n;
+	int to, from;
+
+	for (int round = 0; round < x->size; round++) {
+		to = (x->rank + round) % x->size;
+		from = (x->rank - round + x->size) % x->size;
+		n = (MPI_Count)(f->first[to + 1] - f->first[to]);
+		swap(x, &n, sizeof(n), to, &f->ngot[from], sizeof(n), from);
+		if (x->error != 0)
+			f->ngot[from] = 0;
+		f->got[from] = malloc((size_t)(f->ngot[from] * unit) + 1);
+		if (f->got[from] == NULL) {
+			madmpi_coll_fail(x, -ENOMEM);
+			f->ngot[from] = 0;
+		}
+		swap(x, f->out + f->first[to], n * unit, to, f->got[from],
+		     f->ngot[from] * unit, from);
+	}
+}
+
+/* The lists of process `rank` from the edges that came to it. */
+static struct madmpi_topo *collect(const struct traffic *f, int nprocs,
+				   int rank, bool is_weighted)
+{
+	int in = 0, out = 0;
+	struct madmpi_topo *t;
+
+	for (int p = 0; p < nprocs; p++)
+		for (MPI_Count i = 0; i < f->ngot[p]; i++) {
+			in += f->got[p][i].to == rank;
+			out += f->got[p][i].from == rank;
+		}
+	t = dist_new(in, out, is_weighted);
+	if (t == NULL)
+		return NULL;
+	in = out = 0;
+	for (int p = 0; p < nprocs; p++)
+		for (MPI_Count i = 0; i < f->ngot[p]; i++) {
+			const struct madmpi_edge *e = &f->got[p][i];
+
+			if (e->to == rank) {
+				t->sources[in] = e->from;
+				t->dist.source_weights[in++] = e->weight;
+			}
+			if (e->from == rank) {
+				t->destinations[out] = e->to;
+				t->dist.dest_weights[out++] = e->weight;
+			}
+		}
+	return t;
+}
+
+/* What this process describes, edge by edge. NULL: no memory. */
+static struct madmpi_edge *describe(int n, const int sources[],
+				    const int degrees[],
+				    const int destinations[],
+				    const int weights[], size_t *nedges)
+{
+	struct madmpi_edge *all;
+	size_t k = 0;
+
+	*nedges = 0;
+	for (int i = 0; i < n; i++)
+		*nedges += (size_t)degrees[i];
+	all = malloc((*nedges + 1) * sizeof(*all));
+	for (int i = 0; i < n && all != NULL; i++)
+		for (int d = 0; d < degrees[i]; d++, k++)
+			all[k] = (struct madmpi_edge){
+				sources[i], destinations[k],
+				weights == MPI_UNWEIGHTED ? 1 : weights[k]
+			};
+	return all;
+}
+
+static int check_described(const char *fn, struct madmpi_comm *c, int n,
+			   const int sources[], const int degrees[],
+			   const int destinations[], const int weights[])
+{
+	long long nedges = 0;
+	int rc = check_degree(fn, c, "n", n);
+
+	if (rc == MPI_SUCCESS)
+		rc = check_nodes(fn, c, "sources", sources, n);
+	if (rc == MPI_SUCCESS)
+		rc = check_numbers(fn, c, "degrees", degrees, n);
+	for (int i = 0; i < n && rc == MPI_SUCCESS; i++)
+		nedges += degrees[i];
+	if (rc == MPI_SUCCESS && nedges > INT_MAX)
+		rc = madmpi_error(c, MPI_ERR_ARG, fn,
+				  "degrees name %lld edges in all", nedges);
+	if (rc == MPI_SUCCESS)
+		rc = check_nodes(fn, c, "destinations", destinations,
+				 (int)nedges);
+	if (rc == MPI_SUCCESS)
+		rc = check_weights(fn, c, "weights", weights, (int)nedges);
+	return rc;
+}
+
+/* MPI_Dist_graph_create */
+int madmpi_dist_graph_create(MPI_Comm comm_old, int n, const int sources[],
+			     const int degrees[], const int destinations[],
+			     const int weights[], MPI_Info info, int reorder,
+			     MPI_Comm *comm_dist_graph)
+{
+	const char *fn = "MPI_Dist_graph_create";
+	struct madmpi_edge *mine = NULL;
+	struct madmpi_topo *t = NULL;
+	struct madmpi_comm *c;
+	struct madmpi_coll x;
+	struct traffic f;
+	size_t nedges;
+	int rc = check_create(fn, comm_old, info, comm_dist_graph, &c);
+
+	if (rc == MPI_SUCCESS)
+		rc = check_described(fn, c, n, sources, degrees, destinations,
+				     weights);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	mine = describe(n, sources, degrees, destinations, weights, &nedges);
+	if (traffic_init(&f, c->size, nedges) < 0 || mine == NULL) {
+		rc = madmpi_error(c, MPI_ERR_NO_MEM, fn,
+				  "no memory for %zu edges", nedges);
+		goto done;
+	}
+	sort(&f, c->size, mine, nedges);
+	madmpi_coll_begin(&x, fn, c);
+	travel(&x, &f);
+	rc = madmpi_coll_end(&x);
+	if (rc == MPI_SUCCESS)
+		t = collect(&f, c->size, c->rank, weights != MPI_UNWEIGHTED);
+done:
+	traffic_exit(&f, c->size);
+	free(mine);
+	return rc ? rc : unite(fn, c, reorder, t, comm_dist_graph);
+}
+
+/* --- what can be asked --- */
+
+/* MPI_Dist_graph_neighbors_count */
+int madmpi_dist_graph_neighbors_count(MPI_Comm comm, int *indegree,
+				      int *outdegree, int *weighted)
+{
+	const char *fn = "MPI_Dist_graph_neighbors_count";
+	struct madmpi_comm *c;
+	struct madmpi_topo *t;
+	int rc = madmpi_check_topo(fn, comm, MPI_DIST_GRAPH, &c, &t);
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (indegree == NULL || outdegree == NULL || weighted == NULL)
+		return madmpi_null_arg(c, fn,
+				       !indegree    ? "indegree"
+				       : !outdegree ? "outdegree"
+						    : "weighted");
+	*indegree = t->indegree;
+	*outdegree = t->outdegree;
+	*weighted = t->dist.is_weighted;
+	return MPI_SUCCESS;
+}
+
+/*
+ * The first `max` of n, and their weights where there are any and the caller
+ * wants them.
+ */
+static int give(const char *fn, struct madmpi_comm *c, const char *name,
+		const int *list, int n, int max, int *to)
+{
+	int rc = check_degree(fn, c, name, max);
+
+	n = n < max ? n : max;
+	if (rc == MPI_SUCCESS)
+		rc = madmpi_check_list(fn, c, name, to, n);
+	if (rc == MPI_SUCCESS && n > 0)
+		memcpy(to, list, (size_t)n * sizeof(int));
+	return rc;
+}
+
+static int give_weights(const char *fn, struct madmpi_comm *c, const char *name,
+			const int *list, int n, int max, int *to)
+{
+	if (!c->topo->dist.is_weighted || to == MPI_UNWEIGHTED ||
+	    to == MPI_WEIGHTS_EMPTY)
+		return MPI_SUCCESS;
+	return give(fn, c, name, list, n, max, to);
+}
+
+/* MPI_Dist_graph_neighbors */
+int madmpi_dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[],
+				int sourceweights[], int maxoutdegree,
+				int destinations[], int destweights[])
+{
+	const char *fn = "MPI_Dist_graph_neighbors";
+	struct madmpi_comm *c;
+	struct madmpi_topo *t;
+	int rc = madmpi_check_topo(fn, comm, MPI_DIST_GRAPH, &c, &t);
+
+	if (rc == MPI_SUCCESS)
+		rc = give(fn, c, "sources", t->sources, t->indegree,
+			  maxindegree, sources);
+	if (rc == MPI_SUCCESS)
+		rc = give_weights(fn, c, "sourceweights",
+				  t->dist.source_weights, t->indegree,
+				  maxindegree, sourceweights);
+	if (rc == MPI_SUCCESS)
+		rc = give(fn, c, "destinations", t->destinations, t->outdegree,
+			  maxoutdegree, destinations);
+	if (rc == MPI_SUCCESS)
+		rc = give_weights(fn, c, "destweights", t->dist.dest_weights,
+				  t->outdegree, maxoutdegree, destweights);
+	return rc;
+}
