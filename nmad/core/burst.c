@@ -14,7 +14,9 @@
  * Hence the history. A poll that ends a burst late costs the next bursts their
  * gathering, twice as many each time; polls that are soon win that back. What
  * counts are bursts that have more than FREE messages: the one or two that a
- * neighbour gets before all compute neither gather nor teach.
+ * neighbour gets before all compute neither gather nor teach. No longer than
+ * the burst itself has taken is not late; so one that goes on for as long as
+ * the last poll was late gathers in any case.
  *
  * All under the core's lock but core->bursting, which tells who polls to come
  * in. Who gathers sets it and then kicks the ltask, order(ltask).
@@ -41,6 +43,8 @@ static void note(struct nm_core *core, uint64_t now)
 {
 	if (base_list_is_empty(&core->gathering))
 		core->burst_ns = now;
+	if (!core->burst_teaches)
+		core->burst_began = now;
 	core->burst_teaches = true;
 }
 
@@ -81,6 +85,13 @@ static bool is_of_a_burst(struct nm_core *core, struct nm_gate *gate)
 	return false;
 }
 
+/* Polls have been late, and this burst has not yet lasted as long. */
+static bool is_risky(const struct nm_core *core, uint64_t now)
+{
+	return core->distrust > 0 &&
+	       !is_over(core->burst_began, now, core->late_ns);
+}
+
 bool nm_burst_keeps(struct nm_pass *pass, struct nm_gate *gate, size_t length)
 {
 	struct nm_core *core = pass->core;
@@ -97,7 +108,7 @@ bool nm_burst_keeps(struct nm_pass *pass, struct nm_gate *gate, size_t length)
 		return gate->gathered <= FILL;
 	}
 	note(core, now);
-	if (core->distrust > 0 || length > FILL / 2 ||
+	if (is_risky(core, now) || length > FILL / 2 ||
 	    base_link_is_on(&gate->active))
 		return false;
 	gather(pass, gate, length);
@@ -112,7 +123,11 @@ void nm_burst_leave(struct nm_gate *gate)
 
 static void learn(struct nm_core *core)
 {
-	if (is_over(core->burst_ns, base_now_ns(), SOON_NS)) {
+	int64_t lasted = (int64_t)(core->burst_ns - core->burst_began);
+	int64_t late = (int64_t)(base_now_ns() - core->burst_ns);
+
+	if (late >= SOON_NS && late > lasted) {
+		core->late_ns = late;
 		core->penalty = core->penalty == 0 ? 1 : 2 * core->penalty;
 		if (core->penalty > PENALTY_MAX)
 			core->penalty = PENALTY_MAX;

@@ -51,7 +51,8 @@ int nm_core_init(struct nm_core *core, int rank, int size,
 	nm_ids_init(&core->syncs, &core->mem);
 	base_list_init(&core->active);
 	base_list_init(&core->gathering);
-	core->distrust = 1; /* until a first burst has ended soon */
+	core->distrust = 1;       /* until a first burst has ended soon */
+	core->late_ns = 20000000; /* two ticks: it may be */
 	base_list_init(&core->sessions);
 	base_list_init(&core->limbo);
 	base_list_init(&core->retracts);

@@ -95,6 +95,8 @@ struct nm_core {
 	struct base_list active;    /* l: gates that have output */
 	struct base_list gathering; /* l: gates whose output waits for a poll */
 	uint64_t burst_ns;          /* l: its oldest, or the last of a burst */
+	uint64_t burst_began;       /* l: when it could gather first */
+	int64_t late_ns;            /* l: the last poll that was late */
 	uint32_t burst_round;       /* l: polls that ended a burst */
 	/* l: bursts that shall not gather, after a late poll; how many that
 	 * was the last time */
@@ -142,6 +144,16 @@ bool nm_core_run(struct nm_core *core, struct nm_news *news,
  * the core is busy its holder sees to it; or, now and then, who was kicked.
  */
 void nm_core_hurry(struct nm_core *core);
+
+/*
+ * Before a test or a wait, which polls only if it finds nothing: that is the
+ * end of a burst all the same.
+ */
+static inline void nm_core_end_burst(struct nm_core *core)
+{
+	if (unlikely(load_relaxed(&core->bursting) != 0))
+		nm_core_hurry(core);
+}
 
 /* Poll all rails once and settle what that brings. True if anything moved. */
 bool nm_core_progress(struct nm_core *core);

@@ -24,6 +24,16 @@ void nm_wait_hurry(void)
 		nm_core_check_child();
 }
 
+/*
+ * Who tests or waits has done with a burst, also if he finds complete what he
+ * asks for, and then does not poll.
+ */
+static inline void end_burst(void)
+{
+	if (likely(nm_core_self != NULL))
+		nm_core_end_burst(nm_core_self);
+}
+
 BASE_PUBLIC int nm_sr_is_complete(const struct nm_sr_request *request)
 {
 	return piom_cond_test(&nm_req_const(request)->done);
@@ -33,6 +43,7 @@ BASE_PUBLIC int nm_sr_test(struct nm_sr_request *request)
 {
 	struct nm_req *req = nm_req_of(request);
 
+	end_burst();
 	if (piom_cond_test(&req->done))
 		return 0;
 	nm_wait_look(NULL);
@@ -47,15 +58,19 @@ void nm_req_await(struct nm_req *req)
 		nm_core_look(nm_core_self);
 }
 
-BASE_PUBLIC void nm_sr_wait(struct nm_sr_request *request)
+static void wait_one(struct nm_req *req)
 {
-	struct nm_req *req = nm_req_of(request);
-
 	if (piom_cond_test(&req->done))
 		return;
 	nm_req_await(req);
 	nm_wait_hurry();
 	piom_cond_wait_on(&req->done, nm_wait_look, NULL);
+}
+
+BASE_PUBLIC void nm_sr_wait(struct nm_sr_request *request)
+{
+	end_burst();
+	wait_one(nm_req_of(request));
 }
 
 /* --- several --- */
@@ -103,8 +118,10 @@ _Static_assert(offsetof(struct nm_req, done) == 0,
 BASE_PUBLIC size_t nm_sr_wait_any(struct nm_sr_request *const reqs[], size_t n)
 {
 	bool any;
-	size_t i = first_complete(reqs, n, &any);
+	size_t i;
 
+	end_burst();
+	i = first_complete(reqs, n, &any);
 	if (i < n || !any)
 		return i;
 	for (i = 0; i < n; i++)
@@ -123,16 +140,19 @@ BASE_PUBLIC size_t nm_sr_wait_some(struct nm_sr_request *const reqs[], size_t n,
 
 BASE_PUBLIC void nm_sr_wait_all(struct nm_sr_request *const reqs[], size_t n)
 {
+	end_burst();
 	for (size_t i = 0; i < n; i++)
 		if (reqs[i] != NULL)
-			nm_sr_wait(reqs[i]);
+			wait_one(nm_req_of(reqs[i]));
 }
 
 BASE_PUBLIC size_t nm_sr_test_any(struct nm_sr_request *const reqs[], size_t n)
 {
 	bool any;
-	size_t i = first_complete(reqs, n, &any);
+	size_t i;
 
+	end_burst();
+	i = first_complete(reqs, n, &any);
 	if (i < n || !any)
 		return i;
 	nm_wait_look(NULL);
@@ -142,8 +162,10 @@ BASE_PUBLIC size_t nm_sr_test_any(struct nm_sr_request *const reqs[], size_t n)
 BASE_PUBLIC size_t nm_sr_test_some(struct nm_sr_request *const reqs[], size_t n,
 				   size_t out[])
 {
-	size_t found = list_complete(reqs, n, out);
+	size_t found;
 
+	end_burst();
+	found = list_complete(reqs, n, out);
 	if (found > 0)
 		return found;
 	nm_wait_look(NULL);
@@ -152,6 +174,7 @@ BASE_PUBLIC size_t nm_sr_test_some(struct nm_sr_request *const reqs[], size_t n,
 
 BASE_PUBLIC int nm_sr_test_all(struct nm_sr_request *const reqs[], size_t n)
 {
+	end_burst();
 	if (all_complete(reqs, n))
 		return 0;
 	nm_wait_look(NULL);

@@ -87,6 +87,7 @@ static void setup(void)
 	peer->eager_max = 2900;
 	peer->is_dear = true;
 	core.event = -1;
+	core.late_ns = (int64_t)hour;
 	nsent = nreqs = narmed = 0;
 	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);
 }
@@ -224,6 +225,65 @@ TEST(a_poll_that_was_late_costs_the_more_bursts_the_more_often_it_happens)
 	}
 	CHECK_INT(core.distrust, 0);
 	CHECK_INT(core.penalty, 64);
+}
+
+/* What waits until then waits no longer than the burst has made others wait. */
+TEST(a_poll_is_not_late_for_a_burst_that_took_longer)
+{
+	gather_some(0);
+	core.burst_ns = base_now_ns() - hour;
+	core.burst_began = core.burst_ns - 2 * hour;
+	nm_core_progress(&core);
+	CHECK_INT(core.distrust, 0);
+}
+
+TEST(a_burst_gathers_once_it_has_lasted_as_long_as_the_last_poll_was_late)
+{
+	gather_some(0);
+	core.burst_ns = base_now_ns() - 2 * hour;
+	core.burst_began = core.burst_ns;
+	nm_core_progress(&core);
+	CHECK_INT(core.distrust, 1);
+	nsent = 0;
+	send_many(20);
+	CHECK_INT(nsent, 20);
+	core.burst_began = base_now_ns() - hour;
+	send_many(1);
+	CHECK_INT(nsent, 21);
+	core.burst_began = base_now_ns() - 3 * hour;
+	send_many(1);
+	CHECK_INT(nsent, 21);
+}
+
+/* What all of them are asked for is complete, so that they do not poll. */
+TEST(who_tests_or_waits_ends_a_burst)
+{
+	struct nm_sr_request *first = reqs;
+	size_t out[1];
+
+	nm_core_self = &core;
+	for (int i = 0; i < 8; i++) {
+		gather_some(1);
+		CHECK(!nm_sr_is_complete(&reqs[nreqs - 1]));
+		if (i == 0)
+			nm_sr_wait(first);
+		else if (i == 1)
+			nm_sr_wait_all(&first, 1);
+		else if (i == 2)
+			nm_sr_wait_any(&first, 1);
+		else if (i == 3)
+			nm_sr_wait_some(&first, 1, out);
+		else if (i == 4)
+			nm_sr_test(first);
+		else if (i == 5)
+			nm_sr_test_all(&first, 1);
+		else if (i == 6)
+			nm_sr_test_any(&first, 1);
+		else
+			nm_sr_test_some(&first, 1, out);
+		CHECK(nm_sr_is_complete(&reqs[nreqs - 1]));
+	}
+	nm_core_self = NULL;
 }
 
 TEST(sends_with_a_poll_between_are_no_burst)
