@@ -127,6 +127,8 @@ BASE_INLINE int list_push(struct nm_match *m, const struct key *k,
 	if (unlikely(base_hash_room(table) == 0))
 		return -ENOMEM;
 	base_hash_insert(table, place, k->hash, link, msgs);
+	if (unlikely(base_hash_room(table) < NM_MATCH_LOW))
+		m->is_low = true;
 	return 0;
 }
 
@@ -436,6 +438,7 @@ int nm_match_reserve(struct nm_match *m, size_t n)
 
 	for (int kind = 0; kind < NM_MATCH_TABLES && err == 0; kind++)
 		err = base_hash_reserve(&m->tables[kind], n);
+	m->is_low = nm_match_room(m) < NM_MATCH_LOW;
 	return err;
 }
 
@@ -446,6 +449,7 @@ void nm_match_init(struct nm_match *m)
 	base_list_init(&m->sessions);
 	m->nposted = 0;
 	m->narrived = 0;
+	m->is_low = true;
 }
 
 void nm_match_exit(struct nm_match *m)

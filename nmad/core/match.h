@@ -86,11 +86,15 @@ struct nm_match_msg {
 	struct base_link links[NM_MATCH_KINDS];
 };
 
+/* Sure calls below which more memory is to be asked for. */
+enum { NM_MATCH_LOW = 1024 };
+
 struct nm_match {
 	struct base_hash tables[NM_MATCH_TABLES];
 	struct base_list sessions;
 	uint64_t nposted;  /* receives and probes ever posted */
 	uint32_t narrived; /* messages ever kept */
+	bool is_low; /* room was below NM_MATCH_LOW since the last reserve */
 };
 
 void nm_match_init(struct nm_match *m);

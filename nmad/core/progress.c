@@ -19,11 +19,10 @@
 #include <pioman/pioman.h>
 
 enum {
-	/* Calls of the match tables: ask for memory. A pass may bring 32
-	 * packets, of many messages each; what finds no room is parked. */
-	ROOM_LOW = 1024,
-	ROOM_MORE = 4096, /* what they get then; they double, at least */
-	POLL_EVERY = 16,  /* passes: polled though nothing came */
+	/* Calls of the match tables; they double, at least. A pass may bring
+	 * 32 packets, of many messages each; what finds no room is parked. */
+	ROOM_MORE = 4096,
+	POLL_EVERY = 16, /* passes: polled though nothing came */
 };
 
 static void pass_init(struct nm_pass *pass, struct nm_core *core, bool polls)
@@ -71,7 +70,7 @@ static void decide(struct nm_pass *pass, struct nm_news *news,
 		nm_burst_end(core);
 	if (!base_list_is_empty(&core->active))
 		nm_out_form(pass);
-	if (unlikely(nm_match_room(&core->match) < ROOM_LOW))
+	if (unlikely(core->match.is_low))
 		want_memory(core);
 }
 
@@ -456,7 +455,7 @@ void nm_core_refill(struct nm_core *core, bool answered)
 		nm_submit_resume(&pass);
 		nm_in_resume(&pass);
 		/* Perhaps nobody else comes who would see it. */
-		if (unlikely(nm_match_room(&core->match) < ROOM_LOW))
+		if (unlikely(core->match.is_low))
 			want_memory(core);
 	}
 	nm_core_unlock(core, &pass);

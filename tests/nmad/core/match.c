@@ -357,6 +357,29 @@ TEST(without_reserve_a_call_fails_and_changes_nothing)
 	free(r);
 }
 
+TEST(tables_tell_when_little_is_left_of_what_was_reserved)
+{
+	struct nm_match_msg *out;
+	struct nm_match_recv *r;
+	size_t n;
+
+	CHECK(m.is_low);
+	CHECK_INT(nm_match_reserve(&m, NM_MATCH_LOW), 0);
+	n = nm_match_room(&m) - NM_MATCH_LOW + 1;
+	r = calloc(n, sizeof(*r));
+	for (size_t i = 0; i < n; i++) {
+		CHECK(!m.is_low);
+		nm_match_recv_init(&r[i], &s, GATE(1), (uint32_t)i, false);
+		CHECK_INT(nm_match_post(&m, &r[i], &out), 0);
+	}
+	CHECK(m.is_low);
+	CHECK_INT(nm_match_reserve(&m, NM_MATCH_LOW), 0);
+	CHECK(!m.is_low);
+	for (size_t i = 0; i < n; i++)
+		CHECK_INT(nm_match_cancel(&m, &r[i]), 0);
+	free(r);
+}
+
 /* A task runtime uses fresh tags for ever. */
 TEST(keys_that_are_no_longer_in_use_cost_nothing)
 {
