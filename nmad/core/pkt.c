@@ -9,10 +9,9 @@
 #include <base/diag.h>
 
 /* No function of the user's is called under the core's lock: flat only. */
-static bool goes_to_ctl(const struct nm_pkt *pkt, const struct nm_data *data)
+static bool goes_to_ctl(const struct nm_data *data)
 {
-	return pkt->nchunks > 0 && data->length <= NM_PKT_SHORT &&
-	       data->kind == NM_DATA_FLAT;
+	return data->length <= NM_PKT_SHORT && data->kind == NM_DATA_FLAT;
 }
 
 bool nm_pkt_fits(const struct nm_pkt *pkt, size_t header,
@@ -27,14 +26,14 @@ bool nm_pkt_fits(const struct nm_pkt *pkt, size_t header,
 		return false;
 	if (payload == 0)
 		return true;
-	if (goes_to_ctl(pkt, data))
+	if (goes_to_ctl(data))
 		return payload <= room - header;
 	return pkt->npieces < NM_PKT_PIECES;
 }
 
 static void put_short(struct nm_pkt *pkt, const struct nm_data *data)
 {
-	nm_data_copy_out(data, 0, pkt->ctl + pkt->ctl_len, data->length);
+	memcpy(pkt->ctl + pkt->ctl_len, data->base, data->length);
 	pkt->ctl_len += data->length;
 }
 
@@ -53,13 +52,12 @@ static void put_piece(struct nm_pkt *pkt, const struct nm_data *data,
 void nm_pkt_put(struct nm_pkt *pkt, const struct nm_wire_chunk *c,
 		const struct nm_data *data)
 {
-	size_t header = nm_wire_chunk_size(c);
+	size_t header = nm_wire_put_chunk(pkt->ctl + pkt->ctl_len, c);
 
-	nm_wire_put_chunk(pkt->ctl + pkt->ctl_len, c);
 	pkt->ctl_len += header;
 	pkt->length += header;
 	if (data != NULL && data->length > 0) {
-		if (goes_to_ctl(pkt, data))
+		if (goes_to_ctl(data))
 			put_short(pkt, data);
 		else
 			put_piece(pkt, data, 0, data->length);

@@ -6,9 +6,9 @@
  *   ctl      | head | chunk 0 | chunk 1 | ...        (headers)
  *   pieces   [0] ctl bytes 0..a, then payload 0; [1] ctl a..b, payload 1 ...
  *
- * Behind the first chunk short flat payload is copied into ctl: many short
- * messages are one piece of memory, not two each. One that goes alone is copied
- * once.
+ * Short flat payload is copied into ctl: many short messages are one piece of
+ * memory, not two each, and of one that goes alone a second copy costs less
+ * than a second piece.
  */
 #ifndef NMAD_CORE_PKT_H
 #define NMAD_CORE_PKT_H

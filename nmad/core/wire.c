@@ -188,7 +188,7 @@ void nm_wire_put_part(void *parts, uint32_t *len,
 	*len += NM_WIRE_PART + part->token_len;
 }
 
-void nm_wire_put_chunk(void *to, const struct nm_wire_chunk *c)
+size_t nm_wire_put_chunk(void *to, const struct nm_wire_chunk *c)
 {
 	unsigned char *p = to;
 
@@ -217,6 +217,7 @@ void nm_wire_put_chunk(void *to, const struct nm_wire_chunk *c)
 		memset(p + 2, 0, 6);
 		put64(p + 8, c->id);
 	}
+	return nm_wire_chunk_size(c);
 }
 
 int nm_wire_get_head(const void *packet, size_t length,

@@ -122,8 +122,8 @@ void nm_wire_put_head(void *to, const struct nm_wire_head *h);
 /* Bytes that the chunk's header takes, its payload not counted. */
 size_t nm_wire_chunk_size(const struct nm_wire_chunk *c);
 
-/* Write the header, nm_wire_chunk_size() bytes. The payload is to follow. */
-void nm_wire_put_chunk(void *to, const struct nm_wire_chunk *c);
+/* Write the header; nm_wire_chunk_size(). The payload is to follow. */
+size_t nm_wire_put_chunk(void *to, const struct nm_wire_chunk *c);
 
 /* Append a part to those of an RTS that is being made. */
 void nm_wire_put_part(void *parts, uint32_t *len,
