@@ -13,21 +13,6 @@ void nm_out_activate(struct nm_gate *gate)
 		base_list_push_back(&gate->core->active, &gate->active);
 }
 
-void nm_out_send(struct nm_pass *pass, struct nm_req *req)
-{
-	struct nm_gate *gate = req->gate;
-	const struct nm_strategy *strategy = pass->core->config.strategy;
-
-	req->session->nactive++;
-	base_list_push_back(&gate->out, &req->send.on);
-	if (strategy->queued != NULL)
-		strategy->queued(gate, req);
-	if (gate->is_dear && !pass->polls && !(req->flags & NM_REQ_NOW) &&
-	    nm_burst_keeps(pass, gate, req->data.length))
-		return;
-	nm_out_activate(gate);
-}
-
 void nm_out_dequeue(struct nm_gate *gate, struct nm_req *req)
 {
 	const struct nm_strategy *strategy = gate->core->config.strategy;
@@ -246,12 +231,26 @@ struct nm_pkt *nm_out_pkt(struct nm_core *core, struct nm_link *link)
 	return likely(link->pkt != NULL) ? link->pkt : first_pkt(core, link);
 }
 
+/* The packet is whole: it takes the link's turn, and goes to the rail. */
+BASE_INLINE void launch(struct nm_pass *pass, struct nm_gate *gate,
+			struct nm_link *link, struct nm_pkt *pkt)
+{
+	uint32_t credit = gate->credit_back < UINT32_MAX
+				  ? (uint32_t)gate->credit_back
+				  : UINT32_MAX;
+
+	gate->credit_back -= credit;
+	nm_pkt_seal(pkt, credit);
+	nm_count(&gate->nsent);
+	nm_turn_take(&link->turn);
+	nm_chain_append(&pass->posts, &pkt->post.node);
+}
+
 /* A packet for the link; false: nothing to be said. */
 static bool form(struct nm_pass *pass, struct nm_gate *gate,
 		 struct nm_link *link)
 {
 	struct nm_pkt *pkt = nm_out_pkt(pass->core, link);
-	uint32_t credit;
 
 	nm_pkt_init(pkt);
 	if (pass->core->config.strategy->pack(link, pkt) == 0 &&
@@ -259,14 +258,71 @@ static bool form(struct nm_pass *pass, struct nm_gate *gate,
 		return false;
 	if (pkt->nchunks > 1)
 		pkt->awaited = NULL;
-	credit = gate->credit_back < UINT32_MAX ? (uint32_t)gate->credit_back
-						: UINT32_MAX;
-	gate->credit_back -= credit;
-	nm_pkt_seal(pkt, credit);
-	nm_count(&gate->nsent);
-	nm_turn_take(&link->turn);
-	nm_chain_append(&pass->posts, &pkt->post.node);
+	launch(pass, gate, link, pkt);
 	return true;
+}
+
+/* Eager, without a question of credit, parts or answers. */
+static bool is_short(const struct nm_gate *gate, const struct nm_req *req)
+{
+	size_t length = req->data.length;
+
+	return length <= NM_FREE_PAYLOAD && length <= gate->eager_max &&
+	       length < gate->cut_min && req->data.kind == NM_DATA_FLAT &&
+	       !(req->flags & NM_REQ_SYNC);
+}
+
+/*
+ * What most messages are: short, to a peer for whom nothing else waits, and the
+ * one link is free. No strategy that is `plain` could do anything but form this
+ * packet, so it is not asked. False: it is not so.
+ */
+static bool send_alone(struct nm_pass *pass, struct nm_req *req)
+{
+	struct nm_gate *gate = req->gate;
+	struct nm_link *link = gate->links[0];
+	struct nm_wire_chunk c;
+	struct nm_pkt *pkt;
+
+	if (gate->nlinks != 1 || base_link_is_on(&gate->active) ||
+	    gate->is_dear || !pass->core->config.strategy->plain ||
+	    !is_short(gate, req) || link->pkt == NULL ||
+	    !nm_turn_is_free(&link->turn))
+		return false;
+
+	/* --- committed --- */
+	c.kind = NM_WIRE_KIND_EAGER;
+	c.flags = 0;
+	c.tag = req->tag;
+	c.seq = req->send.seq;
+	c.session = req->session->id;
+	c.length = req->data.length;
+	pkt = link->pkt;
+	nm_pkt_init(pkt);
+	nm_pkt_put(pkt, &c, &req->data);
+	pkt->now = req->flags & NM_REQ_NOW;
+	nm_chain_append(&pkt->reqs, &req->node);
+	nm_pending_add(pass->core, -1);
+	nm_count(&pass->core->stats.eager_out);
+	launch(pass, gate, link, pkt);
+	return true;
+}
+
+void nm_out_send(struct nm_pass *pass, struct nm_req *req)
+{
+	struct nm_gate *gate = req->gate;
+	const struct nm_strategy *strategy = pass->core->config.strategy;
+
+	if (likely(send_alone(pass, req)))
+		return;
+	req->session->nactive++;
+	base_list_push_back(&gate->out, &req->send.on);
+	if (strategy->queued != NULL)
+		strategy->queued(gate, req);
+	if (gate->is_dear && !pass->polls && !(req->flags & NM_REQ_NOW) &&
+	    nm_burst_keeps(pass, gate, req->data.length))
+		return;
+	nm_out_activate(gate);
 }
 
 /*

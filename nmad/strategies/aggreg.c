@@ -19,6 +19,7 @@ int nm_aggreg_pack(struct nm_link *link, struct nm_pkt *pkt)
 
 const struct nm_strategy nm_strategy_aggreg = {
 	.name = "aggreg",
+	.plain = true,
 	.gathers = true,
 	.pack = nm_aggreg_pack,
 };

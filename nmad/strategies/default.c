@@ -18,6 +18,7 @@ static int default_pack(struct nm_link *link, struct nm_pkt *pkt)
 
 const struct nm_strategy nm_strategy_default = {
 	.name = "default",
+	.plain = true,
 	.gathers = true,
 	.pack = default_pack,
 	.cut = nm_split_body,

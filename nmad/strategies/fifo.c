@@ -13,5 +13,6 @@ int nm_fifo_pack(struct nm_link *link, struct nm_pkt *pkt)
 
 const struct nm_strategy nm_strategy_fifo = {
 	.name = "fifo",
+	.plain = true,
 	.pack = nm_fifo_pack,
 };

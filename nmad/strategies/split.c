@@ -365,6 +365,7 @@ int nm_split_eager(struct nm_gate *gate, size_t length, struct nm_share *out)
 
 const struct nm_strategy nm_strategy_split = {
 	.name = "split",
+	.plain = true,
 	.pack = nm_fifo_pack,
 	.cut = nm_split_body,
 	.cut_eager = nm_split_eager,

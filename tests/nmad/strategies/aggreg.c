@@ -18,7 +18,51 @@ __attribute__((constructor)) static void fixture(void)
 	check_fixture(setup, busy_teardown);
 }
 
+static int asked;
+
+static int ask(struct nm_link *link, struct nm_pkt *pkt)
+{
+	asked++;
+	return nm_aggreg_pack(link, pkt);
+}
+
 /* --- rules --- */
+
+TEST(a_plain_strategy_is_asked_unless_a_short_message_is_alone)
+{
+	const struct nm_strategy plain = { .plain = true, .pack = ask };
+	const struct nm_strategy other = { .pack = ask };
+	struct nm_wire_chunk c[1];
+
+	at_once = true;
+	asked = 0;
+	core.config.strategy = &plain;
+	send_in(0, 0, 8, 0);
+	CHECK_INT(asked, 0);
+	send_in(0, 1, NM_FREE_PAYLOAD + 1, 0);
+	CHECK_INT(asked, 1);
+	send_in(0, 2, 8, NM_SEND_SYNC);
+	CHECK_INT(asked, 2);
+	at_once = false;
+	send_in(0, 3, 8, 0);
+	send_in(0, 4, 8, 0); /* behind it */
+	CHECK_INT(asked, 2);
+	go();
+	CHECK_INT(asked, 3);
+	go();
+	core.config.strategy = &other;
+	send_in(0, 5, 8, 0);
+	CHECK_INT(asked, 4);
+	go();
+	core.config.strategy = &nm_strategy_aggreg;
+	CHECK_INT(nsent, 6);
+	for (int i = 0; i < 6; i++) {
+		CHECK_INT(chunks_of(i, c), 1);
+		CHECK_INT(c[0].tag, i);
+		CHECK_INT(c[0].seq, i);
+		CHECK_INT(memcmp(c[0].payload, text[i], c[0].length), 0);
+	}
+}
 
 TEST(the_first_message_does_not_wait_for_company)
 {
