@@ -216,14 +216,12 @@ static void hand_over_again(struct nm_rail *rail, struct nm_event *e)
 }
 
 /* Orders that found no room: one try each, as they came. True: one is done. */
-static bool retry(struct nm_rail *rail)
+static BASE_NOINLINE bool retry_stuck(struct nm_rail *rail)
 {
 	struct nm_chain stuck = rail->stuck;
 	struct base_mpsc_node *n;
 	bool moved = false;
 
-	if (likely(stuck.first == NULL))
-		return false;
 	nm_chain_init(&rail->stuck);
 	while ((n = nm_chain_take(&stuck)) != NULL) {
 		struct base_mpsc_node **last = rail->stuck.last;
@@ -233,6 +231,11 @@ static bool retry(struct nm_rail *rail)
 		moved |= rail->stuck.last == last;
 	}
 	return moved;
+}
+
+static inline bool retry(struct nm_rail *rail)
+{
+	return unlikely(rail->stuck.first != NULL) && retry_stuck(rail);
 }
 
 /*
