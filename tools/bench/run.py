@@ -20,6 +20,7 @@ WHAT is one or more of these; all if none is named:
   match      the matching tables
   growth     instructions and visited cells of a message among 1,000 and
              1,000,000
+  messages   instructions of a short message on both of its sides
   memory     bytes of a posted receive and of an unexpected message
   sim        overlap, offload and several rails over simulated networks
   rails      two shaped rails of unequal rates (--rates) between two hosts made
@@ -47,6 +48,7 @@ import counts
 import growth
 import locks
 import memory
+import messages
 import mpis as mpi
 import rails
 import report
@@ -168,6 +170,7 @@ def main():
         **{what: lambda what=what: native(options.build, what)
            for what in NATIVE},
         "growth": lambda: growth.show(options.build, mpis),
+        "messages": lambda: messages.show(mpis),
         "memory": lambda: memory.show(options.build, mpis),
         "sim": lambda: sim.show(mpis[0], options.rounds),
         "rails": lambda: rails.compare(options.build, options.rounds,
