@@ -122,18 +122,48 @@ void *madmpi_pool_get(struct madmpi_pool *p)
 	return o;
 }
 
-void madmpi_pool_put(struct madmpi_pool *p, void *object)
+void madmpi_pool_put_chain(struct madmpi_pool *p,
+			   struct madmpi_pool_chain *chain)
 {
-	struct madmpi_object *o = object;
 	struct madmpi_pool_shelf *s;
 
-	madmpi_number_drop(o);
-	o->kind = MADMPI_FREED;
+	if (chain->n == 0)
+		return;
 	s = shelf_lock(p);
-	shelf_push(s, o);
+	chain->last->link = s->first;
+	s->first = chain->first;
+	s->n += chain->n;
 	if (unlikely(s->n > 4 * MADMPI_POOL_HANDFUL))
 		shelf_relieve(p, s);
 	base_spin_unlock(&s->lock);
+	chain->n = 0;
+}
+
+static void append(struct madmpi_pool_chain *chain, struct madmpi_object *o)
+{
+	madmpi_number_drop(o);
+	o->kind = MADMPI_FREED;
+	if (chain->n++ == 0)
+		chain->first = o;
+	else
+		chain->last->link = o;
+	chain->last = o;
+}
+
+void madmpi_pool_put_later(struct madmpi_pool *p, void *object,
+			   struct madmpi_pool_chain *chain)
+{
+	append(chain, object);
+	if (chain->n == MADMPI_POOL_HANDFUL)
+		madmpi_pool_put_chain(p, chain);
+}
+
+void madmpi_pool_put(struct madmpi_pool *p, void *object)
+{
+	struct madmpi_pool_chain chain = { .n = 0 };
+
+	append(&chain, object);
+	madmpi_pool_put_chain(p, &chain);
 }
 
 /* What base_pool_walk() needs to see only the objects in use. */

@@ -30,6 +30,12 @@ struct madmpi_pool {
 	struct madmpi_pool_shelf shelf[MADMPI_POOL_SHELVES];
 };
 
+/* Objects that are given back together: one lock for all of them. */
+struct madmpi_pool_chain {
+	struct madmpi_object *first, *last;
+	unsigned n; /* up to MADMPI_POOL_HANDFUL */
+};
+
 void madmpi_pool_init(struct madmpi_pool *p, enum madmpi_kind kind,
 		      size_t size);
 void madmpi_pool_exit(struct madmpi_pool *p);
@@ -42,6 +48,15 @@ void *madmpi_pool_get(struct madmpi_pool *p);
 
 /* Nobody may use it any more; its handle is found to be freed from now on. */
 void madmpi_pool_put(struct madmpi_pool *p, void *object);
+
+/*
+ * The same, and its memory is not used again before the chain is put, which is
+ * empty then and may be put as such.
+ */
+void madmpi_pool_put_later(struct madmpi_pool *p, void *object,
+			   struct madmpi_pool_chain *chain);
+void madmpi_pool_put_chain(struct madmpi_pool *p,
+			   struct madmpi_pool_chain *chain);
 
 /* Calls fn for every object in use. Nobody else may use the pool meanwhile. */
 void madmpi_pool_walk(struct madmpi_pool *p,

@@ -81,7 +81,8 @@ int madmpi_request_start(struct madmpi_request *r,
 	return rc;
 }
 
-void madmpi_request_put(struct madmpi_request *r)
+/* What it holds. */
+static void let_go(struct madmpi_request *r)
 {
 	madmpi_comm_put(r->comm);
 	if (r->type != NULL)
@@ -93,7 +94,24 @@ void madmpi_request_put(struct madmpi_request *r)
 			madmpi_type_put(r->repeat->m.type);
 		free(r->repeat);
 	}
+}
+
+void madmpi_request_put(struct madmpi_request *r)
+{
+	let_go(r);
 	madmpi_pool_put(&pool, r);
+}
+
+void madmpi_request_put_later(struct madmpi_request *r,
+			      struct madmpi_pool_chain *chain)
+{
+	let_go(r);
+	madmpi_pool_put_later(&pool, r, chain);
+}
+
+void madmpi_request_put_chain(struct madmpi_pool_chain *chain)
+{
+	madmpi_pool_put_chain(&pool, chain);
 }
 
 static void orphans_push_locked(struct madmpi_request *r)

@@ -21,6 +21,7 @@
 #include <nmad/sendrecv.h>
 
 #include "core/object.h"
+#include "core/pool.h"
 #include "datatype/type.h"
 #include "pt2pt/message.h"
 #include "pt2pt/status.h"
@@ -138,6 +139,11 @@ struct madmpi_request *madmpi_request_adopt(const char *function,
 
 /* Give back a request that is complete or was never started. */
 void madmpi_request_put(struct madmpi_request *r);
+
+/* The same of several; the chain is put last. */
+void madmpi_request_put_later(struct madmpi_request *r,
+			      struct madmpi_pool_chain *chain);
+void madmpi_request_put_chain(struct madmpi_pool_chain *chain);
 
 /* The request behind a handle other than MPI_REQUEST_NULL, or NULL and *rc. */
 struct madmpi_request *madmpi_request_of(const char *function,

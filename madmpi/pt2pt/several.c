@@ -33,6 +33,7 @@ struct several {
 	struct madmpi_comm *comm;    /* of the first failure; a reference */
 	struct madmpi_outcome first; /* the first failure */
 	int failures;
+	struct madmpi_pool_chain ended; /* requests */
 };
 
 /* The array holds a request twice, and its first place has ended it. */
@@ -47,6 +48,20 @@ static void end_again(struct several *s, MPI_Status *status)
 	if (s->failures++ == 0) {
 		s->comm = madmpi_self;
 		s->first = o;
+	}
+}
+
+/* What became of one that was found to be complete. */
+static void tell(struct several *s, struct madmpi_comm *c,
+		 const struct madmpi_outcome *o, MPI_Status *status)
+{
+	madmpi_status_fill(status, o);
+	if (status != MPI_STATUS_IGNORE)
+		status->MPI_ERROR = madmpi_error_class_of_errno(o->error);
+	if (unlikely(o->error != 0) && s->failures++ == 0) {
+		s->comm = c;
+		s->first = *o;
+		madmpi_comm_get(s->comm);
 	}
 }
 
@@ -69,16 +84,9 @@ static void end_one(struct several *s, MPI_Request *request, MPI_Status *status)
 		return;
 	}
 	o = madmpi_request_outcome(r);
-	madmpi_status_fill(status, &o);
-	if (status != MPI_STATUS_IGNORE)
-		status->MPI_ERROR = madmpi_error_class_of_errno(o.error);
-	if (unlikely(o.error != 0) && s->failures++ == 0) {
-		s->comm = r->comm;
-		s->first = o;
-		madmpi_comm_get(s->comm);
-	}
+	tell(s, r->comm, &o, status);
 	if (likely(madmpi_request_leave(request)))
-		madmpi_request_put(r);
+		madmpi_request_put_later(r, &s->ended);
 }
 
 /* What failed first. */
@@ -98,6 +106,7 @@ static int end_all(struct several *s)
 	char what[128];
 	int rc;
 
+	madmpi_request_put_chain(&s->ended);
 	if (likely(s->failures == 0))
 		return MPI_SUCCESS;
 	describe(o, what, sizeof(what));

@@ -290,6 +290,46 @@ static void of_several_the_status_tells_which_failed(void)
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* Also where nobody asks for statuses. */
+static void of_several_a_failure_is_told_without_statuses(void)
+{
+	MPI_Request r[3], s[3];
+	int in[3], out[2] = { 1, 2 };
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	for (int i = 0; i < 3; i++)
+		MPI_Irecv(&in[i], 1, MPI_INT, previous, i, MPI_COMM_WORLD,
+			  &r[i]);
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (int i = 0; i < 3; i++)
+		MPI_Isend(out, i == 1 ? 2 : 1, MPI_INT, next, i, MPI_COMM_WORLD,
+			  &s[i]);
+	FAILS(MPI_Waitall(3, r, MPI_STATUSES_IGNORE), MPI_ERR_IN_STATUS);
+	MPI_Waitall(3, s, MPI_STATUSES_IGNORE);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+static void of_several_that_end_together_none_is_left(void)
+{
+	MPI_Request r[N], was[N];
+	int in[N], out = 1;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	for (int i = 0; i < N; i++) {
+		MPI_Irecv(&in[i], 1, MPI_INT, 0, i, MPI_COMM_SELF, &r[i]);
+		MPI_Send(&out, 1, MPI_INT, 0, i, MPI_COMM_SELF);
+		was[i] = r[i];
+	}
+	MPI_Waitall(N, r, MPI_STATUSES_IGNORE);
+	for (int i = 0; i < N; i++) {
+		EXPECT(r[i] == MPI_REQUEST_NULL);
+		FAILS(MPI_Wait(&was[i], MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+	}
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 static void many_requests_at_once(void)
 {
 	enum { MANY = 5000 };
@@ -331,6 +371,8 @@ int main(int argc, char **argv)
 	a_freed_request_completes_all_the_same();
 	MPI_Barrier(MPI_COMM_WORLD);
 	of_several_the_status_tells_which_failed();
+	of_several_a_failure_is_told_without_statuses();
+	of_several_that_end_together_none_is_left();
 	many_requests_at_once();
 	so_is_the_end_of_one_that_was_freed();
 	return program_end("requests");
