@@ -174,6 +174,18 @@ struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r)
 	return o;
 }
 
+bool madmpi_request_is_well(const struct madmpi_request *r)
+{
+	struct nm_sr_status st;
+
+	if ((r->what != MADMPI_REQUEST_SEND &&
+	     r->what != MADMPI_REQUEST_RECV) ||
+	    unlikely(r->type != NULL))
+		return false;
+	nm_sr_status(&r->nm, &st);
+	return st.error == 0;
+}
+
 bool madmpi_request_leave(MPI_Request *request)
 {
 	struct madmpi_request *r = (struct madmpi_request *)*request;

@@ -153,6 +153,12 @@ struct madmpi_request *madmpi_request_of(const char *function,
 struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r);
 
 /*
+ * Whether its outcome is no failure, for sure: for those who ask no more. Of a
+ * complete one.
+ */
+bool madmpi_request_is_well(const struct madmpi_request *r);
+
+/*
  * The handle of a complete one: null, and true: the request is for the caller
  * to give back; or it is persistent, and idle again.
  */

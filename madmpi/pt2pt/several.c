@@ -83,8 +83,10 @@ static void end_one(struct several *s, MPI_Request *request, MPI_Status *status)
 		madmpi_status_fill_empty(status);
 		return;
 	}
-	o = madmpi_request_outcome(r);
-	tell(s, r->comm, &o, status);
+	if (status != MPI_STATUS_IGNORE || !madmpi_request_is_well(r)) {
+		o = madmpi_request_outcome(r);
+		tell(s, r->comm, &o, status);
+	}
 	if (likely(madmpi_request_leave(request)))
 		madmpi_request_put_later(r, &s->ended);
 }
