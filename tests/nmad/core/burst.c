@@ -414,13 +414,12 @@ TEST(who_wants_to_sleep_does_not_while_something_gathers)
 
 TEST(what_has_gathered_for_a_peer_that_dies_fails)
 {
+	struct nm_pass pass = { .core = &core };
 	struct nm_sr_status status;
-	struct nm_pass pass;
 
 	gather_some(1);
 	/* As decide() does when a rail tells of it. */
 	nm_core_lock(&core);
-	pass.core = &core;
 	nm_chain_init(&pass.posts);
 	nm_chain_init(&pass.done);
 	nm_chain_init(&pass.release);
