@@ -536,8 +536,10 @@ static void interrupt_early(struct marcel_lwp *l)
 {
 	pid_t tid = load_relaxed(&l->tid);
 
-	if (tid != 0 && !os_thread_sleeps(tid))
-		interrupt(l);
+	if (tid == 0 || os_thread_sleeps(tid))
+		return;
+	monitor.quiet = 0; /* but who computes has not used up a slice */
+	tick(l);
 }
 
 /*
@@ -659,11 +661,13 @@ void marcel_monitor_exit(void)
 	pthread_join(monitor.thread, NULL);
 	free(monitor.looks);
 	monitor.runs = false;
+	store_relaxed(&marcel_sched.some_compute, false);
 }
 
 void marcel_monitor_forked(void)
 {
 	marcel_san_ignore(monitor.looks);
 	store_relaxed(&marcel_monitor.asleep, 0); /* nobody wakes it */
+	store_relaxed(&marcel_sched.some_compute, false);
 	monitor.runs = false;
 }

@@ -169,6 +169,7 @@ bool marcel_poller_wait(int fd, uint32_t events)
 	struct marcel_thread *self = marcel_thread_self();
 	struct epoll_event ev = { .events = events | EPOLLONESHOT,
 				  .data.ptr = self };
+	bool was;
 	int own;
 
 	if (marcel_poller_start() < 0 || !is_pollable(fd))
@@ -181,9 +182,10 @@ bool marcel_poller_wait(int fd, uint32_t events)
 		return false;
 	}
 	marcel_thread_waits(self, "a descriptor");
+	was = marcel_thread_awaits_io(self);
 	marcel_thread_set_awaits_io(self, true);
 	marcel_park(NULL, NULL);
-	marcel_thread_set_awaits_io(self, false);
+	marcel_thread_set_awaits_io(self, was);
 	marcel_thread_waits(self, NULL);
 	epoll_ctl(poller.epoll, EPOLL_CTL_DEL, own, NULL);
 	close(own);

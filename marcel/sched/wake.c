@@ -164,6 +164,12 @@ BASE_PUBLIC void marcel_wake(marcel_t t)
 	marcel_san_leave();
 }
 
+static bool is_favoured_if_woken(struct marcel_thread *t)
+{
+	return unlikely(load_relaxed(&marcel_sched.some_compute)) &&
+	       marcel_thread_awaits_io(t);
+}
+
 /*
  * Of n threads, those at the beginning that sleep, and that any VP may run:
  * they are made ready, and their number is returned.
@@ -176,6 +182,7 @@ static unsigned make_ready(struct marcel_thread **t, unsigned n)
 							     MARCEL_F_SUBSET |
 							     MARCEL_F_BAND |
 							     MARCEL_F_EAGER)) ||
+		    is_favoured_if_woken(t[i]) ||
 		    /* order(park) */
 		    load_acquire(&t[i]->state) != MARCEL_T_PARKED)
 			return i;
@@ -193,7 +200,7 @@ void marcel_wake_many(struct marcel_thread **t, unsigned n)
 
 	for (unsigned i = 0; i < n; i++) {
 		/* The last one is what should run next. */
-		if (vp != NULL && !load_relaxed(&marcel_sched.some_compute))
+		if (vp != NULL)
 			some = make_ready(t + i, n - 1 - i);
 		if (some != 0) {
 			marcel_san_enter();

@@ -198,12 +198,13 @@ BASE_PUBLIC int marcel_favour_woken(marcel_t t, uint64_t ns)
 	return 0;
 }
 
-BASE_PUBLIC void marcel_await_io(int on)
+BASE_PUBLIC int marcel_await_io(int on)
 {
 	struct marcel_thread *self = marcel_self();
+	int was = marcel_thread_awaits_io(self);
 
-	if (!marcel_thread_has(self, MARCEL_F_FOREIGN))
-		marcel_thread_set_awaits_io(self, on != 0);
+	marcel_thread_set_awaits_io(self, on != 0);
+	return was;
 }
 
 BASE_COLD void marcel_thread_favour_woken(struct marcel_thread *t)

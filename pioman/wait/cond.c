@@ -136,11 +136,9 @@ static size_t wait_for_ever(const struct waiting *w)
 /* Sleep, but not past that; somebody else polls. True: it is over. */
 static bool sleep_until(struct waiting *w, uint64_t until)
 {
-	size_t found;
+	size_t found =
+		until != NEVER ? wait_until(w, until) : wait_for_ever(w);
 
-	marcel_await_io(1);
-	found = until != NEVER ? wait_until(w, until) : wait_for_ever(w);
-	marcel_await_io(0);
 	if (found == w->n)
 		return false;
 	w->found = found;
@@ -148,10 +146,13 @@ static bool sleep_until(struct waiting *w, uint64_t until)
 	return true;
 }
 
-/* Sleep; somebody else polls. */
+/* Sleep; somebody else polls. What ends a nap is the clock, mostly. */
 static void park(struct waiting *w)
 {
+	int was = marcel_await_io(1);
+
 	sleep_until(w, w->until);
+	marcel_await_io(was);
 }
 
 /* So long from now, but not past the time until which is waited. */

@@ -137,7 +137,7 @@ int marcel_favour_woken(marcel_t t, uint64_t ns);
 
 /*
  * What the caller waits for, from here until it says otherwise (0), comes from
- * outside: a message, a file, a child. While threads compute until they are
+ * outside: a message, a file, a child. Returns what was so before. While threads compute until they are
  * interrupted, each time that it is woken it is favoured for a fifth of a
  * millisecond, so that it reacts at once and need not wait for the time slices
  * of all; where all make way for each other nothing changes, and nothing is
@@ -145,7 +145,7 @@ int marcel_favour_woken(marcel_t t, uint64_t ns);
  * pioman's waits, and so all that stand on them, and marcel's calls for IO say
  * it by themselves. Never blocks; of no effect for a foreign thread.
  */
-void marcel_await_io(int on);
+int marcel_await_io(int on);
 
 /*
  * Whether time slices end (1, as for every thread if nothing else is said):

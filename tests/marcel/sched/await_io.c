@@ -28,6 +28,17 @@ static void *nothing(void *arg)
 	return arg;
 }
 
+static marcel_t start_on(int vp, void *(*fn)(void *), void *arg)
+{
+	marcel_attr_t attr;
+	marcel_t t;
+
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setvp(&attr, vp), 0);
+	CHECK_INT(marcel_create(&t, &attr, fn, arg), 0);
+	return t;
+}
+
 static void *meets(void *arg)
 {
 	marcel_barrier_wait(&barrier);
@@ -131,11 +142,54 @@ static void many_await_io(void)
 	CHECK_INT(marcel_barrier_destroy(&barrier), 0);
 }
 
+enum { MANY = 48, ROUNDS = 300 };
+
+/* It says that some compute, and that none does, at any moment. */
+static void *changes_its_mind(void *arg)
+{
+	while (load_relaxed(&stop) == 0)
+		sees_some_compute(!load_relaxed(&marcel_sched.some_compute));
+	sees_some_compute(false);
+	return arg;
+}
+
+static void *meets_often(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		int was = marcel_await_io(i % 3 == 0);
+
+		marcel_barrier_wait(&barrier);
+		CHECK_INT(marcel_await_io(was), i % 3 == 0);
+	}
+	return arg;
+}
+
+/* Each fifth may run on one VP only, so no batch of them is large. */
+static void many_while_that_changes(void)
+{
+	marcel_t t[MANY];
+	pthread_t p;
+
+	forget();
+	CHECK_INT(marcel_barrier_init(&barrier, NULL, MANY + 1), 0);
+	CHECK_INT(pthread_create(&p, NULL, changes_its_mind, NULL), 0);
+	for (long i = 0; i < MANY; i++)
+		t[i] = i % 5 == 0 ? start_on(0, meets_often, NULL)
+				  : start(meets_often, NULL);
+	meets_often(NULL);
+	for (int i = 0; i < MANY; i++)
+		join(t[i]);
+	store_relaxed(&stop, 1);
+	CHECK_INT(pthread_join(p, NULL), 0);
+	CHECK_INT(marcel_barrier_destroy(&barrier), 0);
+}
+
 TEST(who_awaits_io_is_favoured_when_woken_if_others_compute)
 {
 	without_ticks(only_beside_who_computes);
 	without_ticks(no_heirs_of_cancelled);
 	without_ticks(many_await_io);
+	without_ticks_on(2, many_while_that_changes);
 }
 
 /* --- beside threads that compute --- */
@@ -229,17 +283,6 @@ static void *computes_ten_turns(void *arg)
 		}
 	store_relaxed(&stop, 1);
 	return arg;
-}
-
-static marcel_t start_on(int vp, void *(*fn)(void *), void *arg)
-{
-	marcel_attr_t attr;
-	marcel_t t;
-
-	CHECK_INT(marcel_attr_init(&attr), 0);
-	CHECK_INT(marcel_attr_setvp(&attr, vp), 0);
-	CHECK_INT(marcel_create(&t, &attr, fn, arg), 0);
-	return t;
 }
 
 /* All on the last VP; on the first, if it is another, slices end as ever. */
