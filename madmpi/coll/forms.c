@@ -145,7 +145,7 @@ int madmpi_collective_start(const struct madmpi_collective *x,
 
 	if (request == NULL)
 		return madmpi_null_arg(x->comm, x->function, "request");
-	/* Whatever happens here, the next one has the next number. */
+	/* Also if there is no memory: the others have begun it. */
 	madmpi_coll_begin(&c, x->function, x->comm);
 	k = new (x, &c, &rc);
 	return k != NULL ? madmpi_background_start(x->function, x->comm, &k->b,

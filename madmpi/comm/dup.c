@@ -150,6 +150,7 @@ static int idup(const char *fn, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
 				    "no memory for a request");
 	x->b.run = run;
 	x->b.op.release = release;
+	x->b.op.is_collective = true;
 	x->newcomm = newcomm;
 	*newcomm = MPI_COMM_NULL;
 	rc = copy(fn, c, info, x);
@@ -158,7 +159,8 @@ static int idup(const char *fn, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
 	if (rc == MPI_SUCCESS || started != MPI_SUCCESS)
 		return started;
 	/* It is over here, but the others hear of the numbers from us. */
-	madmpi_request_free(request);
+	madmpi_request_abandon((struct madmpi_request *)*request);
+	*request = MPI_REQUEST_NULL;
 	return rc;
 }
 

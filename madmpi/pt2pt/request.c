@@ -329,6 +329,20 @@ static int bad_for_collective(const char *fn, const struct madmpi_request *r,
 			    (const void *)r, what);
 }
 
+void madmpi_request_abandon(struct madmpi_request *r)
+{
+	/* The handle is invalid from now on, complete or not. */
+	r->object.kind = MADMPI_FREED;
+	if (madmpi_request_is_complete(r)) {
+		madmpi_request_put(r);
+		return;
+	}
+	base_spin_lock(&orphans.lock);
+	orphans_push_locked(r);
+	base_spin_unlock(&orphans.lock);
+	orphans_reap();
+}
+
 /* MPI_Request_free */
 int madmpi_request_free(MPI_Request *request)
 {
@@ -340,20 +354,11 @@ int madmpi_request_free(MPI_Request *request)
 	r = madmpi_request_of("MPI_Request_free", *request, &rc);
 	if (r == NULL)
 		return rc;
-	if (is_collective(r) && !madmpi_request_is_complete(r))
+	if (is_collective(r))
 		return bad_for_collective("MPI_Request_free", r,
-					  "freed before it is complete");
+					  "freed but waited for");
 	*request = MPI_REQUEST_NULL;
-	/* The handle is invalid from now on, complete or not. */
-	r->object.kind = MADMPI_FREED;
-	if (madmpi_request_is_complete(r)) {
-		madmpi_request_put(r);
-		return MPI_SUCCESS;
-	}
-	base_spin_lock(&orphans.lock);
-	orphans_push_locked(r);
-	base_spin_unlock(&orphans.lock);
-	orphans_reap();
+	madmpi_request_abandon(r);
 	return MPI_SUCCESS;
 }
 

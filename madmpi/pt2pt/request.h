@@ -137,6 +137,9 @@ struct madmpi_request *madmpi_request_adopt(const char *function,
 					    struct madmpi_operation *op,
 					    int *rc);
 
+/* Of an active one, which nobody will wait for: put when it is complete. */
+void madmpi_request_abandon(struct madmpi_request *r);
+
 /* Give back a request that is complete or was never started. */
 void madmpi_request_put(struct madmpi_request *r);
 
