@@ -137,13 +137,14 @@ int marcel_favour_woken(marcel_t t, uint64_t ns);
 
 /*
  * What the caller waits for, from here until it says otherwise (0), comes from
- * outside: a message, a file, a child. Returns what was so before. While threads compute until they are
- * interrupted, each time that it is woken it is favoured for a fifth of a
- * millisecond, so that it reacts at once and need not wait for the time slices
- * of all; where all make way for each other nothing changes, and nothing is
- * paid. Those who compute get slices all the same, however many react.
- * pioman's waits, and so all that stand on them, and marcel's calls for IO say
- * it by themselves. Never blocks; of no effect for a foreign thread.
+ * outside: a message, a file, a child. Returns what was so before. While
+ * threads compute until they are interrupted, the caller is favoured for a
+ * fifth of a millisecond each time that it is woken, so that it reacts at once
+ * and need not wait for the time slices of all; where all make way for each
+ * other nothing changes, and nothing is paid. Those who compute get slices all
+ * the same, however many react. pioman's waits, and so all that stand on them,
+ * and marcel's calls for IO say it by themselves. Never blocks; of no effect
+ * for a foreign thread.
  */
 int marcel_await_io(int on);
 
