@@ -209,6 +209,8 @@ madmpi_allreduce_fn madmpi_choose_allreduce(const struct madmpi_coll *c,
 					    const struct madmpi_op *op);
 madmpi_allgather_fn madmpi_choose_allgather(const struct madmpi_coll *c,
 					    MPI_Count bytes);
+/* Of MPI_Reduce_scatter, or else by a root. */
+bool madmpi_choose_pairwise(const struct madmpi_op *op);
 
 /* Reduce in[] of all processes to `to` in the process root. */
 void madmpi_reduce_binomial(struct madmpi_coll *c, const void *from, void *to,

@@ -66,7 +66,7 @@ static void reduce(struct madmpi_coll *c, const struct madmpi_collective *x,
 		return;
 	if (madmpi_comm_is_inter(x->comm))
 		madmpi_inter_reduce_scatter(c, s, total, to, s->type, x->op);
-	else if (x->op->commutes)
+	else if (madmpi_choose_pairwise(x->op))
 		pairwise(c, s, to, s->type, x->op);
 	else
 		by_root(c, s, total, to, s->type, x->op);

@@ -12,6 +12,7 @@
 #include <marcel/marcel.h>
 
 #include "bodies.h"
+#include "coll/choose.h"
 #include "comm/comm.h"
 #include "core/enter.h"
 #include "env/error.h"
@@ -99,11 +100,14 @@ void madmpi_enter_refuse(const char *function)
 
 int madmpi_options_load(void)
 {
-	if (base_option_load(&madmpi_options) < 0)
+	if (base_option_load(&madmpi_options) < 0 ||
+	    base_option_load(&madmpi_coll_options) < 0)
 		return -EINVAL;
 	madmpi_checks = options[OPTION_CHECK].value;
-	if (options[OPTION_VERBOSE].value)
-		base_option_print(&madmpi_options);
+	if (!options[OPTION_VERBOSE].value)
+		return 0;
+	base_option_print(&madmpi_options);
+	base_option_print(&madmpi_coll_options);
 	return 0;
 }
 

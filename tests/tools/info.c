@@ -156,6 +156,24 @@ TEST(everything_is_shown_even_if_marcel_does_not_start)
 	CHECK(strstr(r.out, "\nsettings of nmad\n") != NULL);
 }
 
+TEST(algorithms_are_listed_and_may_be_forced)
+{
+	struct run r = run(NULL, "exec '%s' --algorithms", INFO);
+
+	CHECK_INT(r.code, 0);
+	CHECK(strstr(words_of(r.out, "barrier"), "dissemination log p rounds "
+						 "always"));
+	CHECK(strstr(words_of(r.out, "bcast"), "binomial log p * n up to"));
+	r = run(NULL, "MADMPI_COLL_BCAST=scatter_ring exec '%s' --algorithms",
+		INFO);
+	CHECK(strstr(words_of(r.out, "bcast"), "binomial log p * n never"));
+	CHECK(strstr(r.out, "p + log p steps       forced") != NULL);
+	r = run(NULL, "MADMPI_COLL_BCAST=fastest exec '%s' --settings", INFO);
+	CHECK_INT(r.code, 1);
+	CHECK(says(r.out, "MADMPI_COLL_BCAST", "fastest", "BAD"));
+	CHECK(strstr(r.out, "auto, binomial, scatter_ring") != NULL);
+}
+
 TEST(bad_arguments_are_named)
 {
 	struct run r = run(NULL, "exec '%s' --setings", INFO);

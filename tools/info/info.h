@@ -16,6 +16,9 @@ bool settings_print(void);
 /* Whether no setting of marcel is bad; says nothing. */
 bool settings_are_good(void);
 
+/* Every algorithm of the collective operations, and which are forced. */
+void algorithms_print(void);
+
 /* What marcel and its sisters use of the kernel, if it is there. */
 void kernel_print(void);
 

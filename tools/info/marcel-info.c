@@ -15,7 +15,14 @@
 
 enum { EXIT_BAD = 1, EXIT_USAGE = 2 };
 
-enum { TOPOLOGY = 1, STACKS = 2, KERNEL = 4, SETTINGS = 8, ALL = 15 };
+enum {
+	TOPOLOGY = 1,
+	STACKS = 2,
+	KERNEL = 4,
+	ALGORITHMS = 8,
+	SETTINGS = 16,
+	ALL = 31
+};
 
 static const char help[] =
 	"usage: marcel-info [options]\n"
@@ -24,6 +31,9 @@ static const char help[] =
 	"  --topology   levels of the machine, virtual processors, their CPUs\n"
 	"  --stacks     stacks of threads and what guards them\n"
 	"  --kernel     what the kernel has of what is used\n"
+	"  --algorithms of the collective operations of MPI: when each is "
+	"used,\n"
+	"               for p processes and n bytes, and its cost\n"
 	"  --settings   every setting of marcel, pioman, nmad and madmpi: its\n"
 	"               value, whether that is the default or from the\n"
 	"               environment, and bad ones\n"
@@ -48,9 +58,8 @@ static unsigned part_of(const char *option)
 		const char *name;
 		unsigned part;
 	} parts[] = {
-		{ "--topology", TOPOLOGY },
-		{ "--stacks", STACKS },
-		{ "--kernel", KERNEL },
+		{ "--topology", TOPOLOGY }, { "--stacks", STACKS },
+		{ "--kernel", KERNEL },     { "--algorithms", ALGORITHMS },
 		{ "--settings", SETTINGS },
 	};
 
@@ -160,6 +169,8 @@ int main(int argc, char **argv)
 		kernel_print();
 	if (parts & (TOPOLOGY | STACKS))
 		good = print_runtime(parts);
+	if (parts & ALGORITHMS)
+		algorithms_print();
 	if (parts & SETTINGS)
 		good &= settings_print();
 	finish(good);

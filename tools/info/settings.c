@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../madmpi/coll/choose.h"
 #include "../../madmpi/core/state.h"
 #include "../../marcel/sched/start.h"
 #include "../../nmad/boot/boot.h"
@@ -23,8 +24,8 @@ typedef bool (*table_fn)(const struct base_option_table *table, void *arg);
 static bool each_table(table_fn fn, void *arg)
 {
 	static const struct base_option_table *const fixed[] = {
-		&marcel_options, &piom_options, &nm_options, &nm_boot_options,
-		&madmpi_options
+		&marcel_options,  &piom_options,   &nm_options,
+		&nm_boot_options, &madmpi_options, &madmpi_coll_options
 	};
 	bool all = true;
 

@@ -51,6 +51,8 @@ RULES = [
     ('unchecked', {'MADMPI_CHECK': 'maybe'}, None, r'MADMPI_CHECK.*maybe'),
     ('unchecked', {'MADMPI_LEAKS': 'yes'}, None, r'MADMPI_LEAKS.*yes'),
     ('unchecked', {'MADMPI_VERBOSE': '1'}, 0, r'MADMPI_CHECK=1'),
+    ('unchecked', {'MADMPI_COLL_ALLREDUCE': 'tree'}, None,
+     r'MADMPI_COLL_ALLREDUCE.*tree.*auto, doubling, ring'),
     ('forks', {}, 0, r'MPI_Send was called in a process made by fork'),
     ('leaves_objects', {}, 0, r'^$'),
     ('session_no_finalize', {}, None, r'without MPI_Session_finalize'),

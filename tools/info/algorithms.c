@@ -1,0 +1,42 @@
+/*
+ * The algorithms of collective operations.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "../../madmpi/coll/choose.h"
+#include "info.h"
+
+/* The option that says which one of the operation, or NULL: it has one only. */
+static struct base_option *option_of(const char *operation)
+{
+	const struct base_option_table *t = &madmpi_coll_options;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (strcasecmp(t->options[i].name + strlen("MADMPI_COLL_"),
+			       operation) == 0)
+			return &t->options[i];
+	return NULL;
+}
+
+/* When it is used, in view of the environment. */
+static const char *when(const struct madmpi_algorithm *a)
+{
+	struct base_option *o = option_of(a->operation);
+
+	if (o == NULL || base_option_read(o) < 0 || o->value == 0)
+		return a->when;
+	return strcmp(o->choices[o->value], a->name) == 0 ? "forced" : "never";
+}
+
+void algorithms_print(void)
+{
+	printf("algorithms of collective operations\n");
+	for (size_t i = 0; i < madmpi_algorithms_n; i++) {
+		const struct madmpi_algorithm *a = &madmpi_algorithms[i];
+
+		printf("  %-16s %-14s %-24s  %s\n", a->operation, a->name,
+		       a->cost, when(a));
+	}
+}
