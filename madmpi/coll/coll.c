@@ -286,8 +286,7 @@ int madmpi_check_data(const char *function, struct madmpi_comm *c,
 static int check_arrays(const char *function, struct madmpi_comm *c,
 			struct madmpi_parts *p)
 {
-	p->n = c->npeers;
-	if (p->counts.at != NULL && p->displs.at != NULL)
+	if (p->n == 0 || (p->counts.at != NULL && p->displs.at != NULL))
 		return check_in_place(function, c, p->base);
 	return madmpi_error(c, MPI_ERR_ARG, function,
 			    "the array of %s is a null pointer",
@@ -306,28 +305,31 @@ static int check_part(const char *function, struct madmpi_comm *c,
 	return madmpi_check_buffer(function, c, "buffer", p->base, n, t);
 }
 
-int madmpi_check_parts(const char *function, struct madmpi_comm *c,
-		       MPI_Datatype datatype, struct madmpi_parts *p)
+int madmpi_check_n_parts(const char *function, struct madmpi_comm *c,
+			 MPI_Datatype datatype, int n, struct madmpi_parts *p)
 {
 	int rc = madmpi_check_type(function, c, "datatype", datatype, &p->type);
 
+	p->n = n;
 	if (rc == MPI_SUCCESS)
 		rc = check_arrays(function, c, p);
-	for (int i = 0; i < c->npeers && rc == MPI_SUCCESS; i++)
+	for (int i = 0; i < n && rc == MPI_SUCCESS; i++)
 		rc = check_part(function, c, p, i, p->type);
 	return rc;
 }
 
-int madmpi_check_typed_parts(const char *function, struct madmpi_comm *c,
-			     struct madmpi_parts *p)
+int madmpi_check_n_typed_parts(const char *function, struct madmpi_comm *c,
+			       int n, struct madmpi_parts *p)
 {
 	struct madmpi_type *t;
-	int rc = check_arrays(function, c, p);
+	int rc;
 
-	if (rc == MPI_SUCCESS && p->types == NULL)
+	p->n = n;
+	rc = check_arrays(function, c, p);
+	if (rc == MPI_SUCCESS && n > 0 && p->types == NULL)
 		return madmpi_error(c, MPI_ERR_ARG, function,
 				    "the array of datatypes is a null pointer");
-	for (int i = 0; i < c->npeers && rc == MPI_SUCCESS; i++) {
+	for (int i = 0; i < n && rc == MPI_SUCCESS; i++) {
 		rc = madmpi_check_type(function, c, "a datatype", p->types[i],
 				       &t);
 		if (rc == MPI_SUCCESS)

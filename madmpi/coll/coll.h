@@ -218,9 +218,9 @@ void madmpi_reduce_binomial(struct madmpi_coll *c, const void *from, void *to,
 			    struct madmpi_op *op, int root);
 
 /*
- * The parts of a buffer, one per process: equal ones in a row, or each with a
- * count and a displacement of its own, in elements; or also a type of its own,
- * and then displacements are in bytes.
+ * The parts of a buffer, one per process or neighbour: equal ones in a row, or
+ * each with a count and a displacement of its own, in elements; or also a type
+ * of its own, and then displacements are in bytes.
  */
 struct madmpi_parts {
 	void *base;
@@ -265,14 +265,29 @@ static inline bool madmpi_parts_any(const struct madmpi_parts *p, int i)
 }
 
 /*
- * A side where each peer has a count and a displacement of its own: arrays,
- * type and buffer, and p->type and p->n are set; or where each also has a type
- * of its own.
+ * A side where each of n, or each peer, has a count and a displacement of its
+ * own: arrays, type and buffer, and p->type and p->n are set; or where each
+ * also has a type of its own.
  */
-int madmpi_check_parts(const char *function, struct madmpi_comm *c,
-		       MPI_Datatype datatype, struct madmpi_parts *p);
-int madmpi_check_typed_parts(const char *function, struct madmpi_comm *c,
-			     struct madmpi_parts *p);
+int madmpi_check_n_parts(const char *function, struct madmpi_comm *c,
+			 MPI_Datatype datatype, int n, struct madmpi_parts *p);
+int madmpi_check_n_typed_parts(const char *function, struct madmpi_comm *c,
+			       int n, struct madmpi_parts *p);
+
+static inline int madmpi_check_parts(const char *function,
+				     struct madmpi_comm *c,
+				     MPI_Datatype datatype,
+				     struct madmpi_parts *p)
+{
+	return madmpi_check_n_parts(function, c, datatype, c->npeers, p);
+}
+
+static inline int madmpi_check_typed_parts(const char *function,
+					   struct madmpi_comm *c,
+					   struct madmpi_parts *p)
+{
+	return madmpi_check_n_typed_parts(function, c, c->npeers, p);
+}
 
 /* The own part of a buffer, as if it were sent; `to` must be large enough. */
 int madmpi_check_own(const char *function, struct madmpi_comm *c,

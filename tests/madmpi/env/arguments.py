@@ -43,7 +43,7 @@ HANDLES = {
 TOPOLOGY = [
     (r'MPI_(Cart_(get|rank|coords|shift|sub)|Cartdim_get)$', 'cart'),
     (r'MPI_(Graph_(get|neighbors|neighbors_count)|Graphdims_get)$', 'graph'),
-    (r'MPI_Dist_graph_neighbors', 'dist_graph'),
+    (r'MPI_(Dist_graph_neighbors|Neighbor_|Ineighbor_)', 'dist_graph'),
 ]
 
 # A function that changes or ends what such a parameter points to.
