@@ -102,28 +102,36 @@ static int check_grid(const char *fn, struct madmpi_comm *c, int ndims,
 	return rc;
 }
 
-/* The nodes of a grid near each other: which one this process has. */
+/*
+ * The nodes of a grid near each other: which one this process has. What closes
+ * a dimension, or leads nowhere, is behind the other edges.
+ */
 static int place(const char *fn, struct madmpi_comm *c, int ndims,
 		 const int dims[], const int periods[], int nodes, int *node)
 {
-	size_t n = 0, most = (size_t)nodes * (size_t)ndims;
-	struct madmpi_edge *edges = calloc(most + 1, sizeof(*edges));
+	size_t n = (size_t)nodes * (size_t)ndims, front = 0, back = n;
+	struct madmpi_edge *edge = calloc(n + 1, sizeof(*edge));
 	int rc;
 
-	if (edges == NULL)
+	if (edge == NULL)
 		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
 				    "no memory to place %d nodes", nodes);
 	for (int v = 0; v < nodes; v++)
 		for (int i = ndims - 1, below = 1; i >= 0; i--) {
-			int at = v / below % dims[i], to = v + below;
+			int at = v / below % dims[i];
+			int begin = periods[i] ? v - at * below : v;
 
-			if (at == dims[i] - 1)
-				to = periods[i] ? v - at * below : v;
-			edges[n++] = (struct madmpi_edge){ v, to, 1 };
+			if (at < dims[i] - 1)
+				edge[front++] =
+					(struct madmpi_edge){ v, v + below, 1 };
+			else
+				edge[--back] =
+					(struct madmpi_edge){ v, begin, 1 };
 			below *= dims[i];
 		}
-	rc = madmpi_topo_place(fn, c, nodes, edges, n, node);
-	free(edges);
+	rc = madmpi_topo_place(fn, c, nodes,
+			       &(struct madmpi_edges){ edge, n, front }, node);
+	free(edge);
 	return rc;
 }
 

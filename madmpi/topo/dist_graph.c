@@ -118,6 +118,7 @@ static int assign(const char *fn, struct madmpi_comm *c,
 		  const struct madmpi_places *p, const struct madmpi_topo *t,
 		  int *node)
 {
+	struct madmpi_edges edges;
 	struct madmpi_edge *all;
 	struct madmpi_coll x;
 	size_t n = 0;
@@ -129,9 +130,10 @@ static int assign(const char *fn, struct madmpi_comm *c,
 		return rc;
 	madmpi_coll_begin(&x, fn, c);
 	all = gather_edges(&x, t, node, &n);
+	edges = (struct madmpi_edges){ all, n, n };
 	if (x.error == 0)
 		madmpi_coll_fail(
-			&x, madmpi_places_assign(p, c->size, all, n, node));
+			&x, madmpi_places_assign(p, c->size, &edges, node));
 	free(all);
 	return madmpi_coll_end(&x);
 }

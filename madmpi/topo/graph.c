@@ -97,7 +97,8 @@ static int place(const char *fn, struct madmpi_comm *c, int nnodes,
 	for (int v = 0; v < nnodes; v++)
 		for (int i = begin_of(indx, v); i < indx[v]; i++)
 			all[i] = (struct madmpi_edge){ v, edges[i], 1 };
-	rc = madmpi_topo_place(fn, c, nnodes, all, n, node);
+	rc = madmpi_topo_place(fn, c, nnodes,
+			       &(struct madmpi_edges){ all, n, n }, node);
 	free(all);
 	return rc;
 }

@@ -146,13 +146,13 @@ struct growth {
 };
 
 static int growth_init(struct growth *g, const struct madmpi_places *p, int n,
-		       size_t nedges, int *of)
+		       size_t links, int *of)
 {
 	size_t nodes = (size_t)n;
 
 	*g = (struct growth){ .places = p, .n = n, .of = of };
 	g->first = calloc(nodes + 1, sizeof(*g->first));
-	g->link = calloc(2 * nedges + 1, sizeof(*g->link));
+	g->link = calloc(2 * links + 1, sizeof(*g->link));
 	g->node = calloc(nodes, sizeof(*g->node));
 	g->part = calloc(nodes, sizeof(*g->part));
 	g->tie = calloc(nodes, sizeof(*g->tie));
@@ -176,10 +176,11 @@ static void growth_exit(struct growth *g)
 }
 
 /* Both ends of an edge know it. */
-static void link_nodes(struct growth *g, const struct madmpi_edge *e,
-		       size_t nedges)
+static void link_nodes(struct growth *g, const struct madmpi_edges *edges)
 {
-	for (size_t i = 0; i < nedges; i++)
+	const struct madmpi_edge *e = edges->edge;
+
+	for (size_t i = 0; i < edges->grow; i++)
 		if (e[i].from != e[i].to) {
 			g->first[e[i].from]++;
 			g->first[e[i].to]++;
@@ -188,7 +189,7 @@ static void link_nodes(struct growth *g, const struct madmpi_edge *e,
 	 */
 	for (int v = 1; v <= g->n; v++)
 		g->first[v] += g->first[v - 1];
-	for (size_t i = nedges; i-- > 0;) {
+	for (size_t i = edges->grow; i-- > 0;) {
 		int from = e[i].from, to = e[i].to, weight = e[i].weight;
 
 		if (from == to)
@@ -291,15 +292,17 @@ static void divide(struct growth *g, const int *order, int nprocs, int *node,
 }
 
 /* What messages cost if of[rank] is the node of each process. */
-static double cost(const struct madmpi_places *p, const struct madmpi_edge *e,
-		   size_t nedges, const int *of, int *rank_of)
+static double cost(const struct madmpi_places *p,
+		   const struct madmpi_edges *edges, const int *of,
+		   int *rank_of)
 {
+	const struct madmpi_edge *e = edges->edge;
 	double sum = 0;
 
 	for (int r = 0; r < p->n; r++)
 		if (of[r] != MPI_UNDEFINED)
 			rank_of[of[r]] = r;
-	for (size_t i = 0; i < nedges; i++)
+	for (size_t i = 0; i < edges->n; i++)
 		sum += (double)e[i].weight *
 		       (double)(1u << (p->levels - shared(p, rank_of[e[i].from],
 							  rank_of[e[i].to])));
@@ -307,25 +310,24 @@ static double cost(const struct madmpi_places *p, const struct madmpi_edge *e,
 }
 
 int madmpi_places_assign(const struct madmpi_places *p, int nnodes,
-			 const struct madmpi_edge *edges, size_t nedges,
-			 int *node)
+			 const struct madmpi_edges *edges, int *node)
 {
 	struct growth g;
 	double stay;
-	int rc = growth_init(&g, p, nnodes, nedges, node);
+	int rc = growth_init(&g, p, nnodes, edges->grow, node);
 
 	if (rc < 0)
 		goto done;
 	for (int r = 0; r < p->n; r++)
 		node[r] = madmpi_topo_stay(r, nnodes);
-	stay = cost(p, edges, nedges, node, g.met);
-	link_nodes(&g, edges, nedges);
+	stay = cost(p, edges, node, g.met);
+	link_nodes(&g, edges);
 	for (int r = 0; r < p->n; r++)
 		node[r] = MPI_UNDEFINED;
 	for (int v = 0; v < nnodes; v++)
 		g.node[v] = v;
 	divide(&g, p->order, p->n, g.node, nnodes, 0);
-	if (cost(p, edges, nedges, node, g.met) < stay)
+	if (cost(p, edges, node, g.met) < stay)
 		goto done;
 	for (int r = 0; r < p->n; r++)
 		node[r] = madmpi_topo_stay(r, nnodes);
@@ -335,7 +337,7 @@ done:
 }
 
 int madmpi_topo_place(const char *fn, struct madmpi_comm *c, int nnodes,
-		      const struct madmpi_edge *edges, size_t nedges, int *node)
+		      const struct madmpi_edges *edges, int *node)
 {
 	struct madmpi_places p;
 	int *all, rc = madmpi_places_find(fn, c, &p);
@@ -346,8 +348,7 @@ int madmpi_topo_place(const char *fn, struct madmpi_comm *c, int nnodes,
 	if (!madmpi_places_differ(&p))
 		goto done;
 	all = malloc((size_t)c->size * sizeof(*all));
-	if (all == NULL ||
-	    madmpi_places_assign(&p, nnodes, edges, nedges, all) < 0)
+	if (all == NULL || madmpi_places_assign(&p, nnodes, edges, all) < 0)
 		rc = madmpi_error(c, MPI_ERR_NO_MEM, fn,
 				  "no memory to place %d nodes", nnodes);
 	else

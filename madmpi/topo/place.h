@@ -17,6 +17,15 @@ struct madmpi_edge {
 	int from, to, weight;
 };
 
+/* Of all nodes of a topology. */
+struct madmpi_edges {
+	const struct madmpi_edge *edge;
+	size_t n;
+	/* Parts grow along the first ones only: what closes a grid would round
+	 * them off where they have to fit together. */
+	size_t grow;
+};
+
 /* Where the processes of a communicator run. */
 struct madmpi_places {
 	int n;      /* processes */
@@ -38,16 +47,14 @@ bool madmpi_places_differ(const struct madmpi_places *p);
  * same. Everybody keeps his rank where nothing better is found. 0 or -ENOMEM.
  */
 int madmpi_places_assign(const struct madmpi_places *p, int nnodes,
-			 const struct madmpi_edge *edges, size_t nedges,
-			 int *node);
+			 const struct madmpi_edges *edges, int *node);
 
 /*
  * All this for a topology that every process knows: the node of this one.
  * MPI_SUCCESS or the class of what was reported.
  */
 int madmpi_topo_place(const char *fn, struct madmpi_comm *c, int nnodes,
-		      const struct madmpi_edge *edges, size_t nedges,
-		      int *node);
+		      const struct madmpi_edges *edges, int *node);
 
 /* The node of a process that keeps its rank. */
 static inline int madmpi_topo_stay(int rank, int nnodes)
