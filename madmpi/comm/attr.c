@@ -53,8 +53,12 @@ static struct madmpi_attr **find(struct madmpi_bearer b,
 
 static struct madmpi_keyval *find_keyval(struct madmpi_bearer b, int number)
 {
-	return madmpi_keyval_find(number, b.comm != NULL ? MADMPI_KEYVAL_COMM
-							 : MADMPI_KEYVAL_TYPE);
+	enum madmpi_keyval_kind kind = MADMPI_KEYVAL_TYPE;
+
+	if (b.comm != NULL)
+		kind = b.comm->win != NULL ? MADMPI_KEYVAL_WIN
+					   : MADMPI_KEYVAL_COMM;
+	return madmpi_keyval_find(number, kind);
 }
 
 /* Held while functions of it are called; NULL stays NULL. */
@@ -105,6 +109,10 @@ static int call_delete(struct madmpi_bearer b, const struct madmpi_keyval *k,
 	    k->delete.comm != MPI_COMM_NULL_DELETE_FN)
 		return k->delete.comm(madmpi_comm_handle(b.comm), k->number,
 				      value, k->extra);
+	if (k->kind == MADMPI_KEYVAL_WIN &&
+	    k->delete.win != MPI_WIN_NULL_DELETE_FN)
+		return k->delete.win((MPI_Win)b.comm->win, k->number, value,
+				     k->extra);
 	if (k->kind == MADMPI_KEYVAL_TYPE &&
 	    k->delete.type != MPI_TYPE_NULL_DELETE_FN)
 		return k->delete.type(madmpi_type_handle(b.type), k->number,

@@ -14,7 +14,10 @@ struct madmpi_attrs {
 	struct madmpi_attr *newest; /* madmpi_keyval_mutex */
 };
 
-/* An object that has some: exactly one of the two is set. */
+/*
+ * An object that has some: exactly one of the two is set. Those of a window
+ * are with the communicator that is its own.
+ */
 struct madmpi_bearer {
 	struct madmpi_comm *comm;
 	struct madmpi_type *type;

@@ -85,6 +85,7 @@ static int comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->p2p = c->coll = NULL;
 	c->is_predefined = false;
 	c->topo = NULL;
+	c->win = NULL;
 	c->collectives = c->persistents = 0;
 	c->attrs.newest = NULL;
 	madmpi_buffer_init(&c->buffer);

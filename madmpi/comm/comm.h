@@ -47,6 +47,8 @@ struct madmpi_group {
 enum { MADMPI_HINTS = 4 };
 enum madmpi_hint { MADMPI_HINT_NONE, MADMPI_HINT_TRUE, MADMPI_HINT_FALSE };
 
+struct madmpi_win;
+
 struct madmpi_comm {
 	/* -: const once published  l: lock  o: the thread in a collective */
 	struct madmpi_object object; /* a request holds a reference */
@@ -60,6 +62,7 @@ struct madmpi_comm {
 	struct nm_session *coll;     /* -: the same */
 	bool is_predefined;          /* -: */
 	struct madmpi_topo *topo;    /* -: with a reference, or NULL */
+	struct madmpi_win *win;      /* -: whose own one it is, or NULL */
 	uint32_t collectives;        /* o: how many were begun */
 	uint32_t persistents;        /* o: how many of them were made */
 	struct madmpi_attrs attrs;   /* attr.c's */

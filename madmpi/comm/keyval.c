@@ -166,6 +166,25 @@ int madmpi_type_free_keyval(int *type_keyval)
 	return release("MPI_Type_free_keyval", type_keyval, MADMPI_KEYVAL_TYPE);
 }
 
+/* MPI_Win_create_keyval: nothing copies windows, nor calls that function. */
+int madmpi_win_create_keyval(MPI_Win_copy_attr_function *copy,
+			     MPI_Win_delete_attr_function *delete,
+			     int *win_keyval, void *extra_state)
+{
+	struct madmpi_keyval k = { .kind = MADMPI_KEYVAL_WIN,
+				   .delete.win = delete,
+				   .extra = extra_state };
+
+	(void)copy;
+	return create("MPI_Win_create_keyval", &k, win_keyval);
+}
+
+/* MPI_Win_free_keyval */
+int madmpi_win_free_keyval(int *win_keyval)
+{
+	return release("MPI_Win_free_keyval", win_keyval, MADMPI_KEYVAL_WIN);
+}
+
 /* MPI_Keyval_create */
 int madmpi_keyval_create(MPI_Copy_function *copy_fn,
 			 MPI_Delete_function *delete_fn, int *keyval,

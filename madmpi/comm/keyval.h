@@ -11,7 +11,11 @@
 #include <marcel/marcel.h>
 #include <mpi.h>
 
-enum madmpi_keyval_kind { MADMPI_KEYVAL_COMM, MADMPI_KEYVAL_TYPE };
+enum madmpi_keyval_kind {
+	MADMPI_KEYVAL_COMM,
+	MADMPI_KEYVAL_TYPE,
+	MADMPI_KEYVAL_WIN,
+};
 
 /* No predefined one has such a number. */
 #define MADMPI_KEYVAL_FIRST 1024
@@ -25,10 +29,11 @@ struct madmpi_keyval {
 	union {
 		MPI_Comm_copy_attr_function *comm;
 		MPI_Type_copy_attr_function *type;
-	} copy; /* -: */
+	} copy; /* -: windows are not copied */
 	union {
 		MPI_Comm_delete_attr_function *comm;
 		MPI_Type_delete_attr_function *type;
+		MPI_Win_delete_attr_function *win;
 	} delete;    /* -: */
 	void *extra; /* -: */
 };

@@ -194,3 +194,15 @@ MPI_Datatype madmpi_type_fromint(int datatype)
 {
 	return madmpi_number_handle(datatype, MADMPI_TYPE);
 }
+
+/* MPI_Win_toint */
+int madmpi_win_toint(MPI_Win win)
+{
+	return madmpi_number_of(win, MADMPI_WIN);
+}
+
+/* MPI_Win_fromint */
+MPI_Win madmpi_win_fromint(int win)
+{
+	return madmpi_number_handle(win, MADMPI_WIN);
+}

@@ -141,8 +141,8 @@ static struct madmpi_comm *of_none(void)
 }
 
 /*
- * Do what the handler says about an error of c or s; if both are NULL, of
- * `none`. Puts the reference.
+ * Do what the handler says about an error of c, or of the window whose own one
+ * it is, or of s; if both are NULL, of `none`. Puts the reference.
  */
 static int obey(struct madmpi_errhandler *e, struct madmpi_comm *c,
 		struct madmpi_session *s, MPI_Comm none, int code,
@@ -150,6 +150,7 @@ static int obey(struct madmpi_errhandler *e, struct madmpi_comm *c,
 {
 	MPI_Comm comm = c != NULL ? madmpi_comm_handle(c) : none;
 	MPI_Session session = s != NULL ? (MPI_Session)s : MPI_SESSION_NULL;
+	MPI_Win win = c != NULL ? (MPI_Win)c->win : MPI_WIN_NULL;
 
 	switch (e->how) {
 	case MADMPI_ERRORS_FATAL:
@@ -158,6 +159,8 @@ static int obey(struct madmpi_errhandler *e, struct madmpi_comm *c,
 	case MADMPI_ERRORS_CALL:
 		if (e->of == MADMPI_SESSION)
 			e->fn.session(&session, &code, NULL);
+		else if (e->of == MADMPI_WIN)
+			e->fn.win(&win, &code, NULL);
 		else
 			e->fn.comm(&comm, &code, NULL);
 		break;
@@ -254,6 +257,8 @@ int madmpi_error_class_of_errno(int err)
 		return MPI_ERR_ARG;
 	case -EPROTOTYPE:
 		return MPI_ERR_TYPE;
+	case -ERANGE:
+		return MPI_ERR_RMA_RANGE;
 	case -ECANCELED:
 		return MPI_SUCCESS; /* the status says so */
 	default:
@@ -375,6 +380,22 @@ int madmpi_session_create_errhandler(MPI_Session_errhandler_function *fn,
 		return rc;
 	e->of = MADMPI_SESSION;
 	e->fn.session = fn;
+	return MPI_SUCCESS;
+}
+
+/* MPI_Win_create_errhandler */
+int madmpi_win_create_errhandler(MPI_Win_errhandler_function *fn,
+				 MPI_Errhandler *errhandler)
+{
+	int rc;
+	struct madmpi_errhandler *e =
+		create("MPI_Win_create_errhandler", "win_errhandler_fn",
+		       fn != NULL, errhandler, &rc);
+
+	if (e == NULL)
+		return rc;
+	e->of = MADMPI_WIN;
+	e->fn.win = fn;
 	return MPI_SUCCESS;
 }
 

@@ -28,6 +28,7 @@ struct madmpi_errhandler {
 	union {
 		MPI_Comm_errhandler_function *comm;
 		MPI_Session_errhandler_function *session;
+		MPI_Win_errhandler_function *win;
 	} fn;                /* -: as `of` says */
 	ATOMIC(int) handles; /* a: that the program has; nothing hangs on it */
 };

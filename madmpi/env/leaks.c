@@ -18,6 +18,7 @@
 #include "env/error.h"
 #include "info/info.h"
 #include "pt2pt/request.h"
+#include "rma/win.h"
 #include "session/session.h"
 
 enum { SHOWN = 4, ONE = 160 };
@@ -84,7 +85,7 @@ static void add_comm(struct madmpi_object *o)
 	struct madmpi_comm *c = container_of(o, struct madmpi_comm, object);
 	char text[ONE];
 
-	if (!c->is_predefined && !madmpi_object_is_let_go(o))
+	if (!c->is_predefined && c->win == NULL && !madmpi_object_is_let_go(o))
 		add("%s", comm_text(c, text));
 }
 
@@ -144,6 +145,15 @@ static void add_message(struct madmpi_object *o)
 	add("%s", text);
 }
 
+static void add_win(struct madmpi_object *o)
+{
+	struct madmpi_win *w = container_of(o, struct madmpi_win, object);
+	char text[ONE];
+
+	add("%lld bytes, among %s", (long long)w->member[w->rank].size,
+	    comm_text(w->comm, text));
+}
+
 static const char *state_of(const struct madmpi_request *r)
 {
 	if (r->what == MADMPI_REQUEST_IDLE)
@@ -201,6 +211,7 @@ static const struct {
 	{ MADMPI_ERRHANDLER, "error handler", "error handlers",
 	  add_errhandler },
 	{ MADMPI_INFO, "info object", "info objects", add_info },
+	{ MADMPI_WIN, "window", "windows", add_win },
 	{ MADMPI_REQUEST, "request", "requests", add_request },
 	{ MADMPI_MESSAGE, "matched message", "matched messages", add_message },
 };
@@ -209,12 +220,16 @@ static const struct {
 
 static void add_keyvals(void)
 {
+	static const char *const of[] = {
+		[MADMPI_KEYVAL_COMM] = "communicators",
+		[MADMPI_KEYVAL_TYPE] = "datatypes",
+		[MADMPI_KEYVAL_WIN] = "windows",
+	};
 	enum madmpi_keyval_kind kind;
 	int number = MADMPI_KEYVAL_FIRST;
 
 	while ((number = madmpi_keyval_kept(number, &kind)) >= 0)
-		add("%d, for %s", number++,
-		    kind == MADMPI_KEYVAL_COMM ? "communicators" : "datatypes");
+		add("%d, for %s", number++, of[kind]);
 }
 
 static void add_buffer(struct madmpi_object *o)

@@ -26,6 +26,7 @@
 #include "env/error.h"
 #include "env/leaks.h"
 #include "pt2pt/request.h"
+#include "rma/win.h"
 #include "session/letter.h"
 
 /* Of the kernel's: marcel comes and goes while it is held. */
@@ -118,6 +119,7 @@ static int stop(void)
 	left_size = nm_size();
 	madmpi_request_reap(NULL);
 	madmpi_background_exit();
+	madmpi_win_exit();
 	madmpi_bsend_exit_process();
 	madmpi_letters_exit();
 	madmpi_comm_exit();
@@ -209,6 +211,7 @@ static int make_parts(void)
 	madmpi_matched_init();
 	madmpi_bsend_init_process();
 	madmpi_background_init();
+	madmpi_win_init();
 	rc = madmpi_comm_init();
 	return rc < 0 ? rc : madmpi_letters_init();
 }

@@ -41,7 +41,8 @@ static struct {
 	MPI_Info info;
 	MPI_Request request;
 	MPI_Session session;
-	int comm_keyval, type_keyval;
+	MPI_Win win, dynamic;
+	int comm_keyval, type_keyval, win_keyval;
 } right;
 
 static struct {
@@ -93,6 +94,12 @@ static void ignore(MPI_Comm *comm, int *code, ...)
 static void ignore_session(MPI_Session *session, int *code, ...)
 {
 	(void)session;
+	(void)code;
+}
+
+static void ignore_win(MPI_Win *win, int *code, ...)
+{
+	(void)win;
 	(void)code;
 }
 
@@ -290,6 +297,35 @@ static void end_type_keyval(int keyval)
 	MPI_Type_free_keyval(&keyval);
 }
 
+static int fresh_win_keyval(void)
+{
+	int keyval;
+
+	MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN,
+			      &keyval, NULL);
+	return keyval;
+}
+
+static void end_win_keyval(int keyval)
+{
+	MPI_Win_free_keyval(&keyval);
+}
+
+static MPI_Win fresh_win(void)
+{
+	MPI_Win win;
+	void *base;
+
+	MPI_Win_allocate_shared(64, 4, MPI_INFO_NULL, right.comm, &base, &win);
+	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+	return win;
+}
+
+static void end_win(MPI_Win win)
+{
+	MPI_Win_free(&win);
+}
+
 static int own_class(void)
 {
 	int class;
@@ -326,6 +362,7 @@ FREED(MPI_Info, info)
 FREED(MPI_Request, request)
 FREED(MPI_Message, message)
 FREED(MPI_Session, session)
+FREED(MPI_Win, win)
 
 static int freed_keyval(void)
 {
@@ -520,6 +557,114 @@ static void set_attrs(void)
 {
 	MPI_Comm_set_attr(right.comm, right.comm_keyval, NULL);
 	MPI_Type_set_attr(right.datatype, right.type_keyval, NULL);
+	MPI_Win_set_attr(right.win, right.win_keyval, NULL);
+}
+
+/* Epochs: what a call has not ended, or has begun, is ended after it. */
+
+static void lock_all(void)
+{
+	MPI_Win_lock_all(0, right.win);
+}
+
+static void end_lock_all(int rc)
+{
+	(void)rc;
+	MPI_Win_unlock_all(right.win);
+}
+
+static void end_all_locked(int rc)
+{
+	if (rc == MPI_SUCCESS)
+		end_lock_all(rc);
+}
+
+static void end_unlock_all(int rc)
+{
+	if (rc != MPI_SUCCESS)
+		end_lock_all(rc);
+}
+
+static void lock(void)
+{
+	MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, right.win);
+}
+
+static void end_lock(int rc)
+{
+	if (rc == MPI_SUCCESS)
+		MPI_Win_unlock(0, right.win);
+}
+
+static void end_unlock(int rc)
+{
+	end_lock(rc == MPI_SUCCESS ? MPI_ERR_OTHER : MPI_SUCCESS);
+}
+
+static void post(void)
+{
+	MPI_Win_post(right.group, 0, right.win);
+}
+
+static void post_and_start(void)
+{
+	post();
+	MPI_Win_start(right.group, 0, right.win);
+}
+
+static void post_start_complete(void)
+{
+	post_and_start();
+	MPI_Win_complete(right.win);
+}
+
+static void end_wait(int rc)
+{
+	if (rc != MPI_SUCCESS)
+		MPI_Win_wait(right.win);
+}
+
+/* Whether it was over is in the first result. */
+static void end_test(int rc)
+{
+	end_wait(rc != MPI_SUCCESS || !results.i[0] ? MPI_ERR_OTHER
+						    : MPI_SUCCESS);
+}
+
+static void end_complete(int rc)
+{
+	if (rc != MPI_SUCCESS)
+		MPI_Win_complete(right.win);
+	MPI_Win_wait(right.win);
+}
+
+static void end_start(int rc)
+{
+	if (rc != MPI_SUCCESS)
+		MPI_Win_start(right.group, 0, right.win);
+	end_complete(MPI_ERR_OTHER);
+}
+
+static void end_post(int rc)
+{
+	if (rc == MPI_SUCCESS)
+		end_start(MPI_ERR_OTHER);
+}
+
+static void win_attach(void)
+{
+	MPI_Win_attach(right.dynamic, memory, 64);
+}
+
+static void end_win_attach(int rc)
+{
+	if (rc == MPI_SUCCESS)
+		MPI_Win_detach(right.dynamic, memory);
+}
+
+static void end_win_detach(int rc)
+{
+	end_win_attach(rc == MPI_SUCCESS ? MPI_ERR_OTHER : MPI_SUCCESS);
 }
 
 static void free_memory(int rc)
@@ -571,11 +716,18 @@ static void make_right_ones(void)
 	right.session = fresh_session();
 	right.comm_keyval = fresh_comm_keyval();
 	right.type_keyval = fresh_type_keyval();
+	right.win_keyval = fresh_win_keyval();
+	right.win = fresh_win();
+	MPI_Win_create_dynamic(MPI_INFO_NULL, right.comm, &right.dynamic);
+	MPI_Win_set_errhandler(right.dynamic, MPI_ERRORS_RETURN);
 	memset(long_text, 'x', sizeof(long_text) - 1);
 }
 
 static void free_right_ones(void)
 {
+	end_win(right.win);
+	end_win(right.dynamic);
+	end_win_keyval(right.win_keyval);
 	end_comm(right.comm);
 	end_comm(right.cart);
 	end_comm(right.graph);

@@ -37,6 +37,7 @@ HANDLES = {
     'MPI_Request': ('REQUEST', 'MPI_REQUEST_NULL'),
     'MPI_Message': ('REQUEST', 'MPI_MESSAGE_NULL'),
     'MPI_Session': ('SESSION', 'MPI_SESSION_NULL'),
+    'MPI_Win': ('WIN', 'MPI_WIN_NULL'),
 }
 
 # These want a communicator with a topology.
@@ -51,12 +52,13 @@ INOUT = re.compile(r'MPI_(\w+_free(_keyval)?|Comm_disconnect|Session_finalize|Ty
                    r'Cancel|Start|Mrecv|Imrecv)$')
 # These may be given the null handle.
 NULL_ALLOWED = re.compile(
-    r'MPI_(Wait|Test|Request_get_status|Comm_get_name|Type_get_name|'
+    r'MPI_(Wait|Test|Request_get_status|Comm_get_name|Type_get_name|Win_get_name|'
     r'Alloc_mem|Comm_dup_with_info|Comm_idup_with_info|Comm_split_type|'
     r'Session_get_num_psets|Session_get_nth_pset|'
     r'Comm_create_from_group|Intercomm_create_from_groups|'
-    r'Dist_graph_create(_adjacent)?)'
-    r'(_c)?:(request|comm|datatype|info)$|MPI_\w+_init(_c)?:info$')
+    r'Dist_graph_create(_adjacent)?|'
+    r'Win_create|Win_create_dynamic|Win_allocate|Win_allocate_shared)'
+    r'(_c)?:(request|comm|datatype|info|win)$|MPI_\w+_init(_c)?:info$')
 # Pointers that are handed over, not followed: anything goes.
 ANY_POINTER = {'extra_state', 'location'}
 
@@ -75,7 +77,8 @@ TEXT = [('NULL', 'ARG')]
 # By type and name, as regular expressions: a right value, wrong ones.
 RULES = [
     # --- numbers ---
-    (r'int|MPI_Count|MPI_Aint', r'count|sendcount|recvcount|incount|outcount',
+    (r'int|MPI_Count|MPI_Aint', r'count|sendcount|recvcount|incount|outcount|'
+     r'origin_count|result_count|target_count',
      '1', COUNT),
     (r'int|MPI_Count|MPI_Aint', r'insize|outsize', '64',
      [('-1', 'ARG|COUNT|TRUNCATE'), ('3', 'ARG|COUNT|TRUNCATE')]),
@@ -85,10 +88,20 @@ RULES = [
     (r'int', r'local_leader', '0', RANK),
     (r'int', r'source', '0', RANK[1:]),
     (r'int', r'root', '0', ROOT),
+    (r'int', r'target_rank', '0', RANK),
+    (r'MPI_Aint', r'target_disp', '0',
+     [('-1', 'DISP|RMA_RANGE'), ('1000', 'RMA_RANGE'),
+      ('INTPTR_MAX', 'RMA_RANGE|DISP')]),
+    (r'int|MPI_Aint', r'disp_unit', '4', [('0', 'DISP'), ('-1', 'DISP')]),
+    (r'int', r'assert', '0', [('1', 'ASSERT'), ('-1', 'ASSERT')]),
+    (r'int', r'lock_type', 'MPI_LOCK_SHARED', [('0', 'LOCKTYPE'),
+                                               ('-1', 'LOCKTYPE')]),
     (r'int', r'tag|sendtag|recvtag', '0', [('-1', 'TAG'), ('-5', 'TAG'),
                                            ('INT_MIN', 'TAG')]),
     (r'int', r'comm_keyval|keyval', 'right.comm_keyval',
      KEYVAL + [('right.type_keyval', 'KEYVAL')]),
+    (r'int', r'win_keyval', 'right.win_keyval',
+     KEYVAL + [('right.comm_keyval', 'KEYVAL')]),
     (r'int', r'type_keyval', 'right.type_keyval',
      KEYVAL + [('right.comm_keyval', 'KEYVAL')]),
     (r'int', r'errorclass', 'MPI_ERR_OTHER',
@@ -169,7 +182,7 @@ RULES = [
     (r'const char \*', r'value', '"value"',
      [('NULL', 'INFO_VALUE|ARG'), ('long_text', 'INFO_VALUE')]),
     (r'const char \*', r'string', '"text"', TEXT + [('long_text', 'ARG')]),
-    (r'const char \*', r'comm_name|type_name', '"name"', TEXT),
+    (r'const char \*', r'comm_name|type_name|win_name', '"name"', TEXT),
     (r'const char\[\]|const char \*', r'datarep', '"external32"',
      [('NULL', 'ARG'), ('"tape"', 'ARG|UNSUPPORTED_DATAREP')]),
     (r'char \*\[\]', r'argv', 'NULL', []),
@@ -179,12 +192,14 @@ RULES = [
     # --- functions; 0 is a constant where attributes are copied, deleted ---
     (r'MPI_Comm_errhandler_function \*', r'\w+', 'ignore', OUT),
     (r'MPI_Session_errhandler_function \*', r'\w+', 'ignore_session', OUT),
+    (r'MPI_Win_errhandler_function \*', r'\w+', 'ignore_win', OUT),
     (r'MPI_User_function \*', r'\w+', 'add', OUT),
     (r'MPI_User_function_c \*', r'\w+', 'add_large', OUT),
     (r'MPI_\w*(copy|delete|Copy|Delete)\w* \*', r'\w+', 'NULL', []),
     # --- memory of messages ---
-    (r'const void \*', r'buf|sendbuf|inbuf', 'data.out', [('NULL', 'BUFFER')]),
-    (r'void \*', r'buf|recvbuf|outbuf|inoutbuf', 'data.in',
+    (r'const void \*', r'buf|sendbuf|inbuf|origin_addr|compare_addr', 'data.out',
+     [('NULL', 'BUFFER')]),
+    (r'void \*', r'buf|recvbuf|outbuf|inoutbuf|origin_addr|result_addr', 'data.in',
      [('NULL', 'BUFFER')]),
     (r'void \*', r'buffer', 'data.in', [('NULL', 'BUFFER|ARG')]),
     (r'void \*', r'base', 'malloc(1)', []),
@@ -201,6 +216,10 @@ RULES = [
     (r'MPI_Count \*', r'\w+', 'results.c', OUT),
     (r'MPI_Aint \*', r'\w+', 'results.a', OUT),
 ]
+
+# In an epoch between processes, and the operations that have one.
+RMA = re.compile(r'MPI_(R?(put|get|accumulate|get_accumulate)|Fetch_and_op|'
+                 r'Compare_and_swap)$', re.I)
 
 # What a function says otherwise: by function without _c and parameter.
 FOR = {
@@ -225,6 +244,11 @@ FOR = {
                                                 [('NULL', 'ARG')]),
     ('MPI_Session_attach_buffer', 'buffer'): ('memory', [('NULL',
                                                           'BUFFER|ARG')]),
+    ('MPI_Win_set_attr', 'attribute_val'): ('NULL', []),
+    ('MPI_Win_create', 'base'): ('memory', []),
+    ('MPI_Win_attach', 'base'): ('memory', [('NULL', 'ARG')]),
+    ('MPI_Win_detach', 'base'): ('memory', [('NULL', 'RMA_ATTACH'),
+                                            ('memory + 1', 'RMA_ATTACH')]),
     ('MPI_Buffer_attach', 'buffer'): ('memory', [('NULL', 'BUFFER|ARG')]),
     ('MPI_Comm_attach_buffer', 'buffer'): ('memory', [('NULL',
                                                        'BUFFER|ARG')]),
@@ -263,7 +287,20 @@ ROUND = [
     (r'MPI_Session_get_nth_pset$', 'make_room', None),
     (r'MPI_Info_(set|delete|get\w*)$', 'set_key', None),
     (r'MPI_Alloc_mem$', None, 'free_memory'),
-    (r'MPI_(Comm|Type)_delete_attr$|MPI_Attr_delete$', 'set_attrs', None),
+    (r'MPI_(Comm|Type|Win)_delete_attr$|MPI_Attr_delete$', 'set_attrs', None),
+    (RMA.pattern.replace('MPI_', '(?i:MPI_') + ')|MPI_Win_flush', 'lock_all',
+     'end_lock_all'),
+    (r'MPI_Win_lock$', None, 'end_lock'),
+    (r'MPI_Win_unlock$', 'lock', 'end_unlock'),
+    (r'MPI_Win_lock_all$', None, 'end_all_locked'),
+    (r'MPI_Win_unlock_all$', 'lock_all', 'end_unlock_all'),
+    (r'MPI_Win_post$', None, 'end_post'),
+    (r'MPI_Win_start$', 'post', 'end_start'),
+    (r'MPI_Win_complete$', 'post_and_start', 'end_complete'),
+    (r'MPI_Win_wait$', 'post_start_complete', 'end_wait'),
+    (r'MPI_Win_test$', 'post_start_complete', 'end_test'),
+    (r'MPI_Win_attach$', None, 'end_win_attach'),
+    (r'MPI_Win_detach$', 'win_attach', 'end_win_detach'),
 ]
 
 IN_PLACE = re.compile(r'MPI_I?(all|reduce(_init)?$|reduce_scatter|exscan|scan|'
@@ -301,7 +338,17 @@ def handle(function, kind, name):
     if topology:
         wrong.append(('right.comm', 'TOPOLOGY'))
         return 'right.' + topology, wrong
-    return 'right.' + short, wrong
+    right = 'right.' + short
+    if kind == 'MPI_Win' and re.search('attach|detach', function):
+        right = 'right.dynamic'
+        wrong.append(('right.win', 'RMA_FLAVOR'))
+    if RMA.match(stem(function)) and kind == 'MPI_Op':
+        right = 'MPI_SUM'
+        wrong += [('right.op', 'OP'), ('MPI_MINLOC', 'OP')]
+    if RMA.match(stem(function)) and name == 'datatype':
+        right = 'MPI_INT'
+        wrong.append(('right.datatype', 'TYPE'))
+    return right, wrong
 
 
 def is_of_kind(constant, kind):
@@ -315,18 +362,19 @@ def is_of_kind(constant, kind):
 def more(function, kind, name, params):
     """What is wrong because of the function's other arguments."""
     names = {n for _, n in params}
-    talks = 'comm' in names or function.startswith('MPI_Reduce_local') or \
+    talks = names & {'comm', 'win'} or function.startswith('MPI_Reduce_local') or \
         'message' in names
     if kind == 'MPI_Datatype' and talks:
         yield 'right.uncommitted', 'TYPE'
     if stem(function) == 'MPI_Type_get_contents' and name == 'datatype':
         yield 'MPI_INT', 'TYPE|ARG'
-    if kind == 'MPI_Op' and 'datatype' in names:
+    if kind == 'MPI_Op' and 'datatype' in names and 'win' not in names:
         for op in 'MPI_MINLOC', 'MPI_REPLACE', 'MPI_NO_OP':
             yield op, 'OP'
     if kind == 'MPI_Info' and stem(function) == 'MPI_Comm_set_info':
         yield 'MPI_INFO_NULL', 'INFO'
-    if kind.endswith('void *') and name.endswith('buf'):
+    if kind.endswith('void *') and name.endswith('buf') or \
+            name.endswith('_addr') and RMA.match(stem(function)):
         allowed = IN_PLACE.match(stem(function)) and name == 'sendbuf' or \
             re.match(r'MPI_I?scatter', function, re.I) and name == 'recvbuf'
         if not allowed and (stem(function), name) not in FOR:
@@ -346,8 +394,9 @@ def inout(function, kind, name):
     """A pointer to a handle, or a keyval, which the call changes or ends:
     declarations, wrong ones with what makes them so, what follows."""
     if kind == 'int *':
-        base, short = 'int', ('type_keyval' if 'Type' in function
-                              else 'comm_keyval')
+        base, short = 'int', ('type_keyval' if 'Type' in function else
+                              'win_keyval' if 'Win' in function else
+                              'comm_keyval')
         wrong = [(v, c) for v, c in KEYVAL if 'freed' not in v]
         wrong += [('freed_keyval()', 'KEYVAL'), ('MPI_TAG_UB', 'KEYVAL')]
     else:

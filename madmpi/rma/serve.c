@@ -1,0 +1,541 @@
+/*
+ * Serving requests. nmad tells of each that comes, and a thread takes them in
+ * the order in which they came; it is favoured when it is woken, so it goes on
+ * at once where all the program's threads compute (core/background.h).
+ *
+ * It waits for what has to come from the origin, or has to go there, which the
+ * origin has posted with the request: so that depends on the networks alone,
+ * not on what the program does, and ends if the origin dies. It never waits for
+ * a lock of the window's: who cannot have it is put on a list.
+ */
+#include "rma/serve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <base/diag.h>
+#include <base/list.h>
+#include <nmad/nmad.h>
+
+#include "env/error.h"
+#include "rma/combine.h"
+#include "rma/type.h"
+#include "rma/wire.h"
+
+enum { FAVOUR_NS = 200 * 1000 };
+
+/* Somebody who waits for the lock. */
+struct candidate {
+	struct base_link on;
+	int rank;
+	uint32_t id;
+	bool exclusive;
+};
+
+struct madmpi_serve {
+	/* -: const while the thread runs  t: the thread's  m: mutex */
+	marcel_t thread;      /* -: */
+	piom_sem_t work;      /* requests that have come; at the end one more */
+	ATOMIC(bool) closing; /* a: before the last unit of work */
+
+	/* t: the request that is served */
+	struct {
+		struct madmpi_rma_head *head;
+		const char *described, *payload;
+		struct nm_gate *gate;
+		int rank;
+		struct madmpi_type *type; /* the target's */
+		char *place;              /* NULL: there is none */
+	} now;
+	char *buffer; /* t: requests are received here */
+	size_t room;  /* t: */
+
+	/* t: the last type that was described, and its description */
+	struct madmpi_type *told;
+	void *told_by;
+	size_t told_bytes;
+
+	bool exclusive;           /* t: somebody has the lock, alone */
+	int nshared;              /* t: so many have it together */
+	struct base_list waiting; /* t: struct candidate */
+	int *fault; /* t: by rank: what went wrong since it was told */
+
+	marcel_mutex_t mutex;
+	marcel_cond_t some;  /* m: one more has completed */
+	uint32_t *completed; /* m: by rank: epochs not waited for */
+};
+
+/* --- messages --- */
+
+static struct nm_session *session(const struct madmpi_win *w)
+{
+	return w->comm->p2p;
+}
+
+static void reply(struct madmpi_win *w, const struct nm_data *d)
+{
+	struct madmpi_serve *s = w->serve;
+
+	/* If the origin is dead there is nobody to be told of it. */
+	nm_sr_send(session(w), s->now.gate, MADMPI_RMA_REPLY | s->now.head->id,
+		   d, 0);
+}
+
+static void reply_word(struct madmpi_win *w, int rank, uint32_t id)
+{
+	madmpi_rma_word_t word = (madmpi_rma_word_t)w->serve->fault[rank];
+	struct nm_data d = nm_data_flat(&word, sizeof(word));
+
+	w->serve->fault[rank] = MPI_SUCCESS;
+	nm_sr_send(session(w), w->comm->gate[rank], MADMPI_RMA_REPLY | id, &d,
+		   0);
+}
+
+static void reply_nothing(struct madmpi_win *w)
+{
+	struct nm_data nothing = nm_data_flat(NULL, 0);
+
+	reply(w, &nothing);
+}
+
+/* The payload, which lies in the request or comes by itself. */
+static bool receive(struct madmpi_win *w, const struct nm_data *into)
+{
+	struct madmpi_serve *s = w->serve;
+	const struct madmpi_rma_head *h = s->now.head;
+
+	if (h->inlined == 0)
+		return nm_sr_recv(session(w), s->now.gate,
+				  MADMPI_RMA_BODY | h->id, NM_TAG_EXACT, into,
+				  NULL) == 0;
+	if (into->length >= h->inlined)
+		nm_data_copy_in(into, 0, s->now.payload, h->inlined);
+	return into->length >= h->inlined;
+}
+
+/* It cannot be done: the origin hears of it when it asks next. */
+static void refuse(struct madmpi_win *w, int error, bool has_payload,
+		   bool is_answered)
+{
+	struct madmpi_serve *s = w->serve;
+	struct nm_data nothing = nm_data_flat(NULL, 0);
+
+	if (s->fault[s->now.rank] == MPI_SUCCESS)
+		s->fault[s->now.rank] = error;
+	if (has_payload && s->now.head->inlined == 0)
+		receive(w, &nothing);
+	if (is_answered)
+		reply_nothing(w);
+}
+
+static struct nm_data data_of(struct madmpi_win *w,
+			      struct madmpi_layout *layout)
+{
+	struct madmpi_serve *s = w->serve;
+	const struct madmpi_rma_head *h = s->now.head;
+
+	return madmpi_layout_slice(layout, s->now.place, (MPI_Count)h->count,
+				   s->now.type, (MPI_Count)h->from,
+				   (MPI_Count)h->bytes);
+}
+
+/* --- each kind of requests --- */
+
+static void put(struct madmpi_win *w)
+{
+	struct madmpi_layout layout;
+	struct nm_data d;
+
+	if (w->serve->now.place == NULL) {
+		refuse(w, MPI_ERR_RMA_RANGE, true, false);
+		return;
+	}
+	d = data_of(w, &layout);
+	receive(w, &d);
+}
+
+static void get(struct madmpi_win *w)
+{
+	struct madmpi_layout layout;
+	struct nm_data d;
+
+	if (w->serve->now.place == NULL) {
+		refuse(w, MPI_ERR_RMA_RANGE, false, true);
+		return;
+	}
+	d = data_of(w, &layout);
+	reply(w, &d);
+}
+
+/* `in` and `before` are memory for what is combined, `before` if asked for. */
+static void combine(struct madmpi_win *w, const struct madmpi_op *op,
+		    struct madmpi_type *elem, const void *in, void *before)
+{
+	struct nm_data answer;
+	struct madmpi_layout layout;
+	struct nm_data d = data_of(w, &layout);
+
+	marcel_mutex_lock(&w->mutex);
+	madmpi_rma_combine(op, elem, in, &d, d.length, before);
+	marcel_mutex_unlock(&w->mutex);
+	if (before == NULL)
+		return;
+	answer = nm_data_flat(before, d.length);
+	reply(w, &answer);
+}
+
+static void accumulate(struct madmpi_win *w)
+{
+	struct madmpi_serve *s = w->serve;
+	const struct madmpi_rma_head *h = s->now.head;
+	bool answers = h->kind == MADMPI_RMA_GET_ACCUMULATE;
+	struct madmpi_op *op = madmpi_op_of((MPI_Op)(uintptr_t)h->op);
+	struct madmpi_type *elem = madmpi_rma_told_element(h->elem);
+	bool has_payload = op != madmpi_rma_no_op();
+	bool is_long = has_payload && h->inlined == 0;
+	void *in = is_long ? malloc(h->bytes) : NULL;
+	void *before = answers ? malloc(h->bytes) : NULL;
+	struct nm_data into = nm_data_flat(in, h->bytes);
+
+	if (s->now.place == NULL || op == NULL || elem == NULL)
+		refuse(w, MPI_ERR_RMA_RANGE, has_payload, answers);
+	else if ((is_long && in == NULL) || (answers && before == NULL))
+		refuse(w, MPI_ERR_NO_MEM, has_payload, answers);
+	else if (!is_long || receive(w, &into))
+		combine(w, op, elem, is_long ? in : s->now.payload, before);
+	free(in);
+	free(before);
+}
+
+static void swap(struct madmpi_win *w)
+{
+	struct madmpi_serve *s = w->serve;
+	struct madmpi_type *elem = madmpi_rma_told_element(s->now.head->elem);
+	struct madmpi_layout layout;
+	struct nm_data d, answer;
+	_Alignas(64) char before[MADMPI_RMA_ELEMENT];
+
+	if (s->now.place == NULL || elem == NULL) {
+		refuse(w, MPI_ERR_RMA_RANGE, true, true);
+		return;
+	}
+	d = data_of(w, &layout);
+	marcel_mutex_lock(&w->mutex);
+	madmpi_rma_swap(elem, s->now.payload, s->now.payload + elem->size, &d,
+			before);
+	marcel_mutex_unlock(&w->mutex);
+	answer = nm_data_flat(before, d.length);
+	reply(w, &answer);
+}
+
+static void flush(struct madmpi_win *w)
+{
+	reply_word(w, w->serve->now.rank, w->serve->now.head->id);
+}
+
+/* --- the lock --- */
+
+static bool may_have(const struct madmpi_serve *s, bool exclusive)
+{
+	return !s->exclusive && (!exclusive || s->nshared == 0);
+}
+
+static void grant(struct madmpi_win *w, int rank, uint32_t id, bool exclusive)
+{
+	if (exclusive)
+		w->serve->exclusive = true;
+	else
+		w->serve->nshared++;
+	reply_word(w, rank, id);
+}
+
+/* In the order in which they came, so that nobody waits for ever. */
+static void lock(struct madmpi_win *w)
+{
+	struct madmpi_serve *s = w->serve;
+	const struct madmpi_rma_head *h = s->now.head;
+	bool exclusive = h->count != 0;
+	struct candidate *c;
+
+	if (base_list_is_empty(&s->waiting) && may_have(s, exclusive)) {
+		grant(w, s->now.rank, h->id, exclusive);
+		return;
+	}
+	c = malloc(sizeof(*c));
+	if (c == NULL) {
+		refuse(w, MPI_ERR_NO_MEM, false, true);
+		return;
+	}
+	*c = (struct candidate){ .rank = s->now.rank,
+				 .id = h->id,
+				 .exclusive = exclusive };
+	base_link_init(&c->on);
+	base_list_push_back(&s->waiting, &c->on);
+}
+
+static void unlock(struct madmpi_win *w)
+{
+	struct madmpi_serve *s = w->serve;
+	struct candidate *c;
+	struct base_link *n;
+
+	if (s->exclusive)
+		s->exclusive = false;
+	else
+		s->nshared--;
+	reply_word(w, s->now.rank, s->now.head->id);
+	while ((n = base_list_first(&s->waiting)) != NULL) {
+		c = container_of(n, struct candidate, on);
+		if (!may_have(s, c->exclusive))
+			return;
+		base_list_remove(n);
+		grant(w, c->rank, c->id, c->exclusive);
+		free(c);
+	}
+}
+
+/* --- the end of access epochs --- */
+
+static void complete(struct madmpi_win *w)
+{
+	struct madmpi_serve *s = w->serve;
+
+	marcel_mutex_lock(&s->mutex);
+	s->completed[s->now.rank]++;
+	marcel_cond_broadcast(&s->some);
+	marcel_mutex_unlock(&s->mutex);
+}
+
+static bool all_completed(const struct madmpi_serve *s, const int ranks[],
+			  int n)
+{
+	for (int i = 0; i < n; i++)
+		if (s->completed[ranks[i]] == 0)
+			return false;
+	return true;
+}
+
+bool madmpi_serve_completed(struct madmpi_win *w, const int ranks[], int n,
+			    bool wait)
+{
+	struct madmpi_serve *s = w->serve;
+	bool all;
+
+	marcel_mutex_lock(&s->mutex);
+	while (!(all = all_completed(s, ranks, n)) && wait)
+		marcel_cond_wait(&s->some, &s->mutex);
+	for (int i = 0; all && i < n; i++)
+		s->completed[ranks[i]]--;
+	marcel_mutex_unlock(&s->mutex);
+	return all;
+}
+
+/* --- one request --- */
+
+static void (*const handlers[MADMPI_RMA_KINDS])(struct madmpi_win *w) = {
+	[MADMPI_RMA_PUT] = put,
+	[MADMPI_RMA_GET] = get,
+	[MADMPI_RMA_ACCUMULATE] = accumulate,
+	[MADMPI_RMA_GET_ACCUMULATE] = accumulate,
+	[MADMPI_RMA_SWAP] = swap,
+	[MADMPI_RMA_FLUSH] = flush,
+	[MADMPI_RMA_LOCK] = lock,
+	[MADMPI_RMA_UNLOCK] = unlock,
+	[MADMPI_RMA_COMPLETE] = complete,
+};
+
+static bool moves_data(const struct madmpi_rma_head *h)
+{
+	return h->kind <= MADMPI_RMA_SWAP;
+}
+
+/* What programs send again and again is described alike. */
+static struct madmpi_type *described(struct madmpi_serve *s)
+{
+	size_t bytes = s->now.head->described;
+
+	if (s->told != NULL && bytes == s->told_bytes &&
+	    memcmp(s->told_by, s->now.described, bytes) == 0)
+		return s->told;
+	free(s->told);
+	free(s->told_by);
+	s->told_by = malloc(bytes);
+	s->told = s->told_by ? madmpi_rma_described(s->now.described, bytes)
+			     : NULL;
+	if (s->told != NULL) {
+		memcpy(s->told_by, s->now.described, bytes);
+		s->told_bytes = bytes;
+	}
+	return s->told;
+}
+
+/* Where it is to happen; no place if that is not in the window. */
+static void find_place(struct madmpi_win *w)
+{
+	struct madmpi_serve *s = w->serve;
+	const struct madmpi_rma_head *h = s->now.head;
+	MPI_Count low, high;
+
+	s->now.place = NULL;
+	s->now.type = h->type ? madmpi_type_of((MPI_Datatype)(uintptr_t)h->type)
+			      : described(s);
+	if (s->now.type == NULL)
+		return;
+	madmpi_win_hull(s->now.type, (MPI_Count)h->count, &low, &high);
+	if (!madmpi_win_find(w, (MPI_Aint)h->disp, low, high, &s->now.place))
+		s->now.place = NULL;
+}
+
+/* So many bytes have come into the buffer. */
+static void serve(struct madmpi_win *w, struct nm_gate *from, size_t bytes)
+{
+	struct madmpi_serve *s = w->serve;
+	struct madmpi_rma_head *h = (void *)s->buffer;
+
+	if (bytes < sizeof(*h) || h->kind >= MADMPI_RMA_KINDS ||
+	    bytes != sizeof(*h) + h->described + h->inlined) {
+		base_warn("madmpi", "rank %d: what rank %d sent is no request",
+			  nm_rank(), nm_gate_rank(from));
+		return;
+	}
+	s->now.head = h;
+	s->now.described = s->buffer + sizeof(*h);
+	s->now.payload = s->now.described + h->described;
+	s->now.gate = from;
+	s->now.rank = madmpi_comm_rank_of(w->comm, from);
+	if (moves_data(h))
+		find_place(w);
+	handlers[h->kind](w);
+}
+
+/* --- the thread --- */
+
+/* nmad's: something has come that nobody waits for by its number. */
+static void arrived(struct nm_session *session, const struct nm_sr_status *what,
+		    void *arg)
+{
+	struct madmpi_win *w = arg;
+
+	(void)session;
+	if (what->tag == MADMPI_RMA_HEAD)
+		piom_sem_post(&w->serve->work);
+}
+
+static bool make_room(struct madmpi_serve *s, size_t bytes)
+{
+	void *larger;
+
+	if (bytes <= s->room)
+		return true;
+	larger = realloc(s->buffer, bytes);
+	if (larger == NULL)
+		return false;
+	s->buffer = larger;
+	s->room = bytes;
+	return true;
+}
+
+/* The next request into the buffer. */
+static void take(struct madmpi_win *w, struct nm_message *message,
+		 const struct nm_sr_status *what)
+{
+	struct madmpi_serve *s = w->serve;
+	struct nm_sr_request req;
+	struct nm_sr_status st;
+	struct nm_data into;
+
+	/* Its origin could not be told, and would wait for ever. */
+	if (!make_room(s, what->length))
+		base_fatal("madmpi", "no memory for a request of %zu bytes",
+			   what->length);
+	into = nm_data_flat(s->buffer, s->room);
+	nm_sr_mrecv(message, &into, &req);
+	nm_sr_wait(&req);
+	nm_sr_status(&req, &st);
+	if (st.error == 0)
+		serve(w, what->gate, st.length);
+}
+
+static void *run(void *arg)
+{
+	struct madmpi_win *w = arg;
+	struct nm_message *message;
+	struct nm_sr_status what;
+
+	marcel_setpriority(marcel_self(), MARCEL_PRIORITY_NORMAL);
+	marcel_favour_woken(marcel_self(), FAVOUR_NS);
+	for (;;) {
+		piom_sem_wait(&w->serve->work);
+		if (nm_sr_mprobe(session(w), NM_ANY_GATE, MADMPI_RMA_HEAD,
+				 NM_TAG_EXACT, &message, &what) == 0)
+			take(w, message, &what);
+		else if (load_relaxed(&w->serve->closing))
+			return NULL;
+	}
+}
+
+static int start_thread(struct madmpi_win *w)
+{
+	marcel_attr_t attr;
+	int rc;
+
+	marcel_attr_init(&attr);
+	marcel_attr_setname(&attr, "madmpi-rma");
+	marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME);
+	rc = marcel_create(&w->serve->thread, &attr, run, w);
+	marcel_attr_destroy(&attr);
+	return -rc;
+}
+
+static void serve_free(struct madmpi_serve *s)
+{
+	struct base_link *n;
+
+	while ((n = base_list_take_front(&s->waiting)) != NULL)
+		free(container_of(n, struct candidate, on));
+	free(s->told);
+	free(s->told_by);
+	free(s->buffer);
+	free(s->fault);
+	free(s->completed);
+	free(s);
+}
+
+int madmpi_serve_start(struct madmpi_win *w)
+{
+	struct madmpi_serve *s = calloc(1, sizeof(*s));
+	int rc = -ENOMEM;
+
+	if (s == NULL)
+		return rc;
+	base_list_init(&s->waiting);
+	piom_sem_init(&s->work, 0);
+	marcel_mutex_init(&s->mutex, NULL);
+	marcel_cond_init(&s->some, NULL);
+	s->fault = calloc((size_t)w->size, sizeof(*s->fault));
+	s->completed = calloc((size_t)w->size, sizeof(*s->completed));
+	w->serve = s;
+	if (s->fault != NULL && s->completed != NULL &&
+	    make_room(s, sizeof(struct madmpi_rma_head) + MADMPI_RMA_INLINE))
+		rc = start_thread(w);
+	if (rc == 0) {
+		nm_session_monitor(session(w), arrived, w);
+		return 0;
+	}
+	serve_free(s);
+	w->serve = NULL;
+	return rc;
+}
+
+void madmpi_serve_stop(struct madmpi_win *w)
+{
+	struct madmpi_serve *s = w->serve;
+
+	nm_session_unmonitor(session(w));
+	store_relaxed(&s->closing, true);
+	piom_sem_post(&s->work);
+	marcel_join(s->thread, NULL);
+	serve_free(s);
+	w->serve = NULL;
+}

@@ -1,0 +1,22 @@
+/*
+ * The target's side of a window: a thread that serves the requests of others.
+ */
+#ifndef MADMPI_RMA_SERVE_H
+#define MADMPI_RMA_SERVE_H
+
+#include "rma/win.h"
+
+/* From now on requests are served. 0 or -errno. */
+int madmpi_serve_start(struct madmpi_win *w);
+
+/* Nobody sends requests any more: what has come is served, and the end. */
+void madmpi_serve_stop(struct madmpi_win *w);
+
+/*
+ * Of each of these members one access epoch is over that had not been waited
+ * for; it is then. `wait`: until that is so. False: it is not yet.
+ */
+bool madmpi_serve_completed(struct madmpi_win *w, const int ranks[], int n,
+			    bool wait);
+
+#endif
