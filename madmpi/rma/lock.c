@@ -26,9 +26,9 @@ static int report(const char *fn, struct madmpi_win *w, int rank, int error,
 			    madmpi_error_text((int)class));
 }
 
-/* Ask the targets [first, end), a few at a time, and wait for all answers. */
-static int ask_targets(const char *fn, struct madmpi_win *w, int first, int end,
-		       enum madmpi_rma_kind kind, uint64_t count)
+/* The locks of the targets [first, end), a few at a time. */
+static int lock_targets(const char *fn, struct madmpi_win *w, int first,
+			int end, bool exclusive)
 {
 	struct madmpi_ask ask[AT_ONCE];
 	int rc = MPI_SUCCESS, one, n, error;
@@ -36,7 +36,8 @@ static int ask_targets(const char *fn, struct madmpi_win *w, int first, int end,
 	for (; first < end; first += n) {
 		n = end - first < AT_ONCE ? end - first : AT_ONCE;
 		for (int i = 0; i < n; i++)
-			madmpi_ask_begin(w, &ask[i], first + i, kind, count);
+			madmpi_ask_begin(w, &ask[i], first + i, MADMPI_RMA_LOCK,
+					 exclusive);
 		for (int i = 0; i < n; i++) {
 			madmpi_rma_word_t class = MPI_SUCCESS;
 
@@ -96,7 +97,7 @@ int madmpi_win_lock(int lock_type, int rank, int assert, MPI_Win win)
 				    rank);
 	if (assert & MPI_MODE_NOCHECK)
 		return MPI_SUCCESS;
-	rc = ask_targets(fn, w, rank, rank + 1, MADMPI_RMA_LOCK, exclusive);
+	rc = lock_targets(fn, w, rank, rank + 1, exclusive);
 	if (rc != MPI_SUCCESS)
 		leave(w, t);
 	return rc;
@@ -108,7 +109,7 @@ int madmpi_win_unlock(int rank, MPI_Win win)
 	const char *fn = "MPI_Win_unlock";
 	struct madmpi_target *t;
 	struct madmpi_win *w;
-	int rc = madmpi_check_win(fn, win, &w), one = MPI_SUCCESS;
+	int rc = madmpi_check_win(fn, win, &w);
 	bool held, unchecked;
 
 	if (rc == MPI_SUCCESS)
@@ -123,11 +124,10 @@ int madmpi_win_unlock(int rank, MPI_Win win)
 	if (!held)
 		return madmpi_error(w->comm, MPI_ERR_RMA_SYNC, fn,
 				    "no lock of rank %d is held", rank);
-	rc = madmpi_win_flush_targets(fn, w, rank, rank + 1);
-	if (!unchecked)
-		one = ask_targets(fn, w, rank, rank + 1, MADMPI_RMA_UNLOCK, 0);
+	rc = unchecked ? madmpi_win_flush_targets(fn, w, rank, rank + 1)
+		       : madmpi_win_unlock_targets(fn, w, rank, rank + 1);
 	leave(w, t);
-	return rc ? rc : one;
+	return rc;
 }
 
 /* MPI_Win_lock_all */
@@ -153,7 +153,7 @@ int madmpi_win_lock_all(int assert, MPI_Win win)
 		return madmpi_win_refuse(fn, w, "an epoch is open already");
 	if (assert & MPI_MODE_NOCHECK)
 		return MPI_SUCCESS;
-	return ask_targets(fn, w, 0, w->size, MADMPI_RMA_LOCK, 0);
+	return lock_targets(fn, w, 0, w->size, false);
 }
 
 /* MPI_Win_unlock_all */
@@ -161,7 +161,7 @@ int madmpi_win_unlock_all(MPI_Win win)
 {
 	const char *fn = "MPI_Win_unlock_all";
 	struct madmpi_win *w;
-	int rc = madmpi_check_win(fn, win, &w), one = MPI_SUCCESS;
+	int rc = madmpi_check_win(fn, win, &w);
 	bool fits, unchecked;
 
 	if (rc != MPI_SUCCESS)
@@ -173,11 +173,10 @@ int madmpi_win_unlock_all(MPI_Win win)
 	if (!fits)
 		return madmpi_win_refuse(fn, w,
 					 "MPI_Win_lock_all was not called");
-	rc = madmpi_win_flush_targets(fn, w, 0, w->size);
-	if (!unchecked)
-		one = ask_targets(fn, w, 0, w->size, MADMPI_RMA_UNLOCK, 0);
+	rc = unchecked ? madmpi_win_flush_targets(fn, w, 0, w->size)
+		       : madmpi_win_unlock_targets(fn, w, 0, w->size);
 	base_spin_lock(&w->lock);
 	w->epoch = MADMPI_EPOCH_NONE;
 	base_spin_unlock(&w->lock);
-	return rc ? rc : one;
+	return rc;
 }

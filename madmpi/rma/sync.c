@@ -92,7 +92,8 @@ static bool take_dirty(struct madmpi_win *w, struct madmpi_target *t)
  * A few targets at once. Their mutexes are held from the question on: who finds
  * a target clean must not go on before it is.
  */
-static int flush_some(const char *fn, struct madmpi_win *w, int first, int n)
+static int flush_some(const char *fn, struct madmpi_win *w, int first, int n,
+		      bool unlock)
 {
 	struct madmpi_ask ask[AT_ONCE];
 	bool asked[AT_ONCE];
@@ -102,10 +103,12 @@ static int flush_some(const char *fn, struct madmpi_win *w, int first, int n)
 		struct madmpi_target *t = &w->targets[first + i];
 
 		marcel_mutex_lock(&t->flushing);
-		asked[i] = take_dirty(w, t);
+		asked[i] = take_dirty(w, t) || unlock;
 		if (asked[i])
 			madmpi_ask_begin(w, &ask[i], first + i,
-					 MADMPI_RMA_FLUSH, 0);
+					 unlock ? MADMPI_RMA_UNLOCK
+						: MADMPI_RMA_FLUSH,
+					 0);
 	}
 	for (int i = 0; i < n; i++) {
 		struct madmpi_target *t = &w->targets[first + i];
@@ -121,18 +124,31 @@ static int flush_some(const char *fn, struct madmpi_win *w, int first, int n)
 	return rc;
 }
 
-int madmpi_win_flush_targets(const char *fn, struct madmpi_win *w, int first,
-			     int end)
+static int flush_all(const char *fn, struct madmpi_win *w, int first, int end,
+		     bool unlock)
 {
 	int rc = MPI_SUCCESS, one, n;
 
-	for (int i = first; i < end && !w->is_shared; i += n) {
+	for (int i = first; i < end; i += n) {
 		n = end - i < AT_ONCE ? end - i : AT_ONCE;
-		one = flush_some(fn, w, i, n);
+		one = flush_some(fn, w, i, n, unlock);
 		rc = rc ? rc : one;
 	}
 	madmpi_rma_reap(w);
 	return rc;
+}
+
+int madmpi_win_flush_targets(const char *fn, struct madmpi_win *w, int first,
+			     int end)
+{
+	/* What the origin does itself is over. */
+	return w->is_shared ? MPI_SUCCESS : flush_all(fn, w, first, end, false);
+}
+
+int madmpi_win_unlock_targets(const char *fn, struct madmpi_win *w, int first,
+			      int end)
+{
+	return flush_all(fn, w, first, end, true);
 }
 
 int madmpi_win_barrier(const char *fn, struct madmpi_win *w)

@@ -160,6 +160,10 @@ int madmpi_win_flush_local_targets(const char *fn, struct madmpi_win *w,
 int madmpi_win_flush_targets(const char *fn, struct madmpi_win *w, int first,
 			     int end);
 
+/* The same, and their locks are given back: one answer tells of both. */
+int madmpi_win_unlock_targets(const char *fn, struct madmpi_win *w, int first,
+			      int end);
+
 /* Nobody comes out before all have gone in. */
 int madmpi_win_barrier(const char *fn, struct madmpi_win *w);
 
