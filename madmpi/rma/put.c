@@ -239,7 +239,7 @@ static int check_op(struct madmpi_rma_call *c, MPI_Op op)
 		return madmpi_error(comm, MPI_ERR_OP, c->fn,
 				    "op %p is not an operation", (void *)op);
 	c->elem = madmpi_rma_element(c->there.type);
-	if (c->elem == NULL && c->there.type->size > 0)
+	if (c->elem == NULL && c->bytes > 0)
 		return madmpi_error(comm, MPI_ERR_TYPE, c->fn,
 				    "target_datatype consists of more than one "
 				    "predefined type");
@@ -258,7 +258,7 @@ static int check_op(struct madmpi_rma_call *c, MPI_Op op)
 static int check_element(const struct madmpi_rma_call *c,
 			 const struct madmpi_side *side, const char *name)
 {
-	if (side->type->size == 0 || madmpi_rma_element(side->type) == c->elem)
+	if (madmpi_rma_element(side->type) == c->elem)
 		return MPI_SUCCESS;
 	return madmpi_error(c->win->comm, MPI_ERR_TYPE, c->fn,
 			    "%s and target_datatype do not consist of the same "
@@ -270,17 +270,19 @@ static int check_element(const struct madmpi_rma_call *c,
 static int start(struct madmpi_rma_call *c, MPI_Op op, MPI_Request *request,
 		 bool has_request)
 {
-	int rc = check_op(c, op);
+	int rc;
 
-	if (rc == MPI_SUCCESS && c->origin.type != NULL)
+	c->bytes = bytes_of(c->origin.type ? &c->origin : &c->there);
+	rc = check_op(c, op);
+	/* Nothing is of any type. */
+	if (rc == MPI_SUCCESS && c->origin.type != NULL && c->bytes > 0)
 		rc = check_element(c, &c->origin, "origin_datatype");
-	if (rc == MPI_SUCCESS && c->result.type != NULL)
+	if (rc == MPI_SUCCESS && c->result.type != NULL && c->bytes > 0)
 		rc = check_element(c, &c->result, "result_datatype");
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (has_request && request == NULL)
 		return madmpi_null_arg(c->win->comm, c->fn, "request");
-	c->bytes = bytes_of(c->origin.type ? &c->origin : &c->there);
 	rc = check_room(c, c->bytes, &c->there, "target");
 	if (rc == MPI_SUCCESS && c->result.type != NULL)
 		rc = check_room(c, c->bytes, &c->result, "result");

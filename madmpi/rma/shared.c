@@ -161,7 +161,9 @@ int madmpi_shared_make(const char *fn, struct madmpi_win *w,
 	if (rc != 0)
 		madmpi_shared_drop(w);
 	for (int i = 0; i < w->size && rc == 0; i++)
-		w->member[i].at = (char *)s->head + offset_of(w, i, apart);
+		if (w->member[i].size > 0)
+			w->member[i].at =
+				(char *)s->head + offset_of(w, i, apart);
 	return rc;
 }
 

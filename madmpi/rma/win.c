@@ -121,19 +121,29 @@ void madmpi_win_hull(const struct madmpi_type *t, MPI_Count count,
 	}
 }
 
-static bool is_attached(struct madmpi_win *w, uintptr_t low, uintptr_t high)
+/* How far memory is attached from an address on; the mutex is held. */
+static uintptr_t attached_from(const struct madmpi_win *w, uintptr_t at)
 {
 	const struct madmpi_region *r;
-	bool found = false;
+
+	for (int i = 0; i < w->nregions; i++) {
+		r = &w->regions[i];
+		if (at >= r->base && at - r->base < (uintptr_t)r->size)
+			return r->base + (uintptr_t)r->size;
+	}
+	return at;
+}
+
+/* Regions that touch are as good as one. */
+static bool is_attached(struct madmpi_win *w, uintptr_t low, uintptr_t high)
+{
+	uintptr_t at = low, end;
 
 	marcel_mutex_lock(&w->mutex);
-	for (int i = 0; i < w->nregions && !found; i++) {
-		r = &w->regions[i];
-		found = low >= r->base && high >= low &&
-			high - r->base <= (uintptr_t)r->size;
-	}
+	while (at < high && (end = attached_from(w, at)) != at)
+		at = end;
 	marcel_mutex_unlock(&w->mutex);
-	return found;
+	return low <= high && at >= high;
 }
 
 bool madmpi_win_find(struct madmpi_win *w, MPI_Aint disp, MPI_Count low,

@@ -100,5 +100,6 @@ int main(int argc, char **argv)
 		accumulates_of_all_are_added(kind);
 		large_puts_arrive(kind);
 	}
+	free(addresses);
 	return program_end("fence");
 }

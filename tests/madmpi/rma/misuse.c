@@ -1,0 +1,175 @@
+/*
+ * What is refused: calls that no epoch allows, places outside of the window,
+ * data that do not fit. The window is as usable after it as before.
+ */
+#include "windows.h"
+
+static const struct kind *kind;
+static MPI_Win win;
+static int *memory, value, right;
+
+static MPI_Aint at(int i)
+{
+	return place(kind, right, i, sizeof(int));
+}
+
+static int put(void)
+{
+	return MPI_Put(&value, 1, MPI_INT, right, at(0), 1, MPI_INT, win);
+}
+
+static void operations_need_an_epoch(void)
+{
+	MPI_Request request;
+	MPI_Group self;
+	int flag, other = (right + 1) % size;
+
+	FAILS(put(), MPI_ERR_RMA_SYNC);
+	FAILS(MPI_Win_flush(right, win), MPI_ERR_RMA_SYNC);
+	FAILS(MPI_Win_flush_all(win), MPI_ERR_RMA_SYNC);
+	FAILS(MPI_Win_flush_local(right, win), MPI_ERR_RMA_SYNC);
+	FAILS(MPI_Win_unlock(right, win), MPI_ERR_RMA_SYNC);
+	FAILS(MPI_Win_unlock_all(win), MPI_ERR_RMA_SYNC);
+	FAILS(MPI_Win_complete(win), MPI_ERR_RMA_SYNC);
+	FAILS(MPI_Win_wait(win), MPI_ERR_RMA_SYNC);
+	FAILS(MPI_Win_test(win, &flag), MPI_ERR_RMA_SYNC);
+	MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+	FAILS(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win), MPI_ERR_RMA_SYNC);
+	FAILS(MPI_Win_lock_all(0, win), MPI_ERR_RMA_SYNC);
+	FAILS(MPI_Win_fence(0, win), MPI_ERR_RMA_SYNC);
+	FAILS(MPI_Win_free(&win), MPI_ERR_RMA_SYNC);
+	MPI_Comm_group(MPI_COMM_SELF, &self);
+	FAILS(MPI_Win_start(self, 0, win), MPI_ERR_RMA_SYNC);
+	MPI_Group_free(&self);
+	if (size > 1) {
+		FAILS(MPI_Put(&value, 1, MPI_INT, other,
+			      place(kind, other, 0, sizeof(int)), 1, MPI_INT,
+			      win),
+		      MPI_ERR_RMA_SYNC);
+		FAILS(MPI_Win_flush(other, win), MPI_ERR_RMA_SYNC);
+	}
+	FAILS(put(), MPI_SUCCESS);
+	MPI_Win_unlock(right, win);
+	MPI_Win_lock_all(0, win);
+	FAILS(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win), MPI_ERR_RMA_SYNC);
+	MPI_Win_unlock_all(win);
+	/* Requests are for what is locked. */
+	MPI_Win_fence(0, win);
+	FAILS(MPI_Rput(&value, 1, MPI_INT, right, at(0), 1, MPI_INT, win,
+		       &request),
+	      MPI_ERR_RMA_SYNC);
+	FAILS(put(), MPI_SUCCESS);
+	FAILS(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win), MPI_ERR_RMA_SYNC);
+	MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+	FAILS(put(), MPI_ERR_RMA_SYNC);
+}
+
+/* In a dynamic window the target finds out, and the next flush tells of it. */
+static void places_must_be_in_the_window(void)
+{
+	int many[100] = { 0 }, got = 5, fails;
+	int is_remote = kind->flavor == MPI_WIN_FLAVOR_DYNAMIC && size > 1;
+
+	MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+	for (int i = 0; i < 4; i++) {
+		if (i == 0)
+			fails = MPI_Put(many, 100, MPI_INT, right, at(0), 100,
+					MPI_INT, win);
+		else if (i == 1)
+			fails = MPI_Get(&got, 1, MPI_INT, right, at(10), 1,
+					MPI_INT, win);
+		else if (i == 2)
+			fails = MPI_Accumulate(many, 100, MPI_INT, right, at(0),
+					       100, MPI_INT, MPI_SUM, win);
+		else
+			fails = MPI_Fetch_and_op(many, &got, MPI_INT, right,
+						 at(10), MPI_SUM, win);
+		FAILS(fails, is_remote ? MPI_SUCCESS : MPI_ERR_RMA_RANGE);
+		FAILS(MPI_Win_flush(right, win),
+		      is_remote ? MPI_ERR_RMA_RANGE : MPI_SUCCESS);
+	}
+	FAILS(put(), MPI_SUCCESS);
+	FAILS(MPI_Win_unlock(right, win), MPI_SUCCESS);
+	EXPECT_INT(got, 5);
+}
+
+static void data_must_fit(void)
+{
+	int many[4] = { 0 };
+	float f = 0;
+	MPI_Datatype mixed, types[2] = { MPI_INT, MPI_FLOAT };
+	int lengths[2] = { 1, 1 };
+	MPI_Aint disps[2] = { 0, 4 };
+
+	MPI_Type_create_struct(2, lengths, disps, types, &mixed);
+	MPI_Type_commit(&mixed);
+	MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+	FAILS(MPI_Put(many, 2, MPI_INT, right, at(0), 1, MPI_INT, win),
+	      MPI_ERR_TRUNCATE);
+	FAILS(MPI_Get(many, 1, MPI_INT, right, at(0), 2, MPI_INT, win),
+	      MPI_ERR_TRUNCATE);
+	FAILS(MPI_Accumulate(&f, 1, MPI_FLOAT, right, at(0), 1, MPI_INT,
+			     MPI_SUM, win),
+	      MPI_ERR_TYPE);
+	FAILS(MPI_Accumulate(many, 1, mixed, right, at(0), 1, mixed, MPI_SUM,
+			     win),
+	      MPI_ERR_TYPE);
+	FAILS(MPI_Compare_and_swap(&f, &f, &f, MPI_FLOAT, right, at(0), win),
+	      MPI_ERR_TYPE);
+	FAILS(MPI_Put(many, 1, mixed, right, at(0), 1, mixed, win),
+	      MPI_SUCCESS);
+	MPI_Win_unlock(right, win);
+	MPI_Type_free(&mixed);
+}
+
+static void memory_is_attached_once(void)
+{
+	char bytes[16];
+
+	if (kind->flavor != MPI_WIN_FLAVOR_DYNAMIC) {
+		FAILS(MPI_Win_attach(win, bytes, 16), MPI_ERR_RMA_FLAVOR);
+		FAILS(MPI_Win_detach(win, bytes), MPI_ERR_RMA_FLAVOR);
+		return;
+	}
+	FAILS(MPI_Win_attach(win, memory, 4), MPI_ERR_RMA_ATTACH);
+	FAILS(MPI_Win_attach(win, bytes, 16), MPI_SUCCESS);
+	FAILS(MPI_Win_attach(win, bytes + 15, 1), MPI_ERR_RMA_ATTACH);
+	/* Regions that touch are as good as one. */
+	FAILS(MPI_Win_detach(win, bytes), MPI_SUCCESS);
+	FAILS(MPI_Win_attach(win, bytes, 7), MPI_SUCCESS);
+	FAILS(MPI_Win_attach(win, bytes + 7, 9), MPI_SUCCESS);
+	MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+	FAILS(MPI_Put(&value, 1, MPI_INT, rank, (MPI_Aint)(bytes + 5), 1,
+		      MPI_INT, win),
+	      MPI_SUCCESS);
+	MPI_Win_unlock(rank, win);
+	FAILS(MPI_Win_detach(win, bytes + 7), MPI_SUCCESS);
+	FAILS(MPI_Win_detach(win, bytes + 1), MPI_ERR_RMA_ATTACH);
+	FAILS(MPI_Win_detach(win, bytes), MPI_SUCCESS);
+	FAILS(MPI_Win_detach(win, bytes), MPI_ERR_RMA_ATTACH);
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Win freed;
+
+	program_begin(&argc, &argv);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	right = (rank + 1) % size;
+	for (kind = kinds; kind->name != NULL; kind++) {
+		win = window(kind, 10 * sizeof(int), sizeof(int), &memory);
+		MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+		MPI_Barrier(MPI_COMM_WORLD);
+		operations_need_an_epoch();
+		MPI_Barrier(MPI_COMM_WORLD);
+		places_must_be_in_the_window();
+		data_must_fit();
+		memory_is_attached_once();
+		freed = win;
+		end_window(kind, &win, memory);
+		FAILS(MPI_Win_fence(0, freed), MPI_ERR_WIN);
+	}
+	FAILS(MPI_Win_fence(0, MPI_WIN_NULL), MPI_ERR_WIN);
+	free(addresses);
+	return program_end("misuse");
+}
