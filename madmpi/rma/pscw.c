@@ -75,7 +75,8 @@ int madmpi_win_post(MPI_Group group, int assert, MPI_Win win)
 	base_spin_unlock(&w->lock);
 	if (!fits)
 		return madmpi_win_refuse(fn, w,
-					 "the window is exposed already");
+					 "the window is exposed already, or a "
+					 "fence has begun an epoch");
 	madmpi_group_get(g);
 	for (int i = 0; i < g->size && !(assert &MPI_MODE_NOCHECK); i++) {
 		rank = rank_of(w, g, i);

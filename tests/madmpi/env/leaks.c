@@ -191,6 +191,24 @@ static void leaves_in_a_session(void)
 	MPI_Session_finalize(&s);
 }
 
+/* They end with MPI, and what has not been flushed of them is lost. */
+static void leaves_windows(void)
+{
+	MPI_Win win;
+	void *base;
+	int key;
+
+	MPI_Win_create(memory, 32, 1, MPI_INFO_NULL, MPI_COMM_SELF, &win);
+	MPI_Win_set_name(win, "wall");
+	MPI_Win_allocate(16, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+	MPI_Win_fence(0, win);
+	MPI_Put(x, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+	MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_SELF, &win);
+	MPI_Win_free(&win);
+	MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN,
+			      &key, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -202,6 +220,7 @@ int main(int argc, char **argv)
 		{ "leaves_messages", leaves_messages },
 		{ "leaves_keyvals", leaves_keyvals },
 		{ "leaves_in_a_session", leaves_in_a_session },
+		{ "leaves_windows", leaves_windows },
 	};
 
 	program_begin(&argc, &argv);

@@ -45,6 +45,11 @@ SAID = {
         ('1 communicator of a session', ['"mine" of ' + ALL]),
         ('1 group of a session', [ALL]),
     ],
+    'leaves_windows': [
+        ('2 windows', ['32 bytes, among "wall" of 1 process',
+                       '16 bytes, among ' + ALL]),
+        ('1 keyval', [r'\d+, for windows']),
+    ],
 }
 
 

@@ -154,18 +154,18 @@ static void types_may_be_freed_at_once(void)
 static void nothing_may_be_moved(void)
 {
 	int *none, value = 1;
-	MPI_Win win = window(kind, 0, 1, &none);
+	MPI_Win own = window(kind, 0, 1, &none);
 
-	MPI_Win_fence(0, win);
-	MPI_Put(NULL, 0, MPI_INT, rank, 0, 0, MPI_INT, win);
-	MPI_Get(NULL, 0, MPI_INT, (rank + 1) % size, 0, 0, MPI_INT, win);
-	MPI_Put(&value, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, win);
-	MPI_Get(&value, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, win);
+	MPI_Win_fence(0, own);
+	MPI_Put(NULL, 0, MPI_INT, rank, 0, 0, MPI_INT, own);
+	MPI_Get(NULL, 0, MPI_INT, (rank + 1) % size, 0, 0, MPI_INT, own);
+	MPI_Put(&value, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, own);
+	MPI_Get(&value, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, own);
 	MPI_Accumulate(&value, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT,
-		       MPI_SUM, win);
-	MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+		       MPI_SUM, own);
+	MPI_Win_fence(MPI_MODE_NOSUCCEED, own);
 	EXPECT_INT(value, 1);
-	end_window(kind, &win, none);
+	end_window(kind, &own, none);
 }
 
 /* Each target has a unit of its own. */
@@ -175,15 +175,15 @@ static void displacements_count_in_the_targets_unit(void)
 	int their_unit = 4 * (right + 1);
 	int left = (rank + size - 1) % size;
 	char *base;
-	MPI_Win win = window(kind, 400, unit, &base);
+	MPI_Win own = window(kind, 400, unit, &base);
 	MPI_Aint at = place(kind, right, 3, their_unit);
 
 	memset(base, 0, 400);
-	MPI_Win_fence(0, win);
-	MPI_Put(&rank, 1, MPI_INT, right, at, 1, MPI_INT, win);
-	MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+	MPI_Win_fence(0, own);
+	MPI_Put(&rank, 1, MPI_INT, right, at, 1, MPI_INT, own);
+	MPI_Win_fence(MPI_MODE_NOSUCCEED, own);
 	EXPECT_INT(*(int *)(base + 3 * unit), left);
-	end_window(kind, &win, base);
+	end_window(kind, &own, base);
 }
 
 int main(int argc, char **argv)
