@@ -136,8 +136,7 @@ static size_t wait_for_ever(const struct waiting *w)
 /* Sleep, but not past that; somebody else polls. True: it is over. */
 static bool sleep_until(struct waiting *w, uint64_t until)
 {
-	size_t found =
-		until != NEVER ? wait_until(w, until) : wait_for_ever(w);
+	size_t found = until != NEVER ? wait_until(w, until) : wait_for_ever(w);
 
 	if (found == w->n)
 		return false;
