@@ -268,8 +268,7 @@ static bool is_short(const struct nm_gate *gate, const struct nm_req *req)
 	size_t length = req->data.length;
 
 	return length <= NM_FREE_PAYLOAD && length <= gate->eager_max &&
-	       length < gate->cut_min && req->data.kind == NM_DATA_FLAT &&
-	       !(req->flags & NM_REQ_SYNC);
+	       req->data.kind == NM_DATA_FLAT && !(req->flags & NM_REQ_SYNC);
 }
 
 /*
