@@ -8,7 +8,8 @@
  * ends the burst. Who waits polls, and so do an idle VP, which is woken, and
  * the tick. If bursts go on, to whatever gate, what has gathered leaves when it
  * fills a packet or is LATE_NS old. Who sends and waits at once says so
- * (NM_SEND_NOW): that is no part of a burst.
+ * (NM_SEND_NOW): that is no part of a burst. Nor does a send wait that comes
+ * LATE_NS or more after the one before: the next may be as long in coming.
  *
  * A poll may be long in coming where no VP is idle: who sends computes then.
  * Hence the history. A poll that ends a burst late costs the next bursts their
@@ -81,8 +82,18 @@ static bool is_of_a_burst(struct nm_core *core, struct nm_gate *gate)
 	}
 	if (gate->burst == FREE)
 		return true;
-	gate->burst++;
+	if (++gate->burst == FREE)
+		core->burst_last = base_now_ns();
 	return false;
+}
+
+/* So the next may be far away, too. */
+static bool is_sparse(struct nm_core *core, uint64_t now)
+{
+	bool is = is_over(core->burst_last, now, LATE_NS);
+
+	core->burst_last = now;
+	return is;
 }
 
 /* Polls have been late, and this burst has not yet lasted as long. */
@@ -96,19 +107,21 @@ bool nm_burst_keeps(struct nm_pass *pass, struct nm_gate *gate, size_t length)
 {
 	struct nm_core *core = pass->core;
 	uint64_t now;
+	bool sparse;
 
 	if (!is_of_a_burst(core, gate))
 		return false;
 	now = base_now_ns();
+	sparse = is_sparse(core, now);
 	if (!base_list_is_empty(&core->gathering) &&
-	    is_over(core->burst_ns, now, LATE_NS))
+	    (sparse || is_over(core->burst_ns, now, LATE_NS)))
 		release(core); /* this one with its gate's, or begins anew */
 	if (gate->gathers) {
 		gate->gathered += room_of(length);
 		return gate->gathered <= FILL;
 	}
 	note(core, now);
-	if (is_risky(core, now) || length > FILL / 2 ||
+	if (sparse || is_risky(core, now) || length > FILL / 2 ||
 	    base_link_is_on(&gate->active))
 		return false;
 	gather(pass, gate, length);

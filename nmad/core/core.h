@@ -96,6 +96,8 @@ struct nm_core {
 	struct base_list gathering; /* l: gates whose output waits for a poll */
 	uint64_t burst_ns;          /* l: its oldest, or the last of a burst */
 	uint64_t burst_began;       /* l: when it could gather first */
+	uint64_t burst_last;        /* l: its last, from the last on that had to
+				     *    leave at once */
 	int64_t late_ns;            /* l: the last poll that was late */
 	uint32_t burst_round;       /* l: polls that ended a burst */
 	/* l: bursts that shall not gather, after a late poll; how many that

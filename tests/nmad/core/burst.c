@@ -112,6 +112,17 @@ __attribute__((constructor)) static void fixture(void)
 	check_fixture(setup, teardown);
 }
 
+/* However long this test is held up: the send before was just now, or not. */
+static void as_if_dense(void)
+{
+	core.burst_last = base_now_ns() + hour;
+}
+
+static void as_if_sparse(void)
+{
+	core.burst_last = 0;
+}
+
 static void send_bytes(size_t bytes)
 {
 	struct nm_data d = nm_data_flat(text[nreqs], bytes);
@@ -125,8 +136,10 @@ static void send_bytes(size_t bytes)
 
 static void send_many(int n)
 {
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		as_if_dense();
 		send_bytes(8);
+	}
 }
 
 /* However long this test is held up: it is early, or late, already. */
@@ -286,6 +299,61 @@ TEST(who_tests_or_waits_ends_a_burst)
 	nm_core_self = NULL;
 }
 
+/* With no poll between, and whatever polls have been. */
+TEST(sends_that_are_far_apart_do_not_wait_for_each_other)
+{
+	core.distrust = 0;
+	for (int i = 0; i < 20; i++) {
+		as_if_sparse();
+		send_bytes(8);
+		as_if_late();
+		CHECK_INT(nsent, i + 1);
+	}
+	CHECK_INT(core.distrust, 0);
+}
+
+TEST(a_send_knows_how_long_ago_the_one_before_was)
+{
+	core.distrust = 0;
+	as_if_sparse();
+	for (int i = 0; i < AT_ONCE; i++)
+		send_bytes(8);
+	for (int i = 0; i < 2; i++) {
+		CHECK(core.burst_last != 0);
+		as_if_sparse();
+		send_bytes(8);
+	}
+}
+
+TEST(one_that_comes_late_takes_along_what_has_gathered_before_it)
+{
+	uint32_t tags[REQS];
+
+	gather_some(1);
+	CHECK_INT(nsent, AT_ONCE);
+	as_if_early();
+	as_if_sparse();
+	send_bytes(8);
+	CHECK_INT(nsent, AT_ONCE + 1);
+	CHECK_INT(tags_of(AT_ONCE, tags), 3);
+	send_many(1);
+	CHECK_INT(nsent, AT_ONCE + 1);
+}
+
+/* Of a burst that did not gather, too: its poll teaches. */
+TEST(a_poll_that_is_late_after_sends_far_apart_costs_the_next_its_gathering)
+{
+	core.distrust = 0;
+	for (int i = 0; i <= AT_ONCE; i++) {
+		as_if_sparse();
+		send_bytes(8);
+	}
+	as_if_late();
+	core.burst_began = core.burst_ns;
+	nm_core_progress(&core);
+	CHECK_INT(core.distrust, 1);
+}
+
 TEST(sends_with_a_poll_between_are_no_burst)
 {
 	core.distrust = 0;
@@ -331,10 +399,12 @@ TEST(what_has_gathered_for_long_leaves_with_a_send_to_another_peer)
 	gather_some(1);
 	CHECK_INT(nsent, AT_ONCE);
 	as_if_late();
-	for (int i = 0; i <= AT_ONCE; i++)
+	for (int i = 0; i <= AT_ONCE; i++) {
+		as_if_dense();
 		CHECK_INT(nm_sr_isend(session, &core.gates[0], 1, &d, 0,
 				      &other[i]),
 			  0);
+	}
 	CHECK(nm_sr_is_complete(&reqs[nreqs - 1]));
 	CHECK(!nm_sr_is_complete(&other[AT_ONCE]));
 	nm_core_progress(&core);
@@ -376,8 +446,10 @@ TEST(a_longer_message_takes_along_what_has_gathered_before_it)
 	uint32_t tags[REQS];
 
 	gather_some(1);
+	as_if_dense();
 	send_bytes(2900);
 	CHECK_INT(nsent, AT_ONCE);
+	as_if_dense();
 	send_bytes(2900); /* too much for one packet's worth of waiting */
 	CHECK_INT(nsent, AT_ONCE + 1);
 	CHECK_INT(tags_of(AT_ONCE, tags), 4);
