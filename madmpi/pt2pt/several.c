@@ -230,8 +230,10 @@ static int find(int count, const MPI_Request array[], bool *active,
 static int find_or_poll(int count, const MPI_Request array[], bool *active)
 {
 	struct madmpi_request *pending;
-	int i = find(count, array, active, &pending);
+	int i;
 
+	nm_sr_end_burst();
+	i = find(count, array, active, &pending);
 	if (i >= 0 || pending == NULL)
 		return i;
 	madmpi_request_poll(pending);
@@ -265,8 +267,10 @@ static int find_or_wait(const char *fn, int count, const MPI_Request array[],
 {
 	struct madmpi_request *pending;
 	bool active;
-	int i = find(count, array, &active, &pending);
+	int i;
 
+	nm_sr_end_burst();
+	i = find(count, array, &active, &pending);
 	*rc = MPI_SUCCESS;
 	if (i >= 0 || !active)
 		return i;

@@ -168,6 +168,7 @@ BASE_PUBLIC int nm_rpc_test(struct nm_rpc_request *request)
 {
 	struct call *c = (struct call *)request;
 
+	nm_sr_end_burst();
 	if (piom_cond_test(&c->done))
 		return 0;
 	nm_wait_look(NULL);
@@ -178,6 +179,7 @@ BASE_PUBLIC void nm_rpc_wait(struct nm_rpc_request *request)
 {
 	struct call *c = (struct call *)request;
 
+	nm_sr_end_burst();
 	if (piom_cond_test(&c->done))
 		return;
 	nm_wait_hurry();

@@ -39,6 +39,11 @@ BASE_PUBLIC int nm_sr_is_complete(const struct nm_sr_request *request)
 	return piom_cond_test(&nm_req_const(request)->done);
 }
 
+BASE_PUBLIC void nm_sr_end_burst(void)
+{
+	end_burst();
+}
+
 BASE_PUBLIC int nm_sr_test(struct nm_sr_request *request)
 {
 	struct nm_req *req = nm_req_of(request);

@@ -98,6 +98,13 @@ int nm_sr_test(struct nm_sr_request *req);
 /* The same without making progress: one load. */
 int nm_sr_is_complete(const struct nm_sr_request *req);
 
+/*
+ * Who has sent has no more to send now: messages that wait for others to share
+ * a packet leave. All that test or wait do this by themselves, but not
+ * nm_sr_is_complete(). Two loads if there are none.
+ */
+void nm_sr_end_burst(void);
+
 /* Block until complete; only the calling thread. */
 void nm_sr_wait(struct nm_sr_request *req);
 

@@ -1,6 +1,6 @@
 /*
- * Several requests at once, from within: what becomes of their memory. The
- * requests are complete from the start, and there is no network.
+ * Several requests at once, from within: what becomes of their memory and of a
+ * burst. The requests are complete from the start, and there is no network.
  */
 #include "bodies.h"
 #include "core/pool.h"
@@ -12,11 +12,19 @@ enum { MANY = MADMPI_POOL_HANDFUL + 1 };
 
 static struct madmpi_comm comm;
 static MPI_Request array[MANY];
+static int nends;
+
+/* In place of nmad's. */
+void nm_sr_end_burst(void)
+{
+	nends++;
+}
 
 static void setup(void)
 {
 	madmpi_object_init(&comm.object, MADMPI_COMM);
 	madmpi_request_init();
+	nends = 0;
 }
 
 static void teardown(void)
@@ -73,4 +81,35 @@ TEST(requests_that_end_together_are_all_given_back)
 		CHECK(array[MANY - 1] == MPI_REQUEST_NULL);
 		CHECK(is_next_of_the_pool(last));
 	}
+}
+
+/* What he asks for is complete, so that he does not poll. */
+TEST(who_asks_for_any_or_some_ends_a_burst)
+{
+	int n, index, indices[1], flag;
+
+	make_complete(4);
+	for (int i = 0; i < 6; i++) {
+		nends = 0;
+		if (i == 0)
+			madmpi_request_get_status_any(1, array, &index, &flag,
+						      MPI_STATUS_IGNORE);
+		else if (i == 1)
+			madmpi_request_get_status_some(1, array, &n, indices,
+						       MPI_STATUSES_IGNORE);
+		else if (i == 2)
+			madmpi_waitany(1, &array[0], &index, MPI_STATUS_IGNORE);
+		else if (i == 3)
+			madmpi_testany(1, &array[1], &index, &flag,
+				       MPI_STATUS_IGNORE);
+		else if (i == 4)
+			madmpi_waitsome(1, &array[2], &n, indices,
+					MPI_STATUSES_IGNORE);
+		else
+			madmpi_testsome(1, &array[3], &n, indices,
+					MPI_STATUSES_IGNORE);
+		CHECK_INT(nends, 1);
+	}
+	for (int i = 0; i < 4; i++)
+		CHECK(array[i] == MPI_REQUEST_NULL);
 }

@@ -275,7 +275,7 @@ TEST(who_tests_or_waits_ends_a_burst)
 	size_t out[1];
 
 	nm_core_self = &core;
-	for (int i = 0; i < 8; i++) {
+	for (int i = 0; i < 9; i++) {
 		gather_some(1);
 		CHECK(!nm_sr_is_complete(&reqs[nreqs - 1]));
 		if (i == 0)
@@ -292,6 +292,8 @@ TEST(who_tests_or_waits_ends_a_burst)
 			nm_sr_test_all(&first, 1);
 		else if (i == 6)
 			nm_sr_test_any(&first, 1);
+		else if (i == 7)
+			nm_sr_end_burst();
 		else
 			nm_sr_test_some(&first, 1, out);
 		CHECK(nm_sr_is_complete(&reqs[nreqs - 1]));

@@ -203,6 +203,24 @@ TEST(who_answers_and_dies_has_answered)
 	CHECK_INT(status.result, 5);
 }
 
+/* What has gathered leaves with it: the call is over, so nobody polls. */
+TEST(who_tests_or_waits_for_a_call_ends_a_burst)
+{
+	struct nm_rpc_request req;
+
+	CHECK_INT(
+		nm_rpc_send(rpc, &core.gates[1], SERVICE, NULL, 0, NULL, &req),
+		0);
+	give_answer(1, 0, 5);
+	progress();
+	store_relaxed(&core.bursting, 1);
+	CHECK_INT(nm_rpc_test(&req), 0);
+	CHECK_INT(load_relaxed(&core.bursting), 0);
+	store_relaxed(&core.bursting, 1);
+	nm_rpc_wait(&req);
+	CHECK_INT(load_relaxed(&core.bursting), 0);
+}
+
 static int received;
 
 static int receive(struct nm_rpc_call *call, void *arg)
