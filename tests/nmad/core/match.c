@@ -361,12 +361,13 @@ TEST(tables_tell_when_little_is_left_of_what_was_reserved)
 {
 	struct nm_match_msg *out;
 	struct nm_match_recv *r;
-	size_t n;
+	size_t room, n;
 
 	CHECK(m.is_low);
 	CHECK_INT(nm_match_reserve(&m, NM_MATCH_LOW), 0);
-	n = nm_match_room(&m) - NM_MATCH_LOW + 1;
-	r = calloc(n, sizeof(*r));
+	room = nm_match_room(&m);
+	n = room - NM_MATCH_LOW + 1;
+	r = calloc(room, sizeof(*r));
 	for (size_t i = 0; i < n; i++) {
 		CHECK(!m.is_low);
 		nm_match_recv_init(&r[i], &s, GATE(1), (uint32_t)i, false);
