@@ -133,7 +133,7 @@ struct madmpi_errhandler *madmpi_errhandler_of_comm(struct madmpi_comm *c)
  * 4, MPI_COMM_WORLD if the program has given a handler only to that one. NULL:
  * there are none now.
  */
-static struct madmpi_comm *of_none(void)
+struct madmpi_comm *madmpi_error_comm(void)
 {
 	return load_relaxed(&self_was_set) && madmpi_world != NULL
 		       ? madmpi_self
@@ -186,7 +186,7 @@ static void explain(char text[TEXT], int code, const char *function,
 int madmpi_error(struct madmpi_comm *comm, int code, const char *function,
 		 const char *fmt, ...)
 {
-	struct madmpi_comm *c = comm != NULL ? comm : of_none();
+	struct madmpi_comm *c = comm != NULL ? comm : madmpi_error_comm();
 	char text[TEXT];
 	va_list ap;
 

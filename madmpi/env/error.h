@@ -33,6 +33,9 @@ struct madmpi_errhandler {
 	ATOMIC(int) handles; /* a: that the program has; nothing hangs on it */
 };
 
+/* Whose handler is told of what concerns no communicator; NULL: the initial. */
+struct madmpi_comm *madmpi_error_comm(void);
+
 /* The object behind a handle, or NULL if it is not an error handler. */
 struct madmpi_errhandler *madmpi_errhandler_of(MPI_Errhandler handle);
 

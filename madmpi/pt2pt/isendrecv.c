@@ -74,14 +74,16 @@ static struct madmpi_outcome outcome(const struct madmpi_operation *op,
 }
 
 /* Both halves, so that who waits then waits for nobody. */
-static void cancel(struct madmpi_operation *op)
+static int cancel(struct madmpi_operation *op, struct madmpi_request *r)
 {
 	struct pair *p = pair_of(op);
 
+	(void)r;
 	if (p->recv.is_posted)
 		nm_sr_cancel(&p->recv.nm);
 	if (p->send.is_posted)
 		nm_sr_cancel(&p->send.nm);
+	return MPI_SUCCESS;
 }
 
 static void release(struct madmpi_operation *op)
@@ -131,7 +133,9 @@ static int start(const char *fn, struct pair *p, MPI_Request *request)
 	struct madmpi_request *r;
 	int rc = MPI_SUCCESS;
 
-	p->op = (struct madmpi_operation){ outcome, cancel, release };
+	p->op.outcome = outcome;
+	p->op.cancel = cancel;
+	p->op.release = release;
 	r = madmpi_request_adopt(fn, p->recv.m.comm, &p->op, &rc);
 	if (r == NULL) {
 		release(&p->op);

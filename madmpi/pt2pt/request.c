@@ -186,6 +186,18 @@ bool madmpi_request_is_well(const struct madmpi_request *r)
 	return st.error == 0;
 }
 
+struct madmpi_outcome madmpi_request_last(const struct madmpi_request *r)
+{
+	struct madmpi_outcome o = madmpi_request_outcome(r);
+	int error = 0;
+
+	if (unlikely(r->own != NULL && r->own->end != NULL))
+		error = r->own->end(r->own);
+	if (unlikely(error != 0))
+		o.error = error;
+	return o;
+}
+
 bool madmpi_request_leave(MPI_Request *request)
 {
 	struct madmpi_request *r = (struct madmpi_request *)*request;
@@ -210,7 +222,7 @@ int madmpi_request_end(const char *function, MPI_Request *request,
 		madmpi_status_fill_empty(status);
 		return MPI_SUCCESS;
 	}
-	o = madmpi_request_outcome(r);
+	o = madmpi_request_last(r);
 	madmpi_status_fill(status, &o);
 	ended = madmpi_request_leave(request);
 	rc = madmpi_outcome_raise(r->comm, function, &o);
@@ -358,6 +370,8 @@ int madmpi_request_free(MPI_Request *request)
 	if (is_collective(r) && !madmpi_request_is_complete(r))
 		return bad_for_collective("MPI_Request_free", r,
 					  "freed before it is complete");
+	if (r->own != NULL && r->own->give_up != NULL)
+		return r->own->give_up(r->own, request);
 	*request = MPI_REQUEST_NULL;
 	madmpi_request_abandon(r);
 	return MPI_SUCCESS;
@@ -380,12 +394,12 @@ int madmpi_cancel(MPI_Request *request)
 	if (r->what > MADMPI_REQUEST_NOTHING)
 		nm_sr_cancel(&r->nm);
 	if (r->what == MADMPI_REQUEST_OPERATION && r->own->cancel != NULL)
-		r->own->cancel(r->own);
+		rc = r->own->cancel(r->own, r);
 	if (r->what == MADMPI_REQUEST_IDLE)
 		return madmpi_error(r->comm, MPI_ERR_REQUEST, "MPI_Cancel",
 				    "the persistent request %p is not active",
 				    (void *)*request);
-	return MPI_SUCCESS;
+	return rc;
 }
 
 void madmpi_request_init(void)
@@ -421,14 +435,17 @@ void madmpi_request_reap(const struct madmpi_session *s)
 	}
 }
 
-/* Persistent ones that the program did not free. */
+/* Persistent and generalised ones that the program did not free. */
 static void reap(struct madmpi_object *o)
 {
 	struct madmpi_request *r =
 		container_of(o, struct madmpi_request, object);
 
 	free(r->repeat);
-	if (r->own != NULL && r->what == MADMPI_REQUEST_IDLE)
+	if (r->own == NULL)
+		return;
+	/* What else there is may be half done. */
+	if (r->what == MADMPI_REQUEST_IDLE || r->own->give_up != NULL)
 		r->own->release(r->own);
 }
 

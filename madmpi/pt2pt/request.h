@@ -44,8 +44,16 @@ struct madmpi_operation {
 	/* How it ended, once it is complete. */
 	struct madmpi_outcome (*outcome)(const struct madmpi_operation *op,
 					 const struct madmpi_request *r);
-	/* Try to have it complete without what has not begun; NULL: no. */
-	void (*cancel)(struct madmpi_operation *op);
+	/* Try to have it complete without what has not begun; NULL: no.
+	 * MPI_SUCCESS or what was reported. */
+	int (*cancel)(struct madmpi_operation *op, struct madmpi_request *r);
+	/* It is complete, its outcome was asked for, and its end follows: 0, or
+	 * an error that counts for more; NULL: nothing. */
+	int (*end)(struct madmpi_operation *op);
+	/* The program frees the request, complete or not, and the operation
+	 * sees to its end and to the handle. MPI_SUCCESS or what was reported.
+	 * NULL: whoever passes by does. */
+	int (*give_up)(struct madmpi_operation *op, MPI_Request *request);
 	/* The end of it: nobody asks any more. */
 	void (*release)(struct madmpi_operation *op);
 	/*
@@ -154,6 +162,9 @@ struct madmpi_request *madmpi_request_of(const char *function,
 
 /* How a complete one ended, which is not idle. */
 struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r);
+
+/* The same, for the last time. */
+struct madmpi_outcome madmpi_request_last(const struct madmpi_request *r);
 
 /*
  * Whether its outcome is no failure, for sure: for those who ask no more. Of a

@@ -57,7 +57,7 @@ static void tell(struct several *s, struct madmpi_comm *c,
 {
 	madmpi_status_fill(status, o);
 	if (status != MPI_STATUS_IGNORE)
-		status->MPI_ERROR = madmpi_error_class_of_errno(o->error);
+		status->MPI_ERROR = madmpi_outcome_code(o);
 	if (unlikely(o->error != 0) && s->failures++ == 0) {
 		s->comm = c;
 		s->first = *o;
@@ -84,7 +84,7 @@ static void end_one(struct several *s, MPI_Request *request, MPI_Status *status)
 		return;
 	}
 	if (status != MPI_STATUS_IGNORE || !madmpi_request_is_well(r)) {
-		o = madmpi_request_outcome(r);
+		o = madmpi_request_last(r);
 		tell(s, r->comm, &o, status);
 	}
 	if (likely(madmpi_request_leave(request)))
@@ -106,17 +106,18 @@ static int end_all(struct several *s)
 {
 	const struct madmpi_outcome *o = &s->first;
 	char what[128];
+	const char *name;
 	int rc;
 
 	madmpi_request_put_chain(&s->ended);
 	if (likely(s->failures == 0))
 		return MPI_SUCCESS;
 	describe(o, what, sizeof(what));
-	rc = madmpi_error(
-		s->comm, MPI_ERR_IN_STATUS, s->fn,
-		"%d request%s failed, the first with %s (%s)", s->failures,
-		s->failures > 1 ? "s" : "",
-		madmpi_error_name(madmpi_error_class_of_errno(o->error)), what);
+	name = madmpi_error_name(madmpi_outcome_code(o));
+	rc = madmpi_error(s->comm, MPI_ERR_IN_STATUS, s->fn,
+			  "%d request%s failed, the first with %s (%s)",
+			  s->failures, s->failures > 1 ? "s" : "",
+			  name ? name : "a code of the program's", what);
 	madmpi_comm_put(s->comm);
 	return rc;
 }
@@ -402,7 +403,7 @@ static void look(MPI_Request request, MPI_Status *status, bool several)
 	o = madmpi_request_outcome((const struct madmpi_request *)request);
 	madmpi_status_fill(status, &o);
 	if (several && status != MPI_STATUS_IGNORE)
-		status->MPI_ERROR = madmpi_error_class_of_errno(o.error);
+		status->MPI_ERROR = madmpi_outcome_code(&o);
 }
 
 /* MPI_Request_get_status_all */

@@ -47,11 +47,21 @@ void madmpi_outcome_check(struct madmpi_outcome *o, const struct madmpi_type *t)
 		o->error = -EPROTOTYPE;
 }
 
+int madmpi_outcome_code(const struct madmpi_outcome *o)
+{
+	return o->error > 0 ? o->error : madmpi_error_class_of_errno(o->error);
+}
+
 int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
 			 const struct madmpi_outcome *o)
 {
 	if (likely(o->error == 0))
 		return MPI_SUCCESS;
+	if (o->error > 0)
+		return madmpi_error(c, o->error, function,
+				    "a function of a generalised request "
+				    "returned %d",
+				    o->error);
 	if (o->operation != NULL && o->error == -EMSGSIZE)
 		return madmpi_error(c, MPI_ERR_TRUNCATE, function,
 				    "%s: a process sent more data than this "

@@ -21,7 +21,7 @@ struct madmpi_type;
 
 /* How an operation ended. */
 struct madmpi_outcome {
-	int error;             /* 0 or -errno */
+	int error;             /* 0, -errno, or a code that the program gave */
 	const char *operation; /* the function that began it; NULL: a message */
 	int source;
 	int tag;
@@ -83,6 +83,9 @@ struct madmpi_outcome madmpi_outcome_send(const struct nm_sr_status *st);
  */
 void madmpi_outcome_check(struct madmpi_outcome *o,
 			  const struct madmpi_type *t);
+
+/* The error as the program sees it: MPI_SUCCESS if there is none. */
+int madmpi_outcome_code(const struct madmpi_outcome *o);
 
 /* Reports a failure to the communicator's handler; MPI_SUCCESS if none. */
 int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
