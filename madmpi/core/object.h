@@ -30,6 +30,8 @@ enum madmpi_kind {
 	MADMPI_WIN = 0x4d431a09,
 	MADMPI_RMA = 0x4d431a0a,
 	MADMPI_SESSION = 0x4d431a0c,
+	/* Freed by the program before it is complete (ext/grequest.c). */
+	MADMPI_REQUEST_GIVEN_UP = 0x4d431b06,
 };
 
 #define MADMPI_HANDLE_CONSTANTS 4096

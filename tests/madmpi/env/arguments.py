@@ -194,6 +194,9 @@ RULES = [
     (r'MPI_Session_errhandler_function \*', r'\w+', 'ignore_session', OUT),
     (r'MPI_Win_errhandler_function \*', r'\w+', 'ignore_win', OUT),
     (r'MPI_User_function \*', r'\w+', 'add', OUT),
+    (r'MPI_Grequest_query_function \*', r'\w+', 'query', OUT),
+    (r'MPI_Grequest_free_function \*', r'\w+', 'let_go', OUT),
+    (r'MPI_Grequest_cancel_function \*', r'\w+', 'cancel', OUT),
     (r'MPI_User_function_c \*', r'\w+', 'add_large', OUT),
     (r'MPI_\w*(copy|delete|Copy|Delete)\w* \*', r'\w+', 'NULL', []),
     # --- memory of messages ---
@@ -287,6 +290,7 @@ ROUND = [
     (r'MPI_Session_get_nth_pset$', 'make_room', None),
     (r'MPI_Info_(set|delete|get\w*)$', 'set_key', None),
     (r'MPI_Alloc_mem$', None, 'free_memory'),
+    (r'MPI_Grequest_complete$', None, 'end_completed'),
     (r'MPI_(Comm|Type|Win)_delete_attr$|MPI_Attr_delete$', 'set_attrs', None),
     (RMA.pattern.replace('MPI_', '(?i:MPI_') + ')|MPI_Win_flush', 'lock_all',
      'end_lock_all'),
@@ -348,6 +352,8 @@ def handle(function, kind, name):
     if RMA.match(stem(function)) and name == 'datatype':
         right = 'MPI_INT'
         wrong.append(('right.datatype', 'TYPE'))
+    if function == 'MPI_Grequest_complete':
+        right = 'completed_general()'
     return right, wrong
 
 
@@ -463,6 +469,8 @@ def parameter(function, kind, name, params):
             short = 'persistent'
         elif COLLECTIVE.match(function):
             short = 'collective'
+        elif function == 'MPI_Grequest_start':
+            short = 'general'
         return (['\t%s its_%s = %s, *%s = &its_%s;' %
                  (base, name, HANDLES[base][1], name, name)],
                 [('%s = NULL' % name, 'ARG')],
