@@ -32,20 +32,24 @@ static struct madmpi_outcome outcome(const struct madmpi_operation *op,
 static void *run(void *arg)
 {
 	struct madmpi_background *b = arg;
+	struct nm_sr_request *waited = b->waited;
+	int error;
 
 	marcel_setpriority(marcel_self(), MARCEL_PRIORITY_NORMAL);
 	marcel_favour_woken(marcel_self(), FAVOUR_NS);
-	b->error = b->run(b);
-	/* The request is its owner's now, and b with it. */
-	nm_sr_general_end(b->waited, 0);
+	error = b->run(b);
+	if (waited != NULL) {
+		b->error = error;
+		/* The request is its owner's now, and b with it. */
+		nm_sr_general_end(waited, 0);
+	}
 	fetch_sub_relaxed(&madmpi_background_count.threads, 1);
 	/* Nor does this thread use nmad any more. */
 	piom_sem_post(&ended);
 	return NULL;
 }
 
-/* 0 or -errno. */
-static int make_thread(struct madmpi_background *b)
+int madmpi_background_run(struct madmpi_background *b)
 {
 	marcel_attr_t attr;
 	marcel_t t;
@@ -73,7 +77,7 @@ static int start(const char *fn, struct madmpi_operation *op,
 
 	b->error = 0;
 	b->waited = &r->nm;
-	rc = make_thread(b);
+	rc = madmpi_background_run(b);
 	return rc < 0 ? madmpi_error_errno(r->comm, rc, fn,
 					   "a thread for the operation")
 		      : MPI_SUCCESS;

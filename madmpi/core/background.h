@@ -28,8 +28,9 @@ struct madmpi_background {
 	/* 0 or -errno, which whoever waits is told of. */
 	int (*run)(struct madmpi_background *b); /* -: */
 	const char *function;                    /* -: which began it */
-	struct nm_sr_request *waited;            /* -: the request's */
-	int error;                               /* t: */
+	/* -: that ends with it, or NULL: `run` sees to that, and to b */
+	struct nm_sr_request *waited;
+	int error; /* t: */
 };
 
 static inline struct madmpi_background *
@@ -48,6 +49,9 @@ int madmpi_background_start(const char *fn, struct madmpi_comm *c,
 /* The same of a persistent one, which MPI_Start starts. */
 int madmpi_background_repeat(const char *fn, struct madmpi_comm *c,
 			     struct madmpi_background *b, MPI_Request *request);
+
+/* Run it, whatever it is a part of. 0, or -errno: it does not run. */
+int madmpi_background_run(struct madmpi_background *b);
 
 void madmpi_background_init(void);
 
