@@ -42,6 +42,7 @@ int madmpi_comm_open(struct madmpi_comm *c, const uint64_t ids[2])
 {
 	int rc = nm_session_open(ids[0], &c->p2p);
 
+	c->id = ids[0];
 	return rc < 0 ? rc : nm_session_open(ids[1], &c->coll);
 }
 
@@ -82,7 +83,8 @@ static int comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->size = group->size;
 	c->peers = peers;
 	c->npeers = peers->size;
-	c->p2p = c->coll = NULL;
+	c->p2p = c->coll = c->part = NULL;
+	c->part_tag = 0;
 	c->is_predefined = false;
 	c->topo = NULL;
 	c->win = NULL;
@@ -156,6 +158,8 @@ static void comm_close(struct madmpi_comm *c)
 {
 	madmpi_buffer_exit(&c->buffer);
 	madmpi_attrs_forget(&c->attrs);
+	if (c->part != NULL)
+		nm_session_close(c->part);
 	if (c->coll != NULL)
 		nm_session_close(c->coll);
 	if (c->p2p != NULL)

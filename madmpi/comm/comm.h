@@ -60,11 +60,14 @@ struct madmpi_comm {
 	struct nm_gate **local_gate; /* -: by rank in the group */
 	struct nm_session *p2p;      /* -: from madmpi_comm_open() on */
 	struct nm_session *coll;     /* -: the same */
+	uint64_t id;                 /* -: of the first of them */
 	bool is_predefined;          /* -: */
 	struct madmpi_topo *topo;    /* -: with a reference, or NULL */
 	struct madmpi_win *win;      /* -: whose own one it is, or NULL */
 	uint32_t collectives;        /* o: how many were begun */
 	uint32_t persistents;        /* o: how many of them were made */
+	struct nm_session *part;     /* part/part.c's; NULL: not used yet */
+	nm_tag_t part_tag;           /* the same: the next message's */
 	struct madmpi_attrs attrs;   /* attr.c's */
 	struct madmpi_buffer buffer; /* bsend.c's */
 	struct base_spin lock;

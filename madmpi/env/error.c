@@ -259,6 +259,8 @@ int madmpi_error_class_of_errno(int err)
 		return MPI_ERR_TYPE;
 	case -ERANGE:
 		return MPI_ERR_RMA_RANGE;
+	case -ENODATA:
+		return MPI_ERR_COUNT;
 	case -ECANCELED:
 		return MPI_SUCCESS; /* the status says so */
 	default:

@@ -25,6 +25,7 @@
 #include "datatype/type.h"
 #include "env/error.h"
 #include "env/leaks.h"
+#include "part/part.h"
 #include "pt2pt/request.h"
 #include "rma/win.h"
 #include "session/letter.h"
@@ -118,6 +119,7 @@ static int stop(void)
 
 	left_size = nm_size();
 	madmpi_request_reap(NULL);
+	madmpi_part_exit();
 	madmpi_background_exit();
 	madmpi_win_exit();
 	madmpi_bsend_exit_process();

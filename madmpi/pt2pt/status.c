@@ -82,6 +82,12 @@ int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
 				    "tag %d ends within an element of the "
 				    "datatype",
 				    (long long)o->sent, o->source, o->tag);
+	if (o->error == -ENODATA)
+		return madmpi_error(c, MPI_ERR_COUNT, function,
+				    "the partitions that rank %d sends with "
+				    "tag %d have %lld bytes, fewer than those "
+				    "that receive",
+				    o->source, o->tag, (long long)o->sent);
 	return madmpi_error_errno(c, o->error, function,
 				  "the message could not be transferred");
 }

@@ -274,6 +274,30 @@ static void end_completed(int rc)
 	MPI_Wait(&completed, MPI_STATUS_IGNORE);
 }
 
+/* Both ends of a partitioned message, which are active. */
+static MPI_Request partitioned[2];
+
+static MPI_Request active_partitioned(int which)
+{
+	MPI_Psend_init(data.out, 2, 1, MPI_INT, 0, 97, right.comm,
+		       MPI_INFO_NULL, &partitioned[0]);
+	MPI_Precv_init(data.in, 2, 1, MPI_INT, 0, 97, right.comm, MPI_INFO_NULL,
+		       &partitioned[1]);
+	MPI_Startall(2, partitioned);
+	return partitioned[which];
+}
+
+/* One of them may be ready: then it is refused. */
+static void end_partitioned(int rc)
+{
+	(void)rc;
+	MPI_Pready(0, partitioned[0]);
+	MPI_Pready(1, partitioned[0]);
+	MPI_Waitall(2, partitioned, MPI_STATUSES_IGNORE);
+	MPI_Request_free(&partitioned[0]);
+	MPI_Request_free(&partitioned[1]);
+}
+
 static MPI_Message fresh_message(void)
 {
 	MPI_Message message;

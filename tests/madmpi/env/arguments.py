@@ -84,6 +84,10 @@ RULES = [
      [('-1', 'ARG|COUNT|TRUNCATE'), ('3', 'ARG|COUNT|TRUNCATE')]),
     (r'int|MPI_Count', r'blocklength', '1', COUNT),
     (r'int', r'n', '1', [('-1', 'ARG|COUNT')]),
+    (r'int', r'partitions', '2', [('-1', 'ARG')]),
+    (r'int', r'partition(_low|_high)?', '0',
+     [('-1', 'ARG'), ('2', 'ARG'), ('INT_MIN', 'ARG'), ('INT_MAX', 'ARG')]),
+    (r'int', r'length', '1', [('-1', 'COUNT|ARG')]),
     (r'int', r'dest|remote_leader', '0', RANK),
     (r'int', r'local_leader', '0', RANK),
     (r'int', r'source', '0', RANK[1:]),
@@ -159,6 +163,8 @@ RULES = [
                                                              'ARG')]),
     (r'const (int|MPI_Count|MPI_Aint)\[\]',
      r'\w*displs|array_of_displacements', 'zeros', ARRAY),
+    (r'const int\[\]', r'array_of_partitions', 'zeros',
+     [('NULL', 'ARG'), ('negative', 'ARG')]),
     (r'const int\[\]', r'ranks1?', 'zeros',
      [('NULL', 'ARG|RANK'), ('negative', 'RANK'), ('ones', 'RANK')]),
     (r'int\[\]\[3\]', r'ranges', 'range',
@@ -291,6 +297,7 @@ ROUND = [
     (r'MPI_Info_(set|delete|get\w*)$', 'set_key', None),
     (r'MPI_Alloc_mem$', None, 'free_memory'),
     (r'MPI_Grequest_complete$', None, 'end_completed'),
+    (r'MPI_(Pready\w*|Parrived)$', None, 'end_partitioned'),
     (r'MPI_(Comm|Type|Win)_delete_attr$|MPI_Attr_delete$', 'set_attrs', None),
     (RMA.pattern.replace('MPI_', '(?i:MPI_') + ')|MPI_Win_flush', 'lock_all',
      'end_lock_all'),
@@ -354,6 +361,10 @@ def handle(function, kind, name):
         wrong.append(('right.datatype', 'TYPE'))
     if function == 'MPI_Grequest_complete':
         right = 'completed_general()'
+    if function.startswith('MPI_Pready'):
+        right = 'active_partitioned(0)'
+    if function == 'MPI_Parrived':
+        right = 'active_partitioned(1)'
     return right, wrong
 
 
