@@ -12,6 +12,7 @@
 #include <marcel/marcel.h>
 
 #include <pioman/pioman.h>
+#include <pioman/settings.h>
 
 #include "io/blocking.h"
 #include "io/set.h"
@@ -141,6 +142,11 @@ static struct base_option options[] = {
 
 const struct base_option_table piom_options =
 	BASE_OPTION_TABLE("pioman", options);
+
+BASE_PUBLIC const struct base_option_table *piom_settings(size_t i)
+{
+	return i == 0 ? &piom_options : NULL;
+}
 
 /* --- the dump; runs in a signal handler --- */
 

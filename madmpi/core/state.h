@@ -34,6 +34,19 @@ extern struct madmpi_state madmpi_state;
 
 extern const struct base_option_table madmpi_options;
 
+/* Where the settings are, from the lowest module up. */
+enum madmpi_module {
+	MADMPI_OF_MARCEL,
+	MADMPI_OF_PIOMAN,
+	MADMPI_OF_NMAD,
+	MADMPI_OF_MADMPI,
+	MADMPI_MODULES
+};
+
+/* The i-th table of the module; NULL: it has no more. At any time. */
+const struct base_option_table *madmpi_settings(enum madmpi_module module,
+						size_t i);
+
 /* MADMPI_CHECK: whether functions look at their arguments. -: after init */
 extern bool madmpi_checks;
 

@@ -10,6 +10,9 @@
 #include <base/diag.h>
 #include <base/option.h>
 #include <marcel/marcel.h>
+#include <marcel/settings.h>
+#include <nmad/settings.h>
+#include <pioman/settings.h>
 
 #include "bodies.h"
 #include "coll/choose.h"
@@ -59,6 +62,26 @@ static struct base_option options[] = {
 const struct base_option_table madmpi_options =
 	BASE_OPTION_TABLE("madmpi", options);
 
+/* In the order in which they are read. */
+static const struct base_option_table *const tables[] = {
+	&madmpi_options, &madmpi_coll_options
+};
+
+const struct base_option_table *madmpi_settings(enum madmpi_module module,
+						size_t i)
+{
+	switch (module) {
+	case MADMPI_OF_MARCEL:
+		return marcel_settings(i);
+	case MADMPI_OF_PIOMAN:
+		return piom_settings(i);
+	case MADMPI_OF_NMAD:
+		return nm_settings(i);
+	default:
+		return i < BASE_ARRAY_LEN(tables) ? tables[i] : NULL;
+	}
+}
+
 enum {
 	OPTION_CHECK,
 	OPTION_INITIAL_ERRHANDLER,
@@ -100,14 +123,14 @@ void madmpi_enter_refuse(const char *function)
 
 int madmpi_options_load(void)
 {
-	if (base_option_load(&madmpi_options) < 0 ||
-	    base_option_load(&madmpi_coll_options) < 0)
-		return -EINVAL;
+	for (size_t i = 0; i < BASE_ARRAY_LEN(tables); i++)
+		if (base_option_load(tables[i]) < 0)
+			return -EINVAL;
 	madmpi_checks = options[OPTION_CHECK].value;
 	if (!options[OPTION_VERBOSE].value)
 		return 0;
-	base_option_print(&madmpi_options);
-	base_option_print(&madmpi_coll_options);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(tables); i++)
+		base_option_print(tables[i]);
 	return 0;
 }
 

@@ -150,6 +150,7 @@ BASE_PUBLIC int base_option_load(const struct base_option_table *table)
 	for (size_t i = 0; i < table->n; i++) {
 		struct base_option *o = &table->options[i];
 
+		o->is_loaded = true;
 		if (base_option_read(o) == 0)
 			continue;
 		base_option_allowed(o, allowed, sizeof(allowed));

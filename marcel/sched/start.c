@@ -15,6 +15,7 @@
 
 #include <base/diag.h>
 #include <base/option.h>
+#include <marcel/settings.h>
 #include "../os/os.h"
 #include "../signal/signal.h"
 #include "../sync/late.h"
@@ -97,6 +98,11 @@ static struct base_option options[] = {
 
 const struct base_option_table marcel_options =
 	BASE_OPTION_TABLE("marcel", options);
+
+BASE_PUBLIC const struct base_option_table *marcel_settings(size_t i)
+{
+	return i == 0 ? &marcel_options : NULL;
+}
 
 /* Which CPU each VP runs on, and whether that is too many for `ncpu`. */
 static void place(const struct marcel_config *config, const int *allowed,

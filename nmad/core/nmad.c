@@ -12,9 +12,11 @@
 #include <base/option.h>
 #include <base/pin.h>
 #include <marcel/marcel.h>
+#include <nmad/settings.h>
 #include <pioman/pioman.h>
 
 #include "../boot/boot.h"
+#include "../drivers/driver.h"
 #include "core.h"
 #include "measure.h"
 
@@ -70,6 +72,20 @@ static struct base_option options[] = {
 };
 
 const struct base_option_table nm_options = BASE_OPTION_TABLE("nmad", options);
+
+/* Of the core, of the launchers, and of each driver that has any. */
+BASE_PUBLIC const struct base_option_table *nm_settings(size_t i)
+{
+	if (i == 0)
+		return &nm_options;
+	if (i == 1)
+		return &nm_boot_options;
+	i -= 2;
+	for (int d = 0; nm_drivers[d] != NULL; d++)
+		if (nm_drivers[d]->options != NULL && i-- == 0)
+			return nm_drivers[d]->options;
+	return NULL;
+}
 
 /* The session of the barrier at the end: of our own numbers the last. */
 static const uint64_t our_session = ~(uint64_t)0;

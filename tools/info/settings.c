@@ -5,13 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../madmpi/coll/choose.h"
+#include <base/option.h>
+#include <marcel/settings.h>
+
 #include "../../madmpi/core/state.h"
-#include "../../marcel/sched/start.h"
-#include "../../nmad/boot/boot.h"
-#include "../../nmad/core/core.h"
-#include "../../nmad/drivers/driver.h"
-#include "../../pioman/state.h"
 #include "info.h"
 
 /* Not of a table: of the compiler wrappers, and between mpirun and nmad. */
@@ -23,19 +20,12 @@ typedef bool (*table_fn)(const struct base_option_table *table, void *arg);
 /* Calls fn for every table; false if it was false for one. */
 static bool each_table(table_fn fn, void *arg)
 {
-	static const struct base_option_table *const fixed[] = {
-		&marcel_options,  &piom_options,   &nm_options,
-		&nm_boot_options, &madmpi_options, &madmpi_coll_options
-	};
+	const struct base_option_table *t;
 	bool all = true;
 
-	for (size_t i = 0; i < BASE_ARRAY_LEN(fixed); i++) {
-		if (fixed[i] == &madmpi_options)
-			for (int d = 0; nm_drivers[d] != NULL; d++)
-				if (nm_drivers[d]->options != NULL)
-					all &= fn(nm_drivers[d]->options, arg);
-		all &= fn(fixed[i], arg);
-	}
+	for (size_t m = 0; m < MADMPI_MODULES; m++)
+		for (size_t i = 0; (t = madmpi_settings(m, i)) != NULL; i++)
+			all &= fn(t, arg);
 	return all;
 }
 
@@ -51,7 +41,7 @@ static bool is_good(const struct base_option_table *table, void *arg)
 
 bool settings_are_good(void)
 {
-	return is_good(&marcel_options, NULL);
+	return is_good(marcel_settings(0), NULL);
 }
 
 static bool print_one(struct base_option *o)

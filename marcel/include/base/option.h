@@ -36,7 +36,8 @@ struct base_option {
 		long value;
 		const char *string;
 	};
-	bool is_set; /* it came from the environment */
+	bool is_set;    /* it came from the environment */
+	bool is_loaded; /* by the module whose it is: this is what it uses */
 };
 
 /* The options of a module, or of a part of it. */
