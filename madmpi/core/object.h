@@ -30,6 +30,9 @@ enum madmpi_kind {
 	MADMPI_WIN = 0x4d431a09,
 	MADMPI_RMA = 0x4d431a0a,
 	MADMPI_SESSION = 0x4d431a0c,
+	MADMPI_T_CVAR = 0x4d431a0d,
+	MADMPI_T_PVAR = 0x4d431a0e,
+	MADMPI_T_SESSION = 0x4d431a0f,
 	/* Freed by the program before it is complete (ext/grequest.c). */
 	MADMPI_REQUEST_GIVEN_UP = 0x4d431b06,
 };

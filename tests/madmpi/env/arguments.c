@@ -624,6 +624,7 @@ static void set_attrs(void)
 	MPI_Win_set_attr(right.win, right.win_keyval, NULL);
 }
 
+#include "arguments_tool.h"
 #include "arguments_win.h"
 
 static void free_memory(int rc)
@@ -673,6 +674,10 @@ static void make_right_ones(void)
 	right.info = fresh_info();
 	right.request = fresh_request();
 	right.session = fresh_session();
+	begin_tool();
+	tool.cvar = fresh_tool_cvar();
+	tool.session = fresh_tool_session();
+	tool.pvar = fresh_tool_pvar();
 	right.comm_keyval = fresh_comm_keyval();
 	right.type_keyval = fresh_type_keyval();
 	right.win_keyval = fresh_win_keyval();
@@ -698,6 +703,9 @@ static void free_right_ones(void)
 	end_info(right.info);
 	end_request(right.request);
 	end_session(right.session);
+	end_tool_cvar(tool.cvar);
+	end_tool_session(tool.session);
+	MPI_T_finalize();
 	end_comm_keyval(right.comm_keyval);
 	end_type_keyval(right.type_keyval);
 }

@@ -279,6 +279,47 @@ FOR = {
     ('MPI_Type_create_darray', 'size'): ('1', [('-1', 'ARG'), ('2', 'ARG')]),
 }
 
+# Of the tool interface, whose errors are its own: by function, type and name.
+INDEX = [(v, 'T_ERR_INVALID_INDEX') for v in ('-1', 'INT_MAX', 'INT_MIN')]
+T_NULL = [('NULL', 'T_ERR_INVALID')]
+T_RULES = [
+    # There are no events: all that concerns one is wrong.
+    (r'MPI_T_(event_(?!get_num|get_index)|source_get_[it])', r'.*', r'.*',
+     None, []),
+    (r'', r'int', r'required', 'MPI_THREAD_SINGLE', [('77', 'T_ERR_INVALID')]),
+    (r'', r'int', r'\w+_index|indx', '0', INDEX),
+    (r'', r'int', r'var_class', 'MPI_T_PVAR_CLASS_COUNTER',
+     [('0', 'T_ERR_INVALID_NAME')]),
+    (r'', r'int', r'len', '1', [('-1', 'T_ERR_INVALID')]),
+    (r'', r'int\[\]', r'indices', 'results.i', T_NULL),
+    (r'', r'const char \*', r'name', None,
+     T_NULL + [('""', 'T_ERR_INVALID_NAME')]),
+    (r'', r'MPI_T_enum', r'enumtype', 'tool_enum()',
+     [(v, 'T_ERR_INVALID_HANDLE') for v in
+      ('MPI_T_ENUM_NULL', '(MPI_T_enum)odd', '(MPI_T_enum)right.op')]),
+    (r'', r'MPI_T_cvar_handle', r'handle', 'tool.cvar',
+     [(v, 'T_ERR_INVALID_HANDLE') for v in
+      ('MPI_T_CVAR_HANDLE_NULL', '(MPI_T_cvar_handle)odd',
+       '(MPI_T_cvar_handle)right.op')]),
+    (r'', r'MPI_T_pvar_handle', r'handle', 'tool.pvar',
+     [(v, 'T_ERR_INVALID_HANDLE') for v in
+      ('MPI_T_PVAR_HANDLE_NULL', '(MPI_T_pvar_handle)odd',
+       '(MPI_T_pvar_handle)right.op')]),
+    (r'', r'MPI_T_pvar_session', r'session', 'tool.session',
+     [(v, 'T_ERR_INVALID_SESSION') for v in
+      ('MPI_T_PVAR_SESSION_NULL', '(MPI_T_pvar_session)odd',
+       '(MPI_T_pvar_session)right.op')]),
+    # Whoever asks for no result gets none.
+    (r'MPI_T_\w+_get_(info|item)$', r'.*\*', r'.*', 'NULL', []),
+    (r'', r'(const )?void \*', r'buf', 'memory', T_NULL),
+    (r'', r'void \*', r'obj_handle', 'NULL', []),
+    (r'', r'int \*', r'\w+', 'results.i', T_NULL),
+]
+# A right call of these is an error that says what cannot be done.
+T_REFUSES = re.compile(r'MPI_T_(pvar_(start|stop|reset|write|readreset)|'
+                       r'cvar_write)$|'
+                       r'MPI_T_(event_(?!get_num)|source_get_[it])')
+
 # What is done before a call, and after it with what it has returned.
 ROUND = [
     (r'MPI_(Send|Ssend|Rsend|Isend|Issend|Irsend)$',
@@ -298,6 +339,8 @@ ROUND = [
     (r'MPI_Alloc_mem$', None, 'free_memory'),
     (r'MPI_Grequest_complete$', None, 'end_completed'),
     (r'MPI_(Pready\w*|Parrived)$', None, 'end_partitioned'),
+    (r'MPI_T_init_thread$', None, 'end_tool'),
+    (r'MPI_T_finalize$', 'begin_tool', None),
     (r'MPI_(Comm|Type|Win)_delete_attr$|MPI_Attr_delete$', 'set_attrs', None),
     (RMA.pattern.replace('MPI_', '(?i:MPI_') + ')|MPI_Win_flush', 'lock_all',
      'end_lock_all'),
@@ -513,6 +556,47 @@ def parameter(function, kind, name, params):
     return [declaration(kind, name, right)], cases, after
 
 
+def tool_parameter(function, kind, name):
+    """As parameter(), of the tool interface."""
+    base = re.sub(r'[ *]*$', '', kind)
+    if kind.endswith('handle *') or kind == 'MPI_T_pvar_session *':
+        short = base[6:].replace('_handle', '').replace('pvar_session',
+                                                        'session')
+        after = ['\tif (rc %s MPI_SUCCESS)' % (
+            '!=' if function.endswith('_free') else '=='),
+                 '\t\tend_tool_%s(kept_%s);' % (short, name)]
+        if function.endswith('_free'):
+            right = 'fresh_tool_%s()' % short
+            wrong = [('its_%s = (%s)%s' % (name, base, v), 'T_ERR_INVALID_' + (
+                'SESSION' if short == 'session' else 'HANDLE'))
+                     for v in ('0', 'odd', 'right.op')]
+            declare = ['\t%s kept_%s = %s, its_%s = kept_%s, *%s = &its_%s;'
+                       % (base, name, right, name, name, name, name)]
+        else:
+            wrong = []
+            declare = ['\t%s its_%s = (%s)0, *%s = &its_%s;' % (
+                base, name, base, name, name)]
+            after[1] = after[1].replace('kept', 'its')
+        return (declare, [('%s = NULL' % name, 'T_ERR_INVALID')] + wrong,
+                after)
+    for functions, kinds, names, right, wrong in T_RULES:
+        if re.match(functions, function) and re.fullmatch(kinds, kind) and \
+                re.fullmatch(names, name):
+            break
+    else:
+        sys.exit('%s: there is no rule for "%s %s"' % (function, kind, name))
+    if right is None and kind == 'const char *':
+        right = '"nmad_sends"' if 'pvar' in function else \
+            '"nmad"' if 'category' in function else '"MADMPI_CHECK"'
+    if right is None:
+        points = kind.endswith(('[]', '_function'))
+        return ['\t%s *%s = NULL;' % (kind.replace('[]', ''), name)
+                if points else
+                '\t%s %s = (%s)0;' % (kind, name, kind)], [], []
+    return ([declaration(kind, name, right)],
+            [('%s = %s' % (name, v), c) for v, c in wrong], [])
+
+
 def write_function(out, f):
     function, text = f['name'], f['parameters']
     params = [] if text == 'void' else [
@@ -521,7 +605,9 @@ def write_function(out, f):
                         if re.match(pattern, stem(function))), (None, None))
     declare, cases, after = [], [], []
     for kind, name in params:
-        d, c, a = parameter(function, kind, name, params)
+        d, c, a = tool_parameter(function, kind, name) \
+            if function.startswith('MPI_T_') else \
+            parameter(function, kind, name, params)
         declare += d
         cases += [(what, code + '|COMM' if function in NO_RIGHT_CALL else code)
                   for what, code in c]
@@ -544,7 +630,8 @@ def write_function(out, f):
         out.append('static const struct wrong wrong_%s[] = {' % function)
         out += ['\t{ "%s", { %s } },' % (
             statement.replace('"', '\\"'),
-            ', '.join('MPI_ERR_' + c for c in dict.fromkeys(codes.split('|'))))
+            ', '.join(('MPI_' if c.startswith('T_') else 'MPI_ERR_') + c
+                      for c in dict.fromkeys(codes.split('|'))))
             for statement, codes in cases]
         out += ['};', '']
     return len(cases)
@@ -577,7 +664,7 @@ def main():
         n = write_function(out, table[name])
         rows.append('\t{ "%s", call_%s, %s, %d, %d },' % (
             name, name, 'wrong_' + name if n else 'NULL', n,
-            name not in NO_RIGHT_CALL))
+            name not in NO_RIGHT_CALL and not T_REFUSES.match(name)))
     rows += [write_unsupported(out, table[n]) for n in table
              if n not in listed and not NO_CODE.match(n)]
     out += ['static const struct function functions[] = {'] + rows + ['};']
