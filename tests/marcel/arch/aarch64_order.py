@@ -5,7 +5,9 @@ Each function with an access that has an order and a name (doc/memory-order.md)
 must hold an instruction that gives it: a load that acquires, a store that
 releases.
 
-  aarch64_order.py COMPILER"""
+  aarch64_order.py COMPILER MADMPI
+
+MADMPI is where the build makes madmpi's headers."""
 
 import glob
 import os
@@ -44,11 +46,15 @@ NEEDS = {
 }
 
 
-def functions_of(compiler, path):
+def functions_of(compiler, made, path):
     """{function: its instructions}; a header is compiled alone."""
     command = compiler + FLAGS
     for module in MODULES:
         command += ["-I", os.path.join(ROOT, module, "include")]
+    if path.startswith("madmpi"):
+        for folder in (os.path.join(ROOT, "madmpi"), made,
+                       os.path.join(made, "include")):
+            command += ["-I", folder]
     for folder in HWLOC:
         command += ["-idirafter", folder]
     done = subprocess.run(
@@ -71,13 +77,13 @@ def functions_of(compiler, path):
 
 
 def main():
-    compiler = sys.argv[1:]
+    compiler, made = sys.argv[1:-1], sys.argv[-1]
     known, checked, bad = {}, 0, []
     for site in Orders(ROOT).sites:
         if site.accessor == "call" or site.order not in NEEDS:
             continue
         if site.path not in known:
-            known[site.path] = functions_of(compiler, site.path)
+            known[site.path] = functions_of(compiler, made, site.path)
         text = known[site.path].get(site.function, "")
         checked += 1
         if not all(p.search(text) for p in NEEDS[site.order]):
