@@ -274,6 +274,14 @@ void madmpi_leaks_session(struct madmpi_session *s)
 		add_comm(&container_of(n, struct madmpi_comm, on)->object);
 	end("communicator of a session", "communicators of a session");
 	begin();
+	base_list_for_each (n, &s->comms) {
+		struct madmpi_comm *c = container_of(n, struct madmpi_comm, on);
+
+		if (c->win != NULL)
+			add_win(&c->win->object);
+	}
+	end("window of a session", "windows of a session");
+	begin();
 	base_list_for_each (n, &s->groups)
 		add_group(&container_of(n, struct madmpi_group, on)->object);
 	end("group of a session", "groups of a session");

@@ -459,6 +459,15 @@ int madmpi_win_free(MPI_Win *win)
 	return MPI_SUCCESS;
 }
 
+void madmpi_win_give_up(struct madmpi_win *w)
+{
+	madmpi_attrs_delete("MPI_Session_finalize",
+			    (struct madmpi_bearer){ .comm = w->comm });
+	madmpi_object_let_go(&w->comm->object);
+	win_end(w);
+	madmpi_pool_put(&pool, w);
+}
+
 void madmpi_win_init(void)
 {
 	madmpi_pool_init(&pool, MADMPI_WIN, sizeof(struct madmpi_win));

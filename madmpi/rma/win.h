@@ -113,6 +113,9 @@ void madmpi_win_init(void);
 /* Windows that the program has not freed: they end. */
 void madmpi_win_exit(void);
 
+/* The same of one, whose session ends: nobody waits for the other members. */
+void madmpi_win_give_up(struct madmpi_win *w);
+
 /* The object behind a handle, or NULL if it is not a window. */
 static inline struct madmpi_win *madmpi_win_of(MPI_Win handle)
 {

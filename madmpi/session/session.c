@@ -14,6 +14,7 @@
 #include "info/info.h"
 #include "proc/library.h"
 #include "pt2pt/request.h"
+#include "rma/win.h"
 
 static struct madmpi_pool pool; /* for ever: handles outlive MPI */
 
@@ -141,7 +142,10 @@ static void free_all(struct madmpi_session *s)
 	struct madmpi_group *g;
 
 	while ((c = kept_comm(s)) != NULL) {
-		madmpi_comm_give_up(c);
+		if (c->win != NULL)
+			madmpi_win_give_up(c->win);
+		else
+			madmpi_comm_give_up(c);
 		madmpi_comm_put(c);
 	}
 	while ((g = kept_group(s)) != NULL) {

@@ -180,6 +180,7 @@ static void leaves_in_a_session(void)
 	MPI_Session s;
 	MPI_Group all, freed;
 	MPI_Comm comm;
+	MPI_Win win;
 
 	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &s);
 	MPI_Group_from_session_pset(s, "mpi://WORLD", &all);
@@ -188,6 +189,7 @@ static void leaves_in_a_session(void)
 	MPI_Comm_set_name(comm, "mine");
 	MPI_Comm_group(comm, &freed);
 	MPI_Group_free(&freed);
+	MPI_Win_create(memory, 32, 1, MPI_INFO_NULL, comm, &win);
 	MPI_Session_finalize(&s);
 }
 

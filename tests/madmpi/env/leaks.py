@@ -43,6 +43,7 @@ SAID = {
     ],
     'leaves_in_a_session': [
         ('1 communicator of a session', ['"mine" of ' + ALL]),
+        ('1 window of a session', ['32 bytes, among ' + ALL]),
         ('1 group of a session', [ALL]),
     ],
     'leaves_windows': [

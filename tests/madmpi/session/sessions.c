@@ -302,6 +302,29 @@ static void a_session_takes_its_objects_along(void)
 	MPI_Session_finalize(&t);
 }
 
+/* A window is nobody's any more, and its memory no longer served. */
+static void a_session_takes_its_windows_along(void)
+{
+	MPI_Session s = session_of_errors_return();
+	MPI_Session t = session_of_errors_return();
+	MPI_Comm c = comm_of(s, "windows");
+	int mine = 0, x = 1, next = (rank + 1) % size;
+	MPI_Win kept[2];
+	MPI_Group g;
+	void *at;
+
+	MPI_Win_create(&mine, sizeof(mine), 1, MPI_INFO_NULL, c, &kept[0]);
+	MPI_Win_allocate(sizeof(mine), 1, MPI_INFO_NULL, c, &at, &kept[1]);
+	MPI_Win_fence(0, kept[0]);
+	MPI_Put(&x, 1, MPI_INT, next, 0, 1, MPI_INT, kept[0]);
+	MPI_Win_fence(MPI_MODE_NOSUCCEED, kept[0]);
+	EXPECT_INT(mine, 1);
+	EXPECT_INT(MPI_Session_finalize(&s), MPI_SUCCESS);
+	for (int i = 0; i < 2; i++)
+		FAILS(MPI_Win_get_group(kept[i], &g), MPI_ERR_WIN);
+	MPI_Session_finalize(&t);
+}
+
 /* Processes end and begin sessions when they like: nobody waits for that. */
 static void some_end_before_others(void)
 {
@@ -336,6 +359,7 @@ int main(void)
 	sessions_are_worlds_of_their_own();
 	objects_of_two_sessions_do_not_meet();
 	a_session_takes_its_objects_along();
+	a_session_takes_its_windows_along();
 	some_end_before_others();
 	return 0;
 }
