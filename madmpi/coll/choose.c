@@ -12,6 +12,8 @@ enum {
 	ALLGATHER_BYTES = 64 * 1024, /* of all processes together */
 };
 
+#define IF_IT_COMMUTES "forced, if it commutes"
+
 const struct madmpi_algorithm madmpi_algorithms[] = {
 	{ "barrier", "dissemination", "always", "log p rounds" },
 	{ "bcast", "binomial", "up to 128 KiB, or p <= 3", "log p * n" },
@@ -19,7 +21,7 @@ const struct madmpi_algorithm madmpi_algorithms[] = {
 	{ "reduce", "binomial", "always", "log p * n" },
 	{ "allreduce", "doubling",
 	  "up to 64 KiB, or p <= 2, or it does not commute", "log p * n" },
-	{ "allreduce", "ring", "else", "2n, 2p steps" },
+	{ "allreduce", "ring", "else", "2n, 2p steps", IF_IT_COMMUTES },
 	{ "gather", "linear", "always", "p messages at the root" },
 	{ "scatter", "linear", "always", "p messages at the root" },
 	{ "allgather", "bruck", "up to 64 KiB in all, and p > 2",
@@ -27,7 +29,8 @@ const struct madmpi_algorithm madmpi_algorithms[] = {
 	{ "allgather", "ring", "else", "p * n, p steps" },
 	{ "allgatherv", "ring", "always", "p * n, p steps" },
 	{ "alltoall", "pairwise", "always", "p * n, p steps" },
-	{ "reduce_scatter", "pairwise", "if it commutes", "n, p steps" },
+	{ "reduce_scatter", "pairwise", "if it commutes", "n, p steps",
+	  IF_IT_COMMUTES },
 	{ "reduce_scatter", "reduce", "else", "log p * n, p messages" },
 	{ "scan", "doubling", "always", "log p * n" },
 };

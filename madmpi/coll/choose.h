@@ -15,6 +15,7 @@ struct madmpi_algorithm {
 	const char *operation, *name;
 	const char *when; /* without an option */
 	const char *cost; /* p processes, n bytes */
+	const char *only; /* when if forced; NULL: always */
 };
 
 extern const struct madmpi_algorithm madmpi_algorithms[];

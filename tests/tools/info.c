@@ -168,6 +168,12 @@ TEST(algorithms_are_listed_and_may_be_forced)
 		INFO);
 	CHECK(strstr(words_of(r.out, "bcast"), "binomial log p * n never"));
 	CHECK(strstr(r.out, "p + log p steps       forced") != NULL);
+	/* Which is not for all operations: then there is still the other. */
+	r = run(NULL, "MADMPI_COLL_ALLREDUCE=ring exec '%s' --algorithms",
+		INFO);
+	CHECK(strstr(words_of(r.out, "allreduce"), "doubling log p * n else"));
+	CHECK(strstr(r.out, "2n, 2p steps              forced, if it "
+			    "commutes") != NULL);
 	r = run(NULL, "MADMPI_COLL_BCAST=fastest exec '%s' --settings", INFO);
 	CHECK_INT(r.code, 1);
 	CHECK(says(r.out, "MADMPI_COLL_BCAST", "fastest", "BAD"));

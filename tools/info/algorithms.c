@@ -20,14 +20,34 @@ static struct base_option *option_of(const char *operation)
 	return NULL;
 }
 
-/* When it is used, in view of the environment. */
-static const char *when(const struct madmpi_algorithm *a)
+/* The one that the environment forces on the same operation, or NULL. */
+static const struct madmpi_algorithm *
+forced_instead(const struct madmpi_algorithm *a)
 {
 	struct base_option *o = option_of(a->operation);
 
 	if (o == NULL || base_option_read(o) < 0 || o->value == 0)
+		return NULL;
+	for (size_t i = 0; i < madmpi_algorithms_n; i++) {
+		const struct madmpi_algorithm *f = &madmpi_algorithms[i];
+
+		if (strcmp(f->operation, a->operation) == 0 &&
+		    strcmp(f->name, o->choices[o->value]) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+/* When it is used, in view of the environment. */
+static const char *when(const struct madmpi_algorithm *a)
+{
+	const struct madmpi_algorithm *f = forced_instead(a);
+
+	if (f == NULL)
 		return a->when;
-	return strcmp(o->choices[o->value], a->name) == 0 ? "forced" : "never";
+	if (f->only != NULL)
+		return f == a ? f->only : "else";
+	return f == a ? "forced" : "never";
 }
 
 void algorithms_print(void)
