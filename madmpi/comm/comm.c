@@ -23,13 +23,12 @@ static struct madmpi_pool pool;
 static const uint64_t world_ids[] = { UINT64_MAX - 1, UINT64_MAX - 2 };
 static const uint64_t self_ids[] = { UINT64_MAX - 3, UINT64_MAX - 4 };
 
+/* Other threads may begin or end the world model: only its own ones look. */
 MPI_Comm madmpi_comm_handle(struct madmpi_comm *c)
 {
-	if (c == madmpi_world)
-		return MPI_COMM_WORLD;
-	if (c == madmpi_self)
-		return MPI_COMM_SELF;
-	return (MPI_Comm)c;
+	if (!c->is_predefined)
+		return (MPI_Comm)c;
+	return c == madmpi_self ? MPI_COMM_SELF : MPI_COMM_WORLD;
 }
 
 void madmpi_comm_new_ids(uint64_t ids[2])
@@ -343,6 +342,7 @@ static int predefine(const char *name, int first, int size,
 {
 	int *world = malloc((size_t)size * sizeof(int));
 	struct madmpi_group *g;
+	struct madmpi_comm *c;
 	int rc;
 
 	if (world == NULL)
@@ -353,11 +353,12 @@ static int predefine(const char *name, int first, int size,
 	free(world);
 	if (g == NULL)
 		return -ENOMEM;
-	rc = madmpi_comm_new(NULL, g, ids, out);
+	rc = madmpi_comm_new(NULL, g, ids, &c);
 	if (rc < 0)
 		return rc;
-	(*out)->is_predefined = true;
-	strcpy((*out)->name, name);
+	c->is_predefined = true;
+	strcpy(c->name, name);
+	*out = c;
 	return 0;
 }
 

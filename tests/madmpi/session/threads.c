@@ -2,7 +2,8 @@
  * Sessions of threads that know nothing of each other: each begins one of its
  * own, as the first of the process or while others are there, makes
  * communicators and ends it. The thread that was the first to begin ends before
- * the process does. All at once, and in another order in every process.
+ * the process does. All at once, and in another order in every process; the
+ * world model comes and goes meanwhile.
  */
 #include <pthread.h>
 
@@ -56,6 +57,9 @@ int main(void)
 		number[i] = (i + rank) % THREADS;
 		pthread_create(&t[i], NULL, one, &number[i]);
 	}
+	EXPECT_INT(MPI_Init(NULL, NULL), MPI_SUCCESS);
+	expect_works(MPI_COMM_WORLD, size);
+	EXPECT_INT(MPI_Finalize(), MPI_SUCCESS);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
 	return 0;
