@@ -526,30 +526,37 @@ int madmpi_dist_graph_neighbors_count(MPI_Comm comm, int *indegree,
 	return MPI_SUCCESS;
 }
 
-/*
- * The first `max` of n, and their weights where there are any and the caller
- * wants them.
- */
-static int give(const char *fn, struct madmpi_comm *c, const char *name,
-		const int *list, int n, int max, int *to)
-{
-	int rc = check_degree(fn, c, name, max);
+/* One side of it: the neighbours, how many the caller wants, and where. */
+struct side {
+	const char *max_name, *name, *weights_name;
+	const int *list, *weights; /* NULL: none are given */
+	int n, max;
+	int *to, *weights_to;
+};
 
-	n = n < max ? n : max;
+static int check_side(const char *fn, struct madmpi_comm *c, struct side *s)
+{
+	int rc = check_degree(fn, c, s->max_name, s->max);
+
+	s->n = s->n < s->max ? s->n : s->max;
+	if (!c->topo->dist.is_weighted || s->weights_to == MPI_UNWEIGHTED ||
+	    s->weights_to == MPI_WEIGHTS_EMPTY)
+		s->weights = NULL;
 	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_list(fn, c, name, to, n);
-	if (rc == MPI_SUCCESS && n > 0)
-		memcpy(to, list, (size_t)n * sizeof(int));
+		rc = madmpi_check_list(fn, c, s->name, s->to, s->n);
+	if (rc == MPI_SUCCESS && s->weights != NULL)
+		rc = madmpi_check_list(fn, c, s->weights_name, s->weights_to,
+				       s->n);
 	return rc;
 }
 
-static int give_weights(const char *fn, struct madmpi_comm *c, const char *name,
-			const int *list, int n, int max, int *to)
+/* The first ones, and their weights where there are any. */
+static void give(const struct side *s)
 {
-	if (!c->topo->dist.is_weighted || to == MPI_UNWEIGHTED ||
-	    to == MPI_WEIGHTS_EMPTY)
-		return MPI_SUCCESS;
-	return give(fn, c, name, list, n, max, to);
+	for (int i = 0; i < s->n; i++)
+		s->to[i] = s->list[i];
+	for (int i = 0; s->weights != NULL && i < s->n; i++)
+		s->weights_to[i] = s->weights[i];
 }
 
 /* MPI_Dist_graph_neighbors */
@@ -558,22 +565,30 @@ int madmpi_dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[],
 				int destinations[], int destweights[])
 {
 	const char *fn = "MPI_Dist_graph_neighbors";
+	struct side in = { "maxindegree",   "sources",
+			   "sourceweights", .max = maxindegree,
+			   .to = sources,   .weights_to = sourceweights };
+	struct side out = { "maxoutdegree",     "destinations",
+			    "destweights",      .max = maxoutdegree,
+			    .to = destinations, .weights_to = destweights };
 	struct madmpi_comm *c;
 	struct madmpi_topo *t;
 	int rc = madmpi_check_topo(fn, comm, MPI_DIST_GRAPH, &c, &t);
 
+	if (rc != MPI_SUCCESS)
+		return rc;
+	in.n = t->indegree;
+	in.list = t->sources;
+	in.weights = t->dist.source_weights;
+	out.n = t->outdegree;
+	out.list = t->destinations;
+	out.weights = t->dist.dest_weights;
+	rc = check_side(fn, c, &in);
 	if (rc == MPI_SUCCESS)
-		rc = give(fn, c, "sources", t->sources, t->indegree,
-			  maxindegree, sources);
-	if (rc == MPI_SUCCESS)
-		rc = give_weights(fn, c, "sourceweights",
-				  t->dist.source_weights, t->indegree,
-				  maxindegree, sourceweights);
-	if (rc == MPI_SUCCESS)
-		rc = give(fn, c, "destinations", t->destinations, t->outdegree,
-			  maxoutdegree, destinations);
-	if (rc == MPI_SUCCESS)
-		rc = give_weights(fn, c, "destweights", t->dist.dest_weights,
-				  t->outdegree, maxoutdegree, destweights);
-	return rc;
+		rc = check_side(fn, c, &out);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	give(&in);
+	give(&out);
+	return MPI_SUCCESS;
 }

@@ -211,6 +211,15 @@ static void wrong(void)
 	      MPI_ERR_ARG);
 	FAILS(MPI_Graphdims_get(comm, &n, &n), MPI_ERR_TOPOLOGY);
 	MPI_Comm_free(&comm);
+	/* Nothing is written if one side is wrong. */
+	EXPECT_INT(ADJACENT(1, &self, &one, 1, &self, &one), MPI_SUCCESS);
+	n = degree = -7;
+	FAILS(MPI_Dist_graph_neighbors(comm, 1, &n, &degree, -1, &other, &one),
+	      MPI_ERR_ARG);
+	FAILS(MPI_Dist_graph_neighbors(comm, 1, &n, &degree, 1, NULL, &one),
+	      MPI_ERR_ARG);
+	EXPECT(n == -7 && degree == -7);
+	MPI_Comm_free(&comm);
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
