@@ -82,14 +82,23 @@ static void reply(struct madmpi_win *w, const struct nm_data *d)
 		   d, 0);
 }
 
-static void reply_word(struct madmpi_win *w, int rank, uint32_t id)
+static void reply_word(struct madmpi_win *w, int rank, uint32_t id, int fault)
 {
-	madmpi_rma_word_t word = (madmpi_rma_word_t)w->serve->fault[rank];
+	madmpi_rma_word_t word = (madmpi_rma_word_t)fault;
 	struct nm_data d = nm_data_flat(&word, sizeof(word));
 
-	w->serve->fault[rank] = MPI_SUCCESS;
 	nm_sr_send(session(w), w->comm->gate[rank], MADMPI_RMA_REPLY | id, &d,
 		   0);
+}
+
+/* All before it is done, or has failed. */
+static void reply_fault(struct madmpi_win *w)
+{
+	struct madmpi_serve *s = w->serve;
+	int fault = s->fault[s->now.rank];
+
+	s->fault[s->now.rank] = MPI_SUCCESS;
+	reply_word(w, s->now.rank, s->now.head->id, fault);
 }
 
 static void reply_nothing(struct madmpi_win *w)
@@ -231,7 +240,7 @@ static void swap(struct madmpi_win *w)
 
 static void flush(struct madmpi_win *w)
 {
-	reply_word(w, w->serve->now.rank, w->serve->now.head->id);
+	reply_fault(w);
 }
 
 /* --- the lock --- */
@@ -247,7 +256,8 @@ static void grant(struct madmpi_win *w, int rank, uint32_t id, bool exclusive)
 		w->serve->exclusive = true;
 	else
 		w->serve->nshared++;
-	reply_word(w, rank, id);
+	/* What has failed before is no matter of the lock. */
+	reply_word(w, rank, id, MPI_SUCCESS);
 }
 
 /* In the order in which they came, so that nobody waits for ever. */
@@ -264,7 +274,7 @@ static void lock(struct madmpi_win *w)
 	}
 	c = malloc(sizeof(*c));
 	if (c == NULL) {
-		refuse(w, MPI_ERR_NO_MEM, false, true);
+		reply_nothing(w);
 		return;
 	}
 	*c = (struct candidate){ .rank = s->now.rank,
@@ -284,7 +294,7 @@ static void unlock(struct madmpi_win *w)
 		s->exclusive = false;
 	else
 		s->nshared--;
-	reply_word(w, s->now.rank, s->now.head->id);
+	reply_fault(w);
 	while ((n = base_list_first(&s->waiting)) != NULL) {
 		c = container_of(n, struct candidate, on);
 		if (!may_have(s, c->exclusive))
