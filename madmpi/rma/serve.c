@@ -123,19 +123,22 @@ static bool receive(struct madmpi_win *w, const struct nm_data *into)
 	return into->length >= h->inlined;
 }
 
-/* It cannot be done: the origin hears of it when it asks next. */
+/*
+ * It cannot be done: the origin hears of it by an answer that is too short, or
+ * when it asks next.
+ */
 static void refuse(struct madmpi_win *w, int error, bool has_payload,
 		   bool is_answered)
 {
 	struct madmpi_serve *s = w->serve;
 	struct nm_data nothing = nm_data_flat(NULL, 0);
 
-	if (s->fault[s->now.rank] == MPI_SUCCESS)
-		s->fault[s->now.rank] = error;
 	if (has_payload && s->now.head->inlined == 0)
 		receive(w, &nothing);
 	if (is_answered)
 		reply_nothing(w);
+	else if (s->fault[s->now.rank] == MPI_SUCCESS)
+		s->fault[s->now.rank] = error;
 }
 
 static struct nm_data data_of(struct madmpi_win *w,

@@ -106,6 +106,28 @@ static void much_is_refused_like_little(void)
 	end_window(kind, &win, memory);
 }
 
+/* Who has told of it has told of it: no later call does so again. */
+static void a_request_tells_by_itself(void)
+{
+	MPI_Aint at;
+	MPI_Request r;
+	int rc;
+
+	begin();
+	at = place(kind, right, SMALL, sizeof(int));
+	MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+	rc = MPI_Rget(many, 1, MPI_INT, right, at, 1, MPI_INT, win, &r);
+	FAILS(rc, at_once());
+	if (size > 1)
+		FAILS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_ERR_RMA_RANGE);
+	FAILS(MPI_Win_flush(right, win), MPI_SUCCESS);
+	rc = MPI_Get(many, 1, MPI_INT, right, at, 1, MPI_INT, win);
+	FAILS(rc, at_once());
+	FAILS(MPI_Win_flush_local(right, win), later());
+	FAILS(MPI_Win_unlock(right, win), MPI_SUCCESS);
+	end_window(kind, &win, memory);
+}
+
 int main(int argc, char **argv)
 {
 	program_begin(&argc, &argv);
@@ -115,6 +137,7 @@ int main(int argc, char **argv)
 		;
 	locks_are_had_whatever_was_refused();
 	much_is_refused_like_little();
+	a_request_tells_by_itself();
 	free(many);
 	free(addresses);
 	return program_end("refused");
