@@ -437,7 +437,7 @@ int madmpi_win_free(MPI_Win *win)
 {
 	const char *fn = "MPI_Win_free";
 	struct madmpi_win *w;
-	int rc;
+	int rc, one;
 
 	if (win == NULL)
 		return madmpi_null_arg(NULL, fn, "win");
@@ -447,16 +447,17 @@ int madmpi_win_free(MPI_Win *win)
 	if (is_busy(w))
 		return madmpi_win_refuse(fn, w, "an epoch has not been ended");
 	rc = madmpi_attrs_delete(fn, (struct madmpi_bearer){ .comm = w->comm });
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_win_flush_targets(fn, w, 0, w->size);
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_win_barrier(fn, w);
 	if (rc != MPI_SUCCESS)
 		return rc;
+	/* The others wait for this one, and it ends, however that went. */
+	rc = madmpi_win_flush_targets(fn, w, 0, w->size);
+	one = madmpi_win_barrier(fn, w);
+	if (one != MPI_SUCCESS)
+		return one;
 	win_end(w);
 	madmpi_pool_put(&pool, w);
 	*win = MPI_WIN_NULL;
-	return MPI_SUCCESS;
+	return rc;
 }
 
 void madmpi_win_give_up(struct madmpi_win *w)

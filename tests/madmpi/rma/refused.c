@@ -71,6 +71,16 @@ static void locks_are_had_whatever_was_refused(void)
 	end_window(kind, &win, memory);
 }
 
+/* One process is told so; the others do not wait for it for ever. */
+static void windows_end_whatever_was_refused(void)
+{
+	begin();
+	put_too_much(rank == 0 ? SMALL + 1 : SMALL);
+	FAILS(MPI_Win_free(&win), rank == 0 ? later() : MPI_SUCCESS);
+	EXPECT(win == MPI_WIN_NULL);
+	free(memory);
+}
+
 /* What travels by itself has to be taken off the network. */
 static void much_is_refused_like_little(void)
 {
@@ -136,6 +146,7 @@ int main(int argc, char **argv)
 	for (kind = kinds; kind->flavor != MPI_WIN_FLAVOR_DYNAMIC; kind++)
 		;
 	locks_are_had_whatever_was_refused();
+	windows_end_whatever_was_refused();
 	much_is_refused_like_little();
 	a_request_tells_by_itself();
 	free(many);
