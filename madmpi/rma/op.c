@@ -226,11 +226,22 @@ static struct madmpi_rma_op *count(struct madmpi_rma_op *op)
 	op->head.id = w->next_id++ % MADMPI_RMA_IDS;
 	op->phase = t->phase;
 	t->active[op->phase]++;
-	t->dirty = true;
 	over = w->over;
 	w->over = NULL;
 	base_spin_unlock(&w->lock);
 	return over;
+}
+
+/*
+ * It was sent, and no answer will tell of its end. Whoever takes note of this
+ * asks the target, and must not ask before the operation was sent: another one
+ * would be covered by that question, but its own flush would then ask none.
+ */
+static void mark(struct madmpi_win *w, int target)
+{
+	base_spin_lock(&w->lock);
+	w->targets[target].dirty = true;
+	base_spin_unlock(&w->lock);
 }
 
 /* 0 by what was checked before: nmad has nothing to refuse. */
@@ -260,6 +271,8 @@ static void issue(struct madmpi_rma_op *op, const struct nm_data *payload,
 	if (has_body)
 		must(nm_sr_isend(s, gate, MADMPI_RMA_BODY | id, payload, 0,
 				 &op->sends[1]));
+	if (!has_reply)
+		mark(op->win, op->target);
 	/* --- with the last of these it may be over --- */
 	if (has_reply)
 		must(nm_sr_on_done(&op->reply, part_over, op));

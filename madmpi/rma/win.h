@@ -63,7 +63,7 @@ struct madmpi_target {
 	int held;                /* l: 0, or what MPI_Win_lock has got */
 	bool unchecked;          /* l: MPI_MODE_NOCHECK: nothing was asked */
 	bool started;            /* l: of the group of MPI_Win_start */
-	bool dirty;              /* l: requests whose end nobody knows */
+	bool dirty;              /* l: sent was what no answer tells of */
 	unsigned phase;          /* l: 0, 1: that of new operations */
 	unsigned active[2];      /* l: operations, by phase */
 	piom_cond_t *idle;       /* l: of who waits for the other phase */

@@ -2,6 +2,7 @@
  * Many threads of a process use one window at once.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "windows.h"
 
@@ -9,7 +10,7 @@ static const struct kind *kind;
 static MPI_Win win;
 static int others; /* the process that all threads reach into */
 
-enum { THREADS = 8, TURNS = 10 / FEWER, SLOT = 500 };
+enum { THREADS = 8, TURNS = 10 / FEWER, SLOT = 500, LOOKS = 200 / FEWER };
 
 /* Each has a place of its own there, which only it uses. */
 static void *put_and_get(void *arg)
@@ -89,6 +90,60 @@ static void lock_all_targets(void)
 	free(threads);
 }
 
+/*
+ * Messages, to memory that this process sees, too: what a thread has flushed is
+ * there, though the other half does nothing but flush.
+ */
+static struct {
+	int *there;       /* the target's memory, here */
+	_Atomic int busy; /* threads that put */
+} seen;
+
+static void *flush_and_look(void *arg)
+{
+	int me = (int)(size_t)arg, values[SLOT];
+	MPI_Datatype type;
+
+	if (me >= THREADS / 2) {
+		while (atomic_load(&seen.busy) > 0)
+			MPI_Win_flush(others, win);
+		return NULL;
+	}
+	MPI_Type_vector(SLOT / 2, 1, 2, MPI_INT, &type);
+	MPI_Type_commit(&type);
+	for (int turn = 1; turn <= LOOKS; turn++) {
+		for (int i = 0; i < SLOT; i++)
+			values[i] = turn;
+		MPI_Accumulate(values, SLOT / 2, MPI_INT, others, me * SLOT, 1,
+			       type, MPI_MAX, win);
+		MPI_Win_flush(others, win);
+		EXPECT_INT(seen.there[me * SLOT + SLOT - 2], turn);
+	}
+	MPI_Type_free(&type);
+	atomic_fetch_sub(&seen.busy, 1);
+	return NULL;
+}
+
+static void flushes_cover_all_that_was_issued(void)
+{
+	MPI_Aint bytes = THREADS * SLOT * (int)sizeof(int);
+	MPI_Win shared;
+	int unit, *mine;
+
+	MPI_Win_allocate_shared(bytes, sizeof(int), MPI_INFO_NULL,
+				MPI_COMM_WORLD, &mine, &shared);
+	MPI_Win_shared_query(shared, others, &bytes, &unit, &seen.there);
+	memset(mine, 0, (size_t)bytes);
+	MPI_Win_create(mine, bytes, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
+		       &win);
+	seen.busy = THREADS / 2;
+	MPI_Win_lock_all(0, win);
+	run_all(flush_and_look);
+	MPI_Win_unlock_all(win);
+	MPI_Win_free(&win);
+	MPI_Win_free(&shared);
+}
+
 int main(int argc, char **argv)
 {
 	int *memory;
@@ -112,6 +167,7 @@ int main(int argc, char **argv)
 		EXPECT_INT(memory[0], THREADS * TURNS + TURNS * size);
 		end_window(kind, &win, memory);
 	}
+	flushes_cover_all_that_was_issued();
 	free(addresses);
 	return program_end("threads");
 }
