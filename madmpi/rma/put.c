@@ -246,6 +246,9 @@ static int check_op(struct madmpi_rma_call *c, MPI_Op op)
 	if (c->op->name == NULL)
 		return madmpi_error(comm, MPI_ERR_OP, c->fn,
 				    "op %p is not predefined", (void *)op);
+	if (c->op == madmpi_rma_no_op() && c->kind == MADMPI_RMA_ACCUMULATE)
+		return madmpi_error(comm, MPI_ERR_OP, c->fn,
+				    "MPI_NO_OP is for what is fetched");
 	if (c->elem != NULL && !madmpi_rma_op_takes(c->op, c->elem))
 		return madmpi_error(
 			comm, MPI_ERR_OP, c->fn,

@@ -42,7 +42,6 @@ COMBINES(ands_of_bytes, unsigned char, MPI_BYTE, MPI_BAND, 255, ~(1 << rank),
 COMBINES(logic_of_int, int, MPI_INT, MPI_LAND, 3, rank != 1, want &&r != 1)
 COMBINES(sums_of_long_double, long double, MPI_LONG_DOUBLE, MPI_SUM, 0.5, rank,
 	 want + r)
-COMBINES(no_op_of_float, float, MPI_FLOAT, MPI_NO_OP, 3, rank, want)
 
 /* Pairs, in memory with padding, of a derived type. */
 static void pairs_of_value_and_index(void)
@@ -242,7 +241,6 @@ int main(int argc, char **argv)
 		sums_of_int,    products_of_double, maxima_of_short,
 		minima_of_long, bits_of_unsigned,   parities_of_char,
 		ands_of_bytes,  logic_of_int,       sums_of_long_double,
-		no_op_of_float,
 	};
 
 	program_begin(&argc, &argv);

@@ -122,6 +122,25 @@ static void data_must_fit(void)
 	MPI_Type_free(&mixed);
 }
 
+/* Nor may it be combined with nothing, but for what is fetched. */
+static void nothing_is_not_accumulated(void)
+{
+	int many[10] = { 0 };
+	MPI_Request request;
+
+	MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+	FAILS(MPI_Accumulate(many, 10, MPI_INT, right, at(0), 10, MPI_INT,
+			     MPI_NO_OP, win),
+	      MPI_ERR_OP);
+	FAILS(MPI_Raccumulate(many, 10, MPI_INT, right, at(0), 10, MPI_INT,
+			      MPI_NO_OP, win, &request),
+	      MPI_ERR_OP);
+	FAILS(MPI_Get_accumulate(NULL, 0, MPI_INT, many, 10, MPI_INT, right,
+				 at(0), 10, MPI_INT, MPI_NO_OP, win),
+	      MPI_SUCCESS);
+	MPI_Win_unlock(right, win);
+}
+
 static void memory_is_attached_once(void)
 {
 	char bytes[16];
@@ -164,6 +183,7 @@ int main(int argc, char **argv)
 		MPI_Barrier(MPI_COMM_WORLD);
 		places_must_be_in_the_window();
 		data_must_fit();
+		nothing_is_not_accumulated();
 		memory_is_attached_once();
 		freed = win;
 		end_window(kind, &win, memory);
