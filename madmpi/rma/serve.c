@@ -62,7 +62,7 @@ struct madmpi_serve {
 	int *fault; /* t: by rank: what went wrong since it was told */
 
 	marcel_mutex_t mutex;
-	marcel_cond_t some;  /* m: one more has completed */
+	piom_cond_t *more;   /* m: of who waits for one more, or NULL */
 	uint32_t *completed; /* m: by rank: epochs not waited for */
 };
 
@@ -313,11 +313,15 @@ static void unlock(struct madmpi_win *w)
 static void complete(struct madmpi_win *w)
 {
 	struct madmpi_serve *s = w->serve;
+	piom_cond_t *more;
 
 	marcel_mutex_lock(&s->mutex);
 	s->completed[s->now.rank]++;
-	marcel_cond_broadcast(&s->some);
+	more = s->more;
+	s->more = NULL;
 	marcel_mutex_unlock(&s->mutex);
+	if (more != NULL)
+		piom_cond_signal(more);
 }
 
 static bool all_completed(const struct madmpi_serve *s, const int ranks[],
@@ -333,15 +337,24 @@ bool madmpi_serve_completed(struct madmpi_win *w, const int ranks[], int n,
 			    bool wait)
 {
 	struct madmpi_serve *s = w->serve;
+	piom_cond_t more;
 	bool all;
 
-	marcel_mutex_lock(&s->mutex);
-	while (!(all = all_completed(s, ranks, n)) && wait)
-		marcel_cond_wait(&s->some, &s->mutex);
-	for (int i = 0; all && i < n; i++)
-		s->completed[ranks[i]]--;
-	marcel_mutex_unlock(&s->mutex);
-	return all;
+	for (;;) {
+		marcel_mutex_lock(&s->mutex);
+		all = all_completed(s, ranks, n);
+		for (int i = 0; all && i < n; i++)
+			s->completed[ranks[i]]--;
+		if (!all && wait) {
+			piom_cond_init(&more);
+			s->more = &more;
+		}
+		marcel_mutex_unlock(&s->mutex);
+		if (all || !wait)
+			return all;
+		/* No cancellation point, as no call of MPI is one. */
+		piom_cond_wait(&more);
+	}
 }
 
 /* --- one request --- */
@@ -525,7 +538,6 @@ int madmpi_serve_start(struct madmpi_win *w)
 	base_list_init(&s->waiting);
 	piom_sem_init(&s->work, 0);
 	marcel_mutex_init(&s->mutex, NULL);
-	marcel_cond_init(&s->some, NULL);
 	s->fault = calloc((size_t)w->size, sizeof(*s->fault));
 	s->completed = calloc((size_t)w->size, sizeof(*s->completed));
 	w->serve = s;

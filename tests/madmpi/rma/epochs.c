@@ -1,6 +1,8 @@
 /*
  * Post, start, complete and wait; every kind of window.
  */
+#include <marcel/marcel.h>
+
 #include "windows.h"
 
 static const struct kind *kind;
@@ -123,6 +125,35 @@ static void unchecked_starts_do_not_wait(void)
 	end_window(kind, &win, memory);
 }
 
+static void *wait_for_all(void *win)
+{
+	MPI_Win_wait(*(MPI_Win *)win);
+	return win;
+}
+
+/* No call of MPI is a cancellation point, and what waits holds up nobody. */
+static void waits_are_not_cancelled(void)
+{
+	int *memory, right = (rank + 1) % size, left = (rank + size - 1) % size;
+	MPI_Group to = group_of(1, &right), from = group_of(1, &left);
+	MPI_Win win = window(kind, sizeof(int), sizeof(int), &memory);
+	marcel_t waiter;
+	void *end = NULL;
+
+	MPI_Win_post(from, 0, win);
+	marcel_create(&waiter, NULL, wait_for_all, &win);
+	marcel_cancel(waiter);
+	marcel_yield();
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_start(to, 0, win);
+	MPI_Win_complete(win);
+	marcel_join(waiter, &end);
+	EXPECT(end == &win);
+	MPI_Group_free(&to);
+	MPI_Group_free(&from);
+	end_window(kind, &win, memory);
+}
+
 /* The kinds of epochs follow each other on one window. */
 static void epochs_of_all_kinds_follow_each_other(void)
 {
@@ -167,6 +198,7 @@ int main(int argc, char **argv)
 		one_target_has_many_origins();
 		groups_may_be_empty();
 		unchecked_starts_do_not_wait();
+		waits_are_not_cancelled();
 		epochs_of_all_kinds_follow_each_other();
 	}
 	free(addresses);
