@@ -96,7 +96,6 @@ struct madmpi_win {
 	enum madmpi_epoch epoch;       /* l: */
 	int nlocked;                   /* l: targets that are held */
 	struct madmpi_group *started;  /* l: a reference, or NULL */
-	bool started_unchecked;        /* l: nothing to be waited for */
 	struct madmpi_group *posted;   /* l: a reference, or NULL */
 	uint32_t next_id;              /* l: of requests */
 	struct madmpi_rma_op *over;    /* l: that are to be given back */
