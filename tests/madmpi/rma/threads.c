@@ -10,7 +10,7 @@ static const struct kind *kind;
 static MPI_Win win;
 static int others; /* the process that all threads reach into */
 
-enum { THREADS = 8, TURNS = 10 / FEWER, SLOT = 500, LOOKS = 200 / FEWER };
+enum { THREADS = 8, TURNS = 10 / FEWER, SLOT = 500, LOOKS = 40 / FEWER };
 
 /* Each has a place of its own there, which only it uses. */
 static void *put_and_get(void *arg)
