@@ -4,7 +4,7 @@
  * threads; they go on while a process computes; what they use may be freed;
  * what must not be done to their requests; how they fail.
  */
-#include <pthread.h>
+#include "../join.h"
 
 #include "calls.h"
 #include "../two_groups.h"
@@ -276,7 +276,7 @@ static void from_many_threads(void)
 	for (int i = 0; i < THREADS; i++)
 		EXPECT(pthread_create(&w[i].thread, NULL, work, &w[i]) == 0);
 	for (int i = 0; i < THREADS; i++) {
-		EXPECT(pthread_join(w[i].thread, NULL) == 0);
+		EXPECT(program_join(w[i].thread) == 0);
 		MPI_Comm_free(&w[i].comm);
 	}
 }

@@ -6,7 +6,7 @@
 #include "../program.h"
 
 #include <marcel/marcel.h>
-#include <pthread.h>
+#include "../join.h"
 
 enum { N = 40, COUNT = 7 };
 
@@ -306,7 +306,7 @@ static void threads(void)
 		begin(r, copy, t);
 		pthread_create(&kernel, NULL, complete_all, copy);
 		wait_in_turn(r, how);
-		pthread_join(kernel, NULL);
+		program_join(kernel);
 		end(t);
 		begin(r, copy, t);
 		marcel_create(&user, NULL, complete_all, copy);
@@ -328,7 +328,7 @@ static void races(void)
 		pthread_create(&kernel, NULL, complete_all, copy);
 		for (int i = N - 1; i >= 0; i--)
 			MPI_Request_free(&r[i]);
-		pthread_join(kernel, NULL);
+		program_join(kernel);
 		for (int i = 0; i < N; i++)
 			expect_calls(&t[i], 0, 1);
 	}

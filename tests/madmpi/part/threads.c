@@ -5,7 +5,7 @@
 #include "../program.h"
 
 #include <marcel/marcel.h>
-#include <pthread.h>
+#include "../join.h"
 
 enum { PARTITIONS = 48, EACH = 20, THREADS = 8, ROUNDS = 30 / FEWER };
 
@@ -66,7 +66,7 @@ static void kernel_threads(int id[THREADS])
 		pthread_create(&t[THREADS + i], NULL, sends, &id[i]);
 	}
 	for (int i = 0; i < 2 * THREADS; i++)
-		pthread_join(t[i], NULL);
+		program_join(t[i]);
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /*
  * Many threads of a process use one window at once.
  */
-#include <pthread.h>
+#include "../join.h"
 #include <stdatomic.h>
 
 #include "windows.h"
@@ -61,7 +61,7 @@ static void run_all(void *(*fn)(void *))
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, fn, (void *)(size_t)i);
 	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+		program_join(threads[i]);
 }
 
 /* A lock of each target, taken by a thread of its own. */
@@ -86,7 +86,7 @@ static void lock_all_targets(void)
 	for (int i = 0; i < size; i++)
 		pthread_create(&threads[i], NULL, lock_one, (void *)(size_t)i);
 	for (int i = 0; i < size; i++)
-		pthread_join(threads[i], NULL);
+		program_join(threads[i]);
 	free(threads);
 }
 

@@ -5,7 +5,7 @@
  * the process does. All at once, and in another order in every process; the
  * world model comes and goes meanwhile.
  */
-#include <pthread.h>
+#include "../join.h"
 
 #include "session.h"
 
@@ -52,7 +52,7 @@ int main(void)
 
 	setenv("MADMPI_INITIAL_ERRHANDLER", "mpi_errors_return", 1);
 	pthread_create(&before, NULL, first, NULL);
-	pthread_join(before, NULL);
+	program_join(before);
 	for (int i = 0; i < THREADS; i++) {
 		number[i] = (i + rank) % THREADS;
 		pthread_create(&t[i], NULL, one, &number[i]);
@@ -61,6 +61,6 @@ int main(void)
 	expect_works(MPI_COMM_WORLD, size);
 	EXPECT_INT(MPI_Finalize(), MPI_SUCCESS);
 	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+		program_join(t[i]);
 	return 0;
 }

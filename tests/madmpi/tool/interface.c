@@ -5,7 +5,7 @@
  */
 #include "../program.h"
 
-#include <pthread.h>
+#include "../join.h"
 
 enum { TEXT = 4096 };
 
@@ -249,7 +249,7 @@ static void threads(void)
 	for (int i = 0; i < 4; i++)
 		pthread_create(&t[i], NULL, asks, NULL);
 	for (int i = 0; i < 4; i++)
-		pthread_join(t[i], NULL);
+		program_join(t[i]);
 }
 
 /* --- before, between and after --- */
