@@ -18,7 +18,7 @@ static struct madmpi_pool pool;
 
 /* clang-format off */
 #define OP(handle, table)                                                      \
-	[handle - 0x20] = { .object.kind = MADMPI_OP, .commutes = true,        \
+	[handle - 0x20] = { .object.kind = ATOMIC_INIT(MADMPI_OP), .commutes = true,        \
 			    .name = #table, .loops = madmpi_loops_##table }
 
 static struct madmpi_op predefined[] = {
@@ -26,9 +26,9 @@ static struct madmpi_op predefined[] = {
 	OP(0x28, band), OP(0x29, bor), OP(0x2a, bxor),
 	OP(0x30, land), OP(0x31, lor), OP(0x32, lxor),
 	OP(0x38, minloc), OP(0x39, maxloc),
-	[0x3c - 0x20] = { .object.kind = MADMPI_OP, .name = "replace",
+	[0x3c - 0x20] = { .object.kind = ATOMIC_INIT(MADMPI_OP), .name = "replace",
 			  .loops = madmpi_loops_none },
-	[0x3d - 0x20] = { .object.kind = MADMPI_OP, .name = "no_op",
+	[0x3d - 0x20] = { .object.kind = ATOMIC_INIT(MADMPI_OP), .name = "no_op",
 			  .loops = madmpi_loops_none },
 };
 /* clang-format on */

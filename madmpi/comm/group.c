@@ -15,7 +15,7 @@
 #include "session/session.h"
 
 static struct madmpi_pool pool;
-static struct madmpi_group empty = { .object.kind = MADMPI_GROUP,
+static struct madmpi_group empty = { .object.kind = ATOMIC_INIT(MADMPI_GROUP),
 				     .rank = MPI_UNDEFINED };
 
 void madmpi_group_get(struct madmpi_group *g)

@@ -67,7 +67,8 @@ void *madmpi_number_handle(int number, uint32_t kind)
 	if (number >= 0 && number < MADMPI_HANDLE_CONSTANTS)
 		return (void *)(uintptr_t)number;
 	marcel_mutex_lock(&mutex);
-	if (i >= 0 && i < room && table[i] != NULL && table[i]->kind == kind)
+	if (i >= 0 && i < room && table[i] != NULL &&
+	    load_relaxed(&table[i]->kind) == kind)
 		o = table[i];
 	marcel_mutex_unlock(&mutex);
 	return o;

@@ -42,7 +42,7 @@ enum madmpi_kind {
 struct madmpi_object {
 	void *link;            /* l: the pool's, while the object is free;
 				* else its number or NULL (number.c) */
-	uint32_t kind;         /* -: enum madmpi_kind */
+	ATOMIC(uint32_t) kind; /* a: relaxed; enum madmpi_kind */
 	ATOMIC(uint32_t) refs; /* a: order(object) */
 };
 
@@ -58,14 +58,14 @@ static inline void *madmpi_handle_object(const void *handle, uint32_t kind)
 
 	if (unlikely((uintptr_t)handle % sizeof(void *) != 0))
 		return 0;
-	return likely(o->kind == kind) ? o : 0;
+	return likely(load_relaxed(&o->kind) == kind) ? o : 0;
 }
 
 static inline void madmpi_object_init(struct madmpi_object *o,
 				      enum madmpi_kind kind)
 {
 	o->link = NULL;
-	o->kind = kind;
+	store_relaxed(&o->kind, (uint32_t)kind);
 	store_relaxed(&o->refs, 1);
 }
 

@@ -142,7 +142,7 @@ void madmpi_pool_put_chain(struct madmpi_pool *p,
 static void append(struct madmpi_pool_chain *chain, struct madmpi_object *o)
 {
 	madmpi_number_drop(o);
-	o->kind = MADMPI_FREED;
+	store_relaxed(&o->kind, MADMPI_FREED);
 	if (chain->n++ == 0)
 		chain->first = o;
 	else
@@ -177,7 +177,7 @@ static void walk_one(void *object, void *arg)
 	struct walk *w = arg;
 	struct madmpi_object *o = object;
 
-	if (o->kind == (uint32_t)w->kind)
+	if (load_relaxed(&o->kind) == (uint32_t)w->kind)
 		w->fn(o);
 }
 

@@ -20,9 +20,12 @@
 static struct madmpi_pool pool; /* for ever: handlers outlive MPI */
 
 static struct madmpi_errhandler predefined[] = {
-	{ .object.kind = MADMPI_ERRHANDLER, .how = MADMPI_ERRORS_FATAL },
-	{ .object.kind = MADMPI_ERRHANDLER, .how = MADMPI_ERRORS_ABORT },
-	{ .object.kind = MADMPI_ERRHANDLER, .how = MADMPI_ERRORS_RETURN },
+	{ .object.kind = ATOMIC_INIT(MADMPI_ERRHANDLER),
+	  .how = MADMPI_ERRORS_FATAL },
+	{ .object.kind = ATOMIC_INIT(MADMPI_ERRHANDLER),
+	  .how = MADMPI_ERRORS_ABORT },
+	{ .object.kind = ATOMIC_INIT(MADMPI_ERRHANDLER),
+	  .how = MADMPI_ERRORS_RETURN },
 };
 
 /*

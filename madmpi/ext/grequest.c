@@ -105,7 +105,7 @@ static int give_up(struct madmpi_operation *op, MPI_Request *request)
 	is_complete = g->is_complete;
 	if (!is_complete) {
 		g->is_given_up = true;
-		r->object.kind = MADMPI_REQUEST_GIVEN_UP;
+		store_relaxed(&r->object.kind, MADMPI_REQUEST_GIVEN_UP);
 	}
 	base_spin_unlock(&g->lock);
 	if (!is_complete)

@@ -344,7 +344,7 @@ static int bad_for_collective(const char *fn, const struct madmpi_request *r,
 void madmpi_request_abandon(struct madmpi_request *r)
 {
 	/* The handle is invalid from now on, complete or not. */
-	r->object.kind = MADMPI_FREED;
+	store_relaxed(&r->object.kind, MADMPI_FREED);
 	if (madmpi_request_is_complete(r)) {
 		madmpi_request_put(r);
 		return;

@@ -74,7 +74,7 @@ static void end_one(struct several *s, MPI_Request *request, MPI_Status *status)
 		madmpi_status_fill_empty(status);
 		return;
 	}
-	if (unlikely(r->object.kind != MADMPI_REQUEST)) {
+	if (unlikely(load_relaxed(&r->object.kind) != MADMPI_REQUEST)) {
 		*request = MPI_REQUEST_NULL;
 		end_again(s, status);
 		return;

@@ -36,9 +36,8 @@ static void *receives(void *arg)
 	int last = PARTITIONS - 1 - *(int *)arg, flag;
 
 	for (int p = last; p >= 0; p -= THREADS) {
-		do
-			MPI_Parrived(receive_request, p, &flag);
-		while (!flag);
+		while (MPI_Parrived(receive_request, p, &flag), !flag)
+			marcel_yield();
 		for (int i = p * EACH; i < (p + 1) * EACH; i++)
 			EXPECT_INT(in[i], value(previous, i));
 	}
