@@ -49,7 +49,7 @@ TEST(an_object_of_a_chain_is_not_used_before_that_is_put)
 	madmpi_pool_init(&pool, MADMPI_INFO, sizeof(struct madmpi_object));
 	o = madmpi_pool_get(&pool);
 	madmpi_pool_put_later(&pool, o, &chain);
-	CHECK_INT(o->kind, MADMPI_FREED);
+	CHECK_INT(load_relaxed(&o->kind), MADMPI_FREED);
 	for (int i = 0; i < ALL; i++)
 		CHECK(madmpi_pool_get(&pool) != o);
 	madmpi_pool_put_chain(&pool, &chain);
