@@ -134,51 +134,28 @@ static int check_room(const struct madmpi_rma_call *c, MPI_Count bytes,
 
 /* --- put and get --- */
 
-static int put(const char *fn, const void *buf, MPI_Count count,
-	       MPI_Datatype datatype, int target, MPI_Aint disp,
-	       MPI_Count tcount, MPI_Datatype ttype, MPI_Win win,
-	       MPI_Request *request, bool has_request)
+/* `buf` is only read by a put. */
+static int move(const char *fn, enum madmpi_rma_kind kind, const void *buf,
+		MPI_Count count, MPI_Datatype datatype, int target,
+		MPI_Aint disp, MPI_Count tcount, MPI_Datatype ttype,
+		MPI_Win win, MPI_Request *request, bool has_request)
 {
-	struct madmpi_rma_call c = { .fn = fn,
-				     .kind = MADMPI_RMA_PUT,
-				     .target = target };
+	struct madmpi_rma_call c = { .fn = fn, .kind = kind, .target = target };
+	bool is_put = kind == MADMPI_RMA_PUT;
+	struct madmpi_side *here = is_put ? &c.origin : &c.result;
 	int rc = madmpi_check_win(fn, win, &c.win);
 
 	if (likely(rc == MPI_SUCCESS))
-		rc = check_side(&c, "origin_addr", buf, count, datatype,
-				&c.origin);
+		rc = check_side(&c, "origin_addr", buf, count, datatype, here);
 	if (likely(rc == MPI_SUCCESS))
 		rc = check_there(&c, tcount, ttype, disp, has_request);
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
 	if (has_request && request == NULL)
 		return madmpi_null_arg(c.win->comm, fn, "request");
-	c.bytes = bytes_of(&c.origin);
-	rc = check_room(&c, c.bytes, &c.there, "target");
-	return rc ? rc : madmpi_rma_start(&c, request);
-}
-
-static int get(const char *fn, void *buf, MPI_Count count,
-	       MPI_Datatype datatype, int target, MPI_Aint disp,
-	       MPI_Count tcount, MPI_Datatype ttype, MPI_Win win,
-	       MPI_Request *request, bool has_request)
-{
-	struct madmpi_rma_call c = { .fn = fn,
-				     .kind = MADMPI_RMA_GET,
-				     .target = target };
-	int rc = madmpi_check_win(fn, win, &c.win);
-
-	if (likely(rc == MPI_SUCCESS))
-		rc = check_side(&c, "origin_addr", buf, count, datatype,
-				&c.result);
-	if (likely(rc == MPI_SUCCESS))
-		rc = check_there(&c, tcount, ttype, disp, has_request);
-	if (unlikely(rc != MPI_SUCCESS))
-		return rc;
-	if (has_request && request == NULL)
-		return madmpi_null_arg(c.win->comm, fn, "request");
-	c.bytes = bytes_of(&c.there);
-	rc = check_room(&c, c.bytes, &c.result, "origin");
+	c.bytes = bytes_of(is_put ? here : &c.there);
+	rc = is_put ? check_room(&c, c.bytes, &c.there, "target")
+		    : check_room(&c, c.bytes, here, "origin");
 	return rc ? rc : madmpi_rma_start(&c, request);
 }
 
@@ -188,9 +165,9 @@ int madmpi_put(const void *origin_addr, MPI_Count origin_count,
 	       MPI_Aint target_disp, MPI_Count target_count,
 	       MPI_Datatype target_datatype, MPI_Win win)
 {
-	return put("MPI_Put", origin_addr, origin_count, origin_datatype,
-		   target_rank, target_disp, target_count, target_datatype, win,
-		   NULL, false);
+	return move("MPI_Put", MADMPI_RMA_PUT, origin_addr, origin_count,
+		    origin_datatype, target_rank, target_disp, target_count,
+		    target_datatype, win, NULL, false);
 }
 
 /* MPI_Rput, MPI_Rput_c */
@@ -199,9 +176,9 @@ int madmpi_rput(const void *origin_addr, MPI_Count origin_count,
 		MPI_Aint target_disp, MPI_Count target_count,
 		MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
-	return put("MPI_Rput", origin_addr, origin_count, origin_datatype,
-		   target_rank, target_disp, target_count, target_datatype, win,
-		   request, true);
+	return move("MPI_Rput", MADMPI_RMA_PUT, origin_addr, origin_count,
+		    origin_datatype, target_rank, target_disp, target_count,
+		    target_datatype, win, request, true);
 }
 
 /* MPI_Get, MPI_Get_c */
@@ -210,9 +187,9 @@ int madmpi_get(void *origin_addr, MPI_Count origin_count,
 	       MPI_Aint target_disp, MPI_Count target_count,
 	       MPI_Datatype target_datatype, MPI_Win win)
 {
-	return get("MPI_Get", origin_addr, origin_count, origin_datatype,
-		   target_rank, target_disp, target_count, target_datatype, win,
-		   NULL, false);
+	return move("MPI_Get", MADMPI_RMA_GET, origin_addr, origin_count,
+		    origin_datatype, target_rank, target_disp, target_count,
+		    target_datatype, win, NULL, false);
 }
 
 /* MPI_Rget, MPI_Rget_c */
@@ -221,9 +198,9 @@ int madmpi_rget(void *origin_addr, MPI_Count origin_count,
 		MPI_Aint target_disp, MPI_Count target_count,
 		MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
-	return get("MPI_Rget", origin_addr, origin_count, origin_datatype,
-		   target_rank, target_disp, target_count, target_datatype, win,
-		   request, true);
+	return move("MPI_Rget", MADMPI_RMA_GET, origin_addr, origin_count,
+		    origin_datatype, target_rank, target_disp, target_count,
+		    target_datatype, win, request, true);
 }
 
 /* --- what combines --- */
