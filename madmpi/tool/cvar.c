@@ -249,20 +249,29 @@ static void store(const struct base_option *o, void *buf)
 		memcpy(buf, &(MPI_Count){ value }, sizeof(MPI_Count));
 }
 
+/* What the handle is of, whose value is at buf. */
+static int check_access(MPI_T_cvar_handle handle, const void *buf,
+			const struct base_option **out)
+{
+	int rc = madmpi_tool_check();
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	*out = option_of(handle);
+	if (*out == NULL)
+		return MPI_T_ERR_INVALID_HANDLE;
+	return buf != NULL ? MPI_SUCCESS : MPI_T_ERR_INVALID;
+}
+
 /* MPI_T_cvar_read */
 int madmpi_t_cvar_read(MPI_T_cvar_handle handle, void *buf)
 {
 	const struct base_option *o;
 	struct base_option value;
-	int rc = madmpi_tool_check();
+	int rc = check_access(handle, buf, &o);
 
 	if (rc != MPI_SUCCESS)
 		return rc;
-	o = option_of(handle);
-	if (o == NULL)
-		return MPI_T_ERR_INVALID_HANDLE;
-	if (buf == NULL)
-		return MPI_T_ERR_INVALID;
 	pthread_mutex_lock(&environment);
 	value = now(o);
 	store(&value, buf);
@@ -318,15 +327,10 @@ int madmpi_t_cvar_write(MPI_T_cvar_handle handle, const void *buf)
 {
 	const struct base_option *o;
 	char text[TEXT_MAX];
-	int rc = madmpi_tool_check();
+	int rc = check_access(handle, buf, &o);
 
 	if (rc != MPI_SUCCESS)
 		return rc;
-	o = option_of(handle);
-	if (o == NULL)
-		return MPI_T_ERR_INVALID_HANDLE;
-	if (buf == NULL)
-		return MPI_T_ERR_INVALID;
 	if (!may_write)
 		return MPI_T_ERR_CVAR_SET_NEVER;
 	if (has_started())
