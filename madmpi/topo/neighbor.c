@@ -122,12 +122,11 @@ static int prepare(struct madmpi_collective *x, const char *fn,
 {
 	int rc;
 
-	*x = (struct madmpi_collective){ .function = fn,
-					 .run = run,
-					 .send.base = (void *)sendbuf,
-					 .send.count = sendcount,
-					 .recv.base = recvbuf,
-					 .recv.count = recvcount };
+	madmpi_collective_set(x, fn, run);
+	x->send.base = (void *)sendbuf;
+	x->send.count = sendcount;
+	x->recv.base = recvbuf;
+	x->recv.count = recvcount;
 	rc = check(x, comm);
 	if (rc == MPI_SUCCESS)
 		rc = check_side(x, sendtype, x->comm->topo->outdegree,
@@ -146,13 +145,12 @@ static int prepare_allgatherv(struct madmpi_collective *x, const char *fn,
 {
 	int rc;
 
-	*x = (struct madmpi_collective){ .function = fn,
-					 .run = run_allgather,
-					 .send.base = (void *)sendbuf,
-					 .send.count = sendcount,
-					 .recv.base = recvbuf,
-					 .recv.counts = recvcounts,
-					 .recv.displs = displs };
+	madmpi_collective_set(x, fn, run_allgather);
+	x->send.base = (void *)sendbuf;
+	x->send.count = sendcount;
+	x->recv.base = recvbuf;
+	x->recv.counts = recvcounts;
+	x->recv.displs = displs;
 	rc = check(x, comm);
 	if (rc == MPI_SUCCESS)
 		rc = check_side(x, sendtype, x->comm->topo->outdegree,
@@ -173,14 +171,13 @@ static int prepare_alltoallv(struct madmpi_collective *x, const char *fn,
 {
 	int rc;
 
-	*x = (struct madmpi_collective){ .function = fn,
-					 .run = run_alltoall,
-					 .send.base = (void *)sendbuf,
-					 .send.counts = sendcounts,
-					 .send.displs = sdispls,
-					 .recv.base = recvbuf,
-					 .recv.counts = recvcounts,
-					 .recv.displs = rdispls };
+	madmpi_collective_set(x, fn, run_alltoall);
+	x->send.base = (void *)sendbuf;
+	x->send.counts = sendcounts;
+	x->send.displs = sdispls;
+	x->recv.base = recvbuf;
+	x->recv.counts = recvcounts;
+	x->recv.displs = rdispls;
 	rc = check(x, comm);
 	if (rc == MPI_SUCCESS)
 		rc = madmpi_check_n_parts(fn, x->comm, sendtype,
@@ -203,18 +200,17 @@ static int prepare_alltoallw(struct madmpi_collective *x, const char *fn,
 {
 	int rc;
 
-	*x = (struct madmpi_collective){
-		.function = fn,
-		.run = run_alltoall,
-		.send.base = (void *)sendbuf,
-		.send.counts = sendcounts,
-		.send.displs = { .at = sdispls, .is_wide = true },
-		.send.types = sendtypes,
-		.recv.base = recvbuf,
-		.recv.counts = recvcounts,
-		.recv.displs = { .at = rdispls, .is_wide = true },
-		.recv.types = recvtypes,
-	};
+	madmpi_collective_set(x, fn, run_alltoall);
+	x->send.base = (void *)sendbuf;
+	x->send.counts = sendcounts;
+	x->send.displs =
+		(struct madmpi_array){ .at = sdispls, .is_wide = true };
+	x->send.types = sendtypes;
+	x->recv.base = recvbuf;
+	x->recv.counts = recvcounts;
+	x->recv.displs =
+		(struct madmpi_array){ .at = rdispls, .is_wide = true };
+	x->recv.types = recvtypes;
 	rc = check(x, comm);
 	if (rc == MPI_SUCCESS)
 		rc = madmpi_check_n_typed_parts(
