@@ -354,7 +354,7 @@ static int predefine(const char *name, int first, int size,
 	if (g == NULL)
 		return -ENOMEM;
 	rc = madmpi_comm_new(NULL, g, ids, &c);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	c->is_predefined = true;
 	strcpy(c->name, name);
