@@ -304,6 +304,7 @@ EXPLORE(what_gathers_leaves_when_who_was_kicked_polls)
 	set_up();
 	gate.is_dear = true;
 	gate.burst = FREE;
+	core.burst_last = base_now_ns(); /* dense: the next comes at once */
 	store_relaxed(&core.bursting, 1);
 	explore_name(&core.bursting, 4, "bursting");
 	nm_core_submit(&core, &reqs[0]);
