@@ -315,6 +315,29 @@ void children_signal(struct job *j, int sig)
 			kill(-j->ranks[i].pid, sig);
 }
 
+/* The flag of the kernel's, in the 9th field of its stat. */
+#define EXITING 0x4u /* PF_EXITING */
+
+bool child_is_exiting(const struct rank *r)
+{
+	char path[32], text[512], *end;
+	unsigned flags = 0;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", r->pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	end = strrchr(text, ')'); /* of the name, which may hold anything */
+	return end != NULL &&
+	       sscanf(end, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       (flags & EXITING) != 0;
+}
+
 /* A rank has ended by itself; is the job still whole? */
 static void judge(struct job *j, struct rank *r, pid_t pid, int status)
 {

@@ -108,6 +108,12 @@ void children_start(struct job *j);
 void children_reap(struct job *j);
 void children_signal(struct job *j, int sig);
 
+/*
+ * Whether the kernel is ending its process, which it may take long for on a
+ * machine that has much else to do.
+ */
+bool child_is_exiting(const struct rank *r);
+
 /* pmi.c: read and answer what the rank has asked; */
 void pmi_serve(struct job *j, struct rank *r);
 void pmi_define(struct job *j, const char *key, const char *value);

@@ -213,7 +213,11 @@ static void look_at_rank(struct job *j, struct rank *r, long now)
 	for (int i = 0; i < 2; i++)
 		if (r->out[i].flush_at != 0 && now >= r->out[i].flush_at)
 			stream_show_partial(j, &r->out[i], r->number);
-	if (r->lost_at != 0 && now >= r->lost_at + LOST_MS) {
+	if (r->lost_at == 0 || now < r->lost_at + LOST_MS)
+		return;
+	if (child_is_exiting(r)) {
+		r->lost_at = now; /* its end will tell its code */
+	} else {
 		r->lost_at = 0;
 		job_fail(j, 1,
 			 "rank %d (pid %d) has closed its connection without "
