@@ -70,14 +70,15 @@ int madmpi_win_post(MPI_Group group, int assert, MPI_Win win)
 		return rc;
 	base_spin_lock(&w->lock);
 	fits = w->posted == NULL && w->epoch != MADMPI_EPOCH_FENCED;
-	if (fits)
+	if (fits) {
 		w->posted = g;
+		madmpi_group_get(g);
+	}
 	base_spin_unlock(&w->lock);
 	if (!fits)
 		return madmpi_win_refuse(fn, w,
 					 "the window is exposed already, or a "
 					 "fence has begun an epoch");
-	madmpi_group_get(g);
 	for (int i = 0; i < g->size && !(assert &MPI_MODE_NOCHECK); i++) {
 		rank = rank_of(w, g, i);
 		rc = fail(fn, w, rc, rank,
@@ -181,13 +182,13 @@ int madmpi_win_start(MPI_Group group, int assert, MPI_Win win)
 	if (fits) {
 		w->epoch = MADMPI_EPOCH_STARTED;
 		w->started = g;
+		madmpi_group_get(g);
 		for (int i = 0; i < g->size; i++)
 			w->targets[rank_of(w, g, i)].started = true;
 	}
 	base_spin_unlock(&w->lock);
 	if (!fits)
 		return madmpi_win_refuse(fn, w, "an epoch is open already");
-	madmpi_group_get(g);
 	for (int i = 0; i < g->size && !(assert &MPI_MODE_NOCHECK); i++) {
 		rank = rank_of(w, g, i);
 		rc = fail(fn, w, rc, rank,
