@@ -3,6 +3,7 @@
  * origin waits for when it starts; who completes sends a request, which the
  * target takes after all that were before it, and counts.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include <pioman/pioman.h>
@@ -79,8 +80,11 @@ int madmpi_win_post(MPI_Group group, int assert, MPI_Win win)
 		return madmpi_win_refuse(fn, w,
 					 "the window is exposed already, or a "
 					 "fence has begun an epoch");
-	for (int i = 0; i < g->size && !(assert &MPI_MODE_NOCHECK); i++) {
+	for (int i = 0; i < g->size; i++) {
 		rank = rank_of(w, g, i);
+		rc = fail(fn, w, rc, rank, madmpi_serve_watch(w, rank));
+		if (assert & MPI_MODE_NOCHECK)
+			continue;
 		rc = fail(fn, w, rc, rank,
 			  nm_sr_send(w->comm->p2p, w->comm->gate[rank],
 				     MADMPI_RMA_POST, &nothing, 0));
@@ -102,11 +106,11 @@ static struct madmpi_group *posted(const char *fn, struct madmpi_win *w,
 	return g;
 }
 
-/* *over: all origins have completed, and the exposure has ended. */
+/* *over: all origins have completed, or died, and the exposure has ended. */
 static int end_exposure(const char *fn, struct madmpi_win *w, bool wait,
 			bool *over)
 {
-	int rc = MPI_SUCCESS, *ranks;
+	int rc = MPI_SUCCESS, error, *ranks;
 	struct madmpi_group *g = posted(fn, w, &rc);
 
 	if (g == NULL)
@@ -117,14 +121,18 @@ static int end_exposure(const char *fn, struct madmpi_win *w, bool wait,
 				    "no memory for the group");
 	for (int i = 0; i < g->size; i++)
 		ranks[i] = rank_of(w, g, i);
-	*over = madmpi_serve_completed(w, ranks, g->size, wait);
+	error = madmpi_serve_completed(w, ranks, g->size, wait);
 	free(ranks);
+	*over = error != -EAGAIN;
 	if (!*over)
 		return MPI_SUCCESS;
 	base_spin_lock(&w->lock);
 	w->posted = NULL;
 	base_spin_unlock(&w->lock);
 	madmpi_group_put(g);
+	if (error != 0)
+		return madmpi_error_errno(w->comm, error, fn,
+					  "a process that was to complete");
 	return MPI_SUCCESS;
 }
 

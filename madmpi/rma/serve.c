@@ -7,6 +7,9 @@
  * origin has posted with the request: so that depends on the networks alone,
  * not on what the program does, and ends if the origin dies. It never waits for
  * a lock of the window's: who cannot have it is put on a list.
+ *
+ * Whoever has asked for a lock, or is to complete an epoch, is watched. When it
+ * dies nobody waits for it any more: those that do are told that it has died.
  */
 #include "rma/serve.h"
 
@@ -33,11 +36,38 @@ struct candidate {
 	bool exclusive;
 };
 
+/* What a process has of the lock. */
+enum has { NOTHING, SHARED, ALONE };
+
+/*
+ * A receive of what an origin never sends, which ends when that has died, or
+ * with the window.
+ */
+struct watch {
+	/* -: const once it is posted  a: atomic */
+	struct madmpi_serve *serve; /* -: */
+	ATOMIC(bool) died;          /* a: before s->ndied counts it */
+	struct nm_sr_request never; /* nmad's */
+};
+
+/* A member, as an origin. */
+struct origin {
+	/* t: the thread's  m: mutex */
+	int fault;           /* t: what went wrong since it was told */
+	enum has has;        /* t: */
+	bool gone;           /* t, written with m: */
+	uint32_t completed;  /* m: epochs not waited for */
+	struct watch *watch; /* m: or NULL */
+};
+
 struct madmpi_serve {
 	/* -: const while the thread runs  t: the thread's  m: mutex */
 	marcel_t thread;      /* -: */
-	piom_sem_t work;      /* requests that have come; at the end one more */
+	piom_sem_t work;      /* what has come, or died; at the end one more */
 	ATOMIC(bool) closing; /* a: before the last unit of work */
+	ATOMIC(unsigned) ndied; /* a: before a unit of work */
+	unsigned nburied;       /* t: so many of them are known of */
+	piom_sem_t unwatched;   /* watches that are over */
 
 	/* t: the request that is served */
 	struct {
@@ -58,12 +88,12 @@ struct madmpi_serve {
 
 	bool exclusive;           /* t: somebody has the lock, alone */
 	int nshared;              /* t: so many have it together */
+	bool orphaned;            /* t: somebody died with it */
 	struct base_list waiting; /* t: struct candidate */
-	int *fault; /* t: by rank: what went wrong since it was told */
 
+	struct origin *origin; /* by rank */
 	marcel_mutex_t mutex;
-	piom_cond_t *more;   /* m: of who waits for one more, or NULL */
-	uint32_t *completed; /* m: by rank: epochs not waited for */
+	piom_cond_t *more; /* m: of who waits for one more, or NULL */
 };
 
 /* --- messages --- */
@@ -95,9 +125,10 @@ static void reply_word(struct madmpi_win *w, int rank, uint32_t id, int fault)
 static void reply_fault(struct madmpi_win *w)
 {
 	struct madmpi_serve *s = w->serve;
-	int fault = s->fault[s->now.rank];
+	struct origin *o = &s->origin[s->now.rank];
+	int fault = o->fault;
 
-	s->fault[s->now.rank] = MPI_SUCCESS;
+	o->fault = MPI_SUCCESS;
 	reply_word(w, s->now.rank, s->now.head->id, fault);
 }
 
@@ -137,8 +168,8 @@ static void refuse(struct madmpi_win *w, int error, bool has_payload,
 		receive(w, &nothing);
 	if (is_answered)
 		reply_nothing(w);
-	else if (s->fault[s->now.rank] == MPI_SUCCESS)
-		s->fault[s->now.rank] = error;
+	else if (s->origin[s->now.rank].fault == MPI_SUCCESS)
+		s->origin[s->now.rank].fault = error;
 }
 
 static struct nm_data data_of(struct madmpi_win *w,
@@ -246,6 +277,87 @@ static void flush(struct madmpi_win *w)
 	reply_fault(w);
 }
 
+/* --- origins that die --- */
+
+/* nmad's: it has died, or the window ends. */
+static void watch_over(struct nm_sr_request *never, void *arg)
+{
+	struct watch *x = arg;
+	struct madmpi_serve *s = x->serve;
+	struct nm_sr_status st;
+
+	nm_sr_status(never, &st);
+	if (st.error != -ECANCELED) {
+		store_relaxed(&x->died, true);
+		fetch_add_relaxed(&s->ndied, 1);
+		piom_sem_post(&s->work);
+	}
+	piom_sem_post(&s->unwatched);
+}
+
+static void watch_begin(struct madmpi_win *w, int rank, struct watch *x)
+{
+	struct nm_data nothing = nm_data_flat(NULL, 0);
+	int rc;
+
+	x->serve = w->serve;
+	rc = nm_sr_irecv(session(w), w->comm->gate[rank], MADMPI_RMA_NEVER,
+			 NM_TAG_EXACT, &nothing, &x->never);
+	base_check(rc == 0);
+	nm_sr_on_done(&x->never, watch_over, x);
+}
+
+int madmpi_serve_watch(struct madmpi_win *w, int rank)
+{
+	struct origin *o = &w->serve->origin[rank];
+	int rc = 0;
+
+	if (rank == w->rank)
+		return 0;
+	marcel_mutex_lock(&w->serve->mutex);
+	if (o->watch == NULL) {
+		o->watch = calloc(1, sizeof(*o->watch));
+		if (o->watch == NULL)
+			rc = -ENOMEM;
+		else
+			watch_begin(w, rank, o->watch);
+	}
+	marcel_mutex_unlock(&w->serve->mutex);
+	return rc;
+}
+
+/* Nobody is watched any more. */
+static void unwatch_all(struct madmpi_win *w)
+{
+	struct madmpi_serve *s = w->serve;
+
+	for (int i = 0; i < w->size; i++)
+		if (s->origin[i].watch != NULL)
+			nm_sr_cancel(&s->origin[i].watch->never);
+	for (int i = 0; i < w->size; i++)
+		if (s->origin[i].watch != NULL)
+			piom_sem_wait(&s->unwatched);
+}
+
+/* True: it has died, and this was not known. */
+static bool find_dead(struct madmpi_serve *s, struct origin *o)
+{
+	piom_cond_t *more = NULL;
+	bool is_news;
+
+	marcel_mutex_lock(&s->mutex);
+	is_news = o->watch != NULL && !o->gone && load_relaxed(&o->watch->died);
+	if (is_news) {
+		o->gone = true;
+		more = s->more;
+		s->more = NULL;
+	}
+	marcel_mutex_unlock(&s->mutex);
+	if (more != NULL)
+		piom_cond_signal(more);
+	return is_news;
+}
+
 /* --- the lock --- */
 
 static bool may_have(const struct madmpi_serve *s, bool exclusive)
@@ -255,12 +367,21 @@ static bool may_have(const struct madmpi_serve *s, bool exclusive)
 
 static void grant(struct madmpi_win *w, int rank, uint32_t id, bool exclusive)
 {
+	struct madmpi_serve *s = w->serve;
+
 	if (exclusive)
-		w->serve->exclusive = true;
+		s->exclusive = true;
 	else
-		w->serve->nshared++;
+		s->nshared++;
+	s->origin[rank].has = exclusive ? ALONE : SHARED;
 	/* What has failed before is no matter of the lock. */
 	reply_word(w, rank, id, MPI_SUCCESS);
+}
+
+/* It will not have the lock, which somebody died with. */
+static void deny(struct madmpi_win *w, int rank, uint32_t id)
+{
+	reply_word(w, rank, id, madmpi_error_class_of_errno(-ECONNRESET));
 }
 
 /* In the order in which they came, so that nobody waits for ever. */
@@ -271,6 +392,16 @@ static void lock(struct madmpi_win *w)
 	bool exclusive = h->count != 0;
 	struct candidate *c;
 
+	if (s->orphaned) {
+		deny(w, s->now.rank, h->id);
+		return;
+	}
+	if (madmpi_serve_watch(w, s->now.rank) < 0) {
+		reply_nothing(w);
+		return;
+	}
+	if (s->origin[s->now.rank].gone)
+		return;
 	if (base_list_is_empty(&s->waiting) && may_have(s, exclusive)) {
 		grant(w, s->now.rank, h->id, exclusive);
 		return;
@@ -287,17 +418,13 @@ static void lock(struct madmpi_win *w)
 	base_list_push_back(&s->waiting, &c->on);
 }
 
-static void unlock(struct madmpi_win *w)
+/* Those that have waited longest, if they may have it now. */
+static void grant_next(struct madmpi_win *w)
 {
 	struct madmpi_serve *s = w->serve;
 	struct candidate *c;
 	struct base_link *n;
 
-	if (s->exclusive)
-		s->exclusive = false;
-	else
-		s->nshared--;
-	reply_fault(w);
 	while ((n = base_list_first(&s->waiting)) != NULL) {
 		c = container_of(n, struct candidate, on);
 		if (!may_have(s, c->exclusive))
@@ -308,6 +435,63 @@ static void unlock(struct madmpi_win *w)
 	}
 }
 
+static void unlock(struct madmpi_win *w)
+{
+	struct madmpi_serve *s = w->serve;
+	struct origin *o = &s->origin[s->now.rank];
+
+	if (o->has == ALONE)
+		s->exclusive = false;
+	else if (o->has == SHARED)
+		s->nshared--;
+	o->has = NOTHING;
+	reply_fault(w);
+	grant_next(w);
+}
+
+/* It waits no more; or, if `rank` is negative, everybody is told so. */
+static void stop_waiting(struct madmpi_win *w, int rank)
+{
+	struct base_list all;
+	struct base_link *n;
+
+	base_list_init(&all);
+	while ((n = base_list_take_front(&w->serve->waiting)) != NULL)
+		base_list_push_back(&all, n);
+	while ((n = base_list_take_front(&all)) != NULL) {
+		struct candidate *c = container_of(n, struct candidate, on);
+
+		if (rank >= 0 && c->rank != rank) {
+			base_list_push_back(&w->serve->waiting, n);
+			continue;
+		}
+		if (rank < 0)
+			deny(w, c->rank, c->id);
+		free(c);
+	}
+}
+
+/*
+ * Who died with the lock may have left anything behind: nobody gets it again.
+ * Those that have it, too, go on.
+ */
+static void bury(struct madmpi_win *w)
+{
+	struct madmpi_serve *s = w->serve;
+
+	for (int i = 0; i < w->size; i++) {
+		if (!find_dead(s, &s->origin[i]))
+			continue;
+		s->nburied++;
+		stop_waiting(w, i);
+		s->orphaned |= s->origin[i].has != NOTHING;
+	}
+	if (s->orphaned)
+		stop_waiting(w, -1);
+	else
+		grant_next(w);
+}
+
 /* --- the end of access epochs --- */
 
 static void complete(struct madmpi_win *w)
@@ -316,7 +500,7 @@ static void complete(struct madmpi_win *w)
 	piom_cond_t *more;
 
 	marcel_mutex_lock(&s->mutex);
-	s->completed[s->now.rank]++;
+	s->origin[s->now.rank].completed++;
 	more = s->more;
 	s->more = NULL;
 	marcel_mutex_unlock(&s->mutex);
@@ -324,34 +508,42 @@ static void complete(struct madmpi_win *w)
 		piom_cond_signal(more);
 }
 
-static bool all_completed(const struct madmpi_serve *s, const int ranks[],
-			  int n)
+/* The mutex is held. 0; -EAGAIN; -ECONNRESET: but for those that have died. */
+static int all_completed(const struct madmpi_serve *s, const int ranks[], int n)
 {
-	for (int i = 0; i < n; i++)
-		if (s->completed[ranks[i]] == 0)
-			return false;
-	return true;
+	int rc = 0;
+
+	for (int i = 0; i < n; i++) {
+		const struct origin *o = &s->origin[ranks[i]];
+
+		if (o->completed == 0 && !o->gone)
+			return -EAGAIN;
+		if (o->completed == 0)
+			rc = -ECONNRESET;
+	}
+	return rc;
 }
 
-bool madmpi_serve_completed(struct madmpi_win *w, const int ranks[], int n,
-			    bool wait)
+int madmpi_serve_completed(struct madmpi_win *w, const int ranks[], int n,
+			   bool wait)
 {
 	struct madmpi_serve *s = w->serve;
 	piom_cond_t more;
-	bool all;
+	int rc;
 
 	for (;;) {
 		marcel_mutex_lock(&s->mutex);
-		all = all_completed(s, ranks, n);
-		for (int i = 0; all && i < n; i++)
-			s->completed[ranks[i]]--;
-		if (!all && wait) {
+		rc = all_completed(s, ranks, n);
+		for (int i = 0; rc != -EAGAIN && i < n; i++)
+			if (s->origin[ranks[i]].completed > 0)
+				s->origin[ranks[i]].completed--;
+		if (rc == -EAGAIN && wait) {
 			piom_cond_init(&more);
 			s->more = &more;
 		}
 		marcel_mutex_unlock(&s->mutex);
-		if (all || !wait)
-			return all;
+		if (rc != -EAGAIN || !wait)
+			return rc;
 		/* No cancellation point, as no call of MPI is one. */
 		piom_cond_wait(&more);
 	}
@@ -493,6 +685,8 @@ static void *run(void *arg)
 	marcel_favour_woken(marcel_self(), FAVOUR_NS);
 	for (;;) {
 		piom_sem_wait(&w->serve->work);
+		if (load_relaxed(&w->serve->ndied) != w->serve->nburied)
+			bury(w);
 		if (nm_sr_mprobe(session(w), NM_ANY_GATE, MADMPI_RMA_HEAD,
 				 NM_TAG_EXACT, &message, &what) == 0)
 			take(w, message, &what);
@@ -514,7 +708,7 @@ static int start_thread(struct madmpi_win *w)
 	return -rc;
 }
 
-static void serve_free(struct madmpi_serve *s)
+static void serve_free(struct madmpi_serve *s, int size)
 {
 	struct base_link *n;
 
@@ -523,8 +717,9 @@ static void serve_free(struct madmpi_serve *s)
 	free(s->told);
 	free(s->told_by);
 	free(s->buffer);
-	free(s->fault);
-	free(s->completed);
+	for (int i = 0; s->origin != NULL && i < size; i++)
+		free(s->origin[i].watch);
+	free(s->origin);
 	free(s);
 }
 
@@ -538,17 +733,17 @@ int madmpi_serve_start(struct madmpi_win *w)
 	base_list_init(&s->waiting);
 	piom_sem_init(&s->work, 0);
 	marcel_mutex_init(&s->mutex, NULL);
-	s->fault = calloc((size_t)w->size, sizeof(*s->fault));
-	s->completed = calloc((size_t)w->size, sizeof(*s->completed));
+	piom_sem_init(&s->unwatched, 0);
+	s->origin = calloc((size_t)w->size, sizeof(*s->origin));
 	w->serve = s;
-	if (s->fault != NULL && s->completed != NULL &&
+	if (s->origin != NULL &&
 	    make_room(s, sizeof(struct madmpi_rma_head) + MADMPI_RMA_INLINE))
 		rc = start_thread(w);
 	if (rc == 0) {
 		nm_session_monitor(session(w), arrived, w);
 		return 0;
 	}
-	serve_free(s);
+	serve_free(s, w->size);
 	w->serve = NULL;
 	return rc;
 }
@@ -561,6 +756,7 @@ void madmpi_serve_stop(struct madmpi_win *w)
 	store_relaxed(&s->closing, true);
 	piom_sem_post(&s->work);
 	marcel_join(s->thread, NULL);
-	serve_free(s);
+	unwatch_all(w);
+	serve_free(s, w->size);
 	w->serve = NULL;
 }

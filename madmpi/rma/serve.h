@@ -12,11 +12,15 @@ int madmpi_serve_start(struct madmpi_win *w);
 /* Nobody sends requests any more: what has come is served, and the end. */
 void madmpi_serve_stop(struct madmpi_win *w);
 
+/* If that member dies nobody waits for it. 0 or -ENOMEM. */
+int madmpi_serve_watch(struct madmpi_win *w, int rank);
+
 /*
  * Of each of these members one access epoch is over that had not been waited
- * for; it is then. `wait`: until that is so. False: it is not yet.
+ * for; it is then. `wait`: until that is so. 0; -EAGAIN: it is not yet;
+ * -ECONNRESET: it is, but for those that are watched and have died.
  */
-bool madmpi_serve_completed(struct madmpi_win *w, const int ranks[], int n,
-			    bool wait);
+int madmpi_serve_completed(struct madmpi_win *w, const int ranks[], int n,
+			   bool wait);
 
 #endif

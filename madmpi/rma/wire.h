@@ -24,6 +24,7 @@
 enum {
 	MADMPI_RMA_HEAD = 0, /* tags */
 	MADMPI_RMA_POST = 1,
+	MADMPI_RMA_NEVER = 2, /* never sent: who waits for it hears of deaths */
 };
 
 #define MADMPI_RMA_REPLY 0x40000000u /* | number */
