@@ -1,6 +1,9 @@
 /*
  * Locks: asked for at the target, which grants them in the order in which the
  * requests come (serve.c). A process has one lock of a target at most.
+ *
+ * While a lock is asked for or given back it is neither held nor free, so that
+ * of several threads that do so one does, and the others are told.
  */
 #include "bodies.h"
 #include "env/error.h"
@@ -49,6 +52,37 @@ static int lock_targets(const char *fn, struct madmpi_win *w, int first,
 	return rc;
 }
 
+/*
+ * What MPI_Win_lock_all has got before it failed: nothing was done under these
+ * locks. A target that gave none takes none back.
+ */
+static void give_back(struct madmpi_win *w)
+{
+	madmpi_rma_word_t class;
+	struct madmpi_ask ask;
+
+	for (int i = 0; i < w->size; i++) {
+		madmpi_ask_begin(w, &ask, i, MADMPI_RMA_UNLOCK, 0);
+		madmpi_ask_end(&ask, &class);
+	}
+}
+
+/* What the window is at, from now on. */
+static void set_epoch(struct madmpi_win *w, enum madmpi_epoch epoch)
+{
+	base_spin_lock(&w->lock);
+	w->epoch = epoch;
+	base_spin_unlock(&w->lock);
+}
+
+/* One target is held, from now on. */
+static void hold(struct madmpi_win *w, struct madmpi_target *t, int lock_type)
+{
+	base_spin_lock(&w->lock);
+	t->held = lock_type;
+	base_spin_unlock(&w->lock);
+}
+
 /* One target is not held any more. */
 static void leave(struct madmpi_win *w, struct madmpi_target *t)
 {
@@ -86,7 +120,7 @@ int madmpi_win_lock(int lock_type, int rank, int assert, MPI_Win win)
 	if (fits) {
 		w->epoch = MADMPI_EPOCH_LOCKED;
 		w->nlocked++;
-		t->held = lock_type;
+		t->held = MADMPI_HELD_BETWEEN;
 		t->unchecked = assert &MPI_MODE_NOCHECK;
 	}
 	base_spin_unlock(&w->lock);
@@ -95,10 +129,11 @@ int madmpi_win_lock(int lock_type, int rank, int assert, MPI_Win win)
 				    "rank %d is locked already, or an epoch of "
 				    "another kind is open",
 				    rank);
-	if (assert & MPI_MODE_NOCHECK)
-		return MPI_SUCCESS;
-	rc = lock_targets(fn, w, rank, rank + 1, exclusive);
-	if (rc != MPI_SUCCESS)
+	if ((assert &MPI_MODE_NOCHECK) == 0)
+		rc = lock_targets(fn, w, rank, rank + 1, exclusive);
+	if (rc == MPI_SUCCESS)
+		hold(w, t, lock_type);
+	else
 		leave(w, t);
 	return rc;
 }
@@ -118,7 +153,9 @@ int madmpi_win_unlock(int rank, MPI_Win win)
 		return rc;
 	t = &w->targets[rank];
 	base_spin_lock(&w->lock);
-	held = t->held != 0;
+	held = t->held > 0;
+	if (held)
+		t->held = MADMPI_HELD_BETWEEN;
 	unchecked = t->unchecked;
 	base_spin_unlock(&w->lock);
 	if (!held)
@@ -145,15 +182,18 @@ int madmpi_win_lock_all(int assert, MPI_Win win)
 	base_spin_lock(&w->lock);
 	fits = !is_open(w);
 	if (fits) {
-		w->epoch = MADMPI_EPOCH_ALL;
+		w->epoch = MADMPI_EPOCH_BETWEEN;
 		w->targets[0].unchecked = assert &MPI_MODE_NOCHECK;
 	}
 	base_spin_unlock(&w->lock);
 	if (!fits)
 		return madmpi_win_refuse(fn, w, "an epoch is open already");
-	if (assert & MPI_MODE_NOCHECK)
-		return MPI_SUCCESS;
-	return lock_targets(fn, w, 0, w->size, false);
+	if ((assert &MPI_MODE_NOCHECK) == 0)
+		rc = lock_targets(fn, w, 0, w->size, false);
+	if (rc != MPI_SUCCESS)
+		give_back(w);
+	set_epoch(w, rc ? MADMPI_EPOCH_NONE : MADMPI_EPOCH_ALL);
+	return rc;
 }
 
 /* MPI_Win_unlock_all */
@@ -168,6 +208,8 @@ int madmpi_win_unlock_all(MPI_Win win)
 		return rc;
 	base_spin_lock(&w->lock);
 	fits = w->epoch == MADMPI_EPOCH_ALL;
+	if (fits)
+		w->epoch = MADMPI_EPOCH_BETWEEN;
 	unchecked = w->targets[0].unchecked;
 	base_spin_unlock(&w->lock);
 	if (!fits)
@@ -175,8 +217,6 @@ int madmpi_win_unlock_all(MPI_Win win)
 					 "MPI_Win_lock_all was not called");
 	rc = unchecked ? madmpi_win_flush_targets(fn, w, 0, w->size)
 		       : madmpi_win_unlock_targets(fn, w, 0, w->size);
-	base_spin_lock(&w->lock);
-	w->epoch = MADMPI_EPOCH_NONE;
-	base_spin_unlock(&w->lock);
+	set_epoch(w, MADMPI_EPOCH_NONE);
 	return rc;
 }

@@ -32,9 +32,12 @@ static int check_epoch(const struct madmpi_rma_call *c, bool has_request)
 		fits = !has_request && w->targets[c->target].started;
 		break;
 	case MADMPI_EPOCH_LOCKED:
-		fits = w->targets[c->target].held != 0;
+		fits = w->targets[c->target].held > 0;
 		break;
 	case MADMPI_EPOCH_ALL:
+		break;
+	case MADMPI_EPOCH_BETWEEN:
+		fits = false;
 		break;
 	}
 	base_spin_unlock(&w->lock);

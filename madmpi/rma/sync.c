@@ -208,7 +208,7 @@ static int check_locked(const char *fn, MPI_Win win, int rank, bool all,
 	base_spin_lock(&(*w)->lock);
 	locked = (*w)->epoch == MADMPI_EPOCH_ALL ||
 		 ((*w)->epoch == MADMPI_EPOCH_LOCKED &&
-		  (all || rank < 0 || (*w)->targets[rank].held != 0));
+		  (all || rank < 0 || (*w)->targets[rank].held > 0));
 	base_spin_unlock(&(*w)->lock);
 	if (locked || rank == MPI_PROC_NULL)
 		return MPI_SUCCESS;

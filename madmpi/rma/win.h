@@ -54,13 +54,17 @@ enum madmpi_epoch {
 	MADMPI_EPOCH_STARTED, /* MPI_Win_start */
 	MADMPI_EPOCH_LOCKED,  /* MPI_Win_lock, of one or several */
 	MADMPI_EPOCH_ALL,     /* MPI_Win_lock_all */
+	MADMPI_EPOCH_BETWEEN, /* its locks are asked for, or given back */
 };
+
+/* Instead of what MPI_Win_lock has got: that is asked for, or given back. */
+enum { MADMPI_HELD_BETWEEN = -1 };
 
 /* A member, as the target of this process. */
 struct madmpi_target {
 	/* l: the window's lock  f: flushing */
 	marcel_mutex_t flushing; /* who waits for its operations */
-	int held;                /* l: 0, or what MPI_Win_lock has got */
+	int held;                /* l: 0; what MPI_Win_lock has got; BETWEEN */
 	bool unchecked;          /* l: MPI_MODE_NOCHECK: nothing was asked */
 	bool started;            /* l: of the group of MPI_Win_start */
 	bool dirty;              /* l: sent was what no answer tells of */

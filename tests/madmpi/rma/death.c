@@ -69,6 +69,9 @@ static void *ask(void *arg)
 	      MPI_ERR_PROC_ABORTED);
 	FAILS(MPI_Win_lock(MPI_LOCK_SHARED, TARGET, 0, locked[i]),
 	      MPI_ERR_PROC_ABORTED);
+	/* It has ended: another one may begin, and has no locks from this. */
+	for (int k = 0; k < 2; k++)
+		FAILS(MPI_Win_lock_all(0, locked[i]), MPI_ERR_PROC_ABORTED);
 	if (victim == OTHER)
 		return NULL;
 	FAILS(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, OTHER, 0, locked[i]),

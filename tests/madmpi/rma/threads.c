@@ -144,6 +144,59 @@ static void flushes_cover_all_that_was_issued(void)
 	MPI_Win_free(&shared);
 }
 
+/* Of those that do the same, one does; the others are told. */
+static _Atomic int done;
+
+static void one_of_them(int code)
+{
+	int class = class_of(code);
+
+	if (class == MPI_SUCCESS)
+		atomic_fetch_add(&done, 1);
+	else
+		EXPECT_INT(class, MPI_ERR_RMA_SYNC);
+}
+
+static void *unlock_one(void *arg)
+{
+	one_of_them(MPI_Win_unlock(others, win));
+	return arg;
+}
+
+static void *begin_all(void *arg)
+{
+	one_of_them(MPI_Win_lock_all(0, win));
+	return arg;
+}
+
+static void *unlock_all(void *arg)
+{
+	one_of_them(MPI_Win_unlock_all(win));
+	return arg;
+}
+
+static void run_one(void *(*fn)(void *))
+{
+	done = 0;
+	run_all(fn);
+	EXPECT_INT(done, 1);
+}
+
+static void locks_are_given_back_once(void)
+{
+	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+	for (int i = 0; i < 3; i++) {
+		MPI_Win_lock(MPI_LOCK_SHARED, others, 0, win);
+		run_one(unlock_one);
+		run_one(begin_all);
+		run_one(unlock_all);
+	}
+	/* Nobody has it now. */
+	MPI_Win_lock(MPI_LOCK_EXCLUSIVE, others, 0, win);
+	MPI_Win_unlock(others, win);
+	MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL);
+}
+
 int main(int argc, char **argv)
 {
 	int *memory;
@@ -165,6 +218,7 @@ int main(int argc, char **argv)
 		lock_all_targets();
 		MPI_Barrier(MPI_COMM_WORLD);
 		EXPECT_INT(memory[0], THREADS * TURNS + TURNS * size);
+		locks_are_given_back_once();
 		end_window(kind, &win, memory);
 	}
 	flushes_cover_all_that_was_issued();
