@@ -169,6 +169,11 @@ int madmpi_win_get_attr(MPI_Win win, int win_keyval, void *attribute_val,
 		return madmpi_attr_find(
 			fn, (struct madmpi_bearer){ .comm = w->comm },
 			win_keyval, attribute_val, flag);
+	if (own == &w->unit && w->unit != w->member[w->rank].unit)
+		return madmpi_error(w->comm, MPI_ERR_VALUE_TOO_LARGE, fn,
+				    "the displacement unit %lld does not fit "
+				    "in an int",
+				    (long long)w->member[w->rank].unit);
 	*flag = 1;
 	*(void **)attribute_val =
 		win_keyval == MPI_WIN_BASE ? *(void **)own : own;

@@ -247,6 +247,24 @@ static void many_windows_at_once(void)
 		end_window(&kinds[i % 4], &win[i], memory[i]);
 }
 
+/* What is too large for an int is not cut. */
+static void units_may_be_large(void)
+{
+	MPI_Aint large = ((MPI_Aint)1 << 32) + 8, bytes, unit;
+	int *narrow, flag;
+	MPI_Win win;
+	void *base;
+
+	MPI_Win_allocate_c(16, large, MPI_INFO_NULL, MPI_COMM_WORLD, &base,
+			   &win);
+	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+	MPI_Win_shared_query_c(win, rank, &bytes, &unit, &base);
+	EXPECT_INT(unit, large);
+	FAILS(MPI_Win_get_attr(win, MPI_WIN_DISP_UNIT, &narrow, &flag),
+	      MPI_ERR_VALUE_TOO_LARGE);
+	MPI_Win_free(&win);
+}
+
 int main(int argc, char **argv)
 {
 	program_begin(&argc, &argv);
@@ -261,6 +279,7 @@ int main(int argc, char **argv)
 	memory_may_be_empty();
 	ranks_are_those_of_the_window();
 	many_windows_at_once();
+	units_may_be_large();
 	free(addresses);
 	return program_end("windows");
 }
