@@ -63,7 +63,6 @@ struct madmpi_comm {
 	uint64_t id;                 /* -: of the first of them */
 	bool is_predefined;          /* -: */
 	struct madmpi_topo *topo;    /* -: with a reference, or NULL */
-	struct madmpi_win *win;      /* -: whose own one it is, or NULL */
 	uint32_t collectives;        /* o: how many were begun */
 	uint32_t persistents;        /* o: how many of them were made */
 	struct nm_session *part;     /* part/part.c's; NULL: not used yet */
@@ -72,6 +71,7 @@ struct madmpi_comm {
 	struct madmpi_buffer buffer; /* bsend.c's */
 	struct base_spin lock;
 	struct madmpi_errhandler *errhandler; /* l: */
+	struct madmpi_win *win; /* l: whose own one it is while that is one */
 	char name[MPI_MAX_OBJECT_NAME];       /* l: */
 	enum madmpi_hint hints[MADMPI_HINTS]; /* l: */
 	/* -: that it belongs to, or NULL: the world model */

@@ -143,9 +143,20 @@ struct madmpi_comm *madmpi_error_comm(void)
 		       : madmpi_world;
 }
 
+/* Whose own one it is: null if no window's, or if that has ended. */
+static MPI_Win win_of(struct madmpi_comm *c)
+{
+	struct madmpi_win *w;
+
+	base_spin_lock(&c->lock);
+	w = c->win;
+	base_spin_unlock(&c->lock);
+	return w != NULL ? (MPI_Win)w : MPI_WIN_NULL;
+}
+
 /*
  * Do what the handler says about an error of c, or of the window whose own one
- * it is, or of s; if both are NULL, of `none`. Puts the reference.
+ * it is or was, or of s; if both are NULL, of `none`. Puts the reference.
  */
 static int obey(struct madmpi_errhandler *e, struct madmpi_comm *c,
 		struct madmpi_session *s, MPI_Comm none, int code,
@@ -153,7 +164,7 @@ static int obey(struct madmpi_errhandler *e, struct madmpi_comm *c,
 {
 	MPI_Comm comm = c != NULL ? madmpi_comm_handle(c) : none;
 	MPI_Session session = s != NULL ? (MPI_Session)s : MPI_SESSION_NULL;
-	MPI_Win win = c != NULL ? (MPI_Win)c->win : MPI_WIN_NULL;
+	MPI_Win win = c != NULL ? win_of(c) : MPI_WIN_NULL;
 
 	switch (e->how) {
 	case MADMPI_ERRORS_FATAL:

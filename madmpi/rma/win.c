@@ -298,6 +298,16 @@ static int build(const struct wish *x, struct madmpi_win *w,
 	return madmpi_shared_agree(x->fn, x->parent, rc);
 }
 
+/* Requests may have it still: their errors are nobody's but the handler's. */
+static void leave_comm(struct madmpi_win *w)
+{
+	madmpi_object_let_go(&w->comm->object);
+	base_spin_lock(&w->comm->lock);
+	w->comm->win = NULL;
+	base_spin_unlock(&w->comm->lock);
+	madmpi_comm_put(w->comm);
+}
+
 static void win_end(struct madmpi_win *w)
 {
 	if (w->serve != NULL)
@@ -311,7 +321,7 @@ static void win_end(struct madmpi_win *w)
 		marcel_mutex_destroy(&w->targets[i].flushing);
 	marcel_mutex_destroy(&w->mutex);
 	free_memory(w);
-	madmpi_comm_put(w->comm);
+	leave_comm(w);
 }
 
 static int report(const struct wish *x, int rc)
@@ -464,7 +474,6 @@ void madmpi_win_give_up(struct madmpi_win *w)
 {
 	madmpi_attrs_delete("MPI_Session_finalize",
 			    (struct madmpi_bearer){ .comm = w->comm });
-	madmpi_object_let_go(&w->comm->object);
 	win_end(w);
 	madmpi_pool_put(&pool, w);
 }

@@ -138,6 +138,42 @@ static void a_request_tells_by_itself(void)
 	end_window(kind, &win, memory);
 }
 
+static MPI_Win told;
+static int ntold;
+
+static void note(MPI_Win *which, int *code, ...)
+{
+	EXPECT_INT(class_of(*code), MPI_ERR_RMA_RANGE);
+	told = *which;
+	ntold++;
+}
+
+/* Its handler is called, too, but there is no window any more. */
+static void a_request_may_outlive_its_window(void)
+{
+	MPI_Errhandler handler;
+	MPI_Request r;
+	MPI_Aint at;
+
+	begin();
+	at = place(kind, right, SMALL, sizeof(int));
+	MPI_Win_create_errhandler(note, &handler);
+	MPI_Win_set_errhandler(win, handler);
+	MPI_Errhandler_free(&handler);
+	ntold = 0;
+	MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+	told = win;
+	if (size > 1)
+		MPI_Rget(many, 1, MPI_INT, right, at, 1, MPI_INT, win, &r);
+	MPI_Win_unlock(right, win);
+	end_window(kind, &win, memory);
+	if (size == 1)
+		return;
+	FAILS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_ERR_RMA_RANGE);
+	EXPECT_INT(ntold, 1);
+	EXPECT(told == MPI_WIN_NULL);
+}
+
 int main(int argc, char **argv)
 {
 	program_begin(&argc, &argv);
@@ -149,6 +185,7 @@ int main(int argc, char **argv)
 	windows_end_whatever_was_refused();
 	much_is_refused_like_little();
 	a_request_tells_by_itself();
+	a_request_may_outlive_its_window();
 	free(many);
 	free(addresses);
 	return program_end("refused");
