@@ -141,6 +141,13 @@ void madmpi_coll_tell(struct madmpi_coll *c, void *bytes, MPI_Count n,
 		      int root);
 
 /*
+ * The least that a process of an intracommunicator says: 0, or -errno of one
+ * that cannot go on; as an operation of its own, which needs no memory.
+ */
+int madmpi_coll_agree(const char *function, struct madmpi_comm *comm,
+		      int error);
+
+/*
  * What each process has, as an operation of its own. With an intercommunicator
  * all[] has what is of the own group, then what is of the other.
  */

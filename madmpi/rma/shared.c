@@ -121,17 +121,6 @@ static int find(struct madmpi_shared *s, const struct where *where)
 	return rc;
 }
 
-int madmpi_shared_agree(const char *fn, struct madmpi_comm *comm, int error)
-{
-	struct madmpi_coll c;
-
-	/* The least of them, which no memory is needed for. */
-	madmpi_coll_begin(&c, fn, comm);
-	madmpi_allreduce_doubling(&c, &error, 1, madmpi_type_of(MPI_INT),
-				  madmpi_op_of(MPI_MIN));
-	return c.error != 0 ? c.error : error;
-}
-
 int madmpi_shared_make(const char *fn, struct madmpi_win *w,
 		       struct madmpi_comm *comm, bool apart, int error)
 {
@@ -154,7 +143,7 @@ int madmpi_shared_make(const char *fn, struct madmpi_win *w,
 		rc = c.error != 0 ? c.error : where.error;
 	if (rc == 0 && w->rank != 0)
 		rc = find(s, &where);
-	rc = madmpi_shared_agree(fn, comm, rc);
+	rc = madmpi_coll_agree(fn, comm, rc);
 	if (fd >= 0)
 		close(fd);
 	w->shared = s;

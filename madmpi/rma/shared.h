@@ -17,9 +17,6 @@ struct madmpi_shared;
 int madmpi_shared_make(const char *fn, struct madmpi_win *w,
 		       struct madmpi_comm *c, bool apart, int error);
 
-/* All processes of c: the first error that one has, or 0. */
-int madmpi_shared_agree(const char *fn, struct madmpi_comm *c, int error);
-
 /* Of a window that nobody uses any more. */
 void madmpi_shared_drop(struct madmpi_win *w);
 

@@ -36,7 +36,6 @@ struct wish {
 struct card {
 	int64_t size, unit;
 	uint64_t ids[2]; /* of the first one: those of the sessions */
-	int32_t error;   /* -errno */
 	int32_t shares;  /* 0: it wants no shared memory */
 	int32_t apart;   /* parts may lie apart */
 	struct madmpi_spot spot;
@@ -225,10 +224,9 @@ static void set_errhandler(struct madmpi_win *w)
 	madmpi_errhandler_put(old);
 }
 
-static void fill_card(const struct wish *x, struct card *card, int error)
+static void fill_card(const struct wish *x, struct card *card)
 {
 	memset(card, 0, sizeof(*card));
-	card->error = error;
 	card->size = x->size;
 	card->unit = x->unit;
 	card->shares = !madmpi_win_info_says(x->info, "alloc_shm", "false");
@@ -240,25 +238,20 @@ static void fill_card(const struct wish *x, struct card *card, int error)
 		madmpi_comm_new_ids(card->ids);
 }
 
-/* What all have said. 0 or -errno, the same everywhere. */
-static int take_cards(struct madmpi_win *w, const struct card *cards,
-		      bool *share, bool *apart)
+/* What all have said. */
+static void take_cards(struct madmpi_win *w, const struct card *cards,
+		       bool *share, bool *apart)
 {
-	int error = 0;
-
 	*share = *apart = true;
 	for (int i = 0; i < w->size; i++) {
 		const struct card *c = &cards[i];
 
-		if (error == 0)
-			error = c->error;
 		*share &= c->shares &&
 			  madmpi_spot_share_host(&c->spot, &cards[0].spot);
 		*apart &= c->apart != 0;
 		w->member[i].size = (MPI_Aint)c->size;
 		w->member[i].unit = (MPI_Aint)c->unit;
 	}
-	return error;
 }
 
 /* Memory of its own, or the program's. 0 or -ENOMEM. */
@@ -278,12 +271,11 @@ static int build(const struct wish *x, struct madmpi_win *w,
 		 const struct card *cards)
 {
 	bool must = x->flavor == MPI_WIN_FLAVOR_SHARED, share, apart;
-	int rc = take_cards(w, cards, &share, &apart), opened;
+	int rc = 0, opened;
 
-	if (rc == 0 && must && !share)
-		rc = -EXDEV;
-	if (rc != 0)
-		return rc;
+	take_cards(w, cards, &share, &apart);
+	if (must && !share)
+		return -EXDEV;
 	opened = madmpi_comm_open(w->comm, cards[0].ids);
 	if (must || (share && x->flavor == MPI_WIN_FLAVOR_ALLOCATE)) {
 		rc = madmpi_shared_make(x->fn, w, x->parent, apart, opened);
@@ -295,7 +287,7 @@ static int build(const struct wish *x, struct madmpi_win *w,
 		rc = opened == 0 ? find_memory(x, w) : opened;
 	if (rc == 0)
 		rc = madmpi_serve_start(w);
-	return madmpi_shared_agree(x->fn, x->parent, rc);
+	return madmpi_coll_agree(x->fn, x->parent, rc);
 }
 
 /* Requests may have it still: their errors are nobody's but the handler's. */
@@ -337,13 +329,14 @@ static int create(const struct wish *x, MPI_Win *win)
 	struct card mine,
 		*cards = malloc((size_t)x->parent->size * sizeof(mine));
 	struct madmpi_win *w = NULL;
-	int rc = cards ? win_new(x, &w) : -ENOMEM, told;
+	int rc = cards ? win_new(x, &w) : -ENOMEM, told = MPI_SUCCESS;
 
-	if (cards == NULL)
-		return report(x, rc);
-	fill_card(x, &mine, rc);
-	told = madmpi_coll_allgather_bytes(x->fn, x->parent, &mine,
-					   sizeof(mine), cards);
+	rc = madmpi_coll_agree(x->fn, x->parent, rc);
+	if (rc == 0) {
+		fill_card(x, &mine);
+		told = madmpi_coll_allgather_bytes(x->fn, x->parent, &mine,
+						   sizeof(mine), cards);
+	}
 	if (told == MPI_SUCCESS && rc == 0)
 		rc = build(x, w, cards);
 	free(cards);
