@@ -161,19 +161,22 @@ TEST(algorithms_are_listed_and_may_be_forced)
 	struct run r = run(NULL, "exec '%s' --algorithms", INFO);
 
 	CHECK_INT(r.code, 0);
-	CHECK(strstr(words_of(r.out, "barrier"), "dissemination log p rounds "
+	CHECK(strstr(words_of(r.out, "barrier"), "dissemination log p log p 0 "
 						 "always"));
-	CHECK(strstr(words_of(r.out, "bcast"), "binomial log p * n up to"));
+	CHECK(strstr(words_of(r.out, "bcast"), "binomial log p log p n log p "
+					       "up to"));
 	r = run(NULL, "MADMPI_COLL_BCAST=scatter_ring exec '%s' --algorithms",
 		INFO);
-	CHECK(strstr(words_of(r.out, "bcast"), "binomial log p * n never"));
-	CHECK(strstr(r.out, "p + log p steps       forced") != NULL);
+	CHECK(strstr(words_of(r.out, "bcast"), "binomial log p log p n log p "
+					       "never"));
+	CHECK(strstr(r.out, "2(p - 1) (n / p)  forced\n") != NULL);
 	/* Which is not for all operations: then there is still the other. */
 	r = run(NULL, "MADMPI_COLL_ALLREDUCE=ring exec '%s' --algorithms",
 		INFO);
-	CHECK(strstr(words_of(r.out, "allreduce"), "doubling log p * n else"));
-	CHECK(strstr(r.out, "2n, 2p steps              forced, if it "
-			    "commutes") != NULL);
+	CHECK(strstr(words_of(r.out, "allreduce"), "doubling log p + e log p "
+						   "n log p else"));
+	CHECK(strstr(r.out, "2(p - 1) (n / p)  forced, if it commutes") !=
+	      NULL);
 	r = run(NULL, "MADMPI_COLL_BCAST=fastest exec '%s' --settings", INFO);
 	CHECK_INT(r.code, 1);
 	CHECK(says(r.out, "MADMPI_COLL_BCAST", "fastest", "BAD"));

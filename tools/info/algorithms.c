@@ -52,11 +52,14 @@ static const char *when(const struct madmpi_algorithm *a)
 
 void algorithms_print(void)
 {
-	printf("algorithms of collective operations\n");
+	printf("algorithms of collective operations, what they cost p "
+	       "processes and n bytes, and when they are used\n"
+	       "  %-15s %-14s %-21s %-9s %-17s\n",
+	       "", "", "steps", "messages", "bytes");
 	for (size_t i = 0; i < madmpi_algorithms_n; i++) {
 		const struct madmpi_algorithm *a = &madmpi_algorithms[i];
 
-		printf("  %-16s %-14s %-24s  %s\n", a->operation, a->name,
-		       a->cost, when(a));
+		printf("  %-15s %-14s %-21s %-9s %-17s %s\n", a->operation,
+		       a->name, a->steps, a->messages, a->bytes, when(a));
 	}
 }
