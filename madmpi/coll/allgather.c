@@ -22,20 +22,19 @@ void madmpi_allgather_bruck(struct madmpi_coll *c, void *buf, MPI_Count n,
 	char *tmp = malloc((size_t)(bytes * c->size) + 1);
 	int have = 1, more;
 
-	if (tmp == NULL) {
+	if (tmp == NULL)
 		madmpi_coll_fail(c, -ENOMEM);
-		return;
-	}
-	madmpi_pack_bytes(madmpi_at(buf, c->rank * n, t), n, t, tmp);
+	if (c->error == 0)
+		madmpi_pack_bytes(madmpi_at(buf, c->rank * n, t), n, t, tmp);
 	for (; have < c->size; have += more) {
 		more = have < c->size - have ? have : c->size - have;
 		part = more * bytes;
 		madmpi_coll_exchange(c, tmp, part, byte,
 				     (c->rank - have + c->size) % c->size,
-				     tmp + have * bytes, part, byte,
-				     (c->rank + have) % c->size);
+				     madmpi_at(tmp, have * bytes, byte), part,
+				     byte, (c->rank + have) % c->size);
 	}
-	for (int i = 1; i < c->size; i++)
+	for (int i = 1; i < c->size && c->error == 0; i++)
 		madmpi_unpack_bytes(
 			tmp + i * bytes,
 			madmpi_at(buf, (c->rank + i) % c->size * n, t), n, t);

@@ -24,7 +24,7 @@ static int represent(struct madmpi_coll *c, int extra, void *mine, void *other,
 		return -1;
 	}
 	madmpi_coll_recv(c, other, n, t, c->rank - 1);
-	madmpi_op_apply(op, other, mine, n, t);
+	madmpi_coll_apply(c, op, other, mine, n, t);
 	return c->rank / 2;
 }
 
@@ -39,10 +39,8 @@ void madmpi_allreduce_doubling(struct madmpi_coll *c, void *buf, MPI_Count n,
 	void *allocated = other;
 	int power = 1, extra, me, peer;
 
-	if (other == NULL) {
+	if (other == NULL)
 		madmpi_coll_fail(c, -ENOMEM);
-		return;
-	}
 	while (2 * power <= c->size)
 		power *= 2;
 	extra = c->size - power;
@@ -52,12 +50,12 @@ void madmpi_allreduce_doubling(struct madmpi_coll *c, void *buf, MPI_Count n,
 		peer = peer < extra ? 2 * peer + 1 : peer + extra;
 		madmpi_coll_exchange(c, mine, n, t, peer, other, n, t, peer);
 		if (peer > c->rank) {
-			madmpi_op_apply(op, mine, other, n, t);
+			madmpi_coll_apply(c, op, mine, other, n, t);
 			swap = mine;
 			mine = other;
 			other = swap;
 		} else {
-			madmpi_op_apply(op, other, mine, n, t);
+			madmpi_coll_apply(c, op, other, mine, n, t);
 		}
 	}
 	if (me < 0)
@@ -65,7 +63,7 @@ void madmpi_allreduce_doubling(struct madmpi_coll *c, void *buf, MPI_Count n,
 	else if (c->rank < 2 * extra)
 		madmpi_coll_send(c, mine, n, t, c->rank - 1);
 	if (mine != buf)
-		madmpi_copy_bytes(mine, n, t, buf, n, t);
+		madmpi_coll_copy(c, mine, n, t, buf, n, t);
 	madmpi_coll_free(allocated, t, n);
 }
 
@@ -96,7 +94,7 @@ static void ring_step(struct madmpi_coll *c, void *buf, MPI_Count n,
 	madmpi_coll_exchange(c, madmpi_at(buf, sfrom, t), sn, t, next, to, rn,
 			     t, previous);
 	if (op != NULL)
-		madmpi_op_apply(op, tmp, madmpi_at(buf, rfrom, t), rn, t);
+		madmpi_coll_apply(c, op, tmp, madmpi_at(buf, rfrom, t), rn, t);
 }
 
 /*
@@ -109,10 +107,8 @@ void madmpi_allreduce_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
 	MPI_Count most = n / c->size + 1;
 	void *tmp = madmpi_coll_alloc(t, most);
 
-	if (tmp == NULL) {
+	if (tmp == NULL)
 		madmpi_coll_fail(c, -ENOMEM);
-		return;
-	}
 	for (int step = 0; step < c->size - 1; step++)
 		ring_step(c, buf, n, t, c->rank - step, op, tmp);
 	for (int step = 0; step < c->size - 1; step++)

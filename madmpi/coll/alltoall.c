@@ -27,8 +27,8 @@ static void pairwise(struct madmpi_coll *c, const struct madmpi_parts *s,
 			madmpi_parts_count(r, from), madmpi_parts_type(r, from),
 			from);
 	}
-	madmpi_copy_bytes(
-		madmpi_parts_at(s, c->rank), madmpi_parts_count(s, c->rank),
+	madmpi_coll_copy(
+		c, madmpi_parts_at(s, c->rank), madmpi_parts_count(s, c->rank),
 		madmpi_parts_type(s, c->rank), madmpi_parts_at(r, c->rank),
 		madmpi_parts_count(r, c->rank), madmpi_parts_type(r, c->rank));
 }
@@ -45,10 +45,8 @@ static void in_place(struct madmpi_coll *c, const struct madmpi_parts *r)
 		most = bytes > most ? bytes : most;
 	}
 	tmp = malloc((size_t)most + 1);
-	if (tmp == NULL) {
+	if (tmp == NULL)
 		madmpi_coll_fail(c, -ENOMEM);
-		return;
-	}
 	/* Partners find each other by (i - rank) mod size: a round each. */
 	for (int round = 0; round < c->size; round++) {
 		int peer = (round - c->rank + c->size) % c->size;
@@ -57,7 +55,8 @@ static void in_place(struct madmpi_coll *c, const struct madmpi_parts *r)
 
 		if (peer == c->rank || n * t->size == 0)
 			continue;
-		madmpi_pack_bytes(madmpi_parts_at(r, peer), n, t, tmp);
+		if (c->error == 0)
+			madmpi_pack_bytes(madmpi_parts_at(r, peer), n, t, tmp);
 		madmpi_coll_exchange(c, tmp, n * t->size, byte, peer,
 				     madmpi_parts_at(r, peer), n, t, peer);
 	}

@@ -20,6 +20,7 @@ static void begin(struct madmpi_coll *c, const char *function,
 	c->size = comm->size;
 	c->tag = tag;
 	c->error = 0;
+	c->is_told = false;
 }
 
 void madmpi_coll_begin(struct madmpi_coll *c, const char *function,
@@ -58,6 +59,12 @@ int madmpi_coll_end(struct madmpi_coll *c)
 {
 	if (likely(c->error == 0))
 		return MPI_SUCCESS;
+	if (c->is_told)
+		return madmpi_error(c->comm,
+				    madmpi_error_class_of_errno(c->error),
+				    c->function,
+				    "another process could not do its part: %s",
+				    strerror(-c->error));
 	if (c->error == -EMSGSIZE)
 		return madmpi_error(c->comm, MPI_ERR_TRUNCATE, c->function,
 				    "a process sent more data than this one "
@@ -66,11 +73,76 @@ int madmpi_coll_end(struct madmpi_coll *c)
 				  "a step of the operation failed");
 }
 
+/* --- how the others are told of a failure --- */
+
+static nm_tag_t why_tag(nm_tag_t tag)
+{
+	return MADMPI_COLL_WHY | tag % MADMPI_COLL_WHY;
+}
+
+/*
+ * Why goes ahead: messages keep their order, so it is there when what takes the
+ * place of the data comes, and nobody has to wait for it.
+ */
+static BASE_COLD struct nm_data failed_data(struct madmpi_coll *c,
+					    const struct nm_data *d, int peer)
+{
+	static const char any = 0;
+	int32_t why = c->error;
+	struct nm_data reason = nm_data_flat(&why, sizeof(why));
+
+	/* If he is gone, what is to be sent next finds that out, too. */
+	nm_sr_send(c->comm->coll, c->gate[peer], why_tag(c->tag), &reason, 0);
+	return nm_data_flat((void *)&any, d->length == 0);
+}
+
+/* Whether it was sent by a process that has failed. */
+static bool is_told(struct madmpi_coll *c, struct nm_gate *from)
+{
+	int32_t why = 0;
+	struct nm_data reason = nm_data_flat(&why, sizeof(why));
+	struct nm_message *message;
+	struct nm_sr_request nm;
+	struct nm_sr_status st;
+
+	if (nm_sr_mprobe(c->comm->coll, from, why_tag(c->tag), NM_TAG_EXACT,
+			 &message, &st) < 0)
+		return false;
+	nm_sr_mrecv(message, &reason, &nm);
+	nm_sr_wait(&nm);
+	c->is_told |= c->error == 0;
+	madmpi_coll_fail(c, why < 0 ? why : -EPROTO);
+	return true;
+}
+
+/* A message that has failed, or is not as long as it should be. */
+static BASE_COLD void ended_badly(struct madmpi_coll *c,
+				  const struct madmpi_flight *f,
+				  const struct nm_sr_status *st)
+{
+	if (st->error != 0 && st->error != -EMSGSIZE)
+		madmpi_coll_fail(c, st->error);
+	else if (st->sent != f->bytes && is_told(c, st->gate))
+		return;
+	else if (st->sent > f->bytes)
+		madmpi_coll_fail(c, -EMSGSIZE);
+}
+
+/* --- steps --- */
+
 void madmpi_coll_isend_data(struct madmpi_coll *c, struct madmpi_flight *f,
 			    const struct nm_data *d, int peer)
 {
-	int rc = nm_sr_isend(c->comm->coll, c->gate[peer], c->tag, d,
-			     NM_SEND_NOW, &f->nm);
+	struct nm_data failed;
+	int rc;
+
+	if (unlikely(c->error != 0)) {
+		failed = failed_data(c, d, peer);
+		d = &failed;
+	}
+	f->bytes = d->length;
+	rc = nm_sr_isend(c->comm->coll, c->gate[peer], c->tag, d, NM_SEND_NOW,
+			 &f->nm);
 
 	f->is_active = rc == 0;
 	if (unlikely(rc < 0))
@@ -80,8 +152,14 @@ void madmpi_coll_isend_data(struct madmpi_coll *c, struct madmpi_flight *f,
 void madmpi_coll_irecv_data(struct madmpi_coll *c, struct madmpi_flight *f,
 			    const struct nm_data *d, int peer)
 {
-	int rc = nm_sr_irecv(c->comm->coll, c->gate[peer], c->tag, NM_TAG_EXACT,
-			     d, &f->nm);
+	static const struct nm_data nowhere = { .kind = NM_DATA_FLAT };
+	int rc;
+
+	f->bytes = d->length;
+	if (unlikely(c->error != 0))
+		d = &nowhere;
+	rc = nm_sr_irecv(c->comm->coll, c->gate[peer], c->tag, NM_TAG_EXACT, d,
+			 &f->nm);
 
 	f->is_active = rc == 0;
 	if (unlikely(rc < 0))
@@ -115,8 +193,8 @@ void madmpi_coll_wait(struct madmpi_coll *c, struct madmpi_flight *f)
 	nm_sr_wait(&f->nm);
 	nm_sr_status(&f->nm, &st);
 	f->is_active = false;
-	if (unlikely(st.error != 0))
-		madmpi_coll_fail(c, st.error);
+	if (unlikely(st.error != 0 || st.sent != f->bytes))
+		ended_badly(c, f, &st);
 }
 
 void madmpi_coll_send(struct madmpi_coll *c, const void *buf, MPI_Count count,
@@ -150,21 +228,23 @@ void madmpi_coll_exchange(struct madmpi_coll *c, const void *sbuf,
 	madmpi_coll_wait(c, &r);
 }
 
-int madmpi_window_init(struct madmpi_window *w, struct madmpi_coll *c)
+void madmpi_window_init(struct madmpi_window *w, struct madmpi_coll *c)
 {
 	w->coll = c;
 	w->next = 0;
+	w->n = MADMPI_WINDOW;
 	w->flight = malloc(MADMPI_WINDOW * sizeof(*w->flight));
-	if (w->flight == NULL)
-		return -ENOMEM;
-	for (int i = 0; i < MADMPI_WINDOW; i++)
+	if (w->flight == NULL) {
+		w->n = 1;
+		w->flight = &w->last;
+	}
+	for (unsigned i = 0; i < w->n; i++)
 		w->flight[i].is_active = false;
-	return 0;
 }
 
 struct madmpi_flight *madmpi_window_next(struct madmpi_window *w)
 {
-	struct madmpi_flight *f = &w->flight[w->next++ % MADMPI_WINDOW];
+	struct madmpi_flight *f = &w->flight[w->next++ % w->n];
 
 	madmpi_coll_wait(w->coll, f);
 	return f;
@@ -172,9 +252,10 @@ struct madmpi_flight *madmpi_window_next(struct madmpi_window *w)
 
 void madmpi_window_exit(struct madmpi_window *w)
 {
-	for (int i = 0; i < MADMPI_WINDOW; i++)
+	for (unsigned i = 0; i < w->n; i++)
 		madmpi_coll_wait(w->coll, &w->flight[i]);
-	free(w->flight);
+	if (w->flight != &w->last)
+		free(w->flight);
 }
 
 /* The lowest byte of count elements, seen from the buffer's address. */

@@ -20,7 +20,13 @@
  * between the groups never wait for the same message (inter.c).
  *
  * A step that fails does not end the sequence: the others wait for what this
- * process has to send. The first failure is kept and reported at the end.
+ * process has to send. The first failure is kept and reported at the end, and
+ * all that is sent from then on says so: why goes ahead, under a tag for that,
+ * and in the place of the data comes a message of a length that these cannot
+ * have. Who gets it has failed, too, and says so in turn. What comes to a
+ * process that has failed is received nowhere. So buffers that there was no
+ * memory for need not exist, and nothing is computed from what never came; but
+ * every step is made, and every message sent, by all that live.
  */
 #ifndef MADMPI_COLL_COLL_H
 #define MADMPI_COLL_COLL_H
@@ -30,7 +36,8 @@
 #include "comm/comm.h"
 #include "datatype/type.h"
 
-#define MADMPI_COLL_PERSISTENT 0x20000000u
+#define MADMPI_COLL_PERSISTENT 0x10000000u
+#define MADMPI_COLL_WHY        0x20000000u /* of these two: of failed ones */
 #define MADMPI_COLL_LEADERS    0x40000000u /* MPI_Intercomm_create */
 #define MADMPI_COLL_TAGS       0x80000000u /* MPI_Comm_create_group */
 
@@ -41,13 +48,16 @@ struct madmpi_coll {
 	int size;                    /* how many these are */
 	int rank;                    /* of this process, in its own group */
 	nm_tag_t tag;
-	int error; /* the first failure, -errno; o: the thread that runs it */
+	/* o: the thread that runs it */
+	int error;    /* the first failure, -errno */
+	bool is_told; /* which another process has told of */
 };
 
 /* A message on its way. */
 struct madmpi_flight {
 	struct nm_sr_request nm;
 	struct madmpi_layout layout;
+	size_t bytes; /* that it has if all is well */
 	bool is_active;
 };
 
@@ -105,12 +115,12 @@ void madmpi_coll_exchange(struct madmpi_coll *c, const void *sbuf,
 
 struct madmpi_window {
 	struct madmpi_coll *coll;
-	struct madmpi_flight *flight; /* MADMPI_WINDOW */
-	unsigned next;
+	struct madmpi_flight *flight; /* MADMPI_WINDOW, or the last one */
+	unsigned n, next;
+	struct madmpi_flight last; /* where there is no memory */
 };
 
-/* 0 or -ENOMEM. */
-int madmpi_window_init(struct madmpi_window *w, struct madmpi_coll *c);
+void madmpi_window_init(struct madmpi_window *w, struct madmpi_coll *c);
 /* The flight to use next: waits for what it carried before. */
 struct madmpi_flight *madmpi_window_next(struct madmpi_window *w);
 /* Waits for all of them. */
@@ -131,6 +141,26 @@ static inline void *madmpi_at(const void *base, MPI_Count i,
 void *madmpi_coll_alloc(const struct madmpi_type *t, MPI_Count count);
 void madmpi_coll_free(void *buffer, const struct madmpi_type *t,
 		      MPI_Count count);
+
+/* What is computed here, and only if all has come until now. */
+static inline void madmpi_coll_apply(const struct madmpi_coll *c,
+				     const struct madmpi_op *op, const void *in,
+				     void *inout, MPI_Count n,
+				     struct madmpi_type *t)
+{
+	if (likely(c->error == 0))
+		madmpi_op_apply(op, in, inout, n, t);
+}
+
+static inline void madmpi_coll_copy(const struct madmpi_coll *c,
+				    const void *from, MPI_Count nfrom,
+				    const struct madmpi_type *from_type,
+				    void *to, MPI_Count nto,
+				    const struct madmpi_type *to_type)
+{
+	if (likely(c->error == 0))
+		madmpi_copy_bytes(from, nfrom, from_type, to, nto, to_type);
+}
 
 /*
  * Bytes from the root to all processes, as steps of an operation. With an

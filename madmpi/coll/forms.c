@@ -3,6 +3,7 @@
  */
 #include "coll/forms.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,7 @@ static int run(struct madmpi_background *b)
 
 	/* As they were at first; it may have run before. */
 	k->c.error = 0;
+	k->c.is_told = false;
 	madmpi_coll_home(&k->c);
 	k->x.run(&k->c, &k->x);
 	return k->c.error;
@@ -145,12 +147,18 @@ int madmpi_collective_start(const struct madmpi_collective *x,
 
 	if (request == NULL)
 		return madmpi_null_arg(x->comm, x->function, "request");
-	/* Also if there is no memory: the others have begun it. */
+	/* Also if there is no memory: the others have begun it, and are told.
+	 */
 	madmpi_coll_begin(&c, x->function, x->comm);
 	k = new (x, &c, &rc);
-	return k != NULL ? madmpi_background_start(x->function, x->comm, &k->b,
-						   request)
-			 : rc;
+	if (k != NULL)
+		rc = madmpi_background_start(x->function, x->comm, &k->b,
+					     request);
+	if (likely(rc == MPI_SUCCESS))
+		return rc;
+	madmpi_coll_fail(&c, -ENOMEM);
+	x->run(&c, x);
+	return rc;
 }
 
 int madmpi_collective_init(const struct madmpi_collective *x, MPI_Info info,

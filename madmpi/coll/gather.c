@@ -1,8 +1,6 @@
 /*
  * MPI_Gather, MPI_Gatherv.
  */
-#include <errno.h>
-
 #include "bodies.h"
 #include "coll/forms.h"
 #include "pt2pt/message.h"
@@ -13,10 +11,7 @@ void madmpi_gather_parts(struct madmpi_coll *c, const struct madmpi_parts *x,
 	struct madmpi_window w;
 	int peer;
 
-	if (madmpi_window_init(&w, c) < 0) {
-		madmpi_coll_fail(c, -ENOMEM);
-		return;
-	}
+	madmpi_window_init(&w, c);
 	for (int i = 0; i < n; i++) {
 		peer = (first + i) % c->size;
 		if (madmpi_parts_any(x, peer))
@@ -39,8 +34,8 @@ static void linear(struct madmpi_coll *c, const void *sbuf, MPI_Count scount,
 		return;
 	}
 	if (sbuf != MPI_IN_PLACE)
-		madmpi_copy_bytes(sbuf, scount, st, madmpi_parts_at(x, root),
-				  madmpi_parts_count(x, root), x->type);
+		madmpi_coll_copy(c, sbuf, scount, st, madmpi_parts_at(x, root),
+				 madmpi_parts_count(x, root), x->type);
 	madmpi_gather_parts(c, x, root + 1, c->size - 1);
 }
 

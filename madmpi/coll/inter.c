@@ -104,10 +104,8 @@ static void reduce_to_root(struct madmpi_coll *c, const void *from, MPI_Count n,
 
 	if (is_leader(c)) {
 		result = madmpi_coll_alloc(t, n);
-		if (result == NULL) {
+		if (result == NULL)
 			madmpi_coll_fail(c, -ENOMEM);
-			return;
-		}
 	}
 	madmpi_reduce_binomial(c, from, result, n, t, op, LEADER);
 	madmpi_coll_across(c);
@@ -138,10 +136,8 @@ static void reduce_and_swap(struct madmpi_coll *c, const void *from,
 
 	if (is_leader(c)) {
 		ours = madmpi_coll_alloc(t, n);
-		if (ours == NULL) {
+		if (ours == NULL)
 			madmpi_coll_fail(c, -ENOMEM);
-			return;
-		}
 	}
 	madmpi_reduce_binomial(c, from, ours, n, t, op, LEADER);
 	if (is_leader(c))
@@ -165,10 +161,8 @@ void madmpi_inter_reduce_scatter(struct madmpi_coll *c,
 	struct madmpi_parts theirs = *s;
 
 	theirs.base = is_leader(c) ? madmpi_coll_alloc(t, total) : NULL;
-	if (is_leader(c) && theirs.base == NULL) {
+	if (is_leader(c) && theirs.base == NULL)
 		madmpi_coll_fail(c, -ENOMEM);
-		return;
-	}
 	reduce_and_swap(c, s->base, theirs.base, total, t, op);
 	madmpi_scatter_linear(c, &theirs, to, madmpi_parts_count(s, c->rank), t,
 			      LEADER);
@@ -191,17 +185,15 @@ static void spread_parts(struct madmpi_coll *c, const struct madmpi_parts *r,
 	if (c->size == 1 || bytes == 0)
 		return;
 	at = packed = malloc((size_t)bytes);
-	if (packed == NULL) {
+	if (packed == NULL)
 		madmpi_coll_fail(c, -ENOMEM);
-		return;
-	}
-	for (int i = 0; i < n && is_leader(c); i++) {
+	for (int i = 0; i < n && is_leader(c) && c->error == 0; i++) {
 		madmpi_pack_bytes(madmpi_parts_at(r, i),
 				  madmpi_parts_count(r, i), r->type, at);
 		at += madmpi_parts_bytes(r, i);
 	}
 	spread(c, packed, bytes, madmpi_type_of(MPI_BYTE));
-	for (int i = 0; i < n && !is_leader(c); i++) {
+	for (int i = 0; i < n && !is_leader(c) && c->error == 0; i++) {
 		madmpi_unpack_bytes(at, madmpi_parts_at(r, i),
 				    madmpi_parts_count(r, i), r->type);
 		at += madmpi_parts_bytes(r, i);

@@ -30,7 +30,7 @@ static void *tree(struct madmpi_coll *c, void *mine, void *other, MPI_Count n,
 		if (me + mask >= c->size)
 			continue;
 		madmpi_coll_recv(c, other, n, t, (c->rank + mask) % c->size);
-		madmpi_op_apply(op, mine, other, n, t);
+		madmpi_coll_apply(c, op, mine, other, n, t);
 		swap = mine;
 		mine = other;
 		other = swap;
@@ -46,19 +46,16 @@ void madmpi_reduce_binomial(struct madmpi_coll *c, const void *from, void *to,
 	int top = op->commutes ? root : 0;
 	void *result;
 
-	if (mine == NULL || other == NULL) {
+	if (mine == NULL || other == NULL)
 		madmpi_coll_fail(c, -ENOMEM);
-		goto done;
-	}
-	madmpi_copy_bytes(from, n, t, mine, n, t);
+	madmpi_coll_copy(c, from, n, t, mine, n, t);
 	result = tree(c, mine, other, n, t, op, top);
 	if (c->rank == top && top != root)
 		madmpi_coll_send(c, result, n, t, root);
 	else if (c->rank == root && top != root)
 		madmpi_coll_recv(c, to, n, t, top);
 	else if (c->rank == root)
-		madmpi_copy_bytes(result, n, t, to, n, t);
-done:
+		madmpi_coll_copy(c, result, n, t, to, n, t);
 	madmpi_coll_free(mine, t, n);
 	madmpi_coll_free(other, t, n);
 }

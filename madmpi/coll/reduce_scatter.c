@@ -20,20 +20,17 @@ static void pairwise(struct madmpi_coll *c, const struct madmpi_parts *s,
 	void *result = madmpi_coll_alloc(t, n), *tmp = madmpi_coll_alloc(t, n);
 	int to;
 
-	if (result == NULL || tmp == NULL) {
+	if (result == NULL || tmp == NULL)
 		madmpi_coll_fail(c, -ENOMEM);
-		goto done;
-	}
-	madmpi_copy_bytes(madmpi_parts_at(s, c->rank), n, t, result, n, t);
+	madmpi_coll_copy(c, madmpi_parts_at(s, c->rank), n, t, result, n, t);
 	for (int step = 1; step < c->size; step++) {
 		to = (c->rank + step) % c->size;
 		madmpi_coll_exchange(c, madmpi_parts_at(s, to),
 				     madmpi_parts_count(s, to), t, to, tmp, n,
 				     t, (c->rank - step + c->size) % c->size);
-		madmpi_op_apply(op, tmp, result, n, t);
+		madmpi_coll_apply(c, op, tmp, result, n, t);
 	}
-	madmpi_copy_bytes(result, n, t, recvbuf, n, t);
-done:
+	madmpi_coll_copy(c, result, n, t, recvbuf, n, t);
 	madmpi_coll_free(result, t, n);
 	madmpi_coll_free(tmp, t, n);
 }
@@ -46,10 +43,8 @@ static void by_root(struct madmpi_coll *c, const struct madmpi_parts *s,
 	struct madmpi_parts p = *s;
 	void *all = madmpi_coll_alloc(t, total);
 
-	if (all == NULL) {
+	if (all == NULL)
 		madmpi_coll_fail(c, -ENOMEM);
-		return;
-	}
 	madmpi_reduce_binomial(c, s->base, all, total, t, op, 0);
 	p.base = all;
 	madmpi_scatter_linear(c, &p, recvbuf, madmpi_parts_count(s, c->rank), t,
@@ -79,15 +74,15 @@ static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 	MPI_Count total = 0, *displs;
 
 	displs = malloc((size_t)c->size * sizeof(*displs));
-	if (displs == NULL) {
+	if (displs == NULL)
 		madmpi_coll_fail(c, -ENOMEM);
-		return;
-	}
 	for (int i = 0; i < c->size; i++) {
-		displs[i] = total;
+		if (displs != NULL)
+			displs[i] = total;
 		total += madmpi_parts_count(&s, i);
 	}
-	s.displs = madmpi_array_count(displs);
+	/* Where they lie does not matter to who has failed. */
+	s.displs = displs ? madmpi_array_count(displs) : s.counts;
 	reduce(c, x, &s, total);
 	free(displs);
 }

@@ -22,9 +22,10 @@ struct scan {
 static void add_lower(struct scan *s, void *result)
 {
 	if (s->any)
-		madmpi_op_apply(s->op, s->other, result, s->n, s->t);
+		madmpi_coll_apply(s->c, s->op, s->other, result, s->n, s->t);
 	else
-		madmpi_copy_bytes(s->other, s->n, s->t, result, s->n, s->t);
+		madmpi_coll_copy(s->c, s->other, s->n, s->t, result, s->n,
+				 s->t);
 	s->any = true;
 }
 
@@ -47,9 +48,11 @@ static void doubling(struct scan *s, void *result)
 				     s->n, s->t, peer);
 		if (peer < c->rank) {
 			add_lower(s, result);
-			madmpi_op_apply(s->op, s->other, s->block, s->n, s->t);
+			madmpi_coll_apply(s->c, s->op, s->other, s->block, s->n,
+					  s->t);
 		} else {
-			madmpi_op_apply(s->op, s->block, s->other, s->n, s->t);
+			madmpi_coll_apply(s->c, s->op, s->block, s->other, s->n,
+					  s->t);
 			swap = s->block;
 			s->block = s->other;
 			s->other = swap;
@@ -72,15 +75,12 @@ static void scan(struct madmpi_coll *c, const struct madmpi_collective *x,
 		return;
 	s.block = madmpi_coll_alloc(t, n);
 	s.other = madmpi_coll_alloc(t, n);
-	if (s.block == NULL || s.other == NULL) {
+	if (s.block == NULL || s.other == NULL)
 		madmpi_coll_fail(c, -ENOMEM);
-		goto done;
-	}
-	madmpi_copy_bytes(from, n, t, s.block, n, t);
+	madmpi_coll_copy(c, from, n, t, s.block, n, t);
 	if (inclusive && from != to)
-		madmpi_copy_bytes(from, n, t, to, n, t);
+		madmpi_coll_copy(c, from, n, t, to, n, t);
 	doubling(&s, to);
-done:
 	madmpi_coll_free(s.block, t, n);
 	madmpi_coll_free(s.other, t, n);
 }

@@ -1,8 +1,6 @@
 /*
  * MPI_Scatter, MPI_Scatterv.
  */
-#include <errno.h>
-
 #include "bodies.h"
 #include "coll/forms.h"
 #include "pt2pt/message.h"
@@ -35,15 +33,12 @@ void madmpi_scatter_linear(struct madmpi_coll *c, const struct madmpi_parts *s,
 			madmpi_coll_recv(c, rbuf, rcount, rt, root);
 		return;
 	}
-	if (madmpi_window_init(&w, c) < 0) {
-		madmpi_coll_fail(c, -ENOMEM);
-		return;
-	}
+	madmpi_window_init(&w, c);
 	send_parts(&w, s, root + 1, c->size - 1);
 	if (rbuf != MPI_IN_PLACE)
-		madmpi_copy_bytes(madmpi_parts_at(s, root),
-				  madmpi_parts_count(s, root), s->type, rbuf,
-				  rcount, rt);
+		madmpi_coll_copy(c, madmpi_parts_at(s, root),
+				 madmpi_parts_count(s, root), s->type, rbuf,
+				 rcount, rt);
 	madmpi_window_exit(&w);
 }
 
@@ -62,10 +57,7 @@ static void across(struct madmpi_coll *c, const struct madmpi_parts *s,
 			madmpi_coll_recv(c, rbuf, rcount, rt, root);
 		return;
 	}
-	if (madmpi_window_init(&w, c) < 0) {
-		madmpi_coll_fail(c, -ENOMEM);
-		return;
-	}
+	madmpi_window_init(&w, c);
 	send_parts(&w, s, 0, c->size);
 	madmpi_window_exit(&w);
 }

@@ -387,12 +387,13 @@ bool madmpi_comm_end_world(bool mine)
 	madmpi_buffer_empty(&madmpi_world->buffer);
 	madmpi_buffer_empty(&madmpi_self->buffer);
 	madmpi_coll_begin(&c, "MPI_Finalize", madmpi_world);
-	if (all != NULL) {
+	if (all != NULL)
 		all[c.rank] = mine;
-		madmpi_allgather_bruck(&c, all, 1, byte);
-	}
+	else
+		madmpi_coll_fail(&c, -ENOMEM);
+	madmpi_allgather_bruck(&c, all, 1, byte);
 	/* Nobody is told of the dead now, and the others know, too. */
-	for (int i = 0; all != NULL && c.error == 0 && i < n; i++)
+	for (int i = 0; c.error == 0 && i < n; i++)
 		any |= all[i] != 0;
 	free(all);
 	madmpi_errhandler_remains(madmpi_self->errhandler);

@@ -143,7 +143,7 @@ static int meet(struct call *x)
 		return madmpi_coll_end(&c);
 	m->world = room_for(m);
 	if (m->world == NULL)
-		return no_memory(m);
+		madmpi_coll_fail(&c, -ENOMEM);
 	madmpi_coll_exchange(&c, ours->world, bytes_of(ours->size), byte,
 			     x->remote, m->world, bytes_of(m->theirs.size),
 			     byte, x->remote);
@@ -175,11 +175,14 @@ static int tell(struct madmpi_meeting *m)
 	bool leads = m->local->rank == m->leader;
 	struct madmpi_coll c;
 
+	if (!leads)
+		m->theirs = (struct madmpi_side){ .size = 0 };
 	madmpi_coll_begin(&c, m->function, m->local);
 	madmpi_bcast_binomial(&c, &m->theirs, sizeof(m->theirs), byte,
 			      m->leader);
-	if (c.error != 0)
-		return madmpi_coll_end(&c);
+	/* Who has not heard takes part in what follows all the same. */
+	if (m->theirs.error == MPI_SUCCESS && m->theirs.size == 0)
+		m->theirs.size = 1;
 	if (m->theirs.error != MPI_SUCCESS && leads)
 		return m->theirs.error; /* which it has reported */
 	if (m->theirs.error != MPI_SUCCESS)
@@ -190,7 +193,7 @@ static int tell(struct madmpi_meeting *m)
 	if (!leads)
 		m->world = room_for(m);
 	if (m->world == NULL)
-		return no_memory(m);
+		madmpi_coll_fail(&c, -ENOMEM);
 	madmpi_bcast_binomial(&c, m->world, bytes_of(m->theirs.size), byte,
 			      m->leader);
 	return madmpi_coll_end(&c);

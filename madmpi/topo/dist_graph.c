@@ -93,22 +93,19 @@ static struct madmpi_edge *gather_edges(struct madmpi_coll *x,
 	for (int i = 0; at != NULL && i < x->size; i++)
 		at[i + 1] = at[i] + (size_t)degree[i];
 	all = at ? malloc((at[x->size] + 1) * sizeof(*all)) : NULL;
-	if (all == NULL) {
+	if (all == NULL)
 		madmpi_coll_fail(x, -ENOMEM);
-		goto done;
-	}
-	*n = at[x->size];
-	e = all + at[x->rank];
-	for (int i = 0; i < t->outdegree; i++)
+	*n = all ? at[x->size] : 0;
+	e = all ? all + at[x->rank] : NULL;
+	for (int i = 0; e != NULL && i < t->outdegree; i++)
 		*e++ = (struct madmpi_edge){ x->rank, t->destinations[i],
 					     t->dist.dest_weights[i] };
 	/* Pass on what came in the step before. */
 	for (int step = 1; step < x->size; step++, s = r) {
 		r = (s - 1 + x->size) % x->size;
-		swap(x, all + at[s], degree[s] * unit, next, all + at[r],
-		     degree[r] * unit, previous);
+		swap(x, all ? all + at[s] : NULL, degree[s] * unit, next,
+		     all ? all + at[r] : NULL, degree[r] * unit, previous);
 	}
-done:
 	free(at);
 	return all;
 }

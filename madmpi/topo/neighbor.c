@@ -25,35 +25,67 @@ static int source(const struct madmpi_topo *t, int i)
 	return t->kind == MPI_CART ? i ^ 1 : i;
 }
 
+static void irecv(struct madmpi_coll *c, struct madmpi_flight *f,
+		  const struct madmpi_parts *r, int i)
+{
+	const struct madmpi_topo *t = c->comm->topo;
+	int k = source(t, i);
+
+	f->is_active = false;
+	if (t->sources[k] != MPI_PROC_NULL)
+		madmpi_coll_irecv(c, f, madmpi_parts_at(r, k),
+				  madmpi_parts_count(r, k),
+				  madmpi_parts_type(r, k), t->sources[k]);
+}
+
 /* All get the first part of what is sent, or each its own. */
+static void isend(struct madmpi_coll *c, struct madmpi_flight *f,
+		  const struct madmpi_parts *s, int i, bool the_same)
+{
+	const struct madmpi_topo *t = c->comm->topo;
+	int k = the_same ? 0 : i;
+
+	f->is_active = false;
+	if (t->destinations[i] != MPI_PROC_NULL)
+		madmpi_coll_isend(c, f, madmpi_parts_at(s, k),
+				  madmpi_parts_count(s, k),
+				  madmpi_parts_type(s, k), t->destinations[i]);
+}
+
+/* There is no memory to have them all at once, but for saying so. */
+static void exchange_nothing(struct madmpi_coll *c,
+			     const struct madmpi_parts *s,
+			     const struct madmpi_parts *r, bool the_same)
+{
+	const struct madmpi_topo *t = c->comm->topo;
+	struct madmpi_flight f;
+
+	madmpi_coll_fail(c, -ENOMEM);
+	for (int i = 0; i < t->outdegree; i++) {
+		isend(c, &f, s, i, the_same);
+		madmpi_coll_wait(c, &f);
+	}
+	for (int i = 0; i < t->indegree; i++) {
+		irecv(c, &f, r, i);
+		madmpi_coll_wait(c, &f);
+	}
+}
+
 static void exchange(struct madmpi_coll *c, const struct madmpi_parts *s,
 		     const struct madmpi_parts *r, bool the_same)
 {
 	const struct madmpi_topo *t = c->comm->topo;
 	size_t n = (size_t)t->indegree + (size_t)t->outdegree;
 	struct madmpi_flight *f = malloc((n + 1) * sizeof(*f)), *next = f;
-	int k;
 
 	if (f == NULL) {
-		madmpi_coll_fail(c, -ENOMEM);
+		exchange_nothing(c, s, r, the_same);
 		return;
 	}
-	for (int i = 0; i < t->indegree; i++) {
-		k = source(t, i);
-		if (t->sources[k] != MPI_PROC_NULL)
-			madmpi_coll_irecv(c, next++, madmpi_parts_at(r, k),
-					  madmpi_parts_count(r, k),
-					  madmpi_parts_type(r, k),
-					  t->sources[k]);
-	}
-	for (int i = 0; i < t->outdegree; i++) {
-		k = the_same ? 0 : i;
-		if (t->destinations[i] != MPI_PROC_NULL)
-			madmpi_coll_isend(c, next++, madmpi_parts_at(s, k),
-					  madmpi_parts_count(s, k),
-					  madmpi_parts_type(s, k),
-					  t->destinations[i]);
-	}
+	for (int i = 0; i < t->indegree; i++)
+		irecv(c, next++, r, i);
+	for (int i = 0; i < t->outdegree; i++)
+		isend(c, next++, s, i, the_same);
 	while (next > f)
 		madmpi_coll_wait(c, --next);
 	free(f);
