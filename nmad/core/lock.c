@@ -16,28 +16,28 @@ void nm_core_refuse_child(void)
 			   "the job");
 }
 
-bool nm_core_wait(struct nm_core_lock *l, bool *busy)
+bool nm_core_wait(struct nm_core_lock *l, bool waits, bool *busy)
 {
 	unsigned turn = 0;
 
 	*busy = !nm_core_try(l);
 	if (!*busy)
 		return true;
-	if (base_is_pinned())
+	if (!waits)
 		return false;
 	while (!nm_core_try(l))
 		base_spin_turn(&turn);
 	return true;
 }
 
-bool nm_rail_wait(struct nm_rail_lock *l, bool *busy)
+bool nm_rail_wait(struct nm_rail_lock *l, bool waits, bool *busy)
 {
 	unsigned turn = 0;
 
 	*busy = !nm_rail_enter(l);
 	if (!*busy)
 		return true;
-	if (base_is_pinned())
+	if (!waits)
 		return false;
 	while (!nm_rail_enter(l))
 		base_spin_turn(&turn);

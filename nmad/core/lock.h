@@ -113,10 +113,10 @@ static inline void nm_core_check_lost(const struct nm_core_lock *l)
 }
 
 /*
- * lock.c. `fine`, `coarse`: the same, waiting, if the caller may. *busy: it was
- * not to be had at once.
+ * lock.c. `fine`, `coarse`: the same, waiting, if the caller may, who was not
+ * pinned when he came to nmad. *busy: it was not to be had at once.
  */
-bool nm_core_wait(struct nm_core_lock *l, bool *busy);
+bool nm_core_wait(struct nm_core_lock *l, bool waits, bool *busy);
 
 /* Release, of the word that was entered from. */
 static inline bool nm_core_leave_to(struct nm_core_lock *l, uint32_t idle)
@@ -217,7 +217,7 @@ static inline bool nm_rail_enter(struct nm_rail_lock *l)
 }
 
 /* lock.c. `fine`: the same, waiting, if the caller may. */
-bool nm_rail_wait(struct nm_rail_lock *l, bool *busy);
+bool nm_rail_wait(struct nm_rail_lock *l, bool waits, bool *busy);
 
 /* True: a post was left meanwhile; the caller must try to enter again. */
 static inline bool nm_rail_leave(struct nm_rail_lock *l)

@@ -213,7 +213,7 @@ static BASE_COLD bool run_waiting(struct nm_core *core, struct nm_news *news,
 
 	nm_core_check_lost(&core->lock);
 	do {
-		bool busy, got = nm_core_wait(&core->lock, &busy);
+		bool busy, got = nm_core_wait(&core->lock, news->waits, &busy);
 
 		if (busy)
 			nm_count_shared(&core->stats.lock_busy);
@@ -264,13 +264,23 @@ bool nm_core_run(struct nm_core *core, struct nm_news *news, struct nm_req *req)
 	return entered;
 }
 
+/* The caller's frame holds news from here until base_unpin(). */
+static inline void pin(struct nm_core *core, struct nm_news *news)
+{
+	bool waits = core->lock.scheme != NM_LOCK_DEFERRED && !base_is_pinned();
+
+	base_pin();
+	nm_news_init(news, waits);
+}
+
 void nm_core_submit(struct nm_core *core, struct nm_req *req)
 {
 	struct nm_news news;
 	bool large = req->data.length > NM_KICK_BYTES;
 
-	nm_news_init(&news);
+	pin(core, &news);
 	nm_core_run(core, &news, req);
+	base_unpin();
 	if (unlikely(load_relaxed(&core->low) != 0) && !base_in_handler())
 		nm_core_refill(core, false);
 	/* Large messages take several steps; somebody idle may take them. */
@@ -308,29 +318,46 @@ void nm_core_hurry(struct nm_core *core)
 		   load_relaxed(&core->lock.held) != NM_LOCK_HELD))
 		return;
 	nm_core_ask(&core->lock, NM_WISH_POLL);
-	nm_news_init(&news);
+	pin(core, &news);
 	nm_core_run(core, &news, NULL);
+	base_unpin();
 }
 
-bool nm_core_progress(struct nm_core *core)
+/* Of the rails that are polled, a bit each. */
+static unsigned which_are_due(struct nm_core *core)
+{
+	unsigned due = 0;
+
+	for (int i = 0; i < core->npolled; i++)
+		due |= (unsigned)is_due(core->polled[i]) << i;
+	return due;
+}
+
+static bool poll_rails(struct nm_core *core, unsigned due)
 {
 	struct nm_news news;
 	bool moved = false;
 
-	nm_news_init(&news);
-	for (int i = 0; i < core->npolled; i++) {
-		struct nm_rail *rail = core->polled[i];
-
-		if (!is_due(rail))
-			continue;
-		moved |= nm_rail_run(rail, NULL, true, &news);
-	}
+	pin(core, &news);
+	for (; due != 0; due &= due - 1)
+		moved |= nm_rail_run(core->polled[__builtin_ctz(due)], NULL,
+				     true, &news);
 	complete_sent(core, &news);
 	if (news.events.first != NULL || news.hungry ||
-	    !nm_core_is_heeded(&core->lock)) {
+	    !nm_core_is_heeded(&core->lock))
 		moved |= nm_core_run(core, &news, NULL);
-	}
 	kick(core, &news);
+	base_unpin();
+	return moved;
+}
+
+bool nm_core_progress(struct nm_core *core)
+{
+	unsigned due = which_are_due(core);
+	bool moved = false;
+
+	if (due != 0 || !nm_core_is_heeded(&core->lock))
+		moved = poll_rails(core, due);
 	if (load_relaxed(&core->bursting) != 0)
 		nm_core_hurry(core);
 	if (unlikely(nm_calls_are_due(core)))
@@ -389,7 +416,7 @@ int nm_core_arm(struct nm_core *core)
 	/* In this order, and always: who has said it may not have written. */
 	store_relaxed(&core->nudged, 0);
 	eventfd_read(core->event, &times);
-	nm_news_init(&news);
+	pin(core, &news);
 	for (int i = 0; i < core->npolled && rc == 0; i++)
 		rc = nm_rail_arm(core->polled[i], &news);
 	complete_sent(core, &news);
@@ -398,6 +425,7 @@ int nm_core_arm(struct nm_core *core)
 		nm_core_run(core, &news, NULL);
 		rc = -EAGAIN;
 	}
+	base_unpin();
 	if (load_relaxed(&core->bursting) != 0) {
 		nm_core_hurry(core);
 		rc = -EAGAIN;
@@ -433,11 +461,13 @@ void nm_core_unlock(struct nm_core *core, struct nm_pass *pass)
 {
 	struct nm_news news;
 
-	nm_news_init(&news);
+	base_pin();
+	nm_news_init(&news, false);
 	if (!base_list_is_empty(&core->active))
 		nm_out_form(pass);
 	if (finish(pass, &news))
 		nm_core_run(core, &news, NULL);
+	base_unpin();
 	nm_calls_look(core);
 }
 

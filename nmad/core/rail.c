@@ -319,10 +319,11 @@ static BASE_COLD bool drive_waiting(struct nm_rail *rail, struct nm_event *post,
 	bool moved = false;
 
 	for (;;) {
-		bool busy,
-			got = is_cores(rail)
-				      ? nm_core_wait(&rail->core->lock, &busy)
-				      : nm_rail_wait(&rail->lock, &busy);
+		bool busy, got = is_cores(rail)
+					 ? nm_core_wait(&rail->core->lock,
+							news->waits, &busy)
+					 : nm_rail_wait(&rail->lock,
+							news->waits, &busy);
 
 		if (busy)
 			nm_count_shared(&rail->stats->busy);

@@ -69,16 +69,23 @@ static inline struct base_mpsc_node *nm_chain_take(struct nm_chain *c)
 	return n;
 }
 
-/* What the time of an owner brought. */
+/*
+ * What the time of an owner brought. It is in his frame, and nobody else sees
+ * it: so he is pinned until all of it is settled. Preempted with it, he might
+ * have to wait for his kernel thread, which another thread has meanwhile, and
+ * that one for what he has here.
+ */
 struct nm_news {
 	struct nm_chain events; /* for the core */
 	struct nm_chain sent;   /* struct nm_req: complete now */
 	bool hungry;            /* a turn ended that somebody wants */
 	bool kick;              /* a packet has not left: somebody is to poll */
+	bool waits;             /* for locks, where NMAD_LOCK says so */
 };
 
-static inline void nm_news_init(struct nm_news *news)
+static inline void nm_news_init(struct nm_news *news, bool waits)
 {
+	news->waits = waits;
 	nm_chain_init(&news->events);
 	nm_chain_init(&news->sent);
 	news->hungry = false;

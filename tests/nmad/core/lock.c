@@ -24,7 +24,8 @@ enum { SESSION = 5, WINDOW = 1000 };
 static struct nm_core core;
 static struct nm_session *session;
 static int nsent, npolled, nreleased;
-static bool comes;                    /* a packet, when polled */
+static int nloose; /* of these, by one who might have been preempted */
+static bool comes; /* a packet, when polled */
 static struct nm_sr_request *sends;   /* a message, while it is polled */
 static uint32_t core_word, rail_word; /* while the driver was at work */
 static ATOMIC(int) waits, through;    /* the second thread */
@@ -94,6 +95,7 @@ static void release(struct nm_rail *rail, struct nm_pkt_in *in)
 	(void)rail;
 	(void)in;
 	nreleased++;
+	nloose += !base_is_pinned();
 }
 
 static int arm(struct nm_rail *rail)
@@ -128,7 +130,7 @@ static void start(enum nm_lock_scheme scheme)
 	setenv("NMAD_LOCK", names[scheme], 1);
 	mock_core(&core, &driver, WINDOW);
 	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);
-	nsent = npolled = nreleased = 0;
+	nsent = npolled = nreleased = nloose = 0;
 	comes = false;
 	store_relaxed(&waits, 0);
 	store_relaxed(&through, 0);
@@ -353,7 +355,7 @@ TEST(coarse_what_is_left_while_a_rail_is_polled_is_heard_of)
 
 	start(NM_LOCK_COARSE);
 	sends = &req;
-	nm_news_init(&news);
+	nm_news_init(&news, true);
 	nm_rail_run(&core.rails[0], NULL, true, &news);
 	CHECK_INT(nsent, 0);
 	CHECK(news.hungry);
@@ -365,10 +367,13 @@ TEST(coarse_what_is_left_while_a_rail_is_polled_is_heard_of)
 /* The user's function, which copies into his memory. */
 static uint32_t word_in_walk;
 
+static bool pinned_in_walk;
+
 static int walk(const void *what, size_t offset, size_t length,
 		nm_piece_fn each, void *arg)
 {
 	word_in_walk = load_relaxed(&core.lock.held);
+	pinned_in_walk = base_is_pinned();
 	return each(arg, (char *)(uintptr_t)what + offset, length);
 }
 
@@ -390,6 +395,30 @@ TEST(coarse_the_user_is_served_with_no_lock_held)
 	CHECK_INT(word_in_walk, NM_LOCK_OUTER);
 	CHECK_INT(nreleased, 1);
 	stop();
+}
+
+/* Whoever is served by this frame would wait for it to be picked again. */
+TEST(who_has_news_for_others_is_not_preempted)
+{
+	char into[8] = "";
+	struct nm_data d = nm_data_walker(into, 4, walk);
+	struct nm_sr_request req;
+
+	for (int scheme = 0; scheme <= NM_LOCK_COARSE; scheme++) {
+		start((enum nm_lock_scheme)scheme);
+		CHECK_INT(nm_sr_irecv(session, &core.gates[1], 1, NM_TAG_EXACT,
+				      &d, &req),
+			  0);
+		CHECK(!base_is_pinned());
+		comes = true;
+		nm_core_progress(&core);
+		CHECK(!base_is_pinned());
+		CHECK(nm_sr_is_complete(&req));
+		CHECK(pinned_in_walk);
+		CHECK_INT(nreleased, 1);
+		CHECK_INT(nloose, 0);
+		stop();
+	}
 }
 
 /* --- the option --- */

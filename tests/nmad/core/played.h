@@ -121,7 +121,7 @@ static inline void end(struct nm_xfer *x)
 	struct nm_news news;
 
 	CHECK(x != NULL);
-	nm_news_init(&news);
+	nm_news_init(&news, true);
 	x->link->rail->news = &news;
 	nm_rail_xfer_done(x->link->rail, x, 0);
 	nm_core_run(&core, &news, NULL);

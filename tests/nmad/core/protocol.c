@@ -384,7 +384,7 @@ TEST(a_rendezvous_asks_is_granted_and_ends_by_the_drivers_word)
 	CHECK_INT(granted->peers.length, 2);
 	CHECK(!nm_sr_is_complete(&reqs[0]));
 	core.rails[0].news = &(struct nm_news){ 0 };
-	nm_news_init(core.rails[0].news);
+	nm_news_init(core.rails[0].news, true);
 	nm_rail_xfer_done(&core.rails[0], granted, 0);
 	nm_core_run(&core, core.rails[0].news, NULL);
 	CHECK_INT(error_of(0), 0);
@@ -580,10 +580,10 @@ TEST(a_transfer_may_be_over_before_anybody_hears_that_it_is_ready)
 		progress();
 		CHECK(receiving != NULL);
 		CHECK_INT(nsent, i);
-		nm_news_init(&first);
+		nm_news_init(&first, true);
 		rail->news = &first;
 		nm_rail_xfer_ready(rail, receiving);
-		nm_news_init(&second);
+		nm_news_init(&second, true);
 		rail->news = &second;
 		nm_rail_xfer_done(rail, receiving, 0);
 		nm_core_run(&core, &second, NULL);

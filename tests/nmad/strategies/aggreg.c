@@ -186,7 +186,7 @@ TEST(all_of_a_packet_fail_with_the_link_that_dies_under_it)
 			i % 5 == 0 ? NM_SEND_SYNC : 0);
 	go();
 	CHECK(under_way != NULL && under_way->nchunks > 5);
-	nm_news_init(&news);
+	nm_news_init(&news, true);
 	core.rails[0].news = &news;
 	nm_rail_link_dead(&core.rails[0], peer->links[0], -ECONNRESET);
 	under_way = NULL;
