@@ -191,9 +191,10 @@ void __wrap_nm_sr_wait(struct nm_sr_request *req)
 void __wrap_nm_sr_status(const struct nm_sr_request *req,
 			 struct nm_sr_status *out)
 {
-	*out = (struct nm_sr_status){
-		.error = half_of((struct nm_sr_request *)req)->error
-	};
+	const struct half *h = half_of((struct nm_sr_request *)req);
+
+	*out = (struct nm_sr_status){ .error = h->error,
+				      .sent = h->data.length };
 }
 
 /* --- the operations --- */

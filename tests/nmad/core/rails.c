@@ -249,7 +249,7 @@ TEST(a_request_that_has_failed_waits_for_the_rails_that_have_its_parts)
 		return;
 	recv_into(0, BYTES);
 	give_rts(three, 3);
-	nm_news_init(&news, true);
+	nm_news_init(&news, false);
 	CHECK(nm_rail_enter(&core.rails[1].lock));
 	rail->news = &news;
 	nm_rail_link_dead(rail, &rail->links[1], -ECONNRESET);
