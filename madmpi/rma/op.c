@@ -13,6 +13,7 @@
 #include "rma/op.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,7 @@ struct madmpi_rma_op {
 	struct madmpi_rma_op *next;  /* l: */
 	int parts;                   /* h: messages that are not over */
 	int error;                   /* h: -errno */
+	madmpi_rma_word_t why;       /* h: of a refusal */
 	struct madmpi_rma_head head; /* -: */
 	struct iovec iov[3];         /* -: the first message */
 	struct madmpi_layout out, in;
@@ -95,6 +97,35 @@ static void op_over(struct madmpi_rma_op *op)
 		piom_cond_signal(idle);
 }
 
+static void why_has_come(struct nm_sr_request *part, void *arg)
+{
+	struct madmpi_rma_op *op = arg;
+
+	(void)part;
+	op->error = op->why > 0 && op->why < INT_MAX ? -(int)op->why : -EPROTO;
+	if (--op->parts == 0)
+		op_over(op);
+}
+
+/* The answer was empty. Why has come before it. */
+static void ask_why(struct madmpi_rma_op *op)
+{
+	struct madmpi_comm *c = op->win->comm;
+	struct nm_data word = nm_data_flat(&op->why, sizeof(op->why));
+	struct nm_message *message;
+	struct nm_sr_status st;
+
+	op->why = 0;
+	op->error = -EPROTO;
+	if (nm_sr_mprobe(c->p2p, c->gate[op->target],
+			 MADMPI_RMA_WHY | op->head.id, NM_TAG_EXACT, &message,
+			 &st) < 0)
+		return;
+	op->parts++;
+	nm_sr_mrecv(message, &word, &op->reply);
+	nm_sr_on_done(&op->reply, why_has_come, op);
+}
+
 static void part_over(struct nm_sr_request *part, void *arg)
 {
 	struct madmpi_rma_op *op = arg;
@@ -104,7 +135,7 @@ static void part_over(struct nm_sr_request *part, void *arg)
 	if (st.error != 0)
 		op->error = st.error;
 	else if (part == &op->reply && st.length != op->expected)
-		op->error = -ERANGE;
+		ask_why(op);
 	if (--op->parts == 0)
 		op_over(op);
 }

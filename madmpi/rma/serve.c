@@ -77,6 +77,7 @@ struct madmpi_serve {
 		int rank;
 		struct madmpi_type *type; /* the target's */
 		char *place;              /* NULL: there is none */
+		int error;                /* why, -errno */
 	} now;
 	char *buffer; /* t: requests are received here */
 	size_t room;  /* t: */
@@ -154,22 +155,35 @@ static bool receive(struct madmpi_win *w, const struct nm_data *into)
 	return into->length >= h->inlined;
 }
 
+static void say_why(struct madmpi_win *w, int error)
+{
+	struct madmpi_serve *s = w->serve;
+	madmpi_rma_word_t word = (madmpi_rma_word_t)-error;
+	struct nm_data d = nm_data_flat(&word, sizeof(word));
+
+	nm_sr_send(session(w), s->now.gate, MADMPI_RMA_WHY | s->now.head->id,
+		   &d, 0);
+}
+
 /*
- * It cannot be done: the origin hears of it by an answer that is too short, or
+ * It cannot be done, -errno: the origin hears of it instead of the answer, or
  * when it asks next.
  */
 static void refuse(struct madmpi_win *w, int error, bool has_payload,
 		   bool is_answered)
 {
 	struct madmpi_serve *s = w->serve;
+	struct origin *o = &s->origin[s->now.rank];
 	struct nm_data nothing = nm_data_flat(NULL, 0);
 
 	if (has_payload && s->now.head->inlined == 0)
 		receive(w, &nothing);
-	if (is_answered)
+	if (is_answered) {
+		say_why(w, error);
 		reply_nothing(w);
-	else if (s->origin[s->now.rank].fault == MPI_SUCCESS)
-		s->origin[s->now.rank].fault = error;
+	} else if (o->fault == MPI_SUCCESS) {
+		o->fault = madmpi_error_class_of_errno(error);
+	}
 }
 
 static struct nm_data data_of(struct madmpi_win *w,
@@ -191,7 +205,7 @@ static void put(struct madmpi_win *w)
 	struct nm_data d;
 
 	if (w->serve->now.place == NULL) {
-		refuse(w, MPI_ERR_RMA_RANGE, true, false);
+		refuse(w, w->serve->now.error, true, false);
 		return;
 	}
 	d = data_of(w, &layout);
@@ -204,7 +218,7 @@ static void get(struct madmpi_win *w)
 	struct nm_data d;
 
 	if (w->serve->now.place == NULL) {
-		refuse(w, MPI_ERR_RMA_RANGE, false, true);
+		refuse(w, w->serve->now.error, false, true);
 		return;
 	}
 	d = data_of(w, &layout);
@@ -241,10 +255,12 @@ static void accumulate(struct madmpi_win *w)
 	void *before = answers ? malloc(h->bytes) : NULL;
 	struct nm_data into = nm_data_flat(in, h->bytes);
 
-	if (s->now.place == NULL || op == NULL || elem == NULL)
-		refuse(w, MPI_ERR_RMA_RANGE, has_payload, answers);
+	if (s->now.place == NULL)
+		refuse(w, s->now.error, has_payload, answers);
+	else if (op == NULL || elem == NULL)
+		refuse(w, -EPROTOTYPE, has_payload, answers);
 	else if ((is_long && in == NULL) || (answers && before == NULL))
-		refuse(w, MPI_ERR_NO_MEM, has_payload, answers);
+		refuse(w, -ENOMEM, has_payload, answers);
 	else if (!is_long || receive(w, &into))
 		combine(w, op, elem, is_long ? in : s->now.payload, before);
 	free(in);
@@ -260,7 +276,7 @@ static void swap(struct madmpi_win *w)
 	_Alignas(64) char before[MADMPI_RMA_ELEMENT];
 
 	if (s->now.place == NULL || elem == NULL) {
-		refuse(w, MPI_ERR_RMA_RANGE, true, true);
+		refuse(w, elem ? s->now.error : -EPROTOTYPE, true, true);
 		return;
 	}
 	d = data_of(w, &layout);
@@ -578,17 +594,19 @@ static struct madmpi_type *described(struct madmpi_serve *s)
 		return s->told;
 	free(s->told);
 	free(s->told_by);
+	s->told = NULL;
 	s->told_by = malloc(bytes);
-	s->told = s->told_by ? madmpi_rma_described(s->now.described, bytes)
-			     : NULL;
-	if (s->told != NULL) {
-		memcpy(s->told_by, s->now.described, bytes);
-		s->told_bytes = bytes;
+	if (s->told_by == NULL ||
+	    madmpi_rma_described(s->now.described, bytes, &s->told) < 0) {
+		s->now.error = -ENOMEM;
+		return NULL;
 	}
+	memcpy(s->told_by, s->now.described, bytes);
+	s->told_bytes = bytes;
 	return s->told;
 }
 
-/* Where it is to happen; no place if that is not in the window. */
+/* Where it is to happen; no place if that is not in the window, say. */
 static void find_place(struct madmpi_win *w)
 {
 	struct madmpi_serve *s = w->serve;
@@ -596,6 +614,7 @@ static void find_place(struct madmpi_win *w)
 	MPI_Count low, high;
 
 	s->now.place = NULL;
+	s->now.error = -ERANGE;
 	s->now.type = h->type ? madmpi_type_of((MPI_Datatype)(uintptr_t)h->type)
 			      : described(s);
 	if (s->now.type == NULL)
@@ -605,8 +624,9 @@ static void find_place(struct madmpi_win *w)
 		s->now.place = NULL;
 }
 
-/* So many bytes have come into the buffer. */
-static void serve(struct madmpi_win *w, struct nm_gate *from, size_t bytes)
+/* So many bytes have come, and are in the buffer, but for what is `cut`. */
+static void serve(struct madmpi_win *w, struct nm_gate *from, size_t bytes,
+		  bool cut)
 {
 	struct madmpi_serve *s = w->serve;
 	struct madmpi_rma_head *h = (void *)s->buffer;
@@ -622,7 +642,9 @@ static void serve(struct madmpi_win *w, struct nm_gate *from, size_t bytes)
 	s->now.payload = s->now.described + h->described;
 	s->now.gate = from;
 	s->now.rank = madmpi_comm_rank_of(w->comm, from);
-	if (moves_data(h))
+	s->now.place = NULL;
+	s->now.error = -ENOMEM;
+	if (moves_data(h) && !cut)
 		find_place(w);
 	handlers[h->kind](w);
 }
@@ -640,6 +662,7 @@ static void arrived(struct nm_session *session, const struct nm_sr_status *what,
 		piom_sem_post(&w->serve->work);
 }
 
+/* False: no memory; there is some for a request without a description. */
 static bool make_room(struct madmpi_serve *s, size_t bytes)
 {
 	void *larger;
@@ -663,16 +686,13 @@ static void take(struct madmpi_win *w, struct nm_message *message,
 	struct nm_sr_status st;
 	struct nm_data into;
 
-	/* Its origin could not be told, and would wait for ever. */
-	if (!make_room(s, what->length))
-		base_fatal("madmpi", "no memory for a request of %zu bytes",
-			   what->length);
+	make_room(s, what->length);
 	into = nm_data_flat(s->buffer, s->room);
 	nm_sr_mrecv(message, &into, &req);
 	nm_sr_wait(&req);
 	nm_sr_status(&req, &st);
-	if (st.error == 0)
-		serve(w, what->gate, st.length);
+	if (st.error == 0 || st.error == -EMSGSIZE)
+		serve(w, what->gate, st.sent, st.error != 0);
 }
 
 static void *run(void *arg)

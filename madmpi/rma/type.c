@@ -12,6 +12,7 @@
  */
 #include "rma/type.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -258,25 +259,27 @@ static bool sizes_are_good(const struct reading *r, int64_t words)
 	       r->nlists <= words && r->nsteps <= words && r->nplaces <= words;
 }
 
-struct madmpi_type *madmpi_rma_described(const void *from, size_t bytes)
+int madmpi_rma_described(const void *from, size_t bytes,
+			 struct madmpi_type **out)
 {
 	struct reading r = { .at = from };
 	int64_t words = (int64_t)(bytes / sizeof(int64_t)), *body;
 	struct told *t;
 
+	*out = NULL;
 	if (words < HEAD)
-		return NULL;
+		return 0;
 	r.end = r.at + words;
 	r.nlists = r.at[5];
 	r.nsteps = r.at[6];
 	r.nplaces = r.at[7];
 	if (!sizes_are_good(&r, words))
-		return NULL;
+		return 0;
 	t = calloc(1, sizeof(*t) + (size_t)r.nsteps * sizeof(t->steps[0]) +
 			      (size_t)(2 * r.nlists + r.nsteps + r.nplaces) *
 				      sizeof(int64_t));
 	if (t == NULL)
-		return NULL;
+		return -ENOMEM;
 	r.steps = t->steps;
 	r.first = (int64_t *)&t->steps[r.nsteps];
 	r.length = r.first + r.nlists;
@@ -290,9 +293,10 @@ struct madmpi_type *madmpi_rma_described(const void *from, size_t bytes)
 	r.at += HEAD;
 	if (!read_lists(&r, body)) {
 		free(t);
-		return NULL;
+		return 0;
 	}
 	t->type.steps = t->steps;
 	t->type.nsteps = (uint32_t)r.length[0];
-	return &t->type;
+	*out = &t->type;
+	return 0;
 }

@@ -26,8 +26,9 @@ void *madmpi_rma_describe(const struct madmpi_type *t, size_t room,
 
 /*
  * A type that has the layout of the one described, and nothing else, to be
- * freed; NULL: no memory, or no description.
+ * freed; NULL: that is no description. 0 or -ENOMEM.
  */
-struct madmpi_type *madmpi_rma_described(const void *from, size_t bytes);
+int madmpi_rma_described(const void *from, size_t bytes,
+			 struct madmpi_type **out);
 
 #endif

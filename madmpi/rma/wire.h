@@ -12,7 +12,8 @@
  * A request has a number of its origin's, by which its messages are told from
  * those of others. The description says where the bytes of the target's type
  * lie (type.c); a predefined type has a number instead. The answer to a request
- * that cannot be carried out is shorter than asked for.
+ * that cannot be carried out is empty, and why goes ahead (RMA_WHY|id): what
+ *one process sends to another comes in order.
  *
  * Records are as the processors have them, like the data of messages.
  */
@@ -29,6 +30,7 @@ enum {
 
 #define MADMPI_RMA_REPLY 0x40000000u /* | number */
 #define MADMPI_RMA_BODY  0x80000000u
+#define MADMPI_RMA_WHY   0xc0000000u
 #define MADMPI_RMA_IDS   0x40000000u /* numbers */
 
 enum madmpi_rma_kind {
@@ -60,7 +62,7 @@ struct madmpi_rma_head {
 _Static_assert(sizeof(struct madmpi_rma_head) % 16 == 0,
 	       "what follows is aligned for any element");
 
-/* The word of a reply: an error class, or 0. */
+/* The word of a reply: an error class, or 0; of what goes ahead: an errno. */
 typedef uint64_t madmpi_rma_word_t;
 
 enum {

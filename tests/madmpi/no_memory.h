@@ -23,16 +23,15 @@ static struct {
  */
 static inline void no_memory_for(long nth, size_t least)
 {
-	no_memory.refused = 0;
 	no_memory.least = least;
 	no_memory.left = nth;
 }
 
-/* There is again; whether one has failed. */
+/* There is again; whether one has failed since it was last asked. */
 static inline int no_memory_end(void)
 {
 	no_memory.left = -1;
-	return no_memory.refused;
+	return atomic_exchange(&no_memory.refused, 0);
 }
 
 static int no_memory_here(size_t bytes)
