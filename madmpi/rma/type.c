@@ -77,36 +77,66 @@ struct madmpi_type *madmpi_rma_told_element(const uint32_t in[2])
 
 enum { HEAD = 8, STEP = 7 }; /* words */
 
-/* The lists of steps of a type, each once. */
+/* The lists of steps of a type, each once, found by a hash. */
 struct lists {
 	const struct madmpi_step **first;
 	uint32_t *length;
+	int64_t *slot; /* 2 * room: the number of a list and 1, or 0 */
 	int64_t n, room;
 	int64_t steps, places; /* of all */
 };
 
-/* The number of a list; -1: no memory. */
+/* Where its number is, or goes. */
+static int64_t *slot_of(struct lists *l, const struct madmpi_step *first,
+			uint32_t length)
+{
+	uint64_t mask = (uint64_t)(2 * l->room) - 1;
+	uint64_t at = ((uintptr_t)first / 16 + length) * 0x9e3779b97f4a7c15u;
+	int64_t *slot, i;
+
+	for (at >>= 32;; at++) {
+		slot = &l->slot[at & mask];
+		i = *slot - 1;
+		if (i < 0 || (l->first[i] == first && l->length[i] == length))
+			return slot;
+	}
+}
+
+/* Room for twice as many. False: no memory. */
+static bool make_room(struct lists *l)
+{
+	size_t room = l->room > 0 ? 2 * (size_t)l->room : 16;
+	void *first = realloc(l->first, room * sizeof(*l->first)), *length;
+
+	if (first == NULL)
+		return false;
+	l->first = first;
+	length = realloc(l->length, room * sizeof(*l->length));
+	if (length == NULL)
+		return false;
+	l->length = length;
+	free(l->slot);
+	l->slot = calloc(2 * room, sizeof(*l->slot));
+	if (l->slot == NULL)
+		return false;
+	l->room = (int64_t)room;
+	for (int64_t i = 0; i < l->n; i++)
+		*slot_of(l, l->first[i], l->length[i]) = i + 1;
+	return true;
+}
+
+/* The number of a list, noted if it is new; -1: no memory. */
 static int64_t list_number(struct lists *l, const struct madmpi_step *first,
 			   uint32_t length)
 {
-	void *larger;
+	int64_t *slot;
 
-	for (int64_t i = l->n; i-- > 0;)
-		if (l->first[i] == first && l->length[i] == length)
-			return i;
-	if (l->n == l->room) {
-		size_t room = (size_t)(l->room + 32);
-
-		larger = realloc(l->first, room * sizeof(*l->first));
-		if (larger == NULL)
-			return -1;
-		l->first = larger;
-		larger = realloc(l->length, room * sizeof(*l->length));
-		if (larger == NULL)
-			return -1;
-		l->length = larger;
-		l->room = (int64_t)room;
-	}
+	if (l->n == l->room && !make_room(l))
+		return -1;
+	slot = slot_of(l, first, length);
+	if (*slot > 0)
+		return *slot - 1;
+	*slot = l->n + 1;
 	l->first[l->n] = first;
 	l->length[l->n] = length;
 	l->steps += length;
@@ -138,7 +168,7 @@ static int64_t *write_step(struct lists *l, const struct madmpi_step *s,
 	*at++ = s->count;
 	*at++ = s->size;
 	*at++ = s->before;
-	*at++ = s->body ? list_number(l, s->body, s->nbody) : -1;
+	*at++ = s->body ? *slot_of(l, s->body, s->nbody) - 1 : -1;
 	*at++ = s->places ? s->count : 0;
 	for (MPI_Count i = 0; s->places != NULL && i < s->count; i++)
 		*at++ = s->places[i];
@@ -178,6 +208,7 @@ void *madmpi_rma_describe(const struct madmpi_type *t, size_t room,
 	}
 	free(l.first);
 	free(l.length);
+	free(l.slot);
 	return out;
 }
 

@@ -127,6 +127,32 @@ static void all_pairs_of_types(int n, int count)
 		}
 }
 
+/* Four ints of each of so many types, no two of which are alike. */
+static void types_may_have_many_parts(void)
+{
+	enum { PARTS = 100 };
+	int lengths[PARTS], places[2] = { 0 };
+	MPI_Datatype types[PARTS], type, flat;
+	MPI_Aint disps[PARTS];
+
+	for (int i = 0; i < PARTS; i++) {
+		places[1] = i + 2;
+		MPI_Type_create_indexed_block(2, 1, places, MPI_INT, &types[i]);
+		lengths[i] = 2;
+		disps[i] = 4 * PARTS * i * (MPI_Aint)sizeof(int);
+	}
+	MPI_Type_create_struct(PARTS, lengths, disps, types, &type);
+	MPI_Type_commit(&type);
+	MPI_Type_contiguous(4 * PARTS, MPI_INT, &flat);
+	MPI_Type_commit(&flat);
+	puts_are_as_messages(1, flat, type);
+	gets_are_as_messages(1, type, flat);
+	for (int i = 0; i < PARTS; i++)
+		MPI_Type_free(&types[i]);
+	MPI_Type_free(&flat);
+	MPI_Type_free(&type);
+}
+
 static void types_may_be_freed_at_once(void)
 {
 	int right = (rank + 1) % size, left = (rank + size - 1) % size;
@@ -198,6 +224,7 @@ int main(int argc, char **argv)
 		all_pairs_of_types(16, 2);
 		all_pairs_of_types(2000, 3);
 		types_may_be_freed_at_once();
+		types_may_have_many_parts();
 		end_window(kind, &win, memory);
 		nothing_may_be_moved();
 		displacements_count_in_the_targets_unit();
