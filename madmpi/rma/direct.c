@@ -5,6 +5,11 @@
  * Elements are combined a few at a time under a lock of the target's: of its
  * window where messages come, too; and in the shared memory otherwise, where
  * it is a spinlock, since whoever has it is pinned and moves a few kilobytes.
+ *
+ * Not by atomic instructions of the processor: all that combines elements of a
+ * type would have to do so, each element by itself. A megabyte of doubles is
+ * added in 80 us under the lock, and takes 370 us by compare-and-swap; of the
+ * 1,400 instructions of MPI_Fetch_and_op() 45 are the lock's.
  */
 #include "rma/op.h"
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ struct head {
 struct madmpi_shared {
 	struct head *head; /* -: */
 	size_t bytes;      /* -: of all */
+	uint32_t me;       /* -: the name of this process, to locks */
 };
 
 /* What the first member tells the others. */
@@ -130,6 +132,7 @@ int madmpi_shared_make(const char *fn, struct madmpi_win *w,
 	int fd = -1, rc;
 
 	if (where.error == 0) {
+		s->me = BASE_SPIN_NAMES + (uint32_t)getpid();
 		s->bytes = offset_of(w, w->size, apart);
 		if (s->bytes == 0)
 			where.error = -ENOMEM;
@@ -164,16 +167,34 @@ void madmpi_shared_drop(struct madmpi_win *w)
 	w->shared = NULL;
 }
 
+/* So long it takes nobody who lives, most likely; milliseconds. */
+enum { PATIENCE = 256 };
+
+static bool has_died(uint32_t name)
+{
+	return name >= BASE_SPIN_NAMES &&
+	       kill((pid_t)(name - BASE_SPIN_NAMES), 0) < 0 && errno == ESRCH;
+}
+
 /*
  * Of a lock in shared memory nobody waits on a futex: whoever has it is pinned,
- * and all others take turns in looking.
+ * and all others take turns in looking. Who dies with it leaves it to one of
+ * these, and some elements as they were and others not.
  */
 void madmpi_shared_lock(struct madmpi_shared *s, int rank)
 {
-	unsigned turn = 0;
+	struct base_spin *spin = &s->head->lock[rank].spin;
+	unsigned turn = 0, turns = 0;
+	uint32_t holder;
 
-	while (!base_spin_trylock(&s->head->lock[rank].spin))
+	while (!base_spin_take(spin, 0, s->me)) {
 		base_spin_turn(&turn);
+		if (++turns % PATIENCE != 0)
+			continue;
+		holder = load_relaxed(&spin->word);
+		if (has_died(holder) && base_spin_take(spin, holder, s->me))
+			return;
+	}
 }
 
 void madmpi_shared_unlock(struct madmpi_shared *s, int rank)

@@ -44,6 +44,24 @@ static void trier(void *arg)
 	base_spin_unlock(&lock);
 }
 
+enum { DEAD = 9 };
+
+/* Who waits for a dead holder, and takes it from him or from the heir. */
+static void heir(void *arg)
+{
+	if (!base_spin_take(&lock, DEAD, BASE_SPIN_NAMES) &&
+	    !base_spin_take(&lock, 0, BASE_SPIN_NAMES + 1))
+		return;
+	critical();
+	base_spin_unlock(&lock);
+}
+
+static void somebody_entered(void)
+{
+	explore_check(entered > 0);
+	explore_check(load_relaxed(&lock.word) == 0);
+}
+
 static void three_entered(void)
 {
 	explore_check(entered == 3);
@@ -82,6 +100,17 @@ EXPLORE(sleep_may_end_for_no_reason)
 	explore_spawn("once", locker, NULL);
 	explore_spawn("twice", twice, NULL);
 	explore_finish(three_entered);
+}
+
+EXPLORE(a_dead_holder_has_one_heir)
+{
+	store_relaxed(&lock.word, DEAD);
+	explore_name(&lock, sizeof(lock), "lock");
+	explore_name(&inside, sizeof(inside), "inside");
+	explore_spawn("one", heir, NULL);
+	explore_spawn("two", heir, NULL);
+	explore_spawn("three", heir, NULL);
+	explore_finish(somebody_entered);
 }
 
 EXPLORE(a_try_takes_only_what_is_free)

@@ -25,8 +25,8 @@ enum base_spin_rank {
 
 struct base_spin {
 	ATOMIC(uint32_t)
-	word;          /* a: 0 free, 1 held, 2 held and waited for;
-			*    order(spin) */
+	word;          /* a: 0 free, 1 held, 2 held and waited for, else held
+			*    by whom that names; order(spin) */
 	uint32_t rank; /* -: */
 };
 
@@ -68,18 +68,29 @@ static inline void base_spin_init(struct base_spin *s, enum base_spin_rank rank)
 	s->rank = rank;
 }
 
-/* True if it was free and is now held. Never spins. */
-static inline bool base_spin_trylock(struct base_spin *s)
+/*
+ * From a word, so that it is held now: from 0, which is free, or from the name
+ * of a holder who is dead and will not leave. By 1, or by a name, from
+ * BASE_SPIN_NAMES on; nobody may sleep until such a one leaves. False: the word
+ * is another one. Never spins.
+ */
+#define BASE_SPIN_NAMES 3u
+static inline bool base_spin_take(struct base_spin *s, uint32_t from,
+				  uint32_t by)
 {
-	uint32_t free = 0;
-
 	base_pin();
-	if (!cas_acquire(&s->word, &free, 1)) { /* order(spin), taker's end */
+	if (!cas_acquire(&s->word, &from, by)) { /* order(spin), taker's end */
 		base_unpin();
 		return false;
 	}
 	base_spin_rank_push(s);
 	return true;
+}
+
+/* True if it was free and is now held. Never spins. */
+static inline bool base_spin_trylock(struct base_spin *s)
+{
+	return base_spin_take(s, 0, 1);
 }
 
 static inline void base_spin_lock(struct base_spin *s)

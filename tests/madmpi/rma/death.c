@@ -6,11 +6,14 @@
 #include "../join.h"
 #include "windows.h"
 
+#include <sys/mman.h>
+
 enum { KINDS = 5, TARGET = 0, OTHER = 1 };
 
-static int victim;
+static int victim, *part;
+static MPI_Aint page;
 static int *memory[KINDS + 2];
-static MPI_Win locked[KINDS], wanted, posted;
+static MPI_Win locked[KINDS], wanted, posted, shared;
 
 /* Of windows whose memory the death leaves alone. */
 static MPI_Win window_here(int i)
@@ -22,12 +25,51 @@ static MPI_Win window_here(int i)
 	return win;
 }
 
+/* Of which each process can take the memory of another out of its own. */
+static void share_pages(void)
+{
+	int unit, *mine;
+	MPI_Info apart;
+
+	page = sysconf(_SC_PAGESIZE);
+	MPI_Info_create(&apart);
+	MPI_Info_set(apart, "alloc_shared_noncontig", "true");
+	MPI_Win_allocate_shared(page, sizeof(int), apart, MPI_COMM_WORLD, &mine,
+				&shared);
+	MPI_Info_free(&apart);
+	MPI_Win_shared_query(shared, TARGET, &page, &unit, &part);
+	MPI_Win_lock_all(MPI_MODE_NOCHECK, shared);
+}
+
 static void make_windows(void)
 {
+	share_pages();
 	for (int i = 0; i < KINDS; i++)
 		locked[i] = window_here(i);
 	wanted = window_here(KINDS);
 	posted = window_here(KINDS + 1);
+}
+
+static void die_of(int signal)
+{
+	(void)signal;
+	dies();
+}
+
+static void add_one(void)
+{
+	int one = 1;
+
+	MPI_Accumulate(&one, 1, MPI_INT, TARGET, 0, 1, MPI_INT, MPI_SUM,
+		       shared);
+}
+
+/* It dies of what it adds to, while all others have to wait. */
+static void die_while_adding(void)
+{
+	signal(SIGSEGV, die_of);
+	EXPECT(mprotect(part, (size_t)page, PROT_NONE) == 0);
+	add_one();
 }
 
 static void *want(void *arg)
@@ -56,7 +98,7 @@ static void live_and_die(void)
 		MPI_Win_lock(MPI_LOCK_SHARED, TARGET, 0, posted);
 		MPI_Win_unlock(TARGET, posted);
 	}
-	dies();
+	die_while_adding();
 }
 
 /* Of the one that has died nobody gets a lock, nor any epoch that needs it. */
@@ -98,6 +140,7 @@ static void survive(void)
 		program_join(threads[i]);
 	FAILS(MPI_Win_wait(posted), MPI_ERR_PROC_ABORTED);
 	FAILS(MPI_Win_wait(posted), MPI_ERR_RMA_SYNC);
+	add_one();
 	if (rank == TARGET)
 		FAILS(MPI_Win_unlock(TARGET, wanted), MPI_SUCCESS);
 	/* The dead one is not next. */
