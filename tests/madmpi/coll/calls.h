@@ -352,7 +352,7 @@ static const struct operation operations[] = {
 enum { OPERATIONS = sizeof(operations) / sizeof(operations[0]) };
 
 /* Whether there is such a call. */
-static int call_exists(const struct call *x)
+static inline int call_exists(const struct call *x)
 {
 	int inter;
 
@@ -365,7 +365,7 @@ static int call_exists(const struct call *x)
 }
 
 /* x is over: it has what the blocking form gives. */
-static void call_expect(const struct call *x)
+static inline void call_expect(const struct call *x)
 {
 	struct call ref = *x;
 

@@ -1,0 +1,242 @@
+/*
+ * A process is killed in the midst of a collective operation: the others get an
+ * error, or the right result if that does not depend on it; nobody hangs, and
+ * all may go on without it.
+ *
+ * Ranks 0 to 2 of MPI_COMM_WORLD live. Each of the others has an operation to
+ * die in, with two or all of them, one after the other: which one, in which
+ * form, with how much data, in whose place and at which step follow from its
+ * rank and the first argument.
+ */
+#include <dlfcn.h>
+#include <nmad/sendrecv.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../program.h"
+#include "calls.h"
+
+enum { LIVING = 3, FORM_COUNT = 3, SMALL = 5, LARGE = 20000 };
+
+/* --- dying --- */
+
+/* Steps of a collective are calls of these; -1: not now. */
+static atomic_int steps_left = -1;
+
+static void die(void)
+{
+	kill(getpid(), SIGKILL);
+}
+
+static void step(void)
+{
+	if (atomic_load(&steps_left) >= 0 &&
+	    atomic_fetch_sub(&steps_left, 1) == 0)
+		die();
+}
+
+/* Our own definitions of them go before the library's. */
+#define SEEN __attribute__((visibility("default")))
+
+SEEN int nm_sr_isend(struct nm_session *s, struct nm_gate *to, nm_tag_t tag,
+		     const struct nm_data *data, unsigned flags,
+		     struct nm_sr_request *req)
+{
+	static int (*next)(struct nm_session *, struct nm_gate *, nm_tag_t,
+			   const struct nm_data *, unsigned,
+			   struct nm_sr_request *);
+
+	if (next == NULL)
+		*(void **)&next = dlsym(RTLD_NEXT, "nm_sr_isend");
+	step();
+	return next(s, to, tag, data, flags, req);
+}
+
+SEEN void nm_sr_wait(struct nm_sr_request *req)
+{
+	static void (*next)(struct nm_sr_request *);
+
+	if (next == NULL)
+		*(void **)&next = dlsym(RTLD_NEXT, "nm_sr_wait");
+	step();
+	next(req);
+}
+
+/*
+ * The rank that mpirun knows is a process that never dies, so that the job goes
+ * on: it says the goodbye of the one that runs the program.
+ */
+static void guard(void)
+{
+	static const char goodbye[] = "cmd=finalize\n";
+	const char *fd = getenv("PMI_FD");
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		return;
+	}
+	while (waitpid(pid, &status, 0) != pid)
+		continue;
+	if (WIFEXITED(status))
+		_exit(WEXITSTATUS(status));
+	if (WTERMSIG(status) != SIGKILL || fd == NULL ||
+	    write(atoi(fd), goodbye, strlen(goodbye)) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+/* --- one death --- */
+
+struct death {
+	int victim; /* in MPI_COMM_WORLD */
+	enum form form;
+	int n;     /* how many take part */
+	int place; /* its rank among them */
+	int step;
+	struct call x;
+};
+
+static void plan(struct death *d, int i, int seed)
+{
+	int salt = i + seed;
+
+	*d = (struct death){ .victim = LIVING + i };
+	d->form = (enum form)(i / OPERATIONS % FORM_COUNT);
+	d->n = LIVING + salt % 2;
+	d->place = salt / 2 % d->n;
+	d->step = salt * 7 % 5;
+	d->x.op = &operations[i % OPERATIONS];
+	d->x.kind = INTS;
+	d->x.root = d->x.op->has_root ? salt / 3 % d->n : 0;
+	d->x.n = salt % 3 == 0 ? LARGE : SMALL;
+	d->x.seed = salt;
+}
+
+static void unite(struct death *d)
+{
+	int members[LIVING + 1], living = 0;
+	MPI_Group world, group;
+
+	for (int r = 0; r < d->n; r++)
+		members[r] = r == d->place ? d->victim : living++;
+	MPI_Comm_group(MPI_COMM_WORLD, &world);
+	MPI_Group_incl(world, d->n, members, &group);
+	EXPECT_INT(MPI_Comm_create_group(MPI_COMM_WORLD, group, d->victim,
+					 &d->x.comm),
+		   MPI_SUCCESS);
+	MPI_Group_free(&group);
+	MPI_Group_free(&world);
+}
+
+static int run(struct call *x, enum form form)
+{
+	int rc = MPI_SUCCESS;
+
+	if (form != PERSISTENT)
+		rc = x->op->call(x, form);
+	else
+		MPI_Start(&x->request);
+	return form == BLOCKING ? rc : MPI_Wait(&x->request, MPI_STATUS_IGNORE);
+}
+
+static void expect_the_end(const struct death *d, int rc, const char *right)
+{
+	int class = class_of(rc);
+	int wrong = class == MPI_SUCCESS
+			    ? memcmp(d->x.out, right, d->x.bytes) != 0
+			    : class != MPI_ERR_PROC_ABORTED;
+
+	/* Nobody leaves a barrier into which he has not come. */
+	if (d->step == 0 && d->x.op->call == barrier)
+		wrong |= class == MPI_SUCCESS;
+	if (wrong)
+		fprintf(stderr,
+			"%s (form %d, n %d, root %d) with %d of %d killed at "
+			"step %d: class %d\n",
+			d->x.op->name, (int)d->form, d->x.n, d->x.root,
+			d->place, d->n, d->step, class);
+	EXPECT(!wrong);
+}
+
+static void carry_out(struct death *d)
+{
+	char *right;
+	int rc;
+
+	unite(d);
+	call_make(&d->x);
+	right = malloc(d->x.bytes);
+	EXPECT(right != NULL);
+	if (d->form == PERSISTENT)
+		EXPECT_INT(d->x.op->call(&d->x, PERSISTENT), MPI_SUCCESS);
+	call_fill(&d->x);
+	EXPECT_INT(run(&d->x, d->form), MPI_SUCCESS);
+	memcpy(right, d->x.out, d->x.bytes);
+	call_fill(&d->x);
+	if (rank == d->victim)
+		atomic_store(&steps_left, d->step);
+	rc = run(&d->x, d->form);
+	if (rank == d->victim)
+		die(); /* there were fewer */
+	expect_the_end(d, rc, right);
+	if (d->form == PERSISTENT)
+		MPI_Request_free(&d->x.request);
+	free(right);
+	call_drop(&d->x);
+	MPI_Comm_free(&d->x.comm);
+}
+
+/* Over tcp nobody hears of the death of whom he has never talked to. */
+static void talk_to_all(void)
+{
+	int theirs;
+
+	for (int a = 0; a < LIVING; a++)
+		for (int b = LIVING; b < size; b++)
+			if (rank == a || rank == b)
+				MPI_Sendrecv(&rank, 1, MPI_INT, a + b - rank, 0,
+					     &theirs, 1, MPI_INT, a + b - rank,
+					     0, MPI_COMM_WORLD,
+					     MPI_STATUS_IGNORE);
+}
+
+int main(int argc, char **argv)
+{
+	int seed = argc > 1 ? atoi(argv[1]) : 0, all = 0;
+	MPI_Group world, group;
+	MPI_Comm living;
+	struct death d;
+
+	guard();
+	program_begin(&argc, &argv);
+	EXPECT(size > LIVING);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	talk_to_all();
+	if (rank >= LIVING) {
+		plan(&d, rank - LIVING, seed);
+		carry_out(&d);
+	}
+	MPI_Comm_group(MPI_COMM_WORLD, &world);
+	MPI_Group_incl(world, LIVING, (int[]){ 0, 1, 2 }, &group);
+	MPI_Comm_create_group(MPI_COMM_WORLD, group, 0, &living);
+	for (int i = 0; i < size - LIVING; i++) {
+		plan(&d, i, seed);
+		if (rank < d.n - 1)
+			carry_out(&d);
+		EXPECT_INT(
+			MPI_Allreduce(&rank, &all, 1, MPI_INT, MPI_SUM, living),
+			MPI_SUCCESS);
+		EXPECT_INT(all, 0 + 1 + 2);
+	}
+	if (rank == 0)
+		printf("killed: ok, %d times\n", size - LIVING);
+	MPI_Group_free(&group);
+	MPI_Group_free(&world);
+	MPI_Comm_free(&living);
+	return MPI_Finalize();
+}
