@@ -21,6 +21,8 @@ LAYOUTS = ["flat", "vector8", "vector16", "vector4K", "struct", "structs",
            "indexed", "nested", "subarray", "resized", "block8"]
 COLLECTIVES = ["bcast", "reduce", "allreduce", "gather", "scatter", "allgather",
                "alltoall"]
+BACKGROUND = ["iallreduce", "ibcast", "ialltoall", "put", "get", "put_created",
+              "get_created"]
 CROWD = ["barrier", "ring", "alltoall", "allreduce", "pairs"]
 BRIEF = ["-r", "2", "-m", "1"]
 
@@ -28,6 +30,12 @@ BRIEF = ["-r", "2", "-m", "1"]
 def overlapped(x, whose):
     return [f"transfer_{x}", *[f"{what}{who}_{x}" for who in whose
                                for what in ("", "hidden_")]]
+
+
+def one_sided(sizes, of=""):
+    return [*[f"{what}{of}_{x}" for what in ("put", "get") for x in sizes],
+            f"fetch{of}_8B", *[f"{what}{of}_{x}" for x in sizes
+                               for what in ("waits", "computes", "most")]]
 
 
 # program, ranks, arguments, the names that it prints
@@ -80,6 +88,19 @@ CASES = [
         f"barrier_{ranks}", *[f"{c}_{ranks}_{size}" for c in COLLECTIVES
                               for size in ("8B", "4K")]])
       for ranks in (1, 2, 3)],
+    ("onesided", 2, [*BRIEF, "-u", "100", "8", "100000"],
+     [*one_sided(["8B", "97K"]), *one_sided(["8B", "97K"], "_created")]),
+    ("onesided", 2, [*BRIEF, "-c", "fetch_created,get"],
+     ["get_8B", "get_1M", "fetch_created_8B"]),
+    *[("partitioned", 2, ["-t", kind, *BRIEF, "-b", size, "1", "5"],
+       [f"{what}_{n}" for n in (1, 5) for what in ("partitioned", "sends")])
+      for kind, size in (("user", "1"), ("kernel", "5000"))],
+    *[("background", ranks, ["-r", "2", "-u", "10", "100", "100000"], [
+        f"{what}{name}{who}_{x}" for name in BACKGROUND
+        for x in ("96B", "97K")
+        for what, who in (("", ""), *[("hidden_", "_" + who) for who in
+                                      ("first", "rest", "all")])])
+      for ranks in (2, 3)],
     ("waiting", 2, ["20"], ["recv_20", "barrier_20"]),
     ("memory", 2, ["-b", "32", "2000"], [f"{p}_2000" for p in REQUESTS]),
 ]

@@ -163,7 +163,8 @@ def check_failing(done):
     if done.returncode != 1 or "ours fails: latency shm ours, latency tcp " \
             "ours" not in done.stderr:
         return f"exit code {done.returncode}\n{done.stderr}"
-    return check_words(done.stdout, ["latency, shm: ours fails: exit code 3"])
+    return check_words(done.stdout, ["latency, shm: ours fails: exit code 3; "
+                                      "ranks: 2, arguments: fail"])
 
 
 def check_wrong(done, why):

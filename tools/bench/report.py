@@ -117,17 +117,17 @@ def table(sheet, mpi):
     peers = list(sheet.peers(""))
     lines = [f"{sheet.benchmark}, {sheet.network}: {mpi}, rounds: "
              f"{sheet.rounds()}",
-             f"{'':24}{'median':>12} {'95 %':>24}"
+             f"{'':30}{'median':>12} {'95 %':>24}"
              + "".join(f"{p:>12}" for p in peers)
              + (f"   {'of the best (95 %)':32}" if peers else "   ")
              + f"{'unit':12}target"]
     for name, unit in sheet.units.items():
         values = sheet.of(mpi, name)
         if not values:
-            lines.append(f"{name:24}{'-':>12}")
+            lines.append(f"{name:30}{'-':>12}")
             continue
         middle, span = spread(values)
-        line = f"{name:24}{middle:>12} {span:>24}"
+        line = f"{name:30}{middle:>12} {span:>24}"
         for p in peers:
             theirs = sheet.of(p, name)
             line += f"{number(stats.median(theirs)) if theirs else '-':>12}"

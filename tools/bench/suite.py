@@ -27,6 +27,7 @@ class Benchmark:
     targets: list = field(default_factory=list)
     program: str = None  # None: as name
     peers: bool = True
+    limit: int = LIMIT
     always: bool = True  # whether it is one of "all"
 
     def source(self):
@@ -97,6 +98,17 @@ BENCHMARKS = [
         *[Target(f"{name}_2", "<=", 1.0)
           for name in ("bcast", "reduce", "allreduce", "gather", "scatter",
                        "allgather", "alltoall")]]),
+    Benchmark("onesided", [(2, ["-c", cases]) for cases in (
+        "put,get,fetch", "computes", "put_created,get_created,fetch_created",
+        "computes_created")], limit=20, targets=[
+            Target("computes", "<=", 100, "waits_*", "more"),
+            Target("computes_created", "<=", 100, "waits_created_*", "more")]),
+    Benchmark("partitioned", [(2, ["-c", "partitioned"]),
+                              (2, ["-c", "sends"])], SHM, [KERNEL],
+              [Target("partitioned", "<=", 1.0, "sends_*")], limit=20),
+    Benchmark("background", [(2, ["-c", cases]) for cases in (
+        "iallreduce,ibcast,ialltoall", "put,get", "put_created,get_created")],
+              limit=20),
     Benchmark("waiting", [(2, [])], SHM, targets=[
         Target(series, "<=", 0.001, None) for series in ("recv", "barrier")]),
 ]
@@ -112,26 +124,28 @@ def targets(name):
 
 
 class Failures:
-    """Who fails is named, and not run any more in that benchmark."""
+    """What fails is named, and that run of its benchmark not made any more."""
 
     def __init__(self):
         self.found = set()
 
-    def add(self, benchmark, network, name, wrong):
+    def add(self, benchmark, network, name, launch, wrong):
         if isinstance(wrong, subprocess.TimeoutExpired):
             why = f"not done after {wrong.timeout:.0f} s"
         elif isinstance(wrong, subprocess.CalledProcessError):
             why = f"exit code {wrong.returncode}"
         else:
             why = str(wrong)
-        print(f"{benchmark}, {network}: {name} fails: {why}", flush=True)
-        self.found.add((benchmark, network, name))
+        ranks, args = launch
+        print(f"{benchmark}, {network}: {name} fails: {why}; ranks: {ranks}, "
+              f"arguments: {' '.join(args) or 'none'}", flush=True)
+        self.found.add((benchmark, network, name, launch))
 
     def __contains__(self, key):
         return key in self.found
 
     def ours(self):
-        return [f for f in self.found if mpi.is_ours(f[2])]
+        return {f[:3] for f in self.found if mpi.is_ours(f[2])}
 
 
 def columns(benchmark, mpis):
@@ -141,31 +155,32 @@ def columns(benchmark, mpis):
             *(mpis[1:] if benchmark.peers else [])]
 
 
-def measure(one, benchmark, network, args, folder):
-    """What all its runs print."""
-    values = {}
-    program = one.build(benchmark.source(), folder)
-    for ranks, own in benchmark.runs:
-        job = one.job(program, network, own if args is None else args, ranks)
-        values.update(job.run(LIMIT))
-    return values
+def launches(benchmark, args):
+    """Ranks and arguments of each; with args only the ranks differ."""
+    return dict.fromkeys((ranks, tuple(own if args is None else args))
+                         for ranks, own in benchmark.runs)
 
 
 def run_one(benchmark, network, mpis, rounds, args, folder, write, failures):
     """A B C A B C ...; `write` takes each line."""
     every = columns(benchmark, mpis)
     for n in range(rounds):
-        for one in every:
-            if (benchmark.name, network, one.name) in failures:
-                continue
-            try:
-                values = measure(one, benchmark, network, args, folder)
-            except (subprocess.SubprocessError, ValueError) as wrong:
-                failures.add(benchmark.name, network, one.name, wrong)
-                continue
-            for name, (value, unit) in values.items():
-                write([benchmark.name, network, one.name, n, name, value,
-                       unit])
+        for launch in launches(benchmark, args):
+            for one in every:
+                ranks, own = launch
+                of = benchmark.name, network, one.name, launch
+                if of in failures:
+                    continue
+                try:
+                    program = one.build(benchmark.source(), folder)
+                    job = one.job(program, network, own, ranks)
+                    values = job.run(benchmark.limit)
+                except (subprocess.SubprocessError, ValueError) as wrong:
+                    failures.add(*of, wrong)
+                    continue
+                for name, (value, unit) in values.items():
+                    write([benchmark.name, network, one.name, n, name, value,
+                           unit])
 
 
 def run(names, mpis, rounds, networks, args, path, head):

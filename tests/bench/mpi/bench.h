@@ -17,7 +17,8 @@
  * name is SERIES_X, with X one of the numbers, where there is an x axis.
  * tools/bench/run.py reads them. A program looks at what it has received and
  * ends the job if that is wrong. Plain MPI-3, so that peers compile the same
- * source; compiled with -DBENCH_USER_THREADS and -lmarcel it has user threads.
+ * source, and what is of MPI-4 is left out where that is not there; compiled
+ * with -DBENCH_USER_THREADS and -lmarcel it has user threads.
  */
 #ifndef BENCH_MPI_H
 #define BENCH_MPI_H
