@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../join.h"
+
 static int x;
 
 static void before_init(void)
@@ -434,7 +436,7 @@ static void exit_in_thread(void)
 
 	whole_session();
 	pthread_create(&t, NULL, exits, &x);
-	pthread_join(t, NULL);
+	program_join(t);
 }
 
 static const struct {
