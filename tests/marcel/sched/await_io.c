@@ -270,6 +270,8 @@ static void *reacts_to_the_other(void *arg)
 		store_relaxed(&runs, 0);
 		CHECK_INT(marcel_sem_post(&sem[1 - i]), 0);
 	}
+	/* It may have been about to wait once more. */
+	CHECK_INT(marcel_sem_post(&sem[1 - i]), 0);
 	marcel_await_io(0);
 	return arg;
 }
