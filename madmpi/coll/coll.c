@@ -317,11 +317,15 @@ int madmpi_coll_allgather_bytes(const char *function, struct madmpi_comm *comm,
 	struct madmpi_coll c;
 
 	madmpi_coll_begin(&c, function, comm);
-	memcpy((char *)all + comm->rank * n, mine, (size_t)n);
+	if (all != NULL)
+		memcpy((char *)all + comm->rank * n, mine, (size_t)n);
+	else
+		madmpi_coll_fail(&c, -ENOMEM);
 	madmpi_allgather_bruck(&c, all, n, madmpi_type_of(MPI_BYTE));
 	if (madmpi_comm_is_inter(comm))
 		madmpi_inter_swap_bytes(&c, all, comm->size * n,
-					(char *)all + comm->size * n,
+					all ? (char *)all + comm->size * n
+					    : NULL,
 					comm->npeers * n);
 	return madmpi_coll_end(&c);
 }

@@ -179,7 +179,8 @@ int madmpi_coll_agree(const char *function, struct madmpi_comm *comm,
 
 /*
  * What each process has, as an operation of its own. With an intercommunicator
- * all[] has what is of the own group, then what is of the other.
+ * all[] has what is of the own group, then what is of the other. If it is NULL
+ * this process has no memory for it, or for what is to follow, and all hear so.
  */
 int madmpi_coll_allgather_bytes(const char *function, struct madmpi_comm *comm,
 				const void *mine, MPI_Count n, void *all);

@@ -192,9 +192,12 @@ int madmpi_check_inter(const char *fn, MPI_Comm comm, struct madmpi_comm **out);
 int madmpi_check_members(const char *fn, struct madmpi_comm *c, MPI_Group group,
 			 struct madmpi_group **out);
 
-/* All processes of c tell color and key, and those of a color unite. */
-int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, int color,
-			 int key, MPI_Comm *newcomm);
+/*
+ * All processes of c tell color and key, and those of a color unite; nobody, if
+ * one of them is not able to: it has no memory.
+ */
+int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, bool able,
+			 int color, int key, MPI_Comm *newcomm);
 
 /* What of an info object, or MPI_INFO_NULL, is a hint of the communicator. */
 void madmpi_comm_hint(struct madmpi_comm *c, MPI_Info info);

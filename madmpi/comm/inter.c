@@ -368,10 +368,6 @@ int madmpi_intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 	if (newintracomm == NULL)
 		return madmpi_null_arg(c, fn, "newintracomm");
 	all = calloc((size_t)madmpi_comm_everybody(c), sizeof(*all));
-	if (all == NULL)
-		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
-				    "no memory for %d processes",
-				    madmpi_comm_everybody(c));
 	if (c->rank == 0)
 		madmpi_comm_new_ids(mine.ids);
 	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine), all);

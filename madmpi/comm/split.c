@@ -110,8 +110,8 @@ static int gather_color(struct madmpi_comm *c, const struct entry *all,
 	return peers != NULL ? 0 : -ENOMEM;
 }
 
-int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, int color,
-			 int key, MPI_Comm *newcomm)
+int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, bool able,
+			 int color, int key, MPI_Comm *newcomm)
 {
 	struct entry mine = { .color = color, .key = key };
 	struct entry *all =
@@ -119,11 +119,10 @@ int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, int color,
 	struct madmpi_comm *made = NULL;
 	int rc;
 
-	if (all == NULL)
-		return finish(fn, c, -ENOMEM, NULL, newcomm);
 	if (color != MPI_UNDEFINED)
 		madmpi_comm_new_ids(mine.ids);
-	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine), all);
+	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine),
+					 able ? all : NULL);
 	if (rc != MPI_SUCCESS) {
 		free(all);
 		return rc;
@@ -152,7 +151,7 @@ int madmpi_comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 				    "color is %d: neither MPI_UNDEFINED nor "
 				    "0 or more",
 				    color);
-	return madmpi_comm_split_by(fn, c, color, key, newcomm);
+	return madmpi_comm_split_by(fn, c, true, color, key, newcomm);
 }
 
 int madmpi_check_members(const char *fn, struct madmpi_comm *c, MPI_Group group,
@@ -196,5 +195,5 @@ int madmpi_comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 	 */
 	if (g->rank != MPI_UNDEFINED)
 		color = madmpi_comm_is_inter(c) ? 0 : g->world[0];
-	return madmpi_comm_split_by(fn, c, color, g->rank, newcomm);
+	return madmpi_comm_split_by(fn, c, true, color, g->rank, newcomm);
 }

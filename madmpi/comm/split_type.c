@@ -156,9 +156,6 @@ static int color_and_kind(const char *fn, struct madmpi_comm *c, int split_type,
 	struct madmpi_spot mine, *all = malloc((size_t)n * sizeof(*all));
 	int rc;
 
-	if (all == NULL)
-		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
-				    "no memory for %d places", n);
 	madmpi_spot_find(&mine);
 	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine), all);
 	if (rc == MPI_SUCCESS) {
@@ -217,7 +214,7 @@ int madmpi_comm_split_type(MPI_Comm comm, int split_type, int key,
 	read_guide(info, &g);
 	rc = color_and_kind(fn, c, split_type, &g, &color, &by);
 	if (rc == MPI_SUCCESS)
-		rc = madmpi_comm_split_by(fn, c, color, key, newcomm);
+		rc = madmpi_comm_split_by(fn, c, true, color, key, newcomm);
 	/* The others need us to come this far. */
 	if (rc == MPI_SUCCESS && is_ambiguous(split_type, &g))
 		rc = madmpi_error(c, MPI_ERR_INFO, fn,

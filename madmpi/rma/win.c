@@ -329,14 +329,11 @@ static int create(const struct wish *x, MPI_Win *win)
 	struct card mine,
 		*cards = malloc((size_t)x->parent->size * sizeof(mine));
 	struct madmpi_win *w = NULL;
-	int rc = cards ? win_new(x, &w) : -ENOMEM, told = MPI_SUCCESS;
+	int rc = cards ? win_new(x, &w) : -ENOMEM, told;
 
-	rc = madmpi_coll_agree(x->fn, x->parent, rc);
-	if (rc == 0) {
-		fill_card(x, &mine);
-		told = madmpi_coll_allgather_bytes(x->fn, x->parent, &mine,
-						   sizeof(mine), cards);
-	}
+	fill_card(x, &mine);
+	told = madmpi_coll_allgather_bytes(x->fn, x->parent, &mine,
+					   sizeof(mine), rc ? NULL : cards);
 	if (told == MPI_SUCCESS && rc == 0)
 		rc = build(x, w, cards);
 	free(cards);

@@ -113,10 +113,7 @@ static int place(const char *fn, struct madmpi_comm *c, int ndims,
 	struct madmpi_edge *edge = calloc(n + 1, sizeof(*edge));
 	int rc;
 
-	if (edge == NULL)
-		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
-				    "no memory to place %d nodes", nodes);
-	for (int v = 0; v < nodes; v++)
+	for (int v = 0; edge != NULL && v < nodes; v++)
 		for (int i = ndims - 1, below = 1; i >= 0; i--) {
 			int at = v / below % dims[i];
 			int begin = periods[i] ? v - at * below : v;
@@ -158,12 +155,8 @@ int madmpi_cart_create(MPI_Comm comm_old, int ndims, const int dims[],
 		rc = place(fn, c, ndims, dims, periods, nodes, &node);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	if (node != MPI_UNDEFINED) {
+	if (node >= 0)
 		t = cart_new(ndims, dims, periods, node);
-		if (t == NULL)
-			return madmpi_error(c, MPI_ERR_NO_MEM, fn,
-					    "no memory for a topology");
-	}
 	return madmpi_topo_unite(fn, c, 0, node, t, comm_cart);
 }
 
@@ -192,7 +185,7 @@ int madmpi_cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 {
 	const char *fn = "MPI_Cart_sub";
 	int n = 0, color = 0, key = 0, *dims, *periods, rc;
-	struct madmpi_topo *t, *made;
+	struct madmpi_topo *t, *made = NULL;
 	struct madmpi_comm *c;
 
 	rc = madmpi_check_topo(fn, comm, MPI_CART, &c, &t);
@@ -204,10 +197,8 @@ int madmpi_cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	dims = malloc((2 * (size_t)t->cart.ndims + 1) * sizeof(*dims));
-	if (dims == NULL)
-		goto no_memory;
-	periods = dims + t->cart.ndims;
-	for (int i = 0; i < t->cart.ndims; i++) {
+	periods = dims ? dims + t->cart.ndims : NULL;
+	for (int i = 0; dims != NULL && i < t->cart.ndims; i++) {
 		int *which = remain_dims[i] ? &key : &color;
 
 		*which = *which * t->cart.dims[i] + t->cart.coords[i];
@@ -216,13 +207,10 @@ int madmpi_cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 		dims[n] = t->cart.dims[i];
 		periods[n++] = t->cart.periods[i];
 	}
-	made = cart_new(n, dims, periods, key);
+	if (dims != NULL)
+		made = cart_new(n, dims, periods, key);
 	free(dims);
-	if (made == NULL)
-		goto no_memory;
 	return madmpi_topo_unite(fn, c, color, key, made, newcomm);
-no_memory:
-	return madmpi_error(c, MPI_ERR_NO_MEM, fn, "no memory for a topology");
 }
 
 /* MPI_Cartdim_get */

@@ -56,7 +56,8 @@ static void swap(struct madmpi_coll *x, const void *s, MPI_Count ns, int to,
 	madmpi_coll_exchange(x, s, ns, byte, to, r, nr, byte, from);
 }
 
-/* The lists of the node that this process has become, instead of its own. */
+/* The lists of the node that this process has become, instead of its own; or
+ * NULL. */
 static void change_node(struct madmpi_coll *x, const int *node,
 			struct madmpi_topo **t)
 {
@@ -76,6 +77,10 @@ static void change_node(struct madmpi_coll *x, const int *node,
 	swap(x, mine->memory, bytes_of(mine), to, its ? its->memory : NULL,
 	     its ? bytes_of(its) : 0, from);
 	madmpi_topo_put(mine);
+	if (x->error != 0) {
+		madmpi_topo_put(its);
+		its = NULL;
+	}
 	*t = its;
 }
 
@@ -110,7 +115,10 @@ static struct madmpi_edge *gather_edges(struct madmpi_coll *x,
 	return all;
 }
 
-/* With node[rank] for everybody: which process gets which node. */
+/*
+ * With node[rank] for everybody: which process gets which node. All of them
+ * know, or none goes on.
+ */
 static int assign(const char *fn, struct madmpi_comm *c,
 		  const struct madmpi_places *p, const struct madmpi_topo *t,
 		  int *node)
@@ -132,10 +140,15 @@ static int assign(const char *fn, struct madmpi_comm *c,
 		madmpi_coll_fail(
 			&x, madmpi_places_assign(p, c->size, &edges, node));
 	free(all);
-	return madmpi_coll_end(&x);
+	rc = madmpi_coll_agree(fn, c, x.error);
+	return rc ? madmpi_error_errno(c, rc, fn, "the graph of all processes")
+		  : MPI_SUCCESS;
 }
 
-/* Let the processes change places, *t with them. */
+/*
+ * Let the processes change places, *t with them, which may be NULL before and
+ * after: there was no memory for it. An error is one that all know of.
+ */
 static int place(const char *fn, struct madmpi_comm *c, struct madmpi_topo **t,
 		 int *node)
 {
@@ -144,10 +157,7 @@ static int place(const char *fn, struct madmpi_comm *c, struct madmpi_topo **t,
 	struct madmpi_coll x;
 	int rc;
 
-	if (all == NULL)
-		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
-				    "no memory to place %d nodes", c->size);
-	rc = madmpi_places_find(fn, c, &p);
+	rc = madmpi_places_find(fn, c, all != NULL && *t != NULL, &p);
 	if (rc != MPI_SUCCESS)
 		goto done;
 	if (madmpi_places_differ(&p)) {
@@ -156,7 +166,6 @@ static int place(const char *fn, struct madmpi_comm *c, struct madmpi_topo **t,
 			madmpi_coll_begin(&x, fn, c);
 			*node = all[c->rank];
 			change_node(&x, all, t);
-			rc = madmpi_coll_end(&x);
 		}
 	}
 	madmpi_places_free(&p);
@@ -165,15 +174,15 @@ done:
 	return rc;
 }
 
-/* What both do with the lists of this process, whose reference is taken. */
+/*
+ * What both do with the lists of this process, whose reference is taken. NULL:
+ * there is no memory for them.
+ */
 static int unite(const char *fn, struct madmpi_comm *c, int reorder,
 		 struct madmpi_topo *t, MPI_Comm *newcomm)
 {
 	int node = c->rank, rc = MPI_SUCCESS;
 
-	if (t == NULL)
-		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
-				    "no memory for a topology");
 	if (reorder)
 		rc = place(fn, c, &t, &node);
 	if (rc == MPI_SUCCESS)
@@ -363,23 +372,26 @@ static void sort(struct traffic *f, int nprocs, const struct madmpi_edge *e,
 /* All processes to all, a round each. */
 static void travel(struct madmpi_coll *x, struct traffic *f)
 {
-	MPI_Count unit = sizeof(struct madmpi_edge), n;
+	MPI_Count unit = sizeof(struct madmpi_edge), n, theirs;
+	struct madmpi_edge *out, *got;
 	int to, from;
 
 	for (int round = 0; round < x->size; round++) {
 		to = (x->rank + round) % x->size;
 		from = (x->rank - round + x->size) % x->size;
-		n = (MPI_Count)(f->first[to + 1] - f->first[to]);
-		swap(x, &n, sizeof(n), to, &f->ngot[from], sizeof(n), from);
-		if (x->error != 0)
-			f->ngot[from] = 0;
-		f->got[from] = malloc((size_t)(f->ngot[from] * unit) + 1);
-		if (f->got[from] == NULL) {
+		out = x->error == 0 ? f->out + f->first[to] : NULL;
+		n = out ? (MPI_Count)(f->first[to + 1] - f->first[to]) : 0;
+		theirs = 0;
+		swap(x, &n, sizeof(n), to, &theirs, sizeof(theirs), from);
+		got = x->error == 0 ? malloc((size_t)(theirs * unit) + 1)
+				    : NULL;
+		if (got == NULL)
 			madmpi_coll_fail(x, -ENOMEM);
-			f->ngot[from] = 0;
-		}
-		swap(x, f->out + f->first[to], n * unit, to, f->got[from],
-		     f->ngot[from] * unit, from);
+		swap(x, out, n * unit, to, got, theirs * unit, from);
+		if (got == NULL)
+			continue;
+		f->got[from] = got;
+		f->ngot[from] = theirs;
 	}
 }
 
@@ -482,21 +494,17 @@ int madmpi_dist_graph_create(MPI_Comm comm_old, int n, const int sources[],
 	if (rc != MPI_SUCCESS)
 		return rc;
 	mine = describe(n, sources, degrees, destinations, weights, &nedges);
-	if (traffic_init(&f, c->size, nedges) < 0 || mine == NULL) {
-		rc = madmpi_error(c, MPI_ERR_NO_MEM, fn,
-				  "no memory for %zu edges", nedges);
-		goto done;
-	}
-	sort(&f, c->size, mine, nedges);
 	madmpi_coll_begin(&x, fn, c);
+	if (traffic_init(&f, c->size, nedges) < 0 || mine == NULL)
+		madmpi_coll_fail(&x, -ENOMEM);
+	else
+		sort(&f, c->size, mine, nedges);
 	travel(&x, &f);
-	rc = madmpi_coll_end(&x);
-	if (rc == MPI_SUCCESS)
+	if (x.error == 0)
 		t = collect(&f, c->size, c->rank, weights != MPI_UNWEIGHTED);
-done:
 	traffic_exit(&f, c->size);
 	free(mine);
-	return rc ? rc : unite(fn, c, reorder, t, comm_dist_graph);
+	return unite(fn, c, reorder, t, comm_dist_graph);
 }
 
 /* --- what can be asked --- */

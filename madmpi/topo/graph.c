@@ -91,10 +91,7 @@ static int place(const char *fn, struct madmpi_comm *c, int nnodes,
 	struct madmpi_edge *all = malloc((n + 1) * sizeof(*all));
 	int rc;
 
-	if (all == NULL)
-		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
-				    "no memory to place %d nodes", nnodes);
-	for (int v = 0; v < nnodes; v++)
+	for (int v = 0; all != NULL && v < nnodes; v++)
 		for (int i = begin_of(indx, v); i < indx[v]; i++)
 			all[i] = (struct madmpi_edge){ v, edges[i], 1 };
 	rc = madmpi_topo_place(fn, c, nnodes,
@@ -123,12 +120,8 @@ int madmpi_graph_create(MPI_Comm comm_old, int nnodes, const int indx[],
 		rc = place(fn, c, nnodes, indx, edges, &node);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	if (node != MPI_UNDEFINED) {
+	if (node >= 0)
 		t = graph_new(nnodes, indx, edges, node);
-		if (t == NULL)
-			return madmpi_error(c, MPI_ERR_NO_MEM, fn,
-					    "no memory for a topology");
-	}
 	return madmpi_topo_unite(fn, c, 0, node, t, comm_graph);
 }
 

@@ -73,7 +73,7 @@ static int compare(const void *a, const void *b, void *arg)
 									   : 1;
 }
 
-int madmpi_places_find(const char *fn, struct madmpi_comm *c,
+int madmpi_places_find(const char *fn, struct madmpi_comm *c, bool able,
 		       struct madmpi_places *p)
 {
 	size_t n = (size_t)c->size;
@@ -84,13 +84,10 @@ int madmpi_places_find(const char *fn, struct madmpi_comm *c,
 	p->levels = 1 + MADMPI_SPOT_KINDS;
 	p->at = malloc(n * (size_t)p->levels * sizeof(int));
 	p->order = malloc(n * sizeof(int));
-	if (all == NULL || p->at == NULL || p->order == NULL) {
-		rc = madmpi_error(c, MPI_ERR_NO_MEM, fn,
-				  "no memory for %d places", c->size);
-		goto done;
-	}
+	able = able && p->at != NULL && p->order != NULL;
 	madmpi_spot_find(&mine);
-	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine), all);
+	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine),
+					 able ? all : NULL);
 	if (rc != MPI_SUCCESS)
 		goto done;
 	tell_levels(p, all);
@@ -340,7 +337,7 @@ int madmpi_topo_place(const char *fn, struct madmpi_comm *c, int nnodes,
 		      const struct madmpi_edges *edges, int *node)
 {
 	struct madmpi_places p;
-	int *all, rc = madmpi_places_find(fn, c, &p);
+	int *all, rc = madmpi_places_find(fn, c, edges->edge != NULL, &p);
 
 	*node = madmpi_topo_stay(c->rank, nnodes);
 	if (rc != MPI_SUCCESS)
@@ -349,8 +346,7 @@ int madmpi_topo_place(const char *fn, struct madmpi_comm *c, int nnodes,
 		goto done;
 	all = malloc((size_t)c->size * sizeof(*all));
 	if (all == NULL || madmpi_places_assign(&p, nnodes, edges, all) < 0)
-		rc = madmpi_error(c, MPI_ERR_NO_MEM, fn,
-				  "no memory to place %d nodes", nnodes);
+		*node = MADMPI_NO_NODE;
 	else
 		*node = all[c->rank];
 	free(all);

@@ -34,8 +34,11 @@ struct madmpi_places {
 	int *order; /* ranks: who share a part are together */
 };
 
-/* All processes tell all. MPI_SUCCESS or the class of what was reported. */
-int madmpi_places_find(const char *fn, struct madmpi_comm *c,
+/*
+ * All processes tell all; or that one is not able to go on, for want of memory.
+ * MPI_SUCCESS or the class of what was reported.
+ */
+int madmpi_places_find(const char *fn, struct madmpi_comm *c, bool able,
 		       struct madmpi_places *p);
 void madmpi_places_free(struct madmpi_places *p);
 
@@ -49,9 +52,13 @@ bool madmpi_places_differ(const struct madmpi_places *p);
 int madmpi_places_assign(const struct madmpi_places *p, int nnodes,
 			 const struct madmpi_edges *edges, int *node);
 
+/* A node that there was no memory to find: it is to have no topology. */
+enum { MADMPI_NO_NODE = -1 };
+
 /*
- * All this for a topology that every process knows: the node of this one.
- * MPI_SUCCESS or the class of what was reported.
+ * All this for a topology that every process knows: the node of this one. Edges
+ * of NULL: there was no memory for them. MPI_SUCCESS or the class of what was
+ * reported to all.
  */
 int madmpi_topo_place(const char *fn, struct madmpi_comm *c, int nnodes,
 		      const struct madmpi_edges *edges, int *node);

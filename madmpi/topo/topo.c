@@ -64,8 +64,9 @@ int madmpi_check_list(const char *fn, struct madmpi_comm *c, const char *name,
 int madmpi_topo_unite(const char *fn, struct madmpi_comm *c, int color,
 		      int node, struct madmpi_topo *t, MPI_Comm *newcomm)
 {
-	int rc = madmpi_comm_split_by(
-		fn, c, node == MPI_UNDEFINED ? node : color, node, newcomm);
+	bool is_outside = node == MPI_UNDEFINED;
+	int rc = madmpi_comm_split_by(fn, c, t != NULL || is_outside,
+				      is_outside ? node : color, node, newcomm);
 
 	if (rc == MPI_SUCCESS && *newcomm != MPI_COMM_NULL)
 		madmpi_comm_of(*newcomm)->topo = t;

@@ -63,8 +63,9 @@ int madmpi_check_list(const char *fn, struct madmpi_comm *c, const char *name,
 
 /*
  * The processes of c with the same color unite, in the order of their nodes.
- * Their communicator has the topology t, whose reference is taken over; NULL
- * for those who stay outside, as their node, then, is MPI_UNDEFINED.
+ * Their communicator has the topology t, whose reference is taken over. It is
+ * NULL for those who stay outside, whose node is MPI_UNDEFINED, and for who has
+ * no memory for one: then nobody unites.
  */
 int madmpi_topo_unite(const char *fn, struct madmpi_comm *c, int color,
 		      int node, struct madmpi_topo *t, MPI_Comm *newcomm);
