@@ -8,6 +8,7 @@
 #include "bodies.h"
 #include "comm/comm.h"
 #include "comm/keyval.h"
+#include "core/wait.h"
 #include "datatype/type.h"
 #include "env/error.h"
 #include "pt2pt/message.h"
@@ -150,7 +151,7 @@ take_locked(struct madmpi_bearer b, const struct madmpi_keyval *k, bool *again)
 
 	while ((at = find(b, k)) != NULL && (*at)->leaves &&
 	       !marcel_equal((*at)->by, marcel_self()))
-		marcel_cond_wait(&settled, &madmpi_keyval_mutex);
+		madmpi_cond_wait(&settled, &madmpi_keyval_mutex);
 	*again = at != NULL && (*at)->leaves;
 	if (at == NULL)
 		return NULL;

@@ -9,6 +9,7 @@
 #include "bodies.h"
 #include "comm/comm.h"
 #include "core/background.h"
+#include "core/wait.h"
 #include "env/error.h"
 #include "pt2pt/message.h"
 #include "pt2pt/request.h"
@@ -89,7 +90,7 @@ static void flush(struct madmpi_buffer *b, uint64_t last)
 		struct buffered *m = oldest(b);
 
 		if (m->is_awaited) {
-			marcel_cond_wait(&b->dropped, &b->mutex);
+			madmpi_cond_wait(&b->dropped, &b->mutex);
 			continue;
 		}
 		m->is_awaited = true;
@@ -249,7 +250,7 @@ int madmpi_bsend_message(const char *fn, const struct madmpi_message *m)
 					    "no buffer is attached");
 		rc = put(b, m, bytes);
 		if (rc == -EAGAIN && oldest(b)->is_awaited)
-			marcel_cond_wait(&b->dropped, &b->mutex);
+			madmpi_cond_wait(&b->dropped, &b->mutex);
 		size = b->size;
 		marcel_mutex_unlock(&b->mutex);
 	} while (rc == -EAGAIN);

@@ -13,6 +13,8 @@
 #include <base/list.h>
 #include <marcel/marcel.h>
 
+#include "core/wait.h"
+
 /* A number that nm_session_new_id() never gives: see comm/comm.c. */
 static const uint64_t session_id = UINT64_MAX - 5;
 
@@ -121,7 +123,7 @@ int madmpi_letter_recv(struct nm_gate *from, struct madmpi_letter *l)
 	marcel_mutex_lock(&mutex);
 	while (rc == 0 && !take(b, l)) {
 		if (b->is_read)
-			marcel_cond_wait(&came, &mutex);
+			madmpi_cond_wait(&came, &mutex);
 		else
 			rc = read_one(from, b);
 	}
