@@ -20,6 +20,7 @@ static void begin(struct madmpi_coll *c, const char *function,
 	c->size = comm->size;
 	c->tag = tag;
 	c->error = 0;
+	c->why = NULL;
 	c->is_told = false;
 }
 
@@ -57,8 +58,16 @@ void madmpi_coll_fail(struct madmpi_coll *c, int error)
 
 int madmpi_coll_end(struct madmpi_coll *c)
 {
+	int rc;
+
 	if (likely(c->error == 0))
 		return MPI_SUCCESS;
+	if (c->error > 0) {
+		rc = madmpi_error(c->comm, c->error, c->function, "%s",
+				  c->why ? c->why : "no memory to say why");
+		free(c->why);
+		return rc;
+	}
 	if (c->is_told)
 		return madmpi_error(c->comm,
 				    madmpi_error_class_of_errno(c->error),

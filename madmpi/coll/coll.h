@@ -49,7 +49,8 @@ struct madmpi_coll {
 	int rank;                    /* of this process, in its own group */
 	nm_tag_t tag;
 	/* o: the thread that runs it */
-	int error;    /* the first failure, -errno */
+	int error;    /* the first failure, -errno, or a class: */
+	char *why;    /* what that is, owned; or NULL */
 	bool is_told; /* which another process has told of */
 };
 

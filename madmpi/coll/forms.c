@@ -7,15 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/agree.h"
 #include "core/background.h"
+#include "core/state.h"
 #include "info/info.h"
+
+/* All its steps, if they are what the others make, too. */
+static void make_steps(struct madmpi_coll *c, const struct madmpi_collective *x)
+{
+	if (likely(!madmpi_checks_all) || madmpi_coll_agree(c, x))
+		x->run(c, x);
+}
 
 int madmpi_collective_run(const struct madmpi_collective *x)
 {
 	struct madmpi_coll c;
 
 	madmpi_coll_begin(&c, x->function, x->comm);
-	x->run(&c, x);
+	make_steps(&c, x);
 	return madmpi_coll_end(&c);
 }
 
@@ -94,10 +103,13 @@ static int run(struct madmpi_background *b)
 	struct kept *k = kept_of(b);
 
 	/* As they were at first; it may have run before. */
+	free(k->c.why);
+	k->c.why = NULL;
 	k->c.error = 0;
 	k->c.is_told = false;
 	madmpi_coll_home(&k->c);
-	k->x.run(&k->c, &k->x);
+	make_steps(&k->c, &k->x);
+	b->why = k->c.why;
 	return k->c.error;
 }
 
@@ -109,6 +121,7 @@ static void release(struct madmpi_operation *op)
 	parts_let_go(&k->x.recv);
 	if (k->x.op != NULL)
 		madmpi_op_put(k->x.op);
+	free(k->c.why);
 	free(k);
 }
 
@@ -157,7 +170,7 @@ int madmpi_collective_start(const struct madmpi_collective *x,
 	if (likely(rc == MPI_SUCCESS))
 		return rc;
 	madmpi_coll_fail(&c, -ENOMEM);
-	x->run(&c, x);
+	make_steps(&c, x);
 	return rc;
 }
 

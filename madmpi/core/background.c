@@ -26,6 +26,7 @@ static struct madmpi_outcome outcome(const struct madmpi_operation *op,
 	(void)r;
 	o.error = b->error;
 	o.operation = b->function;
+	o.why = b->why;
 	return o;
 }
 
@@ -76,6 +77,7 @@ static int start(const char *fn, struct madmpi_operation *op,
 	int rc;
 
 	b->error = 0;
+	b->why = NULL;
 	b->waited = &r->nm;
 	rc = madmpi_background_run(b);
 	return rc < 0 ? madmpi_error_errno(r->comm, rc, fn,

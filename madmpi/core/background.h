@@ -25,12 +25,13 @@
 struct madmpi_background {
 	/* -: const once started  t: the thread's, then the request's */
 	struct madmpi_operation op;
-	/* 0 or -errno, which whoever waits is told of. */
+	/* 0, -errno or a class, which whoever waits is told of. */
 	int (*run)(struct madmpi_background *b); /* -: */
 	const char *function;                    /* -: which began it */
 	/* -: that ends with it, or NULL: `run` sees to that, and to b */
 	struct nm_sr_request *waited;
-	int error; /* t: */
+	int error;       /* t: what `run` returned */
+	const char *why; /* t: what `run` has to say about that, or NULL */
 };
 
 static inline struct madmpi_background *

@@ -47,8 +47,11 @@ enum madmpi_module {
 const struct base_option_table *madmpi_settings(enum madmpi_module module,
 						size_t i);
 
-/* MADMPI_CHECK: whether functions look at their arguments. -: after init */
-extern bool madmpi_checks;
+/*
+ * MADMPI_CHECK: whether functions look at their arguments; and processes at
+ * those of each other. -: after init
+ */
+extern bool madmpi_checks, madmpi_checks_all;
 
 /* Read the settings, and print them if that is set. 0 or -EINVAL. */
 int madmpi_options_load(void);

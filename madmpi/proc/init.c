@@ -25,7 +25,7 @@
 
 struct madmpi_state madmpi_state = { ATOMIC_INIT(MADMPI_NEW),
 				     ATOMIC_INIT(MADMPI_NEW) };
-bool madmpi_checks = true;
+bool madmpi_checks = true, madmpi_checks_all;
 
 static marcel_t main_thread; /* -: who called MPI_Init */
 
@@ -36,9 +36,11 @@ static const char *const initial_errhandlers[] = { "mpi_errors_are_fatal",
 
 static struct base_option options[] = {
 	{ .name = "MADMPI_CHECK",
-	  .kind = BASE_OPTION_BOOL,
+	  .kind = BASE_OPTION_INT,
 	  .fallback = "1",
-	  .help = "whether MPI functions check their arguments" },
+	  .max = 2,
+	  .help = "whether MPI functions check their arguments; 2: and those "
+		  "of collective operations that they fit together" },
 	{ .name = "MADMPI_INITIAL_ERRHANDLER",
 	  .kind = BASE_OPTION_CHOICE,
 	  .fallback = "mpi_errors_are_fatal",
@@ -126,7 +128,8 @@ int madmpi_options_load(void)
 	for (size_t i = 0; i < BASE_ARRAY_LEN(tables); i++)
 		if (base_option_load(tables[i]) < 0)
 			return -EINVAL;
-	madmpi_checks = options[OPTION_CHECK].value;
+	madmpi_checks = options[OPTION_CHECK].value > 0;
+	madmpi_checks_all = options[OPTION_CHECK].value > 1;
 	if (!options[OPTION_VERBOSE].value)
 		return 0;
 	for (size_t i = 0; i < BASE_ARRAY_LEN(tables); i++)

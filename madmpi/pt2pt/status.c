@@ -57,6 +57,9 @@ int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
 {
 	if (likely(o->error == 0))
 		return MPI_SUCCESS;
+	if (o->why != NULL)
+		return madmpi_error(c, madmpi_outcome_code(o), function,
+				    "%s: %s", o->operation, o->why);
 	if (o->error > 0)
 		return madmpi_error(c, o->error, function,
 				    "a function of a generalised request "

@@ -23,6 +23,7 @@ struct madmpi_type;
 struct madmpi_outcome {
 	int error;             /* 0, -errno, or a code that the program gave */
 	const char *operation; /* the function that began it; NULL: a message */
+	const char *why; /* as text, while the request is there; or NULL */
 	int source;
 	int tag;
 	bool is_cancelled;

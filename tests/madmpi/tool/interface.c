@@ -270,7 +270,7 @@ static void before(void)
 	no_events();
 	EXPECT_INT(read_int(handler), 0);
 	EXPECT_INT(write_int(handler, 3), MPI_T_ERR_INVALID);
-	EXPECT_INT(write_int("MADMPI_CHECK", 2), MPI_T_ERR_INVALID);
+	EXPECT_INT(write_int("MADMPI_CHECK", 3), MPI_T_ERR_INVALID);
 	EXPECT_INT(write_int("MARCEL_LWP_MAX", 0), MPI_T_ERR_INVALID);
 	EXPECT_INT(write_int(handler, 2), MPI_SUCCESS);
 	EXPECT_INT(read_int(handler), 2);

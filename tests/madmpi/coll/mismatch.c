@@ -1,0 +1,308 @@
+/*
+ * With MADMPI_CHECK=2 processes that call what does not fit together are told,
+ * all of them, and nothing hangs. The last process is the one that differs.
+ *
+ * Without arguments every case in every form: each returns the class of its
+ * error in all processes, and what comes next works. With the name of a case
+ * that one, blocking, whose error ends the job.
+ */
+#include "../program.h"
+#include "../two_groups.h"
+
+enum form { BLOCKING, NONBLOCKING, PERSISTENT, NFORMS };
+
+enum { MOST = 64 };
+
+static int in[4 * MOST], out[4 * MOST];
+static MPI_Request request, *const r = &request;
+static int odd; /* this process differs */
+
+#define FORMS(form, name, lower, ...)                                          \
+	((form) == BLOCKING ? MPI_##name(__VA_ARGS__)                          \
+	 : (form) == NONBLOCKING                                               \
+		 ? MPI_I##lower(__VA_ARGS__, r)                                \
+		 : MPI_##name##_init(__VA_ARGS__, MPI_INFO_NULL, r))
+
+static int function(enum form form, MPI_Comm comm)
+{
+	if (odd)
+		return FORMS(form, Barrier, barrier, comm);
+	return FORMS(form, Allreduce, allreduce, in, out, 1, MPI_INT, MPI_SUM,
+		     comm);
+}
+
+static int root(enum form form, MPI_Comm comm)
+{
+	return FORMS(form, Bcast, bcast, in, 1, MPI_INT, !odd, comm);
+}
+
+static int op(enum form form, MPI_Comm comm)
+{
+	return FORMS(form, Reduce, reduce, in, out, 1, MPI_INT,
+		     odd ? MPI_MAX : MPI_SUM, 0, comm);
+}
+
+static int count(enum form form, MPI_Comm comm)
+{
+	return FORMS(form, Scan, scan, in, out, odd ? 3 : 2, MPI_INT, MPI_SUM,
+		     comm);
+}
+
+static int type(enum form form, MPI_Comm comm)
+{
+	return FORMS(form, Bcast, bcast, in, odd ? 1 : 2,
+		     odd ? MPI_DOUBLE : MPI_INT, 0, comm);
+}
+
+static int part(enum form form, MPI_Comm comm)
+{
+	return FORMS(form, Gather, gather, in, odd ? 1 : 2, MPI_INT, out, 2,
+		     MPI_INT, 0, comm);
+}
+
+static int none_of_some(enum form form, MPI_Comm comm)
+{
+	int counts[MOST], displs[MOST] = { 0 };
+
+	for (int i = 0; i < size; i++)
+		counts[i] = 1;
+	return FORMS(form, Gatherv, gatherv, in, !odd, MPI_INT, out, counts,
+		     displs, MPI_INT, 0, comm);
+}
+
+static int more_of_some(enum form form, MPI_Comm comm)
+{
+	int counts[MOST] = { 0 }, displs[MOST] = { 0 };
+
+	counts[0] = 1 + odd;
+	for (int i = 1; i < size; i++)
+		counts[i] = 1;
+	return FORMS(form, Scatterv, scatterv, in, counts, displs, MPI_INT, out,
+		     1 + odd, MPI_INT, 0, comm);
+}
+
+static int pair(enum form form, MPI_Comm comm)
+{
+	int s[MOST], n[MOST], displs[MOST] = { 0 };
+
+	for (int i = 0; i < size; i++)
+		s[i] = n[i] = 1;
+	s[0] = odd ? 0 : 1;
+	return FORMS(form, Alltoallv, alltoallv, in, s, displs, MPI_INT, out, n,
+		     displs, MPI_INT, comm);
+}
+
+static int counts(enum form form, MPI_Comm comm)
+{
+	int n[MOST], displs[MOST];
+
+	for (int i = 0; i < size; i++) {
+		n[i] = 1;
+		displs[i] = 2 * i;
+	}
+	n[0] = 1 + odd;
+	return FORMS(form, Allgatherv, allgatherv, in, 1, MPI_INT, out, n,
+		     displs, MPI_INT, comm);
+}
+
+/* As long together. */
+static int shares(enum form form, MPI_Comm comm)
+{
+	int n[MOST];
+
+	for (int i = 0; i < size; i++)
+		n[i] = 1;
+	n[0] += odd;
+	n[1] -= odd;
+	return FORMS(form, Reduce_scatter, reduce_scatter, in, out, n, MPI_INT,
+		     MPI_SUM, comm);
+}
+
+static int neighbours(enum form form, MPI_Comm comm)
+{
+	if (odd)
+		return FORMS(form, Neighbor_alltoall, neighbor_alltoall, in, 1,
+			     MPI_INT, out, 1, MPI_INT, comm);
+	return FORMS(form, Neighbor_allgather, neighbor_allgather, in, 1,
+		     MPI_INT, out, 1, MPI_INT, comm);
+}
+
+static const struct mismatch {
+	const char *name;
+	int (*call)(enum form form, MPI_Comm comm);
+	int class;
+} cases[] = {
+	{ "function", function, MPI_ERR_OTHER },
+	{ "root", root, MPI_ERR_ROOT },
+	{ "op", op, MPI_ERR_OP },
+	{ "count", count, MPI_ERR_COUNT },
+	{ "type", type, MPI_ERR_TYPE },
+	{ "part", part, MPI_ERR_COUNT },
+	{ "none_of_some", none_of_some, MPI_ERR_COUNT },
+	{ "more_of_some", more_of_some, MPI_ERR_COUNT },
+	{ "pair", pair, MPI_ERR_COUNT },
+	{ "counts", counts, MPI_ERR_COUNT },
+	{ "shares", shares, MPI_ERR_COUNT },
+	{ "neighbours", neighbours, MPI_ERR_OTHER },
+};
+
+enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+
+/* --- between two groups --- */
+
+static int inter_function(enum form form, MPI_Comm comm)
+{
+	if (first)
+		return FORMS(form, Barrier, barrier, comm);
+	return FORMS(form, Allreduce, allreduce, in, out, 1, MPI_INT, MPI_SUM,
+		     comm);
+}
+
+static int inter_root(enum form form, MPI_Comm comm)
+{
+	int as = mine == 0 ? MPI_ROOT : MPI_PROC_NULL;
+
+	return FORMS(form, Bcast, bcast, in, 1, MPI_INT, first ? as : odd,
+		     comm);
+}
+
+static int inter_nobody(enum form form, MPI_Comm comm)
+{
+	return FORMS(form, Bcast, bcast, in, 1, MPI_INT,
+		     first ? MPI_PROC_NULL : 0, comm);
+}
+
+static int inter_count(enum form form, MPI_Comm comm)
+{
+	return FORMS(form, Allreduce, allreduce, in, out, 1 + first, MPI_INT,
+		     MPI_SUM, comm);
+}
+
+static int inter_pair(enum form form, MPI_Comm comm)
+{
+	return FORMS(form, Alltoall, alltoall, in, 1 + first, MPI_INT, out, 1,
+		     MPI_INT, comm);
+}
+
+static const struct mismatch inter_cases[] = {
+	{ "inter_function", inter_function, MPI_ERR_OTHER },
+	{ "inter_root", inter_root, MPI_ERR_ROOT },
+	{ "inter_nobody", inter_nobody, MPI_ERR_ROOT },
+	{ "inter_count", inter_count, MPI_ERR_COUNT },
+	{ "inter_pair", inter_pair, MPI_ERR_COUNT },
+};
+
+enum { INTER_CASES = sizeof(inter_cases) / sizeof(inter_cases[0]) };
+
+/* --- all of them --- */
+
+/* And once more, if it is persistent. */
+static int run(const struct mismatch *m, enum form form, MPI_Comm comm)
+{
+	int rc = m->call(form, comm);
+
+	if (form == BLOCKING)
+		return class_of(rc);
+	EXPECT_INT(rc, MPI_SUCCESS);
+	if (form == PERSISTENT) {
+		MPI_Start(r);
+		EXPECT_INT(class_of(MPI_Wait(r, MPI_STATUS_IGNORE)), m->class);
+		MPI_Start(r);
+	}
+	rc = MPI_Wait(r, MPI_STATUS_IGNORE);
+	if (form == PERSISTENT)
+		MPI_Request_free(r);
+	return class_of(rc);
+}
+
+static void all_fail(const struct mismatch *m, int n, MPI_Comm comm)
+{
+	int one = 1, sum = 0, got;
+
+	for (int i = 0; i < n; i++)
+		for (enum form form = 0; form < NFORMS; form++) {
+			got = run(&m[i], form, comm);
+			if (got != m[i].class)
+				fprintf(stderr, "%s, form %d\n", m[i].name,
+					(int)form);
+			EXPECT_INT(got, m[i].class);
+		}
+	EXPECT_INT(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm),
+		   MPI_SUCCESS);
+	EXPECT(sum > 0);
+}
+
+/* A blocking call and one that is not are two. */
+static void forms_do_not_fit(MPI_Comm comm)
+{
+	int rc;
+
+	if (odd) {
+		MPI_Ibarrier(comm, r);
+		rc = MPI_Wait(r, MPI_STATUS_IGNORE);
+	} else {
+		rc = MPI_Barrier(comm);
+	}
+	FAILS(rc, MPI_ERR_OTHER);
+}
+
+/* What is put together otherwise, and what has another name. */
+static void what_is_the_same_fits(MPI_Comm comm)
+{
+	int lengths[2] = { 1, 3 }, places[2] = { 0, 1 };
+	MPI_Datatype four;
+
+	MPI_Type_indexed(2, lengths, places, MPI_INT, &four);
+	MPI_Type_commit(&four);
+	EXPECT_INT(MPI_Bcast(in, odd ? 1 : 4, odd ? four : MPI_INT, 0, comm),
+		   MPI_SUCCESS);
+	MPI_Type_free(&four);
+	EXPECT_INT(MPI_Gather(in, 16, MPI_PACKED, out, 4, MPI_INT, 0, comm),
+		   MPI_SUCCESS);
+	EXPECT_INT(MPI_Gather(rank == 0 ? MPI_IN_PLACE : in, rank == 0 ? 7 : 1,
+			      MPI_INT, out, 1, MPI_INT, 0, comm),
+		   MPI_SUCCESS);
+}
+
+static MPI_Comm ring(MPI_Comm comm)
+{
+	int periodic = 1;
+	MPI_Comm made;
+
+	MPI_Cart_create(comm, 1, &size, &periodic, 0, &made);
+	return made;
+}
+
+static int one_by_name(const char *name)
+{
+	for (int i = 0; i < CASES; i++)
+		if (strcmp(cases[i].name, name) == 0)
+			cases[i].call(BLOCKING, MPI_COMM_WORLD);
+	two_groups_begin();
+	for (int i = 0; i < INTER_CASES; i++)
+		if (strcmp(inter_cases[i].name, name) == 0)
+			inter_cases[i].call(BLOCKING, inter);
+	return 0; /* which is wrong */
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Comm comm;
+
+	program_begin(&argc, &argv);
+	odd = rank == size - 1;
+	EXPECT(size > 1 && size <= MOST);
+	if (argc > 1)
+		return one_by_name(argv[1]);
+	comm = ring(MPI_COMM_WORLD);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	all_fail(cases, CASES, comm);
+	forms_do_not_fit(comm);
+	what_is_the_same_fits(comm);
+	two_groups_begin();
+	MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+	all_fail(inter_cases, INTER_CASES, inter);
+	two_groups_end();
+	MPI_Comm_free(&comm);
+	return program_end("mismatch");
+}

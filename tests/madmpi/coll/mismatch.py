@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""What does not fit together is named, with MADMPI_CHECK=2: the function, what
+it is here and what elsewhere. Whichever process says it first.
+
+usage: mismatch.py PROGRAM MPIRUN
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+WORLD = ' of MPI_COMM_WORLD'
+OTHERS = ' of the other group of the communicator'
+
+
+def values(what, rest, odd):
+    """What differs in rank 2, as that and as the others see it."""
+    return ['%s %s here, but %s on rank 2%s' % (what, rest, odd, WORLD),
+            '%s %s here, but %s on rank 0%s' % (what, odd, rest, WORLD)]
+
+
+def alone(what):
+    return ['%s here than on rank %d%s' % (what, r, WORLD) for r in (0, 2)]
+
+
+# function, case, class, what any of the processes may say
+RULES = [
+    ('MPI_(Barrier|Allreduce)', 'function', 'OTHER',
+     values('the function is', 'MPI_Allreduce', 'MPI_Barrier')),
+    ('MPI_Bcast', 'root', 'ROOT', values('root is', 1, 0)),
+    ('MPI_Reduce', 'op', 'OP', values('the operation is', 'sum', 'max')),
+    ('MPI_Scan', 'count', 'COUNT', values('the bytes are', 8, 12)),
+    ('MPI_Bcast', 'type', 'TYPE', alone('the elements are of other types')),
+    ('MPI_Gather', 'part', 'COUNT', values('the bytes are', 8, 4)),
+    ('MPI_Gatherv', 'none_of_some', 'COUNT',
+     ['rank 2 sends 0 bytes to rank 0' + WORLD + ', which expects 4']),
+    ('MPI_Scatterv', 'more_of_some', 'COUNT',
+     ['rank 0 sends 4 bytes to rank 2' + WORLD + ', which expects 8']),
+    ('MPI_Alltoallv', 'pair', 'COUNT',
+     ['rank 2 sends 0 bytes to rank 0' + WORLD + ', which expects 4']),
+    ('MPI_Allgatherv', 'counts', 'COUNT', alone('the counts are others')),
+    ('MPI_(Barrier|Allreduce)', 'inter_function', 'OTHER',
+     ['the function is MPI_Barrier here, but MPI_Allreduce on rank 0' + OTHERS,
+      'the function is MPI_Allreduce here, but MPI_Barrier on rank 0' +
+      OTHERS]),
+    ('MPI_Bcast', 'inter_nobody', 'ROOT',
+     ['root is nobody here, but 0 on rank 0' + OTHERS,
+      'root is 0 here, but nobody on rank 0' + OTHERS]),
+    ('MPI_Alltoall', 'inter_pair', 'COUNT',
+     ['rank 0 of the other group sends 8 bytes to rank [01] of the '
+      'communicator, which expects 4',
+      'rank 0 sends 8 bytes to rank [01] of the other group of the '
+      'communicator, which expects 4']),
+]
+
+
+def said(program, mpirun, name):
+    """The exit code and what was said."""
+    p = subprocess.run([mpirun, '-n', '3', '--timeout', '60', program, name],
+                       env=dict(os.environ, MADMPI_CHECK='2'),
+                       capture_output=True, text=True)
+    return p.returncode, p.stderr
+
+
+def main():
+    program, mpirun = sys.argv[1:]
+    good = True
+    print('1..%d' % len(RULES))
+    for number, (function, name, error, texts) in enumerate(RULES, 1):
+        code, err = said(program, mpirun, name)
+        right = code != 0 and any(
+            re.search(r'^nmad\[\d+\]: %s: MPI_ERR_%s: %s$' %
+                      (function, error, text), err, re.M) for text in texts)
+        print('%s %d - %s' % ('ok' if right else 'not ok', number, name))
+        if not right:
+            print('# code %s, stderr:' % code)
+            print('\n'.join('# ' + line for line in err.splitlines()))
+            good = False
+    return 0 if good else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
