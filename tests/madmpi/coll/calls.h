@@ -114,18 +114,33 @@ static void make_parts(struct call *x)
 	}
 }
 
+/* Of two groups, that whose first process comes first in MPI_COMM_WORLD. */
+static int is_in_first(MPI_Comm inter)
+{
+	MPI_Group world, own, other;
+	int zero = 0, mine, theirs;
+
+	MPI_Comm_group(MPI_COMM_WORLD, &world);
+	MPI_Comm_group(inter, &own);
+	MPI_Comm_remote_group(inter, &other);
+	MPI_Group_translate_ranks(own, 1, &zero, world, &mine);
+	MPI_Group_translate_ranks(other, 1, &zero, world, &theirs);
+	MPI_Group_free(&world);
+	MPI_Group_free(&own);
+	MPI_Group_free(&other);
+	return mine < theirs;
+}
+
 /* For the root, its group, and the others. */
 static void find_root(struct call *x)
 {
-	int world, first;
+	int first;
 
 	x->at_root = x->me == x->root;
 	x->root_as = x->root;
 	if (!x->inter)
 		return;
-	MPI_Comm_rank(MPI_COMM_WORLD, &world);
-	MPI_Comm_size(MPI_COMM_WORLD, &first);
-	first = world < first / 2;
+	first = is_in_first(x->comm);
 	x->at_root = first && x->me == x->root;
 	if (first)
 		x->root_as = x->at_root ? MPI_ROOT : MPI_PROC_NULL;

@@ -90,6 +90,57 @@ static void guard(void)
 	_exit(0);
 }
 
+/* --- in a ring --- */
+
+static int neighbor_allgather(struct call *x, enum form form)
+{
+	return FORMS(form, Neighbor_allgather, neighbor_allgather, x->in, x->n,
+		     x->type, x->out, x->n, x->type, x->comm);
+}
+
+static int neighbor_allgatherv(struct call *x, enum form form)
+{
+	x->counts[0] = x->counts[1] = x->n;
+	return FORMS(form, Neighbor_allgatherv, neighbor_allgatherv, x->in,
+		     x->n, x->type, x->out, x->counts, x->displs, x->type,
+		     x->comm);
+}
+
+static int neighbor_alltoall(struct call *x, enum form form)
+{
+	return FORMS(form, Neighbor_alltoall, neighbor_alltoall, x->in, x->n,
+		     x->type, x->out, x->n, x->type, x->comm);
+}
+
+static int neighbor_alltoallv(struct call *x, enum form form)
+{
+	x->counts[0] = x->counts[1] = x->n;
+	return FORMS(form, Neighbor_alltoallv, neighbor_alltoallv, x->in,
+		     x->counts, x->displs, x->type, x->out, x->counts,
+		     x->displs, x->type, x->comm);
+}
+
+static int neighbor_alltoallw(struct call *x, enum form form)
+{
+	MPI_Aint displs[2] = { 0, x->bdispls[1] };
+	MPI_Datatype types[2] = { x->type, x->type };
+
+	x->counts[0] = x->counts[1] = x->n;
+	return FORMS(form, Neighbor_alltoallw, neighbor_alltoallw, x->in,
+		     x->counts, displs, types, x->out, x->counts, displs, types,
+		     x->comm);
+}
+
+static const struct operation of_neighbours[] = {
+	{ "neighbor_allgather", neighbor_allgather, 0, 0, 0, 0 },
+	{ "neighbor_allgatherv", neighbor_allgatherv, 0, 0, 0, 0 },
+	{ "neighbor_alltoall", neighbor_alltoall, 0, 0, 0, 0 },
+	{ "neighbor_alltoallv", neighbor_alltoallv, 0, 0, 0, 0 },
+	{ "neighbor_alltoallw", neighbor_alltoallw, 0, 0, 0, 0 },
+};
+
+enum { RINGS = sizeof(of_neighbours) / sizeof(of_neighbours[0]) };
+
 /* --- one death --- */
 
 struct death {
@@ -98,12 +149,15 @@ struct death {
 	int n;     /* how many take part */
 	int place; /* its rank among them */
 	int step;
+	int first; /* how many are in the first of two groups; 0: one group */
+	int in_ring;
 	struct call x;
 };
 
+/* In one group each operation in each form; then in a ring; in two groups. */
 static void plan(struct death *d, int i, int seed)
 {
-	int salt = i + seed;
+	int salt = i + seed, more = i - FORM_COUNT * OPERATIONS;
 
 	*d = (struct death){ .victim = LIVING + i };
 	d->form = (enum form)(i / OPERATIONS % FORM_COUNT);
@@ -111,10 +165,41 @@ static void plan(struct death *d, int i, int seed)
 	d->place = salt / 2 % d->n;
 	d->step = salt * 7 % 5;
 	d->x.op = &operations[i % OPERATIONS];
+	if (more >= 0)
+		d->form = (enum form)(salt % FORM_COUNT);
+	if (more >= 0 && more < RINGS) {
+		d->in_ring = 1;
+		d->x.op = &of_neighbours[more];
+	}
+	if (more >= RINGS) {
+		d->x.op = &operations[(more - RINGS) % OPERATIONS];
+		d->first = d->x.op->within_one_group ? 0 : 1 + salt % 2;
+	}
 	d->x.kind = INTS;
-	d->x.root = d->x.op->has_root ? salt / 3 % d->n : 0;
+	if (d->x.op->has_root)
+		d->x.root = d->first ? 0 : salt / 3 % d->n;
 	d->x.n = salt % 3 == 0 ? LARGE : SMALL;
 	d->x.seed = salt;
+}
+
+/* Of the communicator one of another kind, instead. */
+static void change(struct death *d)
+{
+	int one = 1, me, leader;
+	MPI_Comm all = d->x.comm, half;
+
+	if (d->in_ring) {
+		MPI_Cart_create(all, 1, &d->n, &one, 0, &d->x.comm);
+	} else if (d->first > 0) {
+		MPI_Comm_rank(all, &me);
+		leader = me < d->first ? d->first : 0;
+		MPI_Comm_split(all, me < d->first, me, &half);
+		MPI_Intercomm_create(half, 0, all, leader, 0, &d->x.comm);
+		MPI_Comm_free(&half);
+	} else {
+		return;
+	}
+	MPI_Comm_free(&all);
 }
 
 static void unite(struct death *d)
@@ -156,10 +241,11 @@ static void expect_the_end(const struct death *d, int rc, const char *right)
 		wrong |= class == MPI_SUCCESS;
 	if (wrong)
 		fprintf(stderr,
-			"%s (form %d, n %d, root %d) with %d of %d killed at "
+			"%s (form %d, n %d, root %d, first %d) with %d of %d "
+			"killed at "
 			"step %d: class %d\n",
 			d->x.op->name, (int)d->form, d->x.n, d->x.root,
-			d->place, d->n, d->step, class);
+			d->first, d->place, d->n, d->step, class);
 	EXPECT(!wrong);
 }
 
@@ -169,6 +255,7 @@ static void carry_out(struct death *d)
 	int rc;
 
 	unite(d);
+	change(d);
 	call_make(&d->x);
 	right = malloc(d->x.bytes);
 	EXPECT(right != NULL);
