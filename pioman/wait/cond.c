@@ -33,6 +33,7 @@
 enum {
 	CLOCK_EVERY = 8,  /* polls between two looks at the clock */
 	ROUND_EVERY = 32, /* the waiter's own looks, and a round for all */
+	CROWDED_YIELDS = 16,
 	/* Naps between polls, while VPs poll: they grow to what a VP that left
 	 * without a word may cost. */
 	NAP_MIN_NS = 20000,
@@ -356,6 +357,38 @@ BASE_PUBLIC void piom_cond_wait_on(piom_cond_t *c, piom_look_fn look, void *arg)
 
 	if (!piom_cond_test(c))
 		wait_for(&w);
+}
+
+/* Whoever we wait for may need this CPU: it has it for a few turns. */
+static void yield_for(struct waiting *w)
+{
+	for (int i = 0; i < CROWDED_YIELDS && !marcel_others_ready(); i++) {
+		w->look(w->arg);
+		if (is_over(w))
+			return;
+		sched_yield();
+	}
+}
+
+BASE_PUBLIC int piom_cond_poll_on(piom_cond_t *c, piom_look_fn look, void *arg)
+{
+	struct waiting w = {
+		.conds = &c, .n = 1, .until = NEVER, .look = look, .arg = arg
+	};
+
+	base_handler_check("pioman", "piom_cond_poll_on()");
+	look(arg);
+	if (is_over(&w))
+		return 0;
+	if (piom.start == 0 || piom.wait == PIOM_WAIT_PASSIVE)
+		return -EAGAIN;
+	if (marcel_is_oversubscribed())
+		yield_for(&w);
+	else
+		poll_for(&w, piom.spin_ns,
+			 marcel_current_vp() >= 0 &&
+				 piom.wait == PIOM_WAIT_AUTO);
+	return piom_cond_test(c) ? 0 : -EAGAIN;
 }
 
 BASE_PUBLIC int piom_cond_wait_until(piom_cond_t *c, uint64_t ns)

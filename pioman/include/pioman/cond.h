@@ -54,6 +54,14 @@ typedef void (*piom_look_fn)(void *arg);
 void piom_cond_wait_on(piom_cond_t *c, piom_look_fn look, void *arg);
 
 /*
+ * The same, but it does not sleep: 0 once it is signalled; -EAGAIN: it has
+ * looked for as long as a wait would before a sleep, or it is better not to.
+ * For who has to tell somebody before he sleeps; nobody but the look needs to
+ * bring the signal.
+ */
+int piom_cond_poll_on(piom_cond_t *c, piom_look_fn look, void *arg);
+
+/*
  * Block until one is signalled: the lowest index of those that are. Null
  * pointers are passed over; that all are ends the process. None may be named
  * twice.

@@ -112,6 +112,27 @@ TEST(a_waiter_who_looks_for_himself_polls_the_ltasks_too)
 	WITH_ALL(every_mode, others_signal);
 }
 
+/* One whose own look signals, unless it is better not to look twice. */
+static void polls_only(void)
+{
+	for (int i = 0; i < ROUNDS / 10; i++) {
+		struct op op = { .polls = 1, .data = i };
+		int n = 0;
+
+		piom_cond_init(&op.done);
+		CHECK_INT(piom_cond_poll_on(&op.done, look_at_nothing, &n),
+			  -EAGAIN);
+		CHECK(n > 0);
+		CHECK_INT(piom_cond_poll_on(&op.done, look_at, &op), 0);
+		CHECK_INT(op.data, i + 1);
+	}
+}
+
+TEST(who_only_polls_does_not_sleep)
+{
+	WITH_ALL(every_mode, polls_only);
+}
+
 static void any_and_all(void)
 {
 	struct op op[8];
