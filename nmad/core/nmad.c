@@ -134,6 +134,18 @@ BASE_PUBLIC int nm_gate_rank(const struct nm_gate *gate)
 	return gate->rank;
 }
 
+BASE_PUBLIC int nm_gate_is_near(const struct nm_gate *gate)
+{
+	struct nm_rail *rail = gate->core->rails;
+
+	for (int i = 0; i < gate->core->nrails; i++, rail++)
+		if (rail->driver != NULL &&
+		    (rail->driver->caps & (NM_CAP_NODE | NM_CAP_SELF)) != 0 &&
+		    rail->driver->reaches(rail, gate->rank))
+			return 1;
+	return 0;
+}
+
 BASE_PUBLIC void nm_abort(int code, const char *why)
 {
 	nm_boot_abort(boot, code, why);

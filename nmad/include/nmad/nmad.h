@@ -60,6 +60,12 @@ int nm_local_size(void);
 struct nm_gate *nm_gate_of(int rank);
 int nm_gate_rank(const struct nm_gate *gate);
 
+/*
+ * Nonzero: a network of processes of one host reaches the peer, so that both
+ * may have memory in common. It answers the same about us.
+ */
+int nm_gate_is_near(const struct nm_gate *gate);
+
 /* Kill the whole job with this exit code, after a line on stderr. */
 void nm_abort(int code, const char *why) __attribute__((noreturn));
 
