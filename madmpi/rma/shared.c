@@ -1,26 +1,17 @@
 /*
- * Shared memory of a window: a memfd of the first member, which the others open
- * through /proc/<pid>/fd/<fd>, so that nothing has a name and nothing can stay
- * behind. That they have found the right one they see by a nonce.
+ * Shared memory of a window: a segment of all its members.
  *
- *   head: nonce, locks | part of rank 0 | part of rank 1 | ...
+ *   its head | locks | part of rank 0 | part of rank 1 | ...
  */
 #include "rma/shared.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "coll/coll.h"
-
-enum { NONCE = 16 };
+#include "coll/segment.h"
 
 struct one_lock {
 	struct base_spin spin;
@@ -28,20 +19,14 @@ struct one_lock {
 
 /* At the beginning of the memory. */
 struct head {
-	unsigned char nonce[NONCE];
-	struct one_lock lock[]; /* by rank */
+	unsigned char segment[MADMPI_SEGMENT_HEAD];
+	struct one_lock lock[]; /* by rank; zero is unlocked */
 };
 
 struct madmpi_shared {
-	struct head *head; /* -: */
-	size_t bytes;      /* -: of all */
-	uint32_t me;       /* -: the name of this process, to locks */
-};
-
-/* What the first member tells the others. */
-struct where {
-	int32_t error, pid, fd;
-	unsigned char nonce[NONCE];
+	struct madmpi_segment segment; /* -: */
+	struct head *head;             /* -: at its beginning */
+	uint32_t me; /* -: the name of this process, to locks */
 };
 
 static size_t round_up(size_t bytes, size_t to)
@@ -71,98 +56,35 @@ static size_t offset_of(const struct madmpi_win *w, int rank, bool apart)
 	return at;
 }
 
-static int map(struct madmpi_shared *s, int fd)
-{
-	void *at =
-		mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (at == MAP_FAILED)
-		return -errno;
-	s->head = at;
-	return 0;
-}
-
-/* The first member. 0 or -errno; *fd is open, or -1. */
-static int make(struct madmpi_shared *s, const struct madmpi_win *w, int *fd,
-		struct where *where)
-{
-	int rc;
-
-	*fd = memfd_create("madmpi", MFD_CLOEXEC);
-	if (*fd < 0 || ftruncate(*fd, (off_t)s->bytes) < 0)
-		return -errno;
-	rc = map(s, *fd);
-	if (rc < 0)
-		return rc;
-	if (getrandom(where->nonce, NONCE, 0) != NONCE)
-		return -EIO;
-	memcpy(s->head->nonce, where->nonce, NONCE);
-	for (int i = 0; i < w->size; i++)
-		base_spin_init(&s->head->lock[i].spin, BASE_RANK_NONE);
-	where->pid = getpid();
-	where->fd = *fd;
-	return 0;
-}
-
-/* Each other one. */
-static int find(struct madmpi_shared *s, const struct where *where)
-{
-	struct stat st;
-	char path[64];
-	int fd, rc;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", where->pid, where->fd);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	rc = fstat(fd, &st) < 0 || (size_t)st.st_size != s->bytes ? -ENXIO
-								  : map(s, fd);
-	close(fd);
-	if (rc == 0 && memcmp(s->head->nonce, where->nonce, NONCE) != 0)
-		rc = -ENXIO;
-	return rc;
-}
-
 int madmpi_shared_make(const char *fn, struct madmpi_win *w,
 		       struct madmpi_comm *comm, bool apart, int error)
 {
 	struct madmpi_shared *s = calloc(1, sizeof(*s));
-	struct where where = { .error = s == NULL ? -ENOMEM : error };
-	struct madmpi_coll c;
-	int fd = -1, rc;
+	size_t bytes = offset_of(w, w->size, apart);
+	int rc;
 
-	if (where.error == 0) {
-		s->me = BASE_SPIN_NAMES + (uint32_t)getpid();
-		s->bytes = offset_of(w, w->size, apart);
-		if (s->bytes == 0)
-			where.error = -ENOMEM;
-		else if (w->rank == 0)
-			where.error = make(s, w, &fd, &where);
-	}
-	rc = where.error;
-	madmpi_coll_begin(&c, fn, comm);
-	madmpi_coll_tell(&c, &where, sizeof(where), 0);
-	if (rc == 0)
-		rc = c.error != 0 ? c.error : where.error;
-	if (rc == 0 && w->rank != 0)
-		rc = find(s, &where);
-	rc = madmpi_coll_agree(fn, comm, rc);
-	if (fd >= 0)
-		close(fd);
+	if (error == 0 && (s == NULL || bytes == 0))
+		error = -ENOMEM;
+	rc = madmpi_segment_share(fn, comm, bytes, error,
+				  s != NULL ? &s->segment : NULL);
 	w->shared = s;
-	if (rc != 0)
+	if (rc != 0) {
 		madmpi_shared_drop(w);
-	for (int i = 0; i < w->size && rc == 0; i++)
+		return rc;
+	}
+	s->head = s->segment.at;
+	s->me = BASE_SPIN_NAMES + (uint32_t)getpid();
+	for (int i = 0; i < w->size; i++)
 		if (w->member[i].size > 0)
 			w->member[i].at =
 				(char *)s->head + offset_of(w, i, apart);
-	return rc;
+	return 0;
 }
 
 void madmpi_shared_drop(struct madmpi_win *w)
 {
-	if (w->shared != NULL && w->shared->head != NULL)
-		munmap(w->shared->head, w->shared->bytes);
+	if (w->shared != NULL)
+		madmpi_segment_drop(&w->shared->segment);
 	free(w->shared);
 	w->shared = NULL;
 }

@@ -11,6 +11,7 @@
 
 #include "bodies.h"
 #include "coll/coll.h"
+#include "coll/segment.h"
 #include "comm/spot.h"
 #include "core/pool.h"
 #include "env/error.h"

@@ -1,0 +1,108 @@
+/*
+ * A memfd of the first process, which the others open through
+ * /proc/<pid>/fd/<fd>, so that nothing has a name and nothing can stay behind.
+ * That they have found the right one they see by a nonce at its beginning.
+ */
+#include "coll/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "coll/coll.h"
+
+enum { NONCE = 16 };
+
+/* What the first process tells the others. */
+struct where {
+	int32_t error, pid, fd;
+	unsigned char nonce[NONCE];
+};
+
+static int map(struct madmpi_segment *s, int fd)
+{
+	void *at =
+		mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	s->at = at;
+	return 0;
+}
+
+/* The first process. 0 or -errno; *fd is open, or -1. */
+static int make(struct madmpi_segment *s, int *fd, struct where *where)
+{
+	int rc;
+
+	*fd = memfd_create("madmpi", MFD_CLOEXEC);
+	if (*fd < 0 || ftruncate(*fd, (off_t)s->bytes) < 0)
+		return -errno;
+	rc = map(s, *fd);
+	if (rc < 0)
+		return rc;
+	if (getrandom(where->nonce, NONCE, 0) != NONCE)
+		return -EIO;
+	memcpy(s->at, where->nonce, NONCE);
+	where->pid = getpid();
+	where->fd = *fd;
+	return 0;
+}
+
+/* Each other one. */
+static int find(struct madmpi_segment *s, const struct where *where)
+{
+	struct stat st;
+	char path[64];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", where->pid, where->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	rc = fstat(fd, &st) < 0 || (size_t)st.st_size != s->bytes ? -ENXIO
+								  : map(s, fd);
+	close(fd);
+	if (rc == 0 && memcmp(s->at, where->nonce, NONCE) != 0)
+		rc = -ENXIO;
+	return rc;
+}
+
+int madmpi_segment_share(const char *fn, struct madmpi_comm *comm, size_t bytes,
+			 int error, struct madmpi_segment *out)
+{
+	struct madmpi_segment s = { .at = NULL, .bytes = bytes };
+	struct where where = { .error = error };
+	struct madmpi_coll c;
+	int fd = -1, rc;
+
+	if (error == 0 && comm->rank == 0)
+		where.error = make(&s, &fd, &where);
+	rc = where.error;
+	madmpi_coll_begin(&c, fn, comm);
+	madmpi_coll_tell(&c, &where, sizeof(where), 0);
+	if (rc == 0)
+		rc = c.error != 0 ? c.error : where.error;
+	if (rc == 0 && comm->rank != 0)
+		rc = find(&s, &where);
+	rc = madmpi_coll_agree(fn, comm, rc);
+	if (fd >= 0)
+		close(fd);
+	if (rc == 0)
+		*out = s;
+	else
+		madmpi_segment_drop(&s);
+	return rc;
+}
+
+void madmpi_segment_drop(struct madmpi_segment *s)
+{
+	if (s->at != NULL)
+		munmap(s->at, s->bytes);
+	s->at = NULL;
+}

@@ -1,0 +1,31 @@
+/*
+ * Memory that all processes of a communicator map.
+ */
+#ifndef MADMPI_COLL_SEGMENT_H
+#define MADMPI_COLL_SEGMENT_H
+
+#include <stddef.h>
+
+#include "comm/comm.h"
+
+struct madmpi_segment {
+	/* -: const once published */
+	void *at;     /* -: the first bytes are not for use, the rest is zero */
+	size_t bytes; /* -: of all */
+};
+
+/* At its beginning: what belongs to this file. */
+enum { MADMPI_SEGMENT_HEAD = 64 };
+
+/*
+ * All processes, by operations of the communicator: so many bytes, the same in
+ * each. `error`: what has gone wrong here before. 0, or -errno, the same for
+ * all unless a message was lost; then there is nothing to be dropped.
+ */
+int madmpi_segment_share(const char *fn, struct madmpi_comm *comm, size_t bytes,
+			 int error, struct madmpi_segment *out);
+
+/* By each process when it has done with it. */
+void madmpi_segment_drop(struct madmpi_segment *s);
+
+#endif
