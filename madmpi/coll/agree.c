@@ -616,7 +616,8 @@ static void refuse(struct madmpi_coll *c, const struct said *own,
 	c->why = strdup(text);
 }
 
-bool madmpi_coll_agree(struct madmpi_coll *c, const struct madmpi_collective *x)
+bool madmpi_collective_fits(struct madmpi_coll *c,
+			    const struct madmpi_collective *x)
 {
 	struct speech mine = { .sends = NULL };
 	struct words *w = &mine.words;

@@ -11,7 +11,7 @@
  * As steps of the operation that has begun. False: no process is to make any
  * other one; c->error and c->why say what does not fit.
  */
-bool madmpi_coll_agree(struct madmpi_coll *c,
-		       const struct madmpi_collective *x) BASE_COLD;
+bool madmpi_collective_fits(struct madmpi_coll *c,
+			    const struct madmpi_collective *x) BASE_COLD;
 
 #endif

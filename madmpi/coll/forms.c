@@ -15,7 +15,7 @@
 /* All its steps, if they are what the others make, too. */
 static void make_steps(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
-	if (likely(!madmpi_checks_all) || madmpi_coll_agree(c, x))
+	if (likely(!madmpi_checks_all) || madmpi_collective_fits(c, x))
 		x->run(c, x);
 }
 
