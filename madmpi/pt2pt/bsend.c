@@ -6,6 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <base/clock.h>
+#include <pioman/pioman.h>
+
 #include "bodies.h"
 #include "comm/comm.h"
 #include "core/background.h"
@@ -25,7 +28,11 @@ struct buffered {
 	unsigned char bytes[];
 };
 
-enum { ALIGN = 16 };
+enum {
+	ALIGN = 16,
+	PATIENCE_NS = 1000000000, /* for room to come back */
+	LOOK_NS = 1000000,
+};
 
 _Static_assert(sizeof(struct buffered) + ALIGN <= MPI_BSEND_OVERHEAD,
 	       "what programs add for each message");
@@ -181,8 +188,9 @@ static struct buffered *make_room(struct madmpi_buffer *b, size_t bytes)
 }
 
 /*
- * Behind what is there. -EINVAL, -ENOBUFS, -ENOMEM or what the send says;
- * -EAGAIN: one has just left, perhaps somebody is about to take it out.
+ * Behind what is there. -EINVAL, -ENOMEM or what the send says; -ENOBUFS: even
+ * the empty buffer is too small; -EBUSY: it is too full; -EAGAIN: one has just
+ * left, perhaps somebody is about to take it out.
  */
 static int put(struct madmpi_buffer *b, const struct madmpi_message *m,
 	       size_t bytes)
@@ -192,8 +200,10 @@ static int put(struct madmpi_buffer *b, const struct madmpi_message *m,
 
 	if (to == NULL && is_automatic(b))
 		return -ENOMEM;
+	if (to == NULL && oldest(b) == NULL)
+		return -ENOBUFS;
 	if (to == NULL)
-		return has_left(oldest(b)) ? -EAGAIN : -ENOBUFS;
+		return has_left(oldest(b)) ? -EAGAIN : -EBUSY;
 	rc = start(m, to, bytes);
 	if (rc == 0) {
 		madmpi_comm_get(m->comm);
@@ -236,10 +246,30 @@ static struct madmpi_buffer *lock_nearest(struct madmpi_comm *c)
 	return lock_used(&process) ? &process : NULL;
 }
 
+/*
+ * What was received has left, but a sender hears of that later than the
+ * receiver, who may have told others since, and later still if the thread that
+ * heard of it has no core just now. So, a full buffer is given some time.
+ */
+static bool is_patient(uint64_t *until)
+{
+	uint64_t now = base_now_ns();
+	piom_cond_t never;
+
+	if (*until == 0)
+		*until = now + PATIENCE_NS;
+	if (now >= *until)
+		return false;
+	piom_cond_init(&never);
+	(void)piom_cond_wait_until(&never, now + LOOK_NS);
+	return true;
+}
+
 int madmpi_bsend_message(const char *fn, const struct madmpi_message *m)
 {
 	size_t bytes = (size_t)(m->count * m->type->size);
 	struct madmpi_buffer *b;
+	uint64_t until = 0;
 	MPI_Count size;
 	int rc;
 
@@ -253,8 +283,8 @@ int madmpi_bsend_message(const char *fn, const struct madmpi_message *m)
 			madmpi_cond_wait(&b->dropped, &b->mutex);
 		size = b->size;
 		marcel_mutex_unlock(&b->mutex);
-	} while (rc == -EAGAIN);
-	if (rc == -ENOBUFS)
+	} while (rc == -EAGAIN || (rc == -EBUSY && is_patient(&until)));
+	if (rc == -ENOBUFS || rc == -EBUSY)
 		return madmpi_error(m->comm, MPI_ERR_BUFFER, fn,
 				    "a message of %zu bytes, and %d of "
 				    "overhead, finds no room in the buffer of "

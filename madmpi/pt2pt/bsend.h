@@ -46,7 +46,7 @@ void madmpi_bsend_exit_process(void);
 /*
  * Send it so, to a peer that is not MPI_PROC_NULL: by the communicator's buffer
  * if it has one. MPI_SUCCESS, or what was reported: MPI_ERR_BUFFER if there is
- * no room.
+ * no room, and none comes back within a second.
  */
 int madmpi_bsend_message(const char *fn, const struct madmpi_message *m);
 

@@ -301,6 +301,30 @@ static void while_others_wait(void)
 	free(memory);
 }
 
+static void *receives_two(void *arg)
+{
+	for (int i = 0; i < 2; i++)
+		MPI_Recv(got, LARGE, MPI_INT, 0, 1, MPI_COMM_SELF,
+			 MPI_STATUS_IGNORE);
+	return arg;
+}
+
+/* A full buffer is not yet an error: the receiver is on his way. */
+static void room_comes_back_soon(void)
+{
+	int bytes = room_for(1, LARGE);
+	pthread_t thread;
+
+	attach(bytes);
+	fill(LARGE, 1);
+	MPI_Bsend(message, LARGE, MPI_INT, 0, 1, MPI_COMM_SELF);
+	pthread_create(&thread, NULL, receives_two, NULL);
+	EXPECT_INT(MPI_Bsend(message, LARGE, MPI_INT, 0, 1, MPI_COMM_SELF),
+		   MPI_SUCCESS);
+	pthread_join(thread, NULL);
+	detach(bytes);
+}
+
 static void nonsense(void)
 {
 	void *addr;
@@ -341,6 +365,7 @@ int main(int argc, char **argv)
 	in_the_background_of_a_communicator();
 	without_limit();
 	while_others_wait();
+	room_comes_back_soon();
 	nonsense();
 	/* MPI_Finalize detaches, too. */
 	MPI_Buffer_attach(got, sizeof(got));
