@@ -40,6 +40,8 @@ static int copy(const char *fn, struct madmpi_comm *c, MPI_Info info,
 		x->made = NULL;
 		return madmpi_error_errno(c, rc, fn, "new communicator");
 	}
+	/* It is nobody's who ends a session in the meantime. */
+	madmpi_object_let_go(&x->made->object);
 	x->made->topo = madmpi_topo_get(c->topo);
 	rc = madmpi_attrs_copy(fn, (struct madmpi_bearer){ .comm = c },
 			       (struct madmpi_bearer){ .comm = x->made });
@@ -67,6 +69,7 @@ static int agree(struct birth *x)
 	rc = madmpi_comm_open(x->made, ids);
 	if (rc < 0)
 		return rc;
+	madmpi_object_hand_out(&x->made->object);
 	*x->newcomm = madmpi_comm_handle(x->made);
 	x->made = NULL;
 	return 0;

@@ -74,7 +74,7 @@ static inline void madmpi_object_get(struct madmpi_object *o)
 	fetch_add_relaxed(&o->refs, 1);
 }
 
-/* In refs: the program has freed its handle, and others still use it. */
+/* In refs: the program has no handle, or none any more; others use it. */
 #define MADMPI_LET_GO 0x80000000u
 
 /* True if this was the last reference: the caller frees the object. */
@@ -91,6 +91,12 @@ static inline bool madmpi_object_put(struct madmpi_object *o)
 static inline void madmpi_object_let_go(struct madmpi_object *o)
 {
 	fetch_or_relaxed(&o->refs, MADMPI_LET_GO);
+}
+
+/* The program gets a handle of one that was let go when it was made. */
+static inline void madmpi_object_hand_out(struct madmpi_object *o)
+{
+	fetch_and_relaxed(&o->refs, ~MADMPI_LET_GO);
 }
 
 static inline bool madmpi_object_is_let_go(const struct madmpi_object *o)
