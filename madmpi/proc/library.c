@@ -154,11 +154,15 @@ void madmpi_kill(int code, const char *why)
 	exit(exit_code(code));
 }
 
-/* The child of a fork has no network and no right to our sockets. */
+/*
+ * The child of a fork has no network and no right to our sockets; nor has it
+ * the thread that may have had the mutex.
+ */
 static void forked(void)
 {
 	int state = load_relaxed(&madmpi_state.phase);
 
+	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	is_joined = false;
 	if (state == MADMPI_STARTING || state == MADMPI_UP ||
 	    state == MADMPI_STOPPING)
@@ -218,9 +222,20 @@ static int make_parts(void)
 	return rc < 0 ? rc : madmpi_letters_init();
 }
 
-static bool start(struct madmpi_refusal *out)
+/* Before anything that a child should know of. */
+static void hook(void)
 {
 	static bool hooked;
+
+	if (hooked)
+		return;
+	pthread_atfork(NULL, NULL, forked);
+	on_exit(exiting, NULL);
+	hooked = true;
+}
+
+static bool start(struct madmpi_refusal *out)
+{
 	int rc = madmpi_options_load();
 
 	if (left_size > 1)
@@ -242,11 +257,6 @@ static bool start(struct madmpi_refusal *out)
 		return refuse(out, "MPI_COMM_SELF", rc);
 	is_joined = true;
 	had_session = false;
-	if (!hooked) {
-		pthread_atfork(NULL, NULL, forked);
-		on_exit(exiting, NULL);
-		hooked = true;
-	}
 	return true;
 }
 
@@ -260,6 +270,7 @@ bool madmpi_library_get(enum madmpi_user user, struct madmpi_refusal *out)
 	if (phase == MADMPI_FORKED) {
 		up = refuse(out, "a child of fork() is no part of the job", 0);
 	} else if (!is_joined) {
+		hook();
 		store_relaxed(&madmpi_state.phase, MADMPI_STARTING);
 		up = start(out);
 		if (!up)
