@@ -453,6 +453,7 @@ static int flush_it(struct madmpi_buffer *b)
 /* A flush in the background. */
 struct iflush {
 	struct madmpi_background b;
+	struct madmpi_session *session; /* whose it is: a reference, or NULL */
 	struct madmpi_buffer *of;
 	uint64_t last; /* what was there when it was called */
 };
@@ -469,7 +470,11 @@ static int iflush_run(struct madmpi_background *b)
 
 static void iflush_release(struct madmpi_operation *op)
 {
-	free(container_of(madmpi_background_of(op), struct iflush, b));
+	struct iflush *f =
+		container_of(madmpi_background_of(op), struct iflush, b);
+
+	madmpi_session_put(f->session);
+	free(f);
 }
 
 static int iflush(const struct place *p, MPI_Request *request)
@@ -485,6 +490,9 @@ static int iflush(const struct place *p, MPI_Request *request)
 	f->b.run = iflush_run;
 	f->b.op.release = iflush_release;
 	f->of = of;
+	f->session = p->session;
+	if (f->session != NULL)
+		madmpi_object_get(&f->session->object);
 	marcel_mutex_lock(&of->mutex);
 	f->last = of->nput;
 	marcel_mutex_unlock(&of->mutex);
