@@ -30,6 +30,7 @@
 
 enum {
 	RETRY_MS = 10,
+	SILENT_MS = 500, /* until who is only received from is called */
 	DEAF_MS = 100,   /* without a descriptor for who calls */
 	COMPLAINTS = 16, /* lines about strangers */
 	UNSENT = 131072, /* bytes that wait in the kernel */
@@ -257,6 +258,44 @@ static int try_call(struct tcp *tcp, struct tcp_peer *p)
 }
 
 /*
+ * Somebody uses the peer: who sends something calls at once. Who only receives
+ * is called, but would not hear of the death of a peer that never calls; so
+ * after a while he calls, too.
+ */
+void nm_tcp_await(struct tcp *tcp, struct tcp_peer *p)
+{
+	if (p->state != TCP_COLD || base_link_is_on(&p->on_call))
+		return;
+	p->silent = nm_tcp_now() + SILENT_MS;
+	base_list_push_back(&tcp->silents, &p->on_call);
+	alarm_by(tcp, p->silent);
+}
+
+/* They wait in the order in which they are due. */
+static void call_silents(struct tcp *tcp, uint64_t now)
+{
+	struct base_link *n;
+
+	while ((n = base_list_first(&tcp->silents)) != NULL) {
+		struct tcp_peer *p = container_of(n, struct tcp_peer, on_call);
+
+		if (now < p->silent) {
+			alarm_by(tcp, p->silent);
+			return;
+		}
+		base_list_remove(n);
+		nm_tcp_want_send(tcp, p);
+	}
+}
+
+/* There is no descriptor for a call that only listens: later. */
+static bool can_wait(const struct tcp_peer *p, int error)
+{
+	return (error == -EMFILE || error == -ENFILE) && p->pkt == NULL &&
+	       base_list_is_empty(&p->sending);
+}
+
+/*
  * Call, at the next address if one cannot be called. After the last: once more
  * a little later, if somebody may have been busy.
  */
@@ -274,6 +313,13 @@ static void call_on(struct tcp *tcp, struct tcp_peer *p, int error)
 		p->next_addr = p->busy_addr;
 		p->retry = nm_tcp_now() + RETRY_MS;
 		alarm_by(tcp, p->retry);
+		return;
+	}
+	if (can_wait(p, error)) {
+		base_list_remove(&p->on_call);
+		base_list_remove(&p->on_send);
+		p->next_addr = 0;
+		nm_tcp_await(tcp, p);
 		return;
 	}
 	base_warn("nmad", "tcp: cannot connect to rank %d at %s%s: %s",
@@ -311,6 +357,7 @@ void nm_tcp_call(struct tcp *tcp, struct tcp_peer *p)
 	}
 	p->give_up = deadline();
 	alarm_by(tcp, p->give_up);
+	base_list_remove(&p->on_call);
 	base_list_push_back(&tcp->calling, &p->on_call);
 	call_on(tcp, p, 0);
 }
@@ -647,6 +694,7 @@ void nm_tcp_deadlines(struct tcp *tcp, uint64_t now)
 		return;
 	alarm_set(tcp, 0);
 	listen_again(tcp, now);
+	call_silents(tcp, now);
 	for (unsigned i = 0; i < TCP_HANDS; i++) {
 		struct tcp_hand *h = &tcp->hands[i];
 

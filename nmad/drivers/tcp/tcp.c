@@ -255,7 +255,9 @@ struct tcp_peer *nm_tcp_peer(struct tcp *tcp, uint32_t rank)
 
 static int tcp_connect(struct nm_link *link)
 {
-	nm_tcp_peer(link->rail->drv, (uint32_t)link->rank);
+	struct tcp *tcp = link->rail->drv;
+
+	nm_tcp_await(tcp, nm_tcp_peer(tcp, (uint32_t)link->rank));
 	return 0;
 }
 
@@ -330,6 +332,7 @@ static int tcp_open(struct nm_rail *rail, const struct nm_boot_info *info,
 	base_list_init(&tcp->reading);
 	base_list_init(&tcp->sending);
 	base_list_init(&tcp->calling);
+	base_list_init(&tcp->silents);
 	base_list_init(&tcp->used);
 	for (unsigned i = 0; i < TCP_HANDS; i++) {
 		tcp->hands[i].sock.what = TCP_HAND;

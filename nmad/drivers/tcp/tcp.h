@@ -196,7 +196,8 @@ struct tcp_peer {
 	bool was_busy;            /* perhaps, at busy_addr or later */
 	uint64_t give_up;         /* ms: when a call must have succeeded */
 	uint64_t retry;           /* ms: COLD: when to call again; 0: never */
-	struct base_link on_call; /* on tcp->calling */
+	uint64_t silent;          /* ms: when to call if it has not called */
+	struct base_link on_call; /* on tcp->calling, or tcp->silents */
 	struct base_link on_used; /* on tcp->used */
 
 	/* sending */
@@ -239,6 +240,7 @@ struct tcp {
 	struct base_list sending;         /* o: peers with frames to send */
 	struct tcp_peer *only;            /* o: the connection, if one */
 	struct base_list calling;         /* o: peers without a connection */
+	struct base_list silents;         /* o: which are not called yet */
 	unsigned nopen, nhands;           /* o: connections; hands in use */
 	unsigned npolls;                  /* o: */
 	struct tcp_hand hands[TCP_HANDS]; /* o: we were called */
@@ -321,6 +323,7 @@ struct tcp_peer *nm_tcp_peer(struct tcp *tcp, uint32_t rank);
 
 /* Begin to connect if nobody has. */
 void nm_tcp_call(struct tcp *tcp, struct tcp_peer *p);
+void nm_tcp_await(struct tcp *tcp, struct tcp_peer *p);
 void nm_tcp_accept(struct tcp *tcp);
 /* Its socket can do something. */
 void nm_tcp_hand_go_on(struct tcp *tcp, struct tcp_hand *h);

@@ -278,20 +278,6 @@ static void carry_out(struct death *d)
 	MPI_Comm_free(&d->x.comm);
 }
 
-/* Over tcp nobody hears of the death of whom he has never talked to. */
-static void talk_to_all(void)
-{
-	int theirs;
-
-	for (int a = 0; a < LIVING; a++)
-		for (int b = LIVING; b < size; b++)
-			if (rank == a || rank == b)
-				MPI_Sendrecv(&rank, 1, MPI_INT, a + b - rank, 0,
-					     &theirs, 1, MPI_INT, a + b - rank,
-					     0, MPI_COMM_WORLD,
-					     MPI_STATUS_IGNORE);
-}
-
 int main(int argc, char **argv)
 {
 	int seed = argc > 1 ? atoi(argv[1]) : 0, all = 0;
@@ -303,7 +289,6 @@ int main(int argc, char **argv)
 	program_begin(&argc, &argv);
 	EXPECT(size > LIVING);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	talk_to_all();
 	if (rank >= LIVING) {
 		plan(&d, rank - LIVING, seed);
 		carry_out(&d);
