@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/agree.h"
+#include "coll/compare.h"
 #include "core/background.h"
 #include "core/state.h"
 #include "info/info.h"
@@ -15,7 +15,7 @@
 /* All its steps, if they are what the others make, too. */
 static void make_steps(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
-	if (likely(!madmpi_checks_all) || madmpi_collective_fits(c, x))
+	if (likely(!madmpi_checks_all) || madmpi_coll_compare(c, x))
 		x->run(c, x);
 }
 

@@ -12,7 +12,7 @@
  * that is to be received, is zero if they fit. If it is not, all tell all how
  * much they will send.
  */
-#include "coll/agree.h"
+#include "coll/compare.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -450,7 +450,7 @@ static void gather_words(struct madmpi_coll *c, struct words *w)
 }
 
 /* From each it is heard how much comes; what is not expected is kept. */
-static void compare(struct madmpi_coll *c, struct speech *w)
+static void compare_lengths(struct madmpi_coll *c, struct speech *w)
 {
 	struct madmpi_type *byte = madmpi_type_of(MPI_BYTE);
 	int most = c->comm->size > c->size ? c->comm->size : c->size;
@@ -493,7 +493,7 @@ static void find_pair(struct madmpi_coll *c, const struct madmpi_collective *x,
 	say(&again, x);
 	if (madmpi_comm_is_inter(c->comm))
 		madmpi_coll_across(c);
-	compare(c, &again);
+	compare_lengths(c, &again);
 	madmpi_coll_home(c);
 	gather_words(c, &again.words);
 	w->pair = again.words.pair;
@@ -616,8 +616,8 @@ static void refuse(struct madmpi_coll *c, const struct said *own,
 	c->why = strdup(text);
 }
 
-bool madmpi_collective_fits(struct madmpi_coll *c,
-			    const struct madmpi_collective *x)
+bool madmpi_coll_compare(struct madmpi_coll *c,
+			 const struct madmpi_collective *x)
 {
 	struct speech mine = { .sends = NULL };
 	struct words *w = &mine.words;

@@ -2,8 +2,8 @@
  * MADMPI_CHECK=2: before a collective operation moves anything, its processes
  * tell each other what they call, and do nothing if that does not fit together.
  */
-#ifndef MADMPI_COLL_AGREE_H
-#define MADMPI_COLL_AGREE_H
+#ifndef MADMPI_COLL_COMPARE_H
+#define MADMPI_COLL_COMPARE_H
 
 #include "coll/forms.h"
 
@@ -11,7 +11,7 @@
  * As steps of the operation that has begun. False: no process is to make any
  * other one; c->error and c->why say what does not fit.
  */
-bool madmpi_collective_fits(struct madmpi_coll *c,
-			    const struct madmpi_collective *x) BASE_COLD;
+bool madmpi_coll_compare(struct madmpi_coll *c,
+			 const struct madmpi_collective *x) BASE_COLD;
 
 #endif
