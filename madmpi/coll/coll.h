@@ -27,6 +27,12 @@
  * process that has failed is received nowhere. So buffers that there was no
  * memory for need not exist, and nothing is computed from what never came; but
  * every step is made, and every message sent, by all that live.
+ *
+ * A wrong argument is reported before the operation has a number. Where all
+ * processes find one it is as if nothing had been called. Where only some do,
+ * the program is erroneous, and stuck even if its errors return: the others
+ * wait for those, whose next operation has the number of this one. To give it
+ * one all the same would help nobody, as what they were to send is not known.
  */
 #ifndef MADMPI_COLL_COLL_H
 #define MADMPI_COLL_COLL_H
