@@ -32,13 +32,13 @@ int main(void)
 {
 	MPI_Session s, none;
 	pthread_t thread;
-	int status = 0;
+	int status = 0, before = threads_here();
 	pid_t child;
 
 	pthread_create(&thread, NULL, begin, &s);
 	/* It does not do that alone: once there is another one, it has begun.
 	 */
-	while (threads_here() < 3)
+	while (threads_here() < before + 2)
 		;
 	child = fork();
 	if (child == 0)
