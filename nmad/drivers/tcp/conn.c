@@ -30,7 +30,7 @@
 
 enum {
 	RETRY_MS = 10,
-	SILENT_MS = 500, /* until who is only received from is called */
+	SILENT_MS = 100, /* until who is only received from is called */
 	DEAF_MS = 100,   /* without a descriptor for who calls */
 	COMPLAINTS = 16, /* lines about strangers */
 	UNSENT = 131072, /* bytes that wait in the kernel */
