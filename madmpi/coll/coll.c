@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll/compare.h"
 #include "coll/inter.h"
 #include "pt2pt/message.h"
 
@@ -326,6 +327,8 @@ int madmpi_coll_allgather_bytes(const char *function, struct madmpi_comm *comm,
 	struct madmpi_coll c;
 
 	madmpi_coll_begin(&c, function, comm);
+	if (unlikely(!madmpi_coll_compare_function(&c)))
+		return madmpi_coll_end(&c);
 	if (all != NULL)
 		memcpy((char *)all + comm->rank * n, mine, (size_t)n);
 	else

@@ -21,6 +21,7 @@
 
 #include <base/hash.h>
 
+#include "core/state.h"
 #include "pt2pt/message.h"
 
 enum {
@@ -635,4 +636,12 @@ bool madmpi_coll_compare(struct madmpi_coll *c,
 		find_pair(c, x, w);
 	refuse(c, &own, w);
 	return false;
+}
+
+bool madmpi_coll_compare_function(struct madmpi_coll *c)
+{
+	struct madmpi_collective x = { .function = c->function,
+				       .comm = c->comm };
+
+	return likely(!madmpi_checks_all) || madmpi_coll_compare(c, &x);
 }

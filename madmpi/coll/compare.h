@@ -14,4 +14,10 @@
 bool madmpi_coll_compare(struct madmpi_coll *c,
 			 const struct madmpi_collective *x) BASE_COLD;
 
+/*
+ * The same of an operation that is no prepared call, of which only the function
+ * is compared; true if nothing is to be.
+ */
+bool madmpi_coll_compare_function(struct madmpi_coll *c);
+
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "bodies.h"
-#include "coll/coll.h"
+#include "coll/compare.h"
 #include "comm/comm.h"
 #include "core/background.h"
 #include "info/info.h"
@@ -61,6 +61,8 @@ static int agree(struct birth *x)
 	uint64_t ids[2] = { 0, 0 };
 	int rc;
 
+	if (unlikely(!madmpi_coll_compare_function(&x->c)))
+		return x->c.error;
 	if (c->rank == 0)
 		madmpi_comm_new_ids(ids);
 	madmpi_coll_tell(&x->c, ids, sizeof(ids), 0);
@@ -98,6 +100,8 @@ static int dup(const char *fn, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 	error = agree(&x);
 	if (x.made != NULL)
 		drop(fn, x.made);
+	if (error > 0)
+		return madmpi_coll_end(&x.c);
 	if (rc != MPI_SUCCESS || error == 0)
 		return rc;
 	return madmpi_error_errno(c, error, fn, "new communicator");
@@ -124,7 +128,11 @@ static struct birth *birth_of(struct madmpi_background *b)
 
 static int run(struct madmpi_background *b)
 {
-	return agree(birth_of(b));
+	struct birth *x = birth_of(b);
+	int error = agree(x);
+
+	b->why = x->c.why;
+	return error;
 }
 
 static void release(struct madmpi_operation *op)
@@ -133,6 +141,7 @@ static void release(struct madmpi_operation *op)
 
 	if (x->made != NULL)
 		drop(x->c.function, x->made);
+	free(x->c.why);
 	free(x);
 }
 

@@ -246,6 +246,26 @@ static void forms_do_not_fit(MPI_Comm comm)
 	FAILS(rc, MPI_ERR_OTHER);
 }
 
+/* Nor does what makes communicators. */
+static void others_do_not_fit(MPI_Comm comm)
+{
+	MPI_Comm made = MPI_COMM_NULL;
+	int rc;
+
+	rc = odd ? MPI_Comm_dup(comm, &made) : MPI_Barrier(comm);
+	FAILS(rc, MPI_ERR_OTHER);
+	rc = odd ? MPI_Barrier(comm) : MPI_Comm_split(comm, 0, 0, &made);
+	FAILS(rc, MPI_ERR_OTHER);
+	if (odd) {
+		MPI_Comm_idup(comm, &made, r);
+		rc = MPI_Wait(r, MPI_STATUS_IGNORE);
+	} else {
+		rc = MPI_Comm_dup(comm, &made);
+	}
+	FAILS(rc, MPI_ERR_OTHER);
+	EXPECT(made == MPI_COMM_NULL);
+}
+
 /* What is put together otherwise, and what has another name. */
 static void what_is_the_same_fits(MPI_Comm comm)
 {
@@ -298,6 +318,7 @@ int main(int argc, char **argv)
 	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
 	all_fail(cases, CASES, comm);
 	forms_do_not_fit(comm);
+	others_do_not_fit(comm);
 	what_is_the_same_fits(comm);
 	two_groups_begin();
 	MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
