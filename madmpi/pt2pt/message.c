@@ -124,6 +124,10 @@ int madmpi_message_open(const char *function, enum madmpi_way way,
 	out->count = count;
 	out->peer = peer;
 	out->tag = tag;
+	/* Where nothing is moved no type need be named. */
+	if (unlikely(datatype == MPI_DATATYPE_NULL) &&
+	    (count == 0 || peer == MPI_PROC_NULL))
+		datatype = MPI_BYTE;
 	if (!madmpi_checks) {
 		out->type = madmpi_type_of(datatype);
 		return MPI_SUCCESS;
@@ -133,9 +137,6 @@ int madmpi_message_open(const char *function, enum madmpi_way way,
 		rc = check_peer(function, way, out);
 	if (likely(rc == MPI_SUCCESS))
 		rc = check_tag(function, way, out);
-	/* Nothing is moved to or from nobody, so no type need be named. */
-	if (peer == MPI_PROC_NULL && datatype == MPI_DATATYPE_NULL)
-		datatype = MPI_BYTE;
 	if (likely(rc == MPI_SUCCESS))
 		rc = madmpi_check_type(function, out->comm, "datatype",
 				       datatype, &out->type);

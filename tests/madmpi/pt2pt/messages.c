@@ -180,6 +180,21 @@ static void nobody_is_a_partner_too(void)
 	EXPECT_INT(st.MPI_SOURCE, MPI_PROC_NULL);
 }
 
+/* Programs name none where nothing is moved. */
+static void nothing_has_no_type(void)
+{
+	MPI_Request r;
+	MPI_Status st;
+	int count = -1;
+
+	MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, rank, 7, MPI_COMM_WORLD, &r);
+	MPI_Send(NULL, 0, MPI_DATATYPE_NULL, rank, 7, MPI_COMM_WORLD);
+	MPI_Wait(&r, &st);
+	EXPECT_INT(st.MPI_SOURCE, rank);
+	MPI_Get_count(&st, MPI_INT, &count);
+	EXPECT_INT(count, 0);
+}
+
 static void sendrecv_exchanges_without_deadlock(void)
 {
 	enum { N = 200000 };
@@ -357,6 +372,7 @@ int main(int argc, char **argv)
 	MPI_Barrier(MPI_COMM_WORLD);
 	the_earliest_receive_that_fits_gets_the_message();
 	nobody_is_a_partner_too();
+	nothing_has_no_type();
 	sendrecv_exchanges_without_deadlock();
 	MPI_Barrier(MPI_COMM_WORLD);
 	probes_see_what_a_receive_would_take();
