@@ -66,12 +66,33 @@ void madmpi_allgather_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
 	ring(c, &p);
 }
 
+/* Of two, from where the data are: not from a copy that was just made. */
+static void swap(struct madmpi_coll *c, const struct madmpi_collective *x)
+{
+	const struct madmpi_parts *s = &x->send, *r = &x->recv;
+	int peer = !c->rank;
+
+	madmpi_coll_exchange(c, s->base, s->count, s->type, peer,
+			     madmpi_parts_at(r, peer),
+			     madmpi_parts_count(r, peer), r->type, peer);
+	madmpi_coll_copy(c, s->base, s->count, s->type,
+			 madmpi_parts_at(r, c->rank),
+			 madmpi_parts_count(r, c->rank), r->type);
+}
+
 static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
 	const struct madmpi_parts *s = &x->send, *r = &x->recv;
 
 	if (madmpi_comm_is_inter(x->comm)) {
 		madmpi_inter_allgather(c, s->base, s->count, s->type, r);
+		return;
+	}
+	if (c->size == 2 && s->base != MPI_IN_PLACE &&
+	    (r->counts.at != NULL ||
+	     madmpi_choose_allgather(c, r->count * r->type->size) ==
+		     madmpi_allgather_ring)) {
+		swap(c, x);
 		return;
 	}
 	if (s->base != MPI_IN_PLACE)

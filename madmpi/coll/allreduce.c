@@ -129,6 +129,11 @@ static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 		madmpi_inter_allreduce(c, from, to, n, t, x->op);
 		return;
 	}
+	if (madmpi_choose_allreduce_shared(c, t, x->op)) {
+		madmpi_allreduce_shared(c, from != MPI_IN_PLACE ? from : to, to,
+					n, t, x->op);
+		return;
+	}
 	if (from != MPI_IN_PLACE)
 		madmpi_copy_bytes(from, n, t, to, n, t);
 	if (c->size > 1)

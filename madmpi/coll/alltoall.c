@@ -63,10 +63,24 @@ static void in_place(struct madmpi_coll *c, const struct madmpi_parts *r)
 	free(tmp);
 }
 
+/* Equal parts, which all processes know alike. */
+static bool is_shared(const struct madmpi_coll *c,
+		      const struct madmpi_collective *x)
+{
+	const struct madmpi_parts *r = &x->recv;
+
+	return r->counts.at == NULL && r->types == NULL &&
+	       madmpi_choose_alltoall_shared(c, r->count * r->type->size);
+}
+
 static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
+	const struct madmpi_parts *s = &x->send, *r = &x->recv;
+
 	if (madmpi_comm_is_inter(x->comm))
 		madmpi_inter_alltoall(c, &x->send, &x->recv);
+	else if (is_shared(c, x))
+		madmpi_alltoall_shared(c, s->base != MPI_IN_PLACE ? s : r, r);
 	else if (x->send.base == MPI_IN_PLACE)
 		in_place(c, &x->recv);
 	else

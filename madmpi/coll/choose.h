@@ -15,7 +15,9 @@
  *
  * A step is what a message takes, from when both of its ends have come to it.
  * Messages and bytes are those of the process that has most of them, in the
- * direction in which it has more.
+ * direction in which it has more. Through memory that all share there go no
+ * messages: a step is what one waits for another, and bytes are what a process
+ * writes there or reads, of which it has more.
  */
 #ifndef MADMPI_COLL_CHOOSE_H
 #define MADMPI_COLL_CHOOSE_H
@@ -34,6 +36,9 @@ struct madmpi_algorithm {
 
 extern const struct madmpi_algorithm madmpi_algorithms[];
 extern const size_t madmpi_algorithms_n;
+
+/* Whether the memory of a node is of any use. */
+bool madmpi_choose_node(void);
 
 /* MADMPI_COLL_...: read by MPI_Init. */
 extern const struct base_option_table madmpi_coll_options;

@@ -16,6 +16,7 @@ static void begin(struct madmpi_coll *c, const char *function,
 {
 	c->function = function;
 	c->comm = comm;
+	c->node = NULL;
 	c->gate = comm->local_gate;
 	c->rank = comm->rank;
 	c->size = comm->size;
@@ -36,7 +37,8 @@ void madmpi_coll_begin_persistent(struct madmpi_coll *c, const char *function,
 {
 	begin(c, function, comm,
 	      MADMPI_COLL_PERSISTENT |
-		      comm->persistents++ % MADMPI_COLL_PERSISTENT);
+		      comm->persistents++ %
+			      (MADMPI_COLL_BELL - MADMPI_COLL_PERSISTENT));
 }
 
 void madmpi_coll_across(struct madmpi_coll *c)

@@ -44,12 +44,16 @@
 
 #define MADMPI_COLL_PERSISTENT 0x10000000u
 #define MADMPI_COLL_WHY        0x20000000u /* of these two: of failed ones */
+#define MADMPI_COLL_BELL       0x1fffffffu /* no number: node.c */
 #define MADMPI_COLL_LEADERS    0x40000000u /* MPI_Intercomm_create */
 #define MADMPI_COLL_TAGS       0x80000000u /* MPI_Comm_create_group */
+
+struct madmpi_node;
 
 struct madmpi_coll {
 	const char *function;
 	struct madmpi_comm *comm;
+	struct madmpi_node *node;    /* of a blocking one, or NULL */
 	struct nm_gate *const *gate; /* by rank: with whom the steps are */
 	int size;                    /* how many these are */
 	int rank;                    /* of this process, in its own group */
@@ -245,6 +249,30 @@ void madmpi_allgather_bruck(struct madmpi_coll *c, void *buf, MPI_Count n,
 void madmpi_allgather_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
 			   struct madmpi_type *t);
 
+/*
+ * Through the memory of a node, which c has. Reductions take a type without
+ * gaps, and may be in place.
+ */
+void madmpi_barrier_shared(struct madmpi_coll *c);
+void madmpi_bcast_shared(struct madmpi_coll *c, void *buf, MPI_Count n,
+			 const struct madmpi_type *t, int root);
+void madmpi_reduce_shared(struct madmpi_coll *c, const void *from, void *to,
+			  MPI_Count n, struct madmpi_type *t,
+			  struct madmpi_op *op, int root);
+void madmpi_allreduce_shared(struct madmpi_coll *c, const void *from, void *to,
+			     MPI_Count n, struct madmpi_type *t,
+			     struct madmpi_op *op);
+void madmpi_allgather_shared(struct madmpi_coll *c, void *buf, MPI_Count n,
+			     struct madmpi_type *t);
+
+/* Whether it is through the memory of a node, if c has it. */
+bool madmpi_choose_barrier_shared(const struct madmpi_coll *c);
+bool madmpi_choose_reduce_shared(const struct madmpi_coll *c,
+				 const struct madmpi_type *t);
+bool madmpi_choose_allreduce_shared(const struct madmpi_coll *c,
+				    const struct madmpi_type *t,
+				    const struct madmpi_op *op);
+
 /* What to use for so many bytes among so many processes (choose.c). */
 madmpi_bcast_fn madmpi_choose_bcast(const struct madmpi_coll *c,
 				    MPI_Count bytes);
@@ -275,6 +303,13 @@ struct madmpi_parts {
 	const MPI_Datatype *types; /* checked */
 	int n;                     /* elements of the arrays, if there are */
 };
+
+/* Of equal parts, which fit into a slot; send and recv are one if in place. */
+void madmpi_alltoall_shared(struct madmpi_coll *c, const struct madmpi_parts *s,
+			    const struct madmpi_parts *r);
+/* Whether it is, of `bytes` for each process. */
+bool madmpi_choose_alltoall_shared(const struct madmpi_coll *c,
+				   MPI_Count bytes);
 
 static inline const struct madmpi_type *
 madmpi_parts_type(const struct madmpi_parts *p, int i)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "coll/compare.h"
+#include "coll/node.h"
 #include "core/background.h"
 #include "core/state.h"
 #include "info/info.h"
@@ -21,9 +22,11 @@ static void make_steps(struct madmpi_coll *c, const struct madmpi_collective *x)
 
 int madmpi_collective_run(const struct madmpi_collective *x)
 {
+	struct madmpi_node *node = madmpi_node_of(x->comm);
 	struct madmpi_coll c;
 
 	madmpi_coll_begin(&c, x->function, x->comm);
+	c.node = node;
 	make_steps(&c, x);
 	return madmpi_coll_end(&c);
 }

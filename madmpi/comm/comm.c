@@ -10,6 +10,7 @@
 
 #include "bodies.h"
 #include "coll/coll.h"
+#include "coll/node.h"
 #include "core/pool.h"
 #include "pt2pt/message.h"
 #include "session/session.h"
@@ -87,7 +88,9 @@ static int comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->is_predefined = false;
 	c->topo = NULL;
 	c->win = NULL;
-	c->collectives = c->persistents = 0;
+	c->collectives = c->persistents = c->blocking = 0;
+	c->no_node = false;
+	c->node = NULL;
 	c->attrs.newest = NULL;
 	madmpi_buffer_init(&c->buffer);
 	c->name[0] = '\0';
@@ -157,6 +160,7 @@ static void comm_close(struct madmpi_comm *c)
 {
 	madmpi_buffer_exit(&c->buffer);
 	madmpi_attrs_forget(&c->attrs);
+	madmpi_node_free(c->node);
 	if (c->part != NULL)
 		nm_session_close(c->part);
 	if (c->coll != NULL)

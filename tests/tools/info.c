@@ -161,26 +161,24 @@ TEST(algorithms_are_listed_and_may_be_forced)
 	struct run r = run(NULL, "exec '%s' --algorithms", INFO);
 
 	CHECK_INT(r.code, 0);
-	CHECK(strstr(words_of(r.out, "barrier"), "dissemination log p log p 0 "
-						 "always"));
-	CHECK(strstr(words_of(r.out, "bcast"), "binomial log p log p n log p "
-					       "up to"));
+	CHECK(strstr(words_of(r.out, "barrier"), "shared 1 0 0 blocking, on "
+						 "one node"));
+	CHECK(strstr(r.out, "n log p           else up to 128 KiB") != NULL);
 	r = run(NULL, "MADMPI_COLL_BCAST=scatter_ring exec '%s' --algorithms",
 		INFO);
-	CHECK(strstr(words_of(r.out, "bcast"), "binomial log p log p n log p "
-					       "never"));
+	CHECK(strstr(words_of(r.out, "bcast"), "shared 1 0 n never"));
 	CHECK(strstr(r.out, "2(p - 1) (n / p)  forced\n") != NULL);
 	/* Which is not for all operations: then there is still the other. */
 	r = run(NULL, "MADMPI_COLL_ALLREDUCE=ring exec '%s' --algorithms",
 		INFO);
-	CHECK(strstr(words_of(r.out, "allreduce"), "doubling log p + e log p "
-						   "n log p else"));
+	CHECK(strstr(words_of(r.out, "allreduce"), "shared 2 0 2n else"));
 	CHECK(strstr(r.out, "2(p - 1) (n / p)  forced, if it commutes") !=
 	      NULL);
 	r = run(NULL, "MADMPI_COLL_BCAST=fastest exec '%s' --settings", INFO);
 	CHECK_INT(r.code, 1);
 	CHECK(says(r.out, "MADMPI_COLL_BCAST", "fastest", "BAD"));
-	CHECK(strstr(r.out, "auto, binomial, scatter_ring") != NULL);
+	CHECK(strstr(r.out, "auto, binomial, scatter_ring, "
+			    "shared") != NULL);
 }
 
 TEST(bad_arguments_are_named)

@@ -494,6 +494,7 @@ static void world_open(int p)
 		me->comm.size = me->comm.npeers = p;
 		me->comm.gate = me->comm.local_gate = world.gates;
 		me->comm.coll = (struct nm_session *)me;
+		me->comm.no_node = true;
 		me->handle = (MPI_Comm)&me->comm;
 		me->rank = r;
 		marcel_sem_init(&me->over, 0, 0);

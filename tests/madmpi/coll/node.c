@@ -1,0 +1,285 @@
+/*
+ * Collective operations of processes that may share memory, before and after
+ * they do so: sizes around those of the slots, every root, roots that run
+ * ahead, operations that do not commute, in between some that do not block;
+ * communicators that come and go, and many at once.
+ */
+#include <pthread.h>
+
+#include "../join.h"
+#include "../program.h"
+#include "maps.h"
+
+enum {
+	MOST = 200000, /* bytes */
+	MANY = 12,     /* more operations than it takes until memory is shared*/
+	THREADS = 8,
+};
+
+/* Bytes: of a small slot, of what is reduced by all, of large slots. */
+static const int sizes[] = { 1,    48,    240,   241,   4096,
+			     4097, 32752, 32753, 65505, MOST };
+enum { NSIZES = sizeof(sizes) / sizeof(sizes[0]) };
+
+static unsigned char *a, *b;
+
+static unsigned char byte_of(int from, int i)
+{
+	return (unsigned char)(from * 37 + i * 11 + i / 251);
+}
+
+static void fill(unsigned char *p, int n)
+{
+	for (int i = 0; i < n; i++)
+		p[i] = byte_of(rank, i);
+}
+
+static void expect_bytes(const unsigned char *p, int n, int from)
+{
+	for (int i = 0; i < n; i++)
+		if (p[i] != byte_of(from, i))
+			EXPECT_INT(p[i], byte_of(from, i));
+}
+
+static unsigned char sum_at(int i)
+{
+	unsigned sum = 0;
+
+	for (int r = 0; r < size; r++)
+		sum += byte_of(r, i);
+	return (unsigned char)sum;
+}
+
+static void expect_sum(const unsigned char *p, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (p[i] != sum_at(i))
+			EXPECT_INT(p[i], sum_at(i));
+}
+
+static void share(MPI_Comm comm)
+{
+	for (int i = 0; i < MANY; i++)
+		MPI_Barrier(comm);
+}
+
+static void bytes_of_every_size(void)
+{
+	for (int k = 0; k < NSIZES; k++) {
+		int n = sizes[k], root = k % size;
+
+		fill(a, n);
+		memset(b, 0, MOST);
+		MPI_Allreduce(a, b, n, MPI_UINT8_T, MPI_SUM, MPI_COMM_WORLD);
+		expect_sum(b, n);
+		MPI_Allreduce(MPI_IN_PLACE, a, n, MPI_UINT8_T, MPI_SUM,
+			      MPI_COMM_WORLD);
+		expect_sum(a, n);
+		fill(a, n);
+		memset(b, 0, MOST);
+		MPI_Reduce(a, b, n, MPI_UINT8_T, MPI_SUM, root, MPI_COMM_WORLD);
+		if (rank == root)
+			expect_sum(b, n);
+		MPI_Reduce(rank == root ? MPI_IN_PLACE : a, a, n, MPI_UINT8_T,
+			   MPI_SUM, root, MPI_COMM_WORLD);
+		if (rank == root)
+			expect_sum(a, n);
+		fill(a, n);
+		MPI_Bcast(a, n, MPI_BYTE, root, MPI_COMM_WORLD);
+		expect_bytes(a, n, root);
+	}
+}
+
+static void gathered(void)
+{
+	unsigned char *all = malloc((size_t)size * 70000);
+
+	for (int k = 0; k < NSIZES && sizes[k] < 70000; k++) {
+		int n = sizes[k];
+
+		fill(a, n);
+		memset(all, 0, (size_t)size * 70000);
+		MPI_Allgather(a, n, MPI_BYTE, all, n, MPI_BYTE, MPI_COMM_WORLD);
+		for (int r = 0; r < size; r++)
+			expect_bytes(all + r * n, n, r);
+	}
+	free(all);
+}
+
+static void expect_parts(const unsigned char *p, int n)
+{
+	for (int r = 0; r < size; r++)
+		for (int i = 0; i < n; i++)
+			if (p[r * n + i] != byte_of(r, rank * n + i))
+				EXPECT_INT(p[r * n + i],
+					   byte_of(r, rank * n + i));
+}
+
+static void exchanged(void)
+{
+	static const int parts[] = { 1, 8, 34, 120, 121, 9000, 20000 };
+
+	for (int k = 0; k < 7; k++) {
+		int n = parts[k];
+
+		fill(a, size * n);
+		memset(b, 0, MOST);
+		MPI_Alltoall(a, n, MPI_BYTE, b, n, MPI_BYTE, MPI_COMM_WORLD);
+		expect_parts(b, n);
+		MPI_Alltoall(MPI_IN_PLACE, 0, MPI_BYTE, a, n, MPI_BYTE,
+			     MPI_COMM_WORLD);
+		expect_parts(a, n);
+	}
+}
+
+/* Where the others do not wait for all, the root is several parts ahead. */
+static void roots_run_ahead(void)
+{
+	long long x, sum = 0, mine;
+	int rounds = 400 / FEWER;
+
+	for (int i = 0; i < rounds; i++) {
+		x = rank == i / 50 % size ? i * 3 : -1;
+		MPI_Bcast(&x, 1, MPI_LONG_LONG, i / 50 % size, MPI_COMM_WORLD);
+		EXPECT_INT(x, i * 3);
+	}
+	for (int i = 0; i < rounds; i++) {
+		mine = i + rank;
+		MPI_Reduce(&mine, &sum, 1, MPI_LONG_LONG, MPI_SUM,
+			   i / 50 % size, MPI_COMM_WORLD);
+		if (rank == i / 50 % size)
+			EXPECT_INT(sum, size * i + size * (size - 1) / 2);
+	}
+}
+
+/* Maps that a basic type carries: each element, and however they are cut. */
+static void order_is_that_of_ranks(void)
+{
+	enum { N = 20000 };
+	struct map *x = malloc(N * sizeof(*x)), *y = malloc(N * sizeof(*y));
+	struct map want = { 1, 0 };
+	MPI_Op op;
+
+	MPI_Op_create(compose, 0, &op);
+	for (int r = 0; r < size; r++) {
+		want.b += want.a * (unsigned)(r + 5);
+		want.a *= (unsigned)(2 * r + 3);
+	}
+	for (int n = 1; n <= N; n += N - 1) {
+		for (int i = 0; i < n; i++)
+			x[i] = (struct map){ 2 * (unsigned)rank + 3,
+					     (unsigned)rank + 5 };
+		MPI_Allreduce(x, y, n, MPI_UINT64_T, op, MPI_COMM_WORLD);
+		for (int i = 0; i < n; i++)
+			EXPECT(y[i].a == want.a && y[i].b == want.b);
+	}
+	MPI_Op_free(&op);
+	free(x);
+	free(y);
+}
+
+static void beside_those_that_do_not_block(void)
+{
+	MPI_Request r[3];
+	int in[2] = { rank, 1 }, out[3], x;
+
+	for (int i = 0; i < 40 / FEWER; i++) {
+		MPI_Iallreduce(&in[0], &out[0], 1, MPI_INT, MPI_SUM,
+			       MPI_COMM_WORLD, &r[0]);
+		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Ibarrier(MPI_COMM_WORLD, &r[1]);
+		MPI_Allreduce(&in[1], &x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		EXPECT_INT(x, size);
+		out[1] = rank == 0 ? i : -1;
+		MPI_Ibcast(&out[1], 1, MPI_INT, 0, MPI_COMM_WORLD, &r[2]);
+		out[2] = rank == size - 1 ? i : -1;
+		MPI_Bcast(&out[2], 1, MPI_INT, size - 1, MPI_COMM_WORLD);
+		MPI_Waitall(3, r, MPI_STATUSES_IGNORE);
+		EXPECT_INT(out[0], size * (size - 1) / 2);
+		EXPECT_INT(out[1], i);
+		EXPECT_INT(out[2], i);
+	}
+}
+
+static void use(MPI_Comm comm, int salt)
+{
+	int n, me, in, out;
+
+	MPI_Comm_size(comm, &n);
+	MPI_Comm_rank(comm, &me);
+	for (int i = 0; i < 2 * MANY; i++) {
+		in = me * salt + i;
+		MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, comm);
+		EXPECT_INT(out, n * (n - 1) / 2 * salt + n * i);
+	}
+}
+
+static void communicators_come_and_go(void)
+{
+	MPI_Comm comm;
+
+	for (int i = 0; i < 20 / FEWER; i++) {
+		MPI_Comm_split(MPI_COMM_WORLD, i % 2 ? rank % 2 : 0, -rank,
+			       &comm);
+		use(comm, i);
+		MPI_Comm_free(&comm);
+	}
+}
+
+static void *uses(void *comm)
+{
+	use(*(MPI_Comm *)comm, 5);
+	return NULL;
+}
+
+static void many_at_once(void)
+{
+	MPI_Comm comm[THREADS];
+	pthread_t t[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&t[i], NULL, uses, &comm[i]);
+	for (int i = 0; i < THREADS; i++)
+		program_join(t[i]);
+	for (int i = 0; i < THREADS; i++)
+		MPI_Comm_free(&comm[i]);
+}
+
+/* More than is expected is an error of whoever gets it from the root. */
+static void too_much(void)
+{
+	MPI_Comm comm;
+	int x[8] = { rank }, rc;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	share(comm);
+	rc = MPI_Bcast(x, rank == 0 ? 8 : 4, MPI_INT, 0, comm);
+	if (rank == 1)
+		EXPECT_INT(class_of(rc), MPI_ERR_TRUNCATE);
+	use(comm, 3);
+	MPI_Comm_free(&comm);
+}
+
+int main(int argc, char **argv)
+{
+	program_begin(&argc, &argv);
+	a = malloc(MOST);
+	b = malloc(MOST);
+	bytes_of_every_size();
+	share(MPI_COMM_WORLD);
+	bytes_of_every_size();
+	gathered();
+	exchanged();
+	roots_run_ahead();
+	order_is_that_of_ranks();
+	beside_those_that_do_not_block();
+	communicators_come_and_go();
+	many_at_once();
+	too_much();
+	free(a);
+	free(b);
+	return program_end("node");
+}
