@@ -10,6 +10,7 @@
  */
 #include <dlfcn.h>
 #include <nmad/sendrecv.h>
+#include <pioman/cond.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
@@ -19,7 +20,7 @@
 #include "../program.h"
 #include "calls.h"
 
-enum { LIVING = 3, FORM_COUNT = 3, SMALL = 5, LARGE = 20000 };
+enum { LIVING = 3, FORM_COUNT = 3, SMALL = 5, LARGE = 20000, SHARED = 10 };
 
 /* --- dying --- */
 
@@ -63,6 +64,16 @@ SEEN void nm_sr_wait(struct nm_sr_request *req)
 		*(void **)&next = dlsym(RTLD_NEXT, "nm_sr_wait");
 	step();
 	next(req);
+}
+
+SEEN int piom_cond_poll_on(piom_cond_t *c, piom_look_fn look, void *arg)
+{
+	static int (*next)(piom_cond_t *, piom_look_fn, void *);
+
+	if (next == NULL)
+		*(void **)&next = dlsym(RTLD_NEXT, "piom_cond_poll_on");
+	step();
+	return next(c, look, arg);
 }
 
 /*
@@ -216,6 +227,9 @@ static void unite(struct death *d)
 		   MPI_SUCCESS);
 	MPI_Group_free(&group);
 	MPI_Group_free(&world);
+	/* Blocking operations use shared memory then, where there is some. */
+	for (int i = 0; i < SHARED && d->form == BLOCKING; i++)
+		EXPECT_INT(MPI_Barrier(d->x.comm), MPI_SUCCESS);
 }
 
 static int run(struct call *x, enum form form)
@@ -265,6 +279,9 @@ static void carry_out(struct death *d)
 	EXPECT_INT(run(&d->x, d->form), MPI_SUCCESS);
 	memcpy(right, d->x.out, d->x.bytes);
 	call_fill(&d->x);
+	/* In shared memory he has come before he first waits. */
+	if (rank == d->victim && d->step == 0 && d->form == BLOCKING)
+		die();
 	if (rank == d->victim)
 		atomic_store(&steps_left, d->step);
 	rc = run(&d->x, d->form);
