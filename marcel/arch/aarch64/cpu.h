@@ -78,6 +78,14 @@ static inline char *cpu_context_sp(const ucontext_t *uc)
 	return (char *)uc->uc_mcontext.sp;
 }
 
+/* A signal has come in a system call, just before or just behind. */
+static inline bool cpu_context_in_call(const ucontext_t *uc)
+{
+	const uint32_t *pc = cpu_context_pc(uc);
+
+	return pc[0] == 0xd4000001 || pc[-1] == 0xd4000001; /* svc #0 */
+}
+
 /*
  * A signal has come in a system call, or just before: true if that returns
  * EINTR now.

@@ -44,6 +44,13 @@ static inline char *cpu_context_sp(const ucontext_t *uc)
 	return NULL;
 }
 
+/* Unknown. */
+static inline bool cpu_context_in_call(const ucontext_t *uc)
+{
+	(void)uc;
+	return false;
+}
+
 /* Unknown: only a call that does not begin again is broken. */
 static inline bool cpu_context_break_call(ucontext_t *uc)
 {

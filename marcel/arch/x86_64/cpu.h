@@ -80,6 +80,15 @@ static inline char *cpu_context_sp(const ucontext_t *uc)
 	return (char *)uc->uc_mcontext.gregs[REG_RSP];
 }
 
+/* A signal has come in a system call, just before or just behind. */
+static inline bool cpu_context_in_call(const ucontext_t *uc)
+{
+	const unsigned char *pc = cpu_context_pc(uc);
+
+	return (pc[0] == 0x0f && pc[1] == 0x05) || /* syscall */
+	       (pc[-2] == 0x0f && pc[-1] == 0x05);
+}
+
 /*
  * A signal has come in a system call, or just before: true if that returns
  * EINTR now.

@@ -8,6 +8,10 @@
  * kernel thread (libc, the dynamic linker), but for a few that are harmless;
  * and none of the locks that front_lock.c counts may be held.
  *
+ * An OpenMP runtime that waits in the kernel, or has called what waits there,
+ * has nothing half done. It must be left: main may wait in its barrier, on LWP
+ * 0, for what a thread still has to do that was interrupted there.
+ *
  * What is left for good nobody completes, and it may be known to others than
  * the thread. So there every function must be the program's, down to where the
  * thread began, which has to be seen; and the unwinder must be able to leave
@@ -84,8 +88,9 @@ struct walk {
 	uintptr_t pc; /* interrupted there */
 	/* Whether to go on with the frame that has called this one. */
 	bool (*see)(struct walk *w, const struct frame *f);
-	int frames; /* seen before */
-	bool found; /* the frame of pc */
+	bool in_call; /* interrupted in a system call */
+	int frames;   /* seen before */
+	bool found;   /* the frame of pc */
 	bool may;
 	/* for another: */
 	uintptr_t
@@ -135,6 +140,22 @@ static bool keeps_state(uintptr_t pc)
 	       has_tls(o.dlfo_map_start);
 }
 
+/* libgomp's code, or that of LLVM and Intel. */
+static bool is_openmp(uintptr_t pc)
+{
+	struct dl_find_object o;
+	const char *name, *slash;
+
+	if (_dl_find_object((void *)pc, &o) != 0)
+		return false;
+	name = o.dlfo_link_map->l_name;
+	slash = strrchr(name, '/');
+	name = slash != NULL ? slash + 1 : name;
+	return strncmp(name, "libgomp.", 8) == 0 ||
+	       strncmp(name, "libomp", 6) == 0 ||
+	       strncmp(name, "libiomp", 7) == 0;
+}
+
 /* Of the executable or that object, and not ours. */
 static bool is_programs(uintptr_t pc, const void *own)
 {
@@ -158,6 +179,12 @@ static bool keeps_state(uintptr_t pc)
 {
 	(void)pc;
 	return true;
+}
+
+static bool is_openmp(uintptr_t pc)
+{
+	(void)pc;
+	return false;
 }
 
 static bool is_programs(uintptr_t pc, const void *own)
@@ -216,12 +243,17 @@ static bool may_walk(struct walk *w, const void *context)
 
 /* --- for another --- */
 
+static bool is_half_done(const struct walk *w, uintptr_t pc)
+{
+	return keeps_state(pc) && !(w->in_call && is_openmp(pc));
+}
+
 /* What was called from elsewhere decides, not what that has called in turn. */
 static bool may_leave_frame(struct walk *w, const struct frame *f)
 {
 	uintptr_t outer = w->outer;
 
-	w->outer = keeps_state(f->pc) ? f->fn : 0;
+	w->outer = is_half_done(w, f->pc) ? f->fn : 0;
 	w->may = w->outer != 0 || outer == 0 || is_harmless(outer, w->left);
 	w->left = w->left || w->outer == 0;
 	return w->may;
@@ -233,8 +265,9 @@ BASE_NOINLINE bool os_may_leave(const void *context)
 
 	if (!may_walk(&w, context))
 		return false;
+	w.in_call = cpu_context_in_call(context);
 	_Unwind_Backtrace(look, &w);
-	return w.found ? w.may && w.outer == 0 : !keeps_state(w.pc);
+	return w.found ? w.may && w.outer == 0 : !is_half_done(&w, w.pc);
 }
 
 /* --- for good --- */
