@@ -21,7 +21,8 @@ enum {
 	BCAST_SHARED = 8 * 1024,
 	ALLGATHER_SHARED = 8 * 1024,        /* of two processes */
 	ALLGATHER_SHARED_MORE = 256 * 1024, /* of more */
-	ALLTOALL_SHARED = 32 * 1024,        /* of two, both parts together */
+	ALLTOALL_SHARED_MORE = 256 * 1024,  /* of more, all parts of one */
+	ALLTOALL_SHARED = 16 * 1024,        /* of two, both parts together */
 };
 
 #define IF_IT_COMMUTES "forced, if it commutes"
@@ -56,8 +57,8 @@ const struct madmpi_algorithm madmpi_algorithms[] = {
 	  "log p", "(p - 1) n" },
 	{ "allgather", "ring", "else", "p - 1", "p - 1", "(p - 1) n" },
 	{ "allgatherv", "ring", "always", "p - 1", "p - 1", "(p - 1) n" },
-	{ "alltoall", "shared", IN_A_NODE ", up to 128 KiB in all, 32 if p = 2",
-	  "1", "0", "(p - 1) n", IN_A_NODE ", up to 128 KiB in all" },
+	{ "alltoall", "shared", IN_A_NODE ", up to 256 KiB in all, 16 if p = 2",
+	  "1", "0", "(p - 1) n", IN_A_NODE },
 	{ "alltoall", "pairwise", "else not in place", "p - 1", "p - 1",
 	  "(p - 1) n", "forced, if not in place" },
 	{ "alltoall", "swap", "else", "p", "p - 1", "(p - 1) n" },
@@ -243,8 +244,8 @@ bool madmpi_choose_alltoall_shared(const struct madmpi_coll *c, MPI_Count bytes)
 
 	return !__builtin_mul_overflow(bytes, c->size, &all) &&
 	       choose_shared(c, ALLTOALL,
-			     c->size > 2 || all <= ALLTOALL_SHARED) &&
-	       all <= c->node->lane[MADMPI_MUCH].bytes;
+			     all <= (c->size > 2 ? ALLTOALL_SHARED_MORE
+						 : ALLTOALL_SHARED));
 }
 
 /* Pairwise adds in another order. */

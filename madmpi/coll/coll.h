@@ -304,7 +304,7 @@ struct madmpi_parts {
 	int n;                     /* elements of the arrays, if there are */
 };
 
-/* Of equal parts, which fit into a slot; send and recv are one if in place. */
+/* Of equal parts; send and recv are one if in place. */
 void madmpi_alltoall_shared(struct madmpi_coll *c, const struct madmpi_parts *s,
 			    const struct madmpi_parts *r);
 /* Whether it is, of `bytes` for each process. */

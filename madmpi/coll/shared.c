@@ -313,31 +313,41 @@ void madmpi_allgather_shared(struct madmpi_coll *c, void *buf, MPI_Count n,
 	}
 }
 
-/* All parts of a process lie in one slot, and each other one takes its own. */
-void madmpi_alltoall_shared(struct madmpi_coll *c, const struct madmpi_parts *s,
-			    const struct madmpi_parts *r)
+/* Bytes [from, from + bytes) of all parts, those of a process in one slot. */
+static void swap(struct madmpi_coll *c, struct madmpi_lane *l,
+		 const struct madmpi_parts *s, const struct madmpi_parts *r,
+		 MPI_Count from, MPI_Count bytes)
 {
-	MPI_Count bytes = r->count * r->type->size;
-	struct madmpi_lane *l = madmpi_node_lane(c, bytes * c->size);
 	uint32_t part = l->next++;
 	struct madmpi_slot *slot = madmpi_node_take(c, l, part);
 	int peer;
 
 	for (int i = 0; i < c->size; i++)
 		if (i != c->rank)
-			move(c, madmpi_parts_at(s, i), s->count, s->type, 0,
+			move(c, madmpi_parts_at(s, i), s->count, s->type, from,
 			     slot->data + i * bytes, bytes, false);
 	madmpi_node_tell(c, slot, part, bytes);
-	if (s->base != r->base)
-		madmpi_coll_copy(c, madmpi_parts_at(s, c->rank), s->count,
-				 s->type, madmpi_parts_at(r, c->rank), r->count,
-				 r->type);
 	for (int i = 1; i < c->size; i++) {
 		peer = (c->rank + i) % c->size;
 		slot = madmpi_node_await(c, l, peer, part);
-		move(c, madmpi_parts_at(r, peer), r->count, r->type, 0,
+		move(c, madmpi_parts_at(r, peer), r->count, r->type, from,
 		     slot->data + c->rank * bytes, bytes, true);
 	}
 	madmpi_lane_all_done(l, part - 1);
 	madmpi_node_done(c, l, part);
+}
+
+void madmpi_alltoall_shared(struct madmpi_coll *c, const struct madmpi_parts *s,
+			    const struct madmpi_parts *r)
+{
+	MPI_Count bytes = r->count * r->type->size;
+	struct madmpi_lane *l = madmpi_node_lane(c, bytes * c->size);
+	MPI_Count most = l->bytes / c->size;
+
+	for (MPI_Count from = 0; from < bytes; from += most)
+		swap(c, l, s, r, from, least(bytes - from, most));
+	if (s->base != r->base)
+		madmpi_coll_copy(c, madmpi_parts_at(s, c->rank), s->count,
+				 s->type, madmpi_parts_at(r, c->rank), r->count,
+				 r->type);
 }

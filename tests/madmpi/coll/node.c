@@ -117,7 +117,7 @@ static void expect_parts(const unsigned char *p, int n)
 
 static void exchanged(void)
 {
-	static const int parts[] = { 1, 8, 34, 120, 121, 9000, 20000 };
+	static const int parts[] = { 1, 8, 34, 120, 121, 9000, 28000 };
 
 	for (int k = 0; k < 7; k++) {
 		int n = parts[k];
