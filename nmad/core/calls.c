@@ -5,25 +5,34 @@
 
 #include <pthread.h>
 
+#include <base/clock.h>
 #include <base/pin.h>
 #include <base/spin.h>
 
 #include "core.h"
+#include "watch.h"
 
 /* A holder is not preempted, and functions may bring calls for ever. */
 enum { BATCH = 64 };
 
-/* A message that has come. */
+/* A message that has come, or what else a watcher is told of. */
 struct note {
 	/* l: core lock, until it is left; then the holder's of the calls */
 	struct nm_call call;
-	struct nm_session *session;
-	nm_arrival_fn fn;
-	void *arg;
-	struct nm_gate *gate;
-	size_t length;
-	uint32_t tag;
+	union {
+		struct {
+			struct nm_session *session;
+			nm_arrival_fn fn;
+			void *arg;
+			struct nm_gate *gate;
+			size_t length;
+			uint32_t tag;
+		};
+		struct nm_sight sight;
+	};
 };
+
+struct nm_watcher nm_watcher;
 
 void nm_calls_init(struct nm_calls *calls)
 {
@@ -159,6 +168,42 @@ void nm_calls_note(struct nm_core *core, struct nm_session *s,
 	note->length = msg->length;
 	note->tag = msg->match.tag;
 	nm_calls_leave(core, &note->call);
+}
+
+/* --- watching --- */
+
+static void tell_sight(struct nm_core *core, struct nm_call *call)
+{
+	struct note *note = container_of(call, struct note, call);
+	nm_watch_fn fn = load_relaxed(&nm_watcher.fn);
+	struct nm_sight sight = note->sight;
+	const void *outer = base_pin_handler(&fn);
+
+	base_mpsc_push(&core->calls.told, &call->node);
+	if (fn != NULL)
+		fn(&sight);
+	base_unpin_handler(outer);
+}
+
+void nm_calls_sight(struct nm_core *core, enum nm_watched what,
+		    const struct nm_gate *gate, uint32_t tag, size_t length)
+{
+	struct note *note = note_new(core);
+
+	note->call.make = tell_sight;
+	note->sight = (struct nm_sight){ .what = what,
+					 .rank = gate->rank,
+					 .tag = tag,
+					 .length = length,
+					 .when_ns = base_now_ns() };
+	nm_calls_leave(core, &note->call);
+}
+
+BASE_PUBLIC void nm_watch(unsigned kinds, nm_watch_fn fn)
+{
+	if (kinds != 0)
+		store_relaxed(&nm_watcher.fn, fn);
+	store_relaxed(&nm_watcher.kinds, kinds);
 }
 
 /* --- the end of them --- */

@@ -1,8 +1,9 @@
 /*
  * Calls of functions of the user's: a request is complete, a message has come
- * that no receive waited for. They are left on a list when they fall due, and
- * made in that order, in batches, one at a time in a process, by whoever has
- * brought them, once he holds nothing: no lock of ours, no rail.
+ * that no receive waited for, something that is watched has happened. They are
+ * left on a list when they fall due, and made in that order, in batches, one at
+ * a time in a process, by whoever has brought them, once he holds nothing: no
+ * lock of ours, no rail.
  *
  * Who finds somebody making calls leaves his there, because whoever ends looks
  * at the list afterwards: order(due), the same race as order(core). Hence a

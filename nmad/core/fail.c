@@ -6,6 +6,7 @@
  * transfers) he ends himself.
  */
 #include "core.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -94,6 +95,7 @@ void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error)
 		  strerror(-error));
 	gate->gathers = false;
 	base_list_remove(&gate->active);
+	nm_watch_see(core, NM_SAW_LOST, gate, 0, 0);
 	fail_sends(pass, gate);
 	fail_receives(pass, gate);
 	nm_medium_fail(pass, gate);

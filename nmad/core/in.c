@@ -3,6 +3,7 @@
  * order of their numbers, answers find their sends.
  */
 #include "core.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -156,6 +157,7 @@ static void keep(struct nm_pass *pass, struct nm_session *s,
 	base_check(rc == 0);
 	if (unlikely(s->monitor != NULL))
 		nm_calls_note(pass->core, s, msg);
+	nm_watch_see(pass->core, NM_SAW_UNEXPECTED, gate, tag, msg->length);
 	while ((n = base_list_take_front(&probes)) != NULL)
 		nm_in_probed(pass, container_of(n, struct nm_req, recv.link),
 			     msg);

@@ -2,6 +2,7 @@
  * What waits to be sent: a link that is free asks the strategy for a packet.
  */
 #include "core.h"
+#include "watch.h"
 
 #include <string.h>
 
@@ -108,6 +109,8 @@ static bool add_rts(struct nm_gate *gate, struct nm_pkt *pkt,
 	nm_out_dequeue(gate, req);
 	req->flags |= NM_REQ_RDV;
 	nm_count(&gate->core->stats.rdv_out);
+	nm_watch_see(gate->core, NM_SAW_RDV_OUT, gate, c->tag,
+		     req->data.length);
 	nm_pkt_put(pkt, c, NULL);
 	return true;
 }

@@ -39,6 +39,7 @@
 #include <base/clock.h>
 
 #include "grant.h"
+#include "watch.h"
 
 /* A shorter part is not worth its token, its answer and its end. */
 enum { SLICE_MIN = 256 * 1024 };
@@ -166,6 +167,14 @@ static void rail_has_done(struct nm_rail *rail)
 		rail->nparts--;
 }
 
+static void see(const struct nm_trans *t, enum nm_watched what)
+{
+	const struct nm_req *req = t->req;
+
+	nm_watch_see(t->gate->core, what, t->gate, req->tag,
+		     t->is_send ? req->data.length : req->length);
+}
+
 /* Nobody touches its bytes any more. The last one ends the request. */
 static void part_over(struct nm_pass *pass, struct nm_part *p, int error)
 {
@@ -179,6 +188,7 @@ static void part_over(struct nm_pass *pass, struct nm_part *p, int error)
 	if (--t->running == 0) {
 		if (t->error == -ECONNRESET && !t->is_send)
 			t->req->length = 0;
+		see(t, t->is_send ? NM_SAW_RDV_OUT_END : NM_SAW_RDV_IN_END);
 		nm_req_finish(pass, t->req, t->error);
 	}
 	part_end(pass->core, p);
@@ -540,6 +550,7 @@ static bool meet(struct nm_pass *pass, struct nm_req *req, struct nm_gate *gate,
 	p->x.length = part.length;
 	p->x.peers.length = part.token_len;
 	memcpy(p->x.peers.bytes, part.token, part.token_len);
+	see(p->trans, NM_SAW_RDV_IN);
 	post(&pass->posts, p, NM_POST_XFER_MEET);
 	return true;
 }
@@ -585,6 +596,7 @@ void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 	if (want > 0) {
 		t = trans_new(gate, req, rts->nparts, false);
 		t->error = error;
+		see(t, NM_SAW_RDV_IN);
 	} else {
 		nm_req_finish(pass, req, error);
 	}

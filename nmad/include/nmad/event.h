@@ -79,6 +79,35 @@ int nm_session_monitor(struct nm_session *s, nm_arrival_fn fn, void *arg);
  */
 int nm_session_unmonitor(struct nm_session *s);
 
+/* What a watcher may be told of; bits. */
+enum nm_watched {
+	NM_SAW_UNEXPECTED = 1,  /* a message came before its receive */
+	NM_SAW_RDV_OUT = 2,     /* a large message was announced to the peer; */
+	NM_SAW_RDV_OUT_END = 4, /* all of it has left, or nothing more will */
+	NM_SAW_RDV_IN = 8,      /* a receive has met a large message; */
+	NM_SAW_RDV_IN_END = 16, /* all of it is here, or nothing more comes */
+	NM_SAW_LOST = 32,       /* a peer is dead; length and tag are 0 */
+};
+
+struct nm_sight {
+	enum nm_watched what;
+	int rank; /* the peer's */
+	nm_tag_t tag;
+	size_t length;    /* bytes of the message, or of the part received */
+	uint64_t when_ns; /* by CLOCK_MONOTONIC; never less than the last */
+};
+
+typedef void (*nm_watch_fn)(const struct nm_sight *sight);
+
+/*
+ * For tools: have fn called whenever one of these bits happens in whatever
+ * session, nmad's own and that of other users of nmad included, in that order;
+ * by the rules of this file, but it does not use nmad. One for the process,
+ * before nm_init() and after nm_exit(), too; kinds 0 ends it, though what has
+ * happened before may still be told. From anywhere, never blocks.
+ */
+void nm_watch(unsigned kinds, nm_watch_fn fn);
+
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 
+#include <base/pin.h>
 #include <nmad/nmad.h>
 
 #include "../../marcel/child.h"
@@ -323,6 +324,63 @@ TEST(who_posts_in_a_call_refills_nothing)
 	CHECK_INT(ncalls, 1);
 	send(&other);
 	CHECK_INT(load_relaxed(&core.low), 0);
+}
+
+/* --- watching --- */
+
+static struct nm_sight sights[MANY];
+static int nsights;
+
+static void see(const struct nm_sight *sight)
+{
+	CHECK_INT(load_relaxed(&core.lock.held), 0);
+	CHECK(base_in_handler());
+	if (nsights > 0)
+		CHECK(sight->when_ns >= sights[nsights - 1].when_ns);
+	sights[nsights++] = *sight;
+}
+
+static void lose_peer(void)
+{
+	struct nm_pass pass;
+
+	nm_core_lock(&core);
+	nm_core_settle(&core, &pass);
+	nm_gate_fail(&pass, peer, -ECONNRESET);
+	nm_core_unlock(&core, &pass);
+}
+
+TEST(a_watcher_is_told_of_what_he_watches_and_no_more)
+{
+	struct nm_sr_request req;
+	char got[8];
+
+	nsights = 0;
+	give(3, "text");
+	progress();
+	nm_watch(NM_SAW_UNEXPECTED | NM_SAW_LOST, see);
+	receive(7, got, &req);
+	give(7, "text");
+	progress();
+	CHECK_INT(nsights, 0);
+	give(8, "a text");
+	give(9, "");
+	progress();
+	CHECK_INT(nsights, 2);
+	CHECK_INT(sights[0].what, NM_SAW_UNEXPECTED);
+	CHECK_INT(sights[0].rank, 1);
+	CHECK_INT(sights[0].tag, 8);
+	CHECK_INT(sights[0].length, 6);
+	CHECK_INT(sights[1].tag, 9);
+	nm_watch(NM_SAW_LOST, see);
+	give(10, "text");
+	progress();
+	CHECK_INT(nsights, 2);
+	lose_peer();
+	CHECK_INT(nsights, 3);
+	CHECK_INT(sights[2].what, NM_SAW_LOST);
+	CHECK_INT(sights[2].rank, 1);
+	nm_watch(0, NULL);
 }
 
 /* --- sessions --- */
