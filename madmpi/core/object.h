@@ -33,6 +33,8 @@ enum madmpi_kind {
 	MADMPI_T_CVAR = 0x4d431a0d,
 	MADMPI_T_PVAR = 0x4d431a0e,
 	MADMPI_T_SESSION = 0x4d431a0f,
+	MADMPI_T_EVENT = 0x4d431a0b,
+	MADMPI_T_INSTANCE = 0x4d431a10,
 	/* Freed by the program before it is complete (ext/grequest.c). */
 	MADMPI_REQUEST_GIVEN_UP = 0x4d431b06,
 };

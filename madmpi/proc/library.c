@@ -29,6 +29,7 @@
 #include "pt2pt/request.h"
 #include "rma/win.h"
 #include "session/letter.h"
+#include "tool/event.h"
 
 /* Of the kernel's: marcel comes and goes while it is held. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -120,6 +121,7 @@ static int stop(void)
 	left_size = nm_size();
 	madmpi_request_reap(NULL);
 	madmpi_part_exit();
+	madmpi_event_exit();
 	madmpi_background_exit();
 	madmpi_win_exit();
 	madmpi_bsend_exit_process();
@@ -218,7 +220,9 @@ static int make_parts(void)
 	madmpi_bsend_init_process();
 	madmpi_background_init();
 	madmpi_win_init();
-	rc = madmpi_comm_init();
+	rc = madmpi_event_init();
+	if (rc == 0)
+		rc = madmpi_comm_init();
 	return rc < 0 ? rc : madmpi_letters_init();
 }
 

@@ -1,5 +1,5 @@
 /*
- * Categories: one for each module, with its settings and its counters. They
+ * Categories: one for each module: its settings, its counters, its events. They
  * never change, and none lies in another.
  */
 #include <string.h>
@@ -84,7 +84,8 @@ int madmpi_t_category_get_num_events(int cat_index, int *num_events)
 		return rc;
 	if (num_events == NULL)
 		return MPI_T_ERR_INVALID;
-	*num_events = 0;
+	*num_events = madmpi_tool_events(cat_index + 1) -
+		      madmpi_tool_events(cat_index);
 	return MPI_SUCCESS;
 }
 
@@ -133,10 +134,15 @@ int madmpi_t_category_get_categories(int cat_index, int len, int indices[])
 	return check_list(cat_index, len, indices);
 }
 
-/* MPI_T_category_get_events: there are none. */
+/* MPI_T_category_get_events */
 int madmpi_t_category_get_events(int cat_index, int len, int indices[])
 {
-	return check_list(cat_index, len, indices);
+	int rc = check_list(cat_index, len, indices);
+
+	if (rc == MPI_SUCCESS)
+		fill(madmpi_tool_events(cat_index),
+		     madmpi_tool_events(cat_index + 1), len, indices);
+	return rc;
 }
 
 /* MPI_T_category_changed */

@@ -1,8 +1,9 @@
 /*
  * MPI_T, what tools may ask: settings are control variables, counters are
- * performance variables, and each module of the libraries is a category of
- * both. All exists before MPI_Init and after MPI_Finalize; errors are returned
- * and no handler is called.
+ * performance variables, what nmad's watcher is told of are events, and each
+ * module of the libraries is a category of all three. All exists before
+ * MPI_Init and after MPI_Finalize; errors are returned and no handler is
+ * called.
  *
  * What is asked for by an index is a fact of the process: tables of settings
  * and of counters never change. Handles are objects from pools, so one that was
@@ -54,5 +55,10 @@ void madmpi_tool_cvar_init(void);
 
 /* As those of settings. */
 int madmpi_tool_counters(enum madmpi_module m);
+
+/* --- types of events: event.c --- */
+
+/* As those of settings. */
+int madmpi_tool_events(enum madmpi_module m);
 
 #endif
