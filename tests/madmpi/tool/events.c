@@ -176,19 +176,18 @@ static void never(MPI_T_event_instance e, MPI_T_event_registration r,
 }
 
 /* A message that nobody asks for before its event was raised. */
-static void unexpected(int bytes)
+static void unexpected(int bytes, MPI_Comm comm)
 {
 	static char out[100], in[100];
 	MPI_Request send;
 
-	MPI_Isend(out, bytes, MPI_BYTE, to, TAG, MPI_COMM_WORLD, &send);
+	MPI_Isend(out, bytes, MPI_BYTE, to, TAG, comm, &send);
 	marcel_sem_wait(&seen.sem);
 	EXPECT_INT(seen.data.peer, from);
 	EXPECT_INT(seen.data.bytes, bytes);
-	MPI_Recv(in, bytes, MPI_BYTE, from, TAG, MPI_COMM_WORLD,
-		 MPI_STATUS_IGNORE);
+	MPI_Recv(in, bytes, MPI_BYTE, from, TAG, comm, MPI_STATUS_IGNORE);
 	MPI_Wait(&send, MPI_STATUS_IGNORE);
-	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Barrier(comm);
 }
 
 static void message(void)
@@ -203,7 +202,7 @@ static void message(void)
 	seen.when = before;
 	MPI_Barrier(MPI_COMM_WORLD);
 	for (int i = 0; i < 20; i++)
-		unexpected(5 * i);
+		unexpected(5 * i, MPI_COMM_WORLD);
 	MPI_T_source_get_timestamp(0, &after);
 	EXPECT(seen.when <= after);
 	EXPECT_INT(load_relaxed(&seen.n), 20);
@@ -220,14 +219,14 @@ static void levels(void)
 	give(low, MPI_T_CB_REQUIRE_NONE, never, NULL);
 	give(r, MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE, record, &seen);
 	MPI_Barrier(MPI_COMM_WORLD);
-	unexpected(1);
+	unexpected(1, MPI_COMM_WORLD);
 	give(r, MPI_T_CB_REQUIRE_THREAD_SAFE, record, &seen);
 	give(r, MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE, never, NULL);
 	give(r, MPI_T_CB_REQUIRE_NONE, never, NULL);
-	unexpected(2);
+	unexpected(2, MPI_COMM_WORLD);
 	give(r, MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE, record, &seen);
 	give(r, MPI_T_CB_REQUIRE_THREAD_SAFE, NULL, NULL);
-	unexpected(3);
+	unexpected(3, MPI_COMM_WORLD);
 	end(r);
 	end(low);
 }
@@ -354,6 +353,24 @@ static void frees_itself(void)
 	EXPECT(marcel_sem_trywait(&freed_sem) != 0);
 }
 
+/* A process alone may begin anew; who has registered has. */
+static void once_more(void)
+{
+	MPI_Session session;
+	MPI_Group group;
+	MPI_Comm comm;
+
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+	marcel_sem_init(&seen.sem, 0, 0);
+	MPI_Group_from_session_pset(session, "mpi://SELF", &group);
+	MPI_Comm_create_from_group(group, "once more", MPI_INFO_NULL,
+				   MPI_ERRORS_ARE_FATAL, &comm);
+	unexpected(70, comm);
+	MPI_Comm_free(&comm);
+	MPI_Group_free(&group);
+	MPI_Session_finalize(&session);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_T_event_registration early;
@@ -370,7 +387,7 @@ int main(int argc, char **argv)
 	from = (rank + size - 1) % size;
 	marcel_sem_init(&seen.sem, 0, 0);
 	MPI_Barrier(MPI_COMM_WORLD);
-	unexpected(50);
+	unexpected(50, MPI_COMM_WORLD);
 	end(early);
 	store_relaxed(&seen.n, 0);
 	types();
@@ -383,6 +400,8 @@ int main(int argc, char **argv)
 	early = listen_to("nmad_unexpected");
 	give(early, MPI_T_CB_REQUIRE_MPI_RESTRICTED, record, &seen);
 	program_end("events");
+	if (size == 1)
+		once_more();
 	end(early);
 	return MPI_T_finalize();
 }
