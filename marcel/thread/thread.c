@@ -146,20 +146,18 @@ static void count_created(struct marcel_vp *vp)
 		fetch_add_relaxed(&marcel_sched.created, 1);
 }
 
-/* vp: the caller's, or NULL; nobody else's meanwhile. */
-static inline int create(struct marcel_vp *vp, marcel_t *out,
-			 const struct marcel_attr *a, void *(*fn)(void *),
-			 void *arg)
+/* vp: the caller's, or NULL; nobody else's meanwhile. Not ready yet, or NULL.
+ */
+static inline struct marcel_thread *make(struct marcel_vp *vp, marcel_t *out,
+					 const struct marcel_attr *a,
+					 void *(*fn)(void *), void *arg,
+					 int *rc)
 {
-	struct marcel_thread *t;
-	int rc = 0;
+	struct marcel_thread *t = get(vp);
 
-	marcel_san_enter();
-	t = get(vp);
-	if (unlikely(t == NULL)) {
-		rc = EAGAIN;
-		goto out_leave;
-	}
+	*rc = EAGAIN;
+	if (unlikely(t == NULL))
+		return NULL;
 	store_relaxed(&t->state, MARCEL_T_NEW);
 	store_relaxed(&t->flags, 0);
 	t->home = -1;
@@ -167,17 +165,30 @@ static inline int create(struct marcel_vp *vp, marcel_t *out,
 	t->fn = fn;
 	t->arg = arg;
 	store_relaxed(&t->ended, MARCEL_END_NONE);
-	if (unlikely(a != NULL) && (rc = set_attr(t, a)) != 0) {
+	if (unlikely(a != NULL) && (*rc = set_attr(t, a)) != 0) {
 		/* For who knows it as a thread that has gone. */
 		store_relaxed(&t->ended, MARCEL_END_DETACHED);
 		let_go(vp, t);
-		goto out_leave;
+		return NULL;
 	}
 	count_created(vp);
 	*out = t;
+	*rc = 0;
 	marcel_san_release(t);
-	marcel_runq_push(vp, t);
-out_leave:
+	return t;
+}
+
+static inline int create(struct marcel_vp *vp, marcel_t *out,
+			 const struct marcel_attr *a, void *(*fn)(void *),
+			 void *arg)
+{
+	struct marcel_thread *t;
+	int rc;
+
+	marcel_san_enter();
+	t = make(vp, out, a, fn, arg, &rc);
+	if (likely(t != NULL))
+		marcel_runq_push(vp, t);
 	marcel_san_leave();
 	return rc;
 }
@@ -218,6 +229,65 @@ BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 	}
 	rc = create(vp, out, a, fn, arg);
 	marcel_unnest(vp, 0);
+	return rc;
+}
+
+/* Whether a new thread may go before what is ready here, and nobody else has
+ * nothing to do. */
+static bool may_begin_here(struct marcel_vp *vp)
+{
+	return vp->handovers < MARCEL_HANDOVERS_MAX &&
+	       (vp->sole || load_relaxed(&marcel_sched.idle.word) == 0);
+}
+
+/* Whoever made the new one is what runs next here. */
+static void made_after(void *arg)
+{
+	marcel_runq_push(marcel_vp_self(), arg);
+}
+
+static struct marcel_vp *begin_here(struct marcel_vp *vp,
+				    struct marcel_thread *t)
+{
+	struct marcel_thread *self = marcel_vp_current(vp);
+
+	if (marcel_thread_has(t, MARCEL_F_KEPT) ||
+	    !marcel_thread_may_run(t, vp->id)) {
+		marcel_runq_push(vp, t);
+		return vp;
+	}
+	/* Without memory for a stack it is queued. */
+	if (!marcel_switch_equip(vp, t))
+		return vp;
+	vp->handovers++;
+	vp->after = made_after;
+	vp->after_arg = self;
+	return marcel_switch(vp, self, t);
+}
+
+BASE_PUBLIC int marcel_create_first(marcel_t *out, const marcel_attr_t *attr,
+				    void *(*fn)(void *), void *arg)
+{
+	const struct marcel_attr *a = NULL;
+	struct marcel_vp *vp = NULL;
+	struct marcel_thread *t;
+	int rc;
+
+	if (unlikely(attr != NULL) && (a = marcel_attr_read(attr)) == NULL)
+		return EINVAL;
+	if (likely(!cpu_tls_in_handler()) && (vp = marcel_enter()) != NULL)
+		marcel_hook_switch(vp, "create");
+	if (vp == NULL || !may_begin_here(vp)) {
+		if (vp != NULL)
+			marcel_leave(vp);
+		return marcel_create(out, attr, fn, arg);
+	}
+	marcel_san_enter();
+	t = make(vp, out, a, fn, arg, &rc);
+	if (likely(t != NULL))
+		vp = begin_here(vp, t);
+	marcel_san_leave();
+	marcel_leave(vp);
 	return rc;
 }
 

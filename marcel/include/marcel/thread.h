@@ -188,6 +188,16 @@ int marcel_create(marcel_t *out, const marcel_attr_t *attr, void *(*fn)(void *),
 		  void *arg);
 
 /*
+ * The same, and the thread begins at once, in the place of the caller, who is
+ * the next to run there. But it is made ready as by marcel_create() where it
+ * may not run there, or another VP is idle, or others have waited for long, or
+ * the caller is foreign. For what is to begin before the caller goes on to
+ * compute, and costs nobody an interrupt then.
+ */
+int marcel_create_first(marcel_t *out, const marcel_attr_t *attr,
+			void *(*fn)(void *), void *arg);
+
+/*
  * As pthread_join(): blocks the calling thread only, then the descriptor is
  * gone. EDEADLK: oneself; EINVAL: detached, or somebody else joins it; ESRCH:
  * NULL, or it was joined, or detached and has ended, and no other thread has
