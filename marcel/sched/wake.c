@@ -291,6 +291,18 @@ BASE_PUBLIC int marcel_yield_to(marcel_t t)
 	return yielded ? 0 : marcel_yield();
 }
 
+BASE_PUBLIC int marcel_make_way(int on)
+{
+	uint32_t was = 0;
+	struct marcel_vp *vp = marcel_nest(&was);
+
+	if (vp == NULL)
+		return 0;
+	store_relaxed(&vp->makes_way, on ? marcel_vp_current(vp) : NULL);
+	marcel_unnest(vp, was);
+	return marcel_runq_is_urgent();
+}
+
 BASE_PUBLIC int marcel_others_ready(void)
 {
 	struct marcel_vp *vp = marcel_enter();

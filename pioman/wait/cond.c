@@ -312,10 +312,24 @@ static bool polls_for_ever(void)
 	       (piom.engine == PIOM_ENGINE_NONE && piom.mode == PIOM_MODE_POLL);
 }
 
+/* The same of who need not be interrupted for others: it makes way itself. */
+static bool poll_in_place(struct waiting *w)
+{
+	bool is_over;
+
+	marcel_make_way(1);
+	is_over = poll_for(w, piom.spin_ns, true);
+	if (marcel_make_way(0) && is_over)
+		marcel_yield();
+	return is_over;
+}
+
 static void wait_user(struct waiting *w)
 {
-	if (piom.wait != PIOM_WAIT_PASSIVE &&
-	    poll_for(w, piom.spin_ns, piom.wait == PIOM_WAIT_AUTO))
+	if (piom.wait == PIOM_WAIT_AUTO
+		    ? poll_in_place(w)
+		    : piom.wait != PIOM_WAIT_PASSIVE &&
+			      poll_for(w, piom.spin_ns, false))
 		return;
 	if (piom.engine != PIOM_ENGINE_MARCEL)
 		wait_between_polls(w);

@@ -67,6 +67,14 @@ void marcel_kick(struct marcel_level *level);
  */
 int marcel_others_ready(void);
 
+/*
+ * The caller waits, and asks marcel_others_ready() over and over (1): so there
+ * it makes way itself for real-time threads, and need not be interrupted as if
+ * it computed. Or it does so no more, or is about to park (0): true if some are
+ * ready now, and then who goes on is to yield.
+ */
+int marcel_make_way(int on);
+
 /* True if a VP has nothing to run: it looks for work, or sleeps. A hint. */
 int marcel_any_idle(void);
 

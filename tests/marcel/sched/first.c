@@ -1,11 +1,16 @@
 /*
- * Who begins in the place of its creator, so that nobody need be interrupted.
+ * Who begins in the place of its creator, and who makes way himself: so that
+ * nobody need be interrupted.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <base/atomic.h>
+#include <marcel/hook.h>
+#include "../../../marcel/sched/runq.h"
+#include "../../../marcel/sched/tick.h"
 #include "../with.h"
 
 enum { MANY = 1000 / FEWER };
@@ -87,4 +92,87 @@ TEST_VPS(who_is_created_first_runs_once_wherever_and_whoever_creates_it)
 	CHECK_INT(pthread_join(p, NULL), 0);
 	marcel_blocking_end();
 	CHECK_INT(load_relaxed(&count), 6 * MANY);
+}
+
+static marcel_t start_urgent(void)
+{
+	marcel_attr_t attr;
+	marcel_t t;
+
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME), 0);
+	CHECK_INT(marcel_create(&t, &attr, add_one, NULL), 0);
+	return t;
+}
+
+/* No slice ends meanwhile. */
+static void with_long_slices(void (*body)(void))
+{
+	struct marcel_config config = { .nvp = 1 };
+
+	if (BASE_TSAN)
+		check_skip("there is no tick");
+	setenv("MARCEL_TIMESLICE_US", "100000000", 1);
+	CHECK_INT(marcel_init(&config), 0);
+	unsetenv("MARCEL_TIMESLICE_US");
+	body();
+	CHECK_INT(marcel_end(), 0);
+}
+
+static void makes_way(void)
+{
+	uint64_t early = load_relaxed(&marcel_monitor.early);
+	marcel_t t;
+
+	store_relaxed(&count, 0);
+	CHECK_INT(marcel_make_way(1), 0);
+	t = start_urgent();
+	CHECK_INT(load_relaxed(&marcel_monitor.hurry), 0);
+	CHECK_INT(load_relaxed(&marcel_monitor.early), early);
+	CHECK(marcel_others_ready());
+	CHECK(marcel_make_way(0));
+	CHECK_INT(load_relaxed(&count), 0);
+	CHECK_INT(marcel_yield(), 0);
+	CHECK_INT(load_relaxed(&count), 1);
+	CHECK_INT(marcel_join(t, NULL), 0);
+
+	/* It computes again, and is interrupted. */
+	CHECK_INT(marcel_make_way(0), 0);
+	t = start_urgent();
+	while (load_relaxed(&count) == 1)
+		;
+	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+TEST(who_makes_way_is_not_interrupted_before_he_computes_again)
+{
+	with_long_slices(makes_way);
+}
+
+static void *makes_way_and_waits(void *arg)
+{
+	CHECK_INT(marcel_make_way(1), 0);
+	CHECK_INT(marcel_yield(), 0);
+	marcel_make_way(0);
+	return arg;
+}
+
+/* The mark is of a thread, and not of its VP. */
+static void another_computes(void)
+{
+	marcel_t t, urgent;
+
+	store_relaxed(&count, 0);
+	CHECK_INT(marcel_create(&t, NULL, makes_way_and_waits, NULL), 0);
+	CHECK_INT(marcel_yield(), 0);
+	urgent = start_urgent();
+	while (load_relaxed(&count) == 0)
+		;
+	CHECK_INT(marcel_join(urgent, NULL), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+TEST(who_computes_is_interrupted_while_another_makes_way)
+{
+	with_long_slices(another_computes);
 }
