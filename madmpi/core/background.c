@@ -61,7 +61,7 @@ int madmpi_background_run(struct madmpi_background *b)
 	marcel_attr_setdetachstate(&attr, MARCEL_CREATE_DETACHED);
 	marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME);
 	fetch_add_relaxed(&madmpi_background_count.threads, 1);
-	rc = marcel_create(&t, &attr, run, b);
+	rc = marcel_create_first(&t, &attr, run, b);
 	if (rc == 0)
 		fetch_add_relaxed(&started, 1);
 	else

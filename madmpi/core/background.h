@@ -2,9 +2,11 @@
  * Operations in the background: a user thread runs what the blocking form of
  * the operation runs, and its end completes a request. What such a thread waits
  * for comes as it does for every other one, so the operation goes on whatever
- * the program's threads do; where all of them compute, one of them makes way
- * for it at once, for a short time: it begins as a real-time thread, and is
- * favoured whenever it is woken (marcel_favour_woken()).
+ * the program's threads do. It begins on an idle VP; if there is none, in the
+ * place of the caller, who goes on when it first waits. Where all compute, one
+ * of them makes way for it at once, for a short time: it is favoured whenever
+ * it is woken (marcel_favour_woken()), and real-time where it cannot begin at
+ * once.
  *
  * A thread costs less than a message, and nothing of an operation has to be
  * written twice: no list of steps, no states. Functions of the program's, such
