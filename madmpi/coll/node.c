@@ -16,7 +16,7 @@
 struct wait {
 	piom_cond_t cond;
 	const void *word;
-	uint32_t number;
+	uint64_t number;
 };
 
 static void look(void *arg)
@@ -76,7 +76,7 @@ static bool wait_slow(struct madmpi_coll *c, int rank, struct wait *w)
 
 /* False: that process is lost, and has not told. */
 static bool wait_for(struct madmpi_coll *c, int rank, const void *word,
-		     uint32_t number)
+		     uint64_t number)
 {
 	struct wait w = { .word = word, .number = number };
 
@@ -93,7 +93,7 @@ static void ring(struct madmpi_coll *c, uint32_t sleepers)
 			   MADMPI_COLL_BELL, &nothing, 0);
 }
 
-static void tell(struct madmpi_coll *c, void *word, uint32_t number)
+static void tell(struct madmpi_coll *c, void *word, uint64_t number)
 {
 	uint32_t sleepers;
 
@@ -112,7 +112,7 @@ static int number_of(const struct madmpi_coll *c, const struct madmpi_lane *l)
 
 /* Others must have said that they have done with what is in the slot. */
 static void wait_for_room(struct madmpi_coll *c, struct madmpi_lane *l,
-			  uint32_t needed)
+			  uint64_t needed)
 {
 	int lane = number_of(c, l);
 
@@ -123,15 +123,15 @@ static void wait_for_room(struct madmpi_coll *c, struct madmpi_lane *l,
 }
 
 struct madmpi_slot *madmpi_node_take(struct madmpi_coll *c,
-				     struct madmpi_lane *l, uint32_t part)
+				     struct madmpi_lane *l, uint64_t part)
 {
-	if (unlikely(!madmpi_number_is_past(l->low, part - l->n)))
+	if (unlikely(part > l->low + l->n))
 		wait_for_room(c, l, part - l->n);
 	return madmpi_node_slot(l, c->rank, part);
 }
 
 void madmpi_node_tell(struct madmpi_coll *c, struct madmpi_slot *s,
-		      uint32_t part, MPI_Count bytes)
+		      uint64_t part, MPI_Count bytes)
 {
 	s->bytes = (uint32_t)bytes;
 	s->error = c->error;
@@ -140,7 +140,7 @@ void madmpi_node_tell(struct madmpi_coll *c, struct madmpi_slot *s,
 
 struct madmpi_slot *madmpi_node_await(struct madmpi_coll *c,
 				      struct madmpi_lane *l, int rank,
-				      uint32_t part)
+				      uint64_t part)
 {
 	struct madmpi_slot *s = madmpi_node_slot(l, rank, part);
 
@@ -153,7 +153,7 @@ struct madmpi_slot *madmpi_node_await(struct madmpi_coll *c,
 }
 
 void madmpi_node_done(struct madmpi_coll *c, struct madmpi_lane *l,
-		      uint32_t part)
+		      uint64_t part)
 {
 	if (part - l->said < l->n / 2)
 		return;

@@ -42,9 +42,9 @@ struct madmpi_lane {
 	char *slots;    /* -: of rank 0, of rank 1, ... */
 	uint32_t n;     /* -: of a process */
 	uint32_t bytes; /* -: of data in one */
-	uint32_t next;  /* o: number of the next part */
-	uint32_t low;   /* o: */
-	uint32_t said;  /* o: to be done */
+	uint64_t next;  /* o: number of the next part */
+	uint64_t low;   /* o: */
+	uint64_t said;  /* o: to be done */
 };
 
 struct madmpi_node {
@@ -89,7 +89,7 @@ static inline MPI_Count madmpi_node_piece(const struct madmpi_coll *c,
 }
 
 static inline struct madmpi_slot *madmpi_node_slot(const struct madmpi_lane *l,
-						   int rank, uint32_t part)
+						   int rank, uint64_t part)
 {
 	size_t i = (size_t)rank * l->n + part % l->n;
 
@@ -98,25 +98,25 @@ static inline struct madmpi_slot *madmpi_node_slot(const struct madmpi_lane *l,
 
 /* My slot of a part, which may be written now. */
 struct madmpi_slot *madmpi_node_take(struct madmpi_coll *c,
-				     struct madmpi_lane *l, uint32_t part);
+				     struct madmpi_lane *l, uint64_t part);
 
 /* It is written. */
 void madmpi_node_tell(struct madmpi_coll *c, struct madmpi_slot *s,
-		      uint32_t part, MPI_Count bytes);
+		      uint64_t part, MPI_Count bytes);
 
 /* The slot of another process, once it is written. */
 struct madmpi_slot *madmpi_node_await(struct madmpi_coll *c,
 				      struct madmpi_lane *l, int rank,
-				      uint32_t part);
+				      uint64_t part);
 
 /* This process needs nothing any more up to that part. */
 void madmpi_node_done(struct madmpi_coll *c, struct madmpi_lane *l,
-		      uint32_t part);
+		      uint64_t part);
 
 /* All processes do not: it follows from what was waited for. */
-static inline void madmpi_lane_all_done(struct madmpi_lane *l, uint32_t part)
+static inline void madmpi_lane_all_done(struct madmpi_lane *l, uint64_t part)
 {
-	if (madmpi_number_is_past(part, l->low))
+	if (part > l->low)
 		l->low = part;
 }
 

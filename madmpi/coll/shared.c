@@ -19,7 +19,7 @@ static MPI_Count least(MPI_Count a, MPI_Count b)
 void madmpi_barrier_shared(struct madmpi_coll *c)
 {
 	struct madmpi_lane *l = madmpi_node_lane(c, 0);
-	uint32_t part = l->next++;
+	uint64_t part = l->next++;
 
 	madmpi_node_tell(c, madmpi_node_take(c, l, part), part, 0);
 	for (int i = 1; i < c->size; i++)
@@ -60,7 +60,7 @@ void madmpi_bcast_shared(struct madmpi_coll *c, void *buf, MPI_Count n,
 	MPI_Count bytes = n * t->size, from = 0, here, most;
 	struct madmpi_lane *l = madmpi_node_lane(c, bytes);
 	struct madmpi_slot *s;
-	uint32_t part;
+	uint64_t part;
 
 	most = madmpi_node_piece(c, l);
 	do {
@@ -115,7 +115,7 @@ static void reduce_little(const struct reduction *r)
 {
 	struct madmpi_coll *c = r->c;
 	size_t bytes = (size_t)(r->n * r->t->size);
-	uint32_t part = r->lane->next++;
+	uint64_t part = r->lane->next++;
 	struct madmpi_slot *s = madmpi_node_take(c, r->lane, part);
 
 	memcpy(s->data, r->from, bytes);
@@ -153,7 +153,7 @@ static void reduce_little(const struct reduction *r)
  */
 struct piece {
 	MPI_Count first, n, each; /* elements; of a slice, but for the last */
-	uint32_t given, reduced;  /* parts */
+	uint64_t given, reduced;  /* parts */
 };
 
 enum { NPIECES = 2 };
@@ -234,7 +234,7 @@ static void reduce_much(const struct reduction *r)
 {
 	struct madmpi_lane *l = r->lane;
 	MPI_Count most = madmpi_node_piece(r->c, l) / r->t->size, next = 0;
-	uint32_t done = l->next - 1;
+	uint64_t done = l->next - 1;
 	struct piece piece[NPIECES], *p;
 
 	give(r, &piece[0], 0, most);
@@ -291,7 +291,7 @@ void madmpi_allgather_shared(struct madmpi_coll *c, void *buf, MPI_Count n,
 	MPI_Count bytes = n * t->size, from, here, most;
 	struct madmpi_lane *l = madmpi_node_lane(c, bytes);
 	struct madmpi_slot *s;
-	uint32_t part;
+	uint64_t part;
 	int peer;
 
 	most = madmpi_node_piece(c, l);
@@ -318,7 +318,7 @@ static void swap(struct madmpi_coll *c, struct madmpi_lane *l,
 		 const struct madmpi_parts *s, const struct madmpi_parts *r,
 		 MPI_Count from, MPI_Count bytes)
 {
-	uint32_t part = l->next++;
+	uint64_t part = l->next++;
 	struct madmpi_slot *slot = madmpi_node_take(c, l, part);
 	int peer;
 

@@ -35,38 +35,35 @@ enum { MADMPI_LITTLE, MADMPI_MUCH, MADMPI_LANES };
 struct madmpi_line {
 	/* a: atomic, written by its owner, and by who sets a bit */
 	/* a: by lane, what it needs no more; order(coll-slot) */
-	ATOMIC(uint32_t) done[MADMPI_LANES];
+	ATOMIC(uint64_t) done[MADMPI_LANES];
 	/* a: a bit for each rank; order(coll-bell) */
 	ATOMIC(uint32_t) sleepers;
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 
 /* What little there is shares a cache line with its number. */
 struct madmpi_slot {
-	ATOMIC(uint32_t) number; /* a: of what is in it; order(coll-slot) */
+	ATOMIC(uint64_t) number; /* a: of what is in it; order(coll-slot) */
 	uint32_t bytes;          /* -: of the data; once it is told */
-	int32_t error;   /* -: as `bytes`: its process has failed, or 0 */
-	uint32_t unused; /* -: data are aligned for any type */
-	char data[];     /* -: as `bytes` */
+	int32_t error; /* -: as `bytes`: its process has failed, or 0 */
+	char data[];   /* -: as `bytes`; aligned for any type */
 };
 
-typedef ATOMIC(uint32_t) madmpi_word_t;
+/*
+ * Numbers do not go round: the word of a process may stay as it is for any
+ * time, as the slots of one that is never a root.
+ */
+typedef ATOMIC(uint64_t) madmpi_word_t;
 
-/* Numbers go round: a is not before b. */
-static inline bool madmpi_number_is_past(uint32_t a, uint32_t b)
-{
-	return (int32_t)(a - b) >= 0;
-}
-
-static inline bool madmpi_word_has_come(const void *word, uint32_t number)
+static inline bool madmpi_word_has_come(const void *word, uint64_t number)
 {
 	madmpi_word_t *w = (void *)word;
 
 	/* order(coll-slot): the data; or that they are read */
-	return madmpi_number_is_past(load_acquire(w), number);
+	return load_acquire(w) >= number;
 }
 
 /* The owner; next it asks who sleeps. */
-static inline void madmpi_word_tell(void *word, uint32_t number)
+static inline void madmpi_word_tell(void *word, uint64_t number)
 {
 	madmpi_word_t *w = word;
 

@@ -12,7 +12,7 @@
 enum { PROCESSES = 3 };
 
 static struct madmpi_line line[PROCESSES];
-static ATOMIC(uint32_t) number; /* of the slot of process 0 */
+static ATOMIC(uint64_t) number; /* of the slot of process 0 */
 static int data;                /* in it */
 static ATOMIC(uint32_t) messages[PROCESSES][PROCESSES]; /* to, from */
 
@@ -25,7 +25,7 @@ static void set_up(void)
 }
 
 /* As node.c does. A message orders nothing here. */
-static void tell(int me, void *word, uint32_t to)
+static void tell(int me, void *word, uint64_t to)
 {
 	uint32_t sleepers;
 
@@ -45,7 +45,7 @@ static void receive(int me, int from)
 		explore_wait_while(&messages[me][from], 0);
 }
 
-static void wait_for(int me, int rank, void *word, uint32_t to)
+static void wait_for(int me, int rank, void *word, uint64_t to)
 {
 	while (!madmpi_word_has_come(word, to)) {
 		madmpi_sleepers_join(&line[rank], me);
@@ -135,5 +135,29 @@ EXPLORE(who_was_rung_for_another_word_sleeps_again)
 	set_up();
 	explore_spawn("writer", tells_twice, NULL);
 	explore_spawn("reader", reads, (void *)1);
+	explore_finish(nothing_is_left);
+}
+
+/* --- however long nobody has written there --- */
+
+static const uint64_t late = 3000000000; /* parts */
+
+static void writes_late(void *arg)
+{
+	data = 7;
+	tell(0, &number, late);
+}
+
+static void reads_late(void *arg)
+{
+	wait_for(1, 0, &number, late);
+	explore_check(data == 7);
+}
+
+EXPLORE(a_slot_that_was_left_alone_for_long_is_waited_for)
+{
+	set_up();
+	explore_spawn("writer", writes_late, NULL);
+	explore_spawn("reader", reads_late, NULL);
 	explore_finish(nothing_is_left);
 }
