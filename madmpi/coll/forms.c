@@ -13,21 +13,28 @@
 #include "core/state.h"
 #include "info/info.h"
 
-/* All its steps, if they are what the others make, too. */
+/* Whether its steps are what the others make, too. */
+static bool fits(struct madmpi_coll *c, const struct madmpi_collective *x)
+{
+	return likely(!madmpi_checks_all) || madmpi_coll_compare(c, x);
+}
+
 static void make_steps(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
-	if (likely(!madmpi_checks_all) || madmpi_coll_compare(c, x))
+	if (fits(c, x))
 		x->run(c, x);
 }
 
 int madmpi_collective_run(const struct madmpi_collective *x)
 {
-	struct madmpi_node *node = madmpi_node_of(x->comm);
 	struct madmpi_coll c;
 
 	madmpi_coll_begin(&c, x->function, x->comm);
-	c.node = node;
-	make_steps(&c, x);
+	if (fits(&c, x)) {
+		/* Not before: to the others it may be no blocking one. */
+		c.node = madmpi_node_of(x->comm);
+		x->run(&c, x);
+	}
 	return madmpi_coll_end(&c);
 }
 

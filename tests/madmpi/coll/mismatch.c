@@ -246,6 +246,19 @@ static void forms_do_not_fit(MPI_Comm comm)
 	FAILS(rc, MPI_ERR_OTHER);
 }
 
+/* However many have fitted before: after some, processes share memory. */
+static void forms_never_fit(MPI_Comm comm)
+{
+	MPI_Comm other;
+
+	MPI_Comm_dup(comm, &other);
+	for (int i = 0; i < 12; i++) {
+		forms_do_not_fit(other);
+		EXPECT_INT(MPI_Barrier(other), MPI_SUCCESS);
+	}
+	MPI_Comm_free(&other);
+}
+
 /* Nor does what makes communicators. */
 static void others_do_not_fit(MPI_Comm comm)
 {
@@ -317,7 +330,7 @@ int main(int argc, char **argv)
 	comm = ring(MPI_COMM_WORLD);
 	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
 	all_fail(cases, CASES, comm);
-	forms_do_not_fit(comm);
+	forms_never_fit(comm);
 	others_do_not_fit(comm);
 	what_is_the_same_fits(comm);
 	two_groups_begin();
