@@ -66,7 +66,8 @@ static bool wait_slow(struct madmpi_coll *c, int rank, struct wait *w)
 	piom_cond_init(&w->cond);
 	if (piom_cond_poll_on(&w->cond, look, w) == 0)
 		return true;
-	rc = (n->dead & 1u << rank) != 0 ? -EHOSTDOWN : sleep_until(c, rank, w);
+	rc = (n->dead & 1u << rank) != 0 ? -ECONNRESET
+					 : sleep_until(c, rank, w);
 	if (rc == 0)
 		return true;
 	n->dead |= 1u << rank;
