@@ -2,6 +2,12 @@
  * A memfd of the first process, which the others open through
  * /proc/<pid>/fd/<fd>, so that nothing has a name and nothing can stay behind.
  * That they have found the right one they see by a nonce at its beginning.
+ *
+ * Whether it is used is said there, too: processes that die meanwhile may leave
+ * some of the others with all that was to be heard, and others without. Who has
+ * it knows that everybody has mapped the memory, and says yes; who has not says
+ * no. What is said first holds, and nobody has said yes where some have not
+ * mapped it.
  */
 #include "coll/segment.h"
 
@@ -14,9 +20,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <base/atomic.h>
+
 #include "coll/coll.h"
 
 enum { NONCE = 16 };
+
+enum { OPEN, YES, NO };
+
+/* At the beginning of the memory. */
+struct head {
+	unsigned char nonce[NONCE]; /* -: */
+	ATOMIC(uint32_t) said;      /* a: relaxed, nothing is found by it */
+};
+
+_Static_assert(sizeof(struct head) <= MADMPI_SEGMENT_HEAD, "it is the rest's");
 
 /* What the first process tells the others. */
 struct where {
@@ -68,9 +86,24 @@ static int find(struct madmpi_segment *s, const struct where *where)
 	rc = fstat(fd, &st) < 0 || (size_t)st.st_size != s->bytes ? -ENXIO
 								  : map(s, fd);
 	close(fd);
-	if (rc == 0 && memcmp(s->at, where->nonce, NONCE) != 0)
+	if (rc == 0 && memcmp(s->at, where->nonce, NONCE) != 0) {
+		madmpi_segment_drop(s); /* it is somebody else's */
 		rc = -ENXIO;
+	}
 	return rc;
+}
+
+/* By who has it mapped; the same for all. */
+static int settle(struct madmpi_segment *s, int rc)
+{
+	struct head *h = s->at;
+	uint32_t said = rc == 0 ? YES : NO, before = OPEN;
+
+	if (!cas_relaxed(&h->said, &before, said))
+		said = before;
+	if (said == YES)
+		return 0;
+	return rc != 0 ? rc : -ECONNRESET;
 }
 
 int madmpi_segment_share(const char *fn, struct madmpi_comm *comm, size_t bytes,
@@ -91,6 +124,8 @@ int madmpi_segment_share(const char *fn, struct madmpi_comm *comm, size_t bytes,
 	if (rc == 0 && comm->rank != 0)
 		rc = find(&s, &where);
 	rc = madmpi_coll_agree(fn, comm, rc);
+	if (s.at != NULL)
+		rc = settle(&s, rc);
 	if (fd >= 0)
 		close(fd);
 	if (rc == 0)

@@ -19,8 +19,8 @@ enum { MADMPI_SEGMENT_HEAD = 64 };
 
 /*
  * All processes, by operations of the communicator: so many bytes, the same in
- * each. `error`: what has gone wrong here before. 0, or -errno, the same for
- * all unless a message was lost; then there is nothing to be dropped.
+ * each. `error`: what has gone wrong here before. 0 for all that live, or for
+ * each an -errno, and then there is nothing to be dropped.
  */
 int madmpi_segment_share(const char *fn, struct madmpi_comm *comm, size_t bytes,
 			 int error, struct madmpi_segment *out);

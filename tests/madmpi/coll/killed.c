@@ -6,7 +6,8 @@
  * Ranks 0 to 2 of MPI_COMM_WORLD live. Each of the others has an operation to
  * die in, with two or all of them, one after the other: which one, in which
  * form, with how much data, in whose place and at which step follow from its
- * rank and the first argument.
+ * rank and the first argument. If that is "first", each dies at the next step
+ * of a barrier that is the first one to use the memory of a node.
  */
 #include <dlfcn.h>
 #include <nmad/sendrecv.h>
@@ -162,6 +163,7 @@ struct death {
 	int step;
 	int first; /* how many are in the first of two groups; 0: one group */
 	int in_ring;
+	int before; /* blocking operations */
 	struct call x;
 };
 
@@ -170,7 +172,7 @@ static void plan(struct death *d, int i, int seed)
 {
 	int salt = i + seed, more = i - FORM_COUNT * OPERATIONS;
 
-	*d = (struct death){ .victim = LIVING + i };
+	*d = (struct death){ .victim = LIVING + i, .before = SHARED };
 	d->form = (enum form)(i / OPERATIONS % FORM_COUNT);
 	d->n = LIVING + salt % 2;
 	d->place = salt / 2 % d->n;
@@ -191,6 +193,18 @@ static void plan(struct death *d, int i, int seed)
 		d->x.root = d->first ? 0 : salt / 3 % d->n;
 	d->x.n = salt % 3 == 0 ? LARGE : SMALL;
 	d->x.seed = salt;
+}
+
+/* The last of four; the memory is made by the ninth operation. */
+static void plan_first(struct death *d, int i, int seed)
+{
+	(void)seed;
+	*d = (struct death){ .victim = LIVING + i, .before = 7 };
+	d->n = LIVING + 1;
+	d->place = LIVING;
+	d->step = i;
+	d->x.op = &operations[0];
+	d->x.n = SMALL;
 }
 
 /* Of the communicator one of another kind, instead. */
@@ -228,7 +242,7 @@ static void unite(struct death *d)
 	MPI_Group_free(&group);
 	MPI_Group_free(&world);
 	/* Blocking operations use shared memory then, where there is some. */
-	for (int i = 0; i < SHARED && d->form == BLOCKING; i++)
+	for (int i = 0; i < d->before && d->form == BLOCKING; i++)
 		EXPECT_INT(MPI_Barrier(d->x.comm), MPI_SUCCESS);
 }
 
@@ -288,6 +302,8 @@ static void carry_out(struct death *d)
 	if (rank == d->victim)
 		die(); /* there were fewer */
 	expect_the_end(d, rc, right);
+	for (int i = 0; i < 2 && d->before < SHARED; i++)
+		FAILS(MPI_Barrier(d->x.comm), MPI_ERR_PROC_ABORTED);
 	if (d->form == PERSISTENT)
 		MPI_Request_free(&d->x.request);
 	free(right);
@@ -297,6 +313,7 @@ static void carry_out(struct death *d)
 
 int main(int argc, char **argv)
 {
+	int first = argc > 1 && strcmp(argv[1], "first") == 0;
 	int seed = argc > 1 ? atoi(argv[1]) : 0, all = 0;
 	MPI_Group world, group;
 	MPI_Comm living;
@@ -307,14 +324,14 @@ int main(int argc, char **argv)
 	EXPECT(size > LIVING);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	if (rank >= LIVING) {
-		plan(&d, rank - LIVING, seed);
+		(first ? plan_first : plan)(&d, rank - LIVING, seed);
 		carry_out(&d);
 	}
 	MPI_Comm_group(MPI_COMM_WORLD, &world);
 	MPI_Group_incl(world, LIVING, (int[]){ 0, 1, 2 }, &group);
 	MPI_Comm_create_group(MPI_COMM_WORLD, group, 0, &living);
 	for (int i = 0; i < size - LIVING; i++) {
-		plan(&d, i, seed);
+		(first ? plan_first : plan)(&d, i, seed);
 		if (rank < d.n - 1)
 			carry_out(&d);
 		EXPECT_INT(
