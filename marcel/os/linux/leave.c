@@ -88,9 +88,9 @@ struct walk {
 	uintptr_t pc; /* interrupted there */
 	/* Whether to go on with the frame that has called this one. */
 	bool (*see)(struct walk *w, const struct frame *f);
-	bool in_call; /* interrupted in a system call */
-	int frames;   /* seen before */
-	bool found;   /* the frame of pc */
+	const void *context; /* of the signal */
+	int frames;          /* seen before */
+	bool found;          /* the frame of pc */
 	bool may;
 	/* for another: */
 	uintptr_t
@@ -245,7 +245,8 @@ static bool may_walk(struct walk *w, const void *context)
 
 static bool is_half_done(const struct walk *w, uintptr_t pc)
 {
-	return keeps_state(pc) && !(w->in_call && is_openmp(pc));
+	return keeps_state(pc) &&
+	       !(is_openmp(pc) && cpu_context_in_call(w->context));
 }
 
 /* What was called from elsewhere decides, not what that has called in turn. */
@@ -261,11 +262,10 @@ static bool may_leave_frame(struct walk *w, const struct frame *f)
 
 BASE_NOINLINE bool os_may_leave(const void *context)
 {
-	struct walk w = { .see = may_leave_frame };
+	struct walk w = { .see = may_leave_frame, .context = context };
 
 	if (!may_walk(&w, context))
 		return false;
-	w.in_call = cpu_context_in_call(context);
 	_Unwind_Backtrace(look, &w);
 	return w.found ? w.may && w.outer == 0 : !is_half_done(&w, w.pc);
 }
