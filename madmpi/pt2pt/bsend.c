@@ -200,7 +200,8 @@ static int put(struct madmpi_buffer *b, const struct madmpi_message *m,
 
 	if (to == NULL && is_automatic(b))
 		return -ENOMEM;
-	if (to == NULL && oldest(b) == NULL)
+	if (to == NULL &&
+	    (oldest(b) == NULL || sizeof(*to) + bytes > (size_t)b->size))
 		return -ENOBUFS;
 	if (to == NULL)
 		return has_left(oldest(b)) ? -EAGAIN : -EBUSY;
