@@ -423,14 +423,23 @@ static struct data data_of(const struct nm_sight *s)
 			      .bytes = (MPI_Count)s->length };
 }
 
+/* The elements of an event from the first to the last one, or one of them. */
+static void copy_out(const struct nm_sight *s, int first, int last,
+		     void *buffer)
+{
+	const struct element *e = &elements[last];
+	size_t from = elements[first].offset;
+	struct data d = data_of(s);
+
+	memcpy(buffer, (char *)&d + from, e->offset + e->size - from);
+}
+
 /* MPI_T_event_read */
 int madmpi_t_event_read(MPI_T_event_instance event_instance, int element_index,
 			void *buffer)
 {
 	int rc;
 	const struct nm_sight *s = sight_of(event_instance, &rc);
-	const struct element *e;
-	struct data d;
 
 	if (s == NULL)
 		return rc;
@@ -438,9 +447,7 @@ int madmpi_t_event_read(MPI_T_event_instance event_instance, int element_index,
 		return MPI_T_ERR_INVALID_INDEX;
 	if (buffer == NULL)
 		return MPI_T_ERR_INVALID;
-	d = data_of(s);
-	e = &elements[element_index];
-	memcpy(buffer, (char *)&d + e->offset, e->size);
+	copy_out(s, element_index, element_index, buffer);
 	return MPI_SUCCESS;
 }
 
@@ -449,16 +456,12 @@ int madmpi_t_event_copy(MPI_T_event_instance event_instance, void *buffer)
 {
 	int rc;
 	const struct nm_sight *s = sight_of(event_instance, &rc);
-	const struct element *e;
-	struct data d;
 
 	if (s == NULL)
 		return rc;
 	if (buffer == NULL)
 		return MPI_T_ERR_INVALID;
-	d = data_of(s);
-	e = &elements[type_of(s)->nelements - 1];
-	memcpy(buffer, &d, e->offset + e->size);
+	copy_out(s, 0, type_of(s)->nelements - 1, buffer);
 	return MPI_SUCCESS;
 }
 
