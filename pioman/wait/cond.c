@@ -324,12 +324,18 @@ static bool poll_in_place(struct waiting *w)
 	return is_over;
 }
 
+/* What a user thread does before it sleeps. True: it is over. */
+static bool poll_first(struct waiting *w)
+{
+	if (piom.wait == PIOM_WAIT_AUTO)
+		return poll_in_place(w);
+	return piom.wait != PIOM_WAIT_PASSIVE &&
+	       poll_for(w, piom.spin_ns, false);
+}
+
 static void wait_user(struct waiting *w)
 {
-	if (piom.wait == PIOM_WAIT_AUTO
-		    ? poll_in_place(w)
-		    : piom.wait != PIOM_WAIT_PASSIVE &&
-			      poll_for(w, piom.spin_ns, false))
+	if (poll_first(w))
 		return;
 	if (piom.engine != PIOM_ENGINE_MARCEL)
 		wait_between_polls(w);
