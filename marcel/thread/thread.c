@@ -146,7 +146,9 @@ static void count_created(struct marcel_vp *vp)
 		fetch_add_relaxed(&marcel_sched.created, 1);
 }
 
-/* vp: the caller's, or NULL; nobody else's meanwhile. Not ready yet, or NULL.
+/*
+ * vp: the caller's, or NULL; nobody else's meanwhile. It is not ready yet;
+ * NULL: there is none, and *rc says why.
  */
 static inline struct marcel_thread *make(struct marcel_vp *vp, marcel_t *out,
 					 const struct marcel_attr *a,
@@ -232,8 +234,10 @@ BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 	return rc;
 }
 
-/* Whether a new thread may go before what is ready here, and nobody else has
- * nothing to do. */
+/*
+ * Whether a new thread may go before what is ready here, and no other VP has
+ * nothing to do.
+ */
 static bool may_begin_here(struct marcel_vp *vp)
 {
 	return vp->handovers < MARCEL_HANDOVERS_MAX &&
