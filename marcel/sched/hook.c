@@ -4,7 +4,10 @@
  * A VP that runs hooks says so in `hooking`, odd meanwhile, and then loads the
  * slots; who removes a hook empties its slot and then looks at every VP. This
  * is a store-load race, order(hook): one of the two sees the other, so the
- * remover waits for a VP that may still be in the hook.
+ * remover waits for a VP that may still be in the hook. What a thread did in a
+ * hook there, the next one to run hooks there has behind it, and so the remover
+ * that waits for that one: by the order in which threads have the VP, which
+ * TSan is told here.
  */
 #include "hook.h"
 
@@ -35,6 +38,7 @@ enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 
 	if (used == 0 || (seq & 1) != 0)
 		return MARCEL_HOOK_NOTHING;
+	marcel_san_acquire(&vp->hooking.seq);
 	store_seq(&vp->hooking.seq, seq + 1); /* order(hook) */
 	for (unsigned i = 0; i < used; i++) {
 		hook = load_seq(&table->slot[i]); /* order(hook) */
@@ -130,6 +134,7 @@ static bool ask(struct marcel_hooking *h, enum marcel_hook_point point, int vp,
 
 	if (used == 0 || (seq & 1) != 0)
 		return false;
+	marcel_san_acquire(&h->seq);
 	store_seq(&h->seq, seq + 1); /* order(hook) */
 	for (unsigned i = 0; i < used && !wanted; i++) {
 		hook = load_seq(&table->slot[i]); /* order(hook) */
