@@ -20,8 +20,7 @@ bool marcel_priority_exists(int priority)
 	       priority <= MARCEL_PRIORITY_REALTIME;
 }
 
-/* How long who has waited for what comes from outside goes before others. */
-enum { REACT_NS = 200 * 1000 };
+uint64_t marcel_thread_react_ns = 200 * 1000;
 
 /*
  * Of a thread, by its descriptor. Nothing else is called while one is held.
@@ -211,7 +210,7 @@ BASE_COLD void marcel_thread_favour_woken(struct marcel_thread *t)
 {
 	uint64_t ns = marcel_thread_has(t, MARCEL_F_EAGER)
 			      ? load_relaxed(&t->rest->eager)
-			      : REACT_NS;
+			      : marcel_thread_react_ns;
 
 	if (ns == 0) /* it was told to stop that just now */
 		return;

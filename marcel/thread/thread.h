@@ -262,6 +262,9 @@ void marcel_priority_forked(struct marcel_thread *t);
 /* Who is about to wake t, which is EAGER, or awaits IO while others compute. */
 void marcel_thread_favour_woken(struct marcel_thread *t);
 
+/* How long who has awaited IO goes before others; set while no VP runs. */
+extern uint64_t marcel_thread_react_ns;
+
 /*
  * Who gives the descriptor back: t is favoured no more. Who looks at it too
  * late, as the monitor may, changes nothing of the thread that has it next.
