@@ -146,6 +146,33 @@ BASE_PUBLIC int nm_gate_is_near(const struct nm_gate *gate)
 	return 0;
 }
 
+static const struct nm_rail *reader_of(const struct nm_gate *gate)
+{
+	const struct nm_rail *rail = gate->core->rails;
+
+	for (int i = 0; i < gate->core->nrails; i++, rail++)
+		if (rail->driver != NULL && rail->driver->reads != NULL &&
+		    rail->driver->reads(rail, gate->rank))
+			return rail;
+	return NULL;
+}
+
+BASE_PUBLIC int nm_gate_can_read(const struct nm_gate *gate)
+{
+	return reader_of(gate) != NULL;
+}
+
+BASE_PUBLIC int nm_gate_read(const struct nm_gate *gate,
+			     const struct nm_data *d, size_t offset,
+			     size_t length, uint64_t remote)
+{
+	const struct nm_rail *rail = reader_of(gate);
+
+	return rail != NULL ? rail->driver->read(rail, gate->rank, d, offset,
+						 length, remote)
+			    : -ENOTSUP;
+}
+
 BASE_PUBLIC void nm_abort(int code, const char *why)
 {
 	nm_boot_abort(boot, code, why);

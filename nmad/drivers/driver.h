@@ -205,6 +205,17 @@ struct nm_driver {
 	bool (*reaches)(const struct nm_rail *rail, int rank);
 
 	/*
+	 * Anyone: may this process read the peer's memory, which both know to
+	 * be connected? Then `read` copies what lies at `remote` there to bytes
+	 * [offset, offset + length) of d: 0, or -errno, -ESRCH of one that is
+	 * gone. NULL, both: no.
+	 */
+	bool (*reads)(const struct nm_rail *rail, int rank);
+	int (*read)(const struct nm_rail *rail, int rank,
+		    const struct nm_data *d, size_t offset, size_t length,
+		    uint64_t remote);
+
+	/*
 	 * The peer is used for the first time: make link->conn. The core calls
 	 * it before the first other slot with this link; the driver does what
 	 * is in it by itself if it hears from the peer before. Need not connect

@@ -41,22 +41,26 @@ static int gather(void *arg, void *piece, size_t bytes)
 	return ++g->n == BASE_ARRAY_LEN(g->iov);
 }
 
-int nm_shm_cma_copy(struct nm_xfer *x, size_t offset, size_t length,
-		    uint64_t remote, bool push)
+/* One call: nobody else has the core meanwhile, whatever is due. */
+enum { AT_ONCE = 1024 * 1024 };
+
+static int copy(const struct shm_peer *p, const struct nm_data *d,
+		struct nm_data_place *place, size_t offset, size_t length,
+		uint64_t remote, bool push)
 {
-	const struct shm_peer *p = x->link->conn;
+	struct iovec its;
+	struct pieces g;
+	ssize_t n;
 
 	while (length > 0) {
-		struct iovec its;
-		struct pieces g;
-		ssize_t n;
-
 		g.n = 0;
 		g.bytes = 0;
-		nm_xfer_walk(x, offset, length, gather, &g);
-		its.iov_base = (void *)(uintptr_t)(remote + offset);
+		nm_data_walk_on(d, place, offset,
+				length < AT_ONCE ? length : AT_ONCE, gather,
+				&g);
+		its.iov_base = (void *)(uintptr_t)remote;
 		its.iov_len = g.bytes;
-		nm_rail_calls(x->link->rail, NM_CALL_COPY);
+		nm_rail_calls(p->link->rail, NM_CALL_COPY);
 		if (push)
 			n = process_vm_writev(p->pid, g.iov, g.n, &its, 1, 0);
 		else
@@ -66,7 +70,23 @@ int nm_shm_cma_copy(struct nm_xfer *x, size_t offset, size_t length,
 		if (n == 0)
 			return -EFAULT;
 		offset += (size_t)n;
+		remote += (size_t)n;
 		length -= (size_t)n;
 	}
 	return 0;
+}
+
+int nm_shm_cma_copy(struct nm_xfer *x, size_t offset, size_t length,
+		    uint64_t remote, bool push)
+{
+	return copy(x->link->conn, &x->data, &x->place, x->offset + offset,
+		    length, remote + offset, push);
+}
+
+int nm_shm_cma_read(const struct shm_peer *p, const struct nm_data *d,
+		    size_t offset, size_t length, uint64_t remote)
+{
+	struct nm_data_place place = { .before = 0 };
+
+	return copy(p, d, &place, offset, length, remote, false);
 }

@@ -435,6 +435,10 @@ bool nm_shm_cma_prove(const struct shm_peer *p, uint64_t secret);
 int nm_shm_cma_copy(struct nm_xfer *x, size_t offset, size_t length,
 		    uint64_t remote, bool push);
 
+/* Anyone: into bytes [offset, offset + length) of d, from `remote` on. */
+int nm_shm_cma_read(const struct shm_peer *p, const struct nm_data *d,
+		    size_t offset, size_t length, uint64_t remote);
+
 /* --- large.c: large transfers --- */
 
 void nm_shm_large_init(struct shm *shm);

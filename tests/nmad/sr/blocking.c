@@ -2,7 +2,6 @@
 #include "../peers.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BYTES = 200000 };
@@ -95,16 +94,4 @@ RULE(a_blocking_call_needs_no_status_and_refuses_nonsense)
 	isend_bytes(&out, 5, NULL, 0, 0);
 	MUST(nm_sr_recv(session, peer, 5, NM_TAG_EXACT, &nothing, NULL) == 0);
 	MUST(wait_for(&out).error == 0);
-}
-
-RULE(who_is_reached_through_memory_alone_is_near)
-{
-	const char *networks = getenv("NMAD_DRIVER");
-
-	if (networks == NULL)
-		return;
-	if (strcmp(networks, "shm") == 0 || strcmp(networks, "self") == 0)
-		MUST(nm_gate_is_near(peer));
-	if (strncmp(networks, "sim", 3) == 0 || strcmp(networks, "tcp") == 0)
-		MUST(!nm_gate_is_near(peer));
 }
