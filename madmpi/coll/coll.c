@@ -306,7 +306,7 @@ void madmpi_coll_tell(struct madmpi_coll *c, void *bytes, MPI_Count n, int root)
 	madmpi_bcast_binomial(c, bytes, n, madmpi_type_of(MPI_BYTE), root);
 }
 
-int madmpi_coll_agree(const char *function, struct madmpi_comm *comm, int error)
+int madmpi_coll_agree(const char *function, struct madmpi_comm *comm, int mine)
 {
 	const struct madmpi_type *t = madmpi_type_of(MPI_INT);
 	struct madmpi_coll c;
@@ -315,12 +315,12 @@ int madmpi_coll_agree(const char *function, struct madmpi_comm *comm, int error)
 	madmpi_coll_begin(&c, function, comm);
 	for (int ahead = 1; ahead < c.size; ahead *= 2) {
 		theirs = 0;
-		madmpi_coll_exchange(&c, &error, 1, t,
-				     (c.rank + ahead) % c.size, &theirs, 1, t,
+		madmpi_coll_exchange(&c, &mine, 1, t, (c.rank + ahead) % c.size,
+				     &theirs, 1, t,
 				     (c.rank - ahead + c.size) % c.size);
-		error = theirs < error ? theirs : error;
+		mine = theirs < mine ? theirs : mine;
 	}
-	return c.error != 0 ? c.error : error;
+	return c.error != 0 ? madmpi_coll_errno(&c) : mine;
 }
 
 int madmpi_coll_allgather_bytes(const char *function, struct madmpi_comm *comm,

@@ -37,6 +37,8 @@
 #ifndef MADMPI_COLL_COLL_H
 #define MADMPI_COLL_COLL_H
 
+#include <errno.h>
+
 #include "coll/op.h"
 #include "core/array.h"
 #include "comm/comm.h"
@@ -91,6 +93,12 @@ void madmpi_coll_home(struct madmpi_coll *c);
 int madmpi_coll_end(struct madmpi_coll *c);
 
 void madmpi_coll_fail(struct madmpi_coll *c, int error);
+
+/* What has failed until now as -errno; 0: nothing. */
+static inline int madmpi_coll_errno(const struct madmpi_coll *c)
+{
+	return c->error > 0 ? -EPROTO : c->error;
+}
 
 /* Start and finish one message; a flight that is not active is passed over. */
 void madmpi_coll_isend(struct madmpi_coll *c, struct madmpi_flight *f,
@@ -182,11 +190,10 @@ void madmpi_coll_tell(struct madmpi_coll *c, void *bytes, MPI_Count n,
 		      int root);
 
 /*
- * The least that a process of an intracommunicator says: 0, or -errno of one
- * that cannot go on; as an operation of its own, which needs no memory.
+ * The least that a process of an intracommunicator says: a number, or -errno of
+ * one that cannot go on; as an operation of its own, which needs no memory.
  */
-int madmpi_coll_agree(const char *function, struct madmpi_comm *comm,
-		      int error);
+int madmpi_coll_agree(const char *function, struct madmpi_comm *comm, int mine);
 
 /*
  * What each process has, as an operation of its own. With an intercommunicator

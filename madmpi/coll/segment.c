@@ -7,7 +7,7 @@
  * some of the others with all that was to be heard, and others without. Who has
  * it knows that everybody has mapped the memory, and says yes; who has not says
  * no. What is said first holds, and nobody has said yes where some have not
- * mapped it.
+ * mapped it. With the yes goes what all have agreed on besides.
  */
 #include "coll/segment.h"
 
@@ -26,7 +26,7 @@
 
 enum { NONCE = 16 };
 
-enum { OPEN, YES, NO };
+enum { OPEN, NO, YES }; /* from YES on: and the least number */
 
 /* At the beginning of the memory. */
 struct head {
@@ -94,41 +94,43 @@ static int find(struct madmpi_segment *s, const struct where *where)
 }
 
 /* By who has it mapped; the same for all. */
-static int settle(struct madmpi_segment *s, int rc)
+static int settle(struct madmpi_segment *s, int least)
 {
 	struct head *h = s->at;
-	uint32_t said = rc == 0 ? YES : NO, before = OPEN;
+	uint32_t said = least >= 0 ? YES + (uint32_t)least : NO, before = OPEN;
 
 	if (!cas_relaxed(&h->said, &before, said))
 		said = before;
-	if (said == YES)
-		return 0;
-	return rc != 0 ? rc : -ECONNRESET;
+	if (said >= YES)
+		return (int)(said - YES);
+	return least < 0 ? least : -ECONNRESET;
 }
 
 int madmpi_segment_share(const char *fn, struct madmpi_comm *comm, size_t bytes,
-			 int error, struct madmpi_segment *out)
+			 int mine, struct madmpi_segment *out)
 {
 	struct madmpi_segment s = { .at = NULL, .bytes = bytes };
-	struct where where = { .error = error };
+	struct where where = { .error = mine < 0 ? mine : 0 };
 	struct madmpi_coll c;
 	int fd = -1, rc;
 
-	if (error == 0 && comm->rank == 0)
+	if (mine >= 0 && comm->rank == 0)
 		where.error = make(&s, &fd, &where);
 	rc = where.error;
 	madmpi_coll_begin(&c, fn, comm);
 	madmpi_coll_tell(&c, &where, sizeof(where), 0);
 	if (rc == 0)
-		rc = c.error != 0 ? c.error : where.error;
+		rc = madmpi_coll_errno(&c);
+	if (rc == 0)
+		rc = where.error;
 	if (rc == 0 && comm->rank != 0)
 		rc = find(&s, &where);
-	rc = madmpi_coll_agree(fn, comm, rc);
+	rc = madmpi_coll_agree(fn, comm, rc < 0 ? rc : mine);
 	if (s.at != NULL)
 		rc = settle(&s, rc);
 	if (fd >= 0)
 		close(fd);
-	if (rc == 0)
+	if (rc >= 0)
 		*out = s;
 	else
 		madmpi_segment_drop(&s);

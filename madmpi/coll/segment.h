@@ -19,11 +19,12 @@ enum { MADMPI_SEGMENT_HEAD = 64 };
 
 /*
  * All processes, by operations of the communicator: so many bytes, the same in
- * each. `error`: what has gone wrong here before. 0 for all that live, or for
- * each an -errno, and then there is nothing to be dropped.
+ * each. `mine`: what has gone wrong here before, -errno, or a number from 0 on.
+ * The least of these numbers for all that live; or for each an -errno, and then
+ * there is nothing to be dropped.
  */
 int madmpi_segment_share(const char *fn, struct madmpi_comm *comm, size_t bytes,
-			 int error, struct madmpi_segment *out);
+			 int mine, struct madmpi_segment *out);
 
 /* By each process when it has done with it. */
 void madmpi_segment_drop(struct madmpi_segment *s);
