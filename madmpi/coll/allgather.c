@@ -66,18 +66,51 @@ void madmpi_allgather_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
 	ring(c, &p);
 }
 
-/* Of two, from where the data are: not from a copy that was just made. */
-static void swap(struct madmpi_coll *c, const struct madmpi_collective *x)
+static void copy_own(struct madmpi_coll *c, const struct madmpi_parts *s,
+		     const struct madmpi_parts *r)
 {
-	const struct madmpi_parts *s = &x->send, *r = &x->recv;
+	if (s->base != MPI_IN_PLACE)
+		madmpi_coll_copy(c, s->base, s->count, s->type,
+				 madmpi_parts_at(r, c->rank),
+				 madmpi_parts_count(r, c->rank), r->type);
+}
+
+/* Of two, from where the data are: not from a copy that was just made. */
+static void swap(struct madmpi_coll *c, const struct madmpi_parts *s,
+		 const struct madmpi_parts *r)
+{
 	int peer = !c->rank;
 
 	madmpi_coll_exchange(c, s->base, s->count, s->type, peer,
 			     madmpi_parts_at(r, peer),
 			     madmpi_parts_count(r, peer), r->type, peer);
-	madmpi_coll_copy(c, s->base, s->count, s->type,
-			 madmpi_parts_at(r, c->rank),
-			 madmpi_parts_count(r, c->rank), r->type);
+	copy_own(c, s, r);
+}
+
+/* Parts of different sizes, which all processes know. */
+static void run_v(struct madmpi_coll *c, const struct madmpi_parts *s,
+		  const struct madmpi_parts *r)
+{
+	if (c->size == 2 && s->base != MPI_IN_PLACE) {
+		swap(c, s, r);
+		return;
+	}
+	copy_own(c, s, r);
+	ring(c, r);
+}
+
+static void by_messages(struct madmpi_coll *c, const struct madmpi_parts *s,
+			const struct madmpi_parts *r)
+{
+	madmpi_allgather_fn fn =
+		madmpi_choose_allgather(c, r->count * r->type->size);
+
+	if (fn == madmpi_allgather_ring) {
+		run_v(c, s, r);
+		return;
+	}
+	copy_own(c, s, r);
+	fn(c, r->base, r->count, r->type);
 }
 
 static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
@@ -88,22 +121,23 @@ static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 		madmpi_inter_allgather(c, s->base, s->count, s->type, r);
 		return;
 	}
-	if (c->size == 2 && s->base != MPI_IN_PLACE &&
-	    (r->counts.at != NULL ||
-	     madmpi_choose_allgather(c, r->count * r->type->size) ==
-		     madmpi_allgather_ring)) {
-		swap(c, x);
+	if (r->counts.at != NULL) {
+		run_v(c, s, r);
 		return;
 	}
-	if (s->base != MPI_IN_PLACE)
-		madmpi_copy_bytes(s->base, s->count, s->type,
-				  madmpi_parts_at(r, c->rank),
-				  madmpi_parts_count(r, c->rank), r->type);
-	if (r->counts.at != NULL)
-		ring(c, r);
-	else if (c->size > 1 && r->count * r->type->size > 0)
-		madmpi_choose_allgather(c, r->count * r->type->size)(
-			c, r->base, r->count, r->type);
+	switch (madmpi_choose_allgather_route(c, r->count * r->type->size)) {
+	case MADMPI_SHARED:
+		copy_own(c, s, r);
+		madmpi_allgather_shared(c, r->base, r->count, r->type);
+		break;
+	case MADMPI_DIRECT:
+		madmpi_allgather_direct(c, s, r);
+		copy_own(c, s, r);
+		break;
+	case MADMPI_BY_MESSAGES:
+		if (r->count * r->type->size > 0)
+			by_messages(c, s, r);
+	}
 }
 
 /* What comes from all is checked; now what goes to all. */

@@ -9,6 +9,15 @@
 #include "coll/inter.h"
 #include "pt2pt/message.h"
 
+static void copy_own(struct madmpi_coll *c, const struct madmpi_parts *s,
+		     const struct madmpi_parts *r)
+{
+	madmpi_coll_copy(
+		c, madmpi_parts_at(s, c->rank), madmpi_parts_count(s, c->rank),
+		madmpi_parts_type(s, c->rank), madmpi_parts_at(r, c->rank),
+		madmpi_parts_count(r, c->rank), madmpi_parts_type(r, c->rank));
+}
+
 /*
  * Pairwise: in step k everybody sends to rank + k and receives from rank - k,
  * so that no process is sent to by many at once.
@@ -27,10 +36,7 @@ static void pairwise(struct madmpi_coll *c, const struct madmpi_parts *s,
 			madmpi_parts_count(r, from), madmpi_parts_type(r, from),
 			from);
 	}
-	madmpi_coll_copy(
-		c, madmpi_parts_at(s, c->rank), madmpi_parts_count(s, c->rank),
-		madmpi_parts_type(s, c->rank), madmpi_parts_at(r, c->rank),
-		madmpi_parts_count(r, c->rank), madmpi_parts_type(r, c->rank));
+	copy_own(c, s, r);
 }
 
 /* In place: swap with one after the other, through one packed part. */
@@ -63,28 +69,44 @@ static void in_place(struct madmpi_coll *c, const struct madmpi_parts *r)
 	free(tmp);
 }
 
-/* Equal parts, which all processes know alike. */
-static bool is_shared(const struct madmpi_coll *c,
-		      const struct madmpi_collective *x)
+/* Equal parts, which all processes know alike, may go otherwise. */
+static enum madmpi_route route_of(const struct madmpi_coll *c,
+				  const struct madmpi_collective *x)
 {
 	const struct madmpi_parts *r = &x->recv;
+	enum madmpi_route route;
 
-	return r->counts.at == NULL && r->types == NULL &&
-	       madmpi_choose_alltoall_shared(c, r->count * r->type->size);
+	if (r->counts.at != NULL || r->types != NULL)
+		return MADMPI_BY_MESSAGES;
+	route = madmpi_choose_alltoall(c, r->count * r->type->size);
+	return route == MADMPI_DIRECT && x->send.base == MPI_IN_PLACE
+		       ? MADMPI_BY_MESSAGES
+		       : route;
 }
 
 static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
 	const struct madmpi_parts *s = &x->send, *r = &x->recv;
+	bool is_in_place = s->base == MPI_IN_PLACE;
 
-	if (madmpi_comm_is_inter(x->comm))
-		madmpi_inter_alltoall(c, &x->send, &x->recv);
-	else if (is_shared(c, x))
-		madmpi_alltoall_shared(c, s->base != MPI_IN_PLACE ? s : r, r);
-	else if (x->send.base == MPI_IN_PLACE)
-		in_place(c, &x->recv);
-	else
-		pairwise(c, &x->send, &x->recv);
+	if (madmpi_comm_is_inter(x->comm)) {
+		madmpi_inter_alltoall(c, s, r);
+		return;
+	}
+	switch (route_of(c, x)) {
+	case MADMPI_SHARED:
+		madmpi_alltoall_shared(c, is_in_place ? r : s, r);
+		break;
+	case MADMPI_DIRECT:
+		madmpi_alltoall_direct(c, s, r);
+		copy_own(c, s, r);
+		break;
+	case MADMPI_BY_MESSAGES:
+		if (is_in_place)
+			in_place(c, r);
+		else
+			pairwise(c, s, r);
+	}
 }
 
 /* Of each side alone all is right. */

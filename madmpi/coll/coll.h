@@ -234,6 +234,9 @@ int madmpi_check_alias(const char *function, struct madmpi_comm *c,
 /* In every file of an operation: its algorithms, by name. */
 typedef void (*madmpi_bcast_fn)(struct madmpi_coll *c, void *buf, MPI_Count n,
 				const struct madmpi_type *t, int root);
+typedef void (*madmpi_reduce_fn)(struct madmpi_coll *c, const void *from,
+				 void *to, MPI_Count n, struct madmpi_type *t,
+				 struct madmpi_op *op, int root);
 typedef void (*madmpi_allreduce_fn)(struct madmpi_coll *c, void *buf,
 				    MPI_Count n, struct madmpi_type *t,
 				    struct madmpi_op *op);
@@ -272,10 +275,20 @@ void madmpi_allreduce_shared(struct madmpi_coll *c, const void *from, void *to,
 void madmpi_allgather_shared(struct madmpi_coll *c, void *buf, MPI_Count n,
 			     struct madmpi_type *t);
 
+/* Read in the memory of the others, which the node lets all do (direct.c). */
+void madmpi_reduce_direct(struct madmpi_coll *c, const void *from, void *to,
+			  MPI_Count n, struct madmpi_type *t,
+			  struct madmpi_op *op, int root);
+void madmpi_bcast_direct(struct madmpi_coll *c, void *buf, MPI_Count n,
+			 const struct madmpi_type *t, int root);
+
+/* How data go, where there is a choice. */
+enum madmpi_route { MADMPI_BY_MESSAGES, MADMPI_SHARED, MADMPI_DIRECT };
+
 /* Whether it is through the memory of a node, if c has it. */
 bool madmpi_choose_barrier_shared(const struct madmpi_coll *c);
-bool madmpi_choose_reduce_shared(const struct madmpi_coll *c,
-				 const struct madmpi_type *t);
+madmpi_reduce_fn madmpi_choose_reduce(const struct madmpi_coll *c, MPI_Count n,
+				      const struct madmpi_type *t);
 bool madmpi_choose_allreduce_shared(const struct madmpi_coll *c,
 				    const struct madmpi_type *t,
 				    const struct madmpi_op *op);
@@ -314,9 +327,31 @@ struct madmpi_parts {
 /* Of equal parts; send and recv are one if in place. */
 void madmpi_alltoall_shared(struct madmpi_coll *c, const struct madmpi_parts *s,
 			    const struct madmpi_parts *r);
-/* Whether it is, of `bytes` for each process. */
-bool madmpi_choose_alltoall_shared(const struct madmpi_coll *c,
-				   MPI_Count bytes);
+void madmpi_gather_shared(struct madmpi_coll *c, const struct madmpi_parts *s,
+			  const struct madmpi_parts *r, int root);
+void madmpi_scatter_shared(struct madmpi_coll *c, const struct madmpi_parts *s,
+			   const struct madmpi_parts *r, int root);
+
+/*
+ * Read where they lie: equal parts, and the own one is left to the caller.
+ * MPI_Alltoall: not in place.
+ */
+void madmpi_scatter_direct(struct madmpi_coll *c, const struct madmpi_parts *s,
+			   const struct madmpi_parts *r, int root);
+void madmpi_allgather_direct(struct madmpi_coll *c,
+			     const struct madmpi_parts *s,
+			     const struct madmpi_parts *r);
+void madmpi_alltoall_direct(struct madmpi_coll *c, const struct madmpi_parts *s,
+			    const struct madmpi_parts *r);
+
+/* For so many bytes from or for each process; none are no operation. */
+bool madmpi_choose_gather_shared(const struct madmpi_coll *c, MPI_Count bytes);
+enum madmpi_route madmpi_choose_scatter(const struct madmpi_coll *c,
+					MPI_Count bytes);
+enum madmpi_route madmpi_choose_allgather_route(const struct madmpi_coll *c,
+						MPI_Count bytes);
+enum madmpi_route madmpi_choose_alltoall(const struct madmpi_coll *c,
+					 MPI_Count bytes);
 
 static inline const struct madmpi_type *
 madmpi_parts_type(const struct madmpi_parts *p, int i)

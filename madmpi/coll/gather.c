@@ -23,20 +23,27 @@ void madmpi_gather_parts(struct madmpi_coll *c, const struct madmpi_parts *x,
 	madmpi_window_exit(&w);
 }
 
+/* At the root, unless its part is in place. */
+static void copy_own(struct madmpi_coll *c, const struct madmpi_parts *s,
+		     const struct madmpi_parts *r)
+{
+	if (s->base != MPI_IN_PLACE)
+		madmpi_coll_copy(c, s->base, s->count, s->type,
+				 madmpi_parts_at(r, c->rank),
+				 madmpi_parts_count(r, c->rank), r->type);
+}
+
 /* The root receives from all others, who send. */
-static void linear(struct madmpi_coll *c, const void *sbuf, MPI_Count scount,
-		   const struct madmpi_type *st, const struct madmpi_parts *x,
-		   int root)
+static void linear(struct madmpi_coll *c, const struct madmpi_parts *s,
+		   const struct madmpi_parts *r, int root)
 {
 	if (c->rank != root) {
-		if (scount * st->size > 0)
-			madmpi_coll_send(c, sbuf, scount, st, root);
+		if (s->count * s->type->size > 0)
+			madmpi_coll_send(c, s->base, s->count, s->type, root);
 		return;
 	}
-	if (sbuf != MPI_IN_PLACE)
-		madmpi_coll_copy(c, sbuf, scount, st, madmpi_parts_at(x, root),
-				 madmpi_parts_count(x, root), x->type);
-	madmpi_gather_parts(c, x, root + 1, c->size - 1);
+	copy_own(c, s, r);
+	madmpi_gather_parts(c, r, root + 1, c->size - 1);
 }
 
 /* From one group to a root in the other one. */
@@ -51,14 +58,32 @@ static void across(struct madmpi_coll *c, const void *sbuf, MPI_Count scount,
 		madmpi_coll_send(c, sbuf, scount, st, root);
 }
 
-static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
+/* Parts of different sizes, of which each process knows its own. */
+static void run_v(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
 	const struct madmpi_parts *s = &x->send;
 
 	if (madmpi_comm_is_inter(x->comm))
 		across(c, s->base, s->count, s->type, &x->recv, x->root);
 	else
-		linear(c, s->base, s->count, s->type, &x->recv, x->root);
+		linear(c, s, &x->recv, x->root);
+}
+
+static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
+{
+	const struct madmpi_parts *s = &x->send, *r = &x->recv;
+	const struct madmpi_parts *known = c->rank == x->root ? r : s;
+	bool is_shared = !madmpi_comm_is_inter(x->comm) &&
+			 madmpi_choose_gather_shared(
+				 c, known->count * known->type->size);
+
+	if (!is_shared) {
+		run_v(c, x);
+		return;
+	}
+	if (c->rank == x->root)
+		copy_own(c, s, r);
+	madmpi_gather_shared(c, s, r, x->root);
 }
 
 /* What every process but a root that has its part in place gives. */
@@ -124,7 +149,7 @@ static int prepare_v(struct madmpi_collective *x, const char *fn,
 				  .displs = displs };
 	int rc;
 
-	madmpi_collective_set(x, fn, run);
+	madmpi_collective_set(x, fn, run_v);
 	x->root = root;
 	rc = madmpi_check_comm(fn, comm, &x->comm);
 	if (rc == MPI_SUCCESS)

@@ -111,15 +111,19 @@ static int number_of(const struct madmpi_coll *c, const struct madmpi_lane *l)
 	return (int)(l - c->node->lane);
 }
 
-/* Others must have said that they have done with what is in the slot. */
+void madmpi_node_await_done(struct madmpi_coll *c, struct madmpi_lane *l,
+			    int rank, uint64_t part)
+{
+	wait_for(c, rank, &c->node->line[rank].done[number_of(c, l)], part);
+}
+
+/* Others must have done with what is in the slot. */
 static void wait_for_room(struct madmpi_coll *c, struct madmpi_lane *l,
 			  uint64_t needed)
 {
-	int lane = number_of(c, l);
-
 	for (int i = 0; i < c->size; i++)
 		if (i != c->rank)
-			wait_for(c, i, &c->node->line[i].done[lane], needed);
+			madmpi_node_await_done(c, l, i, needed);
 	l->low = needed;
 }
 
@@ -153,16 +157,23 @@ struct madmpi_slot *madmpi_node_await(struct madmpi_coll *c,
 	return s;
 }
 
-void madmpi_node_done(struct madmpi_coll *c, struct madmpi_lane *l,
-		      uint64_t part)
+void madmpi_node_done_now(struct madmpi_coll *c, struct madmpi_lane *l,
+			  uint64_t part)
 {
-	if (part - l->said < l->n / 2)
-		return;
 	l->said = part;
 	tell(c, &c->node->line[c->rank].done[number_of(c, l)], part);
 }
 
+void madmpi_node_done(struct madmpi_coll *c, struct madmpi_lane *l,
+		      uint64_t part)
+{
+	if (part - l->said >= l->n / 2)
+		madmpi_node_done_now(c, l, part);
+}
+
 /* --- its life --- */
+
+static const char name[] = "memory of a node";
 
 /* What is the same in all processes, with certainty. */
 static bool may_have(const struct madmpi_comm *c)
@@ -205,17 +216,38 @@ static size_t lay_out(struct madmpi_node *n, const struct madmpi_comm *c)
 	return bytes;
 }
 
+/* Whether this process may read the memory of all: after a message of each. */
+static bool reads_all(struct madmpi_comm *comm)
+{
+	struct madmpi_type *byte = madmpi_type_of(MPI_BYTE);
+	struct madmpi_coll c;
+	int to, from;
+
+	madmpi_coll_begin(&c, name, comm);
+	for (int step = 1; step < c.size; step++) {
+		to = (c.rank + step) % c.size;
+		from = (c.rank - step + c.size) % c.size;
+		madmpi_coll_exchange(&c, NULL, 0, byte, to, NULL, 0, byte,
+				     from);
+	}
+	for (int i = 0; i < c.size; i++)
+		if (i != c.rank && !nm_gate_can_read(c.gate[i]))
+			return false;
+	return c.error == 0;
+}
+
 static struct madmpi_node *make(struct madmpi_comm *c)
 {
 	struct madmpi_node *n = malloc(sizeof(*n)), made = { .dead = 0 };
-	int rc = n == NULL ? -ENOMEM : is_far(c);
+	int reads = reads_all(c), rc = n == NULL ? -ENOMEM : is_far(c);
 
-	rc = madmpi_segment_share("memory of a node", c, lay_out(&made, c), rc,
-				  &made.segment);
-	if (rc != 0) {
+	rc = madmpi_segment_share(name, c, lay_out(&made, c),
+				  rc < 0 ? rc : reads, &made.segment);
+	if (rc < 0) {
 		free(n);
 		return NULL;
 	}
+	made.reads = rc;
 	lay_out(&made, c);
 	*n = made;
 	return n;

@@ -52,6 +52,7 @@ struct madmpi_node {
 	struct madmpi_segment segment;         /* -: */
 	struct madmpi_line *line;              /* -: by rank */
 	struct madmpi_lane lane[MADMPI_LANES]; /* o: */
+	bool reads;    /* -: each may read the memory of all (direct.c) */
 	uint32_t dead; /* o: a bit for each that was lost */
 };
 
@@ -112,6 +113,13 @@ struct madmpi_slot *madmpi_node_await(struct madmpi_coll *c,
 /* This process needs nothing any more up to that part. */
 void madmpi_node_done(struct madmpi_coll *c, struct madmpi_lane *l,
 		      uint64_t part);
+
+/* The same, and whoever waits until all have done is to know now. */
+void madmpi_node_done_now(struct madmpi_coll *c, struct madmpi_lane *l,
+			  uint64_t part);
+/* A process has said so, or is lost. */
+void madmpi_node_await_done(struct madmpi_coll *c, struct madmpi_lane *l,
+			    int rank, uint64_t part);
 
 /* All processes do not: it follows from what was waited for. */
 static inline void madmpi_lane_all_done(struct madmpi_lane *l, uint64_t part)

@@ -69,12 +69,9 @@ static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 	if (unlikely(madmpi_comm_is_inter(x->comm)))
 		madmpi_inter_reduce(c, s->base, r->base, r->count, r->type,
 				    x->op, x->root);
-	else if (madmpi_choose_reduce_shared(c, r->type))
-		madmpi_reduce_shared(c, s->base, r->base, r->count, r->type,
-				     x->op, x->root);
 	else
-		madmpi_reduce_binomial(c, s->base, r->base, r->count, r->type,
-				       x->op, x->root);
+		madmpi_choose_reduce(c, r->count, r->type)(
+			c, s->base, r->base, r->count, r->type, x->op, x->root);
 }
 
 static int check(struct madmpi_collective *x, MPI_Datatype datatype)

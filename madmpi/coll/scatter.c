@@ -22,6 +22,16 @@ static void send_parts(struct madmpi_window *w, const struct madmpi_parts *s,
 	}
 }
 
+/* At the root, unless its part is in place. */
+static void copy_own(struct madmpi_coll *c, const struct madmpi_parts *s,
+		     void *rbuf, MPI_Count rcount, const struct madmpi_type *rt)
+{
+	if (rbuf != MPI_IN_PLACE)
+		madmpi_coll_copy(c, madmpi_parts_at(s, c->rank),
+				 madmpi_parts_count(s, c->rank), s->type, rbuf,
+				 rcount, rt);
+}
+
 void madmpi_scatter_linear(struct madmpi_coll *c, const struct madmpi_parts *s,
 			   void *rbuf, MPI_Count rcount,
 			   const struct madmpi_type *rt, int root)
@@ -35,10 +45,7 @@ void madmpi_scatter_linear(struct madmpi_coll *c, const struct madmpi_parts *s,
 	}
 	madmpi_window_init(&w, c);
 	send_parts(&w, s, root + 1, c->size - 1);
-	if (rbuf != MPI_IN_PLACE)
-		madmpi_coll_copy(c, madmpi_parts_at(s, root),
-				 madmpi_parts_count(s, root), s->type, rbuf,
-				 rcount, rt);
+	copy_own(c, s, rbuf, rcount, rt);
 	madmpi_window_exit(&w);
 }
 
@@ -62,7 +69,8 @@ static void across(struct madmpi_coll *c, const struct madmpi_parts *s,
 	madmpi_window_exit(&w);
 }
 
-static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
+/* Parts of different sizes, of which each process knows its own. */
+static void run_v(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
 	const struct madmpi_parts *r = &x->recv;
 
@@ -71,6 +79,25 @@ static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 	else
 		madmpi_scatter_linear(c, &x->send, r->base, r->count, r->type,
 				      x->root);
+}
+
+static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
+{
+	const struct madmpi_parts *s = &x->send, *r = &x->recv;
+	const struct madmpi_parts *known = c->rank == x->root ? s : r;
+	enum madmpi_route route = MADMPI_BY_MESSAGES;
+
+	if (!madmpi_comm_is_inter(x->comm))
+		route = madmpi_choose_scatter(c,
+					      known->count * known->type->size);
+	if (route == MADMPI_BY_MESSAGES)
+		run_v(c, x);
+	else if (route == MADMPI_SHARED)
+		madmpi_scatter_shared(c, s, r, x->root);
+	else
+		madmpi_scatter_direct(c, s, r, x->root);
+	if (route != MADMPI_BY_MESSAGES && c->rank == x->root)
+		copy_own(c, s, r->base, r->count, r->type);
 }
 
 /* What every process but a root that leaves its part in place gets. */
@@ -137,7 +164,7 @@ static int prepare_v(struct madmpi_collective *x, const char *fn,
 				  .displs = displs };
 	int rc;
 
-	madmpi_collective_set(x, fn, run);
+	madmpi_collective_set(x, fn, run_v);
 	x->root = root;
 	rc = madmpi_check_comm(fn, comm, &x->comm);
 	if (rc == MPI_SUCCESS)

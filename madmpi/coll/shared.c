@@ -53,6 +53,18 @@ static void move(const struct madmpi_coll *c, void *buf, MPI_Count n,
 		nm_data_copy_out(&d, 0, memory, (size_t)bytes);
 }
 
+/* A slot of another process, into a buffer. */
+static void move_in(struct madmpi_coll *c, const struct madmpi_slot *s,
+		    const char *data, void *buf, MPI_Count n,
+		    const struct madmpi_type *t, MPI_Count from,
+		    MPI_Count bytes)
+{
+	if (unlikely(s->bytes > bytes))
+		madmpi_coll_fail(c, -EMSGSIZE);
+	move(c, buf, n, t, from, (char *)(uintptr_t)data,
+	     least(s->bytes, bytes), true);
+}
+
 /* The root is ahead by as many parts as there are slots. */
 void madmpi_bcast_shared(struct madmpi_coll *c, void *buf, MPI_Count n,
 			 const struct madmpi_type *t, int root)
@@ -72,14 +84,76 @@ void madmpi_bcast_shared(struct madmpi_coll *c, void *buf, MPI_Count n,
 			madmpi_node_tell(c, s, part, here);
 		} else {
 			s = madmpi_node_await(c, l, root, part);
-			if (unlikely(s->bytes > here))
-				madmpi_coll_fail(c, -EMSGSIZE);
-			here = least(s->bytes, here);
-			move(c, buf, n, t, from, s->data, here, true);
+			move_in(c, s, s->data, buf, n, t, from, here);
 		}
 		madmpi_node_done(c, l, part);
 		from += most;
 	} while (from < bytes);
+}
+
+/* The root has pieces of all parts in a slot, one after the other. */
+void madmpi_scatter_shared(struct madmpi_coll *c, const struct madmpi_parts *s,
+			   const struct madmpi_parts *r, int root)
+{
+	const struct madmpi_parts *known = c->rank == root ? s : r;
+	MPI_Count bytes = known->count * known->type->size, from, here, most;
+	struct madmpi_lane *l = madmpi_node_lane(c, bytes * c->size);
+	struct madmpi_slot *slot;
+	uint64_t part;
+
+	most = l->bytes / c->size;
+	for (from = 0; from < bytes; from += most) {
+		part = l->next++;
+		here = least(bytes - from, most);
+		if (c->rank == root) {
+			slot = madmpi_node_take(c, l, part);
+			for (int i = 0; i < c->size; i++)
+				if (i != root)
+					move(c, madmpi_parts_at(s, i), s->count,
+					     s->type, from,
+					     slot->data + i * here, here,
+					     false);
+			madmpi_node_tell(c, slot, part, here);
+		} else {
+			slot = madmpi_node_await(c, l, root, part);
+			move_in(c, slot, slot->data + c->rank * slot->bytes,
+				r->base, r->count, r->type, from, here);
+		}
+		madmpi_node_done(c, l, part);
+	}
+}
+
+/* --- from all to one --- */
+
+/* All others are ahead by as many parts as there are slots. */
+void madmpi_gather_shared(struct madmpi_coll *c, const struct madmpi_parts *s,
+			  const struct madmpi_parts *r, int root)
+{
+	const struct madmpi_parts *known = c->rank == root ? r : s;
+	MPI_Count bytes = known->count * known->type->size, from, here, most;
+	struct madmpi_lane *l = madmpi_node_lane(c, bytes);
+	struct madmpi_slot *slot;
+	uint64_t part;
+	int peer;
+
+	most = madmpi_node_piece(c, l);
+	for (from = 0; from < bytes; from += most) {
+		part = l->next++;
+		here = least(bytes - from, most);
+		if (c->rank != root) {
+			slot = madmpi_node_take(c, l, part);
+			move(c, s->base, s->count, s->type, from, slot->data,
+			     here, false);
+			madmpi_node_tell(c, slot, part, here);
+		}
+		for (int i = 1; c->rank == root && i < c->size; i++) {
+			peer = (root + i) % c->size;
+			slot = madmpi_node_await(c, l, peer, part);
+			move_in(c, slot, slot->data, madmpi_parts_at(r, peer),
+				r->count, r->type, from, here);
+		}
+		madmpi_node_done(c, l, part);
+	}
 }
 
 /* --- reductions --- */
@@ -109,27 +183,34 @@ static bool gets_it(const struct reduction *r)
 }
 
 /*
- * Little: each has all of it in a slot, and who gets the result reduces it.
+ * Little: each has all of it in a slot, and who gets the result reduces it. In
+ * place it overwrites what it gives itself.
  */
 static void reduce_little(const struct reduction *r)
 {
 	struct madmpi_coll *c = r->c;
 	size_t bytes = (size_t)(r->n * r->t->size);
 	uint64_t part = r->lane->next++;
-	struct madmpi_slot *s = madmpi_node_take(c, r->lane, part);
+	const char *mine = r->from, *from;
+	struct madmpi_slot *s;
 
-	memcpy(s->data, r->from, bytes);
-	madmpi_node_tell(c, s, part, (MPI_Count)bytes);
+	if (r->root != c->rank || r->from == r->to) {
+		s = madmpi_node_take(c, r->lane, part);
+		memcpy(s->data, r->from, bytes);
+		mine = s->data;
+	}
+	if (r->root != c->rank)
+		madmpi_node_tell(c, s, part, (MPI_Count)bytes);
 	for (int i = c->size - 1; gets_it(r) && i >= 0; i--) {
-		if (i != c->rank)
-			madmpi_node_await(c, r->lane, i, part);
-		s = madmpi_node_slot(r->lane, i, part);
+		from = i != c->rank
+			       ? madmpi_node_await(c, r->lane, i, part)->data
+			       : mine;
 		if (c->error != 0)
 			continue;
 		if (i == c->size - 1)
-			memcpy(r->to, s->data, bytes);
+			memcpy(r->to, from, bytes);
 		else
-			madmpi_coll_apply(c, r->op, s->data, r->to, r->n, r->t);
+			madmpi_coll_apply(c, r->op, from, r->to, r->n, r->t);
 	}
 	if (r->root == ALL)
 		madmpi_lane_all_done(r->lane, part - 1);

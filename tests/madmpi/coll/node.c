@@ -1,8 +1,9 @@
 /*
- * Collective operations of processes that may share memory, before and after
- * they do so: sizes around those of the slots, every root, roots that run
- * ahead, operations that do not commute, in between some that do not block;
- * communicators that come and go, and many at once.
+ * Collective operations of processes that may share memory, or read each
+ * other's, before and after they do so: sizes around those of the slots, every
+ * root, data with gaps, roots that run ahead, operations that do not commute,
+ * in between some that do not block; communicators that come and go, and many
+ * at once.
  */
 #include <pthread.h>
 
@@ -132,6 +133,108 @@ static void exchanged(void)
 	}
 }
 
+/* From and to every root, whose own part may be in place. */
+static void parts_of_one(void)
+{
+	static const int parts[] = { 1, 8, 34, 240, 241, 3000, 9000, 28000 };
+
+	for (int k = 0; k < 16; k++) {
+		int n = parts[k % 8], root = k % size, mine = root * n;
+		int in_place = rank == root && k >= 8;
+
+		fill(a, n);
+		memset(b, 0, MOST);
+		if (in_place)
+			memcpy(b + mine, a, (size_t)n);
+		MPI_Gather(in_place ? MPI_IN_PLACE : a, n, MPI_BYTE, b, n,
+			   MPI_BYTE, root, MPI_COMM_WORLD);
+		for (int r = 0; r < size && rank == root; r++)
+			expect_bytes(b + r * n, n, r);
+		fill(a, size * n);
+		memset(b, 0, MOST);
+		MPI_Scatter(a, n, MPI_BYTE, in_place ? MPI_IN_PLACE : b, n,
+			    MPI_BYTE, root, MPI_COMM_WORLD);
+		for (int i = 0; i < n && !in_place; i++)
+			if (b[i] != byte_of(root, rank * n + i))
+				EXPECT_INT(b[i], byte_of(root, rank * n + i));
+	}
+}
+
+/* --- data with gaps, in every other process --- */
+
+/* Of elements of one byte, one after the other or with a gap behind each. */
+struct spaced {
+	unsigned char *at;
+	MPI_Datatype type;
+	int stride;
+};
+
+static void spaced_make(struct spaced *s, int elements)
+{
+	s->stride = 1 + rank % 2;
+	s->at = malloc((size_t)(s->stride * elements));
+	MPI_Type_create_resized(MPI_BYTE, 0, s->stride, &s->type);
+	MPI_Type_commit(&s->type);
+	for (int i = 0; i < elements; i++)
+		s->at[i * s->stride] = byte_of(rank, i);
+	for (int i = 0; i < elements && s->stride == 2; i++)
+		s->at[i * 2 + 1] = 77;
+}
+
+static void spaced_drop(struct spaced *s)
+{
+	MPI_Type_free(&s->type);
+	free(s->at);
+}
+
+/* n elements from `at` on are those of another rank from `its` on. */
+static void spaced_expect(const struct spaced *s, int at, int n, int from,
+			  int its)
+{
+	const unsigned char *p = s->at + at * s->stride;
+
+	for (int i = 0; i < n; i++, p += s->stride) {
+		if (*p != byte_of(from, its + i))
+			EXPECT_INT(*p, byte_of(from, its + i));
+		if (s->stride == 2)
+			EXPECT_INT(p[1], 77);
+	}
+}
+
+static void with_gaps_of(int n)
+{
+	struct spaced s, r;
+
+	for (int root = 0; root < size; root++) {
+		spaced_make(&s, size * n);
+		spaced_make(&r, size * n);
+		MPI_Alltoall(s.at, n, s.type, r.at, n, r.type, MPI_COMM_WORLD);
+		for (int i = 0; i < size; i++)
+			spaced_expect(&r, i * n, n, i, rank * n);
+		MPI_Allgather(s.at, n, s.type, r.at, n, r.type, MPI_COMM_WORLD);
+		for (int i = 0; i < size; i++)
+			spaced_expect(&r, i * n, n, i, 0);
+		MPI_Scatter(s.at, n, s.type, r.at, n, r.type, root,
+			    MPI_COMM_WORLD);
+		spaced_expect(&r, 0, n, root, rank * n);
+		MPI_Gather(s.at, n, s.type, r.at, n, r.type, root,
+			   MPI_COMM_WORLD);
+		for (int i = 0; i < size && rank == root; i++)
+			spaced_expect(&r, i * n, n, i, 0);
+		MPI_Bcast(s.at, n, s.type, root, MPI_COMM_WORLD);
+		spaced_expect(&s, 0, n, root, 0);
+		spaced_drop(&r);
+		spaced_drop(&s);
+	}
+}
+
+static void with_gaps(void)
+{
+	with_gaps_of(5);
+	with_gaps_of(9000);
+	with_gaps_of(70000);
+}
+
 /* Where the others do not wait for all, the root is several parts ahead. */
 static void roots_run_ahead(void)
 {
@@ -259,6 +362,10 @@ static void too_much(void)
 	rc = MPI_Bcast(x, rank == 0 ? 8 : 4, MPI_INT, 0, comm);
 	if (rank == 1)
 		EXPECT_INT(class_of(rc), MPI_ERR_TRUNCATE);
+	rc = MPI_Scatter(a, rank == 0 ? 8 : 4, MPI_INT, b, rank == 0 ? 8 : 4,
+			 MPI_INT, 0, comm);
+	if (rank == 1)
+		EXPECT_INT(class_of(rc), MPI_ERR_TRUNCATE);
 	use(comm, 3);
 	MPI_Comm_free(&comm);
 }
@@ -273,6 +380,8 @@ int main(int argc, char **argv)
 	bytes_of_every_size();
 	gathered();
 	exchanged();
+	parts_of_one();
+	with_gaps();
 	roots_run_ahead();
 	order_is_that_of_ranks();
 	beside_those_that_do_not_block();
