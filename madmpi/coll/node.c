@@ -231,7 +231,7 @@ static bool reads_all(struct madmpi_comm *comm)
 				     from);
 	}
 	for (int i = 0; i < c.size; i++)
-		if (i != c.rank && !nm_gate_can_read(c.gate[i]))
+		if (i != c.rank && !nm_gate_can_copy(c.gate[i]))
 			return false;
 	return c.error == 0;
 }

@@ -146,31 +146,48 @@ BASE_PUBLIC int nm_gate_is_near(const struct nm_gate *gate)
 	return 0;
 }
 
-static const struct nm_rail *reader_of(const struct nm_gate *gate)
+static const struct nm_rail *copier_of(const struct nm_gate *gate)
 {
 	const struct nm_rail *rail = gate->core->rails;
 
 	for (int i = 0; i < gate->core->nrails; i++, rail++)
-		if (rail->driver != NULL && rail->driver->reads != NULL &&
-		    rail->driver->reads(rail, gate->rank))
+		if (rail->driver != NULL && rail->driver->copies != NULL &&
+		    rail->driver->copies(rail, gate->rank))
 			return rail;
 	return NULL;
 }
 
-BASE_PUBLIC int nm_gate_can_read(const struct nm_gate *gate)
+BASE_PUBLIC int nm_gate_can_copy(const struct nm_gate *gate)
 {
-	return reader_of(gate) != NULL;
+	return copier_of(gate) != NULL;
+}
+
+static int copy(const struct nm_gate *gate, const struct nm_range *range,
+		uint64_t remote, bool push)
+{
+	const struct nm_rail *rail = copier_of(gate);
+
+	return rail != NULL ? rail->driver->copy(rail, gate->rank, range,
+						 remote, push)
+			    : -ENOTSUP;
 }
 
 BASE_PUBLIC int nm_gate_read(const struct nm_gate *gate,
 			     const struct nm_data *d, size_t offset,
 			     size_t length, uint64_t remote)
 {
-	const struct nm_rail *rail = reader_of(gate);
+	struct nm_range range = { d, offset, length };
 
-	return rail != NULL ? rail->driver->read(rail, gate->rank, d, offset,
-						 length, remote)
-			    : -ENOTSUP;
+	return copy(gate, &range, remote, false);
+}
+
+BASE_PUBLIC int nm_gate_write(const struct nm_gate *gate,
+			      const struct nm_data *d, size_t offset,
+			      size_t length, uint64_t remote)
+{
+	struct nm_range range = { d, offset, length };
+
+	return copy(gate, &range, remote, true);
 }
 
 BASE_PUBLIC void nm_abort(int code, const char *why)

@@ -93,6 +93,12 @@ struct nm_link {
 	struct nm_event giveup; /* core's: order to end it */
 };
 
+/* Bytes [offset, offset + length) of some data. */
+struct nm_range {
+	const struct nm_data *data;
+	size_t offset, length;
+};
+
 struct nm_token {
 	uint32_t length;
 	unsigned char bytes[NM_TOKEN_MAX];
@@ -205,15 +211,14 @@ struct nm_driver {
 	bool (*reaches)(const struct nm_rail *rail, int rank);
 
 	/*
-	 * Anyone: may this process read the peer's memory, which both know to
-	 * be connected? Then `read` copies what lies at `remote` there to bytes
-	 * [offset, offset + length) of d: 0, or -errno, -ESRCH of one that is
-	 * gone. NULL, both: no.
+	 * Anyone: does the kernel copy between our memory and the peer's, which
+	 * both know to be connected? Then `copy` does that, to `remote` there
+	 * if `push`, without the peer: 0; -ENOTSUP: not any more; other -errno:
+	 * nothing of the link is over by that. NULL, both: no.
 	 */
-	bool (*reads)(const struct nm_rail *rail, int rank);
-	int (*read)(const struct nm_rail *rail, int rank,
-		    const struct nm_data *d, size_t offset, size_t length,
-		    uint64_t remote);
+	bool (*copies)(const struct nm_rail *rail, int rank);
+	int (*copy)(const struct nm_rail *rail, int rank,
+		    const struct nm_range *range, uint64_t remote, bool push);
 
 	/*
 	 * The peer is used for the first time: make link->conn. The core calls

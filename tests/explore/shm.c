@@ -57,7 +57,7 @@ static void copy(int i)
 	target[i] = source[i];
 }
 
-int nm_shm_cma_copy(struct nm_xfer *x, size_t offset, size_t length,
+int nm_shm_cma_move(struct nm_xfer *x, size_t offset, size_t length,
 		    uint64_t remote, bool push)
 {
 	copy((int)offset);

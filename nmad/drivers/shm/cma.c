@@ -44,27 +44,31 @@ static int gather(void *arg, void *piece, size_t bytes)
 /* One call: nobody else has the core meanwhile, whatever is due. */
 enum { AT_ONCE = 1024 * 1024 };
 
-static int copy(const struct shm_peer *p, const struct nm_data *d,
-		struct nm_data_place *place, size_t offset, size_t length,
-		uint64_t remote, bool push)
+static int copy(const struct shm_peer *p, const struct nm_range *range,
+		struct nm_data_place *place, uint64_t remote, bool push)
 {
+	size_t offset = range->offset, length = range->length;
 	struct iovec its;
 	struct pieces g;
 	ssize_t n;
+	int pid;
 
 	while (length > 0) {
+		pid = load_relaxed(&p->cma);
+		if (pid == 0)
+			return -ENOTSUP;
 		g.n = 0;
 		g.bytes = 0;
-		nm_data_walk_on(d, place, offset,
+		nm_data_walk_on(range->data, place, offset,
 				length < AT_ONCE ? length : AT_ONCE, gather,
 				&g);
 		its.iov_base = (void *)(uintptr_t)remote;
 		its.iov_len = g.bytes;
 		nm_rail_calls(p->link->rail, NM_CALL_COPY);
 		if (push)
-			n = process_vm_writev(p->pid, g.iov, g.n, &its, 1, 0);
+			n = process_vm_writev(pid, g.iov, g.n, &its, 1, 0);
 		else
-			n = process_vm_readv(p->pid, g.iov, g.n, &its, 1, 0);
+			n = process_vm_readv(pid, g.iov, g.n, &its, 1, 0);
 		if (n < 0)
 			return -errno;
 		if (n == 0)
@@ -76,17 +80,36 @@ static int copy(const struct shm_peer *p, const struct nm_data *d,
 	return 0;
 }
 
-int nm_shm_cma_copy(struct nm_xfer *x, size_t offset, size_t length,
+int nm_shm_cma_move(struct nm_xfer *x, size_t offset, size_t length,
 		    uint64_t remote, bool push)
 {
-	return copy(x->link->conn, &x->data, &x->place, x->offset + offset,
-		    length, remote + offset, push);
+	struct nm_range range = { &x->data, x->offset + offset, length };
+
+	return copy(x->link->conn, &range, &x->place, remote + offset, push);
 }
 
-int nm_shm_cma_read(const struct shm_peer *p, const struct nm_data *d,
-		    size_t offset, size_t length, uint64_t remote)
+/* Of a peer that was met, for whoever knows that it was. */
+static const struct shm_peer *within_reach(const struct nm_rail *rail, int rank)
 {
+	const struct shm *shm = rail->drv;
+	const struct shm_peer *p;
+
+	if (!rail->driver->reaches(rail, rank))
+		return NULL;
+	p = &shm->all[shm->indices[rank]];
+	return nm_shm_has_cma(p) ? p : NULL;
+}
+
+bool nm_shm_cma_copies(const struct nm_rail *rail, int rank)
+{
+	return within_reach(rail, rank) != NULL;
+}
+
+int nm_shm_cma_copy(const struct nm_rail *rail, int rank,
+		    const struct nm_range *range, uint64_t remote, bool push)
+{
+	const struct shm_peer *p = within_reach(rail, rank);
 	struct nm_data_place place = { .before = 0 };
 
-	return copy(p, d, &place, offset, length, remote, false);
+	return p != NULL ? copy(p, range, &place, remote, push) : -ENOTSUP;
 }

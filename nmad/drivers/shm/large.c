@@ -587,7 +587,7 @@ static void copy_block(struct shm *shm, struct shm_x *sx, uint32_t i)
 	if (length > sx->block)
 		length = sx->block;
 	if (load_relaxed(&sx->ctl->error) == 0) {
-		rc = nm_shm_cma_copy(xfer_of(sx), offset, length, sx->remote,
+		rc = nm_shm_cma_move(xfer_of(sx), offset, length, sx->remote,
 				     sx->sender);
 		if (rc < 0)
 			cas_relaxed(&sx->ctl->error, &none, (uint32_t)-rc);

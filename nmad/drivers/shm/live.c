@@ -74,6 +74,7 @@ void nm_shm_live_remove(struct shm *shm, struct shm_peer *p)
 	if (p->blind)
 		shm->nblind--;
 	p->blind = false;
+	store_relaxed(&p->cma, 0);
 	if (p->pidfd < 0)
 		return;
 	/* A forked child may hold a copy: closing alone does not end it. */

@@ -422,39 +422,12 @@ static bool shm_reaches(const struct nm_rail *rail, int rank)
 	       shm->arena->card[shm->indices[rank]].there == 1;
 }
 
-/* Of a peer that was met, for whoever knows that it was. */
-static const struct shm_peer *within_reach(const struct nm_rail *rail, int rank)
-{
-	const struct shm *shm = rail->drv;
-	const struct shm_peer *p;
-
-	if (!shm_reaches(rail, rank))
-		return NULL;
-	p = &shm->all[shm->indices[rank]];
-	return nm_shm_has_cma(p) ? p : NULL;
-}
-
-static bool shm_reads(const struct nm_rail *rail, int rank)
-{
-	return within_reach(rail, rank) != NULL;
-}
-
-static int shm_read(const struct nm_rail *rail, int rank,
-		    const struct nm_data *d, size_t offset, size_t length,
-		    uint64_t remote)
-{
-	const struct shm_peer *p = within_reach(rail, rank);
-
-	return p != NULL ? nm_shm_cma_read(p, d, offset, length, remote)
-			 : -ENOTSUP;
-}
-
 static void prove_cma(struct shm *shm, struct shm_peer *p)
 {
 	if (!nm_shm_options[SHM_OPT_CMA].value)
 		return;
 	if (nm_shm_cma_prove(p, shm->arena->card[p->index].secret))
-		store_relaxed(&p->cma, 1);
+		store_relaxed(&p->cma, p->pid);
 	else
 		say_no_cma(shm, p);
 }
@@ -710,8 +683,8 @@ const struct nm_driver nm_driver_shm = {
 	.close = shm_close,
 	.join = shm_join,
 	.reaches = shm_reaches,
-	.reads = shm_reads,
-	.read = shm_read,
+	.copies = nm_shm_cma_copies,
+	.copy = nm_shm_cma_copy,
 	.connect = shm_connect,
 	.disconnect = shm_disconnect,
 	.give_up = shm_give_up,

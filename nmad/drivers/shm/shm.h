@@ -194,9 +194,10 @@ struct shm_peer {
 	struct shm_seg *seg;  /* -: its segment */
 	uint32_t index;       /* -: */
 	int pid;              /* -: */
-	ATOMIC(uint8_t)
-	cma;                   /* a: its memory can be reached; from connect
-				* on, and read by anybody */
+	ATOMIC(int)
+	cma;                   /* a: its number if its memory can be reached
+				* while it is known to live; else 0. Set by
+				* connect, and read by anybody */
 	bool light;            /* -: asking whether it sleeps is cheap */
 	int bell;              /* o: open here, or -1 */
 	bool owes;             /* o: it is to be rung, and could not be */
@@ -338,7 +339,7 @@ int nm_shm_meet(struct shm *shm, uint32_t index);
 
 static inline bool nm_shm_has_cma(const struct shm_peer *p)
 {
-	return load_relaxed(&p->cma);
+	return load_relaxed(&p->cma) != 0;
 }
 
 static inline struct shm_peer *nm_shm_peer(struct shm *shm, uint32_t index)
@@ -432,12 +433,13 @@ bool nm_shm_cma_prove(const struct shm_peer *p, uint64_t secret);
  * start, from or to the peer's contiguous memory at `remote` + offset. 0 or
  * -errno: how much was copied is not known.
  */
-int nm_shm_cma_copy(struct nm_xfer *x, size_t offset, size_t length,
+int nm_shm_cma_move(struct nm_xfer *x, size_t offset, size_t length,
 		    uint64_t remote, bool push);
 
-/* Anyone: into bytes [offset, offset + length) of d, from `remote` on. */
-int nm_shm_cma_read(const struct shm_peer *p, const struct nm_data *d,
-		    size_t offset, size_t length, uint64_t remote);
+/* The driver's `copies` and `copy`. */
+bool nm_shm_cma_copies(const struct nm_rail *rail, int rank);
+int nm_shm_cma_copy(const struct nm_rail *rail, int rank,
+		    const struct nm_range *range, uint64_t remote, bool push);
 
 /* --- large.c: large transfers --- */
 

@@ -67,22 +67,26 @@ int nm_gate_rank(const struct nm_gate *gate);
 int nm_gate_is_near(const struct nm_gate *gate);
 
 /*
- * Nonzero: the kernel copies from the peer's memory to ours. nmad has tried
+ * Nonzero: the kernel copies between the peer's memory and ours. nmad has tried
  * when it first heard from the peer, or sent it something; who asks has
  * completed a message to or from it. Anyone, a few loads.
  */
-int nm_gate_can_read(const struct nm_gate *gate);
+int nm_gate_can_copy(const struct nm_gate *gate);
 
 /*
- * Copy `length` bytes from the address `remote` in the peer's memory to bytes
- * [offset, offset + length) of `d`. The peer takes no part: the two have agreed
- * that this memory holds what is wanted until it is read. Anyone; the caller's
- * kernel thread does it, 1 MB a system call. 0; -ENOTSUP: !nm_gate_can_read();
- * -ESRCH: the process is gone; -EFAULT: it has no such memory; after an error
- * it is not known what was copied.
+ * Copy `length` bytes between the address `remote` in the peer's memory and
+ * bytes [offset, offset + length) of `d`: to d, or from there. The peer takes
+ * no part and hears nothing: the two have agreed on what this memory holds.
+ * What is sent when this has returned comes after it. Anyone; the caller's
+ * kernel thread does it, 1 MB a system call. 0; or -errno, unlogged, and some
+ * of it may have been copied: -ENOTSUP: !nm_gate_can_copy(), also when the
+ * process is known to be gone; -ESRCH: it is gone; -EFAULT: it has no such
+ * memory.
  */
 int nm_gate_read(const struct nm_gate *gate, const struct nm_data *d,
 		 size_t offset, size_t length, uint64_t remote);
+int nm_gate_write(const struct nm_gate *gate, const struct nm_data *d,
+		  size_t offset, size_t length, uint64_t remote);
 
 /* Kill the whole job with this exit code, after a line on stderr. */
 void nm_abort(int code, const char *why) __attribute__((noreturn));

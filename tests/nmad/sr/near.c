@@ -22,7 +22,7 @@ RULE(who_is_reached_through_memory_alone_is_near)
 		MUST(!nm_gate_is_near(peer));
 }
 
-static bool reads_memory(void)
+static bool copies(void)
 {
 	const char *networks = getenv("NMAD_DRIVER");
 	const char *one_copy = getenv("NMAD_SHM_CMA");
@@ -43,7 +43,7 @@ static uint64_t exchange_addresses(void)
 	return its;
 }
 
-RULE(what_lies_in_the_peers_memory_is_read_by_the_kernel)
+RULE(the_kernel_copies_from_and_to_the_peers_memory)
 {
 	struct iovec pieces[PIECES];
 	struct nm_data flat = nm_data_flat(to, BYTES), d;
@@ -52,13 +52,14 @@ RULE(what_lies_in_the_peers_memory_is_read_by_the_kernel)
 
 	paint(from, BYTES, 9);
 	its = exchange_addresses();
-	if (!reads_memory()) {
-		MUST(!nm_gate_can_read(peer));
+	if (!copies()) {
+		MUST(!nm_gate_can_copy(peer));
 		MUST(nm_gate_read(peer, &flat, 0, 1, its) == -ENOTSUP);
+		MUST(nm_gate_write(peer, &flat, 0, 1, its) == -ENOTSUP);
 		meet(2);
 		return;
 	}
-	if (!nm_gate_can_read(peer))
+	if (!nm_gate_can_copy(peer))
 		check_skip("the kernel refuses process_vm_readv");
 	memset(to, 0, BYTES);
 	MUST(nm_gate_read(peer, &flat, 0, BYTES, its) == 0);
@@ -75,5 +76,12 @@ RULE(what_lies_in_the_peers_memory_is_read_by_the_kernel)
 	MUST(nm_gate_read(peer, &d, 777, BYTES - 777, its + 777) == 0);
 	MUST(is_painted(to, BYTES, 9, nm_gate_rank(peer)));
 	MUST(nm_gate_read(peer, &flat, 0, 1, 0) == -EFAULT);
+	MUST(nm_gate_write(peer, &flat, 0, 1, 0) == -EFAULT);
 	meet(2);
+	/* Now the other way, in place of what all have read. */
+	paint(to, BYTES, 10);
+	MUST(nm_gate_write(peer, &d, 0, 777, its) == 0);
+	MUST(nm_gate_write(peer, &d, 777, BYTES - 777, its + 777) == 0);
+	meet(3);
+	MUST(is_painted(from, BYTES, 10, nm_gate_rank(peer)));
 }
