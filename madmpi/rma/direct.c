@@ -1,6 +1,6 @@
 /*
  * Operations that the origin carries out itself: on its own memory, and on that
- * of others where all share it.
+ * of others where all share it, or the kernel copies.
  *
  * Elements are combined a few at a time under a lock of the target's: of its
  * window where messages come, too; and in the shared memory otherwise, where
@@ -126,4 +126,41 @@ int madmpi_rma_direct(const struct madmpi_rma_call *c)
 		combine(c, &there);
 	}
 	return MPI_SUCCESS;
+}
+
+/* By where the member has it itself, whose address is only counted with. */
+static struct nm_data its_part(struct madmpi_layout *layout,
+			       const struct madmpi_rma_call *c)
+{
+	struct madmpi_side there = c->there;
+
+	there.buf =
+		(void *)(c->win->member[c->target].its + (uintptr_t)c->disp);
+	return part(layout, &there, 0, c->bytes);
+}
+
+/*
+ * Only what is large: a call of the kernel costs more than a message that
+ * shares a packet with others. If the target is gone, or has no such memory, it
+ * is a message that tells.
+ */
+bool madmpi_rma_reach(const struct madmpi_rma_call *c)
+{
+	struct nm_gate *gate = c->win->comm->gate[c->target];
+	bool is_put = c->kind == MADMPI_RMA_PUT;
+	struct madmpi_layout layouts[2];
+	struct nm_data mine, its;
+	uint64_t at;
+
+	if (c->bytes <= MADMPI_RMA_INLINE || c->kind > MADMPI_RMA_GET ||
+	    c->win->member[c->target].its == 0)
+		return false;
+	mine = part(&layouts[0], is_put ? &c->origin : &c->result, 0, c->bytes);
+	its = its_part(&layouts[1], c);
+	if (mine.kind != NM_DATA_FLAT || its.kind != NM_DATA_FLAT)
+		return false;
+	at = (uintptr_t)its.base;
+	if (is_put)
+		return nm_gate_write(gate, &mine, 0, mine.length, at) == 0;
+	return nm_gate_read(gate, &mine, 0, mine.length, at) == 0;
 }

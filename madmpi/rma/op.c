@@ -462,6 +462,8 @@ int madmpi_rma_start(const struct madmpi_rma_call *c, MPI_Request *request)
 			rc = request_nothing(c, request);
 		return rc;
 	}
+	if (madmpi_rma_reach(c))
+		return request ? request_nothing(c, request) : MPI_SUCCESS;
 	if (request != NULL)
 		rc = work_new(c, &work, request);
 	if (rc != MPI_SUCCESS)

@@ -45,6 +45,9 @@ int madmpi_rma_start(const struct madmpi_rma_call *c, MPI_Request *request);
 /* direct.c: all of it, by this process. */
 int madmpi_rma_direct(const struct madmpi_rma_call *c);
 
+/* The same, by the kernel. False: it was not done, or not all. */
+bool madmpi_rma_reach(const struct madmpi_rma_call *c);
+
 /* Give back the operations that are over. */
 void madmpi_rma_reap(struct madmpi_win *w);
 

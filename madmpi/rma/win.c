@@ -36,6 +36,7 @@ struct wish {
 /* What each process tells of itself. */
 struct card {
 	int64_t size, unit;
+	uint64_t base;   /* its address, if it is the program's */
 	uint64_t ids[2]; /* of the first one: those of the sessions */
 	int32_t shares;  /* 0: it wants no shared memory */
 	int32_t apart;   /* parts may lie apart */
@@ -230,6 +231,7 @@ static void fill_card(const struct wish *x, struct card *card)
 	memset(card, 0, sizeof(*card));
 	card->size = x->size;
 	card->unit = x->unit;
+	card->base = (uintptr_t)x->base;
 	card->shares = !madmpi_win_info_says(x->info, "alloc_shm", "false");
 	card->apart = madmpi_win_info_says(x->info, "alloc_shared_noncontig",
 					   "true") ||
@@ -252,6 +254,7 @@ static void take_cards(struct madmpi_win *w, const struct card *cards,
 		*apart &= c->apart != 0;
 		w->member[i].size = (MPI_Aint)c->size;
 		w->member[i].unit = (MPI_Aint)c->unit;
+		w->member[i].its = (uintptr_t)c->base;
 	}
 }
 

@@ -9,7 +9,10 @@
  *             call returns
  *   messages  requests to the target (wire.h), where a thread of the window's
  *             serves them (serve.c), whatever the program's threads do; what a
- *             process does to its own memory it does itself
+ *             process does to its own memory it does itself. What is large and
+ *             in one piece on both sides, and only put or got, the kernel
+ *             copies for the origin where it can (direct.c): nothing of that
+ *             has to be atomic, or in any order, and the target goes on
  *
  * What must stay true:
  *
@@ -44,6 +47,7 @@
 struct madmpi_win_member {
 	MPI_Aint size, unit; /* bytes; of displacements */
 	char *at;            /* where this process has it; NULL: not at all */
+	uintptr_t its;       /* where the member has it itself; 0: not told */
 };
 
 /* What the process may do, as origin. A fence may begin nothing. */
