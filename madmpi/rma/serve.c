@@ -10,6 +10,9 @@
  *
  * Whoever has asked for a lock, or is to complete an epoch, is watched. When it
  * dies nobody waits for it any more: those that do are told that it has died.
+ * What it has sent before comes before its death (<nmad/event.h> tells of both
+ * in that order): it is buried when all its requests have been served, so that
+ * a lock that it gave back is free, and an epoch that it completed is complete.
  */
 #include "rma/serve.h"
 
@@ -288,11 +291,6 @@ static void swap(struct madmpi_win *w)
 	reply(w, &answer);
 }
 
-static void flush(struct madmpi_win *w)
-{
-	reply_fault(w);
-}
-
 /* --- origins that die --- */
 
 /* nmad's: it has died, or the window ends. */
@@ -355,23 +353,28 @@ static void unwatch_all(struct madmpi_win *w)
 			piom_sem_wait(&s->unwatched);
 }
 
-/* True: it has died, and this was not known. */
-static bool find_dead(struct madmpi_serve *s, struct origin *o)
+static bool has_died(struct madmpi_serve *s, const struct origin *o)
 {
-	piom_cond_t *more = NULL;
-	bool is_news;
+	bool died;
 
 	marcel_mutex_lock(&s->mutex);
-	is_news = o->watch != NULL && !o->gone && load_relaxed(&o->watch->died);
-	if (is_news) {
-		o->gone = true;
-		more = s->more;
-		s->more = NULL;
-	}
+	died = o->watch != NULL && load_relaxed(&o->watch->died);
+	marcel_mutex_unlock(&s->mutex);
+	return died;
+}
+
+/* Nobody waits for it from now on. */
+static void tell_of_death(struct madmpi_serve *s, struct origin *o)
+{
+	piom_cond_t *more;
+
+	marcel_mutex_lock(&s->mutex);
+	o->gone = true;
+	more = s->more;
+	s->more = NULL;
 	marcel_mutex_unlock(&s->mutex);
 	if (more != NULL)
 		piom_cond_signal(more);
-	return is_news;
 }
 
 /* --- the lock --- */
@@ -416,7 +419,7 @@ static void lock(struct madmpi_win *w)
 		reply_nothing(w);
 		return;
 	}
-	if (s->origin[s->now.rank].gone)
+	if (has_died(s, &s->origin[s->now.rank]))
 		return;
 	if (base_list_is_empty(&s->waiting) && may_have(s, exclusive)) {
 		grant(w, s->now.rank, h->id, exclusive);
@@ -446,7 +449,8 @@ static void grant_next(struct madmpi_win *w)
 		if (!may_have(s, c->exclusive))
 			return;
 		base_list_remove(n);
-		grant(w, c->rank, c->id, c->exclusive);
+		if (!has_died(s, &s->origin[c->rank]))
+			grant(w, c->rank, c->id, c->exclusive);
 		free(c);
 	}
 }
@@ -485,27 +489,6 @@ static void stop_waiting(struct madmpi_win *w, int rank)
 			deny(w, c->rank, c->id);
 		free(c);
 	}
-}
-
-/*
- * Who died with the lock may have left anything behind: nobody gets it again.
- * Those that have it, too, go on.
- */
-static void bury(struct madmpi_win *w)
-{
-	struct madmpi_serve *s = w->serve;
-
-	for (int i = 0; i < w->size; i++) {
-		if (!find_dead(s, &s->origin[i]))
-			continue;
-		s->nburied++;
-		stop_waiting(w, i);
-		s->orphaned |= s->origin[i].has != NOTHING;
-	}
-	if (s->orphaned)
-		stop_waiting(w, -1);
-	else
-		grant_next(w);
 }
 
 /* --- the end of access epochs --- */
@@ -573,7 +556,7 @@ static void (*const handlers[MADMPI_RMA_KINDS])(struct madmpi_win *w) = {
 	[MADMPI_RMA_ACCUMULATE] = accumulate,
 	[MADMPI_RMA_GET_ACCUMULATE] = accumulate,
 	[MADMPI_RMA_SWAP] = swap,
-	[MADMPI_RMA_FLUSH] = flush,
+	[MADMPI_RMA_FLUSH] = reply_fault,
 	[MADMPI_RMA_LOCK] = lock,
 	[MADMPI_RMA_UNLOCK] = unlock,
 	[MADMPI_RMA_COMPLETE] = complete,
@@ -695,11 +678,46 @@ static void take(struct madmpi_win *w, struct nm_message *message,
 		serve(w, what->gate, st.sent, st.error != 0);
 }
 
+/* The first request of those from there. False: there is none. */
+static bool take_from(struct madmpi_win *w, struct nm_gate *from)
+{
+	struct nm_message *message;
+	struct nm_sr_status what;
+
+	if (nm_sr_mprobe(session(w), from, MADMPI_RMA_HEAD, NM_TAG_EXACT,
+			 &message, &what) != 0)
+		return false;
+	take(w, message, &what);
+	return true;
+}
+
+/*
+ * Who died with the lock may have left anything behind: nobody gets it again.
+ * Those that have it, too, go on.
+ */
+static void bury(struct madmpi_win *w)
+{
+	struct madmpi_serve *s = w->serve;
+
+	for (int i = 0; i < w->size; i++) {
+		if (s->origin[i].gone || !has_died(s, &s->origin[i]))
+			continue;
+		while (take_from(w, w->comm->gate[i]))
+			;
+		s->nburied++;
+		stop_waiting(w, i);
+		s->orphaned |= s->origin[i].has != NOTHING;
+		tell_of_death(s, &s->origin[i]);
+	}
+	if (s->orphaned)
+		stop_waiting(w, -1);
+	else
+		grant_next(w);
+}
+
 static void *run(void *arg)
 {
 	struct madmpi_win *w = arg;
-	struct nm_message *message;
-	struct nm_sr_status what;
 
 	marcel_setpriority(marcel_self(), MARCEL_PRIORITY_NORMAL);
 	marcel_favour_woken(marcel_self(), FAVOUR_NS);
@@ -707,10 +725,8 @@ static void *run(void *arg)
 		piom_sem_wait(&w->serve->work);
 		if (load_relaxed(&w->serve->ndied) != w->serve->nburied)
 			bury(w);
-		if (nm_sr_mprobe(session(w), NM_ANY_GATE, MADMPI_RMA_HEAD,
-				 NM_TAG_EXACT, &message, &what) == 0)
-			take(w, message, &what);
-		else if (load_relaxed(&w->serve->closing))
+		if (!take_from(w, NM_ANY_GATE) &&
+		    load_relaxed(&w->serve->closing))
 			return NULL;
 	}
 }
