@@ -24,7 +24,7 @@ enum { STAGE = 4096 };
 static void lock(const struct madmpi_rma_call *c)
 {
 	if (c->win->shared != NULL)
-		madmpi_shared_lock(c->win->shared, c->target);
+		madmpi_shared_lock(c->win, c->target);
 	else
 		marcel_mutex_lock(&c->win->mutex);
 }
@@ -32,7 +32,7 @@ static void lock(const struct madmpi_rma_call *c)
 static void unlock(const struct madmpi_rma_call *c)
 {
 	if (c->win->shared != NULL)
-		madmpi_shared_unlock(c->win->shared, c->target);
+		madmpi_shared_unlock(c->win, c->target);
 	else
 		marcel_mutex_unlock(&c->win->mutex);
 }

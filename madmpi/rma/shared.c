@@ -6,12 +6,12 @@
 #include "rma/shared.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "coll/coll.h"
 #include "coll/segment.h"
+#include "rma/wire.h"
 
 struct one_lock {
 	struct base_spin spin;
@@ -26,7 +26,6 @@ struct head {
 struct madmpi_shared {
 	struct madmpi_segment segment; /* -: */
 	struct head *head;             /* -: at its beginning */
-	uint32_t me; /* -: the name of this process, to locks */
 };
 
 static size_t round_up(size_t bytes, size_t to)
@@ -73,7 +72,6 @@ int madmpi_shared_make(const char *fn, struct madmpi_win *w,
 		return rc;
 	}
 	s->head = s->segment.at;
-	s->me = BASE_SPIN_NAMES + (uint32_t)getpid();
 	for (int i = 0; i < w->size; i++)
 		if (w->member[i].size > 0)
 			w->member[i].at =
@@ -92,34 +90,40 @@ void madmpi_shared_drop(struct madmpi_win *w)
 /* So long it takes nobody who lives, most likely; milliseconds. */
 enum { PATIENCE = 256 };
 
-static bool has_died(uint32_t name)
+/* As nmad knows, who is asked for nothing else. */
+static bool has_died(const struct madmpi_win *w, uint32_t name)
 {
-	return name >= BASE_SPIN_NAMES &&
-	       kill((pid_t)(name - BASE_SPIN_NAMES), 0) < 0 && errno == ESRCH;
+	uint32_t rank = name - BASE_SPIN_NAMES;
+	struct nm_sr_status st;
+
+	return name >= BASE_SPIN_NAMES && rank < (uint32_t)w->size &&
+	       nm_sr_probe(w->comm->p2p, w->comm->gate[rank], MADMPI_RMA_NEVER,
+			   NM_TAG_EXACT, &st) == -ECONNRESET;
 }
 
 /*
  * Of a lock in shared memory nobody waits on a futex: whoever has it is pinned,
- * and all others take turns in looking. Who dies with it leaves it to one of
- * these, and some elements as they were and others not.
+ * and all others take turns in looking. It is held by a rank. Who dies with it
+ * leaves it to one of the others, and some elements as they were and others
+ * not.
  */
-void madmpi_shared_lock(struct madmpi_shared *s, int rank)
+void madmpi_shared_lock(struct madmpi_win *w, int rank)
 {
-	struct base_spin *spin = &s->head->lock[rank].spin;
+	struct base_spin *spin = &w->shared->head->lock[rank].spin;
+	uint32_t me = BASE_SPIN_NAMES + (uint32_t)w->rank, holder;
 	unsigned turn = 0, turns = 0;
-	uint32_t holder;
 
-	while (!base_spin_take(spin, 0, s->me)) {
+	while (!base_spin_take(spin, 0, me)) {
 		base_spin_turn(&turn);
 		if (++turns % PATIENCE != 0)
 			continue;
 		holder = load_relaxed(&spin->word);
-		if (has_died(holder) && base_spin_take(spin, holder, s->me))
+		if (has_died(w, holder) && base_spin_take(spin, holder, me))
 			return;
 	}
 }
 
-void madmpi_shared_unlock(struct madmpi_shared *s, int rank)
+void madmpi_shared_unlock(struct madmpi_win *w, int rank)
 {
-	base_spin_unlock(&s->head->lock[rank].spin);
+	base_spin_unlock(&w->shared->head->lock[rank].spin);
 }

@@ -21,7 +21,7 @@ int madmpi_shared_make(const char *fn, struct madmpi_win *w,
 void madmpi_shared_drop(struct madmpi_win *w);
 
 /* A lock of each member, for a short time: nothing may wait inside. */
-void madmpi_shared_lock(struct madmpi_shared *s, int rank);
-void madmpi_shared_unlock(struct madmpi_shared *s, int rank);
+void madmpi_shared_lock(struct madmpi_win *w, int rank);
+void madmpi_shared_unlock(struct madmpi_win *w, int rank);
 
 #endif
