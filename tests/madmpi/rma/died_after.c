@@ -8,9 +8,7 @@
  */
 #include "../dies.h"
 #include "../program.h"
-
-#include <sched.h>
-#include <sys/types.h>
+#include "../stop.h"
 
 enum {
 	N = 512, /* elements, as many as go with a request */
@@ -27,20 +25,6 @@ static MPI_Aint at;
 static pid_t its;
 static MPI_Win win;
 
-static char state(void)
-{
-	char path[64], text[256], *end;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)its);
-	f = fopen(path, "r");
-	EXPECT(f != NULL && fgets(text, sizeof(text), f) != NULL);
-	fclose(f);
-	end = strrchr(text, ')');
-	EXPECT(end != NULL);
-	return end[2];
-}
-
 /* Until this process has died. */
 static void stop_target(void)
 {
@@ -52,9 +36,7 @@ static void stop_target(void)
 		kill(its, SIGCONT);
 		_exit(0);
 	}
-	EXPECT(kill(its, SIGSTOP) == 0);
-	while (state() != 'T')
-		sched_yield();
+	stop(its);
 }
 
 /* Small pieces, found behind many others: the target is at each for a while. */

@@ -4,12 +4,10 @@
  * another on the same machine.
  */
 #include "../program.h"
+#include "../stop.h"
 
-#include <sched.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -28,28 +26,6 @@ static bool may_reach(void)
 
 	return networks != NULL && strcmp(networks, "shm") == 0 &&
 	       process_vm_readv(its, &here, 1, &there, 1, 0) == sizeof(int);
-}
-
-/* 'T' once it is stopped. */
-static char state(void)
-{
-	char path[64], text[256], *end;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)its);
-	f = fopen(path, "r");
-	EXPECT(f != NULL && fgets(text, sizeof(text), f) != NULL);
-	fclose(f);
-	end = strrchr(text, ')');
-	EXPECT(end != NULL);
-	return end[2];
-}
-
-static void stop(void)
-{
-	EXPECT(kill(its, SIGSTOP) == 0);
-	while (state() != 'T')
-		sched_yield();
 }
 
 static void put_and_get(void)
@@ -102,7 +78,7 @@ int main(int argc, char **argv)
 		bool stops = may_reach();
 
 		if (stops)
-			stop();
+			stop(its);
 		put_and_get();
 		if (stops)
 			EXPECT(kill(its, SIGCONT) == 0);
