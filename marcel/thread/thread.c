@@ -235,13 +235,17 @@ BASE_PUBLIC int marcel_create(marcel_t *out, const marcel_attr_t *attr,
 }
 
 /*
- * Whether a new thread may go before what is ready here, and no other VP has
- * nothing to do.
+ * Whether t, which is new, may go before what is ready here: nobody who is more
+ * urgent waits for it, and no other VP has nothing to do.
  */
-static bool may_begin_here(struct marcel_vp *vp)
+static bool may_begin_here(struct marcel_vp *vp, struct marcel_thread *t)
 {
 	return vp->handovers < MARCEL_HANDOVERS_MAX &&
-	       (vp->sole || load_relaxed(&marcel_sched.idle.word) == 0);
+	       (vp->sole || load_relaxed(&marcel_sched.idle.word) == 0) &&
+	       !marcel_thread_has(t, MARCEL_F_KEPT) &&
+	       marcel_thread_may_run(t, vp->id) &&
+	       marcel_thread_band_now(t) <=
+		       marcel_thread_band_now(marcel_vp_current(vp));
 }
 
 /* Whoever made the new one is what runs next here. */
@@ -255,11 +259,6 @@ static struct marcel_vp *begin_here(struct marcel_vp *vp,
 {
 	struct marcel_thread *self = marcel_vp_current(vp);
 
-	if (marcel_thread_has(t, MARCEL_F_KEPT) ||
-	    !marcel_thread_may_run(t, vp->id)) {
-		marcel_runq_push(vp, t);
-		return vp;
-	}
 	/* Without memory for a stack it is queued. */
 	if (!marcel_switch_equip(vp, t))
 		return vp;
@@ -273,23 +272,28 @@ BASE_PUBLIC int marcel_create_first(marcel_t *out, const marcel_attr_t *attr,
 				    void *(*fn)(void *), void *arg)
 {
 	const struct marcel_attr *a = NULL;
-	struct marcel_vp *vp = NULL;
 	struct marcel_thread *t;
+	struct marcel_vp *vp;
+	bool here;
 	int rc;
 
 	if (unlikely(attr != NULL) && (a = marcel_attr_read(attr)) == NULL)
 		return EINVAL;
-	if (likely(!cpu_tls_in_handler()) && (vp = marcel_enter()) != NULL)
-		marcel_hook_switch(vp, "create");
-	if (vp == NULL || !may_begin_here(vp)) {
-		if (vp != NULL)
-			marcel_leave(vp);
+	if (unlikely(cpu_tls_in_handler()) || (vp = marcel_enter()) == NULL)
 		return marcel_create(out, attr, fn, arg);
-	}
 	marcel_san_enter();
 	t = make(vp, out, a, fn, arg, &rc);
-	if (likely(t != NULL))
+	here = t != NULL && may_begin_here(vp, t);
+	marcel_san_leave();
+	if (likely(here)) {
+		marcel_hook_switch(vp, "create");
+		here = vp->handovers < MARCEL_HANDOVERS_MAX; /* nobody urgent */
+	}
+	marcel_san_enter();
+	if (likely(here))
 		vp = begin_here(vp, t);
+	else if (t != NULL)
+		marcel_runq_push(vp, t);
 	marcel_san_leave();
 	marcel_leave(vp);
 	return rc;

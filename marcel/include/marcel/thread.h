@@ -190,9 +190,10 @@ int marcel_create(marcel_t *out, const marcel_attr_t *attr, void *(*fn)(void *),
 /*
  * The same, and the thread begins at once, in the place of the caller, who is
  * the next to run there. But it is made ready as by marcel_create() where it
- * may not run there, or another VP is idle, or others have waited for long, or
- * the caller is foreign. For what is to begin before the caller goes on to
- * compute, and costs nobody an interrupt then.
+ * may not run there or is less urgent than the caller, or another VP is idle,
+ * or others have waited for long, or the caller is foreign or in a handler. For
+ * what is to begin before the caller goes on to compute, and costs nobody an
+ * interrupt then.
  */
 int marcel_create_first(marcel_t *out, const marcel_attr_t *attr,
 			void *(*fn)(void *), void *arg);

@@ -57,6 +57,45 @@ static void *add_one(void *arg)
 	return arg;
 }
 
+static int nswitches; /* of which a hook heard */
+
+static enum marcel_hook_answer about_to_switch(void *arg, int vp)
+{
+	(void)arg, (void)vp;
+	nswitches++;
+	return MARCEL_HOOK_NOTHING;
+}
+
+static void less_urgent(void)
+{
+	struct marcel_hook hook = { .fn = about_to_switch };
+	marcel_attr_t attr;
+	marcel_t t;
+
+	store_relaxed(&count, 0);
+	nswitches = 0;
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_SWITCH, &hook), 0);
+	CHECK_INT(marcel_create_first(&t, &attr, add_one, NULL), 0);
+	CHECK_INT(load_relaxed(&count), 1);
+	CHECK(nswitches > 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+
+	nswitches = 0;
+	CHECK_INT(marcel_attr_setpriority(&attr, MARCEL_PRIORITY_IDLE), 0);
+	CHECK_INT(marcel_create_first(&t, &attr, add_one, NULL), 0);
+	CHECK_INT(load_relaxed(&count), 1);
+	CHECK_INT(nswitches, 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK_INT(load_relaxed(&count), 2);
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_SWITCH, &hook), 0);
+}
+
+TEST(who_is_less_urgent_than_its_creator_waits_and_nothing_is_switched)
+{
+	without_ticks(less_urgent);
+}
+
 static void *create_many(void *arg)
 {
 	marcel_attr_t attr, none;
