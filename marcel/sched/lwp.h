@@ -79,14 +79,16 @@ struct marcel_lwp {
 	enum marcel_hush hushed;              /* o: by whom: call.c */
 	bool was_adrift;                      /* -: the monitor's */
 	int again;                            /* o: os_signal_soon()'s, or 0 */
-	struct marcel_timer call;   /* o: what the caller's `wait` names */
-	ATOMIC(uint32_t) ticked;    /* a: relaxed; if a tick may come: tick.c */
-	ATOMIC(pid_t) tid;          /* a: relaxed; the kernel's number */
-	ATOMIC(uint32_t) is_loose;  /* a: relaxed; go on without a VP: told */
-	ATOMIC(uint32_t) is_given;  /* a: relaxed; LWP 0 will be told of VP 0 */
-	struct base_spin cpu_lock;  /* of what the thread that runs here used */
-	uint32_t preempted;         /* o: so often was what ran here */
-	uint64_t cpu_since;         /* l: cpu_lock; since it was switched to */
+	struct marcel_timer call;  /* o: what the caller's `wait` names */
+	ATOMIC(uint32_t) ticked;   /* a: relaxed; if a tick may come: tick.c */
+	ATOMIC(pid_t) tid;         /* a: relaxed; the kernel's number */
+	ATOMIC(uint32_t) is_loose; /* a: relaxed; go on without a VP: told */
+	ATOMIC(uint32_t) is_given; /* a: relaxed; LWP 0 will be told of VP 0 */
+	struct base_spin cpu_lock; /* of what the thread that runs here used */
+	uint32_t preempted;        /* o: so often was what ran here */
+	uint64_t cpu_since;        /* l: cpu_lock; since it was switched to */
+	/* a: relaxed; whoever that is makes way himself while he runs here */
+	ATOMIC(struct marcel_thread *) makes_way;
 	pthread_t kernel_thread;    /* -: not of LWP 0 */
 	struct marcel_lwp *next;    /* l: in the pool */
 	struct marcel_lwp *all;     /* l: every one but LWP 0 */

@@ -483,7 +483,7 @@ static struct marcel_lwp *computes_less_urgent(struct marcel_vp *vp)
 	if (owner & (MARCEL_SECTION | MARCEL_REVOKING))
 		return NULL;
 	t = load_relaxed(&l->self);
-	return t != &l->idle && t != load_relaxed(&vp->makes_way) &&
+	return t != &l->idle && t != load_relaxed(&l->makes_way) &&
 			       !marcel_thread_is_urgent(t) &&
 			       marcel_thread_is_preemptible(t)
 		       ? l

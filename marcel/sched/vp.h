@@ -77,8 +77,6 @@ struct marcel_vp {
 	uint32_t fair_at;  /* o: that many picks, then; or sooner: */
 	uint32_t fair_due; /* o: if it was not brought forward */
 	int handovers;     /* o: in a row */
-	/* a: relaxed; owner writes: while it runs here it makes way itself */
-	ATOMIC(struct marcel_thread *) makes_way;
 
 	struct marcel_stack *stacks; /* o: cached, of the default size */
 	struct marcel_thread *free;  /* o: cached descriptors */

@@ -291,15 +291,14 @@ BASE_PUBLIC int marcel_yield_to(marcel_t t)
 	return yielded ? 0 : marcel_yield();
 }
 
+/* It stays on its LWP, whichever VP that drives, until it switches. */
 BASE_PUBLIC int marcel_make_way(int on)
 {
-	uint32_t was = 0;
-	struct marcel_vp *vp = marcel_nest(&was);
+	struct marcel_lwp *l = cpu_tls_word();
 
-	if (vp == NULL)
+	if (l == NULL)
 		return 0;
-	store_relaxed(&vp->makes_way, on ? marcel_vp_current(vp) : NULL);
-	marcel_unnest(vp, was);
+	store_relaxed(&l->makes_way, on ? load_relaxed(&l->self) : NULL);
 	return marcel_runq_is_urgent();
 }
 

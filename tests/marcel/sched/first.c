@@ -215,3 +215,79 @@ TEST(who_computes_is_interrupted_while_another_makes_way)
 {
 	with_long_slices(another_computes);
 }
+
+static marcel_vpset_t only(int vp)
+{
+	marcel_vpset_t set;
+
+	marcel_vpset_zero(&set);
+	marcel_vpset_add(&set, vp);
+	return set;
+}
+
+static ATOMIC(int) step, over;
+
+static void *makes_way_and_moves(void *arg)
+{
+	marcel_vpset_t back = only(1);
+
+	CHECK_INT(marcel_make_way(1), 0);
+	store_relaxed(&step, 1);
+	while (marcel_current_vp() == 1)
+		; /* interrupted, and then on another VP */
+	marcel_make_way(0);
+	CHECK_INT(marcel_setaffinity(marcel_self(), &back), 0);
+	store_relaxed(&step, 2);
+	while (load_relaxed(&over) == 0)
+		;
+	return arg;
+}
+
+static void wait_for_step(int n)
+{
+	while (load_relaxed(&step) != n)
+		marcel_yield();
+}
+
+/* Whether a VP that computes is interrupted for it before its slice ends. */
+static bool is_early(marcel_attr_t *attr)
+{
+	uint64_t early = load_relaxed(&marcel_monitor.early);
+	marcel_t urgent;
+
+	CHECK_INT(marcel_create(&urgent, attr, add_one, NULL), 0);
+	CHECK_INT(marcel_join(urgent, NULL), 0);
+	return load_relaxed(&marcel_monitor.early) != early;
+}
+
+/* Unless a slice was over just then. */
+enum { TIMES = 20 };
+
+static void moves(void)
+{
+	marcel_vpset_t here = only(1), there = only(2);
+	marcel_attr_t attr;
+	marcel_t t;
+	int times = 0;
+
+	store_relaxed(&step, 0);
+	store_relaxed(&over, 0);
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setvpset(&attr, &here), 0);
+	CHECK_INT(marcel_create(&t, &attr, makes_way_and_moves, NULL), 0);
+	wait_for_step(1);
+	CHECK_INT(marcel_setaffinity(t, &there), 0);
+	wait_for_step(2);
+	CHECK_INT(marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME), 0);
+	while (!is_early(&attr))
+		CHECK(++times < TIMES);
+	store_relaxed(&over, 1);
+	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+TEST(who_made_way_is_interrupted_again_wherever_he_has_been_meanwhile)
+{
+	if (BASE_TSAN)
+		check_skip("there is no tick");
+	with_vps(3, moves);
+}
