@@ -13,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
+import tap
+
 # What the tables say in words.
 HEAD = """
 #include <stdint.h>
@@ -94,33 +97,30 @@ def build(tables, source, cc, library, tmp):
     return program
 
 
+RULES = [
+    ('what is not called is not missed', [], 0, r'^$'),
+    ('what is called is named', ['later'], 127, LATER),
+]
+
+
+def cases(program, ways):
+    env = {k: v for k, v in os.environ.items() if k != 'LD_BIND_NOW'}
+    for way, prefix in ways:
+        for name, args, code, text in RULES:
+            p = subprocess.run(prefix + [program] + args, env=env,
+                               capture_output=True, text=True)
+            right = p.returncode == code and \
+                re.search(text, p.stderr) is not None and \
+                (code != 0 or 'fine' in p.stdout)
+            yield name + ' ' + way, tap.unless(right, p.returncode, p.stderr)
+
+
 def main():
     tables, source, cc, library, mpirun = sys.argv[1:]
-    rules = [
-        ('what is not called is not missed', [], 0, r'^$'),
-        ('what is called is named', ['later'], 127, LATER),
-    ]
     ways = [('alone', []), ('of two', [mpirun, '-n', '2'])]
-    number, good = 0, True
-    print('1..%d' % (len(rules) * len(ways)))
     with tempfile.TemporaryDirectory() as tmp:
         program = build(tables, source, cc.split(), library, tmp)
-        env = {k: v for k, v in os.environ.items() if k != 'LD_BIND_NOW'}
-        for way, prefix in ways:
-            for name, args, code, text in rules:
-                p = subprocess.run(prefix + [program] + args, env=env,
-                                   capture_output=True, text=True)
-                right = p.returncode == code and \
-                    re.search(text, p.stderr) is not None and \
-                    (code != 0 or 'fine' in p.stdout)
-                number += 1
-                good = good and right
-                print('%s %d - %s %s' % ('ok' if right else 'not ok', number,
-                                         name, way))
-                if not right:
-                    print('# code %s\n# %s' % (
-                        p.returncode, p.stderr.replace('\n', '\n# ')))
-    return 0 if good else 1
+        return tap.tell(len(RULES) * len(ways), cases(program, ways))
 
 
 if __name__ == '__main__':

@@ -10,6 +10,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
+import tap
+
 WORLD = ' of MPI_COMM_WORLD'
 OTHERS = ' of the other group of the communicator'
 
@@ -63,22 +66,14 @@ def said(program, mpirun, name):
     return p.returncode, p.stderr
 
 
-def main():
-    program, mpirun = sys.argv[1:]
-    good = True
-    print('1..%d' % len(RULES))
-    for number, (function, name, error, texts) in enumerate(RULES, 1):
+def cases(program, mpirun):
+    for function, name, error, texts in RULES:
         code, err = said(program, mpirun, name)
         right = code != 0 and any(
             re.search(r'^nmad\[\d+\]: %s: MPI_ERR_%s: %s$' %
                       (function, error, text), err, re.M) for text in texts)
-        print('%s %d - %s' % ('ok' if right else 'not ok', number, name))
-        if not right:
-            print('# code %s, stderr:' % code)
-            print('\n'.join('# ' + line for line in err.splitlines()))
-            good = False
-    return 0 if good else 1
+        yield name, tap.unless(right, code, err)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(tap.tell(len(RULES), cases(*sys.argv[1:])))

@@ -10,6 +10,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
+import tap
+
 ALL = r'%d process(es)?'
 TALK = r', among "talk" of 1 process: '
 # What is said of each program: "how many of what", and what each of them is, in
@@ -94,21 +97,18 @@ def is_right(got, n, wanted):
         for lines in by_rank.values())
 
 
+def results(program, mpirun, cases):
+    for name, n, leaks, wanted in cases:
+        got = said(program, mpirun, name, n, leaks)
+        yield ('%s of %d, MADMPI_LEAKS=%s' % (name, n, leaks),
+               None if is_right(got, n, wanted) else str(got))
+
+
 def main():
     program, mpirun = sys.argv[1:]
     cases = [(name, n, '1', SAID[name]) for name in SAID for n in (1, 3)]
     cases.append(('leaves_objects', 1, '0', []))
-    good = True
-    print('1..%d' % len(cases))
-    for number, (name, n, leaks, wanted) in enumerate(cases, 1):
-        got = said(program, mpirun, name, n, leaks)
-        right = is_right(got, n, wanted)
-        good = good and right
-        print('%s %d - %s of %d, MADMPI_LEAKS=%s' % (
-            'ok' if right else 'not ok', number, name, n, leaks))
-        if not right:
-            print('# %s' % (got,))
-    return 0 if good else 1
+    return tap.tell(len(cases), results(program, mpirun, cases))
 
 
 if __name__ == '__main__':

@@ -10,6 +10,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
+import tap
+
 
 def initial(handler):
     return {'MADMPI_INITIAL_ERRHANDLER': handler}
@@ -87,6 +90,15 @@ def run(command, env):
         return 'hangs', ''
 
 
+def results(cases):
+    for command, env, want, text, title in cases:
+        code, err = run(command, env)
+        right = code == want if want is not None else \
+            isinstance(code, int) and 0 < code < 128
+        right = right and re.search(text, err, re.S) is not None
+        yield title, tap.unless(right, code, err)
+
+
 def main():
     program, mpirun = sys.argv[1:]
     ways = [([program], 'alone'), ([mpirun, '-n', '2', program], 'of two')]
@@ -99,20 +111,7 @@ def main():
     # Alone there is no launcher that would have forgotten it.
     cases.append(([program, 'session_after_world'], {}, 0, r'^$',
                   'session_after_world alone, left'))
-    number, good = 0, True
-    print('1..%d' % len(cases))
-    for command, env, want, text, title in cases:
-        code, err = run(command, env)
-        right = code == want if want is not None else \
-            isinstance(code, int) and 0 < code < 128
-        right = right and re.search(text, err, re.S) is not None
-        number += 1
-        print('%s %d - %s' % ('ok' if right else 'not ok', number, title))
-        if not right:
-            print('# code %s, stderr:' % code)
-            print('\n'.join('# ' + line for line in err.splitlines()))
-            good = False
-    return 0 if good else 1
+    return tap.tell(len(cases), results(cases))
 
 
 if __name__ == '__main__':
