@@ -324,31 +324,14 @@ static bool poll_in_place(struct waiting *w)
 	return is_over;
 }
 
-/* What a user thread does before it sleeps. True: it is over. */
+/* What is done before a sleep, by anyone. True: it is over. */
 static bool poll_first(struct waiting *w)
 {
-	if (piom.wait == PIOM_WAIT_AUTO)
+	if (piom.wait == PIOM_WAIT_PASSIVE)
+		return false;
+	if (piom.wait == PIOM_WAIT_AUTO && marcel_current_vp() >= 0)
 		return poll_in_place(w);
-	return piom.wait != PIOM_WAIT_PASSIVE &&
-	       poll_for(w, piom.spin_ns, false);
-}
-
-static void wait_user(struct waiting *w)
-{
-	if (poll_first(w))
-		return;
-	if (piom.engine != PIOM_ENGINE_MARCEL)
-		wait_between_polls(w);
-	else if (marcel_others_ready())
-		park_and_tell(w);
-	else
-		park(w); /* our VP polls */
-}
-
-static void wait_foreign(struct waiting *w)
-{
-	if (piom.wait == PIOM_WAIT_PASSIVE || !poll_for(w, piom.spin_ns, false))
-		wait_between_polls(w);
+	return poll_for(w, piom.spin_ns, false);
 }
 
 static void wait_for(struct waiting *w)
@@ -358,10 +341,14 @@ static void wait_for(struct waiting *w)
 		park(w);
 	else if (polls_for_ever())
 		poll_on(w);
-	else if (marcel_current_vp() >= 0)
-		wait_user(w);
+	else if (poll_first(w))
+		return;
+	else if (piom.engine != PIOM_ENGINE_MARCEL || marcel_current_vp() < 0)
+		wait_between_polls(w);
+	else if (marcel_others_ready())
+		park_and_tell(w);
 	else
-		wait_foreign(w);
+		park(w); /* our VP polls */
 }
 
 BASE_PUBLIC void piom_cond_wait(piom_cond_t *c)
@@ -405,9 +392,7 @@ BASE_PUBLIC int piom_cond_poll_on(piom_cond_t *c, piom_look_fn look, void *arg)
 	if (marcel_is_oversubscribed())
 		yield_for(&w);
 	else
-		poll_for(&w, piom.spin_ns,
-			 marcel_current_vp() >= 0 &&
-				 piom.wait == PIOM_WAIT_AUTO);
+		poll_first(&w);
 	return piom_cond_test(c) ? 0 : -EAGAIN;
 }
 

@@ -133,6 +133,48 @@ TEST(who_only_polls_does_not_sleep)
 	WITH_ALL(every_mode, polls_only);
 }
 
+/* It makes way for real-time threads itself, as whoever waits does. */
+static marcel_t urgent;
+static int urgent_ran;
+
+static void *run_urgent(void *arg)
+{
+	urgent_ran++;
+	return arg;
+}
+
+static void look_urgently(void *arg)
+{
+	struct op *op = arg;
+	marcel_attr_t attr;
+
+	look_at(op);
+	if (op->polls != 0)
+		return;
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME), 0);
+	CHECK_INT(marcel_create(&urgent, &attr, run_urgent, NULL), 0);
+}
+
+static void makes_way(void)
+{
+	struct op op = { .polls = 2 };
+
+	piom_cond_init(&op.done);
+	CHECK_INT(piom_cond_poll_on(&op.done, look_urgently, &op), 0);
+	CHECK_INT(urgent_ran, 1);
+	CHECK_INT(marcel_join(urgent, NULL), 0);
+}
+
+TEST(who_only_polls_makes_way_for_real_time_threads)
+{
+	static const struct mode patient = { 1, "marcel", "auto", "1000000" };
+
+	setenv("MARCEL_TIMESLICE_US", "0", 1);
+	with_mode(&patient, makes_way);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
 static void any_and_all(void)
 {
 	struct op op[8];
