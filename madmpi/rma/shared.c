@@ -25,8 +25,14 @@ struct head {
 
 struct madmpi_shared {
 	struct madmpi_segment segment; /* -: */
-	struct head *head;             /* -: at its beginning */
 };
+
+static struct base_spin *lock_of(const struct madmpi_shared *s, int rank)
+{
+	struct head *head = s->segment.at;
+
+	return &head->lock[rank].spin;
+}
 
 static size_t round_up(size_t bytes, size_t to)
 {
@@ -71,11 +77,10 @@ int madmpi_shared_make(const char *fn, struct madmpi_win *w,
 		madmpi_shared_drop(w);
 		return rc;
 	}
-	s->head = s->segment.at;
 	for (int i = 0; i < w->size; i++)
 		if (w->member[i].size > 0)
 			w->member[i].at =
-				(char *)s->head + offset_of(w, i, apart);
+				(char *)s->segment.at + offset_of(w, i, apart);
 	return 0;
 }
 
@@ -109,7 +114,7 @@ static bool has_died(const struct madmpi_win *w, uint32_t name)
  */
 void madmpi_shared_lock(struct madmpi_win *w, int rank)
 {
-	struct base_spin *spin = &w->shared->head->lock[rank].spin;
+	struct base_spin *spin = lock_of(w->shared, rank);
 	uint32_t me = BASE_SPIN_NAMES + (uint32_t)w->rank, holder;
 	unsigned turn = 0, turns = 0;
 
@@ -125,5 +130,5 @@ void madmpi_shared_lock(struct madmpi_win *w, int rank)
 
 void madmpi_shared_unlock(struct madmpi_win *w, int rank)
 {
-	base_spin_unlock(&w->shared->head->lock[rank].spin);
+	base_spin_unlock(lock_of(w->shared, rank));
 }
