@@ -182,7 +182,7 @@ bool nm_core_is_quiet(struct nm_core *core);
 /*
  * Wait for the lock: for probe and cancel, from user context, or from a
  * function that nmad calls (calls.h), when the caller holds nothing else of
- * nmad's.
+ * nmad's. He is pinned until nm_core_unlock() has settled all.
  */
 void nm_core_lock(struct nm_core *core);
 

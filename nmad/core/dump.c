@@ -103,8 +103,10 @@ static void dump_sessions(const struct nm_core *core)
 void nm_core_dump(void *arg)
 {
 	struct nm_core *core = arg;
-	bool inside = nm_core_try(&core->lock);
+	bool inside;
 
+	base_pin();
+	inside = nm_core_try(&core->lock);
 	base_dump("   rank %d of %d, %u request(s), answer(s) and monitor(s) "
 		  "not over%s",
 		  core->rank, core->size, load_relaxed(&core->pending),
@@ -123,9 +125,10 @@ void nm_core_dump(void *arg)
 			dump_gate(&core->gates[rank], inside);
 	nm_stats_dump(core);
 	nm_match_dump(&core->match);
-	if (!inside)
-		return;
-	dump_sessions(core);
-	/* The handler may not do what is left; the next to come will. */
-	nm_core_end(&core->lock);
+	if (inside) {
+		dump_sessions(core);
+		/* The handler may not do what is left; the next to come will.*/
+		nm_core_end(&core->lock);
+	}
+	base_unpin();
 }

@@ -15,6 +15,7 @@
 
 #include <base/atomic.h>
 #include <base/compiler.h>
+#include <base/diag.h>
 #include <base/mpsc.h>
 #include <base/pin.h>
 
@@ -65,19 +66,18 @@ static inline void nm_core_lock_init(struct nm_core_lock *l,
 	store_relaxed(&l->again, 0);
 }
 
-/* From this word to HELD. Never waits. After a push it must be tried once more.
+/*
+ * From this word to HELD. Never waits. After a push it must be tried once more.
+ * Whoever takes this lock or a rail's is pinned, and stays so until he has left
+ * it.
  */
 static inline bool nm_core_enter_from(struct nm_core_lock *l, uint32_t idle)
 {
 	uint32_t held = load_seq(&l->held); /* order(core), the pusher's look */
 
-	if (held != idle)
-		return false;
-	base_pin();
-	if (cas_acquire(&l->held, &held, NM_LOCK_HELD)) /* order(core) */
-		return true;
-	base_unpin();
-	return false;
+	base_assert(base_is_pinned());
+	return held == idle &&
+	       cas_acquire(&l->held, &held, NM_LOCK_HELD); /* order(core) */
 }
 
 /* The core alone; true: held now. Under `coarse` it is never to be had. */
@@ -121,8 +121,7 @@ bool nm_core_wait(struct nm_core_lock *l, bool waits, bool *busy);
 /* Release, of the word that was entered from. */
 static inline bool nm_core_leave_to(struct nm_core_lock *l, uint32_t idle)
 {
-	store_seq(&l->held, idle); /* order(core) */
-	base_unpin();
+	store_seq(&l->held, idle);                    /* order(core) */
 	return !base_mpsc_is_empty_seq(&l->submit) || /* order(core) */
 	       !base_mpsc_is_empty_seq(&l->events) || /* order(core) */
 	       load_seq(&l->again) != 0;              /* order(core) */
@@ -207,13 +206,9 @@ static inline bool nm_rail_enter(struct nm_rail_lock *l)
 {
 	uint32_t owned = load_seq(&l->owned); /* order(rail), pusher's look */
 
-	if (owned != NM_LOCK_FREE)
-		return false;
-	base_pin();
-	if (cas_acquire(&l->owned, &owned, NM_LOCK_HELD)) /* order(rail) */
-		return true;
-	base_unpin();
-	return false;
+	base_assert(base_is_pinned());
+	return owned == NM_LOCK_FREE &&
+	       cas_acquire(&l->owned, &owned, NM_LOCK_HELD); /* order(rail) */
 }
 
 /* lock.c. `fine`: the same, waiting, if the caller may. */
@@ -222,8 +217,7 @@ bool nm_rail_wait(struct nm_rail_lock *l, bool waits, bool *busy);
 /* True: a post was left meanwhile; the caller must try to enter again. */
 static inline bool nm_rail_leave(struct nm_rail_lock *l)
 {
-	store_seq(&l->owned, NM_LOCK_FREE); /* order(rail) */
-	base_unpin();
+	store_seq(&l->owned, NM_LOCK_FREE);        /* order(rail) */
 	return !base_mpsc_is_empty_seq(&l->posts); /* order(rail) */
 }
 

@@ -443,7 +443,8 @@ void nm_core_lock(struct nm_core *core)
 {
 	unsigned turn = 0;
 
-	while (!nm_core_try(&core->lock)) {
+	for (base_pin(); !nm_core_try(&core->lock); base_pin()) {
+		base_unpin();
 		nm_core_check_lost(&core->lock);
 		nm_count_shared(&core->stats.lock_busy);
 		base_spin_turn(&turn);
@@ -461,7 +462,6 @@ void nm_core_unlock(struct nm_core *core, struct nm_pass *pass)
 {
 	struct nm_news news;
 
-	base_pin();
 	nm_news_init(&news, false);
 	if (!base_list_is_empty(&core->active))
 		nm_out_form(pass);

@@ -75,11 +75,21 @@ void piom_ltask_kick(struct piom_ltask *t)
 }
 
 /* In a handler, or with a lock further up the stack. */
-static __thread bool pinned;
+static __thread int pins;
+
+void base_pin(void)
+{
+	pins++;
+}
+
+void base_unpin(void)
+{
+	pins--;
+}
 
 bool base_is_pinned(void)
 {
-	return pinned;
+	return pins != 0;
 }
 
 void base_spin_turn(unsigned *turn)
@@ -232,13 +242,13 @@ static void poll_once(void *arg)
 
 static void submit_pinned(void *arg)
 {
-	pinned = true;
+	base_pin();
 	submit(arg);
 }
 
 static void poll_pinned(void *arg)
 {
-	pinned = true;
+	base_pin();
 	poll_once(arg);
 }
 

@@ -79,11 +79,11 @@ void base_unpin_handler(const void *outer);
 bool base_in_handler(void);
 void base_handler_check(const char *module, const char *what);
 
-void base_pin(void)
+WEAK void base_pin(void)
 {
 }
 
-void base_unpin(void)
+WEAK void base_unpin(void)
 {
 }
 

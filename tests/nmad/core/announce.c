@@ -217,12 +217,14 @@ TEST(what_is_recalled_before_it_was_said_is_not_said)
 
 TEST(what_is_over_before_the_driver_was_asked_is_recalled_then)
 {
+	base_pin();
 	CHECK(nm_rail_enter(&core.rails[0].lock));
 	recv_into(0, 7);
 	CHECK_INT(nm_sr_cancel(&reqs[0]), 0);
 	CHECK_INT(error_of(0), -ECANCELED);
 	CHECK_INT(nplaces, 0);
 	nm_rail_leave(&core.rails[0].lock);
+	base_unpin();
 	progress();
 	CHECK_INT(nplaces, 1);
 	CHECK_INT(places[0], RECALLED);
@@ -272,6 +274,7 @@ TEST(who_says_he_took_what_the_driver_has_not_made_yet_is_given_up)
 	struct nm_rail *rail = &core.rails[0];
 	struct packet *p = &given[0];
 
+	base_pin();
 	CHECK(nm_rail_enter(&rail->lock));
 	recv_into(0, 7);
 	give_rts(7, 0, LARGE, id); /* nobody polls */
@@ -285,6 +288,7 @@ TEST(who_says_he_took_what_the_driver_has_not_made_yet_is_given_up)
 	CHECK(peer->error != 0);
 	CHECK_INT(error_of(0), -ECONNRESET);
 	nm_rail_leave(&rail->lock);
+	base_unpin();
 	progress();
 	CHECK_INT(places[1], RECALLED);
 }

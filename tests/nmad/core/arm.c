@@ -153,10 +153,12 @@ TEST(a_rail_that_somebody_owns_is_not_armed)
 {
 	if (mock_rails_go_with_core())
 		return;
+	base_pin();
 	CHECK(nm_rail_enter(&core.rails[0].lock));
 	CHECK_INT(nm_core_arm(&core), -EAGAIN);
 	CHECK_INT(narmed, 0);
 	CHECK(!nm_rail_leave(&core.rails[0].lock));
+	base_unpin();
 	CHECK_INT(nm_core_arm(&core), 0);
 }
 
@@ -277,10 +279,12 @@ TEST(what_lies_there_for_one_who_begins_to_wait_ends_the_sleep)
 	nm_await_init(&req->await, true);
 	nm_await_announce(&req->await, &word);
 	CHECK_INT(nm_core_arm(&core), 0);
+	base_pin();
 	CHECK(nm_rail_enter(&core.rails[0].lock));
 	nm_core_self = &core;
 	CHECK_INT(nm_sr_on_done(&request, nothing_to_do, NULL), 0);
 	CHECK(!nm_rail_leave(&core.rails[0].lock));
+	base_unpin();
 	CHECK(is_nudged());
 	CHECK_INT(nm_sr_cancel(&request), 0);
 	nm_calls_look(&core);

@@ -186,11 +186,13 @@ TEST(fine_a_sender_waits_for_the_core)
 	pthread_t t;
 
 	start(NM_LOCK_FINE);
+	base_pin();
 	CHECK(nm_core_enter(&core.lock));
 	t = meet(send_it, &req);
 	CHECK(nm_core_is_heeded(&core.lock));
 	CHECK_INT(nsent, 0);
 	CHECK(!nm_core_leave(&core.lock)); /* nothing was left for us */
+	base_unpin();
 	CHECK_INT(pthread_join(t, NULL), 0);
 	CHECK_INT(nsent, 1);
 	CHECK(nm_sr_is_complete(&req));
@@ -205,12 +207,16 @@ TEST(fine_a_sender_waits_for_the_rail_and_holds_nothing)
 
 	start(NM_LOCK_FINE);
 	rail = &core.rails[0];
+	base_pin();
 	CHECK(nm_rail_enter(&rail->lock));
 	t = meet(send_it, &req);
 	CHECK_INT(nsent, 0);
+	base_pin();
 	CHECK(nm_core_enter(&core.lock));
 	CHECK(!nm_core_leave(&core.lock));
+	base_unpin();
 	CHECK(!nm_rail_leave(&rail->lock));
+	base_unpin();
 	CHECK_INT(pthread_join(t, NULL), 0);
 	CHECK_INT(nsent, 1);
 	stop();
@@ -222,11 +228,13 @@ TEST(coarse_a_sender_waits_for_all)
 	pthread_t t;
 
 	start(NM_LOCK_COARSE);
+	base_pin();
 	CHECK(nm_core_try(&core.lock));
 	t = meet(send_it, &req);
 	CHECK(nm_core_is_heeded(&core.lock));
 	CHECK_INT(nsent, 0);
 	CHECK(!nm_core_end(&core.lock));
+	base_unpin();
 	CHECK_INT(pthread_join(t, NULL), 0);
 	CHECK_INT(nsent, 1);
 	stop();
@@ -237,10 +245,12 @@ TEST(coarse_who_polls_waits_for_all)
 	pthread_t t;
 
 	start(NM_LOCK_COARSE);
+	base_pin();
 	CHECK(nm_core_try(&core.lock));
 	t = meet(poll_it, NULL);
 	CHECK_INT(npolled, 0);
 	CHECK(!nm_core_end(&core.lock));
+	base_unpin();
 	CHECK_INT(pthread_join(t, NULL), 0);
 	CHECK_INT(npolled, 1);
 	stop();
@@ -253,6 +263,7 @@ static void own_request_is_left(enum nm_lock_scheme scheme)
 	struct nm_sr_request req;
 
 	start(scheme);
+	base_pin();
 	CHECK(nm_core_try(&core.lock));
 	send_one(&req);
 	CHECK_INT(nsent, 0);
@@ -260,6 +271,7 @@ static void own_request_is_left(enum nm_lock_scheme scheme)
 	CHECK_INT(npolled, scheme == NM_LOCK_COARSE ? 0 : 1);
 	CHECK_INT(nm_core_arm(&core), -EAGAIN);
 	CHECK(nm_core_end(&core.lock)); /* something was left */
+	base_unpin();
 	CHECK(nm_core_progress(&core));
 	CHECK_INT(nsent, 1);
 	CHECK(nm_sr_is_complete(&req));
@@ -283,10 +295,12 @@ TEST(fine_a_packet_for_a_rail_of_ones_own_is_left)
 
 	start(NM_LOCK_FINE);
 	rail = &core.rails[0];
+	base_pin();
 	CHECK(nm_rail_enter(&rail->lock));
 	send_one(&req);
 	CHECK_INT(nsent, 0);
 	CHECK(nm_rail_leave(&rail->lock)); /* a packet was left */
+	base_unpin();
 	CHECK(nm_core_progress(&core));
 	CHECK_INT(nsent, 1);
 	stop();
@@ -355,11 +369,13 @@ TEST(coarse_what_is_left_while_a_rail_is_polled_is_heard_of)
 
 	start(NM_LOCK_COARSE);
 	sends = &req;
+	base_pin();
 	nm_news_init(&news, true);
 	nm_rail_run(&core.rails[0], NULL, true, &news);
 	CHECK_INT(nsent, 0);
 	CHECK(news.hungry);
 	nm_core_run(&core, &news, NULL);
+	base_unpin();
 	CHECK_INT(nsent, 1);
 	stop();
 }

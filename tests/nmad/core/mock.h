@@ -85,4 +85,12 @@ static inline void mock_core(struct nm_core *core,
 	mock_core_rails(core, driver, window, 1);
 }
 
+/* The core hears of what a rail has brought. */
+static inline void mock_settle(struct nm_core *core, struct nm_news *news)
+{
+	base_pin();
+	nm_core_run(core, news, NULL);
+	base_unpin();
+}
+
 #endif

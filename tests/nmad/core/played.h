@@ -124,7 +124,7 @@ static inline void end(struct nm_xfer *x)
 	nm_news_init(&news, true);
 	x->link->rail->news = &news;
 	nm_rail_xfer_done(x->link->rail, x, 0);
-	nm_core_run(&core, &news, NULL);
+	mock_settle(&core, &news);
 }
 
 #endif

@@ -321,11 +321,13 @@ TEST(a_session_whose_sends_wait_to_leave_is_in_use)
 
 TEST(what_is_left_for_a_holder_who_sleeps_keeps_the_pollers_awake)
 {
+	base_pin();
 	CHECK(nm_core_try(&core.lock));
 	send_bytes(0, 1, 5, 0);
 	CHECK_INT(nsent, 0);
 	CHECK(!nm_core_is_quiet(&core));
 	CHECK(nm_core_end(&core.lock));
+	base_unpin();
 	CHECK(nm_core_progress(&core));
 	CHECK_INT(nsent, 1);
 	CHECK(nm_core_is_quiet(&core));
@@ -386,7 +388,7 @@ TEST(a_rendezvous_asks_is_granted_and_ends_by_the_drivers_word)
 	core.rails[0].news = &(struct nm_news){ 0 };
 	nm_news_init(core.rails[0].news, true);
 	nm_rail_xfer_done(&core.rails[0], granted, 0);
-	nm_core_run(&core, core.rails[0].news, NULL);
+	mock_settle(&core, core.rails[0].news);
 	CHECK_INT(error_of(0), 0);
 }
 
@@ -586,13 +588,13 @@ TEST(a_transfer_may_be_over_before_anybody_hears_that_it_is_ready)
 		nm_news_init(&second, true);
 		rail->news = &second;
 		nm_rail_xfer_done(rail, receiving, 0);
-		nm_core_run(&core, &second, NULL);
+		mock_settle(&core, &second);
 		CHECK_INT(error_of(0), 0);
 		if (i == 1) {
 			dead = true;
 			progress();
 		}
-		nm_core_run(&core, &first, NULL);
+		mock_settle(&core, &first);
 		CHECK_INT(core.mem.taken, taken);
 	}
 	CHECK_INT(nsent, 1);

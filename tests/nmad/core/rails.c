@@ -250,6 +250,7 @@ TEST(a_request_that_has_failed_waits_for_the_rails_that_have_its_parts)
 	recv_into(0, BYTES);
 	give_rts(three, 3);
 	nm_news_init(&news, false);
+	base_pin();
 	CHECK(nm_rail_enter(&core.rails[1].lock));
 	rail->news = &news;
 	nm_rail_link_dead(rail, &rail->links[1], -ECONNRESET);
@@ -257,6 +258,7 @@ TEST(a_request_that_has_failed_waits_for_the_rails_that_have_its_parts)
 	CHECK(peer->error != 0);
 	CHECK(!nm_sr_is_complete(&reqs[0]));
 	CHECK(nm_rail_leave(&core.rails[1].lock));
+	base_unpin();
 	progress();
 	CHECK_INT(status_of(0).error, -ECONNRESET);
 }

@@ -77,11 +77,13 @@ static void post(struct nm_session *s, uint32_t tag, struct nm_sr_request *req)
  */
 static void flood(void)
 {
+	base_pin();
 	CHECK(nm_core_enter(&core.lock));
 	for (uint32_t i = 0; i < MANY; i++)
 		post(session, i, &reqs[i]);
 	post(other, 0, &last);
 	nm_core_leave(&core.lock);
+	base_unpin();
 }
 
 static void give_up(struct nm_sr_request *req)

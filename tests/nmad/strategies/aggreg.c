@@ -190,7 +190,9 @@ TEST(all_of_a_packet_fail_with_the_link_that_dies_under_it)
 	core.rails[0].news = &news;
 	nm_rail_link_dead(&core.rails[0], peer->links[0], -ECONNRESET);
 	under_way = NULL;
+	base_pin();
 	nm_core_run(&core, &news, NULL);
+	base_unpin();
 	for (int i = 1; i < nreqs; i++) {
 		CHECK(nm_sr_is_complete(&reqs[i]));
 		nm_sr_status(&reqs[i], &status);
