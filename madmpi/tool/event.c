@@ -292,14 +292,16 @@ int madmpi_t_event_handle_free(MPI_T_event_registration event_registration,
 {
 	int rc;
 	struct madmpi_registration *r = lock_handle(event_registration, &rc);
+	bool over;
 
 	if (r == NULL)
 		return rc;
-	r->is_freed = true;
 	r->free = free_cb_function;
 	r->free_data = user_data;
+	over = madmpi_event_end_locked(r);
 	base_spin_unlock(&madmpi_event_lock);
-	madmpi_event_end(r);
+	if (over)
+		madmpi_event_release(r, MPI_T_CB_REQUIRE_THREAD_SAFE);
 	return MPI_SUCCESS;
 }
 

@@ -64,10 +64,11 @@ extern struct base_spin madmpi_event_lock;
 int madmpi_event_listen(struct madmpi_registration *r);
 
 /*
- * Its handle is no longer the program's. If one of its functions is called just
- * now the rest is done after that, else at once. Lock not held.
+ * Its handle is no longer the program's. True: nobody else knows it any more,
+ * and it is the caller's to release. False: one of its functions is called just
+ * now, and whoever calls that releases it then.
  */
-void madmpi_event_end(struct madmpi_registration *r);
+bool madmpi_event_end_locked(struct madmpi_registration *r);
 
 /* event.c: the end of it; nobody knows it any more. */
 void madmpi_event_release(struct madmpi_registration *r, MPI_T_cb_safety level);

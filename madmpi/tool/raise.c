@@ -220,33 +220,33 @@ static int start(void)
 	return rc;
 }
 
+/* The library may come up meanwhile: it sees r, or we see that it is up. */
 int madmpi_event_listen(struct madmpi_registration *r)
 {
-	int rc = start();
+	int rc;
 
-	if (rc < 0)
-		return rc;
 	base_spin_lock(&madmpi_event_lock);
 	if (events.all.head.next == NULL)
 		base_list_init(&events.all);
 	base_list_push_back(&events.all, &r->on);
 	watch_locked();
 	base_spin_unlock(&madmpi_event_lock);
-	return 0;
+	rc = start();
+	if (rc < 0) {
+		base_spin_lock(&madmpi_event_lock);
+		madmpi_event_end_locked(r); /* it has no callback yet */
+		base_spin_unlock(&madmpi_event_lock);
+	}
+	return rc;
 }
 
-void madmpi_event_end(struct madmpi_registration *r)
+bool madmpi_event_end_locked(struct madmpi_registration *r)
 {
-	bool over;
-
-	base_spin_lock(&madmpi_event_lock);
-	over = !r->is_called;
-	if (over)
-		base_list_remove(&r->on);
+	r->is_freed = true;
 	watch_locked();
-	base_spin_unlock(&madmpi_event_lock);
-	if (over)
-		madmpi_event_release(r, MPI_T_CB_REQUIRE_THREAD_SAFE);
+	if (!r->is_called)
+		base_list_remove(&r->on);
+	return !r->is_called;
 }
 
 /* --- the library begins and ends --- */
@@ -257,6 +257,7 @@ int madmpi_event_init(void)
 
 	piom_sem_init(&raiser.bell, 0);
 	store_relaxed(&raiser.ending, 0);
+	store_relaxed(&raiser.is_open, 1);
 	base_spin_lock(&madmpi_event_lock);
 	if (events.all.head.next == NULL)
 		base_list_init(&events.all);
@@ -264,7 +265,6 @@ int madmpi_event_init(void)
 	events.n = 0; /* nobody waits for what was before */
 	events.is_open = true;
 	base_spin_unlock(&madmpi_event_lock);
-	store_relaxed(&raiser.is_open, 1);
 	return any ? start() : 0;
 }
 

@@ -8,7 +8,7 @@
 #include <base/atomic.h>
 #include <marcel/marcel.h>
 
-enum { TAG = 71, LARGE = 1 << 20, FLOOD = 1500 };
+enum { TAG = 71, LARGE = 1 << 20, FLOOD = 1500, ENDS = 2000 / FEWER };
 
 struct data {
 	int peer, tag;
@@ -353,6 +353,56 @@ static void frees_itself(void)
 	EXPECT(marcel_sem_trywait(&freed_sem) != 0);
 }
 
+/*
+ * One is freed just when a callback of it is about to return: it is told once,
+ * by whichever of both comes last.
+ */
+static ATOMIC(int) is_called, is_ending, nfreed;
+
+static void returns_late(MPI_T_event_instance e, MPI_T_event_registration r,
+			 MPI_T_cb_safety level, void *arg)
+{
+	(void)e, (void)r, (void)level, (void)arg;
+	store_relaxed(&is_called, 1);
+	for (int i = 1; !load_relaxed(&is_ending); i++)
+		if (i % 1000 == 0)
+			marcel_yield();
+}
+
+static void count_freed(MPI_T_event_registration r, MPI_T_cb_safety level,
+			void *arg)
+{
+	(void)r, (void)level;
+	fetch_add_relaxed(&nfreed, 1);
+	marcel_sem_post(arg);
+}
+
+static void freed_as_it_returns(void)
+{
+	int x = 0;
+
+	marcel_sem_init(&freed_sem, 0, 0);
+	for (int i = 0; i < ENDS; i++) {
+		MPI_T_event_registration r = listen_to("nmad_unexpected");
+
+		store_relaxed(&is_called, 0);
+		store_relaxed(&is_ending, 0);
+		give(r, MPI_T_CB_REQUIRE_MPI_RESTRICTED, returns_late, NULL);
+		MPI_Send(&x, 1, MPI_INT, rank, TAG, MPI_COMM_WORLD);
+		while (!load_relaxed(&is_called))
+			marcel_yield();
+		store_relaxed(&is_ending, 1);
+		for (int k = i % 64; k > 0; k--)
+			(void)load_relaxed(&is_called);
+		EXPECT_INT(MPI_T_event_handle_free(r, &freed_sem, count_freed),
+			   MPI_SUCCESS);
+		marcel_sem_wait(&freed_sem);
+		MPI_Recv(&x, 1, MPI_INT, rank, TAG, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+	}
+	EXPECT_INT(load_relaxed(&nfreed), ENDS);
+}
+
 /* A process alone may begin anew; who has registered has. */
 static void once_more(void)
 {
@@ -397,6 +447,7 @@ int main(int argc, char **argv)
 	rendezvous();
 	flood();
 	frees_itself();
+	freed_as_it_returns();
 	early = listen_to("nmad_unexpected");
 	give(early, MPI_T_CB_REQUIRE_MPI_RESTRICTED, record, &seen);
 	program_end("events");
