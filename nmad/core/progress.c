@@ -140,8 +140,14 @@ static void carry_out(struct nm_pass *pass, struct nm_news *news)
 	/* Before we copy, so that he does so beside us. */
 	if (unlikely(pass->kick))
 		piom_ltask_kick(&pass->core->ltask);
-	while ((n = nm_chain_take(&pass->done)) != NULL)
-		complete(pass->core, container_of(n, struct nm_req, node));
+	while ((n = nm_chain_take(&pass->done)) != NULL) {
+		struct nm_req *req = container_of(n, struct nm_req, node);
+
+		if (req == news->own && req->msg != NULL)
+			news->copies = true;
+		else
+			complete(pass->core, req);
+	}
 	while ((n = nm_chain_take(&pass->release)) != NULL) {
 		struct nm_pkt_in *in =
 			container_of(n, struct nm_pkt_in, event.node);
@@ -279,8 +285,12 @@ void nm_core_submit(struct nm_core *core, struct nm_req *req)
 	bool large = req->data.length > NM_KICK_BYTES;
 
 	pin(core, &news);
+	news.own = req;
+	news.copies = false;
 	nm_core_run(core, &news, req);
 	base_unpin();
+	if (unlikely(news.copies))
+		complete(core, req);
 	if (unlikely(load_relaxed(&core->low) != 0) && !base_in_handler())
 		nm_core_refill(core, false);
 	/* Large messages take several steps; somebody idle may take them. */

@@ -18,6 +18,7 @@
 #include "stats.h"
 
 struct nm_core;
+struct nm_req;
 
 enum nm_event_kind {
 	/* to a rail */
@@ -81,11 +82,17 @@ struct nm_news {
 	bool hungry;            /* a turn ended that somebody wants */
 	bool kick;              /* a packet has not left: somebody is to poll */
 	bool waits;             /* for locks, where NMAD_LOCK says so */
+	/* What its owner has submitted, or NULL. If a message that was kept is
+	 * to be copied into it, that is his to do when he holds nothing else:
+	 * `copies`. Nobody knows of it yet who could wait for it. */
+	struct nm_req *own;
+	bool copies;
 };
 
 static inline void nm_news_init(struct nm_news *news, bool waits)
 {
 	news->waits = waits;
+	news->own = NULL;
 	nm_chain_init(&news->events);
 	nm_chain_init(&news->sent);
 	news->hungry = false;

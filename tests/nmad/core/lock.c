@@ -437,6 +437,28 @@ TEST(who_has_news_for_others_is_not_preempted)
 	}
 }
 
+/* But what is copied for himself, who has just come, keeps nobody waiting. */
+TEST(who_takes_a_message_that_was_kept_may_be_preempted)
+{
+	char into[8] = "";
+	struct nm_data d = nm_data_walker(into, 4, walk);
+	struct nm_sr_request req;
+
+	for (int scheme = 0; scheme <= NM_LOCK_COARSE; scheme++) {
+		start((enum nm_lock_scheme)scheme);
+		comes = true;
+		nm_core_progress(&core);
+		pinned_in_walk = true;
+		CHECK_INT(nm_sr_irecv(session, &core.gates[1], 1, NM_TAG_EXACT,
+				      &d, &req),
+			  0);
+		CHECK(nm_sr_is_complete(&req));
+		CHECK_STR(into, "text");
+		CHECK(!pinned_in_walk);
+		stop();
+	}
+}
+
 /* --- the option --- */
 
 TEST(nonsense_is_refused)
