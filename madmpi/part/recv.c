@@ -139,6 +139,6 @@ int madmpi_parrived(MPI_Request request, int partition, int *flag)
 	*flag = madmpi_request_is_complete(r) ||
 		(nm_sr_test(&p->known) == 0 && has_arrived(p, partition));
 	if (!*flag)
-		madmpi_background_make_way();
+		madmpi_make_way();
 	return MPI_SUCCESS;
 }

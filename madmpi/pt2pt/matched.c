@@ -161,8 +161,10 @@ int madmpi_improbe(int source, int tag, MPI_Comm comm, int *flag,
 	if (*flag)
 		return MPI_SUCCESS;
 	matched_put(m);
-	return error == 0 ? MPI_SUCCESS
-			  : madmpi_error_errno(p.comm, error, fn, "probe");
+	if (error != 0)
+		return madmpi_error_errno(p.comm, error, fn, "probe");
+	madmpi_make_way();
+	return MPI_SUCCESS;
 }
 
 /*

@@ -5,7 +5,7 @@
 
 #include "bodies.h"
 #include "env/error.h"
-#include "pt2pt/message.h"
+#include "pt2pt/request.h"
 #include "pt2pt/status.h"
 
 /* MPI_Probe */
@@ -52,8 +52,10 @@ int madmpi_iprobe(int source, int tag, MPI_Comm comm, int *flag,
 		rc = nm_sr_probe(m.comm->p2p, madmpi_gate(m.comm, source),
 				 madmpi_tag(tag), madmpi_tag_mask(tag), &st);
 		*flag = rc == 0;
-		if (rc == -EAGAIN)
+		if (rc == -EAGAIN) {
+			madmpi_make_way();
 			return MPI_SUCCESS;
+		}
 		if (rc < 0)
 			return madmpi_error_errno(m.comm, rc, fn, "probe");
 		o = madmpi_outcome_recv(m.comm, source, &st);

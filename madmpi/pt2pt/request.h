@@ -16,7 +16,10 @@
 #ifndef MADMPI_PT2PT_REQUEST_H
 #define MADMPI_PT2PT_REQUEST_H
 
+#include <sched.h>
+
 #include <base/atomic.h>
+#include <marcel/hook.h>
 #include <marcel/marcel.h>
 #include <nmad/sendrecv.h>
 
@@ -206,11 +209,19 @@ extern struct madmpi_background_count {
 	ATOMIC(uint32_t) threads;
 } madmpi_background_count;
 
-/* Who only tests lets them go on, wherever they may run. */
-static inline void madmpi_background_make_way(void)
+/*
+ * Who has asked in vain, and may ask again and again, is in the way: of those
+ * threads, wherever they may run; of one that has been woken to serve what just
+ * came; and of other processes, if there are more than CPUs, one of which has
+ * to send what is asked for.
+ */
+static inline void madmpi_make_way(void)
 {
-	if (unlikely(load_relaxed(&madmpi_background_count.threads) != 0))
+	if (unlikely(load_relaxed(&madmpi_background_count.threads) != 0) ||
+	    unlikely(marcel_make_way(0)))
 		marcel_yield();
+	else if (unlikely(marcel_is_oversubscribed()))
+		sched_yield();
 }
 
 /* Of active ones. */
@@ -224,7 +235,7 @@ static inline bool madmpi_request_poll(struct madmpi_request *r)
 {
 	if (r->what <= MADMPI_REQUEST_NOTHING || nm_sr_test(&r->nm) == 0)
 		return true;
-	madmpi_background_make_way();
+	madmpi_make_way();
 	return nm_sr_is_complete(&r->nm);
 }
 

@@ -159,7 +159,7 @@ static bool test_all(int count, const MPI_Request array[])
 		complete = nm_sr_test_all(part, n) == 0;
 	}
 	if (!complete)
-		madmpi_background_make_way();
+		madmpi_make_way();
 	return complete;
 }
 
