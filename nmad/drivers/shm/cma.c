@@ -44,8 +44,10 @@ static int gather(void *arg, void *piece, size_t bytes)
 /* One call: nobody else has the core meanwhile, whatever is due. */
 enum { AT_ONCE = 1024 * 1024 };
 
-static int copy(const struct shm_peer *p, const struct nm_range *range,
-		struct nm_data_place *place, uint64_t remote, bool push)
+/* Of the peer only what anybody may read: it may be met just now. */
+static int copy(const struct nm_rail *rail, const struct shm_peer *p,
+		const struct nm_range *range, struct nm_data_place *place,
+		uint64_t remote, bool push)
 {
 	size_t offset = range->offset, length = range->length;
 	struct iovec its;
@@ -64,7 +66,7 @@ static int copy(const struct shm_peer *p, const struct nm_range *range,
 				&g);
 		its.iov_base = (void *)(uintptr_t)remote;
 		its.iov_len = g.bytes;
-		nm_rail_calls(p->link->rail, NM_CALL_COPY);
+		nm_rail_calls(rail, NM_CALL_COPY);
 		if (push)
 			n = process_vm_writev(pid, g.iov, g.n, &its, 1, 0);
 		else
@@ -85,7 +87,8 @@ int nm_shm_cma_move(struct nm_xfer *x, size_t offset, size_t length,
 {
 	struct nm_range range = { &x->data, x->offset + offset, length };
 
-	return copy(x->link->conn, &range, &x->place, remote + offset, push);
+	return copy(x->link->rail, x->link->conn, &range, &x->place,
+		    remote + offset, push);
 }
 
 /* Of a peer that was met, for whoever knows that it was. */
@@ -111,5 +114,6 @@ int nm_shm_cma_copy(const struct nm_rail *rail, int rank,
 	const struct shm_peer *p = within_reach(rail, rank);
 	struct nm_data_place place = { .before = 0 };
 
-	return p != NULL ? copy(p, range, &place, remote, push) : -ENOTSUP;
+	return p != NULL ? copy(rail, p, range, &place, remote, push)
+			 : -ENOTSUP;
 }
