@@ -94,7 +94,10 @@ static bool find(struct direct *d, int rank, MPI_Count most,
 	struct madmpi_coll *c = d->c;
 	struct madmpi_slot *s = madmpi_node_await(c, d->lane, rank, d->part);
 
-	memcpy(place, s->data, sizeof(*place));
+	/* The slot of one that is lost has what was in it before. */
+	memset(place, 0, sizeof(*place));
+	if (likely(madmpi_word_has_come(&s->number, d->part)))
+		memcpy(place, s->data, sizeof(*place));
 	place->at += (uint64_t)(place->stride * c->rank);
 	if (c->error == 0 && place->bytes > most)
 		madmpi_coll_fail(c, -EMSGSIZE);
