@@ -10,6 +10,7 @@
  * of a barrier that is the first one to use the memory of a node.
  */
 #include <dlfcn.h>
+#include <nmad/nmad.h>
 #include <nmad/sendrecv.h>
 #include <pioman/cond.h>
 #include <signal.h>
@@ -75,6 +76,18 @@ SEEN int piom_cond_poll_on(piom_cond_t *c, piom_look_fn look, void *arg)
 		*(void **)&next = dlsym(RTLD_NEXT, "piom_cond_poll_on");
 	step();
 	return next(c, look, arg);
+}
+
+SEEN int nm_gate_read(const struct nm_gate *gate, const struct nm_data *d,
+		      size_t offset, size_t length, uint64_t remote)
+{
+	static int (*next)(const struct nm_gate *, const struct nm_data *,
+			   size_t, size_t, uint64_t);
+
+	if (next == NULL)
+		*(void **)&next = dlsym(RTLD_NEXT, "nm_gate_read");
+	step();
+	return next(gate, d, offset, length, remote);
 }
 
 /*
