@@ -40,8 +40,10 @@ enum {
 const struct madmpi_algorithm madmpi_algorithms[] = {
 	{ "barrier", "shared", IN_A_NODE, "1", "0", "0", IN_A_NODE },
 	{ "barrier", "dissemination", "else", "log p", "log p", "0" },
-	{ "bcast", "shared", IN_A_NODE ", up to 16 KiB, or 64 if p > 2", "1",
-	  "0", "n", IN_A_NODE },
+	{ "bcast", "shared",
+	  IN_A_NODE ", up to 16 KiB; if p > 2 to 64, or all "
+		    "where there is no direct way",
+	  "1", "0", "n", IN_A_NODE },
 	{ "bcast", "direct", IF_READS ", if p > 2", "2", "0", "n", IF_READS },
 	{ "bcast", "binomial", "else up to 128 KiB, or p <= 3", "log p",
 	  "log p", "n log p" },
