@@ -198,9 +198,9 @@ static void reduce_little(const struct reduction *r)
 		s = madmpi_node_take(c, r->lane, part);
 		memcpy(s->data, r->from, bytes);
 		mine = s->data;
+		if (r->root != c->rank)
+			madmpi_node_tell(c, s, part, (MPI_Count)bytes);
 	}
-	if (r->root != c->rank)
-		madmpi_node_tell(c, s, part, (MPI_Count)bytes);
 	for (int i = c->size - 1; gets_it(r) && i >= 0; i--) {
 		from = i != c->rank
 			       ? madmpi_node_await(c, r->lane, i, part)->data
