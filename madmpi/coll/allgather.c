@@ -66,15 +66,6 @@ void madmpi_allgather_ring(struct madmpi_coll *c, void *buf, MPI_Count n,
 	ring(c, &p);
 }
 
-static void copy_own(struct madmpi_coll *c, const struct madmpi_parts *s,
-		     const struct madmpi_parts *r)
-{
-	if (s->base != MPI_IN_PLACE)
-		madmpi_coll_copy(c, s->base, s->count, s->type,
-				 madmpi_parts_at(r, c->rank),
-				 madmpi_parts_count(r, c->rank), r->type);
-}
-
 /* Of two, from where the data are: not from a copy that was just made. */
 static void swap(struct madmpi_coll *c, const struct madmpi_parts *s,
 		 const struct madmpi_parts *r)
@@ -84,7 +75,7 @@ static void swap(struct madmpi_coll *c, const struct madmpi_parts *s,
 	madmpi_coll_exchange(c, s->base, s->count, s->type, peer,
 			     madmpi_parts_at(r, peer),
 			     madmpi_parts_count(r, peer), r->type, peer);
-	copy_own(c, s, r);
+	madmpi_coll_copy_own(c, s, r);
 }
 
 /* Parts of different sizes, which all processes know. */
@@ -95,7 +86,7 @@ static void run_v(struct madmpi_coll *c, const struct madmpi_parts *s,
 		swap(c, s, r);
 		return;
 	}
-	copy_own(c, s, r);
+	madmpi_coll_copy_own(c, s, r);
 	ring(c, r);
 }
 
@@ -109,7 +100,7 @@ static void by_messages(struct madmpi_coll *c, const struct madmpi_parts *s,
 		run_v(c, s, r);
 		return;
 	}
-	copy_own(c, s, r);
+	madmpi_coll_copy_own(c, s, r);
 	fn(c, r->base, r->count, r->type);
 }
 
@@ -127,12 +118,12 @@ static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 	}
 	switch (madmpi_choose_allgather_route(c, r->count * r->type->size)) {
 	case MADMPI_SHARED:
-		copy_own(c, s, r);
+		madmpi_coll_copy_own(c, s, r);
 		madmpi_allgather_shared(c, r->base, r->count, r->type);
 		break;
 	case MADMPI_DIRECT:
 		madmpi_allgather_direct(c, s, r);
-		copy_own(c, s, r);
+		madmpi_coll_copy_own(c, s, r);
 		break;
 	case MADMPI_BY_MESSAGES:
 		if (r->count * r->type->size > 0)

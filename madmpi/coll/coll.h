@@ -380,6 +380,17 @@ static inline MPI_Count madmpi_parts_bytes(const struct madmpi_parts *p, int i)
 	return madmpi_parts_count(p, i) * madmpi_parts_type(p, i)->size;
 }
 
+/* What a process gives itself, unless it is in place. */
+static inline void madmpi_coll_copy_own(const struct madmpi_coll *c,
+					const struct madmpi_parts *mine,
+					const struct madmpi_parts *all)
+{
+	if (mine->base != MPI_IN_PLACE)
+		madmpi_coll_copy(c, mine->base, mine->count, mine->type,
+				 madmpi_parts_at(all, c->rank),
+				 madmpi_parts_count(all, c->rank), all->type);
+}
+
 /* Whether part i has any data. */
 static inline bool madmpi_parts_any(const struct madmpi_parts *p, int i)
 {

@@ -23,16 +23,6 @@ void madmpi_gather_parts(struct madmpi_coll *c, const struct madmpi_parts *x,
 	madmpi_window_exit(&w);
 }
 
-/* At the root, unless its part is in place. */
-static void copy_own(struct madmpi_coll *c, const struct madmpi_parts *s,
-		     const struct madmpi_parts *r)
-{
-	if (s->base != MPI_IN_PLACE)
-		madmpi_coll_copy(c, s->base, s->count, s->type,
-				 madmpi_parts_at(r, c->rank),
-				 madmpi_parts_count(r, c->rank), r->type);
-}
-
 /* The root receives from all others, who send. */
 static void linear(struct madmpi_coll *c, const struct madmpi_parts *s,
 		   const struct madmpi_parts *r, int root)
@@ -42,7 +32,7 @@ static void linear(struct madmpi_coll *c, const struct madmpi_parts *s,
 			madmpi_coll_send(c, s->base, s->count, s->type, root);
 		return;
 	}
-	copy_own(c, s, r);
+	madmpi_coll_copy_own(c, s, r);
 	madmpi_gather_parts(c, r, root + 1, c->size - 1);
 }
 
@@ -82,7 +72,7 @@ static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 		return;
 	}
 	if (c->rank == x->root)
-		copy_own(c, s, r);
+		madmpi_coll_copy_own(c, s, r);
 	madmpi_gather_shared(c, s, r, x->root);
 }
 
