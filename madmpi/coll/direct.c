@@ -148,6 +148,7 @@ static void given(struct direct *d, struct getters to)
 	}
 	if (to.n == c->size - 1)
 		madmpi_lane_all_done(d->lane, d->part);
+	madmpi_node_done(c, d->lane, d->part);
 	free(d->flight);
 }
 
@@ -167,7 +168,6 @@ void madmpi_bcast_direct(struct madmpi_coll *c, void *buf, MPI_Count n,
 	if (c->rank == root) {
 		give(&d, &whole, true, all_others(c));
 		given(&d, all_others(c));
-		madmpi_node_done(c, d.lane, d.part);
 	} else {
 		get(&d, root, buf, n, t);
 		got(&d);
@@ -182,7 +182,6 @@ void madmpi_scatter_direct(struct madmpi_coll *c, const struct madmpi_parts *s,
 	if (c->rank == root) {
 		give(&d, s, false, all_others(c));
 		given(&d, all_others(c));
-		madmpi_node_done(c, d.lane, d.part);
 	} else {
 		get(&d, root, r->base, r->count, r->type);
 		got(&d);
@@ -310,6 +309,5 @@ void madmpi_reduce_direct(struct madmpi_coll *c, const void *from, void *to,
 	} else {
 		give(&d, &mine, true, the_root);
 		given(&d, the_root);
-		madmpi_node_done(c, d.lane, d.part);
 	}
 }
