@@ -306,21 +306,27 @@ void madmpi_coll_tell(struct madmpi_coll *c, void *bytes, MPI_Count n, int root)
 	madmpi_bcast_binomial(c, bytes, n, madmpi_type_of(MPI_BYTE), root);
 }
 
-int madmpi_coll_agree(const char *function, struct madmpi_comm *comm, int mine)
+int madmpi_coll_least(struct madmpi_coll *c, int mine)
 {
 	const struct madmpi_type *t = madmpi_type_of(MPI_INT);
-	struct madmpi_coll c;
 	int theirs;
 
-	madmpi_coll_begin(&c, function, comm);
-	for (int ahead = 1; ahead < c.size; ahead *= 2) {
+	for (int ahead = 1; ahead < c->size; ahead *= 2) {
 		theirs = 0;
-		madmpi_coll_exchange(&c, &mine, 1, t, (c.rank + ahead) % c.size,
-				     &theirs, 1, t,
-				     (c.rank - ahead + c.size) % c.size);
+		madmpi_coll_exchange(c, &mine, 1, t,
+				     (c->rank + ahead) % c->size, &theirs, 1, t,
+				     (c->rank - ahead + c->size) % c->size);
 		mine = theirs < mine ? theirs : mine;
 	}
-	return c.error != 0 ? madmpi_coll_errno(&c) : mine;
+	return c->error != 0 ? madmpi_coll_errno(c) : mine;
+}
+
+int madmpi_coll_agree(const char *function, struct madmpi_comm *comm, int mine)
+{
+	struct madmpi_coll c;
+
+	madmpi_coll_begin(&c, function, comm);
+	return madmpi_coll_least(&c, mine);
 }
 
 int madmpi_coll_allgather_bytes(const char *function, struct madmpi_comm *comm,

@@ -190,9 +190,11 @@ void madmpi_coll_tell(struct madmpi_coll *c, void *bytes, MPI_Count n,
 		      int root);
 
 /*
- * The least that a process of an intracommunicator says: a number, or -errno of
- * one that cannot go on; as an operation of its own, which needs no memory.
+ * The least that a process says: a number, or -errno of one that cannot go on.
+ * As steps of an operation, which need no memory; or of an intracommunicator,
+ * as an operation of its own.
  */
+int madmpi_coll_least(struct madmpi_coll *c, int mine);
 int madmpi_coll_agree(const char *function, struct madmpi_comm *comm, int mine);
 
 /*

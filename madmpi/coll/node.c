@@ -182,7 +182,7 @@ static bool may_have(const struct madmpi_comm *c)
 	       c->size <= MADMPI_NODE_MOST && madmpi_choose_node();
 }
 
-static int is_far(const struct madmpi_comm *c)
+static int is_far(const struct madmpi_coll *c)
 {
 	for (int i = 0; i < c->size; i++)
 		if (!nm_gate_is_near(c->gate[i]))
@@ -191,7 +191,7 @@ static int is_far(const struct madmpi_comm *c)
 }
 
 /* So many slots of so many bytes, from `at` on; how many bytes they take. */
-static size_t lay(struct madmpi_lane *l, const struct madmpi_comm *c,
+static size_t lay(struct madmpi_lane *l, const struct madmpi_coll *c,
 		  uint32_t n, uint32_t bytes, uintptr_t at)
 {
 	l->slots = (char *)at;
@@ -202,7 +202,7 @@ static size_t lay(struct madmpi_lane *l, const struct madmpi_comm *c,
 }
 
 /* Where all is in its segment, which need not be there yet; its size. */
-static size_t lay_out(struct madmpi_node *n, const struct madmpi_comm *c)
+static size_t lay_out(struct madmpi_node *n, const struct madmpi_coll *c)
 {
 	uintptr_t at = (uintptr_t)n->segment.at;
 	size_t bytes = BASE_CACHE_PAIR;
@@ -217,38 +217,37 @@ static size_t lay_out(struct madmpi_node *n, const struct madmpi_comm *c)
 }
 
 /* Whether this process may read the memory of all: after a message of each. */
-static bool reads_all(struct madmpi_comm *comm)
+static bool reads_all(struct madmpi_coll *c)
 {
 	struct madmpi_type *byte = madmpi_type_of(MPI_BYTE);
-	struct madmpi_coll c;
 	int to, from;
 
-	madmpi_coll_begin(&c, name, comm);
-	for (int step = 1; step < c.size; step++) {
-		to = (c.rank + step) % c.size;
-		from = (c.rank - step + c.size) % c.size;
-		madmpi_coll_exchange(&c, NULL, 0, byte, to, NULL, 0, byte,
-				     from);
+	for (int step = 1; step < c->size; step++) {
+		to = (c->rank + step) % c->size;
+		from = (c->rank - step + c->size) % c->size;
+		madmpi_coll_exchange(c, NULL, 0, byte, to, NULL, 0, byte, from);
 	}
-	for (int i = 0; i < c.size; i++)
-		if (i != c.rank && !nm_gate_can_copy(c.gate[i]))
+	for (int i = 0; i < c->size; i++)
+		if (i != c->rank && !nm_gate_can_copy(c->gate[i]))
 			return false;
-	return c.error == 0;
+	return c->error == 0;
 }
 
-static struct madmpi_node *make(struct madmpi_comm *c)
+/* Who reads whom is asked only where all have the memory in common. */
+static struct madmpi_node *make(struct madmpi_comm *comm)
 {
 	struct madmpi_node *n = malloc(sizeof(*n)), made = { .dead = 0 };
-	int reads = reads_all(c), rc = n == NULL ? -ENOMEM : is_far(c);
+	struct madmpi_coll c;
 
-	rc = madmpi_segment_share(name, c, lay_out(&made, c),
-				  rc < 0 ? rc : reads, &made.segment);
-	if (rc < 0) {
+	madmpi_coll_begin(&c, name, comm);
+	if (madmpi_segment_share(&c, lay_out(&made, &c),
+				 n == NULL ? -ENOMEM : is_far(&c),
+				 &made.segment) < 0) {
 		free(n);
 		return NULL;
 	}
-	made.reads = rc;
-	lay_out(&made, c);
+	made.reads = madmpi_segment_agree(&c, &made.segment, reads_all(&c)) > 0;
+	lay_out(&made, &c);
 	*n = made;
 	return n;
 }

@@ -7,7 +7,8 @@
  * some of the others with all that was to be heard, and others without. Who has
  * it knows that everybody has mapped the memory, and says yes; who has not says
  * no. What is said first holds, and nobody has said yes where some have not
- * mapped it. With the yes goes what all have agreed on besides.
+ * mapped it. Then they may agree on one number more in the same way, for which
+ * those that are not of one host have sent each other nothing.
  */
 #include "coll/segment.h"
 
@@ -28,10 +29,14 @@ enum { NONCE = 16 };
 
 enum { OPEN, NO, YES }; /* from YES on: and the least number */
 
+typedef ATOMIC(uint32_t) word_t;
+
 /* At the beginning of the memory. */
 struct head {
 	unsigned char nonce[NONCE]; /* -: */
-	ATOMIC(uint32_t) said;      /* a: relaxed, nothing is found by it */
+	/* a: relaxed, nothing is found by them */
+	word_t is_used;
+	word_t number;
 };
 
 _Static_assert(sizeof(struct head) <= MADMPI_SEGMENT_HEAD, "it is the rest's");
@@ -93,48 +98,54 @@ static int find(struct madmpi_segment *s, const struct where *where)
 	return rc;
 }
 
-/* By who has it mapped; the same for all. */
-static int settle(struct madmpi_segment *s, int least)
+/* By who has it mapped: what is said first; the same for all. */
+static int settle(word_t *word, int least)
 {
-	struct head *h = s->at;
 	uint32_t said = least >= 0 ? YES + (uint32_t)least : NO, before = OPEN;
 
-	if (!cas_relaxed(&h->said, &before, said))
+	if (!cas_relaxed(word, &before, said))
 		said = before;
 	if (said >= YES)
 		return (int)(said - YES);
 	return least < 0 ? least : -ECONNRESET;
 }
 
-int madmpi_segment_share(const char *fn, struct madmpi_comm *comm, size_t bytes,
-			 int mine, struct madmpi_segment *out)
+int madmpi_segment_share(struct madmpi_coll *c, size_t bytes, int mine,
+			 struct madmpi_segment *out)
 {
 	struct madmpi_segment s = { .at = NULL, .bytes = bytes };
-	struct where where = { .error = mine < 0 ? mine : 0 };
-	struct madmpi_coll c;
+	struct where where = { .error = mine };
 	int fd = -1, rc;
 
-	if (mine >= 0 && comm->rank == 0)
+	if (mine == 0 && c->rank == 0)
 		where.error = make(&s, &fd, &where);
 	rc = where.error;
-	madmpi_coll_begin(&c, fn, comm);
-	madmpi_coll_tell(&c, &where, sizeof(where), 0);
+	madmpi_bcast_binomial(c, &where, sizeof(where),
+			      madmpi_type_of(MPI_BYTE), 0);
 	if (rc == 0)
-		rc = madmpi_coll_errno(&c);
+		rc = madmpi_coll_errno(c);
 	if (rc == 0)
 		rc = where.error;
-	if (rc == 0 && comm->rank != 0)
+	if (rc == 0 && c->rank != 0)
 		rc = find(&s, &where);
-	rc = madmpi_coll_agree(fn, comm, rc < 0 ? rc : mine);
+	rc = madmpi_coll_least(c, rc);
 	if (s.at != NULL)
-		rc = settle(&s, rc);
+		rc = settle(&((struct head *)s.at)->is_used, rc);
 	if (fd >= 0)
 		close(fd);
-	if (rc >= 0)
+	if (rc == 0)
 		*out = s;
 	else
 		madmpi_segment_drop(&s);
 	return rc;
+}
+
+int madmpi_segment_agree(struct madmpi_coll *c, const struct madmpi_segment *s,
+			 int mine)
+{
+	struct head *h = s->at;
+
+	return settle(&h->number, madmpi_coll_least(c, mine));
 }
 
 void madmpi_segment_drop(struct madmpi_segment *s)

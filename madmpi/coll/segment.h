@@ -1,12 +1,12 @@
 /*
- * Memory that all processes of a communicator map.
+ * Memory that processes of a communicator map.
  */
 #ifndef MADMPI_COLL_SEGMENT_H
 #define MADMPI_COLL_SEGMENT_H
 
 #include <stddef.h>
 
-#include "comm/comm.h"
+#include "coll/coll.h"
 
 struct madmpi_segment {
 	/* -: const once published */
@@ -18,13 +18,19 @@ struct madmpi_segment {
 enum { MADMPI_SEGMENT_HEAD = 64 };
 
 /*
- * All processes, by operations of the communicator: so many bytes, the same in
- * each. `mine`: what has gone wrong here before, -errno, or a number from 0 on.
- * The least of these numbers for all that live; or for each an -errno, and then
- * there is nothing to be dropped.
+ * All processes that c has steps with, as steps of it: so many bytes, the same
+ * in each. `mine`: 0, or what has gone wrong here before, -errno. 0 for all
+ * that live; or for each an -errno, and then there is nothing to be dropped.
  */
-int madmpi_segment_share(const char *fn, struct madmpi_comm *comm, size_t bytes,
-			 int mine, struct madmpi_segment *out);
+int madmpi_segment_share(struct madmpi_coll *c, size_t bytes, int mine,
+			 struct madmpi_segment *out);
+
+/*
+ * Of all that share it, once: the least of their numbers from 0 on, or -errno
+ * of one that has none; the same for all that live, but for which -errno.
+ */
+int madmpi_segment_agree(struct madmpi_coll *c, const struct madmpi_segment *s,
+			 int mine);
 
 /* By each process when it has done with it. */
 void madmpi_segment_drop(struct madmpi_segment *s);

@@ -66,11 +66,13 @@ int madmpi_shared_make(const char *fn, struct madmpi_win *w,
 {
 	struct madmpi_shared *s = calloc(1, sizeof(*s));
 	size_t bytes = offset_of(w, w->size, apart);
+	struct madmpi_coll c;
 	int rc;
 
 	if (error == 0 && (s == NULL || bytes == 0))
 		error = -ENOMEM;
-	rc = madmpi_segment_share(fn, comm, bytes, error,
+	madmpi_coll_begin(&c, fn, comm);
+	rc = madmpi_segment_share(&c, bytes, error,
 				  s != NULL ? &s->segment : NULL);
 	w->shared = s;
 	if (rc != 0) {
