@@ -2,39 +2,12 @@
  * tools/launch: what mpirun promises to its users and to its ranks. The same
  * ranks are run by Hydra where it is installed: the protocol is not ours.
  */
-#include "../check.h"
-#include "../run.h"
+#include "launch.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#define MPIRUN run_path("MPIRUN")
-#define RANK   run_path("RANK")
-
-static bool has(const char *text, const char *part)
-{
-	if (strstr(text, part) != NULL)
-		return true;
-	printf("# \"%s\" is not in:\n# ", part);
-	for (; *text != '\0'; text++)
-		printf(*text == '\n' ? "\n# " : "%c", *text);
-	printf("\n");
-	return false;
-}
-
-static int count(const char *text, const char *part)
-{
-	int n = 0;
-
-	while ((text = strstr(text, part)) != NULL) {
-		n++;
-		text++;
-	}
-	return n;
-}
 
 /* --- the command line --- */
 
@@ -230,6 +203,19 @@ TEST(ranks_that_ignore_sigterm_are_killed)
 	CHECK_INT(r.code, 5);
 }
 
+TEST(what_a_dead_rank_has_started_ends_with_it)
+{
+	struct run r = run(NULL,
+			   "exec '%s' sh -c 'sleep 1000 & echo pid $!; "
+			   "kill -KILL $$'",
+			   MPIRUN);
+	int pid = 0;
+
+	CHECK_INT(r.code, 128 + 9);
+	CHECK_INT(sscanf(r.out, "pid %d", &pid), 1);
+	CHECK(becomes(pid, 0));
+}
+
 TEST(exits_out_of_turn_end_the_job)
 {
 	struct run r = run(NULL, "exec '%s' -n 2 '%s' exit 1 0", MPIRUN, RANK);
@@ -332,34 +318,6 @@ TEST(signals_are_passed_on)
 		CHECK_INT(r.code, 0);
 		CHECK_INT(count(r.out, "got"), 2);
 	}
-}
-
-/* The state letter of a process, 0 if it is gone. */
-static char state(int pid)
-{
-	char path[64], c = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "r");
-	if (f == NULL)
-		return 0;
-	if (fscanf(f, "%*d (%*[^)]) %c", &c) != 1)
-		c = 0;
-	fclose(f);
-	return c;
-}
-
-static bool becomes(int pid, char want)
-{
-	for (int i = 0; i < 30000; i++) {
-		char now = state(pid);
-
-		if (now == want || (want == 0 && now == 'Z'))
-			return true;
-		usleep(1000);
-	}
-	return false;
 }
 
 static int started_sleeper(pid_t *mpirun)

@@ -96,6 +96,14 @@ static void forked(void)
 	waitpid(pid, NULL, 0);
 }
 
+/* Also if one of us does not come. */
+static void go_on(void)
+{
+	must(nm_boot_fence(boot));
+	must(nm_boot_fence(boot));
+	printf("rank %d goes on\n", me->rank);
+}
+
 static void misbehave(const char *what, int number)
 {
 	if (strcmp(what, "exit") == 0) {
@@ -109,6 +117,10 @@ static void misbehave(const char *what, int number)
 	} else if (strcmp(what, "leave") == 0) {
 		must(nm_boot_close(boot));
 		exit(0);
+	} else if (strcmp(what, "late") == 0) {
+		go_on();
+		must(nm_boot_close(boot));
+		exit(number);
 	} else if (strcmp(what, "hangup") == 0) {
 		close(number);
 		pause();
@@ -139,7 +151,7 @@ int main(int argc, char **argv)
 	else if (me->rank == who)
 		misbehave(what, number);
 	else
-		must(nm_boot_fence(boot)); /* for one who will not come */
+		go_on();
 	must(nm_boot_close(boot));
 	return 0;
 }

@@ -339,69 +339,69 @@ bool child_is_exiting(const struct rank *r)
 }
 
 /* A rank has ended by itself; is the job still whole? */
-static void judge(struct job *j, struct rank *r, pid_t pid, int status)
+static void judge(struct job *j, struct rank *r, const siginfo_t *how)
 {
-	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-	bool others_joined = false;
+	int code = how->si_status;
 
-	if (WIFSIGNALED(status)) {
-		int sig = WTERMSIG(status);
-
-		job_fail(j, 128 + sig,
-			 "rank %d (pid %d) was killed by signal %d (%s)%s",
-			 r->number, pid, sig, strsignal(sig),
-			 WCOREDUMP(status) ? ", core dumped" : "");
-		return;
-	}
-	if (r->joined && !r->left) {
-		job_fail(j, code != 0 ? code : 1,
-			 "rank %d (pid %d) exited with code %d without "
-			 "MPI_Finalize",
-			 r->number, pid, code);
-		return;
-	}
-	if (code != 0) {
-		job_fail(j, code, "rank %d (pid %d) exited with code %d",
-			 r->number, pid, code);
-		return;
-	}
-	for (int i = 0; i < j->opt.ranks; i++)
-		others_joined |= j->ranks[i].joined;
-	if (!r->joined && others_joined)
-		job_fail(j, 1,
-			 "rank %d (pid %d) exited before MPI_Init, which "
-			 "others have called",
-			 r->number, pid);
+	if (how->si_code != CLD_EXITED)
+		rank_fail(j, r, 128 + code,
+			  "rank %d (pid %d) was killed by signal %d (%s)%s",
+			  r->number, r->pid, code, strsignal(code),
+			  how->si_code == CLD_DUMPED ? ", core dumped" : "");
+	else if (r->joined && !r->left)
+		rank_fail(j, r, code != 0 ? code : 1,
+			  "rank %d (pid %d) exited with code %d without "
+			  "MPI_Finalize",
+			  r->number, r->pid, code);
+	else if (code != 0 && r->left && j->opt.keep_going)
+		j->code = j->code != 0 ? j->code : code;
+	else if (code != 0)
+		rank_fail(j, r, code, "rank %d (pid %d) exited with code %d",
+			  r->number, r->pid, code);
+	else if (!r->joined && j->joined > 0)
+		rank_fail(j, r, 1,
+			  "rank %d (pid %d) exited before MPI_Init, which "
+			  "others have called",
+			  r->number, r->pid);
 }
 
-static void reaped(struct job *j, struct rank *r, int status)
+static void ended(struct job *j, struct rank *r, const siginfo_t *how)
 {
-	pid_t pid = r->pid;
-
-	r->pid = 0;
+	pmi_serve(j, r); /* what it said before it ended */
 	r->lost_at = 0;
-	j->running--;
 	if (!j->failed)
-		judge(j, r, pid, status);
+		judge(j, r, how);
+	/* What it has started has had its SIGTERM too, or lost its leader. */
+	if (j->failed || r->failed)
+		kill(-r->pid, SIGKILL);
+	waitpid(r->pid, NULL, 0);
+	r->pid = 0;
+	j->running--;
+	pmi_without(j, r);
 }
 
+static struct rank *rank_of(struct job *j, pid_t pid)
+{
+	for (int i = 0; i < j->opt.ranks; i++)
+		if (j->ranks[i].pid == pid)
+			return &j->ranks[i];
+	return NULL;
+}
+
+/* Until it is reaped, the number of its group is not given to another. */
 void children_reap(struct job *j)
 {
-	for (int i = 0; i < j->opt.ranks; i++) {
-		struct rank *r = &j->ranks[i];
-		siginfo_t info = { .si_pid = 0 };
-		int status = 0;
+	for (;;) {
+		siginfo_t how = { .si_pid = 0 };
+		struct rank *r;
 
-		if (r->pid == 0 ||
-		    waitid(P_PID, (id_t)r->pid, &info,
-			   WEXITED | WNOHANG | WNOWAIT) != 0 ||
-		    info.si_pid == 0)
-			continue;
-		pmi_serve(j, r); /* what it said before it ended */
-		/* What it has started has had its SIGTERM too. */
-		if (j->failed)
-			kill(-r->pid, SIGKILL);
-		waitpid(r->pid, &status, 0);
-		reaped(j, r, status);
+		if (waitid(P_ALL, 0, &how, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+		    how.si_pid == 0)
+			return;
+		r = rank_of(j, how.si_pid);
+		if (r != NULL)
+			ended(j, r, &how);
+		else /* of the program that we were before we were mpirun */
+			waitpid(how.si_pid, NULL, 0);
 	}
 }

@@ -2,7 +2,8 @@
  * mpirun: what its parts share. One process, one thread, one poll loop: the
  * ranks are its children, each with a socket on which it speaks PMI-1 and two
  * pipes for what it prints. Whatever goes wrong first ends the job: it is said
- * once, the others get SIGTERM and, a second later, SIGKILL.
+ * once, the others get SIGTERM and, a second later, SIGKILL. With --keep-going
+ * the others go on without a rank that fails, and the job ends with its last.
  *
  *   options.c   the command line
  *   children.c  start, signal, reap
@@ -39,6 +40,7 @@ struct options {
 	int ranks;
 	bool bind_core;
 	bool tag_output;
+	bool keep_going;
 	int timeout_s; /* 0: none */
 	char **argv;   /* of the program, ends with NULL */
 };
@@ -68,7 +70,9 @@ struct rank {
 	pid_t pid;         /* also its process group; 0: reaped */
 	int pmi;           /* -1: closed */
 	bool joined, left; /* it has sent init, finalize */
+	bool gone;         /* no barrier waits for it any more */
 	bool in_barrier;
+	bool failed;  /* the others go on without it: --keep-going */
 	long lost_at; /* ms; when the connection broke; 0: it did not */
 	size_t len;
 	char in[LINE];
@@ -80,7 +84,10 @@ struct kvs_entry;
 struct job {
 	struct options opt;
 	struct rank *ranks;
-	int running, waiting; /* ranks: not reaped, in the barrier */
+	int running;          /* ranks that are not reaped */
+	int members;          /* those that a barrier waits for */
+	int waiting;          /* those in the barrier */
+	int joined;           /* those that have called MPI_Init */
 	int code;             /* the exit code so far */
 	bool failed;          /* the job is being ended */
 	long kill_at, end_at; /* ms: SIGKILL, --timeout; 0: not set */
@@ -117,6 +124,8 @@ bool child_is_exiting(const struct rank *r);
 /* pmi.c: read and answer what the rank has asked; */
 void pmi_serve(struct job *j, struct rank *r);
 void pmi_define(struct job *j, const char *key, const char *value);
+/* The rank has ended, or is no part of the job any more. */
+void pmi_without(struct job *j, struct rank *r);
 void pmi_forget(struct job *j);
 
 /* output.c */
@@ -133,5 +142,8 @@ void *must(void *memory);
 /* End the job: say why, unless something else was first, and set the code. */
 void job_fail(struct job *j, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The same, of one rank: with --keep-going the others go on without it. */
+void rank_fail(struct job *j, struct rank *r, int code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 #endif

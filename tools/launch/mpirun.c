@@ -61,22 +61,45 @@ void *must(void *memory)
 	exit(1);
 }
 
-void job_fail(struct job *j, int code, const char *fmt, ...)
+static void vfail(struct job *j, int code, const char *fmt, va_list ap)
 {
-	va_list ap;
-
 	if (j->failed)
 		return;
 	j->failed = true;
 	j->code = code;
-	va_start(ap, fmt);
 	vsay(fmt, ap);
-	va_end(ap);
 	if (j->running > 1)
 		say("ending the other ranks");
 	children_signal(j, SIGTERM);
 	children_signal(j, SIGCONT); /* a stopped one would not see it */
 	j->kill_at = now_ms() + GRACE_MS;
+}
+
+void job_fail(struct job *j, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vfail(j, code, fmt, ap);
+	va_end(ap);
+}
+
+/* A job that was told to end does not go on. */
+void rank_fail(struct job *j, struct rank *r, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (!j->opt.keep_going || j->interrupts > 0) {
+		vfail(j, code, fmt, ap);
+	} else if (!j->failed && !r->failed) {
+		r->failed = true;
+		if (j->code == 0)
+			j->code = code;
+		vsay(fmt, ap);
+		pmi_without(j, r);
+	}
+	va_end(ap);
 }
 
 /* --- signals --- */
@@ -219,10 +242,10 @@ static void look_at_rank(struct job *j, struct rank *r, long now)
 		r->lost_at = now; /* its end will tell its code */
 	} else {
 		r->lost_at = 0;
-		job_fail(j, 1,
-			 "rank %d (pid %d) has closed its connection without "
-			 "MPI_Finalize",
-			 r->number, r->pid);
+		rank_fail(j, r, 1,
+			  "rank %d (pid %d) has closed its connection without "
+			  "MPI_Finalize",
+			  r->number, r->pid);
 	}
 }
 
@@ -408,6 +431,7 @@ static void init(struct job *j)
 	j->sinks[1] = err;
 	j->tty_to = -1;
 	j->key_fd = make_key();
+	j->members = j->opt.ranks;
 	snprintf(j->kvs_name, sizeof(j->kvs_name), "kvs_%d_%s", getpid(), host);
 	snprintf(mapping, sizeof(mapping), "(vector,(0,1,%d))", j->opt.ranks);
 	pmi_define(j, "PMI_process_mapping", mapping);

@@ -26,12 +26,14 @@ static const char help[] =
 	"  --tag-output         write \"[rank] \" before every line\n"
 	"  --timeout S          end the job after S seconds, with exit code "
 	"124\n"
+	"  --keep-going         when a process dies, go on without it\n"
 	"  -h, --help           this text\n"
 	"  --version            the version\n"
 	"\n"
 	"The exit code is the first bad one of a process, 128 + the signal if "
-	"one\nkilled it. When a process dies, the others are ended. Standard "
-	"input goes to\nrank 0.\n";
+	"one\nkilled it, or what MPI_Abort was given. When a process dies, the "
+	"others are\nended, but with --keep-going only by MPI_Abort, --timeout "
+	"and signals to mpirun.\nStandard input goes to rank 0.\n";
 
 static void __attribute__((format(printf, 1, 2), noreturn))
 usage(const char *fmt, ...)
@@ -129,6 +131,8 @@ static void plain(struct options *o, const char *name)
 {
 	if (strcmp(name, "--tag-output") == 0) {
 		o->tag_output = true;
+	} else if (strcmp(name, "--keep-going") == 0) {
+		o->keep_going = true;
 	} else if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0) {
 		fputs(help, stdout);
 		exit(0);

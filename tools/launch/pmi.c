@@ -93,9 +93,9 @@ answer(struct job *j, struct rank *r, const char *fmt, ...)
 		return;
 	/* A dead rank is noticed when it is reaped; a live one must read. */
 	if (errno == EAGAIN)
-		job_fail(j, 1,
-			 "rank %d (pid %d) does not read mpirun's answers",
-			 r->number, r->pid);
+		rank_fail(j, r, 1,
+			  "rank %d (pid %d) does not read mpirun's answers",
+			  r->number, r->pid);
 }
 
 /* The value of a field, cut out of `line`. NULL: it is not there. */
@@ -128,22 +128,23 @@ static void do_init(struct job *j, struct rank *r, const char *line)
 		   strcmp(text, "1") == 0;
 
 	if (r->left) {
-		job_fail(j, 1,
-			 "rank %d starts a second MPI program; a rank is one "
-			 "program",
-			 r->number);
+		rank_fail(j, r, 1,
+			  "rank %d starts a second MPI program; a rank is one "
+			  "program",
+			  r->number);
 		return;
 	}
+	j->joined += !r->joined;
 	r->joined = true;
 	answer(j, r,
 	       "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=%d\n",
 	       one ? 0 : -1);
-	for (int i = 0; i < j->opt.ranks; i++)
+	for (int i = 0; i < j->opt.ranks && j->joined == 1; i++)
 		if (j->ranks[i].pid == 0 && !j->ranks[i].joined)
-			job_fail(j, 1,
-				 "rank %d has ended before MPI_Init, but rank "
-				 "%d has called it",
-				 i, r->number);
+			rank_fail(j, &j->ranks[i], 1,
+				  "rank %d has ended before MPI_Init, but rank "
+				  "%d has called it",
+				  i, r->number);
 }
 
 static void do_maxes(struct job *j, struct rank *r, const char *line)
@@ -203,39 +204,82 @@ static void do_get(struct job *j, struct rank *r, const char *line)
 		       "value=unknown\n");
 }
 
+static void unknown(struct job *j, struct rank *r, const char *line)
+{
+	rank_fail(j, r, 1,
+		  "rank %d (pid %d) sent \"%.80s\", which is no request that "
+		  "mpirun knows",
+		  r->number, r->pid, line);
+	pmi_without(j, r);
+}
+
+/* All who can come have: they may go on. */
+static void release(struct job *j)
+{
+	j->waiting = 0;
+	for (int i = 0; i < j->opt.ranks; i++) {
+		struct rank *r = &j->ranks[i];
+		bool in = r->in_barrier;
+
+		r->in_barrier = false;
+		if (in)
+			answer(j, r, "cmd=barrier_out rc=0\n");
+	}
+}
+
 /* Nobody may wait for a rank that will not come. */
-static void check_barrier(struct job *j)
+static void never(struct job *j)
 {
 	int in = -1, gone = -1;
 
-	for (int i = 0; i < j->opt.ranks; i++) {
+	for (int i = 0; i < j->opt.ranks; i++)
 		if (j->ranks[i].in_barrier)
 			in = i;
-		else if (j->ranks[i].left || j->ranks[i].pid == 0)
+		else if (j->ranks[i].gone)
 			gone = i;
-	}
-	if (in >= 0 && gone >= 0)
-		job_fail(j, 1,
-			 "rank %d waits for all ranks, but rank %d has left "
-			 "the job",
-			 in, gone);
+	job_fail(j, 1,
+		 "rank %d waits for all ranks, but rank %d has left the job",
+		 in, gone);
+}
+
+static void check_barrier(struct job *j)
+{
+	if (j->waiting == 0)
+		return;
+	if (j->members < j->opt.ranks && !j->opt.keep_going)
+		never(j);
+	else if (j->waiting == j->members)
+		release(j);
 }
 
 static void do_barrier(struct job *j, struct rank *r, const char *line)
 {
 	(void)line;
-	if (!r->in_barrier)
-		j->waiting++;
-	r->in_barrier = true;
-	if (j->waiting < j->opt.ranks) {
-		check_barrier(j);
+	if (r->gone) {
+		unknown(j, r, "cmd=barrier_in after cmd=finalize");
 		return;
 	}
-	j->waiting = 0;
-	for (int i = 0; i < j->opt.ranks; i++)
-		j->ranks[i].in_barrier = false;
-	for (int i = 0; i < j->opt.ranks; i++)
-		answer(j, &j->ranks[i], "cmd=barrier_out rc=0\n");
+	j->waiting += !r->in_barrier;
+	r->in_barrier = true;
+	check_barrier(j);
+}
+
+static void leave(struct job *j, struct rank *r)
+{
+	if (r->gone)
+		return;
+	r->gone = true;
+	j->members--;
+	j->waiting -= r->in_barrier;
+	r->in_barrier = false;
+	check_barrier(j);
+}
+
+void pmi_without(struct job *j, struct rank *r)
+{
+	if (r->pmi >= 0)
+		disconnect(r);
+	leave(j, r);
 }
 
 static void do_finalize(struct job *j, struct rank *r, const char *line)
@@ -243,7 +287,7 @@ static void do_finalize(struct job *j, struct rank *r, const char *line)
 	(void)line;
 	answer(j, r, "cmd=finalize_ack rc=0\n");
 	r->left = true;
-	check_barrier(j);
+	leave(j, r);
 }
 
 static void do_abort(struct job *j, struct rank *r, const char *line)
@@ -287,15 +331,6 @@ static const struct {
 	{ "lookup_name", do_publish },
 	{ "unpublish_name", do_publish },
 };
-
-static void unknown(struct job *j, struct rank *r, const char *line)
-{
-	job_fail(j, 1,
-		 "rank %d (pid %d) sent \"%.80s\", which is no request that "
-		 "mpirun knows",
-		 r->number, r->pid, line);
-	disconnect(r);
-}
 
 static void request(struct job *j, struct rank *r, const char *line)
 {

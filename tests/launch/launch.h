@@ -1,0 +1,66 @@
+/*
+ * For tests of launchers: what they are, and what they print and start.
+ */
+#ifndef TESTS_LAUNCH_H
+#define TESTS_LAUNCH_H
+
+#include "../check.h"
+#include "../run.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define MPIRUN run_path("MPIRUN")
+#define RANK   run_path("RANK")
+
+static inline bool has(const char *text, const char *part)
+{
+	if (strstr(text, part) != NULL)
+		return true;
+	printf("# \"%s\" is not in:\n# ", part);
+	for (; *text != '\0'; text++)
+		printf(*text == '\n' ? "\n# " : "%c", *text);
+	printf("\n");
+	return false;
+}
+
+static inline int count(const char *text, const char *part)
+{
+	int n = 0;
+
+	while ((text = strstr(text, part)) != NULL) {
+		n++;
+		text++;
+	}
+	return n;
+}
+
+/* The state letter of a process, 0 if it is gone. */
+static inline char launch_state(int pid)
+{
+	char path[64], c = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%*d (%*[^)]) %c", &c) != 1)
+		c = 0;
+	fclose(f);
+	return c;
+}
+
+static inline bool becomes(int pid, char want)
+{
+	for (int i = 0; i < 30000; i++) {
+		char now = launch_state(pid);
+
+		if (now == want || (want == 0 && now == 'Z'))
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+#endif
