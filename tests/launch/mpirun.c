@@ -33,7 +33,8 @@ TEST(a_wrong_command_line_is_explained_and_runs_nothing)
 	refused("-n 99999999999999999999 echo hi", "expected a number from 1");
 	refused("--nonsense echo hi", "unknown option --nonsense");
 	refused("--nonsense=3 echo hi", "unknown option --nonsense=3");
-	refused("--bind-to socket echo hi", "--bind-to socket: expected core");
+	refused("--bind-to socket echo hi",
+		"--bind-to socket: expected core, hwthread");
 	refused("--timeout 0 echo hi", "--timeout 0: expected a number");
 	refused("-x =3 echo hi", "-x =3: expected VAR");
 	refused("-x NO_SUCH_VARIABLE echo hi", "it is not set");
@@ -380,6 +381,64 @@ TEST(bound_ranks_share_no_core)
 	r = run(NULL, "exec '%s' -n 3 nproc", MPIRUN);
 	CHECK_INT(r.code, 0);
 	CHECK_INT(atoi(r.out), cpus);
+}
+
+/* Of a machine on paper, nobody is bound to it. */
+static void on_paper(const char *options, const char *said)
+{
+	struct run r = run(NULL,
+			   "HWLOC_SYNTHETIC='package:2 core:2 pu:2' "
+			   "exec '%s' --report-bindings %s true",
+			   MPIRUN, options);
+
+	CHECK_INT(r.code, 0);
+	CHECK_STR(r.err, said);
+}
+
+TEST(bindings_are_reported)
+{
+	on_paper("-n 3 --bind-to core",
+		 "mpirun: rank 0 is bound to: package 0, core 0, CPU 0-1\n"
+		 "mpirun: rank 1 is bound to: package 0, core 1, CPU 2-3\n"
+		 "mpirun: rank 2 is bound to: package 1, core 2, CPU 4-5\n");
+	on_paper("-n 3 --bind-to=package",
+		 "mpirun: --bind-to package: 3 ranks share 2\n"
+		 "mpirun: rank 0 is bound to: package 0, core 0-1, CPU 0-3\n"
+		 "mpirun: rank 1 is bound to: package 1, core 2-3, CPU 4-7\n"
+		 "mpirun: rank 2 is bound to: package 0, core 0-1, CPU 0-3\n");
+	on_paper("-n 2 --bind-to hwthread",
+		 "mpirun: rank 0 is bound to: package 0, core 0, CPU 0\n"
+		 "mpirun: rank 1 is bound to: package 0, core 0, CPU 1\n");
+	on_paper("", "mpirun: rank 0 is not bound: package 0-1, core 0-3, "
+		     "CPU 0-7\n");
+}
+
+TEST(what_a_machine_has_not_is_not_bound_to)
+{
+	struct run r = run(NULL,
+			   "HWLOC_SYNTHETIC='package:2 core:2 pu:2' "
+			   "exec '%s' --bind-to l3cache true",
+			   MPIRUN);
+
+	CHECK_INT(r.code, 2);
+	CHECK_STR(r.err, "mpirun: --bind-to l3cache: this machine has none\n");
+}
+
+TEST(only_allowed_cpus_are_bound_to)
+{
+	int cpu = atoi(run(NULL, "grep Cpus_allowed_list /proc/self/status | "
+				 "cut -f 2")
+			       .out);
+	struct run r = run(NULL,
+			   "exec taskset -c %d '%s' -n 2 --bind-to hwthread "
+			   "grep Cpus_allowed_list /proc/self/status",
+			   cpu, MPIRUN);
+	char want[32];
+
+	snprintf(want, sizeof(want), ":\t%d\n", cpu);
+	CHECK_INT(r.code, 0);
+	CHECK_INT(count(r.out, want), 2);
+	CHECK(has(r.err, "2 ranks share 1"));
 }
 
 /* --- ranks that speak to their launcher --- */

@@ -33,70 +33,6 @@ struct failure {
 	int error;
 };
 
-/* --- which CPUs --- */
-
-/* The cores that we may use, each as the set of its allowed CPUs. */
-struct cores {
-	int n;
-	cpu_set_t set[CPU_SETSIZE];
-};
-
-/* Add the CPUs of a list such as "0-1,8" to the set. */
-static void read_list(const char *text, cpu_set_t *out)
-{
-	while (*text >= '0' && *text <= '9') {
-		char *end;
-		long first = strtol(text, &end, 10), last = first;
-
-		if (*end == '-')
-			last = strtol(end + 1, &end, 10);
-		for (; first <= last && first < CPU_SETSIZE; first++)
-			CPU_SET(first, out);
-		text = *end == ',' ? end + 1 : end;
-	}
-}
-
-/* The CPUs of the core of `cpu`; itself, if the system does not say. */
-static void read_siblings(int cpu, cpu_set_t *out)
-{
-	char path[96], text[256] = "";
-	FILE *f;
-
-	CPU_ZERO(out);
-	snprintf(path, sizeof(path),
-		 "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
-		 cpu);
-	f = fopen(path, "re");
-	if (f != NULL) {
-		if (fgets(text, sizeof(text), f) != NULL)
-			read_list(text, out);
-		fclose(f);
-	}
-	CPU_SET(cpu, out);
-}
-
-static struct cores *find_cores(void)
-{
-	struct cores *c = must(calloc(1, sizeof(*c)));
-	cpu_set_t left, core;
-
-	if (sched_getaffinity(0, sizeof(left), &left) != 0) {
-		say("--bind-to core: which CPUs are allowed cannot be found: "
-		    "%s",
-		    strerror(errno));
-		exit(1);
-	}
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &left))
-			continue;
-		read_siblings(cpu, &core);
-		CPU_AND(&c->set[c->n], &core, &left);
-		CPU_XOR(&left, &left, &c->set[c->n]);
-		c->n++;
-	}
-	return c;
-}
-
 /* --- the environment --- */
 
 /* What an outer launcher may have left, and what we set ourselves. */
@@ -287,20 +223,18 @@ static int stdin_of_first(struct job *j)
 
 void children_start(struct job *j)
 {
-	struct cores *cores = j->opt.bind_core ? find_cores() : NULL;
 	struct start s = { .job = j, .env = make_env(), .parent = getpid() };
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	must_not_fail(null, "an empty input (/dev/null)");
 	for (int i = 0; i < j->opt.ranks && !j->failed; i++) {
 		s.in = i == 0 ? stdin_of_first(j) : null;
-		s.cpus = cores ? &cores->set[i % cores->n] : NULL;
+		s.cpus = j->nplaces > 0 ? &j->places[i % j->nplaces] : NULL;
 		start_rank(j, &s, &j->ranks[i]);
 		if (i == 0 && s.in != STDIN_FILENO)
 			close(s.in);
 	}
 	close(null);
-	free(cores);
 	for (int i = 0; i < OURS; i++)
 		free(s.env[i]);
 	free(s.env);

@@ -6,6 +6,7 @@
  * the others go on without a rank that fails, and the job ends with its last.
  *
  *   options.c   the command line
+ *   bind.c      which CPUs each may use
  *   children.c  start, signal, reap
  *   pmi.c       the server of the ranks' requests
  *   output.c    lines of the ranks -> our stdout and stderr
@@ -35,10 +36,21 @@ enum {
 	KVS_BUCKETS = 1021,
 };
 
+/* What each rank is bound to. */
+enum bind {
+	BIND_NONE,
+	BIND_HWTHREAD,
+	BIND_CORE,
+	BIND_L3CACHE,
+	BIND_NUMA,
+	BIND_PACKAGE
+};
+
 /* What the command line says. */
 struct options {
 	int ranks;
-	bool bind_core;
+	enum bind bind;
+	bool report; /* the bindings */
 	bool tag_output;
 	bool keep_going;
 	int timeout_s; /* 0: none */
@@ -96,6 +108,8 @@ struct job {
 	char kvs_name[64];
 	struct kvs_entry *kvs[KVS_BUCKETS];
 	struct sink sinks[2];
+	cpu_set_t *places; /* for rank i: places[i % nplaces] */
+	int nplaces;       /* 0: ranks are left alone */
 	/* What a child gets back, since mpirun changed its own. */
 	sigset_t old_mask;
 	struct sigaction old_chld;
@@ -109,6 +123,10 @@ struct job {
 
 /* options.c: exits with EXIT_USAGE after a message, 0 after --help. */
 void options_parse(struct options *o, int argc, char **argv);
+
+/* bind.c: false: there is no kind of that name; finds the job's places. */
+bool bind_named(const char *text, enum bind *out);
+void bind_find(struct job *j);
 
 /* children.c */
 void children_start(struct job *j);

@@ -477,10 +477,12 @@ int main(int argc, char **argv)
 	signals = open_signals(j);
 	if (j->opt.timeout_s > 0)
 		j->end_at = now_ms() + j->opt.timeout_s * 1000L;
+	bind_find(j);
 	children_start(j);
 	run(j, signals);
 	code = j->code;
 	pmi_forget(j);
+	free(j->places);
 	free(j->ranks);
 	free(j->sinks[0].buf);
 	free(j->sinks[1].buf);

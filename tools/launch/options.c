@@ -17,8 +17,10 @@ static const char help[] =
 	"  -x VAR=VALUE         set an environment variable in the processes\n"
 	"  -x VAR               pass one on; it must be set (all are passed "
 	"anyway)\n"
-	"  --bind-to core|none  give each process one core, or leave it alone "
-	"(none)\n"
+	"  --bind-to core|hwthread|l3cache|numa|package|none\n"
+	"                       give each process one of these, round and "
+	"round (none)\n"
+	"  --report-bindings    say which CPUs each process may use\n"
 	"  --initial-errhandler mpi_errors_are_fatal|mpi_errors_abort|"
 	"mpi_errors_return\n"
 	"                       the error handler that MPI begins with "
@@ -82,12 +84,10 @@ static void environment(const char *text)
 
 static void bind_to(struct options *o, const char *text)
 {
-	if (strcmp(text, "core") == 0)
-		o->bind_core = true;
-	else if (strcmp(text, "none") == 0)
-		o->bind_core = false;
-	else
-		usage("--bind-to %s: expected core or none", text);
+	if (!bind_named(text, &o->bind))
+		usage("--bind-to %s: expected core, hwthread, l3cache, numa, "
+		      "package or none",
+		      text);
 }
 
 /* As the standard spells them; the library looks at the variable. */
@@ -131,6 +131,8 @@ static void plain(struct options *o, const char *name)
 {
 	if (strcmp(name, "--tag-output") == 0) {
 		o->tag_output = true;
+	} else if (strcmp(name, "--report-bindings") == 0) {
+		o->report = true;
 	} else if (strcmp(name, "--keep-going") == 0) {
 		o->keep_going = true;
 	} else if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0) {
