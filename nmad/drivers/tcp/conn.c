@@ -82,7 +82,7 @@ static void alarm_set(struct tcp *tcp, uint64_t ms)
 	timerfd_settime(tcp->alarm.fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-static void alarm_by(struct tcp *tcp, uint64_t ms)
+void nm_tcp_alarm_by(struct tcp *tcp, uint64_t ms)
 {
 	if (tcp->alarm_at == 0 || ms < tcp->alarm_at)
 		alarm_set(tcp, ms);
@@ -172,6 +172,7 @@ static void tune(int fd, const struct sockaddr_storage *peer)
 	int buffer = (int)nm_tcp_options[TCP_OPT_BUFFER].value;
 
 	do_not_pace(fd, peer);
+	nm_tcp_alive_tune(fd);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 	if (buffer > 0) {
@@ -205,6 +206,7 @@ static void become_open(struct tcp *tcp, struct tcp_peer *p, struct tcp_hand *h)
 	watch(tcp, EPOLL_CTL_MOD, fd, &p->sock);
 	tcp->nopen++;
 	find_only(tcp);
+	nm_tcp_alive_sent(tcp);
 	nm_tcp_want_read(tcp, p);
 	nm_tcp_want_send(tcp, p);
 }
@@ -268,7 +270,7 @@ void nm_tcp_await(struct tcp *tcp, struct tcp_peer *p)
 		return;
 	p->silent = nm_tcp_now() + SILENT_MS;
 	base_list_push_back(&tcp->silents, &p->on_call);
-	alarm_by(tcp, p->silent);
+	nm_tcp_alarm_by(tcp, p->silent);
 }
 
 /* They wait in the order in which they are due. */
@@ -280,7 +282,7 @@ static void call_silents(struct tcp *tcp, uint64_t now)
 		struct tcp_peer *p = container_of(n, struct tcp_peer, on_call);
 
 		if (now < p->silent) {
-			alarm_by(tcp, p->silent);
+			nm_tcp_alarm_by(tcp, p->silent);
 			return;
 		}
 		base_list_remove(n);
@@ -312,7 +314,7 @@ static void call_on(struct tcp *tcp, struct tcp_peer *p, int error)
 	if (p->was_busy) {
 		p->next_addr = p->busy_addr;
 		p->retry = nm_tcp_now() + RETRY_MS;
-		alarm_by(tcp, p->retry);
+		nm_tcp_alarm_by(tcp, p->retry);
 		return;
 	}
 	if (can_wait(p, error)) {
@@ -356,7 +358,7 @@ void nm_tcp_call(struct tcp *tcp, struct tcp_peer *p)
 		return;
 	}
 	p->give_up = deadline();
-	alarm_by(tcp, p->give_up);
+	nm_tcp_alarm_by(tcp, p->give_up);
 	base_list_remove(&p->on_call);
 	base_list_push_back(&tcp->calling, &p->on_call);
 	call_on(tcp, p, 0);
@@ -376,6 +378,8 @@ static void call_failed(struct tcp *tcp, struct tcp_peer *p, int error,
 	if (was_busy && !p->was_busy) {
 		p->was_busy = true;
 		p->busy_addr = p->next_addr;
+	} else if (error == -ECONNREFUSED && p->next_addr == p->busy_addr) {
+		p->was_busy = false; /* nobody listens there any more */
 	}
 	p->next_addr++;
 	call_on(tcp, p, error);
@@ -618,7 +622,7 @@ static void accept_failed(struct tcp *tcp, int error)
 		return;
 	listen_for(tcp, 0);
 	tcp->deaf_until = nm_tcp_now() + DEAF_MS;
-	alarm_by(tcp, tcp->deaf_until);
+	nm_tcp_alarm_by(tcp, tcp->deaf_until);
 }
 
 static void listen_again(struct tcp *tcp, uint64_t now)
@@ -626,7 +630,7 @@ static void listen_again(struct tcp *tcp, uint64_t now)
 	if (tcp->deaf_until == 0)
 		return;
 	if (now < tcp->deaf_until) {
-		alarm_by(tcp, tcp->deaf_until);
+		nm_tcp_alarm_by(tcp, tcp->deaf_until);
 		return;
 	}
 	tcp->deaf_until = 0;
@@ -651,33 +655,46 @@ void nm_tcp_accept(struct tcp *tcp)
 		h->state = TCP_CALL;
 		h->have = 0;
 		h->deadline = deadline();
-		alarm_by(tcp, h->deadline);
+		nm_tcp_alarm_by(tcp, h->deadline);
 		tcp->nhands++;
 		if (watch(tcp, EPOLL_CTL_ADD, fd, &h->sock) < 0)
 			nm_tcp_hand_drop(tcp, h);
 	}
 }
 
+/* Somebody holds the connection, and his host answers. */
+static bool is_taken(const struct tcp_hand *h)
+{
+	return h->state != TCP_CALL && nm_tcp_alive_answers(h->sock.fd);
+}
+
 /*
  * The call has not succeeded in time. Where somebody has taken it and holds the
  * connection, he may be stopped, or compute without a look at the network: his
- * death would end the connection. Where nobody has, at none of its addresses,
- * the peer is lost.
+ * death would end the connection. Who was to call instead, and has not, may be
+ * as well: he is called again. Where nobody takes the call, at none of its
+ * addresses, the peer is lost.
  */
 static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 {
-	if (p->state == TCP_CALLING && p->hand.state != TCP_CALL) {
+	if (p->state == TCP_YIELDED) {
+		p->state = TCP_COLD;
+		p->give_up = deadline();
+		call_on(tcp, p, 0);
+		return;
+	}
+	if (p->state == TCP_CALLING && is_taken(&p->hand)) {
 		base_warn("nmad",
 			  "tcp: rank %d has taken our call and says nothing "
 			  "yet; waiting for it",
 			  p->link->rank);
 		p->give_up = deadline();
-		alarm_by(tcp, p->give_up);
+		nm_tcp_alarm_by(tcp, p->give_up);
 		return;
 	}
 	if (p->next_addr + 1 < p->naddrs && !p->was_busy) {
 		p->give_up = deadline();
-		alarm_by(tcp, p->give_up);
+		nm_tcp_alarm_by(tcp, p->give_up);
 		call_failed(tcp, p, -ETIMEDOUT, false);
 		return;
 	}
@@ -695,13 +712,14 @@ void nm_tcp_deadlines(struct tcp *tcp, uint64_t now)
 	alarm_set(tcp, 0);
 	listen_again(tcp, now);
 	call_silents(tcp, now);
+	nm_tcp_alive_look(tcp, now);
 	for (unsigned i = 0; i < TCP_HANDS; i++) {
 		struct tcp_hand *h = &tcp->hands[i];
 
 		if (h->sock.fd < 0)
 			continue;
 		if (now < h->deadline) {
-			alarm_by(tcp, h->deadline);
+			nm_tcp_alarm_by(tcp, h->deadline);
 			continue;
 		}
 		complain(tcp, "said nothing in time");
@@ -719,8 +737,9 @@ void nm_tcp_deadlines(struct tcp *tcp, uint64_t now)
 			call_on(tcp, p, 0);
 		}
 		if (base_link_is_on(&p->on_call))
-			alarm_by(tcp, p->retry != 0 && p->retry < p->give_up
-					      ? p->retry
-					      : p->give_up);
+			nm_tcp_alarm_by(tcp,
+					p->retry != 0 && p->retry < p->give_up
+						? p->retry
+						: p->give_up);
 	}
 }

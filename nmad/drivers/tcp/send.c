@@ -245,6 +245,7 @@ static ssize_t push(struct tcp *tcp, struct tcp_peer *p)
 		nm_tcp_block_put(tcp, copied);
 	if (n < 0)
 		return no_more(tcp, p);
+	nm_tcp_alive_sent(tcp);
 	advance(&p->out, (size_t)n);
 	if ((size_t)n < g.bytes)
 		p->blocked = true;
@@ -264,10 +265,12 @@ static void push_small(struct tcp *tcp, struct tcp_peer *p)
 		n = send(p->sock.fd, buf, p->out.total,
 			 MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
-	if (n < 0)
+	if (n < 0) {
 		no_more(tcp, p);
-	else
-		p->out.done += (size_t)n;
+		return;
+	}
+	nm_tcp_alive_sent(tcp);
+	p->out.done += (size_t)n;
 }
 
 void nm_tcp_want_send(struct tcp *tcp, struct tcp_peer *p)

@@ -34,6 +34,10 @@ struct base_option nm_tcp_options[TCP_NOPTS] = {
 	[TCP_OPT_TIMEOUT] = { "NMAD_TCP_TIMEOUT_MS", BASE_OPTION_INT, "10000",
 			      10, 3600000, NULL,
 			      "how long a connection may take to be made" },
+	[TCP_OPT_DEAD] = { "NMAD_TCP_DEAD_S", BASE_OPTION_INT, "60", 3, 86400,
+			   NULL,
+			   "seconds after which a host that does not answer "
+			   "is dead" },
 	[TCP_OPT_BUFFER] = { "NMAD_TCP_BUFFER", BASE_OPTION_SIZE, "0", 0,
 			     1 << 30, NULL,
 			     "socket buffers in bytes (0: the kernel's)" },

@@ -12,7 +12,8 @@
  *   head    length 4 | kind 1 | 0 3 | window 4 | generation 4, little-endian
  *
  * Files: where.c (addresses), hello.c (who may speak to us), conn.c (who
- * connects to whom), send.c, recv.c, tcp.c (the driver).
+ * connects to whom), alive.c (who still lives), send.c, recv.c, tcp.c (the
+ * driver).
  *
  * The rail's owner calls everything here; what others touch is marked.
  */
@@ -197,6 +198,7 @@ struct tcp_peer {
 	uint64_t give_up;         /* ms: when a call must have succeeded */
 	uint64_t retry;           /* ms: COLD: when to call again; 0: never */
 	uint64_t silent;          /* ms: when to call if it has not called */
+	uint64_t doubt;           /* ms: since when it does not answer; 0 */
 	struct base_link on_call; /* on tcp->calling, or tcp->silents */
 	struct base_link on_used; /* on tcp->used */
 
@@ -234,6 +236,7 @@ struct tcp {
 	struct tcp_sock alarm;            /* -: a timer, for deadlines */
 	uint64_t alarm_at;                /* o: ms; 0: not set */
 	uint64_t deaf_until;              /* o: ms; 0: who calls is heard */
+	uint64_t next_look;               /* o: ms: at who may be dead; 0 */
 	struct tcp_peer *peers;           /* o: by rank; zero: never used */
 	struct base_list used;            /* o: those that are */
 	struct base_list reading;         /* o: peers with bytes to read */
@@ -257,7 +260,13 @@ struct tcp {
 	struct tcp *next;                   /* of all instances, for fork */
 };
 
-enum { TCP_OPT_LISTEN, TCP_OPT_TIMEOUT, TCP_OPT_BUFFER, TCP_NOPTS };
+enum {
+	TCP_OPT_LISTEN,
+	TCP_OPT_TIMEOUT,
+	TCP_OPT_DEAD,
+	TCP_OPT_BUFFER,
+	TCP_NOPTS
+};
 extern struct base_option nm_tcp_options[TCP_NOPTS];
 
 uint64_t nm_tcp_now(void); /* ms */
@@ -334,10 +343,28 @@ void nm_tcp_hand_drop(struct tcp *tcp, struct tcp_hand *h);
  */
 void nm_tcp_deadlines(struct tcp *tcp, uint64_t now);
 int nm_tcp_alarm_make(struct tcp *tcp);
+/* There is something for nm_tcp_deadlines() at this time. */
+void nm_tcp_alarm_by(struct tcp *tcp, uint64_t ms);
 /* Close the connection, let go of everything; nothing is reported. */
 void nm_tcp_hang_up(struct tcp *tcp, struct tcp_peer *p);
 /* Hang up, and tell the core unless the peer has said goodbye. */
 void nm_tcp_dead(struct tcp *tcp, struct tcp_peer *p, int error);
+
+/* --- alive.c --- */
+
+/* A new socket. */
+void nm_tcp_alive_tune(int fd);
+/* False: the kernel has repeated itself on it, and got no answer. */
+bool nm_tcp_alive_answers(int fd);
+void nm_tcp_alive_expect(struct tcp *tcp);
+void nm_tcp_alive_look(struct tcp *tcp, uint64_t now);
+
+/* Something has been given to a socket: look later whether it got there. */
+static inline void nm_tcp_alive_sent(struct tcp *tcp)
+{
+	if (unlikely(tcp->next_look == 0))
+		nm_tcp_alive_expect(tcp);
+}
 
 /* --- send.c --- */
 

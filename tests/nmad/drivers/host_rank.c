@@ -1,13 +1,15 @@
 /*
- * A rank on one of several hosts (tools/lab/net), for hosts.c: which drivers it
- * has chosen, what its interfaces have carried, what it does when a cable is
- * pulled. Lines that begin with "net: " are orders to the lab.
+ * A rank on one of several hosts (tools/lab/net), for hosts.c and dead_host.c:
+ * which drivers it has chosen, what its interfaces have carried, what it does
+ * when a cable is pulled. Lines that begin with "net: " are orders to the lab.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <nmad/nmad.h>
@@ -225,6 +227,80 @@ static void cut(const char *how, size_t bytes)
 	nm_abort(3, "a message has ended with an error");
 }
 
+/* The other host falls silent, and nobody sends but (`after`) rank 0 once. */
+static void silent(const char *how, bool after)
+{
+	struct nm_sr_request req;
+
+	MUST(pass((unsigned char[8]){ 0 }, 8, 1) == 0);
+	irecv(!nm_rank(), TAG_BODY, NULL, 0, &req);
+	if (nm_rank() == 0) {
+		order(how);
+		while (after && send_to(1, TAG_DONE, NULL, 0) == 0)
+			usleep(50000);
+	}
+	MUST(end_of(&req) == -ECONNRESET);
+	nm_abort(3, "a message has ended with an error");
+}
+
+/* The other host was silent before anybody called it. */
+static void first(bool sends)
+{
+	int rc;
+
+	if (sends)
+		rc = send_to(!nm_rank(), TAG_BODY, NULL, 0);
+	else
+		rc = 0;
+	if (rc == 0)
+		rc = recv_from(!nm_rank(), TAG_BODY, NULL, 0);
+	MUST(rc == -ECONNRESET);
+	nm_abort(3, "a message has ended with an error");
+}
+
+/* This process stops, and somebody lets it go on after so long. */
+static void stop_for(unsigned seconds)
+{
+	pid_t pid = fork();
+
+	MUST(pid >= 0);
+	if (pid == 0) {
+		sleep(seconds);
+		kill(getppid(), SIGCONT);
+		_exit(0);
+	}
+	MUST(raise(SIGSTOP) == 0);
+	MUST(waitpid(pid, NULL, 0) == pid);
+}
+
+/* Rank 1 stops while rank 0 waits for it, in a receive or a large send. */
+static void stop(const char *when)
+{
+	enum { SECONDS = 5, BYTES = 64 << 20 };
+	bool body = strcmp(when, "body") == 0, call = strcmp(when, "call") == 0;
+	unsigned char *buf = malloc(BYTES);
+	struct nm_sr_request req;
+
+	if (!call)
+		MUST(pass(buf, 8, 1) == 0);
+	paint(buf, BYTES, 1);
+	if (nm_rank() == 0 && body)
+		MUST(send_to(1, TAG_BODY, buf, BYTES) == 0);
+	if (nm_rank() == 1 && body) {
+		memset(buf, 0, BYTES);
+		irecv(0, TAG_BODY, buf, BYTES, &req);
+		while (*(volatile unsigned char *)(buf + 1) == 0)
+			usleep(1000);
+		stop_for(SECONDS);
+		MUST(end_of(&req) == 0);
+		check(buf, BYTES, 1);
+	} else if (nm_rank() == 1) {
+		stop_for(SECONDS);
+	}
+	MUST(pass(buf, 8, 1) == 0);
+	free(buf);
+}
+
 enum { SMALL = 1000 }; /* such a message leaves without an answer */
 
 /* Messages until the kernel had to repeat one; `back` ends the fault then. */
@@ -293,8 +369,14 @@ int main(int argc, char **argv)
 		cut(argv[2], strtoul(argv[3], NULL, 0));
 	else if (strcmp(what, "heal") == 0 && argc == 5)
 		heal(argv[2], argv[3], strtoul(argv[4], NULL, 0));
+	else if (strcmp(what, "listen") == 0 && argc == 4)
+		silent(argv[2], atoi(argv[3]) != 0);
+	else if (strcmp(what, "first") == 0 && argc == 3)
+		first(strcmp(argv[2], "send") == 0);
+	else if (strcmp(what, "stop") == 0 && argc == 3)
+		stop(argv[2]);
 	else
-		MUST(!"who, count, cut or heal");
+		MUST(!"who, count, cut, heal, listen, first or stop");
 	MUST(nm_session_close(session) == 0);
 	MUST(nm_exit() == 0);
 	return 0;

@@ -1,57 +1,15 @@
 /*
  * The tcp driver between hosts: which driver ranks choose, which interfaces and
- * addresses carry their bytes, how many each of two unequal rails, and what
- * becomes of a job when a cable is pulled. The hosts are namespaces
- * (tools/lab/net), and the ranks host_rank.c.
+ * addresses carry their bytes, and how many each of two unequal rails. What
+ * becomes of a job when a cable is pulled is in dead_host.c.
  */
-#include "../../check.h"
-#include "../../run.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
+#include "lab.h"
+
 enum { MB = 1000000, NOISE = 20000 }; /* what a kernel sends of its own */
-
-/* As a comment in TAP. */
-static void show(const char *text)
-{
-	for (bool begin = true; *text != '\0'; begin = *text++ == '\n')
-		printf(begin ? "# %c" : "%c", *text);
-	printf("\n");
-}
-
-static bool has(const char *text, const char *part)
-{
-	if (strstr(text, part) != NULL)
-		return true;
-	printf("# \"%s\" is not in:\n", part);
-	show(text);
-	return false;
-}
-
-/* Two hosts with these rails, and a script beside them: no single quotes. */
-static struct run lab(const char *rates, const char *script)
-{
-	struct run r =
-		run(NULL, "exec \"$NET\" up 2 %s bash -o pipefail -c '%s'",
-		    rates, script);
-
-	if (r.code == 77)
-		check_skip(strtok(strdup(r.err), "\n"));
-	return r;
-}
-
-static void went_well(const struct run *r)
-{
-	if (r->code != 0)
-		show(r->err);
-	CHECK_INT(r->code, 0);
-}
-
-#define RANKS(n) "\"$MPIRUN\" -n " #n " \"$NET\" rank "
-#define RANK     "\"$RANK\" "
 
 /* --- who reaches whom by what --- */
 
@@ -265,61 +223,4 @@ TEST(no_rail_is_measured_to_be_faster_than_it_is)
 	CHECK(f != NULL);
 	check_sampled(f);
 	fclose(f);
-}
-
-/* --- faults --- */
-
-/* How often a kernel tries again before it gives a connection up: some 3 s. */
-#define IMPATIENT                                                              \
-	"for h in 0 1; do \"$NET\" run $h sh -c "                              \
-	"\"echo 2 >/proc/sys/net/ipv4/tcp_retries2\"; done; "
-
-#define OBEYED(how) "\"$RANK\" " how " | \"$NET\" obey"
-
-static void ends(const struct run *r)
-{
-	CHECK_INT(r->code, 3);
-	CHECK(strstr(r->err, "rank 0: lost rank 1: ") != NULL ||
-	      has(r->err, "rank 1: lost rank 0: "));
-	CHECK(has(r->err, "a message has ended with an error"));
-}
-
-TEST(a_job_whose_only_rail_is_cut_ends_and_names_the_peer)
-{
-	struct run r =
-		lab("max", IMPATIENT "export NMAD_DRIVER=tcp:eth0; " RANKS(2)
-				   OBEYED("cut \"cut 1 0\" 1000000"));
-
-	ends(&r);
-}
-
-/* What was under way on the dead one cannot be known: doc/nmad.md, "Rails". */
-TEST(a_job_that_loses_one_of_two_rails_ends_and_names_the_peer)
-{
-	struct run r = lab("max,max",
-			   IMPATIENT "export NMAD_DRIVER=tcp:eth0+tcp:eth1 "
-				     "NMAD_SAMPLING=$EQUAL; " RANKS(2)
-					     OBEYED("cut \"cut 1 1\" 1000000"));
-
-	ends(&r);
-}
-
-TEST(a_cable_that_is_plugged_in_again_in_time_loses_nothing)
-{
-	struct run r =
-		lab("max", "export NMAD_DRIVER=tcp:eth0; " RANKS(2) OBEYED(
-				   "heal \"cut 1 0\" \"heal 1 0\" 1000000"));
-
-	went_well(&r);
-	CHECK_STR(r.out, "net: cut 1 0\nnet: heal 1 0\n");
-}
-
-TEST(a_switch_that_drops_packets_for_a_while_loses_nothing)
-{
-	struct run r = lab(
-		"max", "export NMAD_DRIVER=tcp:eth0; " RANKS(2) OBEYED(
-			       "heal \"silence 1 0\" \"heal 1 0\" 1000000"));
-
-	went_well(&r);
-	CHECK_STR(r.out, "net: silence 1 0\nnet: heal 1 0\n");
 }

@@ -421,6 +421,31 @@ TEST(nonsense_from_a_friend_ends_the_link_and_names_it)
 		job_run(&nm_driver_tcp, 2, bad_body, (void *)&bad[i]);
 }
 
+/* --- a friend whose kernel resets the connection: its host has booted --- */
+
+static void reset_body(struct job *j)
+{
+	static const struct linger none = { .l_onoff = 1 };
+
+	j->recv = ignore;
+	if (j->rank == 1) {
+		int fd = get_in(j);
+
+		JOB_CHECK(j, setsockopt(fd, SOL_SOCKET, SO_LINGER, &none,
+					sizeof(none)) == 0);
+		close(fd);
+		return;
+	}
+	while (j->deaths[1] == 0)
+		job_progress(j);
+	JOB_CHECK(j, j->death_error == -ECONNRESET);
+}
+
+TEST(a_reset_of_the_connection_is_the_death_of_the_peer)
+{
+	job_run(&nm_driver_tcp, 2, reset_body, NULL);
+}
+
 /* --- a friend who is busy --- */
 
 /* Rank 1 makes no progress until rank 0 has waited too long three times. */
