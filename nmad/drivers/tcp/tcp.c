@@ -24,13 +24,11 @@ enum {
 	POLLS_A_LOOK = 32, /* a power of two */
 };
 
-static const char *const listens[] = { "auto", "loopback", "any", NULL };
-
 struct base_option nm_tcp_options[TCP_NOPTS] = {
-	[TCP_OPT_LISTEN] = { "NMAD_TCP_LISTEN", BASE_OPTION_CHOICE, "auto", 0,
-			     0, listens,
-			     "where to listen (auto: loopback if all ranks "
-			     "share this host)" },
+	[TCP_OPT_IFACE] = { "NMAD_TCP_IFACE", BASE_OPTION_STRING, "auto", 0, 0,
+			    NULL,
+			    "interface or address, loopback, any, or auto: "
+			    "loopback if all ranks share this host, else any" },
 	[TCP_OPT_TIMEOUT] = { "NMAD_TCP_TIMEOUT_MS", BASE_OPTION_INT, "10000",
 			      10, 3600000, NULL,
 			      "how long a connection may take to be made" },

@@ -261,7 +261,7 @@ struct tcp {
 };
 
 enum {
-	TCP_OPT_LISTEN,
+	TCP_OPT_IFACE,
 	TCP_OPT_TIMEOUT,
 	TCP_OPT_DEAD,
 	TCP_OPT_BUFFER,
@@ -300,7 +300,7 @@ bool nm_tcp_is_scattered(const struct tcp_pieces *g);
 /* --- where.c --- */
 
 /*
- * Make the listener, at this interface or address or (NULL) as NMAD_TCP_LISTEN
+ * Make the listener, at this interface or address or (NULL) as NMAD_TCP_IFACE
  * says, and fill tcp->mine. 0 or -errno, explained.
  */
 int nm_tcp_listen(struct tcp *tcp, const char *name);

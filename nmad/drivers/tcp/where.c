@@ -4,8 +4,9 @@
  *   tcp:NAME in NMAD_DRIVER   one address: NAME, or the first of the interface
  *                             NAME, IPv4 before IPv6. We listen there and call
  *                             from there. fe80::1%eth0: of that interface.
- *   else, NMAD_TCP_LISTEN     loopback, or all addresses of this host; auto:
- *                             loopback if all ranks share this host
+ *   else, NMAD_TCP_IFACE      likewise; or loopback, or any: all addresses of
+ *                             this host; auto: loopback if all ranks share this
+ *                             host, else any
  *
  * All addresses are kept as those of IPv6; of IPv4, as IPv6 maps it.
  */
@@ -187,6 +188,17 @@ static const char *fault_of(const struct named *named, const char *name,
 	return "is no interface or address of this host";
 }
 
+/* For rails that name nothing themselves. */
+static const char *iface(void)
+{
+	return nm_tcp_options[TCP_OPT_IFACE].string;
+}
+
+static bool is_default(const char *name)
+{
+	return name == iface();
+}
+
 BASE_COLD static void complain(const struct named *named, const char *name,
 			       const struct ifaddrs *all)
 {
@@ -205,8 +217,10 @@ BASE_COLD static void complain(const struct named *named, const char *name,
 					      i->ifa_name,
 					      nm_tcp_text(&in, &t));
 	}
-	base_warn("nmad", "NMAD_DRIVER: \"tcp:%s\" %s; there are%s", name,
-		  fault_of(named, name, all), n > 0 ? have : " none");
+	base_warn("nmad", "%s%s\" %s; there are%s",
+		  is_default(name) ? "NMAD_TCP_IFACE: \""
+				   : "NMAD_DRIVER: \"tcp:",
+		  name, fault_of(named, name, all), n > 0 ? have : " none");
 }
 
 /* The one address that is named. 0, or -EADDRNOTAVAIL, explained. */
@@ -333,10 +347,19 @@ int nm_tcp_listen(struct tcp *tcp, const char *name)
 {
 	struct tcp_addr *a = &tcp->mine;
 	const struct nm_boot_info *info = tcp->info;
-	long how = nm_tcp_options[TCP_OPT_LISTEN].value;
-	bool local = how == 0 ? info->local_size == info->size : how == 1;
+	bool local = false;
 	int rc, fd;
 
+	if (name == NULL) {
+		name = iface();
+		if (strcmp(name, "auto") == 0)
+			local = info->local_size == info->size;
+		else
+			local = strcmp(name, "loopback") == 0;
+		if (local || strcmp(name, "auto") == 0 ||
+		    strcmp(name, "any") == 0)
+			name = NULL;
+	}
 	rc = fill(tcp, a, name, local);
 	if (rc < 0)
 		return rc;
@@ -415,7 +438,7 @@ int nm_tcp_know(struct tcp *tcp, struct tcp_peer *p, const void *addr,
 	else if (!IN6_IS_ADDR_UNSPECIFIED(&a.here))
 		base_warn("nmad",
 			  "tcp: rank %d listens at the loopback of another "
-			  "host: set NMAD_TCP_LISTEN=any if the launcher "
+			  "host: set NMAD_TCP_IFACE=any if the launcher "
 			  "takes the two for one",
 			  p->link->rank);
 	return -EHOSTUNREACH;

@@ -52,8 +52,8 @@ TEST(what_a_launcher_takes_for_one_host_may_be_two)
 	/* That is found out when the first message is to go there. */
 	CHECK(r.code != 0);
 	CHECK(has(r.err, "listens at the loopback of another host: "
-			 "set NMAD_TCP_LISTEN=any"));
-	r = lab("max", "export NMAD_TCP_LISTEN=any; " RANKS(4) RANK "who");
+			 "set NMAD_TCP_IFACE=any"));
+	r = lab("max", "export NMAD_TCP_IFACE=any; " RANKS(4) RANK "who");
 	all_are_in(&r, split, 4);
 }
 
@@ -86,6 +86,17 @@ TEST(the_interface_that_is_named_is_used_and_no_other)
 	count(&r, second);
 }
 
+TEST(the_interface_of_rails_that_name_none_may_be_set)
+{
+	struct run r =
+		lab("max,max,max",
+		    "export NMAD_DRIVER=tcp NMAD_TCP_IFACE=eth1; " RANKS(2) RANK
+		    "count 1000000 4");
+	static const uint64_t second[] = { 0, 4 * MB, 0 };
+
+	count(&r, second);
+}
+
 TEST(two_that_are_named_are_two_rails)
 {
 	struct run r =
@@ -106,6 +117,11 @@ TEST(an_interface_that_is_not_there_is_refused_with_those_that_are)
 	CHECK(has(r.err, "\"tcp:eth7\" is no interface or address of this "
 			 "host; there are"));
 	CHECK(has(r.err, "eth0 (10.0.0."));
+	r = lab("max", "export NMAD_DRIVER=tcp NMAD_TCP_IFACE=none; " RANKS(2)
+			       RANK "who");
+	CHECK_INT(r.code, 4);
+	CHECK(has(r.err, "NMAD_TCP_IFACE: \"none\" is no interface or address "
+			 "of this host; there are"));
 }
 
 /* --- IPv6 --- */
@@ -139,7 +155,7 @@ TEST(hosts_without_ipv4_meet_by_ipv6)
 	static const char no_ipv4[] =
 		"for h in 0 1; do \"$NET\" run $h ip -4 address flush; done; "
 		"export %s; " RANKS(2) RANK "who";
-	static const char *const settings[] = { "NMAD_TCP_LISTEN=any",
+	static const char *const settings[] = { "NMAD_TCP_IFACE=any",
 						"NMAD_DRIVER=tcp:eth0" };
 	char script[1024];
 

@@ -147,12 +147,12 @@ TEST(a_job_of_one_host_meets_at_its_loopback)
 
 TEST(where_all_addresses_are_listened_at_it_is_one_of_them)
 {
-	setenv("NMAD_TCP_LISTEN", "any", 1);
+	setenv("NMAD_TCP_IFACE", "any", 1);
 	new_host(true);
 	meet_at(NULL, "::ffff:127.0.0.1");
 	new_host(false);
 	meet_at(NULL, "::1");
-	unsetenv("NMAD_TCP_LISTEN");
+	unsetenv("NMAD_TCP_IFACE");
 }
 
 /* --- what is refused --- */
