@@ -100,6 +100,44 @@ TEST(who_is_cut_off_sees_it_and_who_is_silent_does_not)
 	CHECK_STR(r.out, "1\nroute\n1\nrefused\n");
 }
 
+TEST(who_loses_all_is_silent_until_the_cable_is_healed)
+{
+	struct run r = lab("max", IMPATIENT "\"$NET\" lose 0 0 100; " ASK
+					    "\"$NET\" lose 0 0 0; " ASK
+					    "\"$NET\" lose 0 0 100; "
+					    "\"$NET\" heal 0 0; " ASK);
+
+	CHECK_STR(r.out, "1\nroute\n1\nrefused\n1\nrefused\n");
+}
+
+/* Of 200 some, by more luck than there is all or none. */
+TEST(who_loses_half_gets_the_rest)
+{
+	struct run r = lab(
+		"max", "in=/sys/class/net/eth0/statistics/rx_packets; "
+		       "\"$NET\" run 1 bash -c \"echo >/dev/udp/10.0.0.1/9\"; "
+		       "\"$NET\" lose 0 0 50; \"$NET\" run 0 cat $in; "
+		       "\"$NET\" run 1 bash -c \"for i in {1..200}; do "
+		       "echo >/dev/udp/10.0.0.1/9; done\" 2>/dev/null; "
+		       "\"$NET\" run 0 cat $in");
+	int before, after;
+
+	CHECK_INT(sscanf(r.out, "%d %d", &before, &after), 2);
+	printf("# %d of 200\n", after - before);
+	CHECK(after > before + 20 && after < before + 180);
+}
+
+TEST(a_rate_may_be_taken_back)
+{
+	struct run r = lab("25mbit", "\"$NET\" rate 0 0 max; "
+				     "tc qdisc show dev n0r0; "
+				     "\"$NET\" run 0 tc qdisc show dev eth0");
+
+	CHECK(!strstr(r.out, "tbf"));
+	CHECK_STR(r.err, "");
+	CHECK_INT(r.code, 0);
+}
+
 TEST(orders_in_what_is_printed_are_obeyed)
 {
 	struct run r = lab("max", "printf \"a\\nnet: cut 0 0\\n b\" | "
@@ -130,6 +168,8 @@ TEST(wrong_arguments_are_named)
 		{ "up 2 max \"$NET\" run", "there is no host" },
 		{ "up 2 max \"$NET\" cut 1 1", "there is no rail 1" },
 		{ "up 2 max \"$NET\" rate 1 0 fast", "'fast' is no rate" },
+		{ "up 2 max \"$NET\" lose 1 0 101", "not '101'" },
+		{ "up 2 max \"$NET\" lose 1 0", "PERCENT is 0 to 100" },
 		{ "up 2 max \"$NET\" rank true", "PMI_RANK" },
 	};
 
