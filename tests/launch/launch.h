@@ -1,5 +1,5 @@
 /*
- * For tests of launchers: what they are, and what they print and start.
+ * For tests of mpirun: where it is, and what became of processes.
  */
 #ifndef TESTS_LAUNCH_H
 #define TESTS_LAUNCH_H
@@ -10,30 +10,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "job.h"
+
 #define MPIRUN run_path("MPIRUN")
 #define RANK   run_path("RANK")
-
-static inline bool has(const char *text, const char *part)
-{
-	if (strstr(text, part) != NULL)
-		return true;
-	printf("# \"%s\" is not in:\n# ", part);
-	for (; *text != '\0'; text++)
-		printf(*text == '\n' ? "\n# " : "%c", *text);
-	printf("\n");
-	return false;
-}
-
-static inline int count(const char *text, const char *part)
-{
-	int n = 0;
-
-	while ((text = strstr(text, part)) != NULL) {
-		n++;
-		text++;
-	}
-	return n;
-}
 
 /* The state letter of a process, 0 if it is gone. */
 static inline char launch_state(int pid)

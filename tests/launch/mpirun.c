@@ -1,6 +1,5 @@
 /*
- * tools/launch: what mpirun promises to its users and to its ranks. The same
- * ranks are run by Hydra where it is installed: the protocol is not ours.
+ * tools/launch: what mpirun promises to its users and to its ranks.
  */
 #include "launch.h"
 
@@ -443,103 +442,19 @@ TEST(only_allowed_cpus_are_bound_to)
 
 /* --- ranks that speak to their launcher --- */
 
-/* Its command, or the test is skipped. */
-static const char *hydra(void)
+TEST(ranks_exchange_values)
 {
-	if (run(NULL, "command -v mpiexec.hydra").code != 0)
-		check_skip("mpiexec.hydra is not installed (package mpich)");
-	return "mpiexec.hydra";
+	job_exchanges("\"$MPIRUN\"");
 }
 
-static void ranks_exchange(const char *launcher)
+TEST(a_job_has_one_key)
 {
-	for (int n = 1; n <= 8; n += n == 1 ? 1 : 3) {
-		struct run r = run(NULL, "exec '%s' -n %d '%s' exchange",
-				   launcher, n, RANK);
-
-		CHECK_STR(r.out, "");
-		CHECK_INT(r.code, 0);
-	}
-}
-
-TEST(ranks_exchange_values_under_mpirun)
-{
-	ranks_exchange(MPIRUN);
-}
-
-TEST(ranks_exchange_values_under_hydra)
-{
-	ranks_exchange(hydra());
-}
-
-static void job_has_one_key(const char *launcher)
-{
-	struct run r = run(NULL, "exec '%s' -n 3 '%s' info", launcher, RANK);
-	const char *key = strstr(r.out, "key ");
-	char one[64];
-
-	CHECK_INT(r.code, 0);
-	CHECK(has(r.out, "pmi 0/3 local 0/3 node 0 key "));
-	CHECK(has(r.out, "pmi 2/3 local 2/3 node 0 key "));
-	snprintf(one, sizeof(one), "%.37s", key);
-	CHECK_INT(strlen(one), 37);
-	CHECK_INT(count(r.out, one), 3);
-	CHECK_INT(count(r.out, "00000000"), 0);
-}
-
-TEST(a_job_has_one_key_under_mpirun)
-{
-	job_has_one_key(MPIRUN);
-}
-
-TEST(a_job_has_one_key_under_hydra)
-{
-	job_has_one_key(hydra());
-}
-
-TEST(hosts_that_hydra_makes_up_are_apart)
-{
-	struct run r =
-		run(NULL, "exec %s -launcher fork -hosts h0,h1 -n 4 '%s' info",
-		    hydra(), RANK);
-
-	CHECK_INT(r.code, 0);
-	CHECK(has(r.out, "pmi 0/4 local 0/2 node 0 "));
-	CHECK(has(r.out, "pmi 1/4 local 0/2 node 1 "));
-	CHECK(has(r.out, "pmi 2/4 local 1/2 node 0 "));
-	CHECK(has(r.out, "pmi 3/4 local 1/2 node 1 "));
-}
-
-static void an_abort_ends_it(const char *launcher)
-{
-	struct run r =
-		run(NULL, "exec '%s' -n 2 '%s' abort 1 42", launcher, RANK);
-
-	CHECK_INT(r.code, 42);
-	CHECK(has(r.err, "the test wants an abort"));
-}
-
-TEST(an_abort_ends_the_job_under_hydra)
-{
-	an_abort_ends_it(hydra());
-}
-
-static void children_are_singletons(const char *launcher)
-{
-	struct run r = run(NULL, "exec '%s' -n 2 '%s' child", launcher, RANK);
-
-	CHECK_INT(r.code, 0);
-	CHECK_INT(count(r.out, "singleton 0/1 local 0/1"), 2);
+	job_has_one_key("\"$MPIRUN\"");
 }
 
 TEST(programs_that_ranks_start_are_singletons)
 {
-	children_are_singletons(MPIRUN);
-}
-
-TEST(programs_that_ranks_start_are_singletons_under_hydra)
-{
-	children_are_singletons(hydra());
+	job_children_are_singletons("\"$MPIRUN\"");
 }
 
 TEST(a_forked_child_is_not_the_rank)

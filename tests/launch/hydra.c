@@ -1,0 +1,53 @@
+/*
+ * Ranks under Hydra, the launcher of MPICH: the protocol is not ours.
+ */
+#include "../check.h"
+#include "../run.h"
+#include "job.h"
+
+#define RANK run_path("RANK")
+
+static void need_hydra(void)
+{
+	if (run(NULL, "command -v mpiexec.hydra").code != 0)
+		check_skip("mpiexec.hydra is not installed (package mpich)");
+}
+
+TEST(ranks_exchange_values)
+{
+	need_hydra();
+	job_exchanges("mpiexec.hydra");
+}
+
+TEST(a_job_has_one_key)
+{
+	need_hydra();
+	job_has_one_key("mpiexec.hydra");
+}
+
+TEST(hosts_that_are_made_up_are_apart)
+{
+	struct run r;
+
+	need_hydra();
+	r = run(NULL,
+		"exec mpiexec.hydra -launcher fork -hosts h0,h1 -n 4 '%s' info",
+		RANK);
+	CHECK_INT(r.code, 0);
+	CHECK(has(r.out, "pmi 0/4 local 0/2 node 0 "));
+	CHECK(has(r.out, "pmi 1/4 local 0/2 node 1 "));
+	CHECK(has(r.out, "pmi 2/4 local 1/2 node 0 "));
+	CHECK(has(r.out, "pmi 3/4 local 1/2 node 1 "));
+}
+
+TEST(an_abort_ends_the_job)
+{
+	need_hydra();
+	job_aborts("mpiexec.hydra");
+}
+
+TEST(programs_that_ranks_start_are_singletons)
+{
+	need_hydra();
+	job_children_are_singletons("mpiexec.hydra");
+}

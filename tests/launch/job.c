@@ -1,0 +1,77 @@
+/*
+ * Jobs under any launcher: job.h.
+ */
+#include "job.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../check.h"
+#include "../run.h"
+
+#define RANK run_path("RANK")
+
+bool has(const char *text, const char *part)
+{
+	if (strstr(text, part) != NULL)
+		return true;
+	printf("# \"%s\" is not in:\n# ", part);
+	for (; *text != '\0'; text++)
+		printf(*text == '\n' ? "\n# " : "%c", *text);
+	printf("\n");
+	return false;
+}
+
+int count(const char *text, const char *part)
+{
+	int n = 0;
+
+	while ((text = strstr(text, part)) != NULL) {
+		n++;
+		text++;
+	}
+	return n;
+}
+
+void job_exchanges(const char *launcher)
+{
+	for (int n = 1; n <= 8; n += n == 1 ? 1 : 3) {
+		struct run r = run(NULL, "exec %s -n %d '%s' exchange",
+				   launcher, n, RANK);
+
+		CHECK_STR(r.out, "");
+		CHECK_INT(r.code, 0);
+	}
+}
+
+void job_has_one_key(const char *launcher)
+{
+	struct run r = run(NULL, "exec %s -n 3 '%s' info", launcher, RANK);
+	const char *key = strstr(r.out, "key ");
+	char one[64];
+
+	CHECK_INT(r.code, 0);
+	CHECK(has(r.out, " 0/3 local 0/3 node 0 key "));
+	CHECK(has(r.out, " 2/3 local 2/3 node 0 key "));
+	snprintf(one, sizeof(one), "%.37s", key);
+	CHECK_INT(strlen(one), 37);
+	CHECK_INT(count(r.out, one), 3);
+	CHECK_INT(count(r.out, "00000000"), 0);
+}
+
+void job_aborts(const char *launcher)
+{
+	struct run r =
+		run(NULL, "exec %s -n 2 '%s' abort 1 42", launcher, RANK);
+
+	CHECK_INT(r.code, 42);
+	CHECK(has(r.err, "the test wants an abort"));
+}
+
+void job_children_are_singletons(const char *launcher)
+{
+	struct run r = run(NULL, "exec %s -n 2 '%s' child", launcher, RANK);
+
+	CHECK_INT(r.code, 0);
+	CHECK_INT(count(r.out, "singleton 0/1 local 0/1"), 2);
+}
