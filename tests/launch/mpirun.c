@@ -35,6 +35,21 @@ TEST(a_wrong_command_line_is_explained_and_runs_nothing)
 	refused("--bind-to socket echo hi",
 		"--bind-to socket: expected core, hwthread");
 	refused("--timeout 0 echo hi", "--timeout 0: expected a number");
+	refused("-n 2 echo hi : -n 2", "the program to run is missing");
+	refused(": echo hi", "the program to run is missing");
+	refused("-soft 4:8 -n 2 echo hi", "-soft 4:8: it has no number from 1");
+	refused("-soft 2: echo hi", "-soft 2:: expected numbers");
+	refused("-soft 1:2:0 echo hi", "-soft 1:2:0: expected numbers");
+	refused("-soft 1,x echo hi", "-soft 1,x: expected numbers");
+	refused("-wdir '' echo hi", "-wdir: its value is empty");
+	refused("-n 4096 echo hi : echo hi", "more than 4096 processes");
+	refused("-host a echo hi", "-host: mpirun starts processes on this");
+	refused("-hostfile a echo hi", "srun (Slurm), mpiexec.hydra");
+	refused("-genv A 1 echo hi", "-genv: here it is -x VAR=VALUE");
+	refused("-configfile /no/such", "-configfile /no/such: No such file");
+	refused("-configfile /dev/null", "it names no program");
+	refused("-configfile", "expected a file and nothing else");
+	refused("--tag-output --output-filename /tmp echo hi", "has no tags");
 	refused("-x =3 echo hi", "-x =3: expected VAR");
 	refused("-x NO_SUCH_VARIABLE echo hi", "it is not set");
 }

@@ -142,6 +142,8 @@ int main(int argc, char **argv)
 	me = nm_boot_info(boot);
 	if (strcmp(what, "info") == 0)
 		info();
+	else if (strcmp(what, "app") == 0)
+		printf("rank %d of program %d\n", me->rank, me->appnum);
 	else if (strcmp(what, "exchange") == 0)
 		exchange();
 	else if (strcmp(what, "child") == 0)

@@ -20,7 +20,10 @@ extern char **environ;
 /* All that a child needs between vfork and exec. */
 struct start {
 	struct job *job;
+	const struct program *program;
 	char **env;
+	char *path; /* PATH, as we found it */
+	int null;
 	pid_t parent;
 	int in, out[2], pmi; /* descriptors that become 0, 1, 2, PMI_FD */
 	int report;          /* for a struct failure; closes on exec */
@@ -62,19 +65,43 @@ static char *var(const char *name, int value)
 
 enum { OURS = 6 };
 
-/* Room for our variables in front, the rest behind. */
-static char **make_env(void)
+static bool is_set(const struct program *p, const char *var)
+{
+	size_t n = strcspn(var, "=") + 1;
+
+	for (int i = 0; i < p->nenv; i++)
+		if (strncmp(p->env[i], var, n) == 0)
+			return true;
+	return false;
+}
+
+/* Room for our variables in front, the program's and the rest behind. */
+static char **make_env(const struct program *p)
 {
 	size_t n = 0, at = OURS;
 	char **env;
 
 	while (environ[n] != NULL)
 		n++;
-	env = must(calloc(n + OURS + 1, sizeof(*env)));
+	env = must(calloc(n + OURS + (size_t)p->nenv + 1, sizeof(*env)));
+	for (int i = 0; i < p->nenv; i++)
+		env[at++] = p->env[i];
 	for (size_t i = 0; i < n; i++)
-		if (!is_launchers(environ[i]))
+		if (!is_launchers(environ[i]) && !is_set(p, environ[i]))
 			env[at++] = environ[i];
 	return env;
+}
+
+/* exec looks for a program in our PATH: be it the program's. */
+static void set_path(const struct program *p, const char *path)
+{
+	for (int i = 0; i < p->nenv; i++)
+		if (strncmp(p->env[i], "PATH=", 5) == 0)
+			path = p->env[i] + 5;
+	if (p->path != NULL)
+		path = p->path;
+	if ((path != NULL ? setenv("PATH", path, 1) : unsetenv("PATH")) != 0)
+		must(NULL);
 }
 
 static void set_env(char **env, const struct job *j, int rank, int pmi)
@@ -124,8 +151,13 @@ static void __attribute__((noreturn)) child(struct start *s)
 	keep_open(j->key_fd);
 	sigaction(SIGCHLD, &j->old_chld, NULL);
 	sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
+	if (s->program->dir != NULL) {
+		f.step = "chdir";
+		if (chdir(s->program->dir) != 0)
+			goto failed;
+	}
 	f.step = NULL;
-	execvpe(j->opt.argv[0], j->opt.argv, s->env);
+	execvpe(s->program->argv[0], s->program->argv, s->env);
 failed:
 	f.error = errno;
 	(void)!write(s->report, &f, sizeof(f));
@@ -142,14 +174,17 @@ static pid_t __attribute__((noinline)) spawn(struct start *s)
 }
 
 /* exec has failed: the program is to blame, so no rank is worth keeping. */
-static void cannot_run(struct job *j, const struct failure *f)
+static void cannot_run(struct job *j, const struct program *p,
+		       const struct failure *f)
 {
-	const char *program = j->opt.argv[0];
+	const char *program = p->argv[0];
 	bool missing = f->error == ENOENT;
 	bool here = missing && strchr(program, '/') == NULL &&
 		    access(program, X_OK) == 0;
 
-	if (f->step != NULL)
+	if (f->step != NULL && strcmp(f->step, "chdir") == 0)
+		job_fail(j, 1, "-wdir %s: %s", p->dir, strerror(f->error));
+	else if (f->step != NULL)
 		job_fail(j, 1, "cannot %s a process: %s", f->step,
 			 strerror(f->error));
 	else
@@ -177,10 +212,13 @@ static void start_rank(struct job *j, struct start *s, struct rank *r)
 	must_not_fail(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pmi),
 		      "a socket for a process");
 	for (int i = 0; i < 2; i++) {
+		out[i][1] = output_open(j, r->number, i ? "stderr" : "stdout");
+		s->out[i] = out[i][1];
+		if (s->out[i] >= 0)
+			continue;
 		must_not_fail(pipe2(out[i], O_CLOEXEC), "a pipe for output");
 		fcntl(out[i][0], F_SETFL, O_NONBLOCK);
 		r->out[i].fd = out[i][0];
-		r->out[i].sink = &j->sinks[i];
 		s->out[i] = out[i][1];
 	}
 	must_not_fail(pipe2(report, O_CLOEXEC), "a pipe for errors");
@@ -200,7 +238,7 @@ static void start_rank(struct job *j, struct start *s, struct rank *r)
 		waitpid(pid, NULL, 0);
 		r->pid = 0;
 		j->running--;
-		cannot_run(j, &failure);
+		cannot_run(j, s->program, &failure);
 	}
 	close(report[0]);
 }
@@ -221,23 +259,43 @@ static int stdin_of_first(struct job *j)
 	return ends[0];
 }
 
+static void start_program(struct job *j, struct start *s)
+{
+	const struct program *p = s->program;
+
+	s->env = make_env(p);
+	set_path(p, s->path);
+	for (int i = p->first; i < p->first + p->ranks && !j->failed; i++) {
+		int in = i == 0 ? stdin_of_first(j) : s->null;
+
+		s->in = in;
+		s->cpus = j->nplaces > 0 ? &j->places[i % j->nplaces] : NULL;
+		j->ranks[i].program = (int)(p - j->opt.programs);
+		start_rank(j, s, &j->ranks[i]);
+		if (i == 0 && in != STDIN_FILENO)
+			close(in);
+	}
+	for (int i = 0; i < OURS; i++)
+		free(s->env[i]);
+	free(s->env);
+	set_path(&(struct program){ .nenv = 0 }, s->path);
+}
+
 void children_start(struct job *j)
 {
-	struct start s = { .job = j, .env = make_env(), .parent = getpid() };
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct start s = { .job = j, .parent = getpid() };
 
-	must_not_fail(null, "an empty input (/dev/null)");
-	for (int i = 0; i < j->opt.ranks && !j->failed; i++) {
-		s.in = i == 0 ? stdin_of_first(j) : null;
-		s.cpus = j->nplaces > 0 ? &j->places[i % j->nplaces] : NULL;
-		start_rank(j, &s, &j->ranks[i]);
-		if (i == 0 && s.in != STDIN_FILENO)
-			close(s.in);
+	s.path = getenv("PATH");
+	if (s.path != NULL)
+		s.path = must(strdup(s.path));
+	s.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	must_not_fail(s.null, "an empty input (/dev/null)");
+	for (int i = 0; i < j->opt.nprograms && !j->failed; i++) {
+		s.program = &j->opt.programs[i];
+		start_program(j, &s);
 	}
-	close(null);
-	for (int i = 0; i < OURS; i++)
-		free(s.env[i]);
-	free(s.env);
+	close(s.null);
+	free(s.path);
 }
 
 /* --- signal and reap --- */

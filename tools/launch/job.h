@@ -46,15 +46,27 @@ enum bind {
 	BIND_PACKAGE
 };
 
+/* A program of the job, with ranks first..first + ranks - 1. */
+struct program {
+	int first, ranks;
+	const char *soft;       /* NULL: `ranks` it is */
+	const char *dir, *path; /* NULL: as we are */
+	char **env;             /* variables that are set: "VAR=VALUE" */
+	int nenv;
+	char **argv; /* ends with NULL */
+};
+
 /* What the command line says. */
 struct options {
-	int ranks;
+	struct program *programs;
+	int nprograms;
+	int ranks; /* of all */
 	enum bind bind;
 	bool report; /* the bindings */
 	bool tag_output;
 	bool keep_going;
-	int timeout_s; /* 0: none */
-	char **argv;   /* of the program, ends with NULL */
+	int timeout_s;      /* 0: none */
+	const char *output; /* the directory for it; NULL: our stdout */
 };
 
 /* Where lines go: our stdout or stderr. */
@@ -79,6 +91,7 @@ struct stream {
 /* A child and its connection. */
 struct rank {
 	int number;
+	int program;
 	pid_t pid;         /* also its process group; 0: reaped */
 	int pmi;           /* -1: closed */
 	bool joined, left; /* it has sent init, finalize */
@@ -127,6 +140,9 @@ void options_parse(struct options *o, int argc, char **argv);
 /* bind.c: false: there is no kind of that name; finds the job's places. */
 bool bind_named(const char *text, enum bind *out);
 void bind_find(struct job *j);
+
+/* Where a rank prints to instead of a pipe, or -1. */
+int output_open(const struct job *j, int rank, const char *name);
 
 /* children.c */
 void children_start(struct job *j);

@@ -4,10 +4,13 @@
  * sleeps stops the ranks that print and not the job's service.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "job.h"
@@ -55,6 +58,39 @@ void sink_flush(struct sink *s)
 		}
 		s->at += (size_t)wrote;
 	}
+}
+
+static void make_directories(const char *path)
+{
+	char part[PATH_MAX];
+
+	for (size_t n = 1; n <= strlen(path); n++) {
+		if (path[n] != '/' && path[n] != '\0')
+			continue;
+		snprintf(part, sizeof(part), "%.*s", (int)n, path);
+		if (mkdir(part, 0777) == 0 || errno == EEXIST)
+			continue;
+		say("--output-filename: cannot make %s: %s", part,
+		    strerror(errno));
+		exit(1);
+	}
+}
+
+int output_open(const struct job *j, int rank, const char *name)
+{
+	char path[PATH_MAX];
+	int fd, n;
+
+	if (j->opt.output == NULL)
+		return -1;
+	n = snprintf(path, sizeof(path), "%s/rank.%d", j->opt.output, rank);
+	make_directories(path);
+	snprintf(path + n, sizeof(path) - (size_t)n, "/%s", name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd >= 0)
+		return fd;
+	say("--output-filename: cannot write %s: %s", path, strerror(errno));
+	exit(1);
 }
 
 /* One line, or a part of one. */

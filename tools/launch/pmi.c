@@ -158,13 +158,13 @@ static void do_maxes(struct job *j, struct rank *r, const char *line)
 static void do_appnum(struct job *j, struct rank *r, const char *line)
 {
 	(void)line;
-	answer(j, r, "cmd=appnum appnum=0 rc=0\n");
+	answer(j, r, "cmd=appnum appnum=%d rc=0\n", r->program);
 }
 
 static void do_universe(struct job *j, struct rank *r, const char *line)
 {
 	(void)line;
-	answer(j, r, "cmd=universe_size size=-1 rc=0\n");
+	answer(j, r, "cmd=universe_size size=%d rc=0\n", j->opt.ranks);
 }
 
 static void do_kvsname(struct job *j, struct rank *r, const char *line)
