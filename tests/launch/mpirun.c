@@ -54,6 +54,28 @@ TEST(a_wrong_command_line_is_explained_and_runs_nothing)
 	refused("-x NO_SUCH_VARIABLE echo hi", "it is not set");
 }
 
+TEST(the_manual_has_the_options_that_help_has)
+{
+	char help[4096];
+	struct run r = run(NULL,
+			   "'%s' --help | sed -n '/^  -/p' | "
+			   "grep -oE '(^ | )--?[a-z-]+' | tr -d ' ' | sort -u",
+			   MPIRUN);
+
+	CHECK(count(r.out, "\n") >= 18);
+	snprintf(help, sizeof(help), "%s", r.out);
+	/* In the manual --wdir is "Fl -wdir". */
+	r = run(NULL,
+		"grep '^.It Fl' '%s' | grep -oE 'Fl [a-z-]+' | "
+		"sed 's/Fl /-/' | sort -u",
+		run_path("MANUAL"));
+	CHECK_STR(r.out, help);
+	if (run(NULL, "command -v mandoc").code != 0)
+		return;
+	r = run(NULL, "mandoc -Tlint -Wwarning '%s'", run_path("MANUAL"));
+	CHECK_STR(r.out, "");
+}
+
 TEST(a_program_that_cannot_run_is_named)
 {
 	struct run r = run(NULL, "exec '%s' -n 3 no-such-program", MPIRUN);
