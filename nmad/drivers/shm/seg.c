@@ -259,7 +259,7 @@ static bool find(struct shm *shm, const struct shm_addr *addr)
 		return false;
 	shm->fd = open_file(shm, addr);
 	if (shm->fd >= 0 && fstat(shm->fd, &st) == 0 &&
-	    (uint64_t)st.st_size >= addr->bytes)
+	    st.st_uid == addr->uid && (uint64_t)st.st_size >= addr->bytes)
 		shm->arena = map(shm, 0, head_bytes(shm));
 	return shm->arena != NULL && shm->arena->magic == SHM_MAGIC &&
 	       memcmp(shm->arena->nonce, addr->nonce, SHM_NONCE) == 0;

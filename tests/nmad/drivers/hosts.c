@@ -57,6 +57,29 @@ TEST(what_a_launcher_takes_for_one_host_may_be_two)
 	all_are_in(&r, split, 4);
 }
 
+/* --- memory that a host shares --- */
+
+/* An error at the start, and not a signal when a page is touched. */
+TEST(a_full_dev_shm_is_an_error_at_the_start)
+{
+	static const char *const sizes[] = { "64k", "4m" }; /* for 0 or 1 */
+	char script[512];
+
+	for (int i = 0; i < 2; i++) {
+		struct run r;
+
+		snprintf(script, sizeof(script),
+			 "\"$NET\" run 0 mount -o remount,size=%s /dev/shm; "
+			 "export NMAD_DRIVER=shm NMAD_SHM_SEGMENT=file; "
+			 "\"$MPIRUN\" -n 2 \"$NET\" run 0 " RANK "who",
+			 sizes[i]);
+		r = lab("max", script);
+		CHECK(r.code == 4 || r.code == 1); /* who is first */
+		CHECK(has(r.err, "shm: cannot m"));
+		CHECK(has(r.err, "No space left on device"));
+	}
+}
+
 /* --- which interfaces --- */
 
 /* Between so many bytes and a little more have left by eth0, eth1, eth2. */
