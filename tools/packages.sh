@@ -13,6 +13,7 @@ build | pkg-config | command -v pkg-config | finds libraries
 build | python3 | command -v python3 | makes mpi.h and the pictures, runs checks
 build | libhwloc-dev | pkg-config --exists hwloc | tells which cores share a cache
 build | libpng-dev | pkg-config --exists libpng | heat writes its result as PNG
+build | libpmix-dev | pkg-config --exists pmix | its header: jobs that were started through PMIx
 test | g++ | command -v c++ | mpicxx, and that the headers are C++ too
 test | mpich | command -v mpiexec.hydra | the same ranks run under Hydra
 test | cmake | command -v cmake | find_package(MPI) finds our wrappers

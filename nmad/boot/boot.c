@@ -6,9 +6,11 @@
 #include "boot.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -18,9 +20,12 @@
 /* The name under which rank 0 leaves the key if the launcher gave none. */
 #define KEY_NAME "nmad-job-key"
 
-enum { AUTO, PMI, SINGLETON };
+enum { AUTO, PMI, PMIX, SINGLETON };
 
-static const char *const clients[] = { "auto", "pmi", "singleton", NULL };
+static const char *const clients[] = { "auto", "pmi", "pmix", "singleton",
+				       NULL };
+
+enum { ABORT_MS = 200 }; /* for the last words of an abort to be read */
 
 static struct base_option options[] = {
 	{ "NMAD_BOOT", BASE_OPTION_CHOICE, "auto", 0, 0, clients,
@@ -35,9 +40,6 @@ static const struct {
 	const char *variable, *launcher, *instead;
 } foreign[] = {
 	{ "PMI_PORT", "PMI-1 over a TCP port", "start without -pmi-port" },
-	{ "PMIX_RANK", "PMIx",
-	  "use this library's mpirun, mpiexec.hydra or "
-	  "srun --mpi=pmi2" },
 };
 
 /* --- values as text --- */
@@ -153,35 +155,39 @@ static int decode(const char *text, const char *name, void *out, size_t room,
 	return 0;
 }
 
-static int check_get(const struct nm_boot *b, const char *name)
+static int check_get(const struct nm_boot *b, int rank, const char *name)
 {
 	int rc = check_process(b, "get");
 
-	if (rc == 0 && !name_is_good(name)) {
-		base_warn("nmad", "get \"%.80s\": not a name", name);
+	if (rc == 0 &&
+	    (rank < 0 || rank >= b->info.size || !name_is_good(name))) {
+		base_warn("nmad",
+			  "get \"%.80s\" of rank %d: no such name or "
+			  "rank",
+			  name, rank);
 		rc = -EINVAL;
 	}
 	return rc;
 }
 
-int nm_boot_get(struct nm_boot *b, const char *name, void *out, size_t room,
-		size_t *bytes)
+int nm_boot_get(struct nm_boot *b, int rank, const char *name, void *out,
+		size_t room, size_t *bytes)
 {
 	char text[2 * NM_BOOT_VALUE_MAX + 1];
-	int rc = check_get(b, name);
+	int rc = check_get(b, rank, name);
 
 	if (rc == 0)
-		rc = b->client->get(b, name, text, sizeof(text));
+		rc = b->client->get(b, rank, name, text, sizeof(text));
 	return rc == 0 ? decode(text, name, out, room, bytes) : rc;
 }
 
-int nm_boot_ask(struct nm_boot *b, const char *name)
+int nm_boot_ask(struct nm_boot *b, int rank, const char *name)
 {
-	int rc = check_get(b, name);
+	int rc = check_get(b, rank, name);
 
 	if (rc == 0 && b->client->ask == NULL)
 		rc = -ENOENT;
-	return rc == 0 ? b->client->ask(b, name) : rc;
+	return rc == 0 ? b->client->ask(b, rank, name) : rc;
 }
 
 int nm_boot_answer(struct nm_boot *b, void *out, size_t room, size_t *bytes)
@@ -228,7 +234,8 @@ static int key_give(struct nm_boot *b)
 static int key_fetch(struct nm_boot *b)
 {
 	size_t n = 0;
-	int rc = nm_boot_get(b, KEY_NAME, b->info.key, sizeof(b->info.key), &n);
+	int rc = nm_boot_get(b, 0, KEY_NAME, b->info.key, sizeof(b->info.key),
+			     &n);
 
 	if (rc == -ENOENT || (rc == 0 && n != sizeof(b->info.key))) {
 		base_warn("nmad", "rank 0 has left no job key of %d bytes",
@@ -254,12 +261,28 @@ int nm_boot_fence(struct nm_boot *b)
 	return rc;
 }
 
+/*
+ * Launchers drop what a process has said when they hear of its abort. Wait
+ * until the pipe behind stderr has been read, or is no pipe, for a bounded
+ * time.
+ */
+static void let_read_stderr(void)
+{
+	for (int i = 0, left; i < ABORT_MS; i++) {
+		if (ioctl(STDERR_FILENO, FIONREAD, &left) != 0 || left == 0)
+			return;
+		poll(NULL, 0, 1);
+	}
+}
+
 void nm_boot_abort(struct nm_boot *b, int code, const char *text)
 {
 	if (text != NULL)
 		base_warn("nmad", "%s", text);
-	if (b != NULL && b->pid == getpid())
+	if (b != NULL && b->pid == getpid()) {
+		let_read_stderr();
 		b->client->abort(b, code);
+	}
 	_exit(code);
 }
 
@@ -297,14 +320,42 @@ static int open_auto(struct nm_boot *b)
 		rc = open_client(b, &nm_boot_pmi);
 		if (rc != -EBADF)
 			return rc;
-		base_warn("nmad", "going on without a launcher, as a job of "
-				  "one process");
+		base_warn("nmad", "going on without that launcher");
 	} else {
 		rc = refuse_foreign_launchers();
 		if (rc != 0)
 			return rc;
 	}
+	if (getenv("PMIX_RANK") != NULL)
+		return open_client(b, &nm_boot_pmix);
 	return open_client(b, &nm_boot_singleton);
+}
+
+/* What a launcher has set for this rank, and not for PMIx in general. */
+static bool is_ours(const char *variable)
+{
+	return strncmp(variable, "PMI_", 4) == 0 ||
+	       strncmp(variable, "NMAD_KEY_FD=", 12) == 0 ||
+	       (strncmp(variable, "PMIX_", 5) == 0 &&
+		strncmp(variable, "PMIX_MCA_", 9) != 0);
+}
+
+/* Programs that we start are not this rank. */
+static void forget_environment(void)
+{
+	char name[64];
+
+	for (char **v = environ; *v != NULL;) {
+		size_t n = strcspn(*v, "=");
+
+		if (!is_ours(*v) || n >= sizeof(name)) {
+			v++;
+			continue;
+		}
+		memcpy(name, *v, n);
+		name[n] = '\0';
+		unsetenv(name); /* the next has taken its place */
+	}
 }
 
 static void count_local(struct nm_boot_info *info)
@@ -333,6 +384,8 @@ int nm_boot_open(struct nm_boot **out)
 	b->pid = getpid();
 	if (options[0].value == PMI)
 		rc = open_client(b, &nm_boot_pmi);
+	else if (options[0].value == PMIX)
+		rc = open_client(b, &nm_boot_pmix);
 	else if (options[0].value == SINGLETON)
 		rc = open_client(b, &nm_boot_singleton);
 	else
@@ -342,6 +395,8 @@ int nm_boot_open(struct nm_boot **out)
 		free(b);
 		return rc;
 	}
+	if (options[0].value != SINGLETON)
+		forget_environment();
 	if (b->client == &nm_boot_singleton)
 		b->has_key = draw_key(b->info.key) == 0;
 	b->info.node = b->node;

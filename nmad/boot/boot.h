@@ -4,8 +4,9 @@
  * processes of a job leave for each other before any of them can be reached.
  *
  * Who answers is the launcher, through a client that is found from the
- * environment: PMI-1 on PMI_FD (our mpirun, Hydra, Slurm's pmi2), or nobody,
- * and then the process is a job of one. NMAD_BOOT=auto|pmi|singleton forces.
+ * environment: PMI-1 on PMI_FD (our mpirun, Hydra, Slurm's pmi2), PMIx where
+ * PMIX_RANK is set (Open MPI's mpirun, PRRTE, Slurm's pmix), or nobody, and
+ * then the process is a job of one. NMAD_BOOT=auto|pmi|pmix|singleton forces.
  *
  * Nothing here needs marcel or any other part of nmad: it may be opened first,
  * so that its local rank and size can be given to marcel_init(). A call blocks
@@ -26,12 +27,12 @@
 #include <base/option.h>
 
 #define NM_BOOT_KEY_BYTES 16
-#define NM_BOOT_NAME_MAX  63  /* characters of a value's name */
+#define NM_BOOT_NAME_MAX  48  /* characters of a value's name */
 #define NM_BOOT_VALUE_MAX 500 /* bytes of a value */
 
 /* Constant after nm_boot_open(), but for `key`. */
 struct nm_boot_info {
-	const char *client; /* "pmi" or "singleton" */
+	const char *client; /* "pmi", "pmix" or "singleton" */
 	int rank, size;
 	int appnum; /* of its program among those of the job; -1: nobody says */
 	int local_rank, local_size; /* among the ranks of my host */
@@ -59,9 +60,9 @@ int nm_boot_open(struct nm_boot **out);
 const struct nm_boot_info *nm_boot_info(const struct nm_boot *b);
 
 /*
- * Leave a value for the others, who see it after the next fence. A name is
- * given once in a job, of letters, digits, '-', '_' and '.'; the value is any
- * bytes. -EINVAL: empty, too long or a bad name; -EPROTO: the launcher refused.
+ * Leave a value for the others, who see it after the next fence. A rank gives
+ * a name once, of letters, digits, '-', '_' and '.'; the value is any bytes.
+ * -EINVAL: empty, too long or a bad name; -EPROTO: the launcher refused.
  */
 int nm_boot_put(struct nm_boot *b, const char *name, const void *value,
 		size_t bytes);
@@ -70,12 +71,13 @@ int nm_boot_put(struct nm_boot *b, const char *name, const void *value,
 int nm_boot_fence(struct nm_boot *b);
 
 /*
- * The value that a rank has left before the last fence. Any number of times;
+ * The value that `rank` has left before the last fence. Any number of times;
  * best on first use of a peer, not for all peers at the start. *bytes is its
- * length. -ENOENT: nobody has left it, silently; -EMSGSIZE: longer than room.
+ * length. -ENOENT: it has left none, silently, and some launchers take seconds
+ * to say so; -EMSGSIZE: longer than room.
  */
-int nm_boot_get(struct nm_boot *b, const char *name, void *out, size_t room,
-		size_t *bytes);
+int nm_boot_get(struct nm_boot *b, int rank, const char *name, void *out,
+		size_t room, size_t *bytes);
 
 /*
  * The same in two steps that do not block, for who must not: ask for one value,
@@ -83,7 +85,7 @@ int nm_boot_get(struct nm_boot *b, const char *name, void *out, size_t room,
  * call but abort forgets what was asked. By any thread, but one at a time with
  * all calls. ask: 0, or -EAGAIN: the launcher takes nothing now.
  */
-int nm_boot_ask(struct nm_boot *b, const char *name);
+int nm_boot_ask(struct nm_boot *b, int rank, const char *name);
 int nm_boot_answer(struct nm_boot *b, void *out, size_t room, size_t *bytes);
 
 /*
@@ -99,7 +101,7 @@ void nm_boot_abort(struct nm_boot *b, int code, const char *text) BASE_NORETURN;
  */
 int nm_boot_close(struct nm_boot *b);
 
-/* --- for the clients: boot.c, pmi.c, singleton.c --- */
+/* --- for the clients: boot.c, pmi.c, pmix.c, singleton.c --- */
 
 /*
  * A client. Names have been checked, values are hexadecimal text of at most
@@ -111,15 +113,16 @@ struct nm_boot_client {
 	int (*open)(struct nm_boot *b);
 	int (*put)(struct nm_boot *b, const char *name, const char *text);
 	int (*fence)(struct nm_boot *b);
-	int (*get)(struct nm_boot *b, const char *name, char *out, size_t room);
+	int (*get)(struct nm_boot *b, int rank, const char *name, char *out,
+		   size_t room);
 	/* NULL, both: there is nobody to be asked for a value. */
-	int (*ask)(struct nm_boot *b, const char *name);
+	int (*ask)(struct nm_boot *b, int rank, const char *name);
 	int (*answer)(struct nm_boot *b, char *out, size_t room);
 	void (*abort)(struct nm_boot *b, int code);
 	int (*close)(struct nm_boot *b, bool forked);
 };
 
-extern const struct nm_boot_client nm_boot_pmi, nm_boot_singleton;
+extern const struct nm_boot_client nm_boot_pmi, nm_boot_pmix, nm_boot_singleton;
 
 /* One caller at a time, but for abort, which reads constant fields only. */
 struct nm_boot {

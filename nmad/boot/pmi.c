@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -35,7 +34,6 @@ enum {
 	KVS_MAX = 256,       /* of the name of the job's space of values */
 	RANKS_MAX = 1 << 20, /* more than this is nonsense */
 	PATIENCE_S = 30,     /* for the first answer: is it PMI at all? */
-	ABORT_MS = 200,      /* for the last words of an abort to be read */
 };
 
 /* The connection. One user at a time; fd is constant, abort uses only that. */
@@ -311,17 +309,6 @@ static int variable(const char *name, long min, long max, long *out)
 	return -EINVAL;
 }
 
-/* Programs that we start are not this rank. */
-static void forget_environment(void)
-{
-	static const char *const names[] = { "PMI_FD",      "PMI_RANK",
-					     "PMI_SIZE",    "PMI_ID",
-					     "PMI_SPAWNED", "NMAD_KEY_FD" };
-
-	for (size_t i = 0; i < BASE_ARRAY_LEN(names); i++)
-		unsetenv(names[i]);
-}
-
 /* -EBADF if the number names no open socket: a launcher's it cannot be. */
 static int take_socket(long fd)
 {
@@ -335,7 +322,6 @@ static int take_socket(long fd)
 		  "PMI_FD=%ld is not an open socket: the launcher's "
 		  "connection was not inherited",
 		  fd);
-	forget_environment();
 	return -EBADF;
 }
 
@@ -420,22 +406,24 @@ static int value(const struct pmi *p, char *out, size_t room)
 	return 0;
 }
 
-static int pmi_get(struct nm_boot *b, const char *name, char *out, size_t room)
+/* What each rank leaves is told apart by the rank, before its name. */
+static int pmi_get(struct nm_boot *b, int rank, const char *name, char *out,
+		   size_t room)
 {
 	struct pmi *p = b->priv;
-	int rc = ask(p, "get_result", 0, "cmd=get kvsname=%s key=%s\n", p->kvs,
-		     name);
+	int rc = ask(p, "get_result", 0, "cmd=get kvsname=%s key=%d.%s\n",
+		     p->kvs, rank, name);
 
 	return rc == 0 ? value(p, out, room) : rc;
 }
 
 /* A line so short is sent as a whole or not at all. */
-static int pmi_ask(struct nm_boot *b, const char *name)
+static int pmi_ask(struct nm_boot *b, int rank, const char *name)
 {
 	struct pmi *p = b->priv;
-	char text[KVS_MAX + NM_BOOT_NAME_MAX + 32];
-	int n = snprintf(text, sizeof(text), "cmd=get kvsname=%s key=%s\n",
-			 p->kvs, name);
+	char text[KVS_MAX + NM_BOOT_NAME_MAX + 48];
+	int n = snprintf(text, sizeof(text), "cmd=get kvsname=%s key=%d.%s\n",
+			 p->kvs, rank, name);
 
 	if (p->asked) {
 		int rc = read_line(p, NEVER);
@@ -466,13 +454,17 @@ static int pmi_answer(struct nm_boot *b, char *out, size_t room)
 /* Without a mapping nobody shares a host: slower, and right. */
 static int learn_nodes(struct nm_boot *b)
 {
+	struct pmi *p = b->priv;
 	char text[LINE];
 	int rc;
 
 	b->node = calloc((size_t)b->info.size, sizeof(*b->node));
 	if (b->node == NULL)
 		return -ENOMEM;
-	rc = pmi_get(b, "PMI_process_mapping", text, sizeof(text));
+	rc = ask(p, "get_result", 0,
+		 "cmd=get kvsname=%s key=PMI_process_mapping\n", p->kvs);
+	if (rc == 0)
+		rc = value(p, text, sizeof(text));
 	if (rc == -ENOENT) {
 		base_warn("nmad", "the launcher does not say which ranks "
 				  "share a host; treating all as apart");
@@ -523,10 +515,8 @@ static int pmi_open(struct nm_boot *b)
 	if (rc != 0) {
 		close(p->fd);
 		free(p);
-		return rc;
 	}
-	forget_environment();
-	return 0;
+	return rc;
 }
 
 /* --- the rest --- */
@@ -544,8 +534,8 @@ static int pmi_put(struct nm_boot *b, const char *name, const char *text)
 			  name, strlen(text), p->value_max - 1);
 		return -EPROTO;
 	}
-	rc = ask(p, "put_result", 0, "cmd=put kvsname=%s key=%s value=%s\n",
-		 p->kvs, name, text);
+	rc = ask(p, "put_result", 0, "cmd=put kvsname=%s key=%d.%s value=%s\n",
+		 p->kvs, b->info.rank, name, text);
 	if (rc != 0)
 		return rc;
 	if (!number(p, "rc", &code) || code != 0)
@@ -558,19 +548,6 @@ static int pmi_fence(struct nm_boot *b)
 	return ask(b->priv, "barrier_out", 0, "cmd=barrier_in\n");
 }
 
-/*
- * Hydra drops what a process has said when it hears of its abort. Wait until
- * the pipe behind stderr has been read, or is no pipe, for a bounded time.
- */
-static void let_read_stderr(void)
-{
-	for (int i = 0, left; i < ABORT_MS; i++) {
-		if (ioctl(STDERR_FILENO, FIONREAD, &left) != 0 || left == 0)
-			return;
-		poll(NULL, 0, 1);
-	}
-}
-
 /* One send of one line, no answer: another thread may be in the middle. */
 static void pmi_abort(struct nm_boot *b, int code)
 {
@@ -578,7 +555,6 @@ static void pmi_abort(struct nm_boot *b, int code)
 	char text[64];
 	int n = snprintf(text, sizeof(text), "cmd=abort exitcode=%d\n", code);
 
-	let_read_stderr();
 	(void)!send(p->fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -65,12 +65,12 @@ static int singleton_fence(struct nm_boot *b)
 	return 0;
 }
 
-static int singleton_get(struct nm_boot *b, const char *name, char *out,
-			 size_t room)
+static int singleton_get(struct nm_boot *b, int rank, const char *name,
+			 char *out, size_t room)
 {
 	struct value *v = find(b, name);
 
-	if (v == NULL || !v->fenced)
+	if (rank != 0 || v == NULL || !v->fenced)
 		return -ENOENT;
 	snprintf(out, room, "%s", v->text);
 	return 0;

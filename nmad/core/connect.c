@@ -167,16 +167,22 @@ static bool list_leads_home(const char *list)
 	return false;
 }
 
+/* Under which each rank leaves its address for a rail. */
+static void name_of(char name[16], const struct nm_rail *rail)
+{
+	snprintf(name, 16, "rail-%d", rail->index);
+}
+
 static int put_address(struct nm_boot *boot, const struct nm_rail *rail)
 {
 	struct address a = { { 0 }, { 0 } };
-	char name[32];
+	char name[16];
 
 	if (rail->driver != NULL) {
 		snprintf(a.driver, sizeof(a.driver), "%s", rail->driver->name);
 		memcpy(a.bytes, rail->addr, rail->addr_len);
 	}
-	snprintf(name, sizeof(name), "rail-%d-%d", rail->rank, rail->index);
+	name_of(name, rail);
 	return nm_boot_put(boot, name, &a, sizeof(a.driver) + rail->addr_len);
 }
 
@@ -213,7 +219,8 @@ static int compare_lists(struct nm_core *core)
 
 	if (core->rank == 0)
 		return 0;
-	rc = nm_boot_get(core->boot, list_name, theirs, sizeof(theirs), &len);
+	rc = nm_boot_get(core->boot, 0, list_name, theirs, sizeof(theirs),
+			 &len);
 	if (rc < 0 && rc != -ENOENT)
 		return rc;
 	if (strncmp(theirs, core->names, sizeof(theirs)) == 0)
@@ -223,18 +230,6 @@ static int compare_lists(struct nm_core *core)
 		  "NMAD_DRIVER the same everywhere?",
 		  core->rank, core->names, theirs);
 	return -EPROTO;
-}
-
-struct address_name {
-	char text[32];
-};
-
-static struct address_name name_of(const struct nm_rail *rail, int rank)
-{
-	struct address_name name;
-
-	snprintf(name.text, sizeof(name.text), "rail-%d-%d", rank, rail->index);
-	return name;
 }
 
 /* What was found under that name: `rc` and so many bytes. */
@@ -257,8 +252,11 @@ static int take_address(const struct address *a, int rc, size_t bytes, void *to,
 /* The lock is held. */
 static int ask(struct nm_core *core, const struct nm_link *link)
 {
-	struct address_name name = name_of(link->rail, link->rank);
-	int rc = nm_boot_ask(core->boot, name.text);
+	char name[16];
+	int rc;
+
+	name_of(name, link->rail);
+	rc = nm_boot_ask(core->boot, link->rank, name);
 
 	if (rc == 0)
 		core->asker = link;
@@ -300,13 +298,14 @@ void nm_rail_address_drop(const struct nm_link *link)
 
 static int join(struct nm_rail *rail, int first)
 {
-	struct address_name name = name_of(rail, first);
 	unsigned char addr[NM_ADDR_MAX];
 	size_t bytes = 0, len = 0;
 	struct address a;
-	int rc =
-		nm_boot_get(rail->core->boot, name.text, &a, sizeof(a), &bytes);
+	char name[16];
+	int rc;
 
+	name_of(name, rail);
+	rc = nm_boot_get(rail->core->boot, first, name, &a, sizeof(a), &bytes);
 	rc = take_address(&a, rc, bytes, addr, &len);
 	if (rc < 0 && rc != -EHOSTUNREACH)
 		return rc;

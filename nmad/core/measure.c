@@ -452,7 +452,7 @@ static int choose_peers(struct nm_core *core, struct nm_boot *boot, int *peer)
 	if (rc == 0)
 		rc = nm_boot_fence(boot);
 	if (rc == 0 && core->rank != 0)
-		rc = nm_boot_get(boot, name, peer, bytes, &got);
+		rc = nm_boot_get(boot, 0, name, peer, bytes, &got);
 	return rc == -ENOENT || got != bytes ? misled(core, name) : rc;
 }
 
@@ -461,14 +461,15 @@ static void name_of(char out[32], int i, const char *what)
 	snprintf(out, 32, "sampling-%d-%s", i, what);
 }
 
+/* Of no curve, too: who asks in vain may wait for long. */
 static int put_curve(struct nm_boot *boot, int i, const char *what,
 		     const struct nm_curve *c)
 {
 	char name[32];
 
-	if (c->n == 0)
-		return 0;
 	name_of(name, i, what);
+	if (c->n == 0)
+		return nm_boot_put(boot, name, "", 1);
 	return nm_boot_put(boot, name, c->at, (size_t)c->n * sizeof(c->at[0]));
 }
 
@@ -481,8 +482,8 @@ static int get_curve(struct nm_core *core, struct nm_boot *boot, int i,
 	int rc;
 
 	name_of(name, i, what);
-	rc = nm_boot_get(boot, name, got.at, sizeof(got.at), &bytes);
-	if (rc < 0)
+	rc = nm_boot_get(boot, 0, name, got.at, sizeof(got.at), &bytes);
+	if (rc < 0 || bytes == 1)
 		return rc == -ENOENT ? 0 : rc;
 	for (size_t k = 0; k < bytes / sizeof(got.at[0]) && rc == 0; k++)
 		rc = nm_curve_add(c, got.at[k].bytes, got.at[k].ns);

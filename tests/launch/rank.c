@@ -36,13 +36,12 @@ static void exchange(void)
 	size_t n = 0;
 
 	for (int round = 0; round < 3; round++) {
-		snprintf(name, sizeof(name), "value-%d-%d", round, me->rank);
+		snprintf(name, sizeof(name), "value-%d", round);
 		value_of(me->rank, want, sizeof(want));
 		must(nm_boot_put(boot, name, want, sizeof(want)));
 		must(nm_boot_fence(boot));
 		for (int r = 0; r < me->size; r++) {
-			snprintf(name, sizeof(name), "value-%d-%d", round, r);
-			must(nm_boot_get(boot, name, got, sizeof(got), &n));
+			must(nm_boot_get(boot, r, name, got, sizeof(got), &n));
 			value_of(r, want, sizeof(want));
 			if (n != sizeof(want) || memcmp(got, want, n) != 0) {
 				printf("wrong value of rank %d\n", r);

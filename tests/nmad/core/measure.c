@@ -48,9 +48,11 @@ static int boot_put(struct nm_boot *b, const char *name, const char *text)
 	return 0;
 }
 
-static int boot_get(struct nm_boot *b, const char *name, char *out, size_t room)
+static int boot_get(struct nm_boot *b, int rank, const char *name, char *out,
+		    size_t room)
 {
 	(void)b;
+	CHECK_INT(rank, 0);
 	for (int i = 0; i < nvalues; i++)
 		if (strcmp(values[i].name, name) == 0) {
 			snprintf(out, room, "%s", values[i].text);
@@ -69,7 +71,9 @@ static int boot_fence(struct nm_boot *b)
 static const struct nm_boot_client client = {
 	.name = "test", .put = boot_put, .get = boot_get, .fence = boot_fence
 };
-static struct nm_boot boot = { .client = &client, .has_key = true };
+static struct nm_boot boot = { .client = &client,
+			       .info.size = 2,
+			       .has_key = true };
 
 /* --- what he says --- */
 
@@ -453,7 +457,7 @@ static bool was_put(const char *name)
 {
 	char text[2 * NM_BOOT_VALUE_MAX + 1];
 
-	return boot_get(NULL, name, text, sizeof(text)) == 0;
+	return boot_get(NULL, 0, name, text, sizeof(text)) == 0;
 }
 
 /* --- rank 0 --- */
@@ -491,7 +495,8 @@ TEST(a_peer_that_cannot_is_passed_over)
 		CHECK(core.rails[i].curve == NULL);
 		CHECK(core.rails[i].eager == NULL);
 	}
-	CHECK_INT(nvalues, 1);
+	/* The peers, and of each rail that it has no curve. */
+	CHECK_INT(nvalues, 1 + 2 * NM_RAILS_MAX);
 	gate_is_whole();
 	end();
 }
