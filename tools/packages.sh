@@ -21,6 +21,12 @@ test | gdb | command -v gdb | shows user threads
 test | valgrind | have_header valgrind/valgrind.h | is told of stacks
 test | gnuplot-nox | command -v gnuplot | nm-sample draws what it measured
 test | iproute2 | command -v tc | hosts made of namespaces, with veth pairs between them
+test | slurmctld | command -v slurmctld | the same ranks run under Slurm
+test | slurmd | command -v slurmd | its nodes
+test | slurm-client | command -v srun | srun and salloc
+test | slurm-wlm-basic-plugins | have_file slurm-wlm/auth_none.so | a cluster without keys
+test | libpmix2 | have_file libpmix.so.2 | srun --mpi=pmix and the mpirun of Open MPI
+test | openmpi-bin | command -v mpirun.openmpi | the same ranks run under it
 test | procps | command -v ps | tests look at processes
 ci | git | command -v git | which files are ours
 ci | ccache | command -v ccache | compiles once what has not changed; meson takes it
@@ -50,6 +56,11 @@ die() {
 
 have_header() {
 	echo "#include <$1>" | cc -E - >/dev/null 2>&1
+}
+
+# In the folder of libraries.
+have_file() {
+	compgen -G "/usr/lib/*/$1"
 }
 
 have_mpi() {
