@@ -28,7 +28,8 @@
 
 #define NM_BOOT_KEY_BYTES 16
 #define NM_BOOT_NAME_MAX  48  /* characters of a value's name */
-#define NM_BOOT_VALUE_MAX 500 /* bytes of a value */
+#define NM_BOOT_VALUE_MAX 440 /* bytes of a value: Slurm reads 1024 at a time  \
+			       */
 
 /* Constant after nm_boot_open(), but for `key`. */
 struct nm_boot_info {
