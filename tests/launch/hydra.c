@@ -51,3 +51,15 @@ TEST(programs_that_ranks_start_are_singletons)
 	need_hydra();
 	job_children_are_singletons("mpiexec.hydra");
 }
+
+TEST(programs_get_right_results)
+{
+	need_hydra();
+	job_talks("mpiexec.hydra");
+}
+
+TEST(a_rank_that_is_killed_ends_the_job)
+{
+	need_hydra();
+	job_is_killed("timeout 40 mpiexec.hydra");
+}

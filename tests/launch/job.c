@@ -68,6 +68,26 @@ void job_aborts(const char *launcher)
 	CHECK(has(r.err, "the test wants an abort"));
 }
 
+void job_talks(const char *launcher)
+{
+	struct run r = run(NULL, "exec %s -n 1 \"$TALK\"", launcher);
+
+	CHECK(has(r.out, "1 talked, near: 1\n"));
+	CHECK_INT(r.code, 0);
+	r = run(NULL, "exec %s -n 8 \"$TALK\" exit 3", launcher);
+	CHECK(has(r.out, "8 talked, near: "));
+	CHECK_INT(r.code, 3);
+}
+
+void job_is_killed(const char *launcher)
+{
+	struct run r = run(NULL, "exec %s -n 4 \"$TALK\" kill", launcher);
+
+	CHECK(has(r.out, "4 talked"));
+	CHECK(r.code > 0);
+	CHECK(r.code != 124); /* timeout's */
+}
+
 void job_children_are_singletons(const char *launcher)
 {
 	struct run r = run(NULL, "exec %s -n 2 '%s' child", launcher, RANK);

@@ -1,6 +1,7 @@
 /*
  * What holds for a job whoever launches it. Launchers are beginnings of shell
- * commands, which "-n N PROGRAM" completes; the program is rank.c.
+ * commands, which "-n N PROGRAM" completes; the program is rank.c, or talk.c
+ * for MPI.
  */
 #ifndef TESTS_LAUNCH_JOB_H
 #define TESTS_LAUNCH_JOB_H
@@ -20,6 +21,16 @@ void job_has_one_key(const char *launcher);
 
 /* The code that a rank aborts with is the launcher's. */
 void job_aborts(const char *launcher);
+
+/*
+ * MPI programs: one process and eight, which are more than the cores of most
+ * machines that tests run on, get right results, what is printed arrives, and
+ * the exit code of a rank is the launcher's.
+ */
+void job_talks(const char *launcher);
+
+/* Who is killed with SIGKILL takes the job of four with it. */
+void job_is_killed(const char *launcher);
 
 void job_children_are_singletons(const char *launcher);
 

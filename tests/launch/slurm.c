@@ -1,0 +1,168 @@
+/*
+ * Ranks under Slurm: srun, and what runs in an allocation of salloc. This is
+ * run inside a cluster of at least two nodes, by ./inside; $ON is where srun
+ * can be called, as words of the shell: here, or `net run 0`.
+ */
+#include "../check.h"
+#include "../run.h"
+#include "job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ON     "timeout -k 5 40 $ON "
+#define PMI2   ON "srun --mpi=pmi2 "
+#define PMIX   ON "srun --mpi=pmix "
+#define TWO    "-N2 --ntasks-per-node=2 "
+#define SALLOC ON "salloc -Q -N2 -n4 "
+#define HYDRA  SALLOC "mpiexec.hydra "
+#define ORTE   SALLOC "mpirun.openmpi --allow-run-as-root --oversubscribe "
+
+static void need(const char *program, const char *reason)
+{
+	if (run(NULL, "command -v %s", program).code != 0)
+		check_skip(reason);
+}
+
+static void need_hydra(void)
+{
+	need("mpiexec.hydra", "mpiexec.hydra is not installed (package mpich)");
+}
+
+static void need_pmix(void)
+{
+	if (run(NULL, "exec $ON srun --mpi=list 2>&1 | grep -q pmix && "
+		      "ldconfig -p | grep -q libpmix.so.2")
+		    .code != 0)
+		check_skip("there is no PMIx here (package libpmix2)");
+}
+
+static void need_openmpi(void)
+{
+	need_pmix();
+	need("mpirun.openmpi", "mpirun.openmpi is not installed "
+			       "(package openmpi-bin)");
+}
+
+/* --- srun --- */
+
+TEST(ranks_exchange_values_under_srun)
+{
+	job_exchanges(PMI2);
+}
+
+TEST(a_job_has_one_key_under_srun)
+{
+	job_has_one_key(PMI2);
+}
+
+TEST(srun_says_which_node_a_rank_is_on)
+{
+	struct run r = run(NULL, "exec " PMI2 TWO "-n 4 \"$RANK\" info");
+
+	CHECK_INT(r.code, 0);
+	CHECK(has(r.out, " 0/4 local 0/2 node 0 "));
+	CHECK(has(r.out, " 1/4 local 1/2 node 0 "));
+	CHECK(has(r.out, " 2/4 local 0/2 node 1 "));
+	CHECK(has(r.out, " 3/4 local 1/2 node 1 "));
+}
+
+TEST(programs_that_ranks_start_are_singletons_under_srun)
+{
+	job_children_are_singletons(PMI2);
+}
+
+TEST(programs_run_on_both_nodes_under_srun)
+{
+	job_talks(PMI2 "-N2 ");
+}
+
+/* srun's own is the greatest code of any rank; the others may be killed. */
+TEST(an_abort_ends_a_job_of_srun)
+{
+	struct run r = run(NULL, "exec " PMI2 TWO "-n 4 \"$TALK\" abort 42");
+
+	CHECK(r.code >= 42);
+	CHECK(has(r.err, "task 1: Exited with exit code 42"));
+}
+
+TEST(a_rank_that_is_killed_ends_a_job_of_srun)
+{
+	job_is_killed(PMI2 TWO);
+}
+
+/* --- srun through PMIx --- */
+
+TEST(ranks_exchange_values_through_pmix)
+{
+	need_pmix();
+	job_exchanges(PMIX);
+}
+
+TEST(a_job_has_one_key_through_pmix)
+{
+	need_pmix();
+	job_has_one_key(PMIX);
+}
+
+TEST(programs_that_ranks_start_are_singletons_through_pmix)
+{
+	need_pmix();
+	job_children_are_singletons(PMIX);
+}
+
+TEST(programs_run_on_both_nodes_through_pmix)
+{
+	need_pmix();
+	job_talks(PMIX "-N2 ");
+}
+
+TEST(a_rank_that_is_killed_ends_a_job_of_pmix)
+{
+	need_pmix();
+	job_is_killed(PMIX TWO);
+}
+
+/* --- Open MPI's launcher in an allocation --- */
+
+TEST(programs_run_on_both_nodes_under_openmpi)
+{
+	need_openmpi();
+	job_talks(ORTE);
+}
+
+TEST(a_rank_that_is_killed_ends_a_job_of_openmpi)
+{
+	need_openmpi();
+	job_is_killed(ORTE);
+}
+
+/* --- Hydra in an allocation --- */
+
+TEST(hydra_finds_the_nodes_of_an_allocation)
+{
+	struct run r;
+
+	need_hydra();
+	r = run(NULL, "exec " HYDRA "-n 4 \"$RANK\" info | grep -o node.[01] | "
+		      "sort -u | wc -l");
+	CHECK_STR(r.out, "2\n");
+}
+
+TEST(programs_run_on_both_nodes_under_hydra)
+{
+	need_hydra();
+	job_talks(HYDRA);
+}
+
+TEST(an_abort_ends_a_job_of_hydra)
+{
+	need_hydra();
+	job_aborts(HYDRA);
+}
+
+TEST(a_rank_that_is_killed_ends_a_job_of_hydra)
+{
+	need_hydra();
+	job_is_killed(HYDRA);
+}
