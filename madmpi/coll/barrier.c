@@ -21,10 +21,8 @@ static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 {
 	if (unlikely(madmpi_comm_is_inter(x->comm)))
 		madmpi_inter_barrier(c);
-	else if (madmpi_choose_barrier_shared(c))
-		madmpi_barrier_shared(c);
 	else
-		madmpi_barrier_dissemination(c);
+		madmpi_choose_barrier(c)(c);
 }
 
 static int prepare(struct madmpi_collective *x, const char *fn, MPI_Comm comm)

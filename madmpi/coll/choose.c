@@ -4,6 +4,7 @@
 #include "coll/choose.h"
 
 #include "coll/coll.h"
+#include "coll/hosts.h"
 #include "coll/node.h"
 
 /* Beyond: least data per process instead of fewest steps. */
@@ -37,9 +38,16 @@ enum {
 #define IF_BASIC  IN_A_NODE ", a basic type"
 #define IF_READS  IN_A_NODE " that may read each other's memory"
 
+/* Of several hosts; then these go before all others. */
+#define OF_HOSTS "several hosts, not each with one process only"
+#define IF_ORDER OF_HOSTS ", if it commutes, or hosts have consecutive ranks"
+
 const struct madmpi_algorithm madmpi_algorithms[] = {
+	{ "barrier", "hosts", OF_HOSTS, "log h + 2", "log h", "0", OF_HOSTS },
 	{ "barrier", "shared", IN_A_NODE, "1", "0", "0", IN_A_NODE },
 	{ "barrier", "dissemination", "else", "log p", "log p", "0" },
+	{ "bcast", "hosts", OF_HOSTS, "log h + 2", "log h", "n log h",
+	  OF_HOSTS },
 	{ "bcast", "shared",
 	  IN_A_NODE ", up to 16 KiB; if p > 2 to 64, or all "
 		    "where there is no direct way",
@@ -49,6 +57,8 @@ const struct madmpi_algorithm madmpi_algorithms[] = {
 	  "log p", "n log p" },
 	{ "bcast", "scatter_ring", "else", "2(p - 1)", "2(p - 1)",
 	  "2(p - 1) (n / p)" },
+	{ "reduce", "hosts", IF_ORDER, "log h + 3", "log h + 1", "n log h + n",
+	  IF_ORDER },
 	{ "reduce", "shared", IF_BASIC, "2", "0", "2n", IF_BASIC },
 	{ "reduce", "direct",
 	  IF_BASIC ", beyond 8 KiB if p = 2 and they may "
@@ -57,6 +67,8 @@ const struct madmpi_algorithm madmpi_algorithms[] = {
 	{ "reduce", "binomial", "else if it commutes, or to rank 0", "log p",
 	  "log p", "n log p", "forced, if it commutes, or to rank 0" },
 	{ "reduce", "by_rank_0", "else", "log p + 1", "log p", "n log p" },
+	{ "allreduce", "hosts", IF_ORDER, "log h + 4", "log h + 1",
+	  "n log h + n", IF_ORDER },
 	{ "allreduce", "shared", IF_BASIC, "2", "0", "2n", IF_BASIC },
 	{ "allreduce", "doubling", "else up to 64 KiB, or it does not commute",
 	  "log p + e", "log p", "n log p" },
@@ -94,13 +106,14 @@ const size_t madmpi_algorithms_n = BASE_ARRAY_LEN(madmpi_algorithms);
 
 /* Of those with a choice, in the order of the table; 0 is no choice. */
 static const char *const of_barrier[] = { "auto", "dissemination", "shared",
-					  NULL };
+					  "hosts", NULL };
 static const char *const of_bcast[] = { "auto",   "binomial", "scatter_ring",
-					"shared", "direct",   NULL };
-static const char *const of_reduce[] = { "auto", "binomial", "shared", "direct",
-					 NULL };
-static const char *const of_allreduce[] = { "auto", "doubling", "ring",
-					    "shared", NULL };
+					"shared", "direct",   "hosts",
+					NULL };
+static const char *const of_reduce[] = { "auto",   "binomial", "shared",
+					 "direct", "hosts",    NULL };
+static const char *const of_allreduce[] = { "auto",   "doubling", "ring",
+					    "shared", "hosts",    NULL };
 enum { RING = 2 };
 static const char *const of_gather[] = { "auto", "linear", "shared", NULL };
 static const char *const of_scatter[] = { "auto", "linear", "shared", "direct",
@@ -176,13 +189,17 @@ static struct base_option options[] = {
 				     "if the operation commutes" },
 };
 
-/* Where among the choices is what needs the memory of a node; 0: nowhere. */
+/*
+ * Where among the choices is what needs the memory of a node, or hosts; 0:
+ * nowhere.
+ */
 static const struct {
-	long shared, direct;
+	long shared, direct, hosts;
 } in_node[BASE_ARRAY_LEN(options)] = {
-	[BARRIER] = { 2, 0 },   [BCAST] = { 3, 4 },    [REDUCE] = { 2, 3 },
-	[ALLREDUCE] = { 3, 0 }, [GATHER] = { 2, 0 },   [SCATTER] = { 2, 3 },
-	[ALLGATHER] = { 3, 4 }, [ALLTOALL] = { 2, 3 },
+	[BARRIER] = { 2, 0, 3 },   [BCAST] = { 3, 4, 5 },
+	[REDUCE] = { 2, 3, 4 },    [ALLREDUCE] = { 3, 0, 4 },
+	[GATHER] = { 2, 0, 0 },    [SCATTER] = { 2, 3, 0 },
+	[ALLGATHER] = { 3, 4, 0 }, [ALLTOALL] = { 2, 3, 0 },
 };
 
 const struct base_option_table madmpi_coll_options =
@@ -191,6 +208,25 @@ const struct base_option_table madmpi_coll_options =
 static bool reads(const struct madmpi_coll *c)
 {
 	return c->node != NULL && c->node->reads;
+}
+
+/* Each step of what goes by hosts is what is best. */
+static long forced_of(int operation)
+{
+	long forced = options[operation].value;
+
+	return forced == in_node[operation].hosts ? 0 : forced;
+}
+
+/* Not within a step of it; `op` is NULL of what reduces nothing. */
+static bool by_hosts(const struct madmpi_coll *c, int operation,
+		     const struct madmpi_op *op)
+{
+	const struct madmpi_hosts *h = c->comm->hosts;
+
+	return unlikely(h != NULL) && c->gate == c->comm->local_gate &&
+	       forced_of(operation) == 0 &&
+	       (op == NULL || op->commutes || h->in_order);
 }
 
 static bool is_in_node(int operation, long choice)
@@ -203,7 +239,7 @@ bool madmpi_choose_node(void)
 {
 	for (int i = 0; i < (int)BASE_ARRAY_LEN(options); i++)
 		if (is_in_node(i, options[i].value) ||
-		    (options[i].value == 0 && in_node[i].shared != 0))
+		    (forced_of(i) == 0 && in_node[i].shared != 0))
 			return true;
 	return false;
 }
@@ -215,7 +251,7 @@ bool madmpi_choose_node(void)
 static enum madmpi_route choose_route(const struct madmpi_coll *c,
 				      int operation, enum madmpi_route best)
 {
-	long forced = options[operation].value;
+	long forced = forced_of(operation);
 
 	if (c->node == NULL)
 		return MADMPI_BY_MESSAGES;
@@ -237,7 +273,7 @@ static bool choose_shared(const struct madmpi_coll *c, int operation)
  */
 static long choose(int operation, bool much)
 {
-	long forced = options[operation].value;
+	long forced = forced_of(operation);
 
 	return forced != 0 && !is_in_node(operation, forced) ? forced
 							     : 1 + much;
@@ -303,9 +339,12 @@ static enum madmpi_route alltoall_route(const struct madmpi_coll *c,
 	return by_size(bytes, most / c->size, MADMPI_DIRECT);
 }
 
-bool madmpi_choose_barrier_shared(const struct madmpi_coll *c)
+madmpi_barrier_fn madmpi_choose_barrier(const struct madmpi_coll *c)
 {
-	return choose_shared(c, BARRIER);
+	if (by_hosts(c, BARRIER, NULL))
+		return madmpi_barrier_hosts;
+	return choose_shared(c, BARRIER) ? madmpi_barrier_shared
+					 : madmpi_barrier_dissemination;
 }
 
 madmpi_bcast_fn madmpi_choose_bcast(const struct madmpi_coll *c,
@@ -314,6 +353,8 @@ madmpi_bcast_fn madmpi_choose_bcast(const struct madmpi_coll *c,
 	static const madmpi_bcast_fn fns[] = { NULL, madmpi_bcast_binomial,
 					       madmpi_bcast_scatter_ring };
 
+	if (by_hosts(c, BCAST, NULL))
+		return madmpi_bcast_hosts;
 	switch (choose_route(c, BCAST, bcast_route(c, bytes))) {
 	case MADMPI_SHARED:
 		return madmpi_bcast_shared;
@@ -332,10 +373,13 @@ static bool is_basic(const struct madmpi_type *t)
 }
 
 madmpi_reduce_fn madmpi_choose_reduce(const struct madmpi_coll *c, MPI_Count n,
-				      const struct madmpi_type *t)
+				      const struct madmpi_type *t,
+				      const struct madmpi_op *op)
 {
 	enum madmpi_route route = MADMPI_BY_MESSAGES;
 
+	if (by_hosts(c, REDUCE, op))
+		return madmpi_reduce_hosts;
 	if (is_basic(t))
 		route = choose_route(c, REDUCE, reduce_route(c, n * t->size));
 	return route == MADMPI_SHARED   ? madmpi_reduce_shared
@@ -364,6 +408,8 @@ madmpi_allreduce_fn madmpi_choose_allreduce(const struct madmpi_coll *c,
 						   madmpi_allreduce_doubling,
 						   madmpi_allreduce_ring };
 
+	if (by_hosts(c, ALLREDUCE, op))
+		return madmpi_allreduce_hosts;
 	if (!op->commutes)
 		return madmpi_allreduce_doubling;
 	return fns[choose(ALLREDUCE,

@@ -7,6 +7,7 @@
  * against what the algorithms do with up to 1,024 processes:
  *
  *   p      processes
+ *   h      hosts: what happens in each of them is a step, by its memory
  *   n      bytes: of the data, or where these have a part for or from each
  *          process, as in an all-gather, of such a part
  *   log x  of 2, rounded up

@@ -16,7 +16,7 @@ static void begin(struct madmpi_coll *c, const char *function,
 {
 	c->function = function;
 	c->comm = comm;
-	c->node = NULL;
+	c->node = c->own = NULL;
 	c->gate = comm->local_gate;
 	c->rank = comm->rank;
 	c->size = comm->size;
@@ -51,6 +51,8 @@ void madmpi_coll_home(struct madmpi_coll *c)
 {
 	c->gate = c->comm->local_gate;
 	c->size = c->comm->size;
+	c->rank = c->comm->rank;
+	c->node = c->comm->hosts == NULL ? c->own : NULL;
 }
 
 void madmpi_coll_fail(struct madmpi_coll *c, int error)

@@ -55,7 +55,8 @@ struct madmpi_node;
 struct madmpi_coll {
 	const char *function;
 	struct madmpi_comm *comm;
-	struct madmpi_node *node;    /* of a blocking one, or NULL */
+	struct madmpi_node *node;    /* of those of the steps, or NULL */
+	struct madmpi_node *own;     /* that this process has, if it blocks */
 	struct nm_gate *const *gate; /* by rank: with whom the steps are */
 	int size;                    /* how many these are */
 	int rank;                    /* of this process, in its own group */
@@ -84,9 +85,10 @@ void madmpi_coll_begin_persistent(struct madmpi_coll *c, const char *function,
 
 /*
  * The steps from here on are with the other group of an intercommunicator; or,
- * as at first, with those of the own one.
+ * as at first, with those of the own one; or with those of them on this host.
  */
 void madmpi_coll_across(struct madmpi_coll *c);
+void madmpi_coll_in_host(struct madmpi_coll *c);
 void madmpi_coll_home(struct madmpi_coll *c);
 
 /* Its end: MPI_SUCCESS, or the class of the first failure. */
@@ -234,6 +236,7 @@ int madmpi_check_alias(const char *function, struct madmpi_comm *c,
 		       MPI_Count bytes);
 
 /* In every file of an operation: its algorithms, by name. */
+typedef void (*madmpi_barrier_fn)(struct madmpi_coll *c);
 typedef void (*madmpi_bcast_fn)(struct madmpi_coll *c, void *buf, MPI_Count n,
 				const struct madmpi_type *t, int root);
 typedef void (*madmpi_reduce_fn)(struct madmpi_coll *c, const void *from,
@@ -284,18 +287,29 @@ void madmpi_reduce_direct(struct madmpi_coll *c, const void *from, void *to,
 void madmpi_bcast_direct(struct madmpi_coll *c, void *buf, MPI_Count n,
 			 const struct madmpi_type *t, int root);
 
+/* In steps within hosts and among them (hosts.c). */
+void madmpi_barrier_hosts(struct madmpi_coll *c);
+void madmpi_bcast_hosts(struct madmpi_coll *c, void *buf, MPI_Count n,
+			const struct madmpi_type *t, int root);
+void madmpi_reduce_hosts(struct madmpi_coll *c, const void *from, void *to,
+			 MPI_Count n, struct madmpi_type *t,
+			 struct madmpi_op *op, int root);
+void madmpi_allreduce_hosts(struct madmpi_coll *c, void *buf, MPI_Count n,
+			    struct madmpi_type *t, struct madmpi_op *op);
+
 /* How data go, where there is a choice. */
 enum madmpi_route { MADMPI_BY_MESSAGES, MADMPI_SHARED, MADMPI_DIRECT };
 
 /* Whether it is through the memory of a node, if c has it. */
-bool madmpi_choose_barrier_shared(const struct madmpi_coll *c);
-madmpi_reduce_fn madmpi_choose_reduce(const struct madmpi_coll *c, MPI_Count n,
-				      const struct madmpi_type *t);
 bool madmpi_choose_allreduce_shared(const struct madmpi_coll *c,
 				    const struct madmpi_type *t,
 				    const struct madmpi_op *op);
 
 /* What to use for so many bytes among so many processes (choose.c). */
+madmpi_barrier_fn madmpi_choose_barrier(const struct madmpi_coll *c);
+madmpi_reduce_fn madmpi_choose_reduce(const struct madmpi_coll *c, MPI_Count n,
+				      const struct madmpi_type *t,
+				      const struct madmpi_op *op);
 madmpi_bcast_fn madmpi_choose_bcast(const struct madmpi_coll *c,
 				    MPI_Count bytes);
 madmpi_allreduce_fn madmpi_choose_allreduce(const struct madmpi_coll *c,

@@ -32,7 +32,8 @@ int madmpi_collective_run(const struct madmpi_collective *x)
 	madmpi_coll_begin(&c, x->function, x->comm);
 	if (fits(&c, x)) {
 		/* Not before: to the others it may be no blocking one. */
-		c.node = madmpi_node_of(x->comm);
+		c.own = madmpi_node_of(x->comm);
+		c.node = likely(x->comm->hosts == NULL) ? c.own : NULL;
 		x->run(&c, x);
 	}
 	return madmpi_coll_end(&c);

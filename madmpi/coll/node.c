@@ -175,10 +175,10 @@ void madmpi_node_done(struct madmpi_coll *c, struct madmpi_lane *l,
 
 static const char name[] = "memory of a node";
 
-/* What is the same in all processes, with certainty. */
-static bool may_have(const struct madmpi_comm *c)
+/* What is the same in all its processes, with certainty. */
+static bool may_have(const struct madmpi_coll *c)
 {
-	return !madmpi_comm_is_inter(c) && c->size > 1 &&
+	return !madmpi_comm_is_inter(c->comm) && c->size > 1 &&
 	       c->size <= MADMPI_NODE_MOST && madmpi_choose_node();
 }
 
@@ -234,30 +234,33 @@ static bool reads_all(struct madmpi_coll *c)
 }
 
 /* Who reads whom is asked only where all have the memory in common. */
-static struct madmpi_node *make(struct madmpi_comm *comm)
+static struct madmpi_node *make(struct madmpi_coll *c)
 {
 	struct madmpi_node *n = malloc(sizeof(*n)), made = { .dead = 0 };
-	struct madmpi_coll c;
 
-	madmpi_coll_begin(&c, name, comm);
-	if (madmpi_segment_share(&c, lay_out(&made, &c),
-				 n == NULL ? -ENOMEM : is_far(&c),
+	if (madmpi_segment_share(c, lay_out(&made, c),
+				 n == NULL ? -ENOMEM : is_far(c),
 				 &made.segment) < 0) {
 		free(n);
 		return NULL;
 	}
-	made.reads = madmpi_segment_agree(&c, &made.segment, reads_all(&c)) > 0;
-	lay_out(&made, &c);
+	made.reads = madmpi_segment_agree(c, &made.segment, reads_all(c)) > 0;
+	lay_out(&made, c);
 	*n = made;
 	return n;
 }
 
 struct madmpi_node *madmpi_node_find(struct madmpi_comm *c)
 {
+	struct madmpi_coll x;
+
 	if (c->blocking++ < MADMPI_NODE_AFTER)
 		return NULL;
-	if (may_have(c))
-		c->node = make(c);
+	madmpi_coll_begin(&x, name, c);
+	if (c->hosts != NULL)
+		madmpi_coll_in_host(&x);
+	if (may_have(&x))
+		c->node = make(&x);
 	c->no_node = c->node == NULL;
 	return c->node;
 }

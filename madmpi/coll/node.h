@@ -1,6 +1,7 @@
 /*
- * The processes of a communicator that are all on one node: memory that they
- * share, for blocking collective operations (shared.c).
+ * The processes of a communicator, or of those on one of its hosts, that are
+ * all on one node: memory that they share, for blocking collective operations
+ * (shared.c).
  *
  * Who may use it, and for which operation, is decided by what all processes
  * know alike: how many blocking operations of the communicator there were, its

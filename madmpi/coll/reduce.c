@@ -70,7 +70,7 @@ static void run(struct madmpi_coll *c, const struct madmpi_collective *x)
 		madmpi_inter_reduce(c, s->base, r->base, r->count, r->type,
 				    x->op, x->root);
 	else
-		madmpi_choose_reduce(c, r->count, r->type)(
+		madmpi_choose_reduce(c, r->count, r->type, x->op)(
 			c, s->base, r->base, r->count, r->type, x->op, x->root);
 }
 

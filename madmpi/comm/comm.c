@@ -10,6 +10,7 @@
 
 #include "bodies.h"
 #include "coll/coll.h"
+#include "coll/hosts.h"
 #include "coll/node.h"
 #include "core/pool.h"
 #include "pt2pt/message.h"
@@ -91,6 +92,7 @@ static int comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->collectives = c->persistents = c->blocking = 0;
 	c->no_node = false;
 	c->node = NULL;
+	c->hosts = NULL;
 	c->attrs.newest = NULL;
 	madmpi_buffer_init(&c->buffer);
 	c->name[0] = '\0';
@@ -101,6 +103,9 @@ static int comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->gate = gates_of(peers);
 	c->local_gate = peers == group ? c->gate : gates_of(group);
 	if (c->gate == NULL || c->local_gate == NULL)
+		goto err_gates;
+	if (peers == group &&
+	    madmpi_hosts_new(c->gate, c->size, c->rank, &c->hosts) < 0)
 		goto err_gates;
 	c->errhandler = madmpi_errhandler_of_comm(parent);
 	madmpi_group_join(group, c->session);
@@ -161,6 +166,7 @@ static void comm_close(struct madmpi_comm *c)
 	madmpi_buffer_exit(&c->buffer);
 	madmpi_attrs_forget(&c->attrs);
 	madmpi_node_free(c->node);
+	free(c->hosts);
 	if (c->part != NULL)
 		nm_session_close(c->part);
 	if (c->coll != NULL)

@@ -47,6 +47,7 @@ struct madmpi_group {
 enum { MADMPI_HINTS = 4 };
 enum madmpi_hint { MADMPI_HINT_NONE, MADMPI_HINT_TRUE, MADMPI_HINT_FALSE };
 
+struct madmpi_hosts;
 struct madmpi_node;
 struct madmpi_win;
 
@@ -69,6 +70,7 @@ struct madmpi_comm {
 	uint32_t blocking;           /* o: those before it has a node */
 	bool no_node;                /* o: nor will have one */
 	struct madmpi_node *node;    /* o: coll/node.c's, or NULL */
+	struct madmpi_hosts *hosts;  /* -: coll/hosts.c's, or NULL */
 	struct nm_session *part;     /* part/part.c's; NULL: not used yet */
 	nm_tag_t part_tag;           /* the same: the next message's */
 	struct madmpi_attrs attrs;   /* attr.c's */

@@ -134,6 +134,11 @@ BASE_PUBLIC int nm_gate_rank(const struct nm_gate *gate)
 	return gate->rank;
 }
 
+BASE_PUBLIC int nm_gate_host(const struct nm_gate *gate)
+{
+	return nm_boot_info(gate->core->boot)->node[gate->rank];
+}
+
 BASE_PUBLIC int nm_gate_is_near(const struct nm_gate *gate)
 {
 	struct nm_rail *rail = gate->core->rails;

@@ -61,6 +61,12 @@ struct nm_gate *nm_gate_of(int rank);
 int nm_gate_rank(const struct nm_gate *gate);
 
 /*
+ * The host that the peer is on, as the launcher says: a number that those of
+ * one host have in common, the same in every process of the job. Constant.
+ */
+int nm_gate_host(const struct nm_gate *gate);
+
+/*
  * Nonzero: a network of processes of one host reaches the peer, so that both
  * may have memory in common. It answers the same about us.
  */

@@ -49,6 +49,8 @@ static long factor(struct formula *f)
 		return log_of(factor(f));
 	if (take(f, "p"))
 		return f->p;
+	if (take(f, "h")) /* each on one of its own */
+		return f->p;
 	if (take(f, "n"))
 		return f->n;
 	if (take(f, "e"))

@@ -31,26 +31,111 @@ nm_sr_isend(struct nm_session *s, struct nm_gate *to, nm_tag_t tag,
 	return next(s, to, tag, data, flags, req);
 }
 
+static int near_count; /* processes of this host */
+
+/* Messages of all processes from host to host since the last time. */
+static int crossed(void)
+{
+	int mine = 0, all, zero = 0;
+
+	for (int r = 0; r < size; r++) {
+		int n = atomic_exchange(&sent_to[r], 0);
+
+		if (r / near_count != rank / near_count)
+			mine += n;
+	}
+	/* What is sent for this is not counted. */
+	MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Bcast(&zero, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (int r = 0; r < size; r++)
+		atomic_store(&sent_to[r], 0);
+	return all;
+}
+
 /* --- who has anything to do with whom --- */
 
-/* A barrier needs nobody whose distance is no power of two. */
+/* A barrier is a matter of each host and of the first one of each. */
 static void only_those_who_need_each_other_are_connected(void)
 {
 	for (int i = 0; i < MANY; i++)
 		MPI_Barrier(MPI_COMM_WORLD);
-	for (int r = 0; r < size; r++) {
-		int ahead = (r - rank + size) % size, back = size - ahead;
-
-		if (r != rank && (ahead & (ahead - 1)) != 0 &&
-		    (back & (back - 1)) != 0)
+	for (int r = 0; r < size; r++)
+		if (r / near_count != rank / near_count &&
+		    (r % near_count != 0 || rank % near_count != 0))
 			EXPECT_INT(atomic_load(&sent_to[r]), 0);
+}
+
+/* --- how often hosts send each other anything --- */
+
+static int log_of(int n)
+{
+	int log = 0;
+
+	while (1 << log < n)
+		log++;
+	return log;
+}
+
+/* Recursive doubling: of a power of two, and those beyond it before and after.
+ */
+static int doubling(int n)
+{
+	int log = log_of(n), power = 1 << log;
+
+	if (power > n)
+		power = 1 << --log;
+	return power * log + 2 * (n - power);
+}
+
+static void hosts_hear_once(void)
+{
+	int hosts = size / near_count, x, sum;
+
+	crossed();
+	MPI_Barrier(MPI_COMM_WORLD);
+	EXPECT_INT(crossed(), hosts * log_of(hosts));
+	for (int root = 0; root < size; root++) {
+		x = rank == root ? 77 + root : 0;
+		MPI_Bcast(&x, 1, MPI_INT, root, MPI_COMM_WORLD);
+		EXPECT_INT(x, 77 + root);
+		EXPECT_INT(crossed(), hosts - 1);
+		sum = 0;
+		MPI_Reduce(&rank, &sum, 1, MPI_INT, MPI_SUM, root,
+			   MPI_COMM_WORLD);
+		EXPECT_INT(sum, rank == root ? size * (size - 1) / 2 : 0);
+		EXPECT_INT(crossed(), hosts - 1);
 	}
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	EXPECT_INT(sum, size * (size - 1) / 2);
+	EXPECT_INT(crossed(), doubling(hosts));
+}
+
+static void hosts_hear_once_in_the_background(void)
+{
+	int hosts = size / near_count, x = rank == 0 ? 5 : 0;
+	MPI_Request request;
+
+	MPI_Ibcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	EXPECT_INT(x, 5);
+	MPI_Barrier(MPI_COMM_WORLD);
+	EXPECT_INT(crossed(), hosts - 1 + hosts * log_of(hosts));
 }
 
 int main(int argc, char **argv)
 {
+	int mine;
+
 	program_begin(&argc, &argv);
 	EXPECT(size <= MOST_RANKS);
+	for (int r = 0; r < size; r++) {
+		mine = nm_gate_host(nm_gate_of(r)) ==
+		       nm_gate_host(nm_gate_of(rank));
+		near_count += mine;
+	}
 	only_those_who_need_each_other_are_connected();
+	hosts_hear_once();
+	hosts_hear_once_in_the_background();
 	return program_end("hosts");
 }

@@ -7,7 +7,8 @@
  * die in, with two or all of them, one after the other: which one, in which
  * form, with how much data, in whose place and at which step follow from its
  * rank and the first argument. If that is "first", each dies at the next step
- * of a barrier that is the first one to use the memory of a node.
+ * of a barrier that is the first one to use the memory of a node. If it is
+ * "hosts", ranks 0 and 1 are taken to be on one host, all others on another.
  */
 #include <dlfcn.h>
 #include <nmad/nmad.h>
@@ -56,6 +57,13 @@ SEEN int nm_sr_isend(struct nm_session *s, struct nm_gate *to, nm_tag_t tag,
 		*(void **)&next = dlsym(RTLD_NEXT, "nm_sr_isend");
 	step();
 	return next(s, to, tag, data, flags, req);
+}
+
+static int has_hosts;
+
+SEEN int nm_gate_host(const struct nm_gate *gate)
+{
+	return has_hosts && nm_gate_rank(gate) >= 2;
 }
 
 SEEN void nm_sr_wait(struct nm_sr_request *req)
@@ -332,6 +340,7 @@ int main(int argc, char **argv)
 	MPI_Comm living;
 	struct death d;
 
+	has_hosts = argc > 1 && strcmp(argv[1], "hosts") == 0;
 	guard();
 	program_begin(&argc, &argv);
 	EXPECT(size > LIVING);
