@@ -35,13 +35,6 @@ static struct base_option options[] = {
 const struct base_option_table nm_boot_options =
 	BASE_OPTION_TABLE("nmad", options);
 
-/* What the launchers set whose protocols we do not speak. */
-static const struct {
-	const char *variable, *launcher, *instead;
-} foreign[] = {
-	{ "PMI_PORT", "PMI-1 over a TCP port", "start without -pmi-port" },
-};
-
 /* --- values as text --- */
 
 static void to_hex(const void *bytes, size_t n, char *out)
@@ -288,23 +281,6 @@ void nm_boot_abort(struct nm_boot *b, int code, const char *text)
 
 /* --- open and close --- */
 
-/* A launcher whose language we lack must not see N jobs of one, silently. */
-static int refuse_foreign_launchers(void)
-{
-	for (size_t i = 0; i < BASE_ARRAY_LEN(foreign); i++) {
-		if (getenv(foreign[i].variable) == NULL)
-			continue;
-		base_warn("nmad",
-			  "%s is set: this process was started through %s, "
-			  "which this version does not speak; %s, or set "
-			  "NMAD_BOOT=singleton for jobs of one process",
-			  foreign[i].variable, foreign[i].launcher,
-			  foreign[i].instead);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int open_client(struct nm_boot *b, const struct nm_boot_client *client)
 {
 	b->client = client;
@@ -321,10 +297,8 @@ static int open_auto(struct nm_boot *b)
 		if (rc != -EBADF)
 			return rc;
 		base_warn("nmad", "going on without that launcher");
-	} else {
-		rc = refuse_foreign_launchers();
-		if (rc != 0)
-			return rc;
+	} else if (getenv("PMI_PORT") != NULL) {
+		return open_client(b, &nm_boot_pmi);
 	}
 	if (getenv("PMIX_RANK") != NULL)
 		return open_client(b, &nm_boot_pmix);

@@ -4,9 +4,10 @@
  * processes of a job leave for each other before any of them can be reached.
  *
  * Who answers is the launcher, through a client that is found from the
- * environment: PMI-1 on PMI_FD (our mpirun, Hydra, Slurm's pmi2), PMIx where
- * PMIX_RANK is set (Open MPI's mpirun, PRRTE, Slurm's pmix), or nobody, and
- * then the process is a job of one. NMAD_BOOT=auto|pmi|pmix|singleton forces.
+ * environment: PMI-1 on PMI_FD or PMI_PORT (our mpirun, Hydra, Slurm), PMIx
+ * where PMIX_RANK is set (Open MPI's mpirun, PRRTE, Slurm's pmix), or nobody,
+ * and then the process is a job of one. NMAD_BOOT=auto|pmi|pmix|singleton
+ * forces.
  *
  * Nothing here needs marcel or any other part of nmad: it may be opened first,
  * so that its local rank and size can be given to marcel_init(). A call blocks

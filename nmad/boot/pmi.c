@@ -1,8 +1,8 @@
 /*
  * The PMI-1 wire protocol as a client: a request is one line of text on the
- * socket PMI_FD, its answer another. Servers differ in the order of the
- * fields, so answers are read by name. Spoken by our mpirun, by Hydra and by
- * Slurm (srun --mpi=pmi2).
+ * socket PMI_FD, or on a connection to PMI_PORT, its answer another. Servers
+ * differ in the order of the fields, so answers are read by name. Spoken by our
+ * mpirun, by Hydra and by Slurm (srun --mpi=pmi2).
  *
  *   cmd=init pmi_version=1 pmi_subversion=1  -> cmd=response_to_init ... rc=0
  *   cmd=get_appnum                           -> cmd=appnum rc=0 appnum=N
@@ -14,6 +14,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -298,7 +299,10 @@ static int variable(const char *name, long min, long max, long *out)
 	const char *text = getenv(name);
 
 	if (text == NULL) {
-		base_warn("nmad", "PMI_FD is set, but %s is not", name);
+		base_warn("nmad",
+			  "%s is not set: it comes with the launcher's PMI_FD "
+			  "or PMI_PORT",
+			  name);
 		return -EINVAL;
 	}
 	if (base_parse_long(text, false, out) == 0 && *out >= min &&
@@ -484,18 +488,85 @@ static int learn_nodes(struct nm_boot *b)
 	return rc;
 }
 
+/* PMI_PORT=host:port. The connection closes on exec. */
+static int dial(long *fd)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list, *a;
+	char host[256];
+	const char *text = getenv("PMI_PORT"), *colon = strrchr(text, ':');
+	int rc = EAI_NONAME, s = -1;
+
+	snprintf(host, sizeof(host), "%.*s",
+		 colon != NULL ? (int)(colon - text) : 0, text);
+	if (host[0] != '\0')
+		rc = getaddrinfo(host, colon + 1, &hints, &list);
+	if (rc != 0) {
+		base_warn("nmad", "PMI_PORT=\"%.200s\": expected host:port: %s",
+			  text, gai_strerror(rc));
+		return -EINVAL;
+	}
+	errno = 0;
+	for (a = list; a != NULL && s < 0; a = a->ai_next) {
+		s = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (s >= 0 && connect(s, a->ai_addr, a->ai_addrlen) != 0) {
+			close(s);
+			s = -1;
+		}
+	}
+	freeaddrinfo(list);
+	if (s < 0) {
+		base_warn("nmad", "PMI_PORT=%.200s: no connection: %m", text);
+		return -ECONNRESET;
+	}
+	*fd = s;
+	return 0;
+}
+
+/* Say which process has connected; three lines say what PMI_FD has beside. */
+static int introduce(struct nm_boot *b, long id)
+{
+	long deadline = now_ms() + PATIENCE_S * 1000L, size = 0, rank = -1;
+	struct pmi *p = b->priv;
+	int rc = ask(p, "initack", deadline, "cmd=initack pmiid=%ld\n", id);
+
+	for (int i = 0; i < 3 && rc == 0; i++) {
+		rc = read_line(p, deadline);
+		if (rc == 0)
+			rc = check_kind(p, "cmd=initack", "set");
+		if (rc == 0 && !number(p, "size", &size))
+			(void)number(p, "rank", &rank);
+	}
+	if (rc != 0)
+		return rc;
+	if (size < 1 || size > RANKS_MAX || rank < 0 || rank >= size)
+		return unexpected(p, "cmd=initack", "size=N and rank=R, R < N");
+	b->info.rank = (int)rank;
+	b->info.size = (int)size;
+	return 0;
+}
+
+static int find_launcher(long *fd, long *size, long *rank, long *id)
+{
+	int rc;
+
+	if (getenv("PMI_FD") == NULL && getenv("PMI_PORT") != NULL) {
+		rc = variable("PMI_ID", 0, RANKS_MAX, id);
+		return rc == 0 ? dial(fd) : rc;
+	}
+	rc = variable("PMI_FD", 0, RANKS_MAX, fd);
+	if (rc == 0)
+		rc = take_socket(*fd);
+	if (rc == 0)
+		rc = variable("PMI_SIZE", 1, RANKS_MAX, size);
+	return rc == 0 ? variable("PMI_RANK", 0, *size - 1, rank) : rc;
+}
+
 static int pmi_open(struct nm_boot *b)
 {
-	long fd, rank, size;
+	long fd, rank = 0, size = 1, id = -1;
 	struct pmi *p;
-	int rc = variable("PMI_FD", 0, RANKS_MAX, &fd);
+	int rc = find_launcher(&fd, &size, &rank, &id);
 
-	if (rc == 0)
-		rc = take_socket(fd);
-	if (rc == 0)
-		rc = variable("PMI_SIZE", 1, RANKS_MAX, &size);
-	if (rc == 0)
-		rc = variable("PMI_RANK", 0, size - 1, &rank);
 	if (rc == 0)
 		rc = take_key(b);
 	if (rc != 0)
@@ -507,7 +578,9 @@ static int pmi_open(struct nm_boot *b)
 	b->priv = p;
 	b->info.rank = (int)rank;
 	b->info.size = (int)size;
-	rc = greet(p);
+	rc = id >= 0 ? introduce(b, id) : 0;
+	if (rc == 0)
+		rc = greet(p);
 	if (rc == 0)
 		rc = learn_appnum(b);
 	if (rc == 0)
