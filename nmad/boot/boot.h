@@ -27,10 +27,12 @@
 #include <base/compiler.h>
 #include <base/option.h>
 
-#define NM_BOOT_KEY_BYTES 16
-#define NM_BOOT_NAME_MAX  48  /* characters of a value's name */
-#define NM_BOOT_VALUE_MAX 440 /* bytes of a value: Slurm reads 1024 at a time  \
-			       */
+enum {
+	NM_BOOT_KEY_BYTES = 16,
+	NM_BOOT_NAME_MAX = 48, /* characters of a value's name */
+	/* Bytes of a value: Slurm reads a request of 1024 characters. */
+	NM_BOOT_VALUE_MAX = 440,
+};
 
 /* Constant after nm_boot_open(), but for `key`. */
 struct nm_boot_info {
