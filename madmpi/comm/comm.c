@@ -44,6 +44,8 @@ int madmpi_comm_open(struct madmpi_comm *c, const uint64_t ids[2])
 	int rc = nm_session_open(ids[0], &c->p2p);
 
 	c->id = ids[0];
+	if (rc == 0)
+		rc = nm_session_among(c->p2p, c->gate, c->npeers);
 	return rc < 0 ? rc : nm_session_open(ids[1], &c->coll);
 }
 

@@ -275,6 +275,14 @@ void nm_submit_resume(struct nm_pass *pass);
 void nm_submit_await(struct nm_pass *pass, struct nm_gate *gate);
 
 /*
+ * Whether nothing will come any more: the peer is dead; or, of anyone (NULL),
+ * some member of the session, the deaths of all of which are heard of as of
+ * now.
+ */
+bool nm_submit_in_vain(struct nm_pass *pass, struct nm_session *s,
+		       const struct nm_gate *from);
+
+/*
  * Give up a receive that was taken: it is finished, with -ECANCELED. 0, or
  * -EALREADY: it has met its message, which may be on its way (announce.c), or
  * is complete.

@@ -1,9 +1,9 @@
 /*
  * A peer is gone: what waits for it ends with an error, the rest goes on.
  *
- * Receives from anyone end too, now and later, because the message that they
- * wait for may have been the dead one's. What a rail's owner has (packets,
- * transfers) he ends himself.
+ * Receives from anyone end too, now and later, in sessions that it is a member
+ * of, because the message that they wait for may have been the dead one's. What
+ * a rail's owner has (packets, transfers) he ends himself.
  */
 #include "core.h"
 #include "watch.h"
@@ -51,6 +51,9 @@ static void fail_receives(struct nm_pass *pass, struct nm_gate *gate)
 			container_of(s, struct nm_session, on);
 
 		nm_match_take_gate(&core->match, &session->match, gate, &out);
+		if (session->peers[gate->rank].is_outside)
+			continue;
+		session->ndead++;
 		nm_match_take_gate(&core->match, &session->match, NULL, &out);
 	}
 	while ((n = base_list_take_front(&out)) != NULL) {

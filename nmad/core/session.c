@@ -62,6 +62,7 @@ static struct nm_session *session_new(struct nm_core *core, uint64_t id,
 		base_list_init(&s->peers[rank].parked);
 	s->id = id;
 	s->core = core;
+	s->nmembers = core->size;
 	memcpy(s->name, name, bytes);
 	return s;
 }
@@ -89,6 +90,7 @@ int nm_core_session_open_name(struct nm_core *core, uint64_t id,
 		return -ENOMEM;
 	nm_core_lock(core);
 	nm_core_settle(core, &pass);
+	s->ndead = core->ndead;
 	other = nm_session_find(core, id);
 	if (other != NULL) {
 		rc = error_of(other, name);
@@ -206,6 +208,30 @@ BASE_PUBLIC int nm_session_open_name(const char *name, struct nm_session **out)
 		return -ENAMETOOLONG;
 	return nm_core_session_open_name(nm_core_self, nm_session_id_of(name),
 					 name, out);
+}
+
+BASE_PUBLIC int nm_session_among(struct nm_session *s,
+				 struct nm_gate *const members[], int n)
+{
+	struct nm_pass pass;
+
+	base_handler_check("nmad", "nm_session_among()");
+	if (s == NULL || n < 0 || (n > 0 && members == NULL))
+		return -EINVAL;
+	nm_core_lock(s->core);
+	nm_core_settle(s->core, &pass);
+	for (int rank = 0; rank < s->core->size; rank++)
+		s->peers[rank].is_outside = true;
+	s->nmembers = s->ndead = 0;
+	for (int i = 0; i < n; i++) {
+		struct nm_peer *peer = &s->peers[members[i]->rank];
+
+		s->nmembers += peer->is_outside;
+		s->ndead += peer->is_outside && members[i]->error != 0;
+		peer->is_outside = false;
+	}
+	nm_core_unlock(s->core, &pass);
+	return 0;
 }
 
 BASE_PUBLIC int nm_session_close(struct nm_session *s)

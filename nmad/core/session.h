@@ -40,6 +40,7 @@ struct nm_peer {
 	uint32_t sent[NM_RECENT]; /* tags of the last ones, by send_seq */
 	struct base_list parked;  /* struct nm_msg, by seq */
 	struct nm_req *last_out; /* the strategy's, NULL at first: see prio.c */
+	bool is_outside;         /* nothing of this session comes from it */
 };
 
 struct nm_session {
@@ -52,10 +53,21 @@ struct nm_session {
 	struct nm_peer *peers;         /* l: by rank */
 	uint64_t nactive;              /* l: receives and probes that are not
 					*    over, sends on gates' lists */
+	int ndead;                     /* l: of its members */
+	int nmembers;                  /* l: */
+	bool is_watched;               /* l: of each member the death will be
+					*    heard of */
 	nm_arrival_fn monitor;         /* l: or NULL: nobody is told */
 	void *monitor_arg;             /* l: */
 	char name[];                   /* -: "" if it has only a number */
 };
+
+/*
+ * Who waits for anyone hears of the death of each member of a session of at
+ * most so many; of a larger one, of those that this process has used. For what
+ * is watched is connected.
+ */
+enum { NM_WATCHED_MAX = 64 };
 
 /* The number that a name has in every process. */
 uint64_t nm_session_id_of(const char *name);

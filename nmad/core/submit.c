@@ -38,10 +38,31 @@ BASE_COLD void nm_submit_await(struct nm_pass *pass, struct nm_gate *gate)
 	}
 }
 
-/* Whether nobody can answer any more: the peer is dead, or one of any. */
-static bool in_vain(const struct nm_req *req, const struct nm_core *core)
+static BASE_COLD void watch_members(struct nm_pass *pass, struct nm_session *s)
 {
-	return req->gate != NULL ? req->gate->error != 0 : core->ndead > 0;
+	s->is_watched = true;
+	for (int rank = 0; rank < pass->core->size; rank++) {
+		struct nm_gate *gate = &pass->core->gates[rank];
+
+		if (s->nmembers <= NM_WATCHED_MAX && rank != pass->core->rank &&
+		    !s->peers[rank].is_outside && !gate->awaited)
+			nm_submit_await(pass, gate);
+	}
+}
+
+bool nm_submit_in_vain(struct nm_pass *pass, struct nm_session *s,
+		       const struct nm_gate *from)
+{
+	if (from != NULL)
+		return from->error != 0;
+	if (unlikely(!s->is_watched))
+		watch_members(pass, s);
+	return s->ndead > 0;
+}
+
+static inline bool in_vain(struct nm_pass *pass, const struct nm_req *req)
+{
+	return nm_submit_in_vain(pass, req->session, req->gate);
 }
 
 static int take_recv(struct nm_pass *pass, struct nm_req *req)
@@ -55,7 +76,7 @@ static int take_recv(struct nm_pass *pass, struct nm_req *req)
 	if (found != NULL) {
 		nm_in_deliver_kept(pass, req,
 				   container_of(found, struct nm_msg, match));
-	} else if (unlikely(in_vain(req, pass->core))) {
+	} else if (unlikely(in_vain(pass, req))) {
 		nm_match_cancel(m, &req->recv);
 		nm_req_finish(pass, req, -ECONNRESET);
 	} else if (unlikely(req->gate != NULL && !req->recv.any_tag &&
@@ -77,7 +98,7 @@ static int take_probe(struct nm_pass *pass, struct nm_req *req)
 			     container_of(found, struct nm_msg, match));
 		return 0;
 	}
-	if (in_vain(req, pass->core)) {
+	if (in_vain(pass, req)) {
 		nm_req_finish(pass, req, -ECONNRESET);
 		return 0;
 	}

@@ -136,7 +136,7 @@ static int look(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
 		if (take)
 			nm_match_take(&core->match, found);
 	} else {
-		rc = from != NULL && from->error != 0 ? -ECONNRESET : -EAGAIN;
+		rc = nm_submit_in_vain(&pass, s, from) ? -ECONNRESET : -EAGAIN;
 	}
 	nm_core_unlock(core, &pass);
 	return rc;

@@ -126,6 +126,15 @@ enum { NM_SESSION_NAME_MAX = 255 }; /* bytes, the final 0 not counted */
 int nm_session_open_name(const char *name, struct nm_session **out);
 
 /*
+ * Messages of this session come from these peers only: a receive from anyone
+ * fails when one of them is dead, and what becomes of others is nothing to it.
+ * Without this call they are all processes. Best before anything is received.
+ * -EINVAL: no session, or no members where there are some.
+ */
+int nm_session_among(struct nm_session *s, struct nm_gate *const members[],
+		     int n);
+
+/*
  * No request of it may be outstanding: -EBUSY if a receive is (but not one by
  * nm_sr_mrecv()), or a send that still waits to leave. Messages that have come
  * and nobody took are dropped, which completes large and synchronous sends of

@@ -152,7 +152,8 @@ int nm_sr_cancel(struct nm_sr_request *req);
 
 /*
  * Is there a message that this receive would take? 0 and *out; -EAGAIN;
- * -ECONNRESET: nor will there be one, as this peer has died; -EINVAL: a null
+ * -ECONNRESET: nor will there be one, as this peer has died, or, if it is to be
+ * from anyone, a member of the session (nm_session_among()); -EINVAL: a null
  * pointer, or no such mask. Makes progress first, and waits for the core's
  * lock.
  */
@@ -160,8 +161,7 @@ int nm_sr_probe(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
 		nm_tag_t mask, struct nm_sr_status *out);
 
 /*
- * The same, blocking the calling thread until there is one. -ECONNRESET also if
- * it is to be from anyone, and some process has died.
+ * The same, blocking the calling thread until there is one.
  */
 int nm_sr_probe_wait(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
 		     nm_tag_t mask, struct nm_sr_status *out);

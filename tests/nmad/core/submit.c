@@ -175,7 +175,7 @@ TEST(the_first_receive_that_names_a_peer_connects_it)
 	forget_peer(0);
 	CHECK_INT(nm_sr_irecv(session, NULL, 1, NM_TAG_EXACT, &nothing, &last),
 		  0);
-	CHECK_INT(nasked, 0); /* from anyone */
+	CHECK_INT(nasked, 1); /* from anyone: it may be each member */
 	post(session, 1, &reqs[0]);
 	CHECK_INT(nasked, 1);
 	post(session, 2, &reqs[1]);
@@ -193,7 +193,7 @@ TEST(the_first_probe_that_names_a_peer_connects_it)
 
 	forget_peer(0);
 	CHECK_INT(nm_sr_probe(session, NULL, 1, NM_TAG_EXACT, &s), -EAGAIN);
-	CHECK_INT(nasked, 0); /* from anyone */
+	CHECK_INT(nasked, 1); /* from anyone: it may be each member */
 	CHECK_INT(nm_sr_probe(session, &core.gates[1], 1, NM_TAG_EXACT, &s),
 		  -EAGAIN);
 	CHECK_INT(nasked, 1);
