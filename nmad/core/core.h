@@ -481,6 +481,9 @@ bool nm_req_part(struct nm_req *req);
 
 /* fail.c: a peer is gone. */
 void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error);
+
+/* Say so, once: by whoever is the first to know of it. */
+void nm_gate_mourn(struct nm_gate *gate, int error);
 /* The order to a rail's owner to let go of a link; once. */
 void nm_link_give_up(struct nm_pass *pass, struct nm_link *link);
 

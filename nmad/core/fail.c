@@ -86,6 +86,13 @@ void nm_link_give_up(struct nm_pass *pass, struct nm_link *link)
 	nm_chain_append(&pass->posts, &link->giveup.node);
 }
 
+void nm_gate_mourn(struct nm_gate *gate, int error)
+{
+	if (!xchg_relaxed(&gate->mourned, true))
+		base_warn("nmad", "rank %d: lost rank %d: %s", gate->core->rank,
+			  gate->rank, strerror(-error));
+}
+
 void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error)
 {
 	struct nm_core *core = pass->core;
@@ -94,8 +101,7 @@ void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error)
 		return;
 	gate->error = error;
 	core->ndead++;
-	base_warn("nmad", "rank %d: lost rank %d: %s", core->rank, gate->rank,
-		  strerror(-error));
+	nm_gate_mourn(gate, error);
 	gate->gathers = false;
 	base_list_remove(&gate->active);
 	nm_watch_see(core, NM_SAW_LOST, gate, 0, 0);

@@ -97,6 +97,8 @@ struct nm_gate {
 	int turn;         /* l: the link to be tried first */
 	int error;        /* l: 0, or why it is dead */
 	bool awaited;     /* l: a receive has named it: its links connect */
+	ATOMIC(bool)
+	mourned; /* a: its loss has been said; nothing hangs on it */
 
 	/* To be sent: answers go first, then messages in their order. */
 	struct base_list answers; /* l: struct nm_answer */
