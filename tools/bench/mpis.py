@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 
+import hosts
 import turns
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -26,7 +27,9 @@ class Mpi:
         self.name = name
         self.compiler = compiler
         self.launch = launch
-        self.networks = networks  # name: options of the launcher, environment
+        # name: options of the launcher, environment, and if there is one, the
+        # command that runs a program where its rank is to be
+        self.networks = networks
         self.threads = threads  # what a program with threads is compiled with
         self.crowd = list(crowd)  # options of the launcher for > 1 rank a core
         self.args = list(args)  # in front of the program's
@@ -51,16 +54,16 @@ class Mpi:
     def with_setting(self, what, env, args=()):
         """The same with another environment and arguments, named after it."""
         return Mpi(f"{self.name} {what}", self.compiler, self.launch,
-                   {n: (extra, dict(old, **env))
-                    for n, (extra, old) in self.networks.items()},
+                   {n: (extra, dict(old, **env), *before)
+                    for n, (extra, old, *before) in self.networks.items()},
                    self.threads, self.crowd, [*self.args, *args])
 
     def job(self, program, network, args, ranks=2):
-        extra, env = self.networks[network]
+        extra, env, *before = self.networks[network]
         if ranks > len(os.sched_getaffinity(0)):
             extra = extra + self.crowd
-        command = [*self.launch, *extra, "-n", str(ranks), program, *self.args,
-                   *args]
+        command = [*self.launch, *extra, "-n", str(ranks),
+                   *(before[0] if before else []), program, *self.args, *args]
         return turns.Job(self.name, command, env)
 
 
@@ -81,7 +84,8 @@ def ours(build):
     return Mpi("ours", os.path.join(tools, "wrap", "mpicc"),
                [os.path.join(tools, "launch", "mpirun")],
                {"shm": ([], {"NMAD_DRIVER": "shm"}),
-                "tcp": ([], {"NMAD_DRIVER": "tcp"})},
+                "tcp": ([], {"NMAD_DRIVER": "tcp"}),
+                hosts.NETWORK: hosts.OURS},
                "-DBENCH_USER_THREADS -lmarcel")
 
 
@@ -91,13 +95,15 @@ def find(build, wanted, say=print):
     if is_there("mpich", "mpicc.mpich", wanted, say):
         mpis.append(Mpi("mpich", "mpicc.mpich", ["mpiexec.hydra"],
                         {"shm": ([], {}),
-                         "tcp": ([], {"UCX_TLS": "tcp,self"})}))
+                         "tcp": ([], {"UCX_TLS": "tcp,self"}),
+                         hosts.NETWORK: hosts.MPICH}))
     if is_there("openmpi", "mpicc.openmpi", wanted, say):
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1",
                 "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         tcp = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
         mpis.append(Mpi("openmpi", "mpicc.openmpi", ["mpirun.openmpi"],
-                        {"shm": ([], root), "tcp": (tcp, root)},
+                        {"shm": ([], root), "tcp": (tcp, root),
+                         hosts.NETWORK: (hosts.OPENMPI, root)},
                         crowd=["--oversubscribe"]))
     return mpis
 

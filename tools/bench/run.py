@@ -25,6 +25,9 @@ WHAT is one or more of these; all if none is named:
   sim        overlap, offload and several rails over simulated networks
   rails      two shaped rails of unequal rates (--rates) between two hosts made
              of namespaces, against the sum of both alone
+  hosts      latency, bandwidth, rate of messages and overlap between two hosts
+             made of namespaces, with every MPI; samples, tables and plots are in
+             --out (DIR/bench/hosts)
   locks      ping-pongs of one thread and of two at once, with each NMAD_LOCK
   rpc        calls beside messages, and what a callback costs
   heat       1,024 threads against one thread a process
@@ -46,6 +49,7 @@ import tempfile
 
 import counts
 import growth
+import hosts
 import locks
 import memory
 import messages
@@ -149,8 +153,9 @@ def check(parser, options, steps):
     options.programs = known(
         parser, options.programs.split(",") if options.programs else [],
         threads.PROGRAMS, "program")
-    options.networks = known(parser, options.networks.split(","), suite.BOTH,
-                             "network")
+    options.networks = known(
+        parser, options.networks.split(","),
+        [*suite.BOTH, *(suite.HOSTS if hosts.inside() else ())], "network")
     options.peers = known(parser, options.peers.split(","),
                           [*mpi.PEERS, "none"], "peer")
     if options.args is not None and len(names) != 1:
@@ -175,6 +180,9 @@ def main():
         "sim": lambda: sim.show(mpis[0], options.rounds),
         "rails": lambda: rails.compare(options.build, options.rounds,
                                        options.rates),
+        "hosts": lambda: hosts.compare(options.build, options.rounds,
+                                       options.peers, options.out,
+                                       suite.BETWEEN_HOSTS),
         "locks": lambda: locks.show(options.build, options.rounds),
         "rpc": lambda: rpc.show(options.build, options.rounds),
         "heat": lambda: heat(options.build, options.rounds),
@@ -183,6 +191,8 @@ def main():
     wanted, names = check(parser, options, steps)
     if not os.path.isdir(options.build):
         sys.exit(f"{options.build}: no such build; tools/demo makes one")
+    if hosts.NETWORK in options.networks:
+        subprocess.run(hosts.SWITCH, check=True)
     mpis += mpi.find(options.build, options.peers)
     for what in wanted:
         steps[what]()

@@ -7,11 +7,13 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 
+import hosts
 import mpis as mpi
 from stats import Target
 
 BOTH = ("shm", "tcp")
 SHM = ("shm",)
+HOSTS = (hosts.NETWORK,)
 LIMIT = 120  # seconds for one run of one program
 KERNEL = ("kernel", {}, ["-t", "kernel"])
 
@@ -111,8 +113,20 @@ BENCHMARKS = [
               limit=20),
     Benchmark("waiting", [(2, [])], SHM, targets=[
         Target(series, "<=", 0.001, None) for series in ("recv", "barrier")]),
+    Benchmark("hosts_latency", [(2, ["8", "4096", "65536", "1048576"])], HOSTS,
+              program="latency", always=False, targets=[
+                  Target("latency", "<=", 1.0)]),
+    Benchmark("hosts_bandwidth",
+              [(2, ["-c", "stream", "1048576", "16777216"])], HOSTS,
+              program="bandwidth", always=False, targets=[
+                  Target("stream", ">=", 1.0)]),
+    Benchmark("hosts_rate", [(2, ["1"])], HOSTS, program="rate", always=False,
+              targets=[Target("rate", "<=", 1.0)]),
+    Benchmark("hosts_overlap", [(2, ["-u", "1000", "65536", "1048576"])], HOSTS,
+              program="overlap", always=False),
 ]
 NAMES = [b.name for b in BENCHMARKS]
+BETWEEN_HOSTS = [b.name for b in BENCHMARKS if b.networks == HOSTS]
 
 
 def find(name):
