@@ -129,6 +129,12 @@ static bool poll_driver(struct nm_rail *r, int budget)
 	return true;
 }
 
+/* No peer is lost here. */
+void nm_gate_mourn(struct nm_gate *g, int error)
+{
+	explore_fail("a peer is lost: %d", error);
+}
+
 bool nm_req_part(struct nm_req *req)
 {
 	return true;

@@ -53,7 +53,7 @@ static const char *when(const struct madmpi_algorithm *a)
 void algorithms_print(void)
 {
 	printf("algorithms of collective operations, what they cost p "
-	       "processes and n bytes, and when they are used\n"
+	       "processes of h hosts and n bytes, and when they are used\n"
 	       "  %-15s %-14s %-21s %-9s %-17s\n",
 	       "", "", "steps", "messages", "bytes");
 	for (size_t i = 0; i < madmpi_algorithms_n; i++) {
