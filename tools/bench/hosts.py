@@ -22,6 +22,7 @@ OURS = ([], {"NMAD_DRIVER": "tcp:eth0"}, [NET, "rank"])
 MPICH = (["-launcher", "fork", "-iface", "lo", "-hosts", "h0:1,h1:1"],
          {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, [NET, "rank"])
 OPENMPI = [
+    "--bind-to", "none",
     "--host", "10.0.0.1,10.0.0.2",
     *[word for name, value in {
         "plm_rsh_agent": AGENT,
