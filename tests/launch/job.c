@@ -74,8 +74,10 @@ void job_talks(const char *launcher)
 
 	CHECK(has(r.out, "1 talked, near: 1\n"));
 	CHECK_INT(r.code, 0);
-	r = run(NULL, "exec %s -n 8 \"$TALK\" exit 3", launcher);
+	r = run(NULL, "exec %s -n 8 \"$TALK\"", launcher);
 	CHECK(has(r.out, "8 talked, near: "));
+	CHECK_INT(r.code, 0);
+	r = run(NULL, "exec %s -n 2 \"$TALK\" exit 3", launcher);
 	CHECK_INT(r.code, 3);
 }
 
@@ -83,9 +85,9 @@ void job_is_killed(const char *launcher)
 {
 	struct run r = run(NULL, "exec %s -n 4 \"$TALK\" kill", launcher);
 
-	CHECK(has(r.out, "4 talked"));
-	CHECK(r.code > 0);
-	CHECK(r.code != 124); /* timeout's */
+	/* What was printed last may be lost; timeout and the shell say 124 ff.
+	 */
+	CHECK(r.code > 0 && (r.code < 124 || r.code > 127));
 }
 
 void job_children_are_singletons(const char *launcher)

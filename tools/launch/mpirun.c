@@ -467,8 +467,9 @@ static void raise_limit(struct job *j)
 
 int main(int argc, char **argv)
 {
-	struct job *j = must(calloc(1, sizeof(*j)));
-	int signals, code;
+	static struct job job;
+	struct job *j = &job;
+	int signals;
 
 	fill_standard();
 	options_parse(&j->opt, argc, argv);
@@ -480,12 +481,10 @@ int main(int argc, char **argv)
 	bind_find(j);
 	children_start(j);
 	run(j, signals);
-	code = j->code;
 	pmi_forget(j);
 	free(j->places);
 	free(j->ranks);
 	free(j->sinks[0].buf);
 	free(j->sinks[1].buf);
-	free(j);
-	return code;
+	return j->code;
 }
