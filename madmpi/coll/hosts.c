@@ -138,12 +138,16 @@ void madmpi_barrier_hosts(struct madmpi_coll *c)
 	madmpi_coll_home(c);
 }
 
-/* The root's host has the data first, and its leader sends them on. */
+/*
+ * Leaders are sent the data before the rest of a host, which is nearer; but
+ * where the root is none, all of its host get them together with its leader.
+ */
 void madmpi_bcast_hosts(struct madmpi_coll *c, void *buf, MPI_Count n,
 			const struct madmpi_type *t, int root)
 {
 	const struct madmpi_hosts *h = hosts_of(c);
-	bool first = h->host[root] == h->leaders.rank;
+	bool first =
+		h->host[root] == h->leaders.rank && h->place[root] != LEADER;
 
 	if (first)
 		spread(c, buf, n, t, h->place[root]);

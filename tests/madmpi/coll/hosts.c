@@ -14,6 +14,7 @@ enum { MANY = 12, MOST_RANKS = 64 };
 /* --- what is sent --- */
 
 static atomic_int sent_to[MOST_RANKS];
+static atomic_int first_to; /* -1: nobody yet */
 
 /* Our own definition goes before the library's. */
 __attribute__((visibility("default"))) int
@@ -24,9 +25,11 @@ nm_sr_isend(struct nm_session *s, struct nm_gate *to, nm_tag_t tag,
 	static int (*next)(struct nm_session *, struct nm_gate *, nm_tag_t,
 			   const struct nm_data *, unsigned,
 			   struct nm_sr_request *);
+	int nobody = -1;
 
 	if (next == NULL)
 		*(void **)&next = dlsym(RTLD_NEXT, "nm_sr_isend");
+	atomic_compare_exchange_strong(&first_to, &nobody, nm_gate_rank(to));
 	atomic_fetch_add(&sent_to[nm_gate_rank(to)], 1);
 	return next(s, to, tag, data, flags, req);
 }
@@ -123,6 +126,25 @@ static void hosts_hear_once_in_the_background(void)
 	EXPECT_INT(crossed(), hosts - 1 + hosts * log_of(hosts));
 }
 
+/* Who has data for other hosts sends them there first: all wait for that. */
+static void hosts_hear_first(void)
+{
+	MPI_Request request;
+	int x;
+
+	for (int root = 0; root < size; root += near_count) {
+		MPI_Barrier(MPI_COMM_WORLD);
+		x = rank == root ? 9 + root : 0;
+		atomic_store(&first_to, -1);
+		MPI_Ibcast(&x, 1, MPI_INT, root, MPI_COMM_WORLD, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		EXPECT_INT(x, 9 + root);
+		if (rank == root)
+			EXPECT(atomic_load(&first_to) / near_count !=
+			       rank / near_count);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int mine;
@@ -137,5 +159,6 @@ int main(int argc, char **argv)
 	only_those_who_need_each_other_are_connected();
 	hosts_hear_once();
 	hosts_hear_once_in_the_background();
+	hosts_hear_first();
 	return program_end("hosts");
 }
