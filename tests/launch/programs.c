@@ -105,4 +105,10 @@ TEST(output_goes_to_a_file_of_each_rank)
 	r = run(NULL, "exec '%s' --output-filename /dev/null/a true", MPIRUN);
 	CHECK_INT(r.code, 1);
 	CHECK(has(r.err, "cannot make /dev/null/a: Not a directory"));
+	r = run(NULL,
+		"exec '%s' --output-filename $(mktemp -u)$(printf '/a%%.0s' "
+		"$(seq 3000)) true",
+		MPIRUN);
+	CHECK_INT(r.code, 1);
+	CHECK_STR(r.err, "mpirun: --output-filename: the name is too long\n");
 }

@@ -60,19 +60,19 @@ void sink_flush(struct sink *s)
 	}
 }
 
-static void make_directories(const char *path)
+/* Those above a file. */
+static void make_directories(char *path)
 {
-	char part[PATH_MAX];
+	char *at = path;
 
-	for (size_t n = 1; n <= strlen(path); n++) {
-		if (path[n] != '/' && path[n] != '\0')
-			continue;
-		snprintf(part, sizeof(part), "%.*s", (int)n, path);
-		if (mkdir(part, 0777) == 0 || errno == EEXIST)
-			continue;
-		say("--output-filename: cannot make %s: %s", part,
-		    strerror(errno));
-		exit(1);
+	while ((at = strchr(at + 1, '/')) != NULL) {
+		*at = '\0';
+		if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+			say("--output-filename: cannot make %s: %s", path,
+			    strerror(errno));
+			exit(1);
+		}
+		*at = '/';
 	}
 }
 
@@ -83,9 +83,13 @@ int output_open(const struct job *j, int rank, const char *name)
 
 	if (j->opt.output == NULL)
 		return -1;
-	n = snprintf(path, sizeof(path), "%s/rank.%d", j->opt.output, rank);
+	n = snprintf(path, sizeof(path), "%s/rank.%d/%s", j->opt.output, rank,
+		     name);
+	if (n >= (int)sizeof(path)) {
+		say("--output-filename: the name is too long");
+		exit(1);
+	}
 	make_directories(path);
-	snprintf(path + n, sizeof(path) - (size_t)n, "/%s", name);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd >= 0)
 		return fd;
