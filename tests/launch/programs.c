@@ -44,6 +44,9 @@ TEST(a_file_may_name_the_programs)
 	CHECK_INT(r.code, 0);
 	CHECK_INT(count(r.out, "a  b c\n"), 2);
 	CHECK_INT(count(r.out, "d 'e'\n"), 1);
+	r = run("echo 'at the end' \\\n", "exec '%s' -configfile /dev/stdin",
+		MPIRUN);
+	CHECK_STR(r.out, "at the end\n");
 	r = run("echo 'a\n", "exec '%s' -configfile /dev/stdin", MPIRUN);
 	CHECK_INT(r.code, 2);
 	CHECK(has(r.err, "' is not closed in: a"));

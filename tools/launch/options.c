@@ -76,7 +76,7 @@ static int number(const char *option, const char *text, int min, int max)
 	return (int)n;
 }
 
-/* One more variable for the ranks of a program; it goes before ours. */
+/* One more variable for the ranks of a program, instead of what it is here. */
 static void environment(struct program *p, const char *text)
 {
 	const char *equals = strchr(text, '=');
@@ -352,6 +352,13 @@ static char **split(char *line)
 	}
 }
 
+/* One line; its words stay, since they are the program's arguments. */
+static void configured(struct options *o, const char *line)
+{
+	if (line[strspn(line, " \t\r")] != '\0')
+		program(o, split(must(strdup(line))));
+}
+
 /* A line for each program; what ends with a backslash goes on. */
 static void configfile(struct options *o, const char *name)
 {
@@ -374,11 +381,11 @@ static void configfile(struct options *o, const char *name)
 			whole[have - 1] = ' ';
 			continue;
 		}
-		/* The words stay: they are the programs' arguments. */
-		if (whole[strspn(whole, " \t\r")] != '\0')
-			program(o, split(must(strdup(whole))));
+		configured(o, whole);
 		have = 0;
 	}
+	if (have > 0) /* there is no next line that it could go on with */
+		configured(o, whole);
 	if (ferror(f))
 		usage("-configfile %s: %s", name, strerror(errno));
 	if (o->nprograms == 0)
