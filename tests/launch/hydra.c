@@ -1,11 +1,7 @@
 /*
  * Ranks under Hydra, the launcher of MPICH: the protocol is not ours.
  */
-#include "../check.h"
-#include "../run.h"
-#include "job.h"
-
-#define RANK run_path("RANK")
+#include "launch.h"
 
 static void need_hydra(void)
 {

@@ -1,15 +1,9 @@
 /*
  * Jobs under any launcher: job.h.
  */
-#include "job.h"
+#include "launch.h"
 
-#include <stdio.h>
 #include <string.h>
-
-#include "../check.h"
-#include "../run.h"
-
-#define RANK run_path("RANK")
 
 bool has(const char *text, const char *part)
 {

@@ -1,5 +1,5 @@
 /*
- * For tests of mpirun: where it is, and what became of processes.
+ * For tests of launchers: where the programs are, and what became of processes.
  */
 #ifndef TESTS_LAUNCH_H
 #define TESTS_LAUNCH_H

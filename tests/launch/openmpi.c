@@ -1,9 +1,7 @@
 /*
  * Ranks under the launcher of Open MPI, which speaks PMIx.
  */
-#include "../check.h"
-#include "../run.h"
-#include "job.h"
+#include "launch.h"
 
 #define ORTE                                                                   \
 	"timeout -k 5 40 mpirun.openmpi --allow-run-as-root --oversubscribe "  \

@@ -3,9 +3,7 @@
  * run inside a cluster of at least two nodes, by ./inside; $ON is where srun
  * can be called, as words of the shell: here, or `net run 0`.
  */
-#include "../check.h"
-#include "../run.h"
-#include "job.h"
+#include "launch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
