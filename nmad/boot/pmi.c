@@ -567,18 +567,20 @@ static int pmi_open(struct nm_boot *b)
 	struct pmi *p;
 	int rc = find_launcher(&fd, &size, &rank, &id);
 
-	if (rc == 0)
-		rc = take_key(b);
 	if (rc != 0)
 		return rc;
 	p = calloc(1, sizeof(*p));
-	if (p == NULL)
+	if (p == NULL) {
+		close((int)fd);
 		return -ENOMEM;
+	}
 	p->fd = (int)fd;
 	b->priv = p;
 	b->info.rank = (int)rank;
 	b->info.size = (int)size;
-	rc = id >= 0 ? introduce(b, id) : 0;
+	rc = take_key(b);
+	if (rc == 0 && id >= 0)
+		rc = introduce(b, id);
 	if (rc == 0)
 		rc = greet(p);
 	if (rc == 0)
