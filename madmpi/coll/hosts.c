@@ -163,7 +163,10 @@ static void reduce(struct madmpi_coll *c, const void *from, void *to,
 		   MPI_Count n, struct madmpi_type *t, struct madmpi_op *op,
 		   int root)
 {
-	madmpi_choose_reduce(c, n, t, op)(c, from, to, n, t, op, root);
+	if (c->size > 1)
+		madmpi_choose_reduce(c, n, t, op)(c, from, to, n, t, op, root);
+	else if (from != to)
+		madmpi_coll_copy(c, from, n, t, to, n, t);
 }
 
 /* The root's leader has the result, and passes it on. */
