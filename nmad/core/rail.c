@@ -449,6 +449,7 @@ void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
 	if (link->error != 0)
 		return;
 	link->error = error;
+	nm_gate_mourn(link->gate, error); /* as in nm_rail_xfer_done() */
 	if (link->pkt != NULL && link->pkt->with_driver) {
 		link->pkt->with_driver = false;
 		backlog_add(rail, -1);
