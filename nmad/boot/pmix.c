@@ -311,10 +311,9 @@ static int pmix_fence(struct nm_boot *b)
 {
 	struct pmix *p = b->priv;
 	pmix_info_t collect = { .key = PMIX_COLLECT_DATA,
-				.value.type = PMIX_BOOL };
+				.value = { .type = PMIX_BOOL,
+					   .data.flag = true } };
 	pmix_status_t status = p->call.commit();
-
-	collect.value.data.flag = true;
 
 	if (status != PMIX_SUCCESS)
 		return failed(p, "PMIx_Commit", status);

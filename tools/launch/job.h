@@ -141,9 +141,6 @@ void options_parse(struct options *o, int argc, char **argv);
 bool bind_named(const char *text, enum bind *out);
 void bind_find(struct job *j);
 
-/* Where a rank prints to instead of a pipe, or -1. */
-int output_open(const struct job *j, int rank, const char *name);
-
 /* children.c */
 void children_start(struct job *j);
 void children_reap(struct job *j);
@@ -162,7 +159,8 @@ void pmi_define(struct job *j, const char *key, const char *value);
 void pmi_without(struct job *j, struct rank *r);
 void pmi_forget(struct job *j);
 
-/* output.c */
+/* output.c: where a rank prints to instead of a pipe, or -1; */
+int output_open(const struct job *j, int rank, const char *name);
 void stream_read(struct job *j, struct stream *s, int rank);
 void stream_finish(struct job *j, struct stream *s, int rank);
 void stream_show_partial(struct job *j, struct stream *s, int rank);
