@@ -16,15 +16,19 @@ enum { LEADER = 0 };
 
 /* --- who is where --- */
 
-/* The number of the host of gate[r], which may be a new one. */
-static int number_of(const struct madmpi_hosts *h, struct nm_gate *gate)
+/*
+ * The number of the host of a rank, which may be a new one. As a rule it is
+ * that of the rank before, or, if the ranks take turns, the next.
+ */
+static int number_of(const struct madmpi_hosts *h, struct nm_gate *gate,
+		     int before)
 {
-	int host = nm_gate_host(gate);
+	int host = nm_gate_host(gate), n = h->leaders.n;
 
-	for (int i = h->leaders.n - 1; i >= 0; i--)
-		if (nm_gate_host(h->leaders.gate[i]) == host)
-			return i;
-	return h->leaders.n;
+	for (int i = 0; i < n; i++)
+		if (nm_gate_host(h->leaders.gate[(before + i) % n]) == host)
+			return (before + i) % n;
+	return n;
 }
 
 static void spread_out(struct madmpi_hosts *h, struct nm_gate **gate, int size,
@@ -34,11 +38,12 @@ static void spread_out(struct madmpi_hosts *h, struct nm_gate **gate, int size,
 
 	h->in_order = true;
 	for (int r = 0; r < size; r++) {
-		int i = h->host[r] = number_of(h, gate[r]);
+		int before = r > 0 ? h->host[r - 1] : 0;
+		int i = h->host[r] = number_of(h, gate[r], before);
 
 		if (i == h->leaders.n)
 			h->leaders.gate[h->leaders.n++] = gate[r];
-		else if (h->host[r - 1] != i)
+		else if (before != i)
 			h->in_order = false;
 		if (r == rank)
 			h->here.rank = h->here.n;
