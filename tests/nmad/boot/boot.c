@@ -5,6 +5,7 @@
 #include "../../check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -370,8 +371,8 @@ TEST(nonsense_in_the_environment_is_named)
 	setenv("PMI_RANK", "1", 1);
 	setenv("NMAD_KEY_FD", "0", 1);
 	refuses(-EINVAL, "NMAD_KEY_FD=0: expected 16 bytes");
+	CHECK_INT(fcntl(pair[1], F_GETFD), -1); /* it is closed */
 	close(pair[0]);
-	close(pair[1]);
 }
 
 TEST(a_number_that_is_no_socket_is_no_launcher)
