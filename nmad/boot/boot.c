@@ -20,10 +20,10 @@
 /* The name under which rank 0 leaves the key if the launcher gave none. */
 #define KEY_NAME "nmad-job-key"
 
-enum { AUTO, PMI, PMIX, SINGLETON };
+enum { AUTO, PMI, PMI2, PMIX, SINGLETON };
 
-static const char *const clients[] = { "auto", "pmi", "pmix", "singleton",
-				       NULL };
+static const char *const clients[] = { "auto", "pmi",       "pmi2",
+				       "pmix", "singleton", NULL };
 
 enum { ABORT_MS = 200 }; /* for the last words of an abort to be read */
 
@@ -358,6 +358,8 @@ int nm_boot_open(struct nm_boot **out)
 	b->pid = getpid();
 	if (options[0].value == PMI)
 		rc = open_client(b, &nm_boot_pmi);
+	else if (options[0].value == PMI2)
+		rc = open_client(b, &nm_boot_pmi2);
 	else if (options[0].value == PMIX)
 		rc = open_client(b, &nm_boot_pmix);
 	else if (options[0].value == SINGLETON)

@@ -6,8 +6,9 @@
  * Who answers is the launcher, through a client that is found from the
  * environment: PMI-1 on PMI_FD or PMI_PORT (our mpirun, Hydra, Slurm), PMIx
  * where PMIX_RANK is set (Open MPI's mpirun, PRRTE, Slurm's pmix), or nobody,
- * and then the process is a job of one. NMAD_BOOT=auto|pmi|pmix|singleton
- * forces.
+ * and then the process is a job of one. NMAD_BOOT=auto|pmi|pmi2|pmix|singleton
+ * forces; PMI-2 is spoken only if it is forced, since those who speak it on
+ * PMI_FD (Slurm, Hydra) answer PMI-1 there as well.
  *
  * Nothing here needs marcel or any other part of nmad: it may be opened first,
  * so that its local rank and size can be given to marcel_init(). A call blocks
@@ -36,7 +37,7 @@ enum {
 
 /* Constant after nm_boot_open(), but for `key`. */
 struct nm_boot_info {
-	const char *client; /* "pmi", "pmix" or "singleton" */
+	const char *client; /* "pmi", "pmi2", "pmix" or "singleton" */
 	int rank, size;
 	int appnum; /* of its program among those of the job; -1: nobody says */
 	int local_rank, local_size; /* among the ranks of my host */
@@ -105,7 +106,7 @@ void nm_boot_abort(struct nm_boot *b, int code, const char *text) BASE_NORETURN;
  */
 int nm_boot_close(struct nm_boot *b);
 
-/* --- for the clients: boot.c, pmi.c, pmix.c, singleton.c --- */
+/* --- for the clients: boot.c, pmi.c, pmi2.c, pmix.c, singleton.c --- */
 
 /*
  * A client. Names have been checked, values are hexadecimal text of at most
@@ -126,7 +127,8 @@ struct nm_boot_client {
 	int (*close)(struct nm_boot *b, bool forked);
 };
 
-extern const struct nm_boot_client nm_boot_pmi, nm_boot_pmix, nm_boot_singleton;
+extern const struct nm_boot_client nm_boot_pmi, nm_boot_pmi2, nm_boot_pmix,
+	nm_boot_singleton;
 
 /* One caller at a time, but for abort, which reads constant fields only. */
 struct nm_boot {

@@ -49,6 +49,20 @@ TEST(ranks_exchange_values_under_srun)
 	job_exchanges(PMI2);
 }
 
+/* As PMI-1 does, so does PMI-2, which srun was asked for. */
+TEST(ranks_exchange_values_through_pmi2)
+{
+	struct run r;
+
+	job_exchanges("env NMAD_BOOT=pmi2 " PMI2);
+	r = run(NULL,
+		"exec env NMAD_BOOT=pmi2 " PMI2 TWO "-n 4 \"$RANK\" info");
+	CHECK_INT(r.code, 0);
+	CHECK(has(r.out, "pmi2 1/4 local 1/2 node 0 "));
+	CHECK(has(r.out, "pmi2 2/4 local 0/2 node 1 "));
+	job_is_killed("env NMAD_BOOT=pmi2 " PMI2 TWO);
+}
+
 TEST(a_job_has_one_key_under_srun)
 {
 	job_has_one_key(PMI2);
