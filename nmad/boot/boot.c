@@ -20,15 +20,20 @@
 /* The name under which rank 0 leaves the key if the launcher gave none. */
 #define KEY_NAME "nmad-job-key"
 
-enum { AUTO, PMI, PMI2, PMIX, SINGLETON };
+/* As they are looked for; PMI-2 only if it is forced: boot.h. */
+static const struct nm_boot_client *const clients[] = {
+	&nm_boot_pmi, &nm_boot_pmix, &nm_boot_singleton, &nm_boot_pmi2
+};
 
-static const char *const clients[] = { "auto", "pmi",       "pmi2",
-				       "pmix", "singleton", NULL };
+enum { AUTO = 0, CLIENTS_FOUND = 3 }; /* values of the option: 1 + which */
+
+static const char *const names[] = { "auto",      "pmi",  "pmix",
+				     "singleton", "pmi2", NULL };
 
 enum { ABORT_MS = 200 }; /* for the last words of an abort to be read */
 
 static struct base_option options[] = {
-	{ "NMAD_BOOT", BASE_OPTION_CHOICE, "auto", 0, 0, clients,
+	{ "NMAD_BOOT", BASE_OPTION_CHOICE, "auto", 0, 0, names,
 	  "who says which rank we are" },
 };
 
@@ -281,28 +286,133 @@ void nm_boot_abort(struct nm_boot *b, int code, const char *text)
 
 /* --- open and close --- */
 
-static int open_client(struct nm_boot *b, const struct nm_boot_client *client)
+/* Of these is said what they are, if anything has to be said. */
+static const char *const telling[] = {
+	"PMI_FD",        "PMI_PORT",       "PMI_ID",
+	"PMI_RANK",      "PMI_SIZE",       "PMI_JOBID",
+	"PMIX_RANK",     "PMIX_NAMESPACE", "SLURM_PROCID",
+	"SLURM_STEP_ID", "SLURM_MPI_TYPE", "SLURM_STEP_NUM_TASKS",
+};
+
+/* " NAME=VALUE" of all that are set. */
+static void describe_environment(char *out, size_t room)
 {
+	size_t n = 0;
+
+	snprintf(out, room, " nothing of a launcher");
+	for (size_t i = 0; i < BASE_ARRAY_LEN(telling); i++) {
+		const char *value = getenv(telling[i]);
+
+		if (value != NULL && n < room)
+			n += (size_t)snprintf(out + n, room - n, " %s=%.80s",
+					      telling[i], value);
+	}
+}
+
+static bool is_there(const struct nm_boot_client *client)
+{
+	if (client->variables[0] == NULL)
+		return true;
+	for (size_t i = 0; i < BASE_ARRAY_LEN(client->variables); i++)
+		if (client->variables[i] != NULL &&
+		    getenv(client->variables[i]) != NULL)
+			return true;
+	return false;
+}
+
+/* What can be done where NMAD_BOOT wants a launcher that is not there. */
+static int say_missing(const struct nm_boot_client *client)
+{
+	const char *also = client->variables[1];
+	char text[1024];
+
+	describe_environment(text, sizeof(text));
+	base_warn("nmad",
+		  "NMAD_BOOT=%s: no such launcher has started this process: "
+		  "it would have set %s%s%s; the environment has%s",
+		  client->name, client->variables[0], also ? " or " : "",
+		  also ? also : "", text);
+	return -EINVAL;
+}
+
+/* Why has been said. */
+static void say_failed(const char *tried)
+{
+	char text[1024];
+
+	describe_environment(text, sizeof(text));
+	base_warn("nmad",
+		  "this process cannot join its job: tried%s (NMAD_BOOT=%s); "
+		  "the environment has%s",
+		  tried, names[options[0].value], text);
+}
+
+/*
+ * srun without PMI: its processes know nothing of each other, and each would be
+ * a job of one. In a script of sbatch or salloc there is no step of several.
+ */
+static void warn_of_bare_srun(void)
+{
+	const char *n = getenv("SLURM_STEP_NUM_TASKS");
+	const char *rank = getenv("SLURM_PROCID");
+	long tasks;
+
+	if (n == NULL || base_parse_long(n, false, &tasks) != 0 || tasks < 2 ||
+	    (rank != NULL && strcmp(rank, "0") != 0))
+		return;
+	base_warn("nmad",
+		  "srun started %ld processes and does not tell them of each "
+		  "other: each is a job of one; if they are to be one job, use "
+		  "srun --mpi=pmix or --mpi=pmi2; if not, NMAD_BOOT=singleton "
+		  "ends this warning",
+		  tasks);
+}
+
+static int open_client(struct nm_boot *b, const struct nm_boot_client *client,
+		       char *tried, size_t room)
+{
+	size_t n = strlen(tried);
+
+	snprintf(tried + n, room - n, " %s", client->name);
 	b->client = client;
 	b->info.client = client->name;
 	return client->open(b);
 }
 
-static int open_auto(struct nm_boot *b)
+/* The first that is there; one whose connection was not inherited is not. */
+static int open_found(struct nm_boot *b, char *tried, size_t room)
 {
+	int rc = -EBADF;
+
+	for (size_t i = 0; i < CLIENTS_FOUND && rc == -EBADF; i++) {
+		if (!is_there(clients[i]))
+			continue;
+		rc = open_client(b, clients[i], tried, room);
+		if (rc == -EBADF)
+			base_warn("nmad", "going on without that launcher");
+	}
+	if (rc == 0 && b->client == &nm_boot_singleton)
+		warn_of_bare_srun();
+	return rc;
+}
+
+static int open_wanted(struct nm_boot *b)
+{
+	const struct nm_boot_client *client;
+	char tried[64] = "";
 	int rc;
 
-	if (getenv("PMI_FD") != NULL) {
-		rc = open_client(b, &nm_boot_pmi);
-		if (rc != -EBADF)
-			return rc;
-		base_warn("nmad", "going on without that launcher");
-	} else if (getenv("PMI_PORT") != NULL) {
-		return open_client(b, &nm_boot_pmi);
+	if (options[0].value == AUTO) {
+		rc = open_found(b, tried, sizeof(tried));
+	} else {
+		client = clients[options[0].value - 1];
+		if (!is_there(client))
+			return say_missing(client);
+		rc = open_client(b, client, tried, sizeof(tried));
 	}
-	if (getenv("PMIX_RANK") != NULL)
-		return open_client(b, &nm_boot_pmix);
-	return open_client(b, &nm_boot_singleton);
+	if (rc != 0)
+		say_failed(tried);
+	return rc;
 }
 
 /* What a launcher has set for this rank, and not for PMIx in general. */
@@ -310,6 +420,7 @@ static bool is_ours(const char *variable)
 {
 	return strncmp(variable, "PMI_", 4) == 0 ||
 	       strncmp(variable, "NMAD_KEY_FD=", 12) == 0 ||
+	       strncmp(variable, "SLURM_STEP_NUM_TASKS=", 21) == 0 ||
 	       (strncmp(variable, "PMIX_", 5) == 0 &&
 		strncmp(variable, "PMIX_MCA_", 9) != 0);
 }
@@ -356,22 +467,13 @@ int nm_boot_open(struct nm_boot **out)
 	if (b == NULL)
 		return -ENOMEM;
 	b->pid = getpid();
-	if (options[0].value == PMI)
-		rc = open_client(b, &nm_boot_pmi);
-	else if (options[0].value == PMI2)
-		rc = open_client(b, &nm_boot_pmi2);
-	else if (options[0].value == PMIX)
-		rc = open_client(b, &nm_boot_pmix);
-	else if (options[0].value == SINGLETON)
-		rc = open_client(b, &nm_boot_singleton);
-	else
-		rc = open_auto(b);
+	rc = open_wanted(b);
 	if (rc != 0) {
 		free(b->node);
 		free(b);
 		return rc;
 	}
-	if (options[0].value != SINGLETON)
+	if (options[0].value == AUTO || b->client != &nm_boot_singleton)
 		forget_environment();
 	if (b->client == &nm_boot_singleton)
 		b->has_key = draw_key(b->info.key) == 0;

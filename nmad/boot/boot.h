@@ -55,7 +55,9 @@ struct nm_boot;
 /*
  * Find the launcher and ask it who we are. From now on programs that this
  * process starts are no part of the job: the connection closes on exec and its
- * environment variables are gone. 0, or -errno and nothing to close: -EINVAL
+ * environment variables are gone. What was tried and what the environment has
+ * is said if it fails, and a warning if srun started several processes and
+ * tells them nothing of each other. 0, or -errno and nothing to close: -EINVAL
  * (nonsense in the environment), -EPROTO (nonsense from the launcher),
  * -ETIMEDOUT (no answer to the first question), -ENOMEM, -ECONNRESET.
  */
@@ -114,6 +116,8 @@ int nm_boot_close(struct nm_boot *b);
  */
 struct nm_boot_client {
 	const char *name;
+	/* A launcher has set one of these; NULL: none is needed. */
+	const char *variables[2];
 	/* Fill b->info and b->priv; sets b->has_key if it knows the key. */
 	int (*open)(struct nm_boot *b);
 	int (*put)(struct nm_boot *b, const char *name, const char *text);

@@ -410,6 +410,7 @@ static int pmi_close(struct nm_boot *b, bool forked)
 
 const struct nm_boot_client nm_boot_pmi = {
 	.name = "pmi",
+	.variables = { "PMI_FD", "PMI_PORT" },
 	.open = pmi_open,
 	.put = pmi_put,
 	.fence = pmi_fence,

@@ -211,6 +211,7 @@ static int pmi2_close(struct nm_boot *b, bool forked)
 
 const struct nm_boot_client nm_boot_pmi2 = {
 	.name = "pmi2",
+	.variables = { "PMI_FD" },
 	.open = pmi2_open,
 	.put = pmi2_put,
 	.fence = pmi2_fence,

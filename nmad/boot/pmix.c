@@ -410,6 +410,7 @@ static int pmix_close(struct nm_boot *b, bool forked)
 
 const struct nm_boot_client nm_boot_pmix = {
 	.name = "pmix",
+	.variables = { "PMIX_RANK" },
 	.open = pmix_open,
 	.put = pmix_put,
 	.fence = pmix_fence,

@@ -19,4 +19,5 @@ static int none_open(struct nm_boot *b)
 }
 
 const struct nm_boot_client nm_boot_pmix = { .name = "pmix",
+					     .variables = { "PMIX_RANK" },
 					     .open = none_open };

@@ -90,4 +90,5 @@ void job_children_are_singletons(const char *launcher)
 
 	CHECK_INT(r.code, 0);
 	CHECK_INT(count(r.out, "singleton 0/1 local 0/1"), 2);
+	CHECK_INT(count(r.err, "srun started"), 0);
 }

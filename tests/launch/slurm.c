@@ -106,6 +106,30 @@ TEST(a_rank_that_is_killed_ends_a_job_of_srun)
 	job_is_killed(PMI2 TWO);
 }
 
+TEST(srun_without_pmi_is_no_silent_crowd_of_singletons)
+{
+	struct run r = run(NULL, "exec " ON "srun -n 3 \"$RANK\" info");
+
+	CHECK_INT(r.code, 0);
+	CHECK_INT(count(r.out, "singleton 0/1"), 3);
+	CHECK_INT(count(r.err, "srun started 3 processes"), 1);
+}
+
+/* What is no step of several is one process by intent. */
+TEST(a_script_of_an_allocation_may_be_alone)
+{
+	struct run r = run(NULL, "exec " SALLOC "\"$RANK\" info");
+
+	CHECK_INT(r.code, 0);
+	CHECK(has(r.out, "singleton 0/1"));
+	CHECK_STR(r.err, "");
+	r = run(NULL, "out=$(mktemp) && " ON "sbatch -Q -W -n2 -o $out "
+		      "--wrap \"'$RANK' info\" && cat $out && rm $out");
+	CHECK_INT(r.code, 0);
+	CHECK(has(r.out, "singleton 0/1"));
+	CHECK_INT(count(r.out, "srun"), 0);
+}
+
 /* --- srun through PMIx --- */
 
 TEST(ranks_exchange_values_through_pmix)

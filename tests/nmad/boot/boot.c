@@ -89,10 +89,12 @@ static bool has_said(const char *part)
 
 static void forget(void)
 {
-	static const char *const names[] = { "PMI_FD",    "PMI_RANK",
-					     "PMI_SIZE",  "PMI_PORT",
-					     "PMIX_RANK", "NMAD_KEY_FD",
-					     "PMI_ID",    "NMAD_BOOT" };
+	static const char *const names[] = {
+		"PMI_FD",    "PMI_RANK",       "PMI_SIZE",
+		"PMI_PORT",  "PMI_ID",         "PMI_JOBID",
+		"PMIX_RANK", "PMIX_NAMESPACE", "NMAD_KEY_FD",
+		"NMAD_BOOT", "SLURM_PROCID",   "SLURM_STEP_NUM_TASKS",
+	};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(names); i++)
 		unsetenv(names[i]);
@@ -218,6 +220,63 @@ TEST(a_port_that_nobody_listens_at_is_not_taken_for_none)
 		  0);
 	setenv("NMAD_BOOT", "nobody", 1);
 	refuses(-EINVAL, "NMAD_BOOT");
+}
+
+TEST(a_launcher_that_is_wanted_and_not_there_is_named)
+{
+	setenv("NMAD_BOOT", "pmi2", 1);
+	refuses(-EINVAL, "NMAD_BOOT=pmi2: no such launcher");
+	CHECK(has_said("have set PMI_FD; the environment has nothing of a"));
+	setenv("PMI_RANK", "3", 1);
+	setenv("PMIX_NAMESPACE", "job 7", 1);
+	setenv("NMAD_BOOT", "pmi", 1);
+	refuses(-EINVAL, "have set PMI_FD or PMI_PORT; the environment has "
+			 "PMI_RANK=3 PMIX_NAMESPACE=job 7\n");
+	setenv("NMAD_BOOT", "pmix", 1);
+	refuses(-EINVAL, "have set PMIX_RANK; the environment has PMI_RANK=3");
+}
+
+TEST(what_was_tried_is_said)
+{
+	setenv("PMI_PORT", "nowhere", 1);
+	setenv("PMI_ID", "0", 1);
+	refuses(-EINVAL, "tried pmi (NMAD_BOOT=auto); the environment has "
+			 "PMI_PORT=nowhere PMI_ID=0\n");
+}
+
+/* A job of one, and what is said of it. */
+static void alone(void)
+{
+	struct nm_boot *b;
+
+	listen_to_stderr();
+	CHECK_INT(nm_boot_open(&b), 0);
+	heard();
+	CHECK_STR(nm_boot_info(b)->client, "singleton");
+	CHECK_INT(nm_boot_close(b), 0);
+}
+
+TEST(jobs_of_one_that_srun_makes_of_a_job_are_no_secret)
+{
+	setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+	setenv("SLURM_PROCID", "0", 1);
+	alone();
+	CHECK(has_said("srun started 4 processes"));
+	CHECK(has_said("use srun --mpi=pmix or --mpi=pmi2"));
+	alone(); /* as a program would be that this rank starts */
+	CHECK_STR(said, "");
+	setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+	setenv("SLURM_PROCID", "1", 1);
+	alone();
+	CHECK_STR(said, "");
+	setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+	setenv("SLURM_PROCID", "0", 1);
+	alone();
+	CHECK_STR(said, "");
+	setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+	setenv("NMAD_BOOT", "singleton", 1);
+	alone();
+	CHECK_STR(said, "");
 }
 
 /* --- a launcher that speaks PMI-1 --- */
