@@ -1,12 +1,11 @@
 /*
- * nmad/boot: what the clients make of launchers, good and bad. A thread plays
- * the launcher: it reads a line and answers with the next of its script.
+ * nmad/boot: who is asked, a job of one, and what PMI-1 makes of launchers,
+ * good and bad.
  */
 #include "../../check.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,109 +14,13 @@
 
 #include "../../../nmad/boot/boot.h"
 #include "../../../nmad/boot/pmi.h"
+#include "launcher.h"
 
 #define INIT  "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
 #define MAXES "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\n"
 #define KVS   "cmd=my_kvsname kvsname=kvs_1\n"
 #define APP   "cmd=appnum rc=0 appnum=3\n"
 #define MAP   "cmd=get_result rc=0 msg=success value=(vector,(0,1,2))\n"
-
-static const char *const *script; /* ends with NULL: then it hangs up */
-static pthread_t launcher;
-static int launcher_fd;
-static int old_stderr = -1, said_fd;
-static char said[4096];
-
-static void *play(void *arg)
-{
-	char c;
-
-	for (; *script != NULL; script++) {
-		do
-			if (read(launcher_fd, &c, 1) != 1)
-				goto out;
-		while (c != '\n');
-		if (write(launcher_fd, *script, strlen(*script)) < 0)
-			break;
-	}
-out:
-	close(launcher_fd);
-	return arg;
-}
-
-/* Start a launcher with this script and set the environment for its rank. */
-static void launch(const char *const *lines)
-{
-	int pair[2];
-	char text[16];
-
-	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-	launcher_fd = pair[0];
-	script = lines;
-	snprintf(text, sizeof(text), "%d", pair[1]);
-	setenv("PMI_FD", text, 1);
-	setenv("PMI_RANK", "1", 1);
-	setenv("PMI_SIZE", "2", 1);
-	CHECK_INT(pthread_create(&launcher, NULL, play, NULL), 0);
-}
-
-/* What is written on stderr between these two is in said[]. */
-static void listen_to_stderr(void)
-{
-	said_fd = memfd_create("said", 0);
-	old_stderr = dup(2);
-	dup2(said_fd, 2);
-}
-
-static void heard(void)
-{
-	ssize_t n = pread(said_fd, said, sizeof(said) - 1, 0);
-
-	dup2(old_stderr, 2);
-	close(old_stderr);
-	close(said_fd);
-	said[n > 0 ? n : 0] = '\0';
-}
-
-static bool has_said(const char *part)
-{
-	if (strstr(said, part) != NULL)
-		return true;
-	printf("# \"%s\" is not in \"%s\"\n", part, said);
-	return false;
-}
-
-static void forget(void)
-{
-	static const char *const names[] = {
-		"PMI_FD",    "PMI_RANK",       "PMI_SIZE",
-		"PMI_PORT",  "PMI_ID",         "PMI_JOBID",
-		"PMIX_RANK", "PMIX_NAMESPACE", "NMAD_KEY_FD",
-		"NMAD_BOOT", "SLURM_PROCID",   "SLURM_STEP_NUM_TASKS",
-	};
-
-	for (size_t i = 0; i < BASE_ARRAY_LEN(names); i++)
-		unsetenv(names[i]);
-}
-
-__attribute__((constructor)) static void clean(void)
-{
-	check_fixture(forget, forget);
-}
-
-/* Opening fails so, and says this. */
-static void refuses(int rc, const char *message)
-{
-	struct nm_boot *b = NULL;
-	int got;
-
-	listen_to_stderr();
-	got = nm_boot_open(&b);
-	heard();
-	CHECK_INT(got, rc);
-	CHECK(b == NULL);
-	CHECK(has_said(message));
-}
 
 /* --- who shares a node --- */
 
@@ -310,7 +213,7 @@ TEST(answers_are_read_by_name)
 	CHECK_INT(nm_boot_info(b)->key[15], 0xff);
 	CHECK_INT(nm_boot_get(b, 0, "none", got, sizeof(got), &n), -ENOENT);
 	CHECK_INT(nm_boot_close(b), 0);
-	pthread_join(launcher, NULL);
+	launcher_leaves();
 }
 
 /* The answers of two that were asked for, the second in vain, then a fence's.
@@ -352,16 +255,7 @@ TEST(who_asks_is_answered_later_and_any_other_call_forgets_it)
 	CHECK_INT(rc, -ENOENT);
 	CHECK_INT(nm_boot_ask(b, 0, "no name!"), -EINVAL);
 	CHECK_INT(nm_boot_close(b), 0);
-	pthread_join(launcher, NULL);
-}
-
-/* A launcher that says these lines is refused so. */
-static void launcher_refused(const char *const *lines, int rc,
-			     const char *message)
-{
-	launch(lines);
-	refuses(rc, message);
-	pthread_join(launcher, NULL);
+	launcher_leaves();
 }
 
 TEST(nonsense_from_a_launcher_is_quoted)
@@ -408,7 +302,80 @@ TEST(a_launcher_that_goes_is_no_hang)
 	CHECK_INT(nm_boot_close(b), -ECONNRESET);
 	heard();
 	CHECK(has_said("launcher"));
-	pthread_join(launcher, NULL);
+	launcher_leaves();
+}
+
+#define HELLO "cmd=initack\n"
+#define WHO   HELLO "cmd=set size=2\ncmd=set rank=1\ncmd=set debug=0\n"
+
+TEST(a_launcher_at_a_port_says_who_we_are)
+{
+	static const char *const lines[] = {
+		WHO, INIT, MAXES, KVS, APP, MAP, "cmd=finalize_ack\n", NULL,
+	};
+	struct nm_boot *b;
+
+	launch_at_port(lines);
+	CHECK_INT(nm_boot_open(&b), 0);
+	CHECK_STR(nm_boot_info(b)->client, "pmi");
+	CHECK(nm_boot_info(b)->rank == 1 && nm_boot_info(b)->size == 2);
+	CHECK_INT(nm_boot_info(b)->local_rank, 1);
+	CHECK(getenv("PMI_PORT") == NULL && getenv("PMI_ID") == NULL);
+	CHECK_INT(nm_boot_close(b), 0);
+	launcher_leaves();
+}
+
+/* A launcher at a port that says these lines is refused so. */
+static void port_refused(const char *const *lines, int rc, const char *message)
+{
+	launch_at_port(lines);
+	refuses(rc, message);
+	CHECK(has_said("tried pmi (NMAD_BOOT=auto); the environment has "
+		       "PMI_PORT=127.0.0.1:"));
+	launcher_leaves();
+}
+
+TEST(nonsense_from_a_launcher_at_a_port_is_quoted)
+{
+	const char *const web[] = { "HTTP/1.1 400 Bad Request\n", NULL };
+	const char *const mute[] = { NULL };
+	const char *const halfway[] = { HELLO "cmd=set size=2\n", NULL };
+	const char *const other[] = { HELLO "cmd=set size=2\ncmd=get\n", NULL };
+	const char *const many[] = {
+		HELLO "cmd=set size=2\ncmd=set rank=2\ncmd=set debug=0\n", NULL
+	};
+	const char *const none[] = {
+		HELLO "cmd=set size=2\ncmd=set size=2\ncmd=set debug=0\n", NULL
+	};
+	const char *const huge[] = { HELLO
+				     "cmd=set size=99999999\ncmd=set rank=0\n"
+				     "cmd=set debug=0\n",
+				     NULL };
+
+	port_refused(web, -EPROTO, "answered \"HTTP/1.1 400 Bad Request\"");
+	port_refused(mute, -ECONNRESET, "launcher closed the connection");
+	port_refused(halfway, -ECONNRESET, "launcher closed the connection");
+	port_refused(other, -EPROTO,
+		     "answered \"cmd=get\" to cmd=initack: "
+		     "expected cmd=set");
+	port_refused(many, -EPROTO, "expected size=N and rank=R, R < N");
+	port_refused(none, -EPROTO, "expected size=N and rank=R, R < N");
+	port_refused(huge, -EPROTO, "expected size=N and rank=R, R < N");
+}
+
+TEST(a_launcher_that_leaves_its_port_is_no_hang)
+{
+	static const char *const lines[] = { WHO, INIT, MAXES, KVS,
+					     APP, MAP,  NULL };
+	struct nm_boot *b;
+
+	launch_at_port(lines);
+	CHECK_INT(nm_boot_open(&b), 0);
+	listen_to_stderr();
+	CHECK_INT(nm_boot_fence(b), -ECONNRESET);
+	CHECK_INT(nm_boot_close(b), -ECONNRESET);
+	heard();
+	launcher_leaves();
 }
 
 TEST(nonsense_in_the_environment_is_named)
