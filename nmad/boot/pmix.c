@@ -146,6 +146,8 @@ static int text_of(const pmix_value_t *v, const char **out)
 
 static void free_value(pmix_value_t *v)
 {
+	if (v == NULL)
+		return;
 	if (v->type == PMIX_STRING)
 		free(v->data.string);
 	free(v);
@@ -162,6 +164,8 @@ static int number(const struct pmix *p, pmix_rank_t rank, const char *key,
 
 	if (status != PMIX_SUCCESS)
 		return meaning(status);
+	if (v == NULL)
+		return -EPROTO;
 	if (v->type == PMIX_UINT32)
 		n = v->data.uint32;
 	else if (v->type == PMIX_UINT16)
