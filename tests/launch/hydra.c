@@ -15,6 +15,12 @@ TEST(ranks_exchange_values)
 	job_exchanges("mpiexec.hydra");
 }
 
+TEST(ranks_exchange_values_through_pmi2)
+{
+	need_hydra();
+	job_exchanges("env NMAD_BOOT=pmi2 mpiexec.hydra");
+}
+
 TEST(a_job_has_one_key)
 {
 	need_hydra();
