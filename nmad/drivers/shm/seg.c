@@ -73,11 +73,12 @@ static void sweep(const struct shm_addr *addr)
 
 static int make_file(struct shm *shm, struct shm_addr *addr)
 {
-	unsigned salt;
+	unsigned long salt; /* anybody may see it, and nothing of the nonce */
 
 	sweep(addr);
-	memcpy(&salt, addr->nonce, sizeof(salt));
-	snprintf(addr->name, sizeof(addr->name), "/nmad-%lu-%lu-%d-%x",
+	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
+		return -1;
+	snprintf(addr->name, sizeof(addr->name), "/nmad-%lu-%lu-%d-%lx",
 		 (unsigned long)getuid(), (unsigned long)addr->pidns[1],
 		 (int)getpid(), salt);
 	memcpy(shm->name, addr->name, sizeof(shm->name));
@@ -94,7 +95,7 @@ static int make_memfd(void)
 	if (fd < 0)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
-	again = open(path, O_RDWR | O_CLOEXEC);
+	again = fchmod(fd, 0600) < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
 	if (again < 0) {
 		close(fd);
 		return -1;
@@ -244,7 +245,16 @@ static int open_file(struct shm *shm, const struct shm_addr *addr)
 		return shm_open(addr->name, O_RDWR, 0);
 	}
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", addr->pid, addr->fd);
-	return open(path, O_RDWR | O_CLOEXEC);
+	/* Whatever has that number now: nothing happens by opening it. */
+	return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+/* Memory of the maker's user, and nobody else can write there. */
+static bool is_safe(const struct stat *st, const struct shm_addr *addr)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == addr->uid &&
+	       (st->st_mode & (S_IRWXG | S_IRWXO)) == 0 &&
+	       (uint64_t)st->st_size >= addr->bytes;
 }
 
 /* The maker's memory: false if we do not share it. */
@@ -258,8 +268,7 @@ static bool find(struct shm *shm, const struct shm_addr *addr)
 	    !same_host(addr))
 		return false;
 	shm->fd = open_file(shm, addr);
-	if (shm->fd >= 0 && fstat(shm->fd, &st) == 0 &&
-	    st.st_uid == addr->uid && (uint64_t)st.st_size >= addr->bytes)
+	if (shm->fd >= 0 && fstat(shm->fd, &st) == 0 && is_safe(&st, addr))
 		shm->arena = map(shm, 0, head_bytes(shm));
 	return shm->arena != NULL && shm->arena->magic == SHM_MAGIC &&
 	       memcmp(shm->arena->nonce, addr->nonce, SHM_NONCE) == 0;
