@@ -209,13 +209,33 @@ static void forget(struct shm_peer *p)
 	p->bell = NONE;
 }
 
+/*
+ * A descriptor is kept for the first bell, when the program has used up all
+ * others; from then on there is always one that is open.
+ */
+int nm_shm_bell_spare(struct shm *shm)
+{
+	if (shm->spare < 0)
+		shm->spare = fcntl(shm->epoll, F_DUPFD_CLOEXEC, 0);
+	return shm->spare < 0 ? -errno : 0;
+}
+
+static bool give_spare(struct shm *shm)
+{
+	if (shm->spare < 0)
+		return false;
+	close(shm->spare);
+	shm->spare = NONE;
+	return true;
+}
+
 /* The one that has been open longest makes room; false: there is none. */
 static bool make_room(struct shm *shm)
 {
 	struct shm_bells *b = &shm->bells;
 
 	if (b->n == 0)
-		return false;
+		return give_spare(shm);
 	forget(b->open[b->first]);
 	b->first = (b->first + 1) % SHM_BELLS;
 	b->n--;
@@ -346,4 +366,6 @@ void nm_shm_bell_forget(struct shm *shm, struct shm_peer *p)
 	shm->nstuck -= p->stuck;
 	p->stuck = p->no_buf = false;
 	forget(p);
+	if (b->n == 0)
+		nm_shm_bell_spare(shm);
 }

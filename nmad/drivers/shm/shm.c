@@ -544,6 +544,8 @@ static void drop(struct shm *shm)
 	nm_shm_bell_drop(shm);
 	if (shm->alarm >= 0)
 		close(shm->alarm);
+	if (shm->spare >= 0)
+		close(shm->spare);
 	if (shm->epoll >= 0)
 		close(shm->epoll);
 	free(shm->all);
@@ -581,6 +583,9 @@ static int make(struct shm *shm, const struct nm_boot_info *info)
 	shm->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (shm->epoll < 0)
 		return -errno;
+	rc = nm_shm_bell_spare(shm);
+	if (rc < 0)
+		return rc;
 	nm_shm_live_init(shm);
 	nm_shm_bell_alarm(shm);
 	nm_shm_bell_make(shm, &shm->bell_at);
@@ -613,7 +618,7 @@ static int shm_open_rail(struct nm_rail *rail, const struct nm_boot_info *info,
 	shm->nranks = (uint32_t)info->size;
 	shm->nlocal = (uint32_t)info->local_size;
 	shm->index = (uint32_t)info->local_rank;
-	shm->epoll = shm->bell = shm->alarm = -1;
+	shm->epoll = shm->bell = shm->alarm = shm->spare = -1;
 	base_list_init(&shm->peers);
 	nm_shm_large_init(shm);
 	nm_shm_arena_init(shm);

@@ -268,6 +268,7 @@ struct shm {
 	unsigned npidfds, maxpidfds; /* o, -: open; of those that we may have */
 	struct shm_bells bells;      /* o: */
 	unsigned maxbells;           /* -: so many, at most SHM_BELLS */
+	int spare;                   /* o: a descriptor for a bell, or -1 */
 
 	struct nm_rail *rail;    /* -: */
 	struct shm_arena *arena; /* -: or NULL: nobody is reached */
@@ -396,6 +397,8 @@ void nm_shm_bell_mute(struct shm *shm);
  * whether it is.
  */
 int nm_shm_bell_know(struct shm *shm, struct shm_peer *p);
+/* Have a descriptor for one, whatever the program opens. 0 or -errno. */
+int nm_shm_bell_spare(struct shm *shm);
 void nm_shm_bell_forget(struct shm *shm, struct shm_peer *p);
 
 /* It has said that it sleeps: wake it. */

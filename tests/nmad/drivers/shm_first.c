@@ -289,6 +289,43 @@ TEST(a_note_of_nobody_keeps_nobody_awake)
 
 /* --- descriptors --- */
 
+/* Rank 0 has not one to spare, and sleeps between the other's words. */
+static void none_body(struct job *j)
+{
+	enum { N = 20 };
+	struct rlimit old;
+
+	j->recv = ignore;
+	if (j->rank == 0)
+		old = job_no_more_files(j);
+	for (uint64_t i = 1; i <= N; i++)
+		for (int r = 0; r < j->size; r++) {
+			if (r == j->rank)
+				continue;
+			job_send(j, r, 0, i, 100);
+			while (job_progress(j), j->nfrom[r] < i || !job_idle(j))
+				sleep_once(j);
+		}
+	JOB_CHECK(j, j->ngot == N * (unsigned)(j->size - 1));
+	if (j->rank == 0)
+		JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &old) == 0);
+}
+
+TEST(who_can_open_nothing_any_more_meets_its_peers_and_wakes_them)
+{
+	run(2, none_body, NULL);
+	run(4, none_body, NULL);
+}
+
+/* Another thread has taken the spare one. */
+static void take_spare(struct job *j)
+{
+	struct shm *shm = j->rail.drv;
+
+	JOB_CHECK(j, shm->spare >= 0);
+	shm->spare = -1; /* it is closed with the process */
+}
+
 static void scarce_body(struct job *j)
 {
 	const bool *hears = j->arg;
@@ -306,6 +343,7 @@ static void scarce_body(struct job *j)
 		return;
 	}
 	await(1);
+	take_spare(j);
 	old = job_no_more_files(j);
 	job_send(j, 1, 0, 1, 100);
 	for (int i = 0; i < 10; i++) {
