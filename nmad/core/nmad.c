@@ -247,10 +247,14 @@ static int start_below(void)
 	int rc = marcel_init(&config);
 
 	if (rc < 0)
-		return rc;
+		goto err;
 	rc = piom_init();
-	if (rc < 0)
-		marcel_end();
+	if (rc == 0)
+		return 0;
+	marcel_end();
+err:
+	base_warn("nmad", "rank %d: threads and their I/O cannot be had: %s",
+		  info->rank, strerror(-rc));
 	return rc;
 }
 
