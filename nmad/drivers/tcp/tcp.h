@@ -229,6 +229,7 @@ struct tcp {
 	struct nm_rail *rail;             /* -: */
 	const struct nm_boot_info *info;  /* -: */
 	struct tcp_addr mine;             /* -: rail->addr */
+	unsigned char net[TCP_ADDRS];     /* -: bits of mine.addr[]'s; or 0 */
 	bool named;                       /* -: we call from mine.addr[0] */
 	uint32_t scope;                   /* -: its interface, if named */
 	int epoll;                        /* -: rail->fd */
@@ -310,6 +311,8 @@ int nm_tcp_listen(struct tcp *tcp, const char *name);
  */
 struct ifaddrs;
 void nm_tcp_fill_all(struct tcp_addr *a, const struct ifaddrs *all);
+/* How large their networks are: tcp->net. */
+void nm_tcp_fill_nets(struct tcp *tcp, const struct ifaddrs *all);
 /* Where the peer may be reached, by its address. -EHOSTUNREACH: nowhere. */
 int nm_tcp_know(struct tcp *tcp, struct tcp_peer *p, const void *addr,
 		size_t len);

@@ -132,6 +132,38 @@ void nm_tcp_fill_all(struct tcp_addr *a, const struct ifaddrs *all)
 	fill_kind(a, all, false, TCP_ADDRS);
 }
 
+/* How many bits of the address are its network's. */
+static unsigned char net_bits(const struct ifaddrs *i)
+{
+	struct in6_addr mask;
+	unsigned char bits = 0;
+
+	if (i->ifa_netmask == NULL)
+		return 0;
+	/* Some masks say no family. */
+	i->ifa_netmask->sa_family = i->ifa_addr->sa_family;
+	if (from_sockaddr(&mask, i->ifa_netmask) < 0)
+		return 0;
+	if (i->ifa_addr->sa_family == AF_INET)
+		memset(&mask, 0xff, 12);
+	while (bits < 128 && (mask.s6_addr[bits / 8] << bits % 8 & 0x80) != 0)
+		bits++;
+	return bits;
+}
+
+void nm_tcp_fill_nets(struct tcp *tcp, const struct ifaddrs *all)
+{
+	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+		struct in6_addr in;
+
+		if (from_sockaddr(&in, i->ifa_addr) < 0)
+			continue;
+		for (unsigned k = 0; k < tcp->mine.naddrs; k++)
+			if (IN6_ARE_ADDR_EQUAL(&in, &tcp->mine.addr[k]))
+				tcp->net[k] = net_bits(i);
+	}
+}
+
 /* What is named: an interface, an address, or an address of an interface. */
 struct named {
 	const char *interface; /* or NULL */
@@ -322,6 +354,7 @@ static int fill(struct tcp *tcp, struct tcp_addr *a, const char *name,
 		rc = fill_named(tcp, a, name, all);
 	else if (!local)
 		nm_tcp_fill_all(a, all);
+	nm_tcp_fill_nets(tcp, all);
 	freeifaddrs(all);
 	return rc;
 }
@@ -405,6 +438,52 @@ static bool can_call(const struct tcp *tcp, const struct in6_addr *a)
 				      !IN6_IS_ADDR_V4MAPPED(&tcp->mine.addr[0]);
 }
 
+/*
+ * In this order a peer's addresses are called. Each that does not answer costs
+ * a timeout: those of a network that we are in come first. One that we have as
+ * well leads to ourselves, such as that of a bridge for containers, which many
+ * hosts have alike.
+ */
+enum nearness { NEAR, FAR, OURS, NEARNESSES };
+
+static bool is_in(const struct in6_addr *a, const struct in6_addr *net,
+		  unsigned bits)
+{
+	unsigned whole = bits / 8, rest = 8 - bits % 8;
+
+	return memcmp(a, net, whole) == 0 &&
+	       (rest == 8 ||
+		a->s6_addr[whole] >> rest == net->s6_addr[whole] >> rest);
+}
+
+static enum nearness nearness_of(const struct tcp *tcp,
+				 const struct in6_addr *a)
+{
+	/* Of IPv4: without any of its own no network is known. */
+	unsigned least = IN6_IS_ADDR_V4MAPPED(a) ? 97 : 1;
+	enum nearness best = FAR;
+
+	for (unsigned i = 0; i < tcp->mine.naddrs; i++) {
+		const struct in6_addr *mine = &tcp->mine.addr[i];
+
+		if (IN6_ARE_ADDR_EQUAL(a, mine))
+			return OURS;
+		if (tcp->net[i] >= least && is_in(a, mine, tcp->net[i]))
+			best = NEAR;
+	}
+	return best;
+}
+
+static void take_addresses(const struct tcp *tcp, struct tcp_peer *p,
+			   const struct tcp_addr *a)
+{
+	for (enum nearness n = NEAR; n < NEARNESSES; n++)
+		for (unsigned i = 0; i < a->naddrs; i++)
+			if (can_call(tcp, &a->addr[i]) &&
+			    nearness_of(tcp, &a->addr[i]) == n)
+				p->addr[p->naddrs++] = a->addr[i];
+}
+
 int nm_tcp_know(struct tcp *tcp, struct tcp_peer *p, const void *addr,
 		size_t len)
 {
@@ -424,9 +503,7 @@ int nm_tcp_know(struct tcp *tcp, struct tcp_peer *p, const void *addr,
 		p->addr[0] = a.here;
 		return 0;
 	}
-	for (unsigned i = 0; i < a.naddrs; i++)
-		if (can_call(tcp, &a.addr[i]))
-			p->addr[p->naddrs++] = a.addr[i];
+	take_addresses(tcp, p, &a);
 	if (p->naddrs > 0)
 		return 0;
 	if (a.naddrs > 0)

@@ -332,3 +332,95 @@ TEST(a_peers_address_of_nonsense_is_refused)
 	CHECK_INT(nm_tcp_know(&mine, &p, &a, sizeof(a) - 1), -EHOSTUNREACH);
 	CHECK_INT(know(&mine, &p, &a), 0);
 }
+
+/* --- in which order --- */
+
+/* Our addresses, and the bits of their networks. */
+static void have(struct tcp *mine, const char *text, int bits)
+{
+	unsigned i = mine->mine.naddrs++;
+
+	mine->mine.addr[i] = address(text);
+	mine->net[i] = (unsigned char)bits;
+}
+
+static void orders(struct tcp *mine, const char *const *theirs,
+		   const char *const *want)
+{
+	struct tcp_addr a = { .version = TCP_ADDR_VERSION, .host = "another" };
+	struct tcp_peer p;
+	struct in6_addr w;
+
+	for (; theirs[a.naddrs] != NULL; a.naddrs++)
+		a.addr[a.naddrs] = address(theirs[a.naddrs]);
+	CHECK_INT(know(mine, &p, &a), 0);
+	CHECK_INT(p.naddrs, a.naddrs);
+	for (unsigned i = 0; i < p.naddrs; i++) {
+		w = address(want[i]);
+		CHECK(IN6_ARE_ADDR_EQUAL(&p.addr[i], &w));
+	}
+}
+
+TEST(addresses_of_our_networks_are_called_first_and_our_own_last)
+{
+	static const char *const theirs[] = {
+		"::ffff:172.17.0.1", "::ffff:192.168.9.2",
+		"::ffff:10.1.129.9", "::ffff:10.1.127.9",
+		"fd00:0:0:2::1",     "fd00:0:0:1::7",
+		"fd00:0:0:1::1",     NULL,
+	};
+	static const char *const sorted[] = {
+		"::ffff:10.1.129.9", "fd00:0:0:1::7", "::ffff:192.168.9.2",
+		"::ffff:10.1.127.9", "fd00:0:0:2::1", "::ffff:172.17.0.1",
+		"fd00:0:0:1::1",
+	};
+	struct tcp mine = { .named = false };
+
+	orders(&mine, theirs, theirs);
+	have(&mine, "::ffff:172.17.0.1", 96 + 16);
+	have(&mine, "::ffff:10.1.130.1", 96 + 17);
+	have(&mine, "fd00:0:0:1::1", 64);
+	orders(&mine, theirs, sorted);
+}
+
+TEST(a_network_of_all_addresses_is_none)
+{
+	static const char *const theirs[] = { "fd00::2", "::ffff:10.0.0.2",
+					      NULL };
+	struct tcp mine = { .named = false };
+
+	have(&mine, "::ffff:11.0.0.1", 96);
+	have(&mine, "fe00::1", 0);
+	orders(&mine, theirs, theirs);
+}
+
+TEST(the_network_of_an_address_is_as_large_as_the_kernel_says)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET }, mask4 = v4;
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 }, mask6 = v6;
+	struct ifaddrs all[2] = {
+		{ .ifa_addr = (void *)&v4,
+		  .ifa_netmask = (void *)&mask4,
+		  .ifa_flags = IFF_UP,
+		  .ifa_next = &all[1] },
+		{ .ifa_addr = (void *)&v6,
+		  .ifa_netmask = (void *)&mask6,
+		  .ifa_flags = IFF_UP },
+	};
+	struct tcp tcp = { .named = false };
+
+	CHECK_INT(inet_pton(AF_INET, "10.1.130.1", &v4.sin_addr), 1);
+	CHECK_INT(inet_pton(AF_INET, "255.255.128.0", &mask4.sin_addr), 1);
+	v6.sin6_addr = address("fd00::1");
+	mask6.sin6_addr = address("ffff:ffff:ffff:fff0::");
+	nm_tcp_fill_all(&tcp.mine, all);
+	nm_tcp_fill_nets(&tcp, all);
+	CHECK_INT(tcp.mine.naddrs, 2);
+	CHECK_INT(tcp.net[0], 96 + 17);
+	CHECK_INT(tcp.net[1], 60);
+	memset(&mask6.sin6_addr, 0xff, sizeof(mask6.sin6_addr));
+	all[0].ifa_netmask = NULL;
+	nm_tcp_fill_nets(&tcp, all);
+	CHECK_INT(tcp.net[0], 0);
+	CHECK_INT(tcp.net[1], 128);
+}
