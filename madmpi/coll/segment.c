@@ -64,7 +64,8 @@ static int make(struct madmpi_segment *s, int *fd, struct where *where)
 	int rc;
 
 	*fd = memfd_create("madmpi", MFD_CLOEXEC);
-	if (*fd < 0 || ftruncate(*fd, (off_t)s->bytes) < 0)
+	if (*fd < 0 || fchmod(*fd, 0600) < 0 ||
+	    ftruncate(*fd, (off_t)s->bytes) < 0)
 		return -errno;
 	rc = map(s, *fd);
 	if (rc < 0)
@@ -77,6 +78,14 @@ static int make(struct madmpi_segment *s, int *fd, struct where *where)
 	return 0;
 }
 
+/* Whatever has that number now; nobody but its user may write there. */
+static bool may_be_it(const struct stat *st, size_t bytes)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
+	       (st->st_mode & (S_IRWXG | S_IRWXO)) == 0 &&
+	       (size_t)st->st_size == bytes;
+}
+
 /* Each other one. */
 static int find(struct madmpi_segment *s, const struct where *where)
 {
@@ -85,11 +94,11 @@ static int find(struct madmpi_segment *s, const struct where *where)
 	int fd, rc;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", where->pid, where->fd);
-	fd = open(path, O_RDWR | O_CLOEXEC);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
-	rc = fstat(fd, &st) < 0 || (size_t)st.st_size != s->bytes ? -ENXIO
-								  : map(s, fd);
+	rc = fstat(fd, &st) < 0 || !may_be_it(&st, s->bytes) ? -ENXIO
+							     : map(s, fd);
 	close(fd);
 	if (rc == 0 && memcmp(s->at, where->nonce, NONCE) != 0) {
 		madmpi_segment_drop(s); /* it is somebody else's */
