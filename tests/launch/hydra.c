@@ -48,6 +48,12 @@ TEST(an_abort_ends_the_job)
 	job_aborts("mpiexec.hydra");
 }
 
+TEST(a_start_asks_nothing_about_each_rank)
+{
+	need_hydra();
+	job_asks_little("mpiexec.hydra");
+}
+
 TEST(programs_that_ranks_start_are_singletons)
 {
 	need_hydra();
@@ -58,6 +64,16 @@ TEST(programs_get_right_results)
 {
 	need_hydra();
 	job_talks("mpiexec.hydra");
+}
+
+/* Ranks connect to a port instead of inheriting a socket. */
+TEST(ranks_may_have_to_connect)
+{
+	need_hydra();
+	job_exchanges("mpiexec.hydra -pmi-port");
+	job_has_one_key("mpiexec.hydra -pmi-port");
+	job_talks("mpiexec.hydra -pmi-port");
+	job_aborts("mpiexec.hydra -pmi-port");
 }
 
 TEST(a_rank_that_is_killed_ends_the_job)

@@ -62,6 +62,44 @@ void job_aborts(const char *launcher)
 	CHECK(has(r.err, "the test wants an abort"));
 }
 
+/* The most that a rank asks: requests, and how many of these for a value. */
+static void most_asked(const char *launcher, int ranks, const char *driver,
+		       int most[2])
+{
+	struct run r = run(NULL,
+			   "export NMAD_DRIVER=%s; exec %s -n %d "
+			   "\"$REQUESTS\" \"$START\"",
+			   driver, launcher, ranks);
+	const char *at = r.out;
+	int n[2];
+
+	CHECK_INT(r.code, 0);
+	CHECK_INT(count(r.out, "requests "), ranks);
+	most[0] = most[1] = 0;
+	while ((at = strstr(at, "requests ")) != NULL) {
+		CHECK_INT(sscanf(at, "requests %d values %d", &n[0], &n[1]), 2);
+		for (int i = 0; i < 2; i++)
+			most[i] = n[i] > most[i] ? n[i] : most[i];
+		at++;
+	}
+}
+
+void job_asks_little(const char *launcher)
+{
+	int few[2], many[2];
+
+	most_asked(launcher, 2, "shm", few);
+	most_asked(launcher, 17, "shm", many);
+	CHECK(few[1] > 0);
+	CHECK_INT(many[0], few[0]);
+	CHECK_INT(many[1], few[1]);
+	most_asked(launcher, 2, "tcp", few);
+	most_asked(launcher, 17, "tcp", many);
+	CHECK(few[1] > 0);
+	CHECK(many[0] <= few[0] + 4);
+	CHECK(many[1] <= few[1] + 4);
+}
+
 void job_talks(const char *launcher)
 {
 	struct run r = run(NULL, "exec %s -n 1 \"$TALK\"", launcher);

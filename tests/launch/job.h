@@ -23,6 +23,13 @@ void job_has_one_key(const char *launcher);
 void job_aborts(const char *launcher);
 
 /*
+ * A rank that starts and ends asks as much in a job of 17 as in one of 2; over
+ * tcp also for the addresses of those whom it meets at the end, which are as
+ * many as the logarithm of the ranks. PMI_FD only.
+ */
+void job_asks_little(const char *launcher);
+
+/*
  * MPI programs: one process and eight, which are more than the cores of most
  * machines that tests run on, get right results, what is printed arrives, and
  * the exit code of a rank is the launcher's.

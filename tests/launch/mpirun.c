@@ -489,6 +489,11 @@ TEST(a_job_has_one_key)
 	job_has_one_key("\"$MPIRUN\"");
 }
 
+TEST(a_start_asks_nothing_about_each_rank)
+{
+	job_asks_little("\"$MPIRUN\"");
+}
+
 TEST(programs_that_ranks_start_are_singletons)
 {
 	job_children_are_singletons("\"$MPIRUN\"");
