@@ -101,6 +101,8 @@ CASES = [
         for what, who in (("", ""), *[("hidden_", "_" + who) for who in
                                       ("first", "rest", "all")])])
       for ranks in (2, 3)],
+    ("start", 2, [], []),
+    ("start", 3, ["barrier"], []),
     ("waiting", 2, ["20"], ["recv_20", "barrier_20"]),
     ("memory", 2, ["-b", "32", "2000"], [f"{p}_2000" for p in REQUESTS]),
 ]

@@ -28,6 +28,9 @@ WHAT is one or more of these; all if none is named:
   hosts      latency, bandwidth, rate of messages and overlap between two hosts
              made of namespaces, with every MPI; samples, tables and plots are in
              --out (DIR/bench/hosts)
+  startup    whole jobs of 2, 8 and 64 processes that start and end, under each
+             launcher, with every MPI; samples, tables and plots as for hosts
+             (DIR/bench/startup)
   locks      ping-pongs of one thread and of two at once, with each NMAD_LOCK
   rpc        calls beside messages, and what a callback costs
   heat       1,024 threads against one thread a process
@@ -58,6 +61,7 @@ import rails
 import report
 import rpc
 import sim
+import startup
 import suite
 import threads
 import turns
@@ -75,10 +79,14 @@ PIOMAN = ["ltask", "queues", "overhead", "waiting", "reaction", "progress"]
 NATIVE_LIMIT = 1200  # seconds for a program with many cases
 
 
+def samples_of(options, what):
+    return os.path.join(options.out or os.path.join(options.build, "bench",
+                                                    what), "samples.csv")
+
+
 def run_suite(options, names, mpis):
     """An error of ours is one of this program, too."""
-    path = os.path.join(options.out or os.path.join(options.build, "bench",
-                                                    "mpi"), "samples.csv")
+    path = samples_of(options, "mpi")
     args = None if options.args is None else shlex.split(options.args)
     failed = suite.run(names, mpis, options.rounds, options.networks, args,
                        path, report.COLUMNS)
@@ -183,6 +191,8 @@ def main():
         "hosts": lambda: hosts.compare(options.build, options.rounds,
                                        options.peers, options.out,
                                        suite.BETWEEN_HOSTS),
+        "startup": lambda: startup.compare(mpis, options.rounds,
+                                           samples_of(options, "startup")),
         "locks": lambda: locks.show(options.build, options.rounds),
         "rpc": lambda: rpc.show(options.build, options.rounds),
         "heat": lambda: heat(options.build, options.rounds),
