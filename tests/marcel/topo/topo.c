@@ -1,5 +1,8 @@
 /* marcel/topo/topo.c: the tree, on machines that exist on paper only. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "../../check.h"
 #include "../../../marcel/topo/topo.h"
@@ -268,4 +271,44 @@ TEST(random_machines_and_cpus_give_proper_trees)
 		check_all();
 		marcel_topo_free(&topo);
 	}
+}
+
+/* Whether a file of this folder is mapped. */
+static bool is_mapped(const char *folder)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	bool found = false;
+	char line[600];
+
+	CHECK(f != NULL);
+	while (!found && fgets(line, sizeof(line), f) != NULL)
+		found = strstr(line, folder) != NULL;
+	fclose(f);
+	return found;
+}
+
+TEST(the_machine_is_read_without_plugins)
+{
+	char **before = environ;
+	int cpu[1];
+
+	CHECK_INT(unsetenv("HWLOC_PLUGINS_PATH"), 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK_INT(marcel_topo_load("", &hw, cpu, 1), 1);
+		CHECK(!is_mapped("/hwloc/hwloc_"));
+		hwloc_topology_destroy(hw);
+	}
+	CHECK_PTR(environ, before);
+	CHECK_PTR(getenv("HWLOC_PLUGINS_PATH"), NULL);
+}
+
+TEST(who_sets_variables_of_hwloc_has_his_way)
+{
+	int cpu[4];
+
+	CHECK_INT(setenv("HWLOC_SYNTHETIC", "core:3 pu:1", 1), 0);
+	CHECK_INT(marcel_topo_load("", &hw, cpu, 4), 3);
+	CHECK(!hwloc_topology_is_thissystem(hw));
+	hwloc_topology_destroy(hw);
+	CHECK_INT(unsetenv("HWLOC_SYNTHETIC"), 0);
 }
