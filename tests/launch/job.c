@@ -3,6 +3,7 @@
  */
 #include "launch.h"
 
+#include <signal.h>
 #include <string.h>
 
 bool has(const char *text, const char *part)
@@ -129,4 +130,17 @@ void job_children_are_singletons(const char *launcher)
 	CHECK_INT(r.code, 0);
 	CHECK_INT(count(r.out, "singleton 0/1 local 0/1"), 2);
 	CHECK_INT(count(r.err, "srun started"), 0);
+}
+
+void job_outlives_a_rank(const char *launcher)
+{
+	struct run r = run(NULL, "exec %s -n 4 \"$TALK\" outlive", launcher);
+
+	for (int rank = 0; rank < 4; rank++) {
+		char line[32];
+
+		snprintf(line, sizeof(line), "%d outlived it\n", rank);
+		CHECK_INT(count(r.out, line), rank != 1);
+	}
+	CHECK_INT(r.code, 128 + SIGKILL);
 }

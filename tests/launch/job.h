@@ -41,4 +41,7 @@ void job_is_killed(const char *launcher);
 
 void job_children_are_singletons(const char *launcher);
 
+/* Rank 1 is killed; the launcher ends nobody else, and says so by its code. */
+void job_outlives_a_rank(const char *launcher);
+
 #endif

@@ -128,3 +128,8 @@ TEST(what_a_dead_rank_has_started_ends_with_it)
 	CHECK_INT(sscanf(r.out, "pid %d", &pid), 1);
 	CHECK(becomes(pid, 0));
 }
+
+TEST(a_program_outlives_one_of_its_ranks)
+{
+	job_outlives_a_rank("\"$MPIRUN\" --keep-going");
+}

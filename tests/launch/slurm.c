@@ -11,6 +11,7 @@
 #define ON     "timeout -k 5 40 $ON "
 #define PMI2   ON "srun --mpi=pmi2 "
 #define PMIX   ON "srun --mpi=pmix "
+#define KEEP   "--no-kill --kill-on-bad-exit=0 "
 #define TWO    "-N2 --ntasks-per-node=2 "
 #define SALLOC ON "salloc -Q -N2 -n4 "
 #define HYDRA  SALLOC "mpiexec.hydra "
@@ -106,6 +107,11 @@ TEST(a_rank_that_is_killed_ends_a_job_of_srun)
 	job_is_killed(PMI2 TWO);
 }
 
+TEST(the_others_go_on_if_srun_is_told_so)
+{
+	job_outlives_a_rank(PMI2 KEEP TWO);
+}
+
 TEST(srun_without_pmi_is_no_silent_crowd_of_singletons)
 {
 	struct run r = run(NULL, "exec " ON "srun -n 3 \"$RANK\" info");
@@ -142,6 +148,12 @@ TEST(a_job_has_one_key_through_pmix)
 {
 	need_pmix();
 	job_has_one_key(PMIX);
+}
+
+TEST(the_others_go_on_through_pmix_if_srun_is_told_so)
+{
+	need_pmix();
+	job_outlives_a_rank(PMIX KEEP TWO);
 }
 
 TEST(programs_that_ranks_start_are_singletons_through_pmix)

@@ -2,7 +2,10 @@
  * An MPI program for launchers: messages between all pairs, collectives, and
  * who shares a host with whom. "talk", or what rank 1 does before the end:
  *
- *   talk [exit NUMBER | abort NUMBER | kill]
+ *   talk [exit NUMBER | abort NUMBER | kill | outlive]
+ *
+ * With "outlive", as with "kill", rank 1 kills itself, and the others say what
+ * they make of it and go on.
  */
 #include "../madmpi/program.h"
 
@@ -75,6 +78,21 @@ static void end(const char *how, int number)
 	kill(getpid(), SIGKILL);
 }
 
+/* What waits for rank 1 fails, and there is an end without it. */
+static void outlive(void)
+{
+	int error, word, class = 0;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	error = MPI_Recv(&word, 1, MPI_INT, 1, 1, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+	MPI_Error_class(error, &class);
+	EXPECT_INT(class, MPI_ERR_PROC_ABORTED);
+	MPI_Finalize();
+	printf("%d outlived it\n", rank);
+	exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
@@ -90,6 +108,8 @@ int main(int argc, char **argv)
 	hosts();
 	if (argc > 1 && rank == 1)
 		end(argv[1], argc > 2 ? atoi(argv[2]) : 0);
+	if (argc > 1 && strcmp(argv[1], "outlive") == 0)
+		outlive();
 	/* Who dies is missed by those who wait for it. */
 	if (argc > 1 && strcmp(argv[1], "exit") != 0)
 		MPI_Barrier(MPI_COMM_WORLD);

@@ -135,7 +135,9 @@ static void say_objects(struct places *p, char *out, size_t room,
 				    (unsigned)c))
 				CPU_SET(i, &with);
 	list(text, sizeof(text), &with);
-	snprintf(out, room, text[0] != '\0' ? "%s %s, " : "", name, text);
+	out[0] = '\0';
+	if (text[0] != '\0')
+		snprintf(out, room, "%s %s, ", name, text);
 }
 
 static void report(struct places *p, const struct job *j)
