@@ -140,6 +140,17 @@ int run_has_printed(const char *text)
 	return 0;
 }
 
+bool has(const char *text, const char *part)
+{
+	if (strstr(text, part) != NULL)
+		return true;
+	printf("# \"%s\" is not in:\n# ", part);
+	for (; *text != '\0'; text++)
+		printf(*text == '\n' ? "\n# " : "%c", *text);
+	printf("\n");
+	return false;
+}
+
 const char *run_path(const char *variable)
 {
 	const char *path = getenv(variable);

@@ -4,6 +4,7 @@
 #ifndef TESTS_RUN_H
 #define TESTS_RUN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -31,6 +32,9 @@ int run_has_printed(const char *text);
 
 /* What has been printed so far; freed by the next call of any of these. */
 const char *run_printed(void);
+
+/* Whether the text has that part; if not, it is shown. */
+bool has(const char *text, const char *part);
 
 /* The value of an environment variable that the build must have set. */
 const char *run_path(const char *variable);

@@ -11,17 +11,6 @@
 #define HEAT     run_path("HEAT")
 #define PICTURES run_path("PICTURES")
 
-static bool has(const char *text, const char *part)
-{
-	if (strstr(text, part) != NULL)
-		return true;
-	printf("# \"%s\" is not in:\n# ", part);
-	for (; *text != '\0'; text++)
-		printf(*text == '\n' ? "\n# " : "%c", *text);
-	printf("\n");
-	return false;
-}
-
 /* The beginning of a command that is run in a folder of its own. */
 #define IN_A_FOLDER                                                            \
 	"d=$(mktemp -d) && trap 'rm -r \"$d\"' EXIT && cd \"$d\" && "

@@ -14,17 +14,6 @@
 #define MPIRUN   run_path("MPIRUN")
 #define EXAMPLES run_path("EXAMPLES")
 
-static bool has(const char *text, const char *part)
-{
-	if (strstr(text, part) != NULL)
-		return true;
-	printf("# \"%s\" is not in:\n# ", part);
-	for (; *text != '\0'; text++)
-		printf(*text == '\n' ? "\n# " : "%c", *text);
-	printf("\n");
-	return false;
-}
-
 static void job(int ranks, const char *program, const char *message)
 {
 	static const char *const drivers[] = { "shm", "tcp" };

@@ -6,17 +6,6 @@
 #include <signal.h>
 #include <string.h>
 
-bool has(const char *text, const char *part)
-{
-	if (strstr(text, part) != NULL)
-		return true;
-	printf("# \"%s\" is not in:\n# ", part);
-	for (; *text != '\0'; text++)
-		printf(*text == '\n' ? "\n# " : "%c", *text);
-	printf("\n");
-	return false;
-}
-
 int count(const char *text, const char *part)
 {
 	int n = 0;

@@ -8,9 +8,6 @@
 
 #include <stdbool.h>
 
-/* If not, the text is shown. */
-bool has(const char *text, const char *part);
-
 int count(const char *text, const char *part);
 
 /* Jobs of several sizes: every rank reads the values of all. */

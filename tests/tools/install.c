@@ -11,17 +11,6 @@
 
 static char folder[256]; /* temporary, removed at exit */
 
-static bool has(const char *text, const char *part)
-{
-	if (strstr(text, part) != NULL)
-		return true;
-	printf("# \"%s\" is not in:\n# ", part);
-	for (; *text != '\0'; text++)
-		printf(*text == '\n' ? "\n# " : "%c", *text);
-	printf("\n");
-	return false;
-}
-
 static void remove_folder(void)
 {
 	char command[512];

@@ -8,14 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bool has(const char *text, const char *part)
-{
-	if (strstr(text, part) != NULL)
-		return true;
-	printf("# \"%s\" is not in \"%s\"\n", part, text);
-	return false;
-}
-
 /* Two hosts with these rails, and a script beside them: no single quotes. */
 static struct run lab(const char *rates, const char *script)
 {

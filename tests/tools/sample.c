@@ -37,14 +37,6 @@ __attribute__((constructor)) static void fixture(void)
 	check_fixture(setup, NULL);
 }
 
-static bool has(const char *text, const char *part)
-{
-	if (strstr(text, part) != NULL)
-		return true;
-	printf("# \"%s\" is not in \"%s\"\n", part, text);
-	return false;
-}
-
 /* --- the command line --- */
 
 TEST(help_and_version)

@@ -13,14 +13,6 @@
 
 enum { SEEDS = 100 };
 
-static bool has(const char *text, const char *part)
-{
-	if (strstr(text, part) != NULL)
-		return true;
-	printf("# \"%s\" is not in \"%s\"\n", part, text);
-	return false;
-}
-
 /* The driver with these arguments, then the target that does `what`. */
 static struct run schedules(const char *arguments, const char *what)
 {

@@ -11,14 +11,6 @@
 /* A compiler that prints its arguments, one a line. */
 #define ECHO "MADMPI_CC='printf %%s\\n'"
 
-static bool has(const char *text, const char *part)
-{
-	if (strstr(text, part) != NULL)
-		return true;
-	printf("# \"%s\" is not in \"%s\"\n", part, text);
-	return false;
-}
-
 TEST(show_is_the_whole_command)
 {
 	struct run r = run(NULL, "exec '%s' -show -O2 x.c", MPICC);

@@ -20,15 +20,6 @@ static inline void show(const char *text)
 	printf("\n");
 }
 
-static inline bool has(const char *text, const char *part)
-{
-	if (strstr(text, part) != NULL)
-		return true;
-	printf("# \"%s\" is not in:\n", part);
-	show(text);
-	return false;
-}
-
 /* Two hosts with these rails, and a script beside them: no single quotes. */
 static inline struct run lab(const char *rates, const char *script)
 {
