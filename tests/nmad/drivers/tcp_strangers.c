@@ -498,6 +498,70 @@ TEST(who_has_taken_a_call_may_take_his_time)
 	close(wake[1]);
 }
 
+/* --- a friend who wants to call himself, and does not --- */
+
+/* As a callee who has a call of its own on its way. */
+static void refuse(struct job *j, int fd)
+{
+	struct tcp_greeting g = { .caller = 0, .callee = 1 };
+	struct tcp_hello h;
+
+	JOB_CHECK(j, hear(fd, &h) && h.kind == TCP_CALL && h.from == 0);
+	memcpy(g.caller_nonce, h.nonce, TCP_NONCE);
+	memset(g.callee_nonce, 'y', TCP_NONCE);
+	h = (struct tcp_hello){ .kind = TCP_ASK, .from = 1, .to = 0 };
+	memcpy(h.nonce, g.callee_nonce, TCP_NONCE);
+	h.proof = nm_tcp_hello_proof(j->info.key, &g, TCP_ASK, 0);
+	say(fd, &h);
+	JOB_CHECK(j, hear(fd, &h) && h.kind == TCP_PROOF);
+	h = (struct tcp_hello){ .kind = TCP_VERDICT, .from = 1, .to = 0 };
+	h.proof = nm_tcp_hello_proof(j->info.key, &g, TCP_VERDICT, 0);
+	say(fd, &h);
+	close(fd);
+}
+
+/* Rank 1 refuses, or goes away in mid-hello; it works when called again. */
+static void yields_body(struct job *j)
+{
+	const struct tcp *tcp = j->rail.drv;
+	struct pollfd p = { .fd = tcp->listener.fd, .events = POLLIN };
+	const bool *refuses = j->arg;
+	int fd;
+
+	j->recv = ignore;
+	if (j->rank == 0) {
+		job_send(j, 1, 0, 1, 100);
+	} else {
+		JOB_CHECK(j, poll(&p, 1, -1) == 1);
+		fd = accept(p.fd, NULL, NULL);
+		JOB_CHECK(j, fd >= 0);
+		if (*refuses) {
+			refuse(j, fd);
+		} else {
+			struct tcp_hello h;
+
+			JOB_CHECK(j, hear(fd, &h) && h.kind == TCP_CALL);
+			JOB_CHECK(j, send(fd, "nmtc", 4, MSG_NOSIGNAL) == 4);
+			close(fd);
+		}
+		JOB_CHECK(j, poll(&p, 1, -1) == 1);
+	}
+	while (j->ngot < (unsigned)j->rank || !job_idle(j))
+		job_progress(j);
+	JOB_CHECK(j, j->deaths[1 - j->rank] == 0);
+}
+
+TEST(who_has_refused_a_call_or_left_it_is_called_again)
+{
+	bool refuses = true;
+
+	setenv("NMAD_TCP_TIMEOUT_MS", "300", 1);
+	job_run(&nm_driver_tcp, 2, yields_body, &refuses);
+	refuses = false;
+	job_run(&nm_driver_tcp, 2, yields_body, &refuses);
+	unsetenv("NMAD_TCP_TIMEOUT_MS");
+}
+
 /* --- no descriptor for who calls --- */
 
 enum { LOOKS_MAX = 1000 }; /* some are made; who does not sleep makes 10^5 */
