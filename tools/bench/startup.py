@@ -65,4 +65,5 @@ def compare(mpis, rounds, path):
         out.writerow(report.COLUMNS)
         for name, n, what, ms in samples(columns(mpis), folder, rounds):
             out.writerow(["startup", DEFAULT, name, n, what, ms, "ms"])
+            f.flush()
     report.show(path)
