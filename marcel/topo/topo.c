@@ -285,7 +285,7 @@ void marcel_topo_free(struct marcel_topo *t)
 
 /*
  * hwloc_topology_init() opens every plug-in that it finds, and with them the
- * libraries of displays, OpenCL and XML: a third of the work of a process's
+ * libraries of displays, OpenCL and XML: a quarter of the work of a process's
  * start, for devices that we do not ask for. Only its environment keeps it from
  * that, so it gets one of its own meanwhile. `environ` is replaced, what it
  * points to not changed: who reads it in another thread sees either, and `own`
