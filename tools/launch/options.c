@@ -363,7 +363,7 @@ static void configured(struct options *o, const char *line)
 static void configfile(struct options *o, const char *name)
 {
 	FILE *f = fopen(name, "re");
-	char *text = NULL, *whole = must(strdup(""));
+	char *text = NULL, *whole = NULL;
 	size_t room = 0, have = 0;
 	ssize_t n;
 

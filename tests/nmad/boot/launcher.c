@@ -57,19 +57,23 @@ static bool read_prefixed(void)
 	return n > 0 && n < (int)sizeof(text) && read_n(text, (size_t)n);
 }
 
+static bool say(const char *text, size_t n)
+{
+	return send(launcher_fd, text, n, MSG_NOSIGNAL) == (ssize_t)n;
+}
+
 /* What a script has: whole lines, "#" and bytes as they are, or PMI-2. */
 static bool answer(const char *text)
 {
 	size_t n = strlen(text);
-	char out[4096];
+	char head[24];
 
 	if (n == 0 || text[n - 1] == '\n')
-		n = (size_t)snprintf(out, sizeof(out), "%s", text);
-	else if (text[0] == '#')
-		n = (size_t)snprintf(out, sizeof(out), "%s", text + 1);
-	else
-		n = (size_t)snprintf(out, sizeof(out), "%-6zu%s", n, text);
-	return send(launcher_fd, out, n, MSG_NOSIGNAL) == (ssize_t)n;
+		return say(text, n);
+	if (text[0] == '#')
+		return say(text + 1, n - 1);
+	snprintf(head, sizeof(head), "%-6zu", n);
+	return say(head, 6) && say(text, n);
 }
 
 static void *play(void *arg)
