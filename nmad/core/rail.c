@@ -433,7 +433,7 @@ void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status)
 	backlog_add(rail, -1);
 	x->status = status;
 	/* Who is told of it may end the job, before the link is dead. */
-	if (unlikely(status == -ECONNRESET))
+	if (unlikely(status < 0))
 		nm_gate_mourn(x->link->gate, status);
 	tell(rail, &x->done, NM_EVENT_XFER_DONE);
 }
