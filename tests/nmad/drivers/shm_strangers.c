@@ -17,33 +17,9 @@
 #include <unistd.h>
 
 #include "../../../nmad/drivers/shm/shm.h"
-
-extern const struct nm_driver nm_driver_shm;
+#include "shm_both.h"
 
 enum { STRANGER = 65534 };
-
-static struct nm_rail rails[2];
-static struct nm_link links[2][2];
-static struct nm_rail_stats stats[2];
-static struct nm_boot_info infos[2];
-
-/* Both in this process. */
-static void open_one(int rank)
-{
-	static const int node[2];
-	struct nm_rail *rail = &rails[rank];
-
-	memset(rail, 0, sizeof(*rail));
-	infos[rank].rank = infos[rank].local_rank = rank;
-	infos[rank].size = infos[rank].local_size = 2;
-	infos[rank].node = node;
-	rail->driver = &nm_driver_shm;
-	rail->rank = rank;
-	rail->links = links[rank];
-	rail->nlinks = 2;
-	rail->stats = &stats[rank];
-	CHECK_INT(nm_driver_shm.open(rail, &infos[rank], NULL), 0);
-}
 
 /* Rank 0 has joined, rank 1 not yet. */
 static struct shm_addr begin(bool file)
