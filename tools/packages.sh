@@ -14,6 +14,7 @@ build | python3 | command -v python3 | makes mpi.h and the pictures, runs checks
 build | libhwloc-dev | pkg-config --exists hwloc | tells which cores share a cache
 build | libpng-dev | pkg-config --exists libpng | heat writes its result as PNG
 build | libpmix-dev | pkg-config --exists pmix | its header: jobs that were started through PMIx
+build | libibverbs-dev | pkg-config --exists libibverbs | its header: messages over InfiniBand and RoCE
 test | g++ | command -v c++ | mpicxx, and that the headers are C++ too
 test | mpich | command -v mpiexec.hydra | the same ranks run under Hydra
 test | cmake | command -v cmake | find_package(MPI) finds our wrappers

@@ -1,0 +1,63 @@
+/*
+ * Registered memory: what the adapter may read and write. Registering costs a
+ * system call that pins every page, so what has been registered is kept, by
+ * address range, until it is unmapped (unmap.h) or others need the room.
+ *
+ * A registration has users: who found it or made it. It is taken back when its
+ * range is unmapped, or when it is the one that was used longest ago and the
+ * limit on pinned memory is reached, but never before its last user has let go
+ * of it.
+ *
+ * One instance for each protection domain.
+ */
+#ifndef NMAD_DRIVERS_VERBS_REG_H
+#define NMAD_DRIVERS_VERBS_REG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib.h"
+
+struct verbs_regs;
+
+/* A registration in use; constant until it is put back. */
+struct verbs_reg {
+	uintptr_t begin, end; /* what it covers: whole pages */
+	struct ibv_mr *mr;
+};
+
+/*
+ * NULL: no memory. `limit`: bytes that may be pinned at once, in whole pages;
+ * SIZE_MAX: whatever the kernel allows. May allocate, as may close, which takes
+ * all registrations back; none has a user then.
+ */
+struct verbs_regs *nm_verbs_regs_open(struct ibv_pd *pd, size_t limit);
+void nm_verbs_regs_close(struct verbs_regs *regs);
+
+/*
+ * One that covers [p, p + bytes), which becomes the caller's until he puts it
+ * back; NULL: there is none that is known to be of the memory that is mapped
+ * there now. Any thread; neither allocates nor takes a lock of libc's: a system
+ * call or two.
+ */
+struct verbs_reg *nm_verbs_reg_find(struct verbs_regs *regs, const void *p,
+				    size_t bytes);
+void nm_verbs_reg_put(struct verbs_regs *regs, struct verbs_reg *reg);
+
+/*
+ * Find it or register it, for the caller as above. Only where one may sleep and
+ * allocate (the clerk). NULL: the kernel refuses, or the limit is reached by
+ * what is in use: *error is -errno.
+ */
+struct verbs_reg *nm_verbs_reg_make(struct verbs_regs *regs, const void *p,
+				    size_t bytes, int *error);
+
+/* What there is and was, for statistics and tests. */
+struct verbs_reg_counts {
+	size_t pinned; /* bytes, now */
+	unsigned kept; /* registrations, now */
+	uint64_t found, made, unmapped, evicted, refused;
+};
+struct verbs_reg_counts nm_verbs_reg_counts(struct verbs_regs *regs);
+
+#endif
