@@ -115,6 +115,7 @@ static int open_entry(struct nm_core *core, const struct nm_boot_info *info,
 	rc = rail_init(rail, core, driver);
 	if (rc < 0)
 		return rc;
+	rail->is_listed = !may_lack;
 	core->nrails++;
 	note_name(core, driver);
 	rc = driver->open(rail, info, colon != NULL ? colon + 1 : NULL);

@@ -116,6 +116,7 @@ struct nm_rail {
 	struct nm_core *core;             /* -: */
 	int rank;                         /* -: of this process */
 	int index;                        /* -: among the rails */
+	bool is_listed;                   /* -: NMAD_DRIVER names it */
 	size_t max_small;                 /* -: the driver's, or open()'s */
 	unsigned char addr[NM_ADDR_MAX];  /* -: for the peers */
 	size_t addr_len;                  /* -: */

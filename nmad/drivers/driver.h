@@ -187,7 +187,7 @@ struct nm_driver {
 	/*
 	 * Make an instance: fill rail->addr, rail->addr_len, rail->drv. `spec`
 	 * is what followed "name:" in NMAD_DRIVER, or NULL. May block and
-	 * allocate. -ENODEV: cannot be used here, said why if asked for.
+	 * allocate. -ENODEV: cannot be used here, said why if rail->is_listed.
 	 */
 	int (*open)(struct nm_rail *rail, const struct nm_boot_info *info,
 		    const char *spec);

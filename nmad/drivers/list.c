@@ -4,9 +4,10 @@
  */
 #include "driver.h"
 
-extern const struct nm_driver nm_driver_self, nm_driver_shm, nm_driver_tcp,
-	nm_driver_sim;
+extern const struct nm_driver nm_driver_self, nm_driver_shm, nm_driver_ibverbs,
+	nm_driver_tcp, nm_driver_sim;
 
 const struct nm_driver *const nm_drivers[] = {
-	&nm_driver_self, &nm_driver_shm, &nm_driver_tcp, &nm_driver_sim, NULL,
+	&nm_driver_self, &nm_driver_shm, &nm_driver_ibverbs,
+	&nm_driver_tcp,  &nm_driver_sim, NULL,
 };

@@ -6,13 +6,17 @@
  * A registration has users: who found it or made it. It is taken back when its
  * range is unmapped, or when it is the one that was used longest ago and the
  * limit on pinned memory is reached, but never before its last user has let go
- * of it.
+ * of it. One that cannot be kept is nobody else's, and taken back when he does.
+ *
+ * Taking back may sleep, so it is for nm_verbs_regs_clean(), and whoever makes
+ * one.
  *
  * One instance for each protection domain.
  */
 #ifndef NMAD_DRIVERS_VERBS_REG_H
 #define NMAD_DRIVERS_VERBS_REG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,11 +31,24 @@ struct verbs_reg {
 };
 
 /*
- * NULL: no memory. `limit`: bytes that may be pinned at once, in whole pages;
- * SIZE_MAX: whatever the kernel allows. May allocate, as may close, which takes
- * all registrations back; none has a user then.
+ * How to keep them. `limit`: bytes that may be pinned at once, in whole pages;
+ * SIZE_MAX: whatever the kernel allows. `keep`: false: none is kept. wake(arg):
+ * there is something to clean; from any thread, at any place, also where it
+ * must neither allocate nor take a lock.
  */
-struct verbs_regs *nm_verbs_regs_open(struct ibv_pd *pd, size_t limit);
+struct verbs_regs_how {
+	size_t limit;
+	bool keep;
+	void (*wake)(void *arg);
+	void *arg;
+};
+
+/*
+ * NULL: no memory. May allocate, as may close, which takes all registrations
+ * back; none has a user then.
+ */
+struct verbs_regs *nm_verbs_regs_open(struct ibv_pd *pd,
+				      const struct verbs_regs_how *how);
 void nm_verbs_regs_close(struct verbs_regs *regs);
 
 /*
@@ -47,10 +64,14 @@ void nm_verbs_reg_put(struct verbs_regs *regs, struct verbs_reg *reg);
 /*
  * Find it or register it, for the caller as above. Only where one may sleep and
  * allocate (the clerk). NULL: the kernel refuses, or the limit is reached by
- * what is in use: *error is -errno.
+ * what is in use: *error is -errno. What may only be read is registered for
+ * that.
  */
 struct verbs_reg *nm_verbs_reg_make(struct verbs_regs *regs, const void *p,
 				    size_t bytes, int *error);
+
+/* Take back what nobody may use any more. Where one may sleep and allocate. */
+void nm_verbs_regs_clean(struct verbs_regs *regs);
 
 /* What there is and was, for statistics and tests. */
 struct verbs_reg_counts {

@@ -552,6 +552,7 @@ static void open_rail(struct job *j)
 	j->rail.links = j->links;
 	j->rail.nlinks = j->size;
 	j->rail.fd = -1;
+	j->rail.is_listed = true;
 	j->rail.stats = &j->stats;
 	for (int r = 0; r < j->size; r++) {
 		out_last[r] = &out[r];
