@@ -37,6 +37,13 @@ ci | libclang-rt-14-dev | have_clang_rt | sanitizers of clang
 ci | gcc-aarch64-linux-gnu | command -v aarch64-linux-gnu-gcc | marcel on aarch64
 ci | libc6-dev-arm64-cross | test -e /usr/aarch64-linux-gnu/include/stdio.h | its headers
 ci | qemu-user | command -v qemu-aarch64 | runs it
+vm | qemu-system-x86 | command -v qemu-system-x86_64 | tools/lab/vm: guests whose processors it emulates
+vm | busybox-static | command -v busybox | their first process
+vm | kmod | command -v modprobe | which modules of the kernel need which
+vm | cpio | command -v cpio | their initial memory file system
+vm | iproute2 | command -v rdma | gives them RDMA devices
+vm | ibverbs-providers | have_file libibverbs/librxe-rdmav*.so | libibverbs' part for soft-RoCE
+vm | ibverbs-utils | command -v ibv_devices | what libibverbs sees, and a measure to compare with
 peers | libpth-dev | have_header pth.h | GNU Pth, to measure threads against
 peers | libboost-fiber-dev | test -e /usr/include/boost/fiber/all.hpp | Boost.Fiber, likewise
 peers | libmpich-dev | have_mpi mpicc.mpich | MPICH, to measure ours against
