@@ -199,22 +199,36 @@ BASE_PUBLIC int marcel_hook_remove(enum marcel_hook_point point,
 	return 0;
 }
 
+/* The i-th VP by distance from one of them, or by number: NULL. */
+static struct marcel_vp *by_distance(const struct marcel_vp *from, int i)
+{
+	if (from == NULL)
+		return &marcel_sched.vps[i];
+	return i == 0 ? &marcel_sched.vps[from->id] : from->victims[i - 1];
+}
+
 /*
  * A searcher sees work that all VPs see. Work of a level below the machine it
- * may not see, so there its searching does not count.
+ * may not see, so there its searching does not count. Who is woken is the one
+ * nearest to the caller, whose caches have what the work is about; that may be
+ * its own VP, which has said that it sleeps and runs its hooks once more.
  */
 BASE_PUBLIC void marcel_kick(struct marcel_level *level)
 {
 	struct marcel_sched *s = &marcel_sched;
 	uint64_t w = load_seq(&s->idle.word); /* order(idle) */
+	struct marcel_vp *self, *vp;
 
 	if (likely(marcel_idle_sleepers(w) == 0) ||
 	    (level->parent == NULL && marcel_idle_searchers(w) != 0))
 		return;
-	for (int i = 0; i < s->nvp; i++)
-		if (marcel_vpset_has(&level->vps, i) &&
-		    marcel_vp_wake(&s->vps[i], false))
+	self = marcel_vp_self();
+	for (int i = 0; i < s->nvp; i++) {
+		vp = by_distance(self, i);
+		if (marcel_vpset_has(&level->vps, vp->id) &&
+		    marcel_vp_wake(vp, false))
 			return;
+	}
 }
 
 BASE_PUBLIC int marcel_any_idle(void)

@@ -56,8 +56,8 @@ int marcel_hook_remove(enum marcel_hook_point point, struct marcel_hook *hook);
 
 /*
  * Work for idle hooks has come that a VP below `level` should see: wakes one
- * that sleeps; for the whole machine only if no VP is awake and looking. Never
- * blocks; costs one load when nobody sleeps.
+ * that sleeps, the nearest to the caller; for the whole machine only if no VP
+ * is awake and looking. Never blocks; costs one load when nobody sleeps.
  */
 void marcel_kick(struct marcel_level *level);
 

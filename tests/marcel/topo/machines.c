@@ -216,10 +216,10 @@ static int sleeps(struct marcel_vp *vp)
 	       os_thread_sleeps(load_relaxed(&marcel_vp_lwp(vp)->tid));
 }
 
-static int all_others_asleep(void)
+static int all_others_asleep(int vp)
 {
-	for (int i = 1; i < marcel_nvp(); i++)
-		if (!sleeps(&marcel_sched.vps[i]))
+	for (int i = 0; i < marcel_nvp(); i++)
+		if (i != vp && !sleeps(&marcel_sched.vps[i]))
 			return 0;
 	return 1;
 }
@@ -233,7 +233,7 @@ static void rob_all(void)
 	struct marcel_thread *t;
 	int last = 0, vp;
 
-	while (!all_others_asleep())
+	while (!all_others_asleep(0))
 		sched_yield();
 	for (int i = 1; i < marcel_nvp(); i++)
 		CHECK(marcel_deque_push(i % 2 ? &marcel_sched.vps[i].fifo
@@ -259,6 +259,61 @@ TEST(the_nearest_is_robbed_first)
 	stop();
 	start_on_file("irregular");
 	rob_all();
+	stop();
+}
+
+/* --- who is woken --- */
+
+static ATOMIC(int) woken; /* VP + 1 */
+
+static enum marcel_hook_answer note_vp(void *arg, int vp)
+{
+	int none = 0;
+
+	(void)arg;
+	cas_release(&woken, &none, vp + 1);
+	return MARCEL_HOOK_NOTHING;
+}
+
+/* The hook runs on whoever is woken, and nobody else is. */
+static void *kick_all(void *arg)
+{
+	int self = marcel_current_vp();
+
+	while (!all_others_asleep(self))
+		sched_yield();
+	store_relaxed(&woken, 0);
+	marcel_kick(marcel_topo_machine());
+	while (load_acquire(&woken) == 0)
+		sched_yield();
+	CHECK_INT(distance(self, load_acquire(&woken) - 1),
+		  distance(self, marcel_sched.vps[self].victims[0]->id));
+	return arg;
+}
+
+static void kick_on_each(void)
+{
+	struct marcel_hook hook = { .fn = note_vp };
+	marcel_attr_t attr;
+	marcel_t t;
+
+	CHECK_INT(marcel_hook_add(MARCEL_HOOK_IDLE, &hook), 0);
+	for (int vp = 0; vp < marcel_nvp(); vp++) {
+		CHECK_INT(marcel_attr_init(&attr), 0);
+		CHECK_INT(marcel_attr_setvp(&attr, vp), 0);
+		CHECK_INT(marcel_create(&t, &attr, kick_all, NULL), 0);
+		CHECK_INT(marcel_join(t, NULL), 0);
+	}
+	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &hook), 0);
+}
+
+TEST(the_nearest_is_woken_for_work_of_the_machine)
+{
+	start_on("package:4 core:4 pu:1");
+	kick_on_each();
+	stop();
+	start_on_file("4x2");
+	kick_on_each();
 	stop();
 }
 
