@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <base/machine.h>
 
 #include "../sched/vp.h"
 
@@ -283,38 +283,6 @@ void marcel_topo_free(struct marcel_topo *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/*
- * hwloc_topology_init() opens every plug-in that it finds, and with them the
- * libraries of displays, OpenCL and XML: a quarter of the work of a process's
- * start, for devices that we do not ask for. Only its environment keeps it from
- * that, so it gets one of its own meanwhile. `environ` is replaced, what it
- * points to not changed: who reads it in another thread sees either, and `own`
- * stays. Who sets variables of hwloc knows what he wants.
- */
-static int init_without_plugins(hwloc_topology_t *hw)
-{
-	static char nowhere[] = "HWLOC_PLUGINS_PATH=/dev/null";
-	static char **own;
-	char **old = environ;
-	size_t n = 0;
-	int rc;
-
-	for (; old != NULL && old[n] != NULL; n++)
-		if (strncmp(old[n], "HWLOC_", strlen("HWLOC_")) == 0)
-			return hwloc_topology_init(hw);
-	free(own);
-	own = calloc(n + 2, sizeof(*own));
-	if (own == NULL)
-		return -1;
-	own[0] = nowhere;
-	for (size_t i = 0; i < n; i++)
-		own[i + 1] = old[i];
-	environ = own;
-	rc = hwloc_topology_init(hw);
-	environ = old;
-	return rc;
-}
-
 /* Loaded; 0 or -errno. */
 static int load_machine(const char *name, hwloc_topology_t *hw)
 {
@@ -322,7 +290,7 @@ static int load_machine(const char *name, hwloc_topology_t *hw)
 	bool xml = length > 4 && strcmp(name + length - 4, ".xml") == 0;
 	int rc = 0;
 
-	if ((xml ? hwloc_topology_init(hw) : init_without_plugins(hw)) < 0)
+	if ((xml ? hwloc_topology_init(hw) : base_machine_init(hw)) < 0)
 		return -ENOMEM;
 	if (xml)
 		rc = hwloc_topology_set_xml(*hw, name);

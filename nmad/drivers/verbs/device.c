@@ -22,6 +22,7 @@
 #undef ibv_get_device_name
 
 #include <base/diag.h>
+#include <base/machine.h>
 
 enum { PORTS_MAX = 64, PORTS_OF_ONE = 4 };
 
@@ -107,7 +108,7 @@ static void find_nearness(struct candidate *c, int n)
 {
 	hwloc_topology_t hw;
 
-	if (n < 2 || hwloc_topology_init(&hw) < 0)
+	if (n < 2 || base_machine_init(&hw) < 0)
 		return;
 	if (hwloc_topology_load(hw) == 0)
 		for (int i = 0; i < n; i++)
