@@ -104,7 +104,7 @@ static uint64_t dead_ms(void)
 
 /* --- to the owner --- */
 
-static void ring(int bell)
+void nm_verbs_ring(int bell)
 {
 	uint64_t one = 1;
 
@@ -125,7 +125,7 @@ static void tell(struct verbs_clerk *c, struct verbs_order *o,
 {
 	o->kind = kind;
 	base_mpsc_push(&c->v->news, &o->node); /* order(mpsc) */
-	ring(c->v->bell);
+	nm_verbs_ring(c->v->bell);
 }
 
 static void all_is_over(struct verbs_clerk *c, int error, const char *why)
@@ -134,7 +134,7 @@ static void all_is_over(struct verbs_clerk *c, int error, const char *why)
 		  c->v->port.name, why);
 	store_relaxed(&c->v->down, error);
 	fetch_add_relaxed(&c->v->ticks, 1);
-	ring(c->v->bell);
+	nm_verbs_ring(c->v->bell);
 }
 
 /* --- queue pairs --- */
@@ -516,7 +516,7 @@ static void tick(struct verbs_clerk *c, uint64_t now, uint64_t *next)
 		    load_relaxed(&c->v->down) == 0)
 			all_is_over(c, -ENETDOWN, "is down, given up");
 		fetch_add_relaxed(&c->v->ticks, 1);
-		ring(c->v->bell);
+		nm_verbs_ring(c->v->bell);
 	}
 	if (c->next_tick < *next)
 		*next = c->next_tick;
@@ -574,7 +574,7 @@ static void see_events(struct verbs_clerk *c)
 void nm_verbs_order(struct verbs *v, struct verbs_order *o)
 {
 	base_mpsc_push(&v->clerk->orders, &o->node); /* order(mpsc) */
-	ring(v->clerk->bell);
+	nm_verbs_ring(v->clerk->bell);
 	nm_rail_calls(v->rail, NM_CALL_BELL);
 }
 
@@ -613,7 +613,7 @@ void nm_verbs_clean(void *arg)
 {
 	struct verbs *v = arg;
 
-	ring(v->clerk->bell);
+	nm_verbs_ring(v->clerk->bell);
 }
 
 /* --- the thread --- */
@@ -788,7 +788,7 @@ void nm_verbs_clerk_close(struct verbs *v)
 
 	if (c->runs) {
 		store_relaxed(&c->ends, true);
-		ring(c->bell);
+		nm_verbs_ring(c->bell);
 		pthread_join(c->thread, NULL);
 	}
 	drop(c);

@@ -258,7 +258,7 @@ static void init_lists(struct verbs *v)
 	base_list_init(&v->owing);
 	base_list_init(&v->asking);
 	base_list_init(&v->thirsty);
-	base_mpsc_init(&v->released);
+	base_mpsc_init(&v->back.list);
 	base_mpsc_init(&v->news);
 	for (unsigned i = 0; i < VERBS_SENDS; i++)
 		v->free[v->nfree++] = (uint16_t)i;

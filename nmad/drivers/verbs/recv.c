@@ -5,8 +5,8 @@
  *
  * A packet is handed to the core where it lies; whoever releases it gives the
  * place back, and with it the peer's credit. What is under way to us is bounded
- * by that: when the core holds most of a peer's credits, or of all places, the
- * rail is polled until they come back, since nothing else tells.
+ * by that: when the core holds most of a peer's credits, or of all places, who
+ * sleeps is woken by the next that comes back, since nothing else tells.
  */
 #include "verbs.h"
 
@@ -24,16 +24,29 @@ enum {
 
 /* --- credits --- */
 
+/*
+ * They are paid when there are many, or when the peer may have none left: what
+ * the core holds it may hold until more has come.
+ */
+static void see_due(struct verbs *v, struct verbs_peer *p)
+{
+	if ((p->owed >= DUE || (p->owed > 0 && p->held >= HUNGRY)) &&
+	    !base_link_is_on(&p->on_owing))
+		base_list_push_back(&v->owing, &p->on_owing);
+}
+
 static void hold(struct verbs *v, struct verbs_peer *p)
 {
 	if (++p->held == HUNGRY)
 		v->nhungry++;
+	if (unlikely(p->held >= HUNGRY))
+		see_due(v, p);
 }
 
 static void owe(struct verbs *v, struct verbs_peer *p)
 {
-	if (++p->owed >= DUE && !base_link_is_on(&p->on_owing))
-		base_list_push_back(&v->owing, &p->on_owing);
+	p->owed++;
+	see_due(v, p);
 }
 
 void nm_verbs_paid(struct verbs *v, struct verbs_peer *p)
@@ -54,6 +67,11 @@ void nm_verbs_hold_nothing(struct verbs *v, struct verbs_peer *p)
 	p->held = p->owed = 0;
 }
 
+bool nm_verbs_wants_back(const struct verbs *v)
+{
+	return v->nhungry > 0 || v->nkept > v->nslots / 4 * 3;
+}
+
 /* --- places --- */
 
 static void place_is_free(struct verbs *v, struct verbs_slot *s)
@@ -68,12 +86,13 @@ void nm_verbs_release(struct nm_rail *rail, struct nm_pkt_in *in)
 	struct verbs *v = rail->drv;
 	struct verbs_slot *s = container_of(in, struct verbs_slot, in);
 
-	base_mpsc_push(&v->released, &s->free); /* order(mpsc) */
+	if (unlikely(verbs_back_give(&v->back, &s->free)))
+		nm_verbs_ring(v->bell);
 }
 
 void nm_verbs_take_back(struct verbs *v)
 {
-	base_mpsc_for_each (n, base_mpsc_take(&v->released)) {
+	base_mpsc_for_each (n, base_mpsc_take(&v->back.list)) {
 		struct verbs_slot *s = container_of(n, struct verbs_slot, free);
 
 		owe(v, &v->peers[s->rank]);

@@ -71,7 +71,7 @@ static bool verbs_poll(struct nm_rail *rail, int budget)
 	if (unlikely(load_relaxed(&v->ticks) != v->ticks_seen))
 		nm_verbs_look(v);
 	moved |= nm_verbs_poll_cq(v, &budget, &empty);
-	if (!base_mpsc_is_empty(&v->released))
+	if (!base_mpsc_is_empty(&v->back.list))
 		nm_verbs_take_back(v);
 	if (v->nrefill > 0)
 		nm_verbs_refill(v, false);
@@ -96,8 +96,7 @@ static bool verbs_is_busy(const struct nm_rail *rail)
 {
 	const struct verbs *v = rail->drv;
 
-	return v->nhungry > 0 || v->nkept > v->nslots / 4 * 3 ||
-	       v->is_starved || !base_list_is_empty(&v->asking) ||
+	return v->is_starved || !base_list_is_empty(&v->asking) ||
 	       !base_list_is_empty(&v->owing) || !base_list_is_empty(&v->dying);
 }
 
@@ -117,6 +116,8 @@ static int verbs_arm(struct nm_rail *rail)
 	if (ibv_req_notify_cq(v->cq, 0) != 0)
 		return -EAGAIN;
 	if (verbs_poll(rail, BUDGET) || verbs_is_busy(rail))
+		return -EAGAIN;
+	if (nm_verbs_wants_back(v) && !verbs_back_want(&v->back))
 		return -EAGAIN;
 	nm_verbs_refill(v, true);
 	return 0;

@@ -46,6 +46,7 @@
 
 #include "../../boot/boot.h"
 #include "../../core/rail.h"
+#include "back.h"
 #include "lib.h"
 #include "reg.h"
 
@@ -294,7 +295,7 @@ struct verbs {
 	unsigned nkept;   /* o: receives that are */
 	struct base_mpsc_node *refill; /* o: receives to be posted */
 	unsigned nrefill;              /* o: */
-	struct base_mpsc released;     /* a: receives; order(mpsc) */
+	struct verbs_back back;        /* a: receives; see back.h */
 
 	struct verbs_order orders[VERBS_ORDERS]; /* o: of registrations */
 	struct verbs_order *free_orders;         /* o: */
@@ -347,6 +348,8 @@ int nm_verbs_clerk_open(struct verbs *v, struct verbs_addr *mine);
 int nm_verbs_clerk_start(struct verbs *v);
 /* All queue pairs are destroyed when it returns. */
 void nm_verbs_clerk_close(struct verbs *v);
+/* Make this eventfd readable. Anyone. */
+void nm_verbs_ring(int bell);
 /* In a forked child, which has no such thread. */
 void nm_verbs_clerk_forked(struct verbs *v);
 /* By the rail's owner. */
@@ -419,6 +422,8 @@ struct verbs_peer *nm_verbs_find(struct verbs *v, uint32_t qpn);
 /* What was owed has gone with a frame. */
 void nm_verbs_paid(struct verbs *v, struct verbs_peer *p);
 void nm_verbs_release(struct nm_rail *rail, struct nm_pkt_in *in);
+/* A peer may wait for one that the core has: it must not be slept over. */
+bool nm_verbs_wants_back(const struct verbs *v);
 /* Receives that others have given back. */
 void nm_verbs_take_back(struct verbs *v);
 /* All of them, at the start. */

@@ -384,7 +384,10 @@ TEST(who_finds_no_room_sleeps_until_there_is_some)
 }
 
 /* As many packets as one peer has buffers for. */
-enum { KEPT = 16 };
+#ifndef BUFFERS
+#define BUFFERS 16
+#endif
+enum { KEPT = BUFFERS };
 
 static struct nm_pkt_in *kept[KEPT];
 static int nkept;
