@@ -97,6 +97,12 @@ size_t nm_wire_chunk_size(const struct nm_wire_chunk *c)
 		return NM_WIRE_ANNOUNCE + c->tail_len;
 	case NM_WIRE_KIND_RETRACT:
 		return NM_WIRE_RETRACT;
+	case NM_WIRE_KIND_LOST:
+		return NM_WIRE_LOST;
+	case NM_WIRE_KIND_RESENT:
+		return NM_WIRE_RESENT;
+	case NM_WIRE_KIND_OFFER:
+		return NM_WIRE_OFFER + c->tail_len;
 	}
 	base_check(!"a chunk of a known kind");
 	return 0;
@@ -173,6 +179,30 @@ static void put_retract(unsigned char *p, const struct nm_wire_chunk *c)
 	put64(p + 16, c->session);
 }
 
+static void put_lost(unsigned char *p, const struct nm_wire_chunk *c)
+{
+	p[1] = c->rail;
+	put16(p + 2, 0);
+}
+
+static void put_resent(unsigned char *p, const struct nm_wire_chunk *c)
+{
+	p[1] = c->flags;
+	p[2] = c->rail;
+	p[3] = 0;
+	put32(p + 4, c->seq);
+	put32(p + 8, c->tail_len);
+}
+
+static void put_offer(unsigned char *p, const struct nm_wire_chunk *c)
+{
+	p[1] = c->rail;
+	put16(p + 2, (uint16_t)c->tail_len);
+	put64(p + 4, c->id);
+	if (c->tail_len > 0)
+		memcpy(p + NM_WIRE_OFFER, c->tail, c->tail_len);
+}
+
 void nm_wire_put_part(void *parts, uint32_t *len,
 		      const struct nm_wire_part *part)
 {
@@ -211,6 +241,15 @@ size_t nm_wire_put_chunk(void *to, const struct nm_wire_chunk *c)
 		break;
 	case NM_WIRE_KIND_RETRACT:
 		put_retract(p, c);
+		break;
+	case NM_WIRE_KIND_LOST:
+		put_lost(p, c);
+		break;
+	case NM_WIRE_KIND_RESENT:
+		put_resent(p, c);
+		break;
+	case NM_WIRE_KIND_OFFER:
+		put_offer(p, c);
 		break;
 	default:
 		p[1] = c->flags;
@@ -349,12 +388,15 @@ static int get_rts(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
 static int get_rtr(const unsigned char *p, size_t room, struct nm_wire_chunk *c)
 {
 	if (get_token(p, room, NM_WIRE_RTR, &c->tail_len) < 0 ||
-	    (p[1] & ~NM_WIRE_RETRACTED) != 0)
+	    (p[1] & ~(NM_WIRE_RETRACTED | NM_WIRE_AGAIN)) != 0)
 		return -EBADMSG;
 	c->flags = p[1];
 	c->tail = p + NM_WIRE_RTR;
 	c->length = get64(p + 4);
 	c->id = get64(p + 12);
+	if ((c->flags & NM_WIRE_AGAIN) && (c->length == 0 || c->tail_len > 0 ||
+					   (c->flags & NM_WIRE_RETRACTED)))
+		return -EBADMSG;
 	return 0;
 }
 
@@ -397,6 +439,40 @@ static int get_retract(const unsigned char *p, size_t room,
 	return 0;
 }
 
+static int get_lost(const unsigned char *p, size_t room,
+		    struct nm_wire_chunk *c)
+{
+	if (room < NM_WIRE_LOST || get16(p + 2) != 0)
+		return -EBADMSG;
+	c->rail = p[1];
+	return 0;
+}
+
+/* What is in it may be a packet; it is looked at as one later. */
+static int get_resent(const unsigned char *p, size_t room,
+		      struct nm_wire_chunk *c)
+{
+	if (room < NM_WIRE_RESENT || (p[1] & ~NM_WIRE_UNSENT) != 0 || p[3] != 0)
+		return -EBADMSG;
+	c->flags = p[1];
+	c->rail = p[2];
+	c->seq = get32(p + 4);
+	c->tail_len = get32(p + 8);
+	c->tail = p + NM_WIRE_RESENT;
+	return c->tail_len <= room - NM_WIRE_RESENT ? 0 : -EBADMSG;
+}
+
+static int get_offer(const unsigned char *p, size_t room,
+		     struct nm_wire_chunk *c)
+{
+	if (get_token(p, room, NM_WIRE_OFFER, &c->tail_len) < 0)
+		return -EBADMSG;
+	c->rail = p[1];
+	c->id = get64(p + 4);
+	c->tail = p + NM_WIRE_OFFER;
+	return 0;
+}
+
 static int get_other(const unsigned char *p, size_t room,
 		     struct nm_wire_chunk *c)
 {
@@ -413,6 +489,12 @@ static int get_other(const unsigned char *p, size_t room,
 		return get_announce(p, room, c);
 	case NM_WIRE_KIND_RETRACT:
 		return get_retract(p, room, c);
+	case NM_WIRE_KIND_LOST:
+		return get_lost(p, room, c);
+	case NM_WIRE_KIND_RESENT:
+		return get_resent(p, room, c);
+	case NM_WIRE_KIND_OFFER:
+		return get_offer(p, room, c);
 	}
 	return -EBADMSG;
 }
@@ -436,7 +518,8 @@ int nm_wire_get_chunk(const void *packet, size_t length, size_t *at,
 	*at += nm_wire_chunk_size(out);
 	if (likely(eager))
 		*at += out->length;
-	else if (out->kind == NM_WIRE_KIND_PART)
+	else if (out->kind == NM_WIRE_KIND_PART ||
+		 out->kind == NM_WIRE_KIND_RESENT)
 		*at += out->tail_len;
 	return 0;
 }

@@ -15,6 +15,10 @@
  *   ANNOUNCE kind 1 | rail 1 | token 2 | tag 4 | seq 4 | session 8 |
  *            length 8 | id 8 | token bytes
  *   RETRACT  kind 1 | 0 3 | tag 4 | seq 4 | which 4 | session 8
+ *   LOST     kind 1 | rail 1 | 0 2
+ *   RESENT   kind 1 | flags 1 | rail 1 | 0 1 | number 4 | length 4 |
+ *            length bytes of a packet
+ *   OFFER    kind 1 | rail 1 | token 2 | id 8 | token bytes
  *
  * EAGER, PART, RTS and RETRACT are envelopes: they count in `seq`, per session
  * and sender, and are matched in that order. The body of an RTS is cut into one
@@ -37,6 +41,12 @@
  * RETRACT takes back an earlier envelope of this session and tag, `which`, that
  * no receive has matched (retract.c); its RTRs or its ACK say so then.
  *
+ * The last three are about a rail that is lost between the two (lost.c). LOST
+ * says so. RESENT is alone in its packet and has in it the packet of that
+ * number, which may have come over the lost rail; or, if UNSENT, one that
+ * cannot have. OFFER offers a part of a body, the one of that id, over another
+ * rail, and is answered by an RTR as an RTS is. AGAIN in an RTR asks for that.
+ *
  * One encoder and one decoder. The decoder believes nothing: it never reads
  * outside the packet, whatever it says.
  */
@@ -51,7 +61,7 @@
 #include "../drivers/driver.h"
 
 enum {
-	NM_WIRE_VERSION = 6,
+	NM_WIRE_VERSION = 7,
 	NM_WIRE_HEAD = 8,
 	NM_WIRE_EAGER = 24,
 	NM_WIRE_EAGER_SYNC = 32,
@@ -63,6 +73,9 @@ enum {
 	NM_WIRE_ACK = 16,
 	NM_WIRE_ANNOUNCE = 36, /* without its token */
 	NM_WIRE_RETRACT = 24,
+	NM_WIRE_LOST = 4,
+	NM_WIRE_RESENT = 12, /* without the packet */
+	NM_WIRE_OFFER = 12,  /* without its token */
 	NM_WIRE_PARTS_MAX = 8,
 	NM_WIRE_PARTS_BYTES = NM_WIRE_PARTS_MAX * (NM_WIRE_PART + NM_TOKEN_MAX),
 };
@@ -75,12 +88,18 @@ enum nm_wire_kind {
 	NM_WIRE_KIND_ANNOUNCE,
 	NM_WIRE_KIND_PART,
 	NM_WIRE_KIND_RETRACT,
+	NM_WIRE_KIND_LOST,
+	NM_WIRE_KIND_RESENT,
+	NM_WIRE_KIND_OFFER,
+	NM_WIRE_KINDS, /* one more than there are */
 };
 
 enum nm_wire_flags {
 	NM_WIRE_SYNC = 1, /* EAGER, PART: answer with an ACK at the match */
 	NM_WIRE_ANNOUNCED = 2, /* RTS: to a receive that was announced */
 	NM_WIRE_RETRACTED = 4, /* RTR, ACK: the message was taken back */
+	NM_WIRE_AGAIN = 8,     /* RTR: wanted, but not over that rail */
+	NM_WIRE_UNSENT = 16,   /* RESENT: it has no number */
 };
 
 struct nm_wire_head {
@@ -91,11 +110,11 @@ struct nm_wire_head {
 /* A chunk; which fields mean something depends on the kind. */
 struct nm_wire_chunk {
 	uint8_t kind;
-	uint8_t flags;       /* EAGER, PART, RTS, RTR, ACK */
+	uint8_t flags;       /* EAGER, PART, RTS, RTR, ACK, RESENT */
 	uint8_t nparts;      /* RTS */
 	int8_t priority;     /* RTS */
-	uint8_t rail;        /* ANNOUNCE */
-	uint32_t tag, seq;   /* envelopes, ANNOUNCE */
+	uint8_t rail;        /* ANNOUNCE, OFFER: over which; LOST, RESENT */
+	uint32_t tag, seq;   /* envelopes, ANNOUNCE; RESENT: seq: number */
 	uint64_t session;    /* envelopes, ANNOUNCE */
 	uint64_t length;     /* EAGER: payload; PART, RTS: of all parts; RTR:
 			      * wanted; ANNOUNCE: room */
@@ -104,9 +123,10 @@ struct nm_wire_chunk {
 	const void *payload; /* decoded EAGER: inside the packet */
 	uint32_t offset;     /* PART: of its payload in the message */
 	uint32_t tail_len;
-	const void *tail; /* PART: its payload, when decoded; RTS: the parts as
-			   * they are written; RTR, ANNOUNCE: the token;
-			   * decoded: inside the packet */
+	const void *tail; /* PART: its payload, when decoded; RESENT: likewise,
+			   * the packet; RTS: the parts as they are written;
+			   * RTR, ANNOUNCE, OFFER: the token; decoded: inside
+			   * the packet */
 };
 
 /* A part of the body that an RTS announces. */

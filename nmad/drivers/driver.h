@@ -39,6 +39,36 @@
  * Death: what had wholly left a peer before it died, packets and transfers, is
  * reported before its death is told, by nm_rail_link_dead() or as the answer of
  * a slot; after that nothing of the link is.
+ *
+ * A driver that resends (NM_CAP_RESENDS) may lose a link whose peer lives, and
+ * the core goes on over another (core/lost.c). It delivers the packets of a
+ * link in their order; each has a number, counted from 0 on each side in the
+ * order in which post_send() took it. It has a copy of each until it is known
+ * to have arrived, whatever post_send() answered. Then
+ *
+ *  - when the link dies it reports each packet of which it is not sure that it
+ *    arrived, the oldest first, by nm_rail_unsure(): before it calls
+ *    nm_rail_link_dead() or answers a slot with the error, and inside
+ *    give_up(). One that it does not report has arrived, also the one that is
+ *    still posted, of which nm_rail_sent() is not called any more;
+ *  - arrived() says how many of the peer's packets it has delivered by
+ *    nm_rail_recv(): final when the link is dead, so not one is delivered
+ * after;
+ *  - what the peer may know to have arrived (hardware has acknowledged it, say)
+ *    counts as arrived: it is taken up and reported, packets and ends of
+ *    transfers, before the death is, and inside give_up(), where nm_rail_recv()
+ *    and nm_rail_xfer_done() are allowed for that;
+ *  - a sender's transfer ends with 0 only when the receiver's has, or is sure
+ *    to by the rule before: the send may be over then, and cannot be redone.
+ *    The receiver's may end with 0 though the sender's does not;
+ *  - once the link is dead on a side, nothing that the peer has begun reaches
+ *    the memory of that side's transfers any more: they are redone elsewhere.
+ *
+ * The core redoes what it then has: packets, and the transfers that the driver
+ * had. A transfer that is redone is given to a driver as a new one, from
+ * xfer_offer() on, with `mine`, `place` and `drv` as at first. The dead link
+ * stays dead: connect() is not called again. A connect() that answers
+ * -EHOSTUNREACH means that the peer has no such rail: nothing is said of it.
  */
 #ifndef NMAD_DRIVERS_DRIVER_H
 #define NMAD_DRIVERS_DRIVER_H
@@ -90,7 +120,11 @@ struct nm_link {
 	struct base_list xfers; /* o: transfers that the driver has */
 	struct nm_event dead;   /* core's: news of its end */
 	struct nm_event first;  /* core's: order to connect it */
-	struct nm_event giveup; /* core's: order to end it */
+	struct nm_event giveup; /* core's: order to end it, with the gate */
+	struct nm_event lose;   /* core's: likewise, the peer has lost it */
+	uint32_t arrived;       /* core's: when it is dead, as arrived() */
+	bool may_lose;          /* -: the gate has other links or spare ones */
+	bool hopeless; /* o: it ends with the gate: nothing is redone */
 };
 
 /* Bytes [offset, offset + length) of some data. */
@@ -115,6 +149,7 @@ struct nm_xfer {
 	/* driver's: of an announced one; or NULL: news of it always wake */
 	struct nm_awaited *awaited;
 	bool is_ready;         /* set by nm_rail_xfer_ready() */
+	bool lost;             /* core's: it ended with its link */
 	int status;            /* set by nm_rail_xfer_done() */
 	struct nm_event ready; /* core's */
 	struct nm_event done;  /* core's */
@@ -165,6 +200,8 @@ enum nm_caps {
 	NM_CAP_SYNC = 4,  /* post_send never answers NM_POSTED */
 	NM_CAP_ROOM = 8,  /* arm() promises room for what post_send refused */
 	NM_CAP_DEAR = 16, /* a packet costs a system call: see core/burst.c */
+	NM_CAP_RESENDS =
+		32, /* a link may be lost without its peer: see above */
 };
 
 enum nm_post_result {
@@ -176,7 +213,8 @@ struct nm_driver {
 	const char *name;
 	unsigned caps;
 	size_t max_small;     /* bytes of a small packet, headers included, if
-			       * open() does not set rail->max_small */
+			       * open() does not set rail->max_small; the core
+			       * may lower that later, for the most of them */
 	size_t fill;          /* packets of several messages end here: beyond
 			       * it one more packet costs less */
 	size_t rdv_threshold; /* messages above go by rendezvous */
@@ -236,11 +274,18 @@ struct nm_driver {
 	void (*disconnect)(struct nm_link *link);
 
 	/*
-	 * The core gives the link up (its peer sent garbage): close it without
-	 * a goodbye, let go of its packet and transfers, report nothing of it
-	 * any more. May be NULL.
+	 * The core gives the link up (its peer sent garbage, or has lost it):
+	 * close it without a goodbye, let go of its packet and transfers,
+	 * report nothing of it any more. With NM_CAP_RESENDS what is said above
+	 * is reported now, inside. May be NULL, without that.
 	 */
 	void (*give_up)(struct nm_link *link);
+
+	/*
+	 * NM_CAP_RESENDS: how many packets of the peer have been delivered.
+	 * Asked once, when the link is dead, if it has ever been connected.
+	 */
+	uint32_t (*arrived)(const struct nm_link *link);
 
 	/*
 	 * Send one small packet: nm_pkt_length(), then nm_pkt_copy() into a
@@ -354,9 +399,16 @@ void nm_rail_sent(struct nm_rail *rail, struct nm_pkt *pkt);
 void nm_rail_xfer_ready(struct nm_rail *rail, struct nm_xfer *x);
 void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status);
 /*
- * The peer is gone. At most once a link; the driver has let go of the link's
- * packet and transfers before: the core fails them, no further upcall names
- * them.
+ * NM_CAP_RESENDS, before the link is dead: its packet of that number may not
+ * have arrived. All of it, as nm_pkt_copy() gave it; copied before this
+ * returns.
+ */
+void nm_rail_unsure(struct nm_rail *rail, struct nm_link *link, uint32_t number,
+		    const void *bytes, size_t length);
+/*
+ * The peer is gone, or, with NM_CAP_RESENDS, the link to it is. At most once a
+ * link; the driver has let go of the link's packet and transfers before: the
+ * core fails them, no further upcall names them.
  */
 void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error);
 

@@ -15,7 +15,7 @@ static size_t put(size_t at, const struct nm_wire_chunk *c)
 		memcpy(packet + at, c->payload, c->length);
 		at += c->length;
 	}
-	if (c->kind == NM_WIRE_KIND_PART) {
+	if (c->kind == NM_WIRE_KIND_PART || c->kind == NM_WIRE_KIND_RESENT) {
 		memcpy(packet + at, c->tail, c->tail_len);
 		at += c->tail_len;
 	}
@@ -126,6 +126,26 @@ static const struct nm_wire_chunk one_of_each[] = {
 	  .id = 17,
 	  .tail_len = 5,
 	  .tail = "hello" },
+	{ .kind = NM_WIRE_KIND_RTR,
+	  .flags = NM_WIRE_AGAIN,
+	  .length = 13,
+	  .id = 19,
+	  .tail = "" },
+	{ .kind = NM_WIRE_KIND_LOST, .rail = 5 },
+	{ .kind = NM_WIRE_KIND_RESENT,
+	  .rail = 6,
+	  .seq = 0xfffffffe,
+	  .tail_len = 6,
+	  .tail = "packet" },
+	{ .kind = NM_WIRE_KIND_RESENT,
+	  .flags = NM_WIRE_UNSENT,
+	  .rail = 7,
+	  .tail = "" },
+	{ .kind = NM_WIRE_KIND_OFFER,
+	  .rail = 7,
+	  .id = 0xfedcba9876543210,
+	  .tail_len = 4,
+	  .tail = "tokn" },
 };
 
 TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
@@ -160,7 +180,7 @@ TEST(a_packet_of_all_kinds_is_read_as_it_was_written)
 
 TEST(numbers_are_little_endian_on_every_machine)
 {
-	static const unsigned char want[] = { 6, 0, 2, 1, 6, 5, 4, 3 };
+	static const unsigned char want[] = { 7, 0, 2, 1, 6, 5, 4, 3 };
 
 	put_head(0x0102, 0x03040506);
 	CHECK_INT(memcmp(packet, want, sizeof(want)), 0);
@@ -203,7 +223,7 @@ TEST(what_means_nothing_must_be_zero)
 		{ NM_WIRE_KIND_EAGER, 3, 0xff },
 		{ NM_WIRE_KIND_RTS, 2, 0xfd },
 		{ NM_WIRE_KIND_RTS, 3, 0xf8 },
-		{ NM_WIRE_KIND_RTR, 1, 0xfb },
+		{ NM_WIRE_KIND_RTR, 1, 0xf3 },
 		{ NM_WIRE_KIND_ACK, 1, 0xfb },
 		{ NM_WIRE_KIND_RETRACT, 1, 0xff },
 		{ NM_WIRE_KIND_RETRACT, 2, 0xff },
@@ -213,6 +233,10 @@ TEST(what_means_nothing_must_be_zero)
 		{ NM_WIRE_KIND_PART, 1, 0xfe },
 		{ NM_WIRE_KIND_PART, 2, 0xff },
 		{ NM_WIRE_KIND_PART, 3, 0xff },
+		{ NM_WIRE_KIND_LOST, 2, 0xff },
+		{ NM_WIRE_KIND_LOST, 3, 0xff },
+		{ NM_WIRE_KIND_RESENT, 1, 0xef },
+		{ NM_WIRE_KIND_RESENT, 3, 0xff },
 	};
 	const struct nm_wire_part part = { .length = 1, .id = 1, .token = "" };
 
@@ -250,6 +274,51 @@ TEST(a_token_longer_than_allowed_is_refused)
 	size_t at = 0;
 
 	put(0, &c);
+	packet[2] = NM_TOKEN_MAX + 1;
+	CHECK_INT(nm_wire_get_chunk(packet, sizeof(packet), &at, &out),
+		  -EBADMSG);
+}
+
+/* It wants something, and there is no token for it yet. */
+TEST(an_rtr_that_asks_for_another_rail_says_nothing_else)
+{
+	struct nm_wire_chunk good = { .kind = NM_WIRE_KIND_RTR,
+				      .flags = NM_WIRE_AGAIN,
+				      .length = 1,
+				      .tail = "token" };
+	struct nm_wire_chunk c, out;
+
+	for (int what = 0; what < 4; what++) {
+		size_t length, at = 0;
+
+		c = good;
+		c.length -= what == 1;
+		c.tail_len += what == 2;
+		c.flags |= what == 3 ? NM_WIRE_RETRACTED : 0;
+		length = put(0, &c);
+		CHECK_INT(nm_wire_get_chunk(packet, length, &at, &out),
+			  what == 0 ? 0 : -EBADMSG);
+	}
+}
+
+TEST(what_is_resent_and_the_token_of_an_offer_end_in_the_packet)
+{
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_RESENT,
+				   .tail_len = 6,
+				   .tail = "packet" };
+	struct nm_wire_chunk out;
+	size_t at = 0;
+
+	for (int k = 0; k < 2; k++) {
+		size_t length = put(0, &c);
+
+		for (size_t cut = 0; cut < length; cut++) {
+			CHECK_INT(nm_wire_get_chunk(packet, cut, &at, &out),
+				  -EBADMSG);
+			CHECK_INT(at, 0);
+		}
+		c.kind = NM_WIRE_KIND_OFFER;
+	}
 	packet[2] = NM_TOKEN_MAX + 1;
 	CHECK_INT(nm_wire_get_chunk(packet, sizeof(packet), &at, &out),
 		  -EBADMSG);

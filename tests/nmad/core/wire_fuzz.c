@@ -117,7 +117,8 @@ static size_t true_packet(unsigned char *to)
 	nm_wire_put_head(to, &h);
 	for (int i = 0; i < h.nchunks; i++) {
 		struct nm_wire_chunk c = {
-			.kind = (uint8_t)(1 + check_random() % 7),
+			.kind = (uint8_t)(1 +
+					  check_random() % (NM_WIRE_KINDS - 1)),
 			.tail_len = (uint32_t)(check_random() % 20),
 			.tail = token,
 			.length = check_random() % 16,
@@ -138,13 +139,21 @@ static size_t true_packet(unsigned char *to)
 		     c.kind == NM_WIRE_KIND_ACK) &&
 		    check_random() % 2)
 			c.flags = NM_WIRE_RETRACTED;
+		if (c.kind == NM_WIRE_KIND_RTR && check_random() % 2) {
+			c.flags = NM_WIRE_AGAIN;
+			c.length = 1 + check_random() % 16;
+			c.tail_len = 0;
+		}
+		if (c.kind == NM_WIRE_KIND_RESENT && check_random() % 2)
+			c.flags = NM_WIRE_UNSENT;
 		nm_wire_put_chunk(to + at, &c);
 		at += nm_wire_chunk_size(&c);
 		if (c.kind == NM_WIRE_KIND_EAGER) {
 			memset(to + at, 0, c.length);
 			at += c.length;
 		}
-		if (c.kind == NM_WIRE_KIND_PART) {
+		if (c.kind == NM_WIRE_KIND_PART ||
+		    c.kind == NM_WIRE_KIND_RESENT) {
 			memset(to + at, 0, c.tail_len);
 			at += c.tail_len;
 		}
