@@ -133,7 +133,7 @@ static void use(struct nm_gate *gate, struct nm_req *req)
 
 	if (i == KEPT_MAX)
 		return;
-	if (req->data.length > gate->eager_max &&
+	if (req->data.length > load_relaxed(&gate->eager_max) &&
 	    req->data.length <= a->place[i].length) {
 		req->send.place =
 			nm_mem_get(mem, nm_mem_class(sizeof(struct nm_place)));
@@ -151,7 +151,8 @@ void nm_announce_use(struct nm_gate *gate, struct nm_req *req)
 {
 	if (gate->announced != NULL)
 		use(gate, req);
-	if (!gate->announces || req->data.length <= gate->eager_max)
+	if (!gate->announces ||
+	    req->data.length <= load_relaxed(&gate->eager_max))
 		return;
 	if (req->send.place != NULL || nm_trial_is_due(&gate->looking))
 		nm_trial_learn(&gate->looking, req->send.place != NULL);
@@ -193,7 +194,8 @@ void nm_announce_next(struct nm_pass *pass, struct nm_session *s,
 	if (first == NULL)
 		return;
 	req = container_of(first, struct nm_req, recv);
-	if (req->announced != NULL || req->data.length <= gate->eager_max)
+	if (req->announced != NULL ||
+	    req->data.length <= load_relaxed(&gate->eager_max))
 		return;
 	if (nm_trial_is_due(&gate->announcing))
 		nm_rdv_announce(pass, req);

@@ -4,7 +4,8 @@
  * NMAD_DRIVER is a list such as "shm+tcp" or "sim:self,latency=50+sim:self"; a
  * driver named twice makes two rails. Every process opens the same list and
  * puts an address for each rail; after the fence the processes of a host join.
- * Each peer gets the best rails that reach it: those of the lowest weight.
+ * Each peer gets the best rails that reach it: those of the lowest weight; if
+ * such a link may be lost without its peer, those of the next are spare.
  * Oneself is reached through `self` unless a rail wraps it.
  *
  * What a process asks the launcher for until then does not grow with the job:
@@ -348,10 +349,21 @@ static int next_weight(const struct nm_core *core, int floor)
 	return best;
 }
 
-/* Take the links of all rails of this weight that reach the peer. */
-static void link_by(struct nm_gate *gate, int weight)
+struct nm_link *nm_gate_link(const struct nm_gate *gate, unsigned rail)
+{
+	if (rail >= NM_RAILS_MAX || !(gate->reach & 1u << rail))
+		return NULL;
+	return &gate->core->rails[rail].links[gate->rank];
+}
+
+/*
+ * Add the rails of this weight that reach the peer. True: some do, and none of
+ * them may lose its link without it.
+ */
+static bool reach_by(struct nm_gate *gate, int weight)
 {
 	struct nm_core *core = gate->core;
+	bool some = false, all = true;
 
 	for (int i = 0; i < core->nrails; i++) {
 		struct nm_rail *rail = &core->rails[i];
@@ -359,27 +371,46 @@ static void link_by(struct nm_gate *gate, int weight)
 		if (rail->driver == NULL || rail->driver->weight != weight ||
 		    !rail->driver->reaches(rail, gate->rank))
 			continue;
-		gate->links[gate->nlinks++] = &rail->links[gate->rank];
+		gate->reach |= (uint8_t)(1u << i);
 		rail->nused++;
+		some = true;
+		all = all && !(rail->driver->caps & NM_CAP_RESENDS);
 	}
+	return some && all;
 }
 
-static int link_gate(struct nm_gate *gate)
+static int reach(struct nm_gate *gate)
 {
-	int weight = -1;
+	int weight = next_weight(gate->core, -1);
 
-	while (gate->nlinks == 0) {
+	while (weight != INT_MAX && !reach_by(gate, weight))
 		weight = next_weight(gate->core, weight);
-		if (weight == INT_MAX) {
-			base_warn("nmad",
-				  "rank %d: no driver of NMAD_DRIVER reaches "
-				  "rank %d",
-				  gate->core->rank, gate->rank);
-			return -EHOSTUNREACH;
+	if (gate->reach != 0)
+		return 0;
+	base_warn("nmad", "rank %d: no driver of NMAD_DRIVER reaches rank %d",
+		  gate->core->rank, gate->rank);
+	return -EHOSTUNREACH;
+}
+
+/* Of those that lead there and are not lost the links of the lowest weight. */
+static void choose_links(struct nm_gate *gate)
+{
+	struct nm_link *link;
+	int best = INT_MAX;
+
+	gate->nlinks = 0;
+	gate->turn = 0;
+	for (unsigned i = 0; i < NM_RAILS_MAX; i++) {
+		link = nm_gate_link(gate, i);
+		if (link == NULL)
+			continue;
+		if (link->rail->driver->weight < best) {
+			best = link->rail->driver->weight;
+			gate->nlinks = 0;
 		}
-		link_by(gate, weight);
+		if (link->rail->driver->weight == best)
+			gate->links[gate->nlinks++] = link;
 	}
-	return 0;
 }
 
 size_t nm_rail_room(const struct nm_rail *rail)
@@ -414,13 +445,15 @@ size_t nm_rail_threshold(const struct nm_rail *rail)
 /* What every link of the gate takes as one packet. */
 static void set_eager_max(struct nm_gate *gate)
 {
-	gate->eager_max = SIZE_MAX;
+	size_t most = SIZE_MAX;
+
 	for (int i = 0; i < gate->nlinks; i++) {
 		size_t bytes = nm_rail_threshold(gate->links[i]->rail);
 
-		if (bytes < gate->eager_max)
-			gate->eager_max = bytes;
+		if (bytes < most)
+			most = bytes;
 	}
+	store_relaxed(&gate->eager_max, most);
 }
 
 /*
@@ -461,22 +494,36 @@ static void set_dear(struct nm_gate *gate)
  */
 static void set_announces(struct nm_gate *gate)
 {
-	gate->announces = gate->core->config.announce && gate->nlinks == 1 &&
-			  gate->core->config.strategy->bodies == 0 &&
-			  gate->links[0]->rail->driver->xfer_announce != NULL;
+	bool does = gate->core->config.announce && gate->nlinks == 1 &&
+		    gate->core->config.strategy->bodies == 0 &&
+		    (gate->reach & (gate->reach - 1)) == 0 &&
+		    gate->links[0]->rail->driver->xfer_announce != NULL;
+
+	/* Who receives looks at it without the lock. */
+	if (does != gate->announces)
+		gate->announces = does;
+}
+
+void nm_gate_relink(struct nm_gate *gate)
+{
+	choose_links(gate);
+	if (gate->nlinks == 0)
+		return;
+	set_eager_max(gate);
+	set_cut_min(gate);
+	set_dear(gate);
+	set_announces(gate);
 }
 
 int nm_rails_link(struct nm_core *core)
 {
 	for (int rank = 0; rank < core->size; rank++) {
-		int rc = link_gate(&core->gates[rank]);
+		int rc = reach(&core->gates[rank]);
 
 		if (rc < 0)
 			return rc;
-		set_dear(&core->gates[rank]);
-		set_announces(&core->gates[rank]);
+		nm_gate_relink(&core->gates[rank]);
 	}
-	nm_rails_thresholds(core);
 	for (int i = 0; i < core->nrails; i++)
 		if (core->rails[i].nused > 0)
 			core->polled[core->npolled++] = &core->rails[i];

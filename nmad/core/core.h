@@ -253,6 +253,15 @@ void nm_rails_thresholds(struct nm_core *core);
 size_t nm_rail_threshold(const struct nm_rail *rail);
 size_t nm_rail_room(const struct nm_rail *rail);
 
+/* Anyone: the link over this rail, or NULL: that does not lead there. */
+struct nm_link *nm_gate_link(const struct nm_gate *gate, unsigned rail);
+
+/*
+ * Core lock held: gate->links, and what follows from them, from what leads
+ * there now. None is left: gate->nlinks is 0, and all else as before.
+ */
+void nm_gate_relink(struct nm_gate *gate);
+
 /*
  * sampling.c: the curves of the rails, from a file and to one, which is
  * replaced at once or not at all. 0 or -errno, explained.
@@ -439,8 +448,6 @@ void nm_medium_fail(struct nm_pass *pass, struct nm_gate *gate);
 bool nm_rdv_offer(struct nm_gate *gate, struct nm_pkt *pkt, struct nm_req *req,
 		  struct nm_wire_chunk *rts, void *parts);
 size_t nm_rdv_rts_size(const struct nm_gate *gate);
-/* The link over this rail, or NULL. */
-struct nm_link *nm_gate_link(const struct nm_gate *gate, int rail);
 /* Announce a posted receive. */
 void nm_rdv_announce(struct nm_pass *pass, struct nm_req *req);
 /*
@@ -484,8 +491,6 @@ void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error);
 
 /* Say so, once: by whoever is the first to know of it. */
 void nm_gate_mourn(struct nm_gate *gate, int error);
-/* The order to a rail's owner to let go of a link; once. */
-void nm_link_give_up(struct nm_pass *pass, struct nm_link *link);
 
 /* dump.c */
 void nm_core_dump(void *core);

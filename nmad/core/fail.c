@@ -80,7 +80,8 @@ static void drop_parked(struct nm_core *core, struct nm_gate *gate)
 	}
 }
 
-void nm_link_give_up(struct nm_pass *pass, struct nm_link *link)
+/* The order to the rail's owner to let go of a link; once. */
+static void give_up(struct nm_pass *pass, struct nm_link *link)
 {
 	link->giveup.kind = NM_POST_GIVE_UP;
 	nm_chain_append(&pass->posts, &link->giveup.node);
@@ -109,6 +110,10 @@ void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error)
 	fail_receives(pass, gate);
 	nm_medium_fail(pass, gate);
 	drop_parked(core, gate);
-	for (int i = 0; i < gate->nlinks; i++)
-		nm_link_give_up(pass, gate->links[i]);
+	for (unsigned i = 0; i < NM_RAILS_MAX; i++) {
+		struct nm_link *link = nm_gate_link(gate, i);
+
+		if (link != NULL)
+			give_up(pass, link);
+	}
 }

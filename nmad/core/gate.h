@@ -89,14 +89,20 @@ struct nm_gate {
 	/* -: const once connected  l: core lock */
 	struct nm_core *core; /* -: */
 	int rank;             /* -: */
-	/* l: best first; constant but while measure.c looks at one of them */
+	/* l: best first, of the rails of the lowest weight that lead there;
+	 * constant but while measure.c looks at one of them, and when one is
+	 * lost: lost.c */
 	struct nm_link *links[NM_GATE_LINKS];
 	int nlinks;
-	size_t eager_max; /* l: bytes of payload that every link takes */
-	size_t cut_min;   /* l: from which on a message may go in parts */
-	int turn;         /* l: the link to be tried first */
-	int error;        /* l: 0, or why it is dead */
-	bool awaited;     /* l: a receive has named it: its links connect */
+	ATOMIC(size_t)
+	eager_max;      /* a: written under the lock: bytes of payload
+			 *    that every link takes; a hint without it */
+	size_t cut_min; /* l: from which on a message may go in parts */
+	int turn;       /* l: the link to be tried first */
+	int error;      /* l: 0, or why it is dead */
+	/* Rails, a bit each. */
+	uint8_t reach; /* -: that lead there: those of `links` and others */
+	bool awaited;  /* l: a receive has named it: its links connect */
 	ATOMIC(bool)
 	mourned; /* a: its loss has been said; nothing hangs on it */
 
@@ -109,18 +115,19 @@ struct nm_gate {
 	struct nm_chain posts;    /* l: orders that come with a packet */
 	struct base_list medium;  /* l: messages whose parts come: medium.c */
 	struct nm_announced *announced; /* l: the peer's receives, or NULL */
-	bool announces; /* l: our receives are announced; as `links` */
+	bool announces; /* l: our receives are announced; as `links`, and
+			 *    never written if it has spare ones */
 	struct nm_trial announcing; /* an announcement, for a receive ... */
 	struct nm_trial looking;    /* ... and a look for one, before a send */
 	struct nm_grants
 		*grants;         /* l: by rail: parts to be received; or NULL */
 	struct base_link active; /* l: core->active while there is work, or
 				  *    core->gathering, see burst.c */
-	bool is_dear;            /* -: a packet costs a system call */
-	bool gathers;            /* l: */
-	uint32_t burst;          /* l: sends of this round, up to a few */
-	uint32_t burst_round;    /* l: which one that is */
-	size_t gathered;         /* l: bytes, about */
+	bool is_dear;         /* l: a packet costs a system call; as `links` */
+	bool gathers;         /* l: */
+	uint32_t burst;       /* l: sends of this round, up to a few */
+	uint32_t burst_round; /* l: which one that is */
+	size_t gathered;      /* l: bytes, about */
 
 	/* Flow control: eager payload unmatched at the peer, and matched
 	 * here and not yet told the peer. */

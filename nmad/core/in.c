@@ -169,7 +169,7 @@ static void keep(struct nm_pass *pass, struct nm_session *s,
 static void has_left(struct nm_pass *pass, struct nm_session *s,
 		     struct nm_gate *gate, uint32_t tag, size_t room)
 {
-	if (unlikely(room > gate->eager_max))
+	if (unlikely(room > load_relaxed(&gate->eager_max)))
 		nm_announce_next(pass, s, gate, tag);
 }
 

@@ -68,11 +68,8 @@ struct side {
 	struct nm_gate *gate;
 	unsigned char *memory; /* to send from, and as much to receive */
 	size_t room;
-
-	/* What the gate has while only one link of it is used. */
-	struct nm_link *links[NM_GATE_LINKS];
-	int nlinks;
-	bool announces;
+	bool uses_one;  /* of the gate's links ... */
+	bool announces; /* ... which it does without that */
 };
 
 /* --- one rail of a gate only --- */
@@ -84,47 +81,37 @@ static void use_one(struct side *s, struct nm_link *link, size_t eager_max)
 
 	nm_core_lock(s->core);
 	nm_core_settle(s->core, &pass);
-	s->nlinks = gate->error == 0 ? gate->nlinks : 0;
-	if (s->nlinks > 0) {
-		memcpy(s->links, gate->links, sizeof(s->links));
+	s->uses_one = gate->error == 0;
+	if (s->uses_one) {
 		s->announces = gate->announces;
 		gate->announces = false;
 		gate->links[0] = link;
 		gate->nlinks = 1;
 		gate->turn = 0;
-		gate->eager_max = eager_max;
+		store_relaxed(&gate->eager_max, eager_max);
 	}
 	nm_core_unlock(s->core, &pass);
 }
 
-/* If the gate has died meanwhile the links that it did not have die, too. */
 static void use_all(struct side *s)
 {
 	struct nm_gate *gate = s->gate;
-	struct nm_link *used = gate->links[0];
 	struct nm_pass pass;
 
-	if (s->nlinks == 0)
+	if (!s->uses_one)
 		return;
 	nm_core_lock(s->core);
 	nm_core_settle(s->core, &pass);
-	for (int i = 0; i < s->nlinks; i++)
-		if (gate->error != 0 && s->links[i] != used)
-			nm_link_give_up(&pass, s->links[i]);
-	memcpy(gate->links, s->links, sizeof(s->links));
-	gate->nlinks = s->nlinks;
+	nm_gate_relink(gate);
 	gate->announces = s->announces;
-	gate->eager_max = NM_FREE_PAYLOAD;
+	store_relaxed(&gate->eager_max, NM_FREE_PAYLOAD);
 	nm_core_unlock(s->core, &pass);
 }
 
 /* The link of the gate over the i-th rail of NMAD_DRIVER, or NULL. */
 static struct nm_link *link_over(const struct nm_gate *gate, int i)
 {
-	for (int k = 0; k < gate->nlinks; k++)
-		if (gate->links[k]->rail->index == gate->core->first_listed + i)
-			return gate->links[k];
-	return NULL;
+	return nm_gate_link(gate, (unsigned)(gate->core->first_listed + i));
 }
 
 static void use_for(struct side *s, const struct order *o)

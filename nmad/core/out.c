@@ -89,7 +89,7 @@ static bool needs_rdv(const struct nm_gate *gate, const struct nm_req *req)
 {
 	size_t length = req->data.length;
 
-	return length > gate->eager_max ||
+	return length > load_relaxed(&gate->eager_max) ||
 	       (length > NM_FREE_PAYLOAD &&
 		gate->credit_used + length > gate->core->config.window);
 }
@@ -270,7 +270,8 @@ static bool is_short(const struct nm_gate *gate, const struct nm_req *req)
 {
 	size_t length = req->data.length;
 
-	return length <= NM_FREE_PAYLOAD && length <= gate->eager_max &&
+	return length <= NM_FREE_PAYLOAD &&
+	       length <= load_relaxed(&gate->eager_max) &&
 	       req->data.kind == NM_DATA_FLAT && !(req->flags & NM_REQ_SYNC);
 }
 

@@ -346,14 +346,6 @@ bool nm_rdv_offer(struct nm_gate *gate, struct nm_pkt *pkt, struct nm_req *req,
 
 /* --- the receiver --- */
 
-struct nm_link *nm_gate_link(const struct nm_gate *gate, int index)
-{
-	for (int i = 0; i < gate->nlinks; i++)
-		if (gate->links[i]->rail->index == index)
-			return gate->links[i];
-	return NULL;
-}
-
 bool nm_rdv_is_sane(const struct nm_gate *gate, const struct nm_wire_chunk *rts)
 {
 	struct nm_wire_part part;

@@ -9,7 +9,7 @@
 /* Announcements are for such. */
 static bool is_large(const struct nm_gate *gate, const struct nm_req *req)
 {
-	return req->data.length > gate->eager_max;
+	return req->data.length > load_relaxed(&gate->eager_max);
 }
 
 static void take_send(struct nm_pass *pass, struct nm_req *req)

@@ -44,8 +44,9 @@ BASE_PUBLIC int nm_sr_irecv(struct nm_session *s, struct nm_gate *from,
 
 	/* --- committed --- */
 	fill(req, NM_REQ_RECV, s, from, tag);
-	nm_await_init(&req->await, from != NULL && from->announces &&
-					   data->length > from->eager_max);
+	nm_await_init(&req->await,
+		      from != NULL && from->announces &&
+			      data->length > load_relaxed(&from->eager_max));
 	req->data = *data;
 	nm_match_recv_init(&req->recv, &s->match, from, tag,
 			   mask == NM_TAG_ANY);

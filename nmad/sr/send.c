@@ -42,7 +42,7 @@ BASE_PUBLIC int nm_sr_isend_priority(struct nm_session *s, struct nm_gate *to,
 	req->send.priority = (int8_t)priority;
 	req->send.retracted = false;
 	base_link_init(&req->send.level);
-	if (unlikely(data->length > to->eager_max))
+	if (unlikely(data->length > load_relaxed(&to->eager_max)))
 		nm_announce_look(to);
 	nm_core_submit(s->core, req);
 	return 0;

@@ -333,7 +333,7 @@ static double uncut_ns(const struct nm_gate *gate,
 	size_t bytes[NM_GATE_LINKS];
 	double ns = 0;
 
-	if (length <= gate->eager_max) {
+	if (length <= load_relaxed(&gate->eager_max)) {
 		best_alone(free, n, (double)length, &ns);
 		return ns;
 	}

@@ -84,7 +84,7 @@ static void setup(void)
 	mock_core(&core, &dear, 100000);
 	core.config.strategy = &nm_strategy_aggreg;
 	peer = &core.gates[1];
-	peer->eager_max = 2900;
+	store_relaxed(&peer->eager_max, 2900);
 	peer->is_dear = true;
 	core.event = -1;
 	core.late_ns = (int64_t)hour;

@@ -398,7 +398,7 @@ static void gate_is_whole(void)
 			least = nm_rail_threshold(&core.rails[i]);
 	}
 	if (gate->error == 0)
-		CHECK_INT(gate->eager_max, least);
+		CHECK_INT(load_relaxed(&gate->eager_max), least);
 	CHECK(gate->announces);
 	CHECK_INT(nannounced, 0);
 }

@@ -50,7 +50,8 @@ static void look(struct known *k)
 	}
 	for (int rank = 0; rank < nm_size(); rank++)
 		if (rank != nm_rank())
-			k->eager_max = core->gates[rank].eager_max;
+			k->eager_max =
+				load_relaxed(&core->gates[rank].eager_max);
 }
 
 /* A message from everybody to rank 0, in parts if it is cut. */

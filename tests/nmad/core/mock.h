@@ -28,7 +28,8 @@ static inline void mock_link(struct nm_rail *rail, int rank)
 	link->conn = link; /* no driver is asked to connect */
 	base_list_init(&link->xfers);
 	gate->links[gate->nlinks++] = link;
-	gate->eager_max = 500;
+	gate->reach |= (uint8_t)(1u << rail->index);
+	store_relaxed(&gate->eager_max, 500);
 }
 
 static inline enum nm_lock_scheme mock_scheme(void)

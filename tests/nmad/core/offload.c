@@ -54,7 +54,7 @@ static void setup(void)
 	mock_core(&core, &mock, 1 << 20);
 	core.config.offload = OFFLOAD;
 	peer = &core.gates[1];
-	peer->eager_max = 1000;
+	store_relaxed(&peer->eager_max, 1000);
 	nsent = 0;
 	idle = true;
 	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);

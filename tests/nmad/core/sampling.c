@@ -311,8 +311,9 @@ TEST(garbage_is_refused_or_makes_curves)
 static size_t eager_max(void)
 {
 	nm_rails_thresholds(&core);
-	CHECK_INT(core.gates[0].eager_max, core.gates[1].eager_max);
-	return core.gates[1].eager_max;
+	CHECK_INT(load_relaxed(&core.gates[0].eager_max),
+		  load_relaxed(&core.gates[1].eager_max));
+	return load_relaxed(&core.gates[1].eager_max);
 }
 
 /* Lines: what 0 bytes take, and a byte. */

@@ -127,7 +127,7 @@ static void setup(void)
 		core.rails[i].eager = &eager;
 	}
 	nm_rails_thresholds(&core);
-	CHECK_INT(peer->eager_max, THRESHOLD);
+	CHECK_INT(load_relaxed(&peer->eager_max), THRESHOLD);
 	CHECK_INT(nm_core_session_open(&core, SESSION, &session), 0);
 	trace[0] = 0;
 	nreqs = 0;

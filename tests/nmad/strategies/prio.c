@@ -14,7 +14,7 @@ static void setup(void)
 {
 	busy_setup(&nm_strategy_prio, WINDOW);
 	mock.caps = 0;
-	peer->eager_max = LARGE;
+	store_relaxed(&peer->eager_max, LARGE);
 }
 
 __attribute__((constructor)) static void fixture(void)
