@@ -63,6 +63,7 @@ static int rail_init(struct nm_rail *rail, struct nm_core *core,
 	rail->rank = core->rank;
 	rail->index = (int)(rail - core->rails);
 	rail->max_small = driver->max_small;
+	rail->fill = driver->fill;
 	rail->stats = &core->rail_stats[rail->index];
 	rail->nlinks = core->size;
 	rail->fd = -1;
@@ -71,6 +72,8 @@ static int rail_init(struct nm_rail *rail, struct nm_core *core,
 		return -ENOMEM;
 	nm_rail_lock_init(&rail->lock, core->lock.scheme);
 	nm_chain_init(&rail->stuck);
+	nm_mem_init(&rail->mem);
+	base_mpsc_init(&rail->settled);
 	for (int rank = 0; rank < core->size; rank++) {
 		struct nm_link *link = &rail->links[rank];
 
@@ -402,7 +405,7 @@ static void choose_links(struct nm_gate *gate)
 	gate->turn = 0;
 	for (unsigned i = 0; i < NM_RAILS_MAX; i++) {
 		link = nm_gate_link(gate, i);
-		if (link == NULL)
+		if (link == NULL || (gate->lost & 1u << i))
 			continue;
 		if (link->rail->driver->weight < best) {
 			best = link->rail->driver->weight;
@@ -515,13 +518,61 @@ void nm_gate_relink(struct nm_gate *gate)
 	set_announces(gate);
 }
 
+static bool resends(const struct nm_rail *rail)
+{
+	return rail->driver != NULL && (rail->driver->caps & NM_CAP_RESENDS);
+}
+
+/* Their gates go on over others. */
+static void spare(struct nm_gate *gate)
+{
+	for (unsigned i = 0; i < NM_RAILS_MAX; i++) {
+		struct nm_link *link = nm_gate_link(gate, i);
+
+		if (link != NULL)
+			link->may_lose = (gate->reach & ~(1u << i)) != 0 &&
+					 resends(link->rail);
+	}
+}
+
+/*
+ * What leaves over this rail may have to leave again, in a packet of another
+ * one, and that in one of yet another (lost.c).
+ */
+static void leave_room(struct nm_core *core, struct nm_rail *rail)
+{
+	size_t least = SIZE_MAX, room = 0;
+
+	for (int i = 0; i < core->nrails; i++) {
+		const struct nm_rail *r = &core->rails[i];
+
+		if (resends(r))
+			room += NM_WIRE_HEAD + NM_WIRE_RESENT;
+		if (r->driver != NULL && r != rail && r->largest < least &&
+		    r->driver->weight >= rail->driver->weight)
+			least = r->largest;
+	}
+	if (least == SIZE_MAX)
+		return;
+	if (rail->max_small > least - room)
+		rail->max_small = least - room;
+	if (rail->fill > rail->max_small)
+		rail->fill = rail->max_small;
+}
+
 int nm_rails_link(struct nm_core *core)
 {
+	for (int i = 0; i < core->nrails; i++)
+		core->rails[i].largest = core->rails[i].max_small;
+	for (int i = 0; i < core->nrails; i++)
+		if (resends(&core->rails[i]))
+			leave_room(core, &core->rails[i]);
 	for (int rank = 0; rank < core->size; rank++) {
 		int rc = reach(&core->gates[rank]);
 
 		if (rc < 0)
 			return rc;
+		spare(&core->gates[rank]);
 		nm_gate_relink(&core->gates[rank]);
 	}
 	for (int i = 0; i < core->nrails; i++)
@@ -543,6 +594,7 @@ void nm_rails_close(struct nm_core *core)
 		}
 		if (rail->driver != NULL)
 			rail->driver->close(rail);
+		nm_mem_exit(&rail->mem);
 		free(rail->links);
 		free(rail->curve);
 		free(rail->eager);

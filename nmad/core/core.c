@@ -22,6 +22,8 @@ static void gate_init(struct nm_gate *gate, struct nm_core *core, int rank)
 	base_list_init(&gate->out);
 	base_list_init(&gate->waiting);
 	base_list_init(&gate->offers);
+	base_list_init(&gate->wanted);
+	nm_chain_init(&gate->held);
 	nm_chain_init(&gate->posts);
 	base_list_init(&gate->medium);
 	gate->cut_min = SIZE_MAX;

@@ -27,6 +27,7 @@
 #include "gate.h"
 #include "ids.h"
 #include "lock.h"
+#include "lost.h"
 #include "mem.h"
 #include "msg.h"
 #include "pkt.h"
@@ -283,6 +284,9 @@ void nm_submit_resume(struct nm_pass *pass);
  */
 void nm_submit_await(struct nm_pass *pass, struct nm_gate *gate);
 
+/* The order to the rail's owner to connect it; once a link. */
+void nm_submit_connect(struct nm_pass *pass, struct nm_link *link);
+
 /*
  * Whether nothing will come any more: the peer is dead; or, of anyone (NULL),
  * some member of the session, the deaths of all of which are heard of as of
@@ -325,7 +329,7 @@ void nm_burst_end(struct nm_core *core);
 
 /*
  * For strategies: append the first that waits for the gate. True: done; false:
- * nothing waits, or it does not fit any more.
+ * nothing waits, or nothing fits any more.
  */
 bool nm_out_add(struct nm_gate *gate, struct nm_pkt *pkt);
 /*
@@ -346,6 +350,8 @@ bool nm_out_leaves(struct nm_gate *gate, struct nm_req *req,
 
 /* in.c: a rail's news. */
 void nm_in_event(struct nm_pass *pass, struct nm_event *e);
+/* A packet with a RESENT in it that was held: again. */
+void nm_in_held(struct nm_pass *pass, struct nm_pkt_in *in);
 /* An envelope, to be matched in its turn. 0 or -EBADMSG. */
 int nm_in_envelope(struct nm_pass *pass, struct nm_gate *gate,
 		   const struct nm_wire_chunk *c);

@@ -4,7 +4,7 @@
  * are shown as they are, lists only if nobody is inside the core.
  */
 #include "core.h"
-#include "grant.h"
+#include "part.h"
 
 enum { REQUESTS_MAX = 16, SESSIONS_MAX = 16 };
 
@@ -29,7 +29,7 @@ static void dump_sends(const struct base_list *list, const char *state)
 /* Parts of bodies: ours that are announced, and theirs. */
 static void dump_bodies(const struct nm_gate *gate)
 {
-	unsigned offered = 0, running = 0, held = 0;
+	unsigned offered = 0, running = 0, held = 0, stranded = 0;
 
 	base_list_for_each (link, &gate->offers)
 		offered++;
@@ -37,10 +37,24 @@ static void dump_bodies(const struct nm_gate *gate)
 		running += gate->grants[i].running;
 		held += gate->grants[i].nheld;
 	}
+	base_list_for_each (link, &gate->wanted)
+		stranded += container_of(link, struct nm_part, on)->stranded;
+	if (stranded > 0)
+		base_dump("     parts of bodies that wait for another rail: %u",
+			  stranded);
 	if (offered + running + held > 0)
 		base_dump("     parts of bodies: %u offered; by priority %u "
 			  "granted, %u held",
 			  offered, running, held);
+}
+
+/* Rails that it has no more. */
+static void dump_lost(const struct nm_gate *gate)
+{
+	for (unsigned i = 0; i < NM_RAILS_MAX; i++)
+		if (gate->lost & 1u << i)
+			base_dump("     lost rail %u (%s)", i,
+				  gate->core->rails[i].driver->name);
 }
 
 /* Medium messages that are not whole. */
@@ -64,6 +78,7 @@ static void dump_gate(const struct nm_gate *gate, bool inside)
 		  gate->error != 0 ? ", DEAD" : "");
 	if (!inside)
 		return;
+	dump_lost(gate);
 	dump_sends(&gate->out, gate->gathers ? "waits for others of its burst"
 					     : "waits for a free link");
 	dump_sends(&gate->waiting, "waits to be matched");

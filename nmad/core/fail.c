@@ -6,6 +6,7 @@
  * a rail's owner has (packets, transfers) he ends himself.
  */
 #include "core.h"
+#include "part.h"
 #include "watch.h"
 
 #include <errno.h>
@@ -34,6 +35,7 @@ static void fail_sends(struct nm_pass *pass, struct nm_gate *gate)
 			nm_pending_add(pass->core, -1);
 	}
 	nm_rdv_fail(pass, gate);
+	nm_redo_fail(pass, gate);
 	while ((n = base_list_first(&gate->answers)) != NULL)
 		nm_out_answer_over(pass->core,
 				   container_of(n, struct nm_answer, on));
@@ -109,6 +111,7 @@ void nm_gate_fail(struct nm_pass *pass, struct nm_gate *gate, int error)
 	fail_sends(pass, gate);
 	fail_receives(pass, gate);
 	nm_medium_fail(pass, gate);
+	nm_lost_fail(pass, gate);
 	drop_parked(core, gate);
 	for (unsigned i = 0; i < NM_RAILS_MAX; i++) {
 		struct nm_link *link = nm_gate_link(gate, i);

@@ -26,8 +26,8 @@ enum {
 };
 
 /*
- * What waits to be sent, before messages: the RTR or the ANNOUNCE of a part, an
- * ACK, an RTR that wants nothing, or a RETRACT.
+ * What waits to be sent, before messages: the RTR, the ANNOUNCE or the OFFER of
+ * a part, an ACK, an RTR that wants nothing, a RETRACT, a LOST or a RESENT.
  */
 struct nm_answer {
 	/* l: all, core lock */
@@ -101,8 +101,12 @@ struct nm_gate {
 	int turn;       /* l: the link to be tried first */
 	int error;      /* l: 0, or why it is dead */
 	/* Rails, a bit each. */
-	uint8_t reach; /* -: that lead there: those of `links` and others */
-	bool awaited;  /* l: a receive has named it: its links connect */
+	uint8_t reach; /* -: that lead there: those of `links` and spare ones */
+	uint8_t lost;  /* l: of those: on no link any more; lost.c */
+	uint8_t over;  /* l: of those: what has come over it is final */
+	int first_error;      /* l: 0, or why the first of them was lost */
+	struct nm_chain held; /* l: RESENTs that wait for `over` */
+	bool awaited;         /* l: a receive has named it: its links connect */
 	ATOMIC(bool)
 	mourned; /* a: its loss has been said; nothing hangs on it */
 
@@ -112,6 +116,7 @@ struct nm_gate {
 	struct nm_levels *levels; /* l: the strategy's, of those on `out` */
 	struct base_list waiting; /* l: sends that wait for an answer */
 	struct base_list offers;  /* l: parts whose RTR has not come */
+	struct base_list wanted;  /* l: parts that come, but for announced */
 	struct nm_chain posts;    /* l: orders that come with a packet */
 	struct base_list medium;  /* l: messages whose parts come: medium.c */
 	struct nm_announced *announced; /* l: the peer's receives, or NULL */

@@ -3,6 +3,7 @@
  * order of their numbers, answers find their sends.
  */
 #include "core.h"
+#include "part.h"
 #include "watch.h"
 
 #include <errno.h>
@@ -431,6 +432,12 @@ static int chunk(struct nm_pass *pass, struct nm_gate *gate,
 		return nm_rdv_rtr(pass, gate, c);
 	case NM_WIRE_KIND_ANNOUNCE:
 		return nm_announce_heard(pass, gate, c);
+	case NM_WIRE_KIND_LOST:
+		return nm_lost_heard(pass, gate, c->rail);
+	case NM_WIRE_KIND_RESENT:
+		return -EBADMSG; /* of no ordinary packet: see packet_in() */
+	case NM_WIRE_KIND_OFFER:
+		return nm_redo_heard(pass, gate, c);
 	default:
 		return ack(pass, gate, c);
 	}
@@ -455,11 +462,20 @@ static int packet(struct nm_pass *pass, struct nm_gate *gate,
 	return at == in->length ? 0 : -EBADMSG;
 }
 
-static void packet_in(struct nm_pass *pass, struct nm_pkt_in *in)
+/*
+ * A packet of a lost link that is in another, or none of ours. True: what was
+ * in it is to be looked at; else it is done with, or held.
+ */
+static BASE_COLD bool unwrap(struct nm_pass *pass, struct nm_gate *gate,
+			     struct nm_pkt_in *in)
 {
-	struct nm_gate *gate = in->link->gate;
+	int rc = gate->error == -EBADMSG ? -EBADMSG : -EALREADY;
 
-	if (gate->error == 0 && packet(pass, gate, in) < 0) {
+	if (gate->error == 0)
+		rc = nm_lost_unwrap(pass, gate, in);
+	if (rc == 0)
+		return true;
+	if (rc == -EBADMSG) {
 		base_warn("nmad",
 			  "rank %d: rank %d sent a packet over %s that is none "
 			  "of ours; giving it up",
@@ -467,13 +483,29 @@ static void packet_in(struct nm_pass *pass, struct nm_pkt_in *in)
 			  in->link->rail->driver->name);
 		nm_gate_fail(pass, gate, -EBADMSG);
 	}
+	if (rc != -EINPROGRESS)
+		nm_chain_append(&pass->release, &in->event.node);
+	return false;
+}
+
+static void packet_in(struct nm_pass *pass, struct nm_pkt_in *in)
+{
+	struct nm_gate *gate = in->link->gate;
+
+	while (gate->error == 0 && packet(pass, gate, in) < 0)
+		if (!unwrap(pass, gate, in))
+			return;
 	nm_chain_append(&pass->release, &in->event.node);
+}
+
+void nm_in_held(struct nm_pass *pass, struct nm_pkt_in *in)
+{
+	if (unwrap(pass, in->link->gate, in))
+		packet_in(pass, in);
 }
 
 void nm_in_event(struct nm_pass *pass, struct nm_event *e)
 {
-	struct nm_link *link;
-
 	switch (e->kind) {
 	case NM_EVENT_PKT_IN:
 		packet_in(pass, container_of(e, struct nm_pkt_in, event));
@@ -485,8 +517,10 @@ void nm_in_event(struct nm_pass *pass, struct nm_event *e)
 		nm_rdv_done(pass, container_of(e, struct nm_xfer, done));
 		break;
 	case NM_EVENT_LINK_DEAD:
-		link = container_of(e, struct nm_link, dead);
-		nm_gate_fail(pass, link->gate, link->error);
+		nm_lost_dead(pass, container_of(e, struct nm_link, dead));
+		break;
+	case NM_EVENT_UNSURE:
+		nm_lost_unsure(pass, container_of(e, struct nm_doubt, event));
 		break;
 	}
 }

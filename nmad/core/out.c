@@ -56,10 +56,31 @@ void nm_out_answer_over(struct nm_core *core, struct nm_answer *a)
 	nm_pending_add(core, -1);
 	if (a->part != NULL)
 		nm_rdv_chunk_over(core, a);
+	else if (a->kind == NM_WIRE_KIND_RESENT)
+		nm_lost_forget(a);
 	else if (a->kind == NM_WIRE_KIND_RETRACT)
 		nm_retract_over(core, a);
 	else
 		nm_mem_put(&core->mem, nm_mem_class(sizeof(*a)), a);
+}
+
+/* False: nothing fits any more; what is resent has its packet to itself. */
+static BASE_COLD bool special_chunk(struct nm_gate *gate, struct nm_pkt *pkt,
+				    struct nm_answer *a,
+				    struct nm_wire_chunk *c)
+{
+	switch (a->kind) {
+	case NM_WIRE_KIND_RETRACT:
+		nm_retract_chunk(a, c);
+		break;
+	case NM_WIRE_KIND_LOST:
+		c->rail = (uint8_t)a->id;
+		break;
+	case NM_WIRE_KIND_RESENT:
+		nm_lost_add(gate, pkt, a);
+		return false;
+	}
+	return true;
 }
 
 static bool add_answer(struct nm_gate *gate, struct nm_pkt *pkt)
@@ -72,8 +93,9 @@ static bool add_answer(struct nm_gate *gate, struct nm_pkt *pkt)
 
 	if (a->part != NULL)
 		nm_rdv_chunk(a, &c);
-	else if (unlikely(a->kind == NM_WIRE_KIND_RETRACT))
-		nm_retract_chunk(a, &c);
+	else if (unlikely(a->kind != NM_WIRE_KIND_ACK) &&
+		 !special_chunk(gate, pkt, a, &c))
+		return false;
 	if (!nm_pkt_fits(pkt, nm_wire_chunk_size(&c), NULL))
 		return false;
 	nm_pkt_put(pkt, &c, NULL);
@@ -256,8 +278,8 @@ static bool form(struct nm_pass *pass, struct nm_gate *gate,
 	struct nm_pkt *pkt = nm_out_pkt(pass->core, link);
 
 	nm_pkt_init(pkt);
-	if (pass->core->config.strategy->pack(link, pkt) == 0 &&
-	    !wants_credit_back(gate))
+	pass->core->config.strategy->pack(link, pkt);
+	if (pkt->nchunks == 0 && !wants_credit_back(gate))
 		return false;
 	if (pkt->nchunks > 1)
 		pkt->awaited = NULL;

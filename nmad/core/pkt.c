@@ -18,7 +18,7 @@ bool nm_pkt_fits(const struct nm_pkt *pkt, size_t header,
 		 const struct nm_data *data)
 {
 	const struct nm_rail *rail = pkt->link->rail;
-	size_t limit = pkt->nchunks == 0 ? rail->max_small : rail->driver->fill;
+	size_t limit = pkt->nchunks == 0 ? rail->max_small : rail->fill;
 	size_t room = NM_PKT_CTL - pkt->ctl_len;
 	size_t payload = data != NULL ? data->length : 0;
 

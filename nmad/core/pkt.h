@@ -22,6 +22,8 @@ enum {
 	NM_PKT_SHORT = 64, /* payload up to this is short */
 };
 
+struct nm_doubt;
+
 struct nm_piece {
 	size_t ctl_end;             /* what of ctl is before the payload */
 	const struct nm_data *data; /* the payload ... */
@@ -33,14 +35,17 @@ struct nm_pkt {
 	/* All: who has the link's turn, then the rail's owner. */
 	struct nm_event post;
 	struct nm_link *link;
-	size_t length;          /* in all */
-	size_t ctl_len;         /* bytes in ctl */
-	unsigned npieces;       /* payload that is not in ctl */
-	unsigned nchunks;       /* without the head */
-	struct nm_chain reqs;   /* complete when the packet has left */
-	bool with_driver;       /* o: posted, not yet reported as sent */
-	bool now;               /* somebody waits for it at once */
-	struct nm_req *part_of; /* of a NM_POST_PART: the send */
+	size_t length;        /* in all */
+	size_t ctl_len;       /* bytes in ctl */
+	unsigned npieces;     /* payload that is not in ctl */
+	unsigned nchunks;     /* without the head */
+	struct nm_chain reqs; /* complete when the packet has left */
+	bool with_driver;     /* o: posted, not yet reported as sent */
+	bool now;             /* somebody waits for it at once */
+	union {
+		struct nm_req *part_of; /* of a NM_POST_PART: the send */
+		struct nm_doubt *doubt; /* of a NM_POST_RESENT: what is in it */
+	};
 	/* It is the envelope of what goes to an announced receive, and nothing
 	 * else: who has that word set is told. NULL: the peer is. */
 	struct nm_awaited *awaited;

@@ -5,6 +5,7 @@
 #include "rail.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include <base/diag.h>
 
@@ -24,11 +25,13 @@ static void tell(struct nm_rail *rail, struct nm_event *e, unsigned kind)
 	nm_chain_append(&rail->news->events, &e->node);
 }
 
-/* Of a message in several packets; one more of them. */
-static BASE_COLD void part_over(struct nm_rail *rail, struct nm_pkt *pkt,
-				int error)
+/* One of several of a message; or one with a packet of a lost link in it. */
+static BASE_COLD void special_over(struct nm_rail *rail, struct nm_pkt *pkt,
+				   int error)
 {
-	if (nm_medium_left(pkt->part_of, error))
+	if (pkt->post.kind == NM_POST_RESENT)
+		nm_lost_carried(pkt->doubt);
+	else if (nm_medium_left(pkt->part_of, error))
 		nm_chain_append(&rail->news->sent, &pkt->part_of->node);
 }
 
@@ -48,10 +51,33 @@ static void pkt_over(struct nm_rail *rail, struct nm_pkt *pkt, int error)
 			req->error = -ECONNRESET;
 		nm_chain_append(&rail->news->sent, n);
 	}
-	if (unlikely(pkt->post.kind == NM_POST_PART))
-		part_over(rail, pkt, error);
+	if (unlikely(pkt->post.kind != NM_POST_PKT))
+		special_over(rail, pkt, error);
 	if (nm_turn_end(&pkt->link->turn, &rail->core->hunger))
 		rail->news->hungry = true;
+}
+
+/* Other links take over what this one does not end. */
+static bool is_spared(const struct nm_link *link)
+{
+	return link->may_lose && !link->hopeless;
+}
+
+/* The link is dead, and the packet has not left. */
+static BASE_COLD void pkt_unsent(struct nm_rail *rail, struct nm_pkt *pkt,
+				 int error)
+{
+	struct nm_link *link = pkt->link;
+	struct nm_doubt *d;
+
+	if (is_spared(link)) {
+		d = nm_doubt_new(link, nm_pkt_length(pkt));
+		nm_pkt_copy(pkt, d->bytes);
+		d->unsent = true;
+		tell(rail, &d->event, NM_EVENT_UNSURE);
+		error = 0;
+	}
+	pkt_over(rail, pkt, error);
 }
 
 /* --- orders --- */
@@ -87,7 +113,7 @@ static bool send_pkt(struct nm_rail *rail, struct nm_pkt *pkt)
 	int rc;
 
 	if (unlikely(link->error != 0)) {
-		pkt_over(rail, pkt, link->error);
+		pkt_unsent(rail, pkt, link->error);
 		return true;
 	}
 	rc = know(rail, link);
@@ -103,7 +129,7 @@ static bool send_pkt(struct nm_rail *rail, struct nm_pkt *pkt)
 		return false;
 	} else {
 		nm_rail_link_dead(rail, link, rc);
-		pkt_over(rail, pkt, rc);
+		pkt_unsent(rail, pkt, rc);
 	}
 	return true;
 }
@@ -122,15 +148,18 @@ static void start_xfer(struct nm_rail *rail, struct nm_xfer *x,
 	backlog_add(rail, 1);
 	/* The dead may have brought all of what was announced. */
 	if (unlikely(link->error != 0) && slot != rail->driver->xfer_meet) {
+		x->lost = is_spared(link);
 		nm_rail_xfer_done(rail, x, link->error);
 		return;
 	}
 	if (likely(rc == 0))
 		rc = slot(x);
-	if (rc < 0 && link->error != 0)
+	if (rc < 0 && link->error != 0) {
+		x->lost = is_spared(link);
 		nm_rail_xfer_done(rail, x, rc);
-	else if (rc < 0)
+	} else if (rc < 0) {
 		nm_rail_link_dead(rail, link, rc);
+	}
 }
 
 /* Until it is met the transfer is not the driver's, and costs no poll. */
@@ -161,6 +190,7 @@ BASE_INLINE void hand_over(struct nm_rail *rail, struct nm_event *e)
 	switch (e->kind) {
 	case NM_POST_PKT:
 	case NM_POST_PART:
+	case NM_POST_RESENT:
 		pkt = container_of(e, struct nm_pkt, post);
 		if (!send_pkt(rail, pkt)) {
 			keep(rail, e);
@@ -186,7 +216,11 @@ BASE_INLINE void hand_over(struct nm_rail *rail, struct nm_event *e)
 		connect_link(rail, container_of(e, struct nm_link, first));
 		break;
 	case NM_POST_GIVE_UP:
+		container_of(e, struct nm_link, giveup)->hopeless = true;
 		give_up(rail, container_of(e, struct nm_link, giveup));
+		break;
+	case NM_POST_LOSE:
+		give_up(rail, container_of(e, struct nm_link, lose));
 		break;
 	}
 }
@@ -196,20 +230,29 @@ struct nm_rail *nm_post_rail(struct nm_event *post)
 	switch (post->kind) {
 	case NM_POST_PKT:
 	case NM_POST_PART:
+	case NM_POST_RESENT:
 		return container_of(post, struct nm_pkt, post)->link->rail;
 	case NM_POST_CONNECT:
 		return container_of(post, struct nm_link, first)->rail;
 	case NM_POST_GIVE_UP:
 		return container_of(post, struct nm_link, giveup)->rail;
+	case NM_POST_LOSE:
+		return container_of(post, struct nm_link, lose)->rail;
 	default:
 		return container_of(post, struct nm_xfer, done)->link->rail;
 	}
 }
 
+static bool is_packet(const struct nm_event *e)
+{
+	return e->kind == NM_POST_PKT || e->kind == NM_POST_PART ||
+	       e->kind == NM_POST_RESENT;
+}
+
 /* Who tries again polls: nobody is kicked for what stays. */
 static void hand_over_again(struct nm_rail *rail, struct nm_event *e)
 {
-	if (e->kind != NM_POST_PKT && e->kind != NM_POST_PART)
+	if (!is_packet(e))
 		hand_over(rail, e);
 	else if (!send_pkt(rail, container_of(e, struct nm_pkt, post)))
 		keep(rail, e);
@@ -433,9 +476,28 @@ void nm_rail_xfer_done(struct nm_rail *rail, struct nm_xfer *x, int status)
 	backlog_add(rail, -1);
 	x->status = status;
 	/* Who is told of it may end the job, before the link is dead. */
-	if (unlikely(status < 0))
+	if (unlikely(status < 0) && !x->lost)
 		nm_gate_mourn(x->link->gate, status);
 	tell(rail, &x->done, NM_EVENT_XFER_DONE);
+}
+
+void nm_rail_unsure(struct nm_rail *rail, struct nm_link *link, uint32_t number,
+		    const void *bytes, size_t length)
+{
+	struct nm_doubt *d;
+
+	if (unlikely(rail->up != NULL)) {
+		if (rail->up->unsure != NULL)
+			rail->up->unsure(rail, link, number, bytes, length);
+		return;
+	}
+	base_check(link->error == 0);
+	if (!is_spared(link))
+		return;
+	d = nm_doubt_new(link, length);
+	memcpy(d->bytes, bytes, length);
+	d->number = number;
+	tell(rail, &d->event, NM_EVENT_UNSURE);
 }
 
 void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
@@ -449,14 +511,21 @@ void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
 	if (link->error != 0)
 		return;
 	link->error = error;
-	nm_gate_mourn(link->gate, error); /* as in nm_rail_xfer_done() */
+	if (link->may_lose && link->conn != NULL)
+		link->arrived = rail->driver->arrived(link);
+	if (!is_spared(link)) /* as in nm_rail_xfer_done() */
+		nm_gate_mourn(link->gate, error);
 	if (link->pkt != NULL && link->pkt->with_driver) {
 		link->pkt->with_driver = false;
 		backlog_add(rail, -1);
-		pkt_over(rail, link->pkt, error);
+		/* It has arrived, or the driver has said that it may not. */
+		pkt_over(rail, link->pkt, is_spared(link) ? 0 : error);
 	}
-	while ((n = base_list_first(&link->xfers)) != NULL)
-		nm_rail_xfer_done(rail, container_of(n, struct nm_xfer, on),
-				  error);
+	while ((n = base_list_first(&link->xfers)) != NULL) {
+		struct nm_xfer *x = container_of(n, struct nm_xfer, on);
+
+		x->lost = is_spared(link);
+		nm_rail_xfer_done(rail, x, error);
+	}
 	tell(rail, &link->dead, NM_EVENT_LINK_DEAD);
 }

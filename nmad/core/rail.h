@@ -15,6 +15,7 @@
 #include "../drivers/driver.h"
 #include "../strategies/split.h"
 #include "lock.h"
+#include "mem.h"
 #include "stats.h"
 
 struct nm_core;
@@ -23,18 +24,21 @@ struct nm_req;
 enum nm_event_kind {
 	/* to a rail */
 	NM_POST_PKT,
-	NM_POST_PART, /* likewise, a part of a message: medium.c */
+	NM_POST_PART,   /* likewise, a part of a message: medium.c */
+	NM_POST_RESENT, /* likewise, one of a lost link: lost.c */
 	NM_POST_XFER_RECV,
 	NM_POST_XFER_SEND,
 	NM_POST_XFER_ANNOUNCE,
 	NM_POST_XFER_MEET,
 	NM_POST_CONNECT,
 	NM_POST_GIVE_UP,
+	NM_POST_LOSE,
 	/* from a rail */
 	NM_EVENT_PKT_IN,
 	NM_EVENT_XFER_READY,
 	NM_EVENT_XFER_DONE,
 	NM_EVENT_LINK_DEAD,
+	NM_EVENT_UNSURE,
 	/* in the core: a packet of which a part is to be copied */
 	NM_EVENT_PART_IN,
 };
@@ -107,6 +111,9 @@ struct nm_rail_upcalls {
 	void (*xfer_done)(struct nm_rail *rail, struct nm_xfer *x, int status);
 	void (*link_dead)(struct nm_rail *rail, struct nm_link *link,
 			  int error);
+	/* NULL: none beneath it resends for it. */
+	void (*unsure)(struct nm_rail *rail, struct nm_link *link,
+		       uint32_t number, const void *bytes, size_t length);
 };
 
 struct nm_rail {
@@ -117,16 +124,19 @@ struct nm_rail {
 	int rank;                         /* -: of this process */
 	int index;                        /* -: among the rails */
 	bool is_listed;                   /* -: NMAD_DRIVER names it */
-	size_t max_small;                 /* -: the driver's, or open()'s */
-	unsigned char addr[NM_ADDR_MAX];  /* -: for the peers */
-	size_t addr_len;                  /* -: */
-	struct nm_link *links;            /* -: by rank, nlinks of them */
-	int nlinks;                       /* -: */
-	int nused;                        /* -: links that gates have */
-	int fd;                           /* -: readable if polling pays, or -1;
-					   *    see driver.h, arm() */
-	void *drv;                        /* driver's */
-	struct nm_rail_stats *stats;      /* -: those of the outermost rail */
+	size_t max_small; /* -: of the packets that are formed: the driver's,
+			   *    or open()'s, or less: nm_rails_link() */
+	size_t fill;      /* -: the driver's, or max_small if that is less */
+	size_t largest;   /* -: max_small, as open() left it */
+	unsigned char addr[NM_ADDR_MAX]; /* -: for the peers */
+	size_t addr_len;                 /* -: */
+	struct nm_link *links;           /* -: by rank, nlinks of them */
+	int nlinks;                      /* -: */
+	int nused;                       /* -: links that gates have */
+	int fd;                          /* -: readable if polling pays, or -1;
+					  *    see driver.h, arm() */
+	void *drv;                       /* driver's */
+	struct nm_rail_stats *stats;     /* -: those of the outermost rail */
 
 	uint64_t
 		nbytes; /* l: core lock: of bodies that we sent, for the dump */
@@ -140,6 +150,8 @@ struct nm_rail {
 	struct nm_rail_lock lock; /* a: order(rail) */
 	struct nm_news *news;     /* o: of this owner's time */
 	struct nm_chain stuck;    /* o: orders that found no room */
+	struct nm_mem mem;        /* o: for packets in doubt: lost.c */
+	struct base_mpsc settled; /* a: those that are not; order(mpsc) */
 	bool armed;               /* o: the driver's promise, arm(), holds */
 	/* a: written by the owner: packets and transfers not over */
 	ATOMIC(uint32_t) backlog;

@@ -23,6 +23,8 @@
  * first, and the sender cuts long bodies into more parts than there are links:
  * what is urgent waits for parts, not for bodies.
  *
+ * Where a rail is lost and the peer is not, parts are offered anew: redo.c.
+ *
  * A part is failed by who has it: by the rail's owner while it is on
  * link->xfers or on its way there, else by the core. What is held goes to its
  * rail's owner in any case: over a dead link each that fails grants the next.
@@ -38,52 +40,11 @@
 
 #include <base/clock.h>
 
-#include "grant.h"
+#include "part.h"
 #include "watch.h"
 
 /* A shorter part is not worth its token, its answer and its end. */
 enum { SLICE_MIN = 256 * 1024 };
-
-struct nm_trans;
-
-/* Of a part that was made for an announcement. */
-enum announcement {
-	NO_MORE,   /* or never was one: the message has come */
-	ASKED,     /* the driver makes a place */
-	SAID,      /* the chunk is queued, or has left */
-	WITHDRAWN, /* while the driver was asked; no receive has it any more */
-};
-
-/* What goes over one link. */
-struct nm_part {
-	/* l: core lock, while no driver has it  -: const */
-	struct nm_xfer x;
-	uint64_t id;                    /* -: that the peer answers, or 0 */
-	struct nm_rail *rail;           /* -: x.link may be one beneath it */
-	struct nm_answer rtr;           /* l: receiver; or the ANNOUNCE */
-	enum announcement announcement; /* l: receiver */
-	struct nm_grant grant;          /* l: receiver: while it is held */
-	struct nm_trans *trans;         /* -: */
-	struct base_link on;            /* l: sender: gate->offers */
-	bool granted;                   /* l: sender: the RTR has come */
-	bool rtr_queued;                /* l: receiver */
-	bool heard_ready; /* l: receiver: nm_rdv_ready() was here */
-	bool over;        /* l: the driver has done with it, or never
-			   *    gets it */
-};
-
-/* One side of one large message. */
-struct nm_trans {
-	/* l: core lock  -: const */
-	struct nm_req *req;     /* -: until all parts are over */
-	struct nm_gate *gate;   /* -: */
-	int error;              /* l: -EMSGSIZE if cut, -ECONNRESET */
-	bool is_send;           /* -: */
-	unsigned char running;  /* l: parts that are not over */
-	unsigned char nparts;   /* l: parts that are in use */
-	unsigned class;         /* -: of the block */
-	struct nm_part parts[]; /* at first nparts */
-};
 
 static struct nm_trans *trans_new(struct nm_gate *gate, struct nm_req *req,
 				  int nparts, bool is_send)
@@ -148,8 +109,10 @@ static void part_end(struct nm_core *core, struct nm_part *p)
 }
 
 /* When a rail of which we know how fast it is will be free again. */
-static void rail_gets(struct nm_rail *rail, size_t bytes)
+void nm_part_given(struct nm_part *p)
 {
+	struct nm_rail *rail = p->rail;
+	size_t bytes = p->x.length;
 	double now;
 
 	rail->nbytes += bytes;
@@ -161,10 +124,10 @@ static void rail_gets(struct nm_rail *rail, size_t bytes)
 	rail->free_ns += nm_curve_ns(rail->curve, (double)bytes);
 }
 
-static void rail_has_done(struct nm_rail *rail)
+void nm_part_taken(struct nm_part *p)
 {
-	if (rail->curve != NULL)
-		rail->nparts--;
+	if (p->rail->curve != NULL)
+		p->rail->nparts--;
 }
 
 static void see(const struct nm_trans *t, enum nm_watched what)
@@ -175,16 +138,16 @@ static void see(const struct nm_trans *t, enum nm_watched what)
 		     t->is_send ? req->data.length : req->length);
 }
 
-/* Nobody touches its bytes any more. The last one ends the request. */
-static void part_over(struct nm_pass *pass, struct nm_part *p, int error)
+void nm_part_over(struct nm_pass *pass, struct nm_part *p, int error)
 {
 	struct nm_trans *t = p->trans;
 
 	if (error != 0)
 		t->error = error;
 	p->over = true;
+	base_list_remove(&p->on);
 	if (t->is_send)
-		rail_has_done(p->rail);
+		nm_part_taken(p);
 	if (--t->running == 0) {
 		if (t->error == -ECONNRESET && !t->is_send)
 			t->req->length = 0;
@@ -271,7 +234,7 @@ static void offer_part(struct nm_part *p, struct nm_wire_chunk *rts,
 	part.token_len = p->x.mine.length;
 	part.token = p->x.mine.bytes;
 	nm_wire_put_part(parts, &rts->tail_len, &part);
-	rail_gets(rail, p->x.length);
+	nm_part_given(p);
 }
 
 /* Nobody has heard of any of them. */
@@ -346,6 +309,13 @@ bool nm_rdv_offer(struct nm_gate *gate, struct nm_pkt *pkt, struct nm_req *req,
 
 /* --- the receiver --- */
 
+/* We have no such rail, though the peer may think so. */
+static bool is_absent(const struct nm_gate *gate, int rail)
+{
+	return rail < gate->core->nrails &&
+	       gate->core->rails[rail].driver == NULL;
+}
+
 bool nm_rdv_is_sane(const struct nm_gate *gate, const struct nm_wire_chunk *rts)
 {
 	struct nm_wire_part part;
@@ -353,7 +323,8 @@ bool nm_rdv_is_sane(const struct nm_gate *gate, const struct nm_wire_chunk *rts)
 
 	for (int i = 0; i < rts->nparts; i++) {
 		nm_wire_get_part(rts->tail, &at, &part);
-		if (nm_gate_link(gate, part.rail) == NULL)
+		if (nm_gate_link(gate, part.rail) == NULL &&
+		    !is_absent(gate, part.rail))
 			return false;
 	}
 	return rts->length <= SIZE_MAX;
@@ -375,8 +346,7 @@ static struct nm_grants *grants_of(struct nm_gate *gate,
 	return &gate->grants[rail->index];
 }
 
-/* To its driver; or held, as too many are there. */
-static void grant(struct nm_pass *pass, struct nm_part *p)
+void nm_part_grant(struct nm_pass *pass, struct nm_part *p)
 {
 	struct nm_gate *gate = p->trans->gate;
 	unsigned most = gate->core->config.strategy->bodies;
@@ -406,11 +376,10 @@ static void grant_next(struct nm_pass *pass, struct nm_gate *gate,
 	g->running--;
 	a = nm_grants_take(g);
 	if (a != NULL)
-		grant(pass, container_of(a, struct nm_part, grant));
+		nm_part_grant(pass, container_of(a, struct nm_part, grant));
 }
 
-/* The receiver wants nothing of the part: it is over. */
-static void refuse(struct nm_gate *gate, uint64_t id, uint8_t flags)
+void nm_part_refuse(struct nm_gate *gate, uint64_t id, uint8_t flags)
 {
 	nm_out_reply(gate, NM_WIRE_KIND_RTR, id, flags);
 }
@@ -423,7 +392,7 @@ void nm_rdv_refuse(struct nm_gate *gate, const struct nm_wire_chunk *rts,
 
 	for (int i = 0; i < rts->nparts; i++) {
 		nm_wire_get_part(rts->tail, &at, &part);
-		refuse(gate, part.id, flags);
+		nm_part_refuse(gate, part.id, flags);
 	}
 }
 
@@ -432,15 +401,21 @@ static void want_part(struct nm_pass *pass, struct nm_trans *t,
 		      size_t want, int priority)
 {
 	size_t length = part->length < want ? part->length : want;
-	struct nm_link *link = nm_gate_link(t->gate, part->rail);
-	struct nm_part *p = part_new(t, link, offset, length);
+	struct nm_gate *gate = t->gate;
+	struct nm_rail *rail = &gate->core->rails[part->rail];
+	struct nm_part *p =
+		part_new(t, &rail->links[gate->rank], offset, length);
 
 	p->x.peers.length = part->token_len;
 	memcpy(p->x.peers.bytes, part->token, part->token_len);
 	p->rtr.id = part->id;
 	p->rtr.part = p;
 	p->grant.priority = priority;
-	grant(pass, p);
+	base_list_push_back(&gate->wanted, &p->on);
+	if (likely(nm_redo_may(gate, part->rail)))
+		nm_part_grant(pass, p);
+	else
+		nm_redo_strand(pass, p);
 }
 
 /* --- a receive that is announced --- */
@@ -464,7 +439,7 @@ void nm_rdv_announce(struct nm_pass *pass, struct nm_req *req)
 		return;
 	}
 	p->rtr.part = p;
-	p->announcement = ASKED;
+	p->announcement = NM_ASKED;
 	req->announced = p;
 	post(&pass->posts, p, NM_POST_XFER_ANNOUNCE);
 }
@@ -472,8 +447,8 @@ void nm_rdv_announce(struct nm_pass *pass, struct nm_req *req)
 /* The driver has made a place, or could not. */
 static void announce_ready(struct nm_pass *pass, struct nm_part *p)
 {
-	if (p->x.status == 0 && p->announcement == ASKED) {
-		p->announcement = SAID;
+	if (p->x.status == 0 && p->announcement == NM_ASKED) {
+		p->announcement = NM_SAID;
 		p->rtr_queued = true;
 		nm_await_announce(&p->trans->req->await, p->x.awaited);
 		nm_out_answer(p->trans->gate, &p->rtr);
@@ -481,7 +456,7 @@ static void announce_ready(struct nm_pass *pass, struct nm_part *p)
 	}
 	if (p->x.status == 0)
 		p->rail->driver->xfer_recall(&p->x, true);
-	if (p->announcement == ASKED)
+	if (p->announcement == NM_ASKED)
 		p->trans->req->announced = NULL;
 	part_free(pass->core, p);
 }
@@ -494,8 +469,8 @@ int nm_rdv_recall(struct nm_req *req, bool for_good)
 	if (p == NULL)
 		return 0;
 	core = p->trans->gate->core;
-	if (p->announcement == ASKED) {
-		p->announcement = WITHDRAWN;
+	if (p->announcement == NM_ASKED) {
+		p->announcement = NM_WITHDRAWN;
 	} else if (p->rail->driver->xfer_recall(&p->x, for_good) < 0) {
 		return -EALREADY;
 	} else {
@@ -528,7 +503,7 @@ static bool meet(struct nm_pass *pass, struct nm_req *req, struct nm_gate *gate,
 	size_t at = 0;
 
 	nm_wire_get_part(rts->tail, &at, &part);
-	if (p == NULL || p->id != rts->id || p->announcement != SAID ||
+	if (p == NULL || p->id != rts->id || p->announcement != NM_SAID ||
 	    p->rtr_queued || rts->nparts != 1 || part.rail != p->rail->index ||
 	    part.length > p->x.length)
 		return false;
@@ -537,7 +512,7 @@ static bool meet(struct nm_pass *pass, struct nm_req *req, struct nm_gate *gate,
 	req->tag = rts->tag;
 	req->sent = part.length;
 	req->length = part.length;
-	p->announcement = NO_MORE;
+	p->announcement = NM_NO_MORE;
 	nm_trial_learn(&gate->announcing, true);
 	p->x.length = part.length;
 	p->x.peers.length = part.token_len;
@@ -600,7 +575,7 @@ void nm_rdv_matched(struct nm_pass *pass, struct nm_req *req,
 			want_part(pass, t, &part, offset, want - offset,
 				  rts->priority);
 		else
-			refuse(gate, part.id, 0);
+			nm_part_refuse(gate, part.id, 0);
 		offset += part.length;
 	}
 }
@@ -610,7 +585,7 @@ void nm_rdv_ready(struct nm_pass *pass, struct nm_xfer *x)
 	struct nm_part *p = container_of(x, struct nm_part, x);
 
 	p->heard_ready = true;
-	if (p->announcement != NO_MORE) {
+	if (p->announcement != NM_NO_MORE) {
 		announce_ready(pass, p);
 		return;
 	}
@@ -620,6 +595,8 @@ void nm_rdv_ready(struct nm_pass *pass, struct nm_xfer *x)
 	}
 	p->rtr_queued = true;
 	nm_out_answer(p->trans->gate, &p->rtr);
+	if (unlikely(p->let_go))
+		nm_redo_strand(pass, p);
 }
 
 void nm_rdv_chunk(struct nm_answer *a, struct nm_wire_chunk *c)
@@ -632,7 +609,15 @@ void nm_rdv_chunk(struct nm_answer *a, struct nm_wire_chunk *c)
 	c->length = p->x.length;
 	c->tail_len = p->x.mine.length;
 	c->tail = p->x.mine.bytes;
-	if (likely(p->announcement != SAID))
+	if (unlikely(p->trans->is_send)) {
+		c->kind = NM_WIRE_KIND_OFFER;
+		c->id = p->id;
+		c->rail = (uint8_t)p->rail->index;
+	} else if (unlikely(p->stranded)) {
+		c->flags = NM_WIRE_AGAIN;
+		c->tail_len = 0;
+	}
+	if (likely(p->announcement != NM_SAID))
 		return;
 	c->kind = NM_WIRE_KIND_ANNOUNCE;
 	c->id = p->id;
@@ -658,19 +643,22 @@ int nm_rdv_rtr(struct nm_pass *pass, struct nm_gate *gate,
 	struct nm_part *p = nm_ids_find(&pass->core->offers, rtr->id);
 	bool retracted = rtr->flags & NM_WIRE_RETRACTED;
 
-	if (p == NULL || !p->trans->is_send || p->granted ||
+	if (p == NULL || !p->trans->is_send || p->granted || p->rtr_queued ||
 	    p->trans->gate != gate || rtr->length > p->x.length ||
 	    (retracted && (rtr->length != 0 || !p->trans->req->send.retracted)))
 		return -EBADMSG;
 	base_list_remove(&p->on);
 	if (rtr->length == 0) {
-		part_over(pass, p, retracted ? -ECANCELED : 0);
+		nm_part_over(pass, p, retracted ? -ECANCELED : 0);
 		return 0;
 	}
 	p->granted = true;
 	p->x.length = rtr->length;
 	p->x.peers.length = rtr->tail_len;
 	memcpy(p->x.peers.bytes, rtr->tail, rtr->tail_len);
+	if (unlikely((rtr->flags & NM_WIRE_AGAIN) ||
+		     (gate->lost & 1u << p->rail->index)))
+		return nm_redo_granted(pass, p, rtr->flags & NM_WIRE_AGAIN);
 	post(&pass->posts, p, NM_POST_XFER_SEND);
 	return 0;
 }
@@ -684,7 +672,11 @@ void nm_rdv_done(struct nm_pass *pass, struct nm_xfer *x)
 	const struct nm_rail *rail = p->rail;
 	bool is_send = p->trans->is_send;
 
-	part_over(pass, p, x->status < 0 ? -ECONNRESET : 0);
+	/* The sender has lost the rail, and asks whether it is over. */
+	if (unlikely(p->offered) && !x->lost)
+		nm_part_refuse(gate, p->rtr.id, 0);
+	if (likely(!x->lost) || !nm_redo_lost(pass, p))
+		nm_part_over(pass, p, x->status < 0 ? -ECONNRESET : 0);
 	if (!is_send)
 		grant_next(pass, gate, rail);
 }
@@ -694,6 +686,6 @@ void nm_rdv_fail(struct nm_pass *pass, struct nm_gate *gate)
 	struct base_link *n;
 
 	while ((n = base_list_take_front(&gate->offers)) != NULL)
-		part_over(pass, container_of(n, struct nm_part, on),
-			  -ECONNRESET);
+		nm_part_over(pass, container_of(n, struct nm_part, on),
+			     -ECONNRESET);
 }

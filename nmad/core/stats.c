@@ -31,6 +31,10 @@ enum {
 	RDV_IN,
 	EARLY,
 	UNEXPECTED,
+	LOST,
+	RESENT_OUT,
+	RESENT_IN,
+	REDONE,
 	CALLS, /* NM_CALLS of them */
 	COUNTERS = CALLS + NM_CALLS,
 };
@@ -56,6 +60,10 @@ static const struct nm_counter counters[COUNTERS] = {
 	[RDV_IN] = { "rdv_in", "messages announced to us", 0 },
 	[EARLY] = { "early", "messages before their turn or session", 0 },
 	[UNEXPECTED] = { "unexpected", "messages before their receive", 0 },
+	[LOST] = { "lost", "rails lost to peers that live", 0 },
+	[RESENT_OUT] = { "resent_out", "packets sent again for that", 0 },
+	[RESENT_IN] = { "resent_in", "packets that came only so", 0 },
+	[REDONE] = { "redone", "parts of bodies offered again for it", 0 },
 	[CALLS + NM_CALL_SEND] = { "sys_sends",
 				   "system calls that send to a network", 0 },
 	[CALLS + NM_CALL_RECEIVE] = { "sys_receives",
@@ -91,6 +99,10 @@ static void add_core(struct nm_core *core, uint64_t *sum)
 	sum[RDV_IN] = load_relaxed(&s->rdv_in);
 	sum[EARLY] = load_relaxed(&s->early);
 	sum[UNEXPECTED] = load_relaxed(&s->unexpected);
+	sum[LOST] = load_relaxed(&s->lost);
+	sum[RESENT_OUT] = load_relaxed(&s->resent_out);
+	sum[RESENT_IN] = load_relaxed(&s->resent_in);
+	sum[REDONE] = load_relaxed(&s->redone);
 }
 
 static void add_rail(struct nm_rail_stats *s, uint64_t *sum)

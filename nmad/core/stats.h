@@ -41,6 +41,10 @@ struct nm_stats {
 	nm_count_t rdv_in;                                  /* l: */
 	nm_count_t early;                                   /* l: */
 	nm_count_t unexpected;                              /* l: */
+	nm_count_t lost;                                    /* l: */
+	nm_count_t resent_out;                              /* l: */
+	nm_count_t resent_in;                               /* l: */
+	nm_count_t redone;                                  /* l: */
 	BASE_ALIGNED(BASE_CACHE_PAIR) nm_count_t lock_busy; /* a: */
 } BASE_ALIGNED(BASE_CACHE_PAIR);
 

@@ -29,13 +29,17 @@ static void take_send(struct nm_pass *pass, struct nm_req *req)
 	nm_out_send(pass, req);
 }
 
+BASE_COLD void nm_submit_connect(struct nm_pass *pass, struct nm_link *link)
+{
+	link->first.kind = NM_POST_CONNECT;
+	nm_chain_append(&pass->posts, &link->first.node);
+}
+
 BASE_COLD void nm_submit_await(struct nm_pass *pass, struct nm_gate *gate)
 {
 	gate->awaited = true;
-	for (int i = 0; i < gate->nlinks; i++) {
-		gate->links[i]->first.kind = NM_POST_CONNECT;
-		nm_chain_append(&pass->posts, &gate->links[i]->first.node);
-	}
+	for (int i = 0; i < gate->nlinks; i++)
+		nm_submit_connect(pass, gate->links[i]);
 }
 
 static BASE_COLD void watch_members(struct nm_pass *pass, struct nm_session *s)

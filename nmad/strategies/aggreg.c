@@ -8,13 +8,10 @@
 
 #include "../core/core.h"
 
-int nm_aggreg_pack(struct nm_link *link, struct nm_pkt *pkt)
+void nm_aggreg_pack(struct nm_link *link, struct nm_pkt *pkt)
 {
-	int n = 0;
-
 	while (nm_out_add(link->gate, pkt))
-		n++;
-	return n;
+		;
 }
 
 const struct nm_strategy nm_strategy_aggreg = {

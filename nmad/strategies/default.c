@@ -9,11 +9,14 @@
 #include "../core/core.h"
 #include "split.h"
 
-static int default_pack(struct nm_link *link, struct nm_pkt *pkt)
+static void default_pack(struct nm_link *link, struct nm_pkt *pkt)
 {
 	bool dear = link->rail->driver->caps & NM_CAP_DEAR;
 
-	return dear ? nm_aggreg_pack(link, pkt) : nm_fifo_pack(link, pkt);
+	if (dear)
+		nm_aggreg_pack(link, pkt);
+	else
+		nm_fifo_pack(link, pkt);
 }
 
 const struct nm_strategy nm_strategy_default = {

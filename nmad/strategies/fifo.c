@@ -6,9 +6,9 @@
 
 #include "../core/core.h"
 
-int nm_fifo_pack(struct nm_link *link, struct nm_pkt *pkt)
+void nm_fifo_pack(struct nm_link *link, struct nm_pkt *pkt)
 {
-	return nm_out_add(link->gate, pkt) ? 1 : 0;
+	nm_out_add(link->gate, pkt);
 }
 
 const struct nm_strategy nm_strategy_fifo = {

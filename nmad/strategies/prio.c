@@ -112,14 +112,12 @@ static bool add(struct nm_gate *gate, struct nm_pkt *pkt)
 	return nm_out_add_send(gate, pkt, req, yields(gate, req, urgent));
 }
 
-static int prio_pack(struct nm_link *link, struct nm_pkt *pkt)
+static void prio_pack(struct nm_link *link, struct nm_pkt *pkt)
 {
 	bool dear = link->rail->driver->caps & NM_CAP_DEAR;
-	int n = 0;
 
-	while ((n == 0 || dear) && add(link->gate, pkt))
-		n++;
-	return n;
+	while (add(link->gate, pkt) && dear)
+		;
 }
 
 const struct nm_strategy nm_strategy_prio = {

@@ -48,10 +48,10 @@ struct nm_strategy {
 
 	/*
 	 * Take chunks from link->gate->out into pkt (nm_out_add() and
-	 * nm_out_add_send()), which is empty, as far as it takes them. The
-	 * number of chunks taken; 0: nothing for this link now.
+	 * nm_out_add_send()), which is empty, as far as it takes them. None:
+	 * nothing for this link now.
 	 */
-	int (*pack)(struct nm_link *link, struct nm_pkt *pkt);
+	void (*pack)(struct nm_link *link, struct nm_pkt *pkt);
 
 	/*
 	 * The parts of a large body, in the order of its bytes: fills `out`,
@@ -71,8 +71,8 @@ struct nm_strategy {
 };
 
 /* The slot pack() of several strategies: one message, and all that fits. */
-int nm_fifo_pack(struct nm_link *link, struct nm_pkt *pkt);
-int nm_aggreg_pack(struct nm_link *link, struct nm_pkt *pkt);
+void nm_fifo_pack(struct nm_link *link, struct nm_pkt *pkt);
+void nm_aggreg_pack(struct nm_link *link, struct nm_pkt *pkt);
 
 /* The visible list; the first is the default; ends with NULL. */
 extern const struct nm_strategy *const nm_strategies[];

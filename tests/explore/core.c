@@ -104,15 +104,15 @@ int clock_gettime(clockid_t clock, struct timespec *out)
 	return 0;
 }
 
-static int pack(struct nm_link *l, struct nm_pkt *p)
+static void pack(struct nm_link *l, struct nm_pkt *p)
 {
 	struct base_link *n = base_list_take_front(&l->gate->out);
 
 	if (n == NULL)
-		return 0;
+		return;
 	nm_chain_append(&p->reqs,
 			&container_of(n, struct nm_req, send.on)->node);
-	return 1;
+	p->nchunks++;
 }
 
 static int post_send(struct nm_link *l, struct nm_pkt *p)
@@ -173,6 +173,10 @@ UNREACHED(void, nm_submit_resume, struct nm_pass *pass)
 UNREACHED(bool, nm_medium_cut, struct nm_gate *g, struct nm_pkt *first,
 	  struct nm_req *req, const struct nm_wire_chunk *c)
 UNREACHED(bool, nm_medium_left, struct nm_req *req, int error)
+UNREACHED(void, nm_lost_carried, struct nm_doubt *d)
+UNREACHED(struct nm_doubt *, nm_doubt_new, struct nm_link *l, size_t length)
+UNREACHED(size_t, nm_pkt_length, const struct nm_pkt *p)
+UNREACHED(void, nm_pkt_copy, const struct nm_pkt *p, void *to)
 UNREACHED(void, nm_medium_copy, struct nm_pkt_in *in)
 
 static const struct nm_driver driver = {

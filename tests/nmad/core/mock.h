@@ -64,7 +64,8 @@ static inline void mock_core_rails(struct nm_core *core,
 
 		memset(rail, 0, sizeof(*rail));
 		rail->driver = driver;
-		rail->max_small = driver->max_small;
+		rail->max_small = rail->largest = driver->max_small;
+		rail->fill = driver->fill;
 		rail->core = core;
 		rail->index = i;
 		rail->stats = &core->rail_stats[i];
@@ -73,6 +74,7 @@ static inline void mock_core_rails(struct nm_core *core,
 		rail->nlinks = 2;
 		nm_rail_lock_init(&rail->lock, core->lock.scheme);
 		nm_chain_init(&rail->stuck);
+		base_mpsc_init(&rail->settled);
 		core->polled[core->npolled++] = rail;
 		for (int rank = 0; rank < 2; rank++)
 			mock_link(rail, rank);

@@ -5,8 +5,10 @@
 
 #include "../../../nmad/core/pkt.h"
 
-static const struct nm_driver driver = { .max_small = 4096, .fill = 4096 };
-static struct nm_rail rail = { .driver = &driver, .max_small = 4096 };
+static const struct nm_driver driver = { .name = "test" };
+static struct nm_rail rail = { .driver = &driver,
+			       .max_small = 4096,
+			       .fill = 4096 };
 static struct nm_link link_ = { .rail = &rail };
 
 static unsigned char memory[1024];
@@ -99,7 +101,9 @@ TEST(headers_and_short_payload_end_where_their_memory_does)
 {
 	static const struct nm_driver generous = { .max_small = 65536,
 						   .fill = 65536 };
-	struct nm_rail rail_ = { .driver = &generous, .max_small = 65536 };
+	struct nm_rail rail_ = { .driver = &generous,
+				 .max_small = 65536,
+				 .fill = 65536 };
 	struct nm_link to = { .rail = &rail_ };
 	struct nm_wire_chunk ack = { .kind = NM_WIRE_KIND_ACK, .id = 1 };
 	struct nm_data first = nm_data_flat(memory, 900);
@@ -178,7 +182,9 @@ TEST(beyond_what_the_driver_likes_only_a_message_alone)
 {
 	static const struct nm_driver modest = { .max_small = 4096,
 						 .fill = 500 };
-	struct nm_rail rail_ = { .driver = &modest, .max_small = 4096 };
+	struct nm_rail rail_ = { .driver = &modest,
+				 .max_small = 4096,
+				 .fill = 500 };
 	struct nm_link to = { .rail = &rail_ };
 	struct nm_data large = nm_data_flat(memory, 900);
 	struct nm_data small = nm_data_flat(memory, 8);

@@ -225,6 +225,13 @@ void nm_rail_address_drop(const struct nm_link *link)
 {
 }
 
+/* Only losses of links whose peers live are of use; here none does. */
+void nm_rail_unsure(struct nm_rail *rail, struct nm_link *link, uint32_t number,
+		    const void *bytes, size_t length)
+{
+	JOB_CHECK(me, me->deaths[link->rank] == 0);
+}
+
 void nm_rail_recv(struct nm_rail *rail, struct nm_pkt_in *in)
 {
 	if (rail->up != NULL) {

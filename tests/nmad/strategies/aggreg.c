@@ -20,10 +20,10 @@ __attribute__((constructor)) static void fixture(void)
 
 static int asked;
 
-static int ask(struct nm_link *link, struct nm_pkt *pkt)
+static void ask(struct nm_link *link, struct nm_pkt *pkt)
 {
 	asked++;
-	return nm_aggreg_pack(link, pkt);
+	nm_aggreg_pack(link, pkt);
 }
 
 /* --- rules --- */
