@@ -111,6 +111,8 @@ static void in_child(void)
 
 static void drop(struct verbs *v)
 {
+	if (v->regs != NULL)
+		nm_verbs_regs_hush(v->regs);
 	if (v->clerk != NULL)
 		nm_verbs_clerk_close(v);
 	if (v->srq != NULL)

@@ -32,23 +32,25 @@ struct verbs_reg {
 
 /*
  * How to keep them. `limit`: bytes that may be pinned at once, in whole pages;
- * SIZE_MAX: whatever the kernel allows. `keep`: false: none is kept. wake(arg):
- * there is something to clean; from any thread, at any place, also where it
- * must neither allocate nor take a lock.
+ * SIZE_MAX: whatever the kernel allows. `keep`: false: none is kept. `loud`:
+ * say why, where none can be. wake(arg): there is something to clean; called
+ * with a spinlock held, by any thread, where it must neither allocate, nor
+ * wait, nor take a lock: a write to an eventfd.
  */
 struct verbs_regs_how {
 	size_t limit;
-	bool keep;
+	bool keep, loud;
 	void (*wake)(void *arg);
 	void *arg;
 };
 
 /*
  * NULL: no memory. May allocate, as may close, which takes all registrations
- * back; none has a user then.
+ * back; none has a user then. After hush() nobody is woken any more.
  */
 struct verbs_regs *nm_verbs_regs_open(struct ibv_pd *pd,
 				      const struct verbs_regs_how *how);
+void nm_verbs_regs_hush(struct verbs_regs *regs);
 void nm_verbs_regs_close(struct verbs_regs *regs);
 
 /*
@@ -72,6 +74,9 @@ struct verbs_reg *nm_verbs_reg_make(struct verbs_regs *regs, const void *p,
 
 /* Take back what nobody may use any more. Where one may sleep and allocate. */
 void nm_verbs_regs_clean(struct verbs_regs *regs);
+
+/* Ends the process if something is wrong. */
+void nm_verbs_regs_check(struct verbs_regs *regs);
 
 /* What there is and was, for statistics and tests. */
 struct verbs_reg_counts {
