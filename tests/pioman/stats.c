@@ -19,7 +19,10 @@ static void set(const char *name, const char *value)
 		unsetenv(name);
 }
 
-/* One VP, and nobody polls but who says so. */
+/*
+ * One VP, and nobody polls but who says so. Threads change only where they say
+ * so, however late the kernel lets them run.
+ */
 static void with(const char *engine, const char *piom_mode, const char *stats,
 		 void (*body)(void))
 {
@@ -27,9 +30,11 @@ static void with(const char *engine, const char *piom_mode, const char *stats,
 
 	set("PIOM_MODE", piom_mode);
 	set("PIOM_STATS", stats);
+	set("MARCEL_TIMESLICE_US", "0");
 	with_mode(&m, body);
 	set("PIOM_MODE", NULL);
 	set("PIOM_STATS", NULL);
+	set("MARCEL_TIMESLICE_US", NULL);
 }
 
 static void explicitly(void (*body)(void))
