@@ -24,7 +24,7 @@
 
 #include "../boot/boot.h"
 
-static const char automatic[] = "self+shm+tcp";
+static const char automatic[] = "self+shm+ibverbs+tcp";
 
 /* Under which rank 0 leaves the names of its rails. */
 static const char list_name[] = "rails";

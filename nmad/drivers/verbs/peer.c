@@ -8,6 +8,7 @@
 #include "verbs.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #include <base/diag.h>
 
@@ -66,6 +67,20 @@ static void to_error(struct verbs_peer *p)
 		nm_verbs_lib.modify_qp(p->qp, &attr, IBV_QP_STATE);
 }
 
+/* What may not have arrived: over another rail the core sends it again. */
+static void tell_unsure(struct verbs *v, struct verbs_peer *p)
+{
+	for (uint32_t i = p->done; i != p->posted; i++) {
+		size_t bytes;
+		const struct verbs_head *head =
+			nm_verbs_frame_of(v, &p->wr[i % VERBS_SQ], &bytes);
+
+		if (head != NULL && head->kind == VERBS_PACKET)
+			nm_rail_unsure(v->rail, p->link, le32toh(head->number),
+				       head + 1, bytes - VERBS_HEAD);
+	}
+}
+
 void nm_verbs_hang_up(struct verbs *v, struct verbs_peer *p)
 {
 	if (p->state == VERBS_CLOSED)
@@ -86,8 +101,32 @@ void nm_verbs_hang_up(struct verbs *v, struct verbs_peer *p)
 
 int nm_verbs_refuse(struct verbs *v, struct verbs_peer *p)
 {
+	tell_unsure(v, p);
 	nm_verbs_hang_up(v, p);
 	return -ECONNRESET;
+}
+
+/* What has come by now is taken up: the peer may know that it has arrived. */
+void nm_verbs_give_up(struct nm_link *link)
+{
+	struct verbs *v = link->rail->drv;
+	struct verbs_peer *p = link->conn;
+	bool empty = p->qp == NULL;
+
+	nm_verbs_fail(v, p, -ECONNRESET);
+	while (!empty) {
+		int budget = INT_MAX;
+
+		nm_verbs_poll_cq(v, &budget, &empty);
+	}
+	nm_verbs_refuse(v, p);
+}
+
+uint32_t nm_verbs_arrived(const struct nm_link *link)
+{
+	const struct verbs_peer *p = link->conn;
+
+	return p->arrived;
 }
 
 void nm_verbs_fail(struct verbs *v, struct verbs_peer *p, int error)
@@ -111,6 +150,8 @@ void nm_verbs_bury(struct verbs *v)
 		bool quiet =
 			p->state == VERBS_LEFT && base_list_is_empty(&p->xfers);
 
+		if (!quiet)
+			tell_unsure(v, p);
 		nm_verbs_hang_up(v, p);
 		if (!quiet)
 			nm_rail_link_dead(v->rail, p->link, p->error);

@@ -245,6 +245,13 @@ void nm_verbs_flushed(struct verbs *v, struct verbs_peer *p, uint32_t index)
 		nm_verbs_destroy(v, p);
 }
 
+const struct verbs_head *
+nm_verbs_frame_of(struct verbs *v, const struct verbs_wr *w, size_t *bytes)
+{
+	*bytes = w->bytes;
+	return w->kind == VERBS_WR_FRAME ? (void *)frame_at(v, w->slot) : NULL;
+}
+
 void nm_verbs_drop_frames(struct verbs *v, struct verbs_peer *p)
 {
 	for (; p->done != p->posted; p->done++) {

@@ -125,11 +125,6 @@ static int verbs_arm(struct nm_rail *rail)
 
 /* --- goodbyes --- */
 
-static void verbs_give_up(struct nm_link *link)
-{
-	nm_verbs_hang_up(link->rail->drv, link->conn);
-}
-
 /* That it arrives is awaited by close(), for all. */
 static void verbs_disconnect(struct nm_link *link)
 {
@@ -243,7 +238,7 @@ static void verbs_dump(const struct nm_rail *rail)
 
 const struct nm_driver nm_driver_ibverbs = {
 	.name = "ibverbs",
-	.caps = NM_CAP_SYNC | NM_CAP_ROOM,
+	.caps = NM_CAP_SYNC | NM_CAP_ROOM | NM_CAP_RESENDS,
 	.max_small = VERBS_MAX_SMALL,
 	.fill = FILL,
 	.rdv_threshold = RDV_THRESHOLD,
@@ -255,7 +250,8 @@ const struct nm_driver nm_driver_ibverbs = {
 	.reaches = verbs_reaches,
 	.connect = nm_verbs_connect,
 	.disconnect = verbs_disconnect,
-	.give_up = verbs_give_up,
+	.give_up = nm_verbs_give_up,
+	.arrived = nm_verbs_arrived,
 	.post_send = nm_verbs_post,
 	.poll = verbs_poll,
 	.arm = verbs_arm,

@@ -408,6 +408,9 @@ void nm_verbs_ask(struct verbs *v, struct verbs_peer *p);
 void nm_verbs_done(struct verbs *v, struct verbs_peer *p, uint32_t index);
 /* Those up to this one are over, whatever became of them. */
 void nm_verbs_flushed(struct verbs *v, struct verbs_peer *p, uint32_t index);
+/* The frame of a work request, and how long it is; NULL: it has none. */
+const struct verbs_head *
+nm_verbs_frame_of(struct verbs *v, const struct verbs_wr *w, size_t *bytes);
 /* The frames of all that are not done are free. */
 void nm_verbs_drop_frames(struct verbs *v, struct verbs_peer *p);
 
@@ -482,6 +485,8 @@ void nm_verbs_bury(struct verbs *v);
 void nm_verbs_hang_up(struct verbs *v, struct verbs_peer *p);
 /* Likewise: -ECONNRESET, which the core takes for its death. */
 int nm_verbs_refuse(struct verbs *v, struct verbs_peer *p);
+void nm_verbs_give_up(struct nm_link *link);
+uint32_t nm_verbs_arrived(const struct nm_link *link);
 /* Of a peer that is closed: its queue pair, when it is flushed. */
 void nm_verbs_destroy(struct verbs *v, struct verbs_peer *p);
 

@@ -53,8 +53,8 @@ struct fv_counts {
 #define X(name) ATOMIC(uint64_t) name;
 	X(contexts)
 	X(pds)
-	X(mrs) X(cqs) X(channels) X(srqs) X(qps) X(ahs) X(pinned)
-		X(doorbells) struct {
+	X(mrs)
+	X(cqs) X(channels) X(srqs) X(qps) X(ahs) X(pinned) X(doorbells) struct {
 		VERBS_FUNCTIONS(X)
 		X(post_send)
 		X(post_recv)
