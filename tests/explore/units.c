@@ -25,6 +25,7 @@ void base_spin_unlock_slow(struct base_spin *s)
 	explore_fail("nobody sleeps for it");
 }
 
+#ifndef NDEBUG
 void base_spin_rank_push(struct base_spin *s)
 {
 }
@@ -32,6 +33,7 @@ void base_spin_rank_push(struct base_spin *s)
 void base_spin_rank_pop(struct base_spin *s)
 {
 }
+#endif
 
 /* --- a condition is one word, and a wait's time comes at once --- */
 

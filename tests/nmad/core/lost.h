@@ -225,6 +225,7 @@ static inline void recv_into(int i, size_t bytes)
 static inline void give_over(int rail, const struct nm_wire_chunk *c)
 {
 	give(c);
+	CHECK(ngiven > 0);
 	given[ngiven - 1].rail = rail;
 	if (c->kind == NM_WIRE_KIND_RESENT) {
 		struct packet *p = &given[ngiven - 1];
