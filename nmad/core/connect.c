@@ -52,7 +52,8 @@ static const struct nm_driver *find_driver(const char *name, size_t len)
 static bool leads_home(const char *entry)
 {
 	return strncmp(entry, "self", 4) == 0 ||
-	       strncmp(entry, "sim:self", 8) == 0;
+	       strncmp(entry, "sim:self", 8) == 0 ||
+	       strncmp(entry, "lossy:self", 10) == 0;
 }
 
 static int rail_init(struct nm_rail *rail, struct nm_core *core,
@@ -562,8 +563,10 @@ static void leave_room(struct nm_core *core, struct nm_rail *rail)
 
 int nm_rails_link(struct nm_core *core)
 {
-	for (int i = 0; i < core->nrails; i++)
+	for (int i = 0; i < core->nrails; i++) {
 		core->rails[i].largest = core->rails[i].max_small;
+		core->rails[i].is_spare = true;
+	}
 	for (int i = 0; i < core->nrails; i++)
 		if (resends(&core->rails[i]))
 			leave_room(core, &core->rails[i]);
@@ -575,6 +578,9 @@ int nm_rails_link(struct nm_core *core)
 		spare(&core->gates[rank]);
 		nm_gate_relink(&core->gates[rank]);
 	}
+	for (int rank = 0; rank < core->size; rank++)
+		for (int i = 0; i < core->gates[rank].nlinks; i++)
+			core->gates[rank].links[i]->rail->is_spare = false;
 	for (int i = 0; i < core->nrails; i++)
 		if (core->rails[i].nused > 0)
 			core->polled[core->npolled++] = &core->rails[i];

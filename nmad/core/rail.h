@@ -133,6 +133,7 @@ struct nm_rail {
 	struct nm_link *links;           /* -: by rank, nlinks of them */
 	int nlinks;                      /* -: */
 	int nused;                       /* -: links that gates have */
+	bool is_spare;                   /* -: at first, all of those */
 	int fd;                          /* -: readable if polling pays, or -1;
 					  *    see driver.h, arm() */
 	void *drv;                       /* driver's */

@@ -4,7 +4,8 @@
  * With one connection a poll is one system call, a read of that socket: asking
  * epoll first would double the cost of every message. With more, epoll tells
  * (edge-triggered, so that nothing is registered again) which sockets to read.
- * What is rare (callers, blocked senders) is looked for every few polls.
+ * What is rare (callers, blocked senders) is looked for every few polls. So a
+ * spare rail without a connection costs next to nothing.
  */
 #include "tcp.h"
 
@@ -157,8 +158,8 @@ static bool send_all(struct tcp *tcp)
 static bool tcp_poll(struct nm_rail *rail, int budget)
 {
 	struct tcp *tcp = rail->drv;
-	bool often = tcp->nopen != 1 || tcp->nhands > 0 ||
-		     !base_list_is_empty(&tcp->calling);
+	bool often = tcp->nopen > 1 || (tcp->nopen == 0 && !rail->is_spare) ||
+		     tcp->nhands > 0 || !base_list_is_empty(&tcp->calling);
 	bool rare = (++tcp->npolls & (POLLS_A_LOOK - 1)) == 0;
 	bool moved = false;
 
