@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""tools/tally.py: what it makes of a log of meson test. Prints TAP."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+TALLY = os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "tally.py"
+)
+
+
+def entry(stdout, result="FAIL", code=1, stderr=""):
+    log = {"name": "prog", "result": result, "returncode": code, "stdout": stdout}
+    return log | ({"stderr": stderr} if stderr else {})
+
+
+def shown(*lines):
+    return "".join(f"       | {line}\n" for line in lines)
+
+
+def numbered(start, end):
+    return [f"{n}" for n in range(start, end)]
+
+
+MANY = "".join(f"# {n}\n" for n in range(20))
+
+# rule, entries of the log, all that is printed
+CASES = [
+    (
+        "a program counts once for each of its tests, another once",
+        [
+            entry("1..2\nok 1 - a\nok 2 - b\n", "OK", 0),
+            entry("hello\n", "OK", 0),
+        ],
+        "3 passed, 0 failed\n",
+    ),
+    (
+        "a skip is named with its reason",
+        [entry("1..2\nok 1 - a\n# skipped: no net\nok 2 - b # SKIP\n", "OK", 0)],
+        "skipped: prog: b: no net\n1 passed, 0 failed\n",
+    ),
+    (
+        "of a failure the comments before it are shown",
+        [
+            entry(
+                "# TEST_SEED=1\n1..3\n# of a\nok 1 - a\n# 4 VPs\nsaid\n"
+                "# x.c:3: y is 1, not 2\nnot ok 2 - b\n# of c\nok 3 - c\n"
+            )
+        ],
+        "FAILED: prog: b\n"
+        + shown("4 VPs", "x.c:3: y is 1, not 2")
+        + "2 passed, 1 failed\n",
+    ),
+    (
+        "if there are none, those after it",
+        [entry("# TEST_SEED=1\n1..2\nnot ok 1 - a # 9 runs\n# lost\nok 2 - b\n")],
+        "FAILED: prog: a\n" + shown("lost") + "1 passed, 1 failed\n",
+    ),
+    (
+        "the last ones before it, with so many columns",
+        [entry(f"1..1\n{MANY}# {'x' * 200}\nnot ok 1 - a\n")],
+        "FAILED: prog: a\n"
+        + shown(*numbered(13, 20), "x" * 160)
+        + "0 passed, 1 failed\n",
+    ),
+    (
+        "the first ones after it",
+        [entry(f"1..1\nnot ok 1 - a\n{MANY}")],
+        "FAILED: prog: a\n" + shown(*numbered(0, 8)) + "0 passed, 1 failed\n",
+    ),
+    (
+        "who died is shown with the ends of what it printed",
+        [
+            entry(
+                "1..3\nok 1 - a\n# 4 VPs\n# timed out\n",
+                "ERROR",
+                -6,
+                "".join(f"{n}\n" for n in range(20)),
+            )
+        ],
+        "FAILED: prog: error\n"
+        + shown("signal 6", "ok 1 - a", "# 4 VPs", "# timed out", *numbered(12, 20))
+        + "1 passed, 1 failed\n",
+    ),
+    (
+        "so is who died after a failure",
+        [entry("1..2\n# x\nnot ok 1 - a\n", "ERROR", -11, "stack overflow\n")],
+        "FAILED: prog: a\n"
+        + shown("x", "signal 11", "1..2", "# x", "not ok 1 - a", "stack overflow")
+        + "0 passed, 1 failed\n",
+    ),
+    (
+        "and what has no tests",
+        [entry("", code=2, stderr="no such file\n")],
+        "FAILED: prog: fail\n"
+        + shown("exit code 2", "no such file")
+        + "0 passed, 1 failed\n",
+    ),
+]
+
+
+def tally(entries):
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as log:
+        log.writelines(json.dumps(e) + "\n" for e in entries)
+        log.flush()
+        return subprocess.run(
+            [sys.executable, TALLY, log.name],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def main():
+    failed = 0
+    print(f"1..{len(CASES)}")
+    for i, (rule, entries, expected) in enumerate(CASES, 1):
+        result = tally(entries)
+        good = result.returncode == 0 and result.stdout == expected
+        failed += not good
+        if not good:
+            for line in (result.stdout + result.stderr).splitlines():
+                print(f"# {line}")
+        print(f"{'ok' if good else 'not ok'} {i} - {rule}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
