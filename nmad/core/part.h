@@ -60,6 +60,15 @@ struct nm_trans {
 	struct nm_part parts[]; /* at first nparts */
 };
 
+/* Sender: its driver has nothing of it any more. */
+static inline void nm_part_withdraw(struct nm_part *p)
+{
+	const struct nm_driver *driver = p->rail->driver;
+
+	if (unlikely(driver->xfer_withdraw != NULL))
+		driver->xfer_withdraw(&p->x);
+}
+
 /* --- rdv.c --- */
 
 /* Nobody touches its bytes any more. The last one ends the request. */

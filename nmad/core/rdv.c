@@ -91,6 +91,8 @@ static void part_free(struct nm_core *core, struct nm_part *p)
 {
 	struct nm_trans *t = p->trans;
 
+	if (t->is_send)
+		nm_part_withdraw(p);
 	if (p->id != 0)
 		nm_ids_put(&core->offers, p->id);
 	if (--t->nparts == 0)

@@ -65,6 +65,7 @@ static void offer(struct nm_part *p)
 	struct nm_gate *gate = p->trans->gate;
 
 	nm_part_taken(p);
+	nm_part_withdraw(p);
 	begin_anew(p, gate->links[0]->rail);
 	if (p->rail->driver->xfer_offer != NULL)
 		p->rail->driver->xfer_offer(&p->x);

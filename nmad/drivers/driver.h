@@ -338,13 +338,20 @@ struct nm_driver {
 
 	/*
 	 * See above. xfer_offer may be called by anyone and touches only x;
-	 * NULL: nothing to offer. xfer_recv must lead to nm_rail_xfer_ready(),
+	 * NULL: nothing to offer. What it has taken stays until xfer_withdraw
+	 * or the end of x. xfer_recv must lead to nm_rail_xfer_ready(),
 	 * once, even if the receiver can fetch everything alone: it is how the
 	 * sender learns of the end, for xfer_send() then finds nothing left to
 	 * do. Offer and answer may come over other rails: this link may have
 	 * carried nothing before. 0, or -errno: the link is dead.
 	 */
 	void (*xfer_offer)(struct nm_xfer *x);
+	/*
+	 * Anyone: what xfer_offer() has of x is let go of, because no
+	 * xfer_send() comes any more, or because the driver has done with x,
+	 * and then there may be nothing. Touches only x. NULL: nothing to do.
+	 */
+	void (*xfer_withdraw)(struct nm_xfer *x);
 	int (*xfer_recv)(struct nm_xfer *x);
 	int (*xfer_send)(struct nm_xfer *x);
 

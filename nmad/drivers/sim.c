@@ -622,6 +622,18 @@ static void sim_xfer_offer(struct nm_xfer *x)
 	x->link = outer;
 }
 
+static void sim_xfer_withdraw(struct nm_xfer *x)
+{
+	struct nm_link *outer = x->link;
+	struct sim *sim = outer->rail->drv;
+
+	if (sim->inner.driver->xfer_withdraw == NULL)
+		return;
+	x->link = inner_link(outer);
+	sim->inner.driver->xfer_withdraw(x);
+	x->link = outer;
+}
+
 /* While the inner driver has a transfer, its link is the inner one. */
 static int sim_xfer_recv(struct nm_xfer *x)
 {
@@ -729,6 +741,7 @@ const struct nm_driver nm_driver_sim = {
 	.is_busy = sim_is_busy,
 	.release = sim_release,
 	.xfer_offer = sim_xfer_offer,
+	.xfer_withdraw = sim_xfer_withdraw,
 	.xfer_recv = sim_xfer_recv,
 	.xfer_send = sim_xfer_send,
 	.dump = sim_dump,

@@ -1,13 +1,16 @@
 /*
- * Large transfers. The receiver opens a window and says where it is:
+ * Large transfers. Each side says where its data are:
  *
  *   window 4 | generation 4 | length 8 | address 8 | key 4 | 0 4
  *
- * If both have their data in one piece of memory that could be registered, the
- * adapters move it: the sender writes, a few work requests at a time, between
- * which small packets pass, and the last one says that all is there. A key of 0
- * says that the receiver cannot; then, or if the sender cannot, it goes in
- * pieces that are copied on both sides, as small packets are.
+ * If both have them in one piece of memory that is registered, the adapters
+ * move them, a few work requests at a time, between which small packets pass.
+ * If the sender's was already when it offered, it says so, and the receiver
+ * reads; the window in its answer is READ: nothing is left to be done. Else the
+ * receiver opens a window, the sender writes, and the last work request says
+ * that all is there. A key of 0 says that the receiver's cannot be registered;
+ * then, or if the sender's cannot, it goes in pieces that are copied on both
+ * sides, as small packets are.
  *
  * Memory that is not registered yet is left to the clerk, which tells when it
  * is: the transfer waits meanwhile, and nobody else.
@@ -18,6 +21,7 @@
 
 enum {
 	TOKEN = 32,
+	READ = 0xffff,     /* in place of a window's number */
 	PACKETS_FIRST = 8, /* credits that are left to small packets */
 	PUSH = 16,         /* work requests of a turn */
 };
@@ -29,6 +33,42 @@ struct token {
 };
 
 _Static_assert(sizeof(struct token) == TOKEN, "token");
+
+static void put_token(struct nm_xfer *x, uint32_t window, uint32_t generation)
+{
+	const struct verbs_x *vx = nm_verbs_x(x);
+	struct token t = { htole32(window),
+			   htole32(generation),
+			   htole64(x->length),
+			   0,
+			   0,
+			   0 };
+
+	if (vx->reg != NULL) {
+		t.address = htole64((uintptr_t)x->data.base + x->offset);
+		t.key = htole32(vx->reg->mr->rkey);
+	}
+	memcpy(x->mine.bytes, &t, TOKEN);
+	x->mine.length = TOKEN;
+}
+
+/* Where the peer's data are. False: nonsense. */
+static bool get_token(struct nm_xfer *x)
+{
+	struct verbs_x *vx = nm_verbs_x(x);
+	struct token t;
+
+	if (x->peers.length != TOKEN)
+		return false;
+	memcpy(&t, x->peers.bytes, TOKEN);
+	vx->length = le64toh(t.length);
+	vx->window = le32toh(t.window);
+	vx->generation = le32toh(t.generation);
+	vx->remote = le64toh(t.address);
+	vx->rkey = le32toh(t.key);
+	return vx->length != 0 && vx->generation < VERBS_GENERATIONS &&
+	       (vx->window < VERBS_WINDOWS || vx->window == READ);
+}
 
 /* --- memory --- */
 
@@ -59,7 +99,7 @@ static bool find_memory(struct verbs *v, struct nm_xfer *x)
 {
 	struct verbs_x *vx = nm_verbs_x(x);
 
-	if (x->data.kind != NM_DATA_FLAT)
+	if (x->data.kind != NM_DATA_FLAT || vx->reg != NULL)
 		return true;
 	vx->reg = nm_verbs_reg_find(v->regs, memory_of(x), x->length);
 	return vx->reg != NULL || !ask_clerk(v, x);
@@ -85,13 +125,24 @@ static void finish(struct verbs *v, struct nm_xfer *x)
 	nm_rail_xfer_done(v->rail, x, 0);
 }
 
+/* What xfer_offer() has found stays. */
 static void begin(struct verbs_peer *p, struct nm_xfer *x)
 {
 	struct verbs_x *vx = nm_verbs_x(x);
+	struct verbs_reg *reg = vx->reg;
 
 	memset(vx, 0, sizeof(*vx));
+	vx->reg = reg;
 	base_link_init(&vx->on);
 	base_list_push_back(&p->xfers, &vx->all);
+}
+
+static void go_on(struct verbs *v, struct verbs_peer *p, struct nm_xfer *x)
+{
+	base_list_push_back(&p->sending, &nm_verbs_x(x)->on);
+	if (!base_link_is_on(&p->on_send))
+		base_list_push_back(&v->sending, &p->on_send);
+	nm_verbs_push(v, p);
 }
 
 /* --- the receiver --- */
@@ -100,7 +151,6 @@ static void open_window(struct verbs *v, struct verbs_peer *p,
 			struct nm_xfer *x)
 {
 	struct verbs_x *vx = nm_verbs_x(x);
-	struct token t = { .length = htole64(x->length) };
 	unsigned i = 0;
 
 	if (p->nwindows == VERBS_WINDOWS) {
@@ -113,28 +163,51 @@ static void open_window(struct verbs *v, struct verbs_peer *p,
 	p->window[i].x = x;
 	p->window[i].generation =
 		(p->window[i].generation + 1) % VERBS_GENERATIONS;
-	t.window = htole32(i);
-	t.generation = htole32(p->window[i].generation);
-	if (vx->reg != NULL) {
-		t.address = htole64((uintptr_t)memory_of(x));
-		t.key = htole32(vx->reg->mr->rkey);
-	}
-	memcpy(x->mine.bytes, &t, TOKEN);
-	x->mine.length = TOKEN;
+	put_token(x, i, p->window[i].generation);
 	nm_rail_xfer_ready(v->rail, x);
+}
+
+/* It is known whether our memory is registered. */
+static void receive(struct verbs *v, struct verbs_peer *p, struct nm_xfer *x)
+{
+	struct verbs_x *vx = nm_verbs_x(x);
+
+	if (vx->reads && vx->reg != NULL) {
+		go_on(v, p, x);
+		return;
+	}
+	vx->reads = false;
+	open_window(v, p, x);
 }
 
 int nm_verbs_xfer_recv(struct nm_xfer *x)
 {
 	struct verbs *v = x->link->rail->drv;
 	struct verbs_peer *p = x->link->conn;
+	struct verbs_x *vx = nm_verbs_x(x);
 
 	if (p->state == VERBS_CLOSED)
 		return -ECONNRESET;
 	begin(p, x);
+	if (x->peers.length > 0 &&
+	    (!get_token(x) || vx->length < x->length || vx->rkey == 0)) {
+		nm_verbs_refuse(v, p);
+		return -EPROTO;
+	}
+	vx->reads = x->peers.length > 0;
+	vx->length = x->length;
+	vx->receives = true;
 	if (find_memory(v, x))
-		open_window(v, p, x);
+		receive(v, p, x);
 	return 0;
+}
+
+/* The sender has nothing left to do. */
+static void has_read(struct verbs *v, struct nm_xfer *x)
+{
+	put_token(x, READ, 0);
+	nm_rail_xfer_ready(v->rail, x);
+	finish(v, x);
 }
 
 static void close_window(struct verbs *v, struct verbs_peer *p,
@@ -201,12 +274,23 @@ bool nm_verbs_piece(struct verbs *v, struct verbs_peer *p,
 
 /* --- the sender --- */
 
-static void may_send(struct verbs *v, struct verbs_peer *p, struct nm_xfer *x)
+/* The receiver may read what is registered already. Anyone. */
+void nm_verbs_xfer_offer(struct nm_xfer *x)
 {
-	base_list_push_back(&p->sending, &nm_verbs_x(x)->on);
-	if (!base_link_is_on(&p->on_send))
-		base_list_push_back(&v->sending, &p->on_send);
-	nm_verbs_push(v, p);
+	struct verbs *v = x->link->rail->drv;
+	struct verbs_x *vx = nm_verbs_x(x);
+
+	if (x->data.kind != NM_DATA_FLAT || !v->may_read)
+		return;
+	vx->reg = nm_verbs_reg_find(v->regs, memory_of(x), x->length);
+	if (vx->reg != NULL)
+		put_token(x, READ, 0);
+}
+
+void nm_verbs_xfer_withdraw(struct nm_xfer *x)
+{
+	if (nm_verbs_x(x)->reg != NULL)
+		let_go(x->link->rail->drv, x);
 }
 
 int nm_verbs_xfer_send(struct nm_xfer *x)
@@ -214,29 +298,19 @@ int nm_verbs_xfer_send(struct nm_xfer *x)
 	struct verbs *v = x->link->rail->drv;
 	struct verbs_peer *p = x->link->conn;
 	struct verbs_x *vx = nm_verbs_x(x);
-	struct token t;
 
 	if (p->state >= VERBS_LEFT)
 		return nm_verbs_refuse(v, p);
-	if (x->peers.length != TOKEN) {
-		nm_verbs_refuse(v, p);
-		return -EPROTO;
-	}
 	begin(p, x);
-	memcpy(&t, x->peers.bytes, TOKEN);
-	vx->length = le64toh(t.length);
-	vx->window = le32toh(t.window);
-	vx->generation = le32toh(t.generation);
-	vx->remote = le64toh(t.address);
-	vx->rkey = le32toh(t.key);
-	if (vx->length > x->length || vx->length == 0 ||
-	    vx->window >= VERBS_WINDOWS ||
-	    vx->generation >= VERBS_GENERATIONS) {
+	if (!get_token(x) || vx->length > x->length ||
+	    (vx->window == READ && x->mine.length == 0)) {
 		nm_verbs_refuse(v, p);
 		return -EPROTO;
 	}
-	if (vx->rkey == 0 || find_memory(v, x))
-		may_send(v, p, x);
+	if (vx->window == READ)
+		finish(v, x);
+	else if (vx->rkey == 0 || find_memory(v, x))
+		go_on(v, p, x);
 	return 0;
 }
 
@@ -245,18 +319,19 @@ static bool is_written(const struct verbs_x *vx)
 	return vx->rkey != 0 && vx->reg != NULL;
 }
 
-/* A work request of it. 0: there is no room; 1; -errno. */
+/* A read or a write of it. 0: there is no room; 1; -errno. */
 static int write_some(struct verbs *v, struct verbs_peer *p, struct nm_xfer *x)
 {
 	struct verbs_x *vx = nm_verbs_x(x);
 	size_t left = vx->length - vx->at;
 	bool last = left <= v->max_write;
+	bool tells = last && !vx->reads;
 	int rc;
 
-	if (p->nwrites == VERBS_WRITES || (last && p->credits == 0) ||
+	if (p->nwrites == VERBS_WRITES || (tells && p->credits == 0) ||
 	    !nm_verbs_has_room(v, p, false))
 		return 0;
-	rc = nm_verbs_write(v, p, x, last ? left : v->max_write, last);
+	rc = nm_verbs_write(v, p, x, last ? left : v->max_write, tells);
 	return rc < 0 ? rc : 1;
 }
 
@@ -315,7 +390,11 @@ void nm_verbs_written(struct verbs *v, struct verbs_peer *p, struct nm_xfer *x)
 {
 	struct verbs_x *vx = nm_verbs_x(x);
 
-	if (--vx->flying == 0 && vx->at == vx->length)
+	if (--vx->flying != 0 || vx->at != vx->length)
+		return;
+	if (vx->reads)
+		has_read(v, x);
+	else
 		finish(v, x);
 }
 
@@ -342,10 +421,10 @@ void nm_verbs_registered(struct verbs *v, struct verbs_order *o)
 	vx = nm_verbs_x(x);
 	vx->order = NULL;
 	vx->reg = reg;
-	if (vx->length != 0)
-		may_send(v, x->link->conn, x);
+	if (vx->receives)
+		receive(v, x->link->conn, x);
 	else
-		open_window(v, x->link->conn, x);
+		go_on(v, x->link->conn, x);
 }
 
 /* All that the core knows of; it ends them. */

@@ -53,6 +53,10 @@ struct base_option nm_verbs_options[VERBS_NOPTS] = {
 			       LONG_MAX, NULL,
 			       "bytes of user memory that stay registered (0: "
 			       "a quarter of the machine's)" },
+	[VERBS_OPT_READ] = { "NMAD_IBVERBS_READ", BASE_OPTION_INT, "1", 0, 1,
+			     NULL,
+			     "receivers read large messages whose memory is "
+			     "registered, instead of having them written" },
 };
 
 const struct base_option_table nm_verbs_option_table =
@@ -289,6 +293,7 @@ static int make_all(struct verbs *v, const char *spec, bool loud)
 	if (rc < 0)
 		return rc;
 	find_inline(v);
+	v->may_read = nm_verbs_options[VERBS_OPT_READ].value != 0;
 	v->max_write = VERBS_WRITE;
 	if (v->port.attr.max_msg_sz < v->max_write)
 		v->max_write = v->port.attr.max_msg_sz;

@@ -174,7 +174,9 @@ int nm_verbs_write(struct verbs *v, struct verbs_peer *p, struct nm_xfer *x,
 	struct ibv_send_wr wr = {
 		.sg_list = &at,
 		.num_sge = 1,
-		.opcode = last ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+		.opcode = vx->reads ? IBV_WR_RDMA_READ
+			  : last    ? IBV_WR_RDMA_WRITE_WITH_IMM
+				    : IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
 		.imm_data = htobe32(vx->generation << VERBS_WINDOW_BITS |
 				    vx->window),

@@ -166,7 +166,7 @@ struct verbs_wr {
 
 enum verbs_wr_kind {
 	VERBS_WR_FRAME,
-	VERBS_WR_WRITE,
+	VERBS_WR_WRITE, /* or a read */
 	VERBS_WR_ALIVE, /* a write of nothing: is anybody there? */
 	VERBS_WR_BYE,
 };
@@ -180,8 +180,10 @@ struct verbs_x {
 	uint64_t remote;
 	uint32_t rkey;
 	uint32_t window, generation;
-	uint32_t flying; /* writes */
-	size_t at;       /* bytes that are posted; received */
+	uint16_t flying; /* reads or writes */
+	bool receives;
+	bool reads; /* what the sender has offered */
+	size_t at;  /* bytes that are posted; received in pieces */
 	size_t length;
 } BASE_MAY_ALIAS;
 
@@ -274,6 +276,7 @@ struct verbs {
 	struct ibv_srq *srq;              /* -: or NULL */
 	int epoll;                        /* -: rail->fd */
 	int bell;                         /* -: rung by the clerk */
+	bool may_read;                    /* -: from who offers it */
 	unsigned max_inline;              /* -: bytes */
 	size_t max_write;                 /* -: bytes */
 
@@ -316,6 +319,7 @@ enum {
 	VERBS_OPT_SRQ,
 	VERBS_OPT_INLINE,
 	VERBS_OPT_PINNED,
+	VERBS_OPT_READ,
 	VERBS_NOPTS
 };
 extern struct base_option nm_verbs_options[VERBS_NOPTS];
@@ -395,7 +399,7 @@ unsigned char *nm_verbs_frame(struct verbs *v);
  */
 int nm_verbs_frame_send(struct verbs *v, struct verbs_peer *p,
 			enum verbs_kind kind, size_t bytes, struct nm_xfer *x);
-/* Write to the peer; `last`: say so. As above. */
+/* Write to the peer; `last`: say so. Or read from it. As above. */
 int nm_verbs_write(struct verbs *v, struct verbs_peer *p, struct nm_xfer *x,
 		   size_t bytes, bool last);
 
@@ -438,12 +442,14 @@ void nm_verbs_refill(struct verbs *v, bool all);
 
 /* --- large.c --- */
 
+void nm_verbs_xfer_offer(struct nm_xfer *x);
+void nm_verbs_xfer_withdraw(struct nm_xfer *x);
 int nm_verbs_xfer_recv(struct nm_xfer *x);
 int nm_verbs_xfer_send(struct nm_xfer *x);
 /* Go on with what the peer has granted. True if anything left. */
 bool nm_verbs_push(struct verbs *v, struct verbs_peer *p);
 void nm_verbs_registered(struct verbs *v, struct verbs_order *o);
-/* A write has been done. */
+/* A read or a write has been done. */
 void nm_verbs_written(struct verbs *v, struct verbs_peer *p, struct nm_xfer *x);
 /* The last piece has arrived. */
 void nm_verbs_sent(struct verbs *v, struct nm_xfer *x);
