@@ -42,7 +42,7 @@ vm | busybox-static | command -v busybox | their first process
 vm | kmod | command -v modprobe | which modules of the kernel need which
 vm | cpio | command -v cpio | their initial memory file system
 vm | iproute2 | command -v rdma | gives them RDMA devices
-vm | ibverbs-providers | have_file libibverbs/librxe-rdmav*.so | libibverbs' part for soft-RoCE
+vm | ibverbs-providers | have_file libibverbs/librxe-rdmav*.so | the part of libibverbs for soft-RoCE
 vm | ibverbs-utils | command -v ibv_devices | what libibverbs sees, and a measure to compare with
 peers | libpth-dev | have_header pth.h | GNU Pth, to measure threads against
 peers | libboost-fiber-dev | test -e /usr/include/boost/fiber/all.hpp | Boost.Fiber, likewise
