@@ -11,7 +11,7 @@
 
 #include <base/atomic.h>
 #include "../../../marcel/sched/runq.h"
-#include "../with.h"
+#include "../here.h"
 
 /* Start as on this machine, with a VP for each of its CPUs. */
 static void start_on(const char *machine)
@@ -209,21 +209,6 @@ TEST(nobody_is_bound_on_a_machine_that_is_not_ours)
 
 /* --- who is robbed --- */
 
-/* Who has only said so looks round once more, and would find the loot. */
-static int sleeps(struct marcel_vp *vp)
-{
-	return load_relaxed(&vp->sleeper.asleep) == MARCEL_ASLEEP &&
-	       os_thread_sleeps(load_relaxed(&marcel_vp_lwp(vp)->tid));
-}
-
-static int all_others_asleep(int vp)
-{
-	for (int i = 0; i < marcel_nvp(); i++)
-		if (i != vp && !sleeps(&marcel_sched.vps[i]))
-			return 0;
-	return 1;
-}
-
 static struct marcel_thread loot[MARCEL_VP_MAX];
 
 /* Something lies with every other VP; they sleep, and main takes it all. */
@@ -233,8 +218,7 @@ static void rob_all(void)
 	struct marcel_thread *t;
 	int last = 0, vp;
 
-	while (!all_others_asleep(0))
-		sched_yield();
+	until_others_sleep();
 	for (int i = 1; i < marcel_nvp(); i++)
 		CHECK(marcel_deque_push(i % 2 ? &marcel_sched.vps[i].fifo
 					      : &marcel_sched.vps[i].seeds,
@@ -280,8 +264,7 @@ static void *kick_all(void *arg)
 {
 	int self = marcel_current_vp();
 
-	while (!all_others_asleep(self))
-		sched_yield();
+	until_others_sleep();
 	store_relaxed(&woken, 0);
 	marcel_kick(marcel_topo_machine());
 	while (load_acquire(&woken) == 0)
@@ -294,16 +277,9 @@ static void *kick_all(void *arg)
 static void kick_on_each(void)
 {
 	struct marcel_hook hook = { .fn = note_vp };
-	marcel_attr_t attr;
-	marcel_t t;
 
 	CHECK_INT(marcel_hook_add(MARCEL_HOOK_IDLE, &hook), 0);
-	for (int vp = 0; vp < marcel_nvp(); vp++) {
-		CHECK_INT(marcel_attr_init(&attr), 0);
-		CHECK_INT(marcel_attr_setvp(&attr, vp), 0);
-		CHECK_INT(marcel_create(&t, &attr, kick_all, NULL), 0);
-		CHECK_INT(marcel_join(t, NULL), 0);
-	}
+	on_each_vp(kick_all, NULL);
 	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &hook), 0);
 }
 
