@@ -19,11 +19,15 @@
 
 #include "check.h"
 
-enum { LIMIT_MS = 60000 };
-
+static int limit_ms = 60000;
 static int files[2] = { -1, -1 };
 static char *texts[2];
 static pid_t running;
+
+void run_may_take(int seconds)
+{
+	limit_ms = seconds * 1000;
+}
 
 static int file_with(const char *text)
 {
@@ -101,7 +105,7 @@ struct run run_wait(void)
 
 	w.fd = (int)syscall(SYS_pidfd_open, running, 0);
 	CHECK(w.fd >= 0);
-	if (poll(&w, 1, LIMIT_MS) <= 0)
+	if (poll(&w, 1, limit_ms) <= 0)
 		kill(running, SIGKILL);
 	close(w.fd);
 	CHECK_INT(waitpid(running, &status, 0), running);
@@ -132,7 +136,7 @@ const char *run_printed(void)
 /* Files give no event; a look every millisecond, bounded. */
 int run_has_printed(const char *text)
 {
-	for (int i = 0; i < LIMIT_MS; i++) {
+	for (int i = 0; i < limit_ms; i++) {
 		if (strstr(text_of(0, NULL), text) != NULL)
 			return 1;
 		poll(NULL, 0, 1);

@@ -10,10 +10,13 @@
 
 /* What a command did. The texts are freed by the next run. */
 struct run {
-	int code; /* exit code, or 128 + signal; -1: killed after 60 s */
+	int code; /* exit code, or 128 + signal; -1: killed, it took too long */
 	const char *out, *err;
 	size_t out_bytes;
 };
+
+/* What a command may take, and what is waited for what it prints (60 s). */
+void run_may_take(int seconds);
 
 /*
  * sh -c the command, with `input` on stdin (NULL: empty), and wait for it. The
@@ -27,7 +30,7 @@ pid_t run_start(const char *input, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 struct run run_wait(void);
 
-/* What has been printed so far contains the text: waits up to 60 s for it. */
+/* What has been printed so far contains the text: waits for it. */
 int run_has_printed(const char *text);
 
 /* What has been printed so far; freed by the next call of any of these. */
