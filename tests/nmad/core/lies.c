@@ -1,8 +1,8 @@
 /*
  * A peer that says whatever can be said, true or not, while requests come, are
- * given up and end, and links die: the core stays whole, and when the peer is
- * gone every request has ended and all memory is back. Each rail's driver only
- * keeps what it is given.
+ * given up and end, and links die, some without the peer: the core stays whole,
+ * and when the peer is gone every request has ended and all memory is back.
+ * Each rail's driver only keeps what it is given.
  */
 #include "played.h"
 
@@ -68,6 +68,18 @@ static void let_go(const struct nm_link *link)
 	nhas = n;
 }
 
+/* Of a link that may be lost: some packets, whichever. */
+static void report(struct nm_link *link)
+{
+	static const struct nm_wire_head h = { 0, 0 };
+	unsigned char bytes[NM_WIRE_HEAD];
+
+	nm_wire_put_head(bytes, &h);
+	for (unsigned n = link->may_lose ? any(4) : 0; n > 0; n--)
+		nm_rail_unsure(link->rail, link, any(100), bytes,
+			       sizeof(bytes));
+}
+
 static void token(struct nm_xfer *x)
 {
 	x->mine.length = any(NM_TOKEN_MAX + 1);
@@ -91,6 +103,7 @@ static bool mock_poll(struct nm_rail *rail, int budget)
 			nm_rail_xfer_ready(rail, has[i].x);
 		}
 	if (dies[rail->index] && link->error == 0) {
+		report(link);
 		let_go(link);
 		nm_rail_link_dead(rail, link, -ECONNRESET);
 	}
@@ -122,7 +135,14 @@ static int mock_xfer_take(struct nm_xfer *x)
 
 static void mock_give_up(struct nm_link *link)
 {
+	report(link);
 	let_go(link);
+}
+
+static uint32_t mock_arrived(const struct nm_link *link)
+{
+	(void)link;
+	return any(100);
 }
 
 /* --- announced receives: the words that driver and peer both see --- */
@@ -169,6 +189,7 @@ static int mock_xfer_meet(struct nm_xfer *x)
 
 static const struct nm_driver mock = {
 	.name = "mock",
+	.arrived = mock_arrived,
 	.max_small = BYTES,
 	.fill = BYTES,
 	.rdv_threshold = 500,
@@ -308,6 +329,10 @@ static void answer(struct nm_wire_chunk *c)
 	}
 	c->tail = bytes;
 	c->tail_len = any(NM_TOKEN_MAX + 1);
+	if (c->kind == NM_WIRE_KIND_RTR && c->length > 0 && lies(10)) {
+		c->flags = NM_WIRE_AGAIN;
+		c->tail_len = 0;
+	}
 	if (nasked > 0 && !lies(200))
 		asked[i] = asked[--nasked];
 }
@@ -362,6 +387,29 @@ static void retraction(struct nm_wire_chunk *c)
 	c->id = any(seq + 2);
 }
 
+/* That a rail is lost, in one of three ways. */
+static void loss(struct nm_wire_chunk *c)
+{
+	static unsigned char packet[NM_WIRE_HEAD + NM_WIRE_ACK];
+	const struct nm_wire_head h = { (uint16_t)any(2), 0 };
+	const struct nm_wire_chunk inner = { .kind = NM_WIRE_KIND_ACK,
+					     .id = any(40) };
+
+	c->kind = (uint8_t)(NM_WIRE_KIND_LOST + any(3));
+	c->rail = (uint8_t)any_rail();
+	c->seq = any(100);
+	c->id = any(1000);
+	c->tail = bytes;
+	c->tail_len = any(NM_TOKEN_MAX + 1);
+	if (c->kind != NM_WIRE_KIND_RESENT)
+		return;
+	c->flags = once_in(3) ? NM_WIRE_UNSENT : 0;
+	nm_wire_put_head(packet, &h);
+	nm_wire_put_chunk(packet + NM_WIRE_HEAD, &inner);
+	c->tail = packet;
+	c->tail_len = NM_WIRE_HEAD + h.nchunks * NM_WIRE_ACK;
+}
+
 /* A message that takes the place that was announced, if it can. */
 static void go_there(struct nm_wire_chunk *c)
 {
@@ -402,7 +450,7 @@ static void say_anything(void)
 	struct nm_wire_chunk c = { .tag = any(TAGS), .session = SESSION };
 
 	ngiven = ndelivered = 0;
-	switch (any(6)) {
+	switch (lies(8) ? 6 : any(6)) {
 	case 0:
 		small(&c);
 		break;
@@ -414,6 +462,9 @@ static void say_anything(void)
 		break;
 	case 3:
 		retraction(&c);
+		break;
+	case 6:
+		loss(&c);
 		break;
 	default:
 		if (nasked == 0 && !lies(200))
@@ -501,6 +552,8 @@ static void begin(const struct nm_strategy *strategy)
 	core.config.strategy = strategy;
 	peer = &core.gates[1];
 	peer->announces = core.nrails == 1 && strategy->bodies == 0;
+	for (int i = 0; i < core.nrails && core.nrails > 1 && !honest; i++)
+		peer->links[i]->may_lose = once_in(2);
 	nplaces = 0;
 	memset(announced, 0, sizeof(announced));
 	nsent = nhas = nasked = nall = 0;
@@ -550,6 +603,8 @@ static void finish(void)
 	if (base_list_is_empty(&core.limbo) &&
 	    base_list_is_empty(&core.retracts))
 		CHECK_INT(core.mem.taken, taken);
+	for (int i = 0; i < core.nrails; i++)
+		nm_mem_exit(&core.rails[i].mem);
 	nm_core_exit(&core);
 }
 

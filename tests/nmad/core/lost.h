@@ -227,13 +227,6 @@ static inline void give_over(int rail, const struct nm_wire_chunk *c)
 	give(c);
 	CHECK(ngiven > 0);
 	given[ngiven - 1].rail = rail;
-	if (c->kind == NM_WIRE_KIND_RESENT) {
-		struct packet *p = &given[ngiven - 1];
-
-		CHECK(p->length + c->tail_len <= BYTES);
-		memcpy(p->bytes + p->length, c->tail, c->tail_len);
-		p->length += c->tail_len;
-	}
 	progress();
 }
 

@@ -82,7 +82,7 @@ static inline void give(const struct nm_wire_chunk *c)
 	nm_wire_put_head(p->bytes, &h);
 	nm_wire_put_chunk(p->bytes + NM_WIRE_HEAD, c);
 	p->length = NM_WIRE_HEAD + nm_wire_chunk_size(c);
-	if (c->kind == NM_WIRE_KIND_PART) {
+	if (c->kind == NM_WIRE_KIND_PART || c->kind == NM_WIRE_KIND_RESENT) {
 		memcpy(p->bytes + p->length, c->tail, c->tail_len);
 		p->length += c->tail_len;
 	}
