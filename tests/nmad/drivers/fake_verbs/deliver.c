@@ -283,6 +283,17 @@ static bool answers(const struct fv_qp *q, const struct peer *p)
 	       fv_port_is_up(p->slot, e->device, e->port);
 }
 
+/* Without bytes to move, or any more, nothing would show that it is dead. */
+static bool is_in_doubt(const struct fv_qp *q, const struct fv_send *w)
+{
+	return w->length == 0 || q->silent_since != 0 || q->rnr_since != 0;
+}
+
+static bool lives(const struct peer *p)
+{
+	return fv_fabric_lives(load_acquire(&p->slot->id));
+}
+
 static int deliver_rc(struct fv_qp *q, struct fv_send *w)
 {
 	struct peer p;
@@ -291,9 +302,7 @@ static int deliver_rc(struct fv_qp *q, struct fv_send *w)
 	if (!fv_port_is_up(fv_me, q->end->device, q->end->port))
 		return FV_SILENCE;
 	find(&p, q->attr.dest_qp_num);
-	/* Without bytes to move, nothing would show that nobody is there. */
-	if (!answers(q, &p) ||
-	    (w->length == 0 && !fv_fabric_lives(load_acquire(&p.slot->id))))
+	if (!answers(q, &p) || (is_in_doubt(q, w) && !lives(&p)))
 		status = FV_SILENCE;
 	else if (w->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		status = write_with_imm(q, w, &p);

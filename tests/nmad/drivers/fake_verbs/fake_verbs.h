@@ -42,23 +42,37 @@
 
 #include "../../../../nmad/drivers/verbs/lib.h"
 
-/* What the process has now, and the calls that it has made. */
+/* What the process has now; pinned: bytes, in whole pages. */
+#define FAKE_VERBS_OBJECTS(X)                                                  \
+	X(contexts)                                                            \
+	X(pds)                                                                 \
+	X(mrs)                                                                 \
+	X(cqs)                                                                 \
+	X(channels)                                                            \
+	X(srqs)                                                                \
+	X(qps)                                                                 \
+	X(ahs)                                                                 \
+	X(pinned)
+
+#define FAKE_VERBS_CALLS(X)                                                    \
+	VERBS_FUNCTIONS(X)                                                     \
+	X(post_send)                                                           \
+	X(post_recv)                                                           \
+	X(post_srq_recv)                                                       \
+	X(poll_cq)                                                             \
+	X(req_notify_cq)
+
 struct fake_verbs_counts {
-	uint64_t contexts, pds, mrs, cqs, channels, srqs, qps, ahs;
-	uint64_t pinned;    /* bytes, in whole pages */
+#define X(name) uint64_t name;
+	FAKE_VERBS_OBJECTS(X)
 	uint64_t waiting;   /* sends that have been posted, and not begun */
 	uint64_t unread;    /* completions that have not been polled */
 	uint64_t doorbells; /* post_send, post_recv, post_srq_recv, arming */
+	/* Of each function, since the process began. */
 	struct {
-#define X(name) uint64_t name;
-		VERBS_FUNCTIONS(X)
-		X(post_send)
-		X(post_recv)
-		X(post_srq_recv)
-		X(poll_cq)
-		X(req_notify_cq)
-#undef X
+		FAKE_VERBS_CALLS(X)
 	} calls;
+#undef X
 };
 
 /*

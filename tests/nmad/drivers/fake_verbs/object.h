@@ -51,16 +51,10 @@ bool fv_fault_due(pid_t to, int device, struct fake_verbs_fault *out);
 
 struct fv_counts {
 #define X(name) ATOMIC(uint64_t) name;
-	X(contexts)
-	X(pds)
-	X(mrs)
-	X(cqs) X(channels) X(srqs) X(qps) X(ahs) X(pinned) X(doorbells) struct {
-		VERBS_FUNCTIONS(X)
-		X(post_send)
-		X(post_recv)
-		X(post_srq_recv)
-		X(poll_cq)
-		X(req_notify_cq)
+	FAKE_VERBS_OBJECTS(X)
+	ATOMIC(uint64_t) doorbells;
+	struct {
+		FAKE_VERBS_CALLS(X)
 	} calls;
 #undef X
 };

@@ -194,24 +194,11 @@ static void counts(struct fake_verbs_counts *out)
 {
 	memset(out, 0, sizeof(*out));
 #define X(name) out->name = load_relaxed(&fv_counts.name);
-	X(contexts)
-	X(pds)
-	X(mrs)
-	X(cqs)
-	X(channels)
-	X(srqs)
-	X(qps)
-	X(ahs)
-	X(pinned)
+	FAKE_VERBS_OBJECTS(X)
 	X(doorbells)
 #undef X
 #define X(name) out->calls.name = load_relaxed(&fv_counts.calls.name);
-	VERBS_FUNCTIONS(X)
-	X(post_send)
-	X(post_recv)
-	X(post_srq_recv)
-	X(poll_cq)
-	X(req_notify_cq)
+	FAKE_VERBS_CALLS(X)
 #undef X
 	fv_lock(&fv_list_lock);
 	for (struct fv_qp *q = fv_qp_list; q != NULL; q = q->next) {
