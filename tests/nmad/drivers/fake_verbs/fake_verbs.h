@@ -7,6 +7,14 @@
  * process_vm_writev. Found through LD_LIBRARY_PATH by whoever opens libibverbs,
  * so that tests get these functions by fake_verbs().
  *
+ * Where devices differ, this one is strict: a place in a queue is free when a
+ * completion has been polled, lkeys are no rkeys, nobody answers a queue pair
+ * whose packet numbers do not fit, completions go with their queue pair. Linux
+ * 6.1's rxe is not, and gives other statuses for some errors: selftest.c says
+ * which. Numbers of queue pairs differ in all devices here; there they do not.
+ * A registration pins nothing: through one that is stale, what has been mapped
+ * since is reached.
+ *
  * A setting is a variable FAKE_VERBS_<NAME> of the environment, read by
  * ibv_get_device_list(), which the next call of set() of that name precedes:
  *
@@ -93,7 +101,7 @@ struct fake_verbs_fault {
 enum fake_verbs_event {
 	FAKE_PORT_DOWN,    /* `which`: port, 1 or 2 */
 	FAKE_PORT_UP,      /* as well */
-	FAKE_DEVICE_FATAL, /* for good, until all have closed it */
+	FAKE_DEVICE_FATAL, /* until this process has no device open */
 	FAKE_QP_FATAL,     /* `which`: its number, of this process; no device */
 };
 
