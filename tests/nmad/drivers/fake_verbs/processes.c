@@ -156,7 +156,7 @@ static void flow_step(struct flow *f)
 		sched_yield();
 }
 
-enum { MANY = 20000 };
+enum { MANY = 3000 };
 
 static void flow_body(int fd)
 {
@@ -284,7 +284,7 @@ TEST(the_dead_hold_up_nobody)
 		struct flow f = { 0 };
 
 		flow_open(&f, c.fd, 0, UINT32_MAX);
-		for (int n = 0; n < 100 + i * 5; n++)
+		for (int n = 0; n < 5 + i * 2; n++)
 			flow_step(&f);
 		CHECK_INT(kill(c.pid, SIGKILL), 0);
 		reap(&c, -SIGKILL);
@@ -334,7 +334,7 @@ TEST(what_a_killed_job_has_left_is_removed_by_the_next_one)
 
 /* --- memory that comes and goes --- */
 
-enum { ROUNDS = 300 };
+enum { ROUNDS = 40 };
 
 /* Registers, lets the other write, takes it back: then nothing changes. */
 static void landlord(int fd)
