@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
+
+#include <base/atomic.h>
 
 static void setup(void)
 {
@@ -686,4 +689,82 @@ TEST(an_event_that_nobody_got_goes_with_its_queue)
 	CHECK(!is_readable(b.channel->fd, 0));
 	b.rcq = V.create_cq(b.context, ENDS_CQE, &b, b.channel, 0);
 	ends_close(&a, &b);
+}
+
+/* --- threads --- */
+
+/* Two queue pairs to one, who post to both, who poll: all at once. */
+struct crowd {
+	struct end a[2], b[2];
+	ATOMIC(uint32_t) acked, got;
+};
+
+enum { POSTERS = 2, EACH = 300, CROWD = POSTERS * EACH };
+
+static void *posts(void *arg)
+{
+	struct crowd *c = arg;
+
+	for (unsigned i = 0; i < EACH; i++)
+		while (end_send(&c->a[i % 2], i, 0, 8, IBV_SEND_SIGNALED) != 0)
+			poll(NULL, 0, 0);
+	return NULL;
+}
+
+static void *polls_sends(void *arg)
+{
+	struct crowd *c = arg;
+	struct ibv_wc wc;
+
+	while (load_relaxed(&c->acked) < CROWD) {
+		for (int i = 0; i < 2; i++) {
+			if (ibv_poll_cq(c->a[i].scq, 1, &wc) == 0)
+				continue;
+			CHECK_INT(wc.status, IBV_WC_SUCCESS);
+			fetch_add_relaxed(&c->acked, 1);
+		}
+		poll(NULL, 0, 0);
+	}
+	return NULL;
+}
+
+static void *polls_receives(void *arg)
+{
+	struct crowd *c = arg;
+	struct ibv_wc wc;
+
+	while (load_relaxed(&c->got) < CROWD) {
+		for (int i = 0; i < 2; i++) {
+			if (ibv_poll_cq(c->b[i].rcq, 1, &wc) == 0)
+				continue;
+			CHECK_INT(wc.status, IBV_WC_SUCCESS);
+			CHECK_INT(end_recv(&c->b[i], 0, 64, 64), 0);
+			fetch_add_relaxed(&c->got, 1);
+		}
+		poll(NULL, 0, 0);
+	}
+	return NULL;
+}
+
+TEST(threads_may_post_and_poll_at_once)
+{
+	struct crowd c = { 0 };
+	pthread_t t[POSTERS + 3];
+	int n = 0;
+
+	for (int i = 0; i < 2; i++) {
+		ends_open(&c.a[i], &c.b[i]);
+		for (int r = 0; r < ENDS_WR; r++)
+			CHECK_INT(end_recv(&c.b[i], 0, 64, 64), 0);
+	}
+	for (int i = 0; i < POSTERS; i++)
+		pthread_create(&t[n++], NULL, posts, &c);
+	pthread_create(&t[n++], NULL, polls_sends, &c);
+	pthread_create(&t[n++], NULL, polls_receives, &c);
+	pthread_create(&t[n++], NULL, polls_receives, &c);
+	while (n > 0)
+		pthread_join(t[--n], NULL);
+	CHECK_INT(load_relaxed(&c.got), CROWD);
+	for (int i = 0; i < 2; i++)
+		ends_close(&c.a[i], &c.b[i]);
 }
