@@ -57,6 +57,7 @@ struct fv_mr {
 	ATOMIC(uint32_t) key;        /* a: 0: none */
 	uint32_t device, pd, access; /* -: */
 	uint64_t addr, length;       /* -: */
+	uint64_t frames; /* -: of its pages, in the arena; 0: not known */
 };
 
 struct fv_recv {

@@ -13,7 +13,7 @@
  * 6.1's rxe is not, and gives other statuses for some errors: selftest.c says
  * which. Numbers of queue pairs differ in all devices here; there they do not.
  * A registration pins nothing: through one that is stale, what has been mapped
- * since is reached.
+ * since is reached, or with PINS, an error is.
  *
  * A setting is a variable FAKE_VERBS_<NAME> of the environment, read by
  * ibv_get_device_list(), which the next call of set() of that name precedes:
@@ -30,6 +30,9 @@
  *   MAX_QP       queue pairs of a device in a process, then ENOMEM (1000)
  *   SRQ          0: no shared receive queues (1)
  *   MEMLOCK      bytes that may be registered at once, whole pages (unlimited)
+ *   PINS         1: an access through a registration whose pages are no longer
+ *                those in which its memory is fails, loudly. Needs
+ *                CAP_SYS_ADMIN; slow (0)
  *   TIMEOUT_MS   after which nobody has answered; -1: what the queue pair's
  *                timeout and retry_cnt say (-1)
  *   RNR_US       between two attempts when the receiver is not ready (1000)

@@ -14,8 +14,6 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { PAGE = 4096 };
-
 /* Makes an rkey of an lkey, so that neither passes for the other. */
 #define RKEY (1u << 31)
 
@@ -54,31 +52,20 @@ EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 	return 0;
 }
 
-static uint64_t pages(const void *addr, size_t length)
-{
-	uintptr_t begin = (uintptr_t)addr & ~(uintptr_t)(PAGE - 1);
-	uintptr_t end =
-		((uintptr_t)addr + length + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-
-	return end - begin;
-}
-
 /* Is it mapped, and as the device needs it? 0, or errno. */
 static int fault_in(void *addr, size_t length, int access)
 {
-	uintptr_t begin = (uintptr_t)addr & ~(uintptr_t)(PAGE - 1);
-	bool writes = access & IBV_ACCESS_LOCAL_WRITE;
-	int rc;
+	void *begin = (void *)(uintptr_t)fv_page_of((uintptr_t)addr);
+	size_t bytes = fv_pages((uintptr_t)addr, length);
 
-	if (length == 0)
+	if (length == 0 || madvise(begin, bytes, MADV_POPULATE_WRITE) == 0)
 		return 0;
-	rc = madvise((void *)begin, pages(addr, length),
-		     writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
-	if (rc == 0)
+	if (!(access & IBV_ACCESS_LOCAL_WRITE) &&
+	    madvise(begin, bytes, MADV_POPULATE_READ) == 0)
 		return 0;
-	if (errno == EINVAL &&
-	    msync((void *)begin, pages(addr, length), MS_ASYNC) == 0)
-		return 0; /* an old kernel, but it is mapped */
+	/* An old kernel. */
+	if (errno == EINVAL && msync(begin, bytes, MS_ASYNC) == 0)
+		return 0;
 	return errno == ENOMEM ? EFAULT : errno;
 }
 
@@ -134,7 +121,7 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	error = fault_in(addr, length, access);
 	if (error != 0)
 		goto err;
-	error = pin(pages(addr, length));
+	error = pin(fv_pages((uintptr_t)addr, length));
 	if (error != 0)
 		goto err;
 	error = ENOMEM;
@@ -146,6 +133,7 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	m->access = (uint32_t)access;
 	m->addr = (uintptr_t)addr;
 	m->length = length;
+	m->frames = fv_pins_get(m->addr, length);
 	store_release(&m->key, key);
 	mr = calloc(1, sizeof(*mr));
 	mr->context = pd->context;
@@ -160,7 +148,7 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	return mr;
 
 err_unpin:
-	fetch_sub_relaxed(&fv_counts.pinned, pages(addr, length));
+	fetch_sub_relaxed(&fv_counts.pinned, fv_pages((uintptr_t)addr, length));
 err:
 	errno = error;
 	return NULL;
@@ -181,12 +169,15 @@ static void wait_for_users(void)
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 {
+	struct fv_mr *m = &fv_me->mrs[mr->handle];
+
 	FV_CALLED(dereg_mr);
 	/* The entry is not free before they have finished. */
-	store_relaxed(&fv_me->mrs[mr->handle].key, UINT32_MAX);
+	store_relaxed(&m->key, UINT32_MAX);
 	wait_for_users();
-	store_relaxed(&fv_me->mrs[mr->handle].key, 0);
-	fetch_sub_relaxed(&fv_counts.pinned, pages(mr->addr, mr->length));
+	fv_pins_put(m->frames, m->addr, m->length);
+	store_relaxed(&m->key, 0);
+	fetch_sub_relaxed(&fv_counts.pinned, fv_pages(m->addr, m->length));
 	fetch_sub_relaxed(&((struct fv_pd *)mr->pd)->users, 1);
 	free(mr);
 	FV_LESS(mrs);
@@ -206,5 +197,6 @@ bool fv_mr_covers(struct fv_slot *slot, uint32_t key, uint32_t device,
 	return key >> 8 < FV_MRS && key != 0 && load_acquire(&m->key) == key &&
 	       m->device == device && m->pd == pd &&
 	       (m->access & access) == access && addr >= m->addr &&
-	       length <= m->length && addr - m->addr <= m->length - length;
+	       length <= m->length && addr - m->addr <= m->length - length &&
+	       (m->frames == 0 || fv_pins_hold(slot, m, addr, length));
 }

@@ -31,6 +31,7 @@ static struct {
 	[FV_SET_LOSS] = { "LOSS", 0 },
 	[FV_SET_DUPLICATES] = { "DUPLICATES", 0 },
 	[FV_SET_SEED] = { "SEED", 1 },
+	[FV_SET_PINS] = { "PINS", 0 },
 };
 
 static ATOMIC(uint64_t) lots;
