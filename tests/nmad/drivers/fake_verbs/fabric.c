@@ -112,7 +112,7 @@ void fv_lock(struct fv_lock *lock)
 	for (unsigned n = 1; !fv_lock_try(lock); n++) {
 		if (n % 64 == 0)
 			sched_yield();
-		if (n % 65536 == 0 && take_over(lock))
+		if (n % 1024 == 0 && take_over(lock))
 			return;
 	}
 }
