@@ -315,8 +315,7 @@ static bool leaves_as_covered(void *of, void *arg)
 	const struct cover *c = arg;
 	struct entry *e = of;
 
-	if (e->users > 0 || e->reg.begin < c->by->begin ||
-	    c->by->end < e->reg.end)
+	if (e->reg.begin < c->by->begin || c->by->end < e->reg.end)
 		return false;
 	retire_locked(c->regs, e);
 	c->regs->counts.evicted++;

@@ -32,6 +32,7 @@ static struct {
 	ATOMIC(uint64_t) tries;   /* a: */
 	uint64_t limit;           /* 0: none; bytes that the kernel allows */
 	bool refuses_writing;
+	void (*meanwhile)(void); /* while the next is registered; or NULL */
 } fake;
 
 static inline uint64_t *fake_number(uintptr_t page)
@@ -76,6 +77,12 @@ static struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *p, size_t bytes,
 	for (size_t i = 0; i < f->n; i++)
 		f->number[i] = *fake_number((uintptr_t)p + i * PAGE);
 	fetch_add_relaxed(&fake.pinned, bytes);
+	if (fake.meanwhile != NULL) {
+		void (*fn)(void) = fake.meanwhile;
+
+		fake.meanwhile = NULL;
+		fn();
+	}
 	return &f->mr;
 }
 

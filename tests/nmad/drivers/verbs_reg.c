@@ -7,6 +7,7 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 #include <base/compiler.h>
+
+#include "../../../nmad/drivers/verbs/unmap.h"
 
 #define P(n) ((size_t)(n)*PAGE)
 
@@ -413,6 +416,102 @@ TEST(what_one_no_longer_needs_stays_watched_for_the_others)
 	CHECK(!is_found(p + P(4), P(3)));
 	munmap(p, P(8));
 	close_all();
+}
+
+static ATOMIC(bool) ends; /* a: */
+
+static void *unmap_two(void *p)
+{
+	CHECK_INT(munmap(p, P(2)), 0);
+	store_relaxed(&ends, true);
+	return NULL;
+}
+
+/* Nobody can be told with the lock held. */
+static bool waits_to_unmap_two(void *p)
+{
+	pthread_t thread;
+	bool told = true;
+
+	store_relaxed(&ends, false);
+	base_spin_lock(&nm_verbs_unmap_lock);
+	CHECK_INT(pthread_create(&thread, NULL, unmap_two, p), 0);
+	while (told && !load_relaxed(&ends))
+		told = nm_verbs_unmap_is_told(0);
+	base_spin_unlock(&nm_verbs_unmap_lock);
+	pthread_join(thread, NULL);
+	return !told;
+}
+
+TEST(what_nobody_needs_is_not_watched)
+{
+	char *p = map_at(NULL, P(8));
+	struct verbs_reg *used;
+
+	open_keeping(P(4));
+	have(p, P(2));
+	used = make(p + P(4), P(2));
+	have(p + P(6), P(2));
+	CHECK(!waits_to_unmap_two(p));
+	CHECK(waits_to_unmap_two(p + P(4)));
+	CHECK(waits_to_unmap_two(p + P(6)));
+	put(used);
+	close_all();
+}
+
+static char *made; /* what is being made; 4 pages */
+
+static void lose_some(void)
+{
+	munmap(made + P(2), P(1));
+	map_at(made + P(2), P(1));
+}
+
+TEST(what_is_unmapped_while_it_is_registered_is_not_kept)
+{
+	struct verbs_reg *reg;
+	int error;
+
+	open_keeping(SIZE_MAX);
+	made = map_at(NULL, P(4));
+	fake.meanwhile = lose_some;
+	reg = nm_verbs_reg_make(regs, made, P(4), &error);
+	CHECK(reg != NULL && !fake_is_right(reg, made, P(4)));
+	CHECK(!is_found(made, P(4)));
+	put(reg);
+	nm_verbs_regs_clean(regs);
+	CHECK_INT(counts().pinned, 0);
+	have(made, P(4));
+	CHECK(is_there(made, P(4)));
+	munmap(made, P(4));
+	close_all();
+}
+
+static struct verbs_regs *others;
+
+/* Its only other registration of these pages goes. */
+static void let_others_go(void)
+{
+	nm_verbs_regs_close(others);
+}
+
+TEST(what_is_being_registered_stays_watched)
+{
+	for (int from = 0; from < 3; from++) {
+		char *p = map_at(NULL, P(8));
+
+		open_keeping(SIZE_MAX);
+		others = open_regs(SIZE_MAX, true);
+		made = p + P(1);
+		nm_verbs_reg_put(others, make_in(others, p + P(from), P(4)));
+		fake.meanwhile = let_others_go;
+		have(made, P(4));
+		CHECK(is_there(made, P(4)));
+		lose_some();
+		CHECK(!is_found(made, P(4)));
+		munmap(p, P(8));
+		close_all();
+	}
 }
 
 TEST(in_a_forked_child_nothing_is_kept_and_its_parent_keeps_on)
