@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,9 +22,20 @@ static inline bool starts(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* To look takes a descriptor itself. */
+static inline void *has_opened(void *stream, const char *path)
+{
+	if (stream == NULL) {
+		perror(path);
+		abort();
+	}
+	return stream;
+}
+
 static inline void count_fds(struct has *h)
 {
-	DIR *dir = opendir("/proc/self/fd");
+	const char *path = "/proc/self/fd";
+	DIR *dir = has_opened(opendir(path), path);
 	struct dirent *e;
 	char what[64];
 
@@ -45,7 +57,8 @@ static inline void count_fds(struct has *h)
 
 static inline void count_maps(struct has *h)
 {
-	FILE *f = fopen("/proc/self/maps", "r");
+	const char *path = "/proc/self/maps";
+	FILE *f = has_opened(fopen(path, "r"), path);
 	unsigned long from, to;
 	char line[512];
 

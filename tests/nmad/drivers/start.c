@@ -5,11 +5,13 @@
  */
 #include "../../check.h"
 
+#include <sys/resource.h>
+
 #include <nmad/nmad.h>
 
 #include "has.h"
 
-enum { SESSION = 5, TALK = 1, GO = 2 };
+enum { SESSION = 5, TALK = 1, GO = 2, FDS = 32 };
 
 static struct nm_session *session;
 
@@ -55,6 +57,11 @@ static void be_first(void)
 
 TEST(who_has_started_has_no_peers_yet)
 {
+	struct rlimit limit;
+
+	CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_cur < FDS)
+		check_skip("too few descriptors for nmad and a look");
 	CHECK_INT(nm_init(), 0);
 	CHECK(nm_size() > 2);
 	CHECK_INT(nm_session_open(SESSION, &session), 0);
