@@ -160,7 +160,7 @@ static int gid_worth(const struct verbs_port *port, int index,
 	       (strstr(type, "v2") != NULL ? 2 : 0);
 }
 
-static int choose_gid(struct verbs_port *port)
+static int choose_gid(struct verbs_port *port, bool loud)
 {
 	long wish = nm_verbs_options[VERBS_OPT_GID].value;
 	int best = 0;
@@ -190,10 +190,11 @@ static int choose_gid(struct verbs_port *port)
 	}
 	if (best > 0 || port->attr.link_layer != IBV_LINK_LAYER_ETHERNET)
 		return 0;
-	base_warn("nmad",
-		  "ibverbs: port %d of %s has no address: is there an "
-		  "IP address on its interface?",
-		  port->number, port->name);
+	if (loud)
+		base_warn("nmad",
+			  "ibverbs: port %d of %s has no address: is there an "
+			  "IP address on its interface?",
+			  port->number, port->name);
 	return -ENODEV;
 }
 
@@ -204,16 +205,24 @@ static int query_port(struct verbs_port *port)
 				       (void *)&port->attr);
 }
 
+/* What there is, and why it is not more. */
+struct found {
+	struct ibv_device **list;
+	int ndevices, nwanted, nports;
+	int error; /* an errno, or 0 */
+};
+
 /* Add the active ports of a device that is wanted. */
-static int list_ports(struct ibv_device *device, const struct wish *w,
-		      struct candidate *c, int n, unsigned id, int *error)
+static void list_ports(struct ibv_device *device, const struct wish *w,
+		       struct candidate *c, struct found *f, unsigned id)
 {
 	struct verbs_port port = { .context =
 					   nm_verbs_lib.open_device(device) };
 
+	f->nwanted++;
 	if (port.context == NULL) {
-		*error = errno == 0 ? ENODEV : errno;
-		return n;
+		f->error = errno == 0 ? ENODEV : errno;
+		return;
 	}
 	if (nm_verbs_lib.query_device(port.context, &port.device) != 0)
 		port.device.phys_port_cnt = 0;
@@ -224,14 +233,13 @@ static int list_ports(struct ibv_device *device, const struct wish *w,
 		    query_port(&port) != 0)
 			continue;
 		if (port.attr.state != IBV_PORT_ACTIVE) {
-			*error = ENETDOWN;
+			f->error = ENETDOWN;
 			continue;
 		}
-		c[n++] = (struct candidate){ device, (uint8_t)i,
-					     id + (unsigned)i - 1, 0 };
+		c[f->nports++] = (struct candidate){ device, (uint8_t)i,
+						     id + (unsigned)i - 1, 0 };
 	}
 	nm_verbs_lib.close_device(port.context);
-	return n;
 }
 
 /* The best of them; each process of a host begins with another. */
@@ -251,7 +259,8 @@ static struct candidate *choose(struct candidate *c, int n, int local_rank,
 	return best;
 }
 
-static int open_candidate(struct verbs_port *port, const struct candidate *c)
+static int open_candidate(struct verbs_port *port, const struct candidate *c,
+			  bool loud)
 {
 	int rc;
 
@@ -262,13 +271,13 @@ static int open_candidate(struct verbs_port *port, const struct candidate *c)
 		return -ENODEV;
 	port->name = nm_verbs_lib.get_device_name(c->device);
 	port->pd = nm_verbs_lib.alloc_pd(port->context);
-	rc = port->pd == NULL ? -ENOMEM : 0;
+	rc = port->pd == NULL ? -EIO : 0;
 	if (rc == 0 &&
 	    (nm_verbs_lib.query_device(port->context, &port->device) != 0 ||
 	     query_port(port) != 0))
 		rc = -ENODEV;
 	if (rc == 0)
-		rc = choose_gid(port);
+		rc = choose_gid(port, loud);
 	if (rc == 0)
 		taken[c->id] = true;
 	else
@@ -276,30 +285,35 @@ static int open_candidate(struct verbs_port *port, const struct candidate *c)
 	return rc;
 }
 
-static int none(const struct wish *w, int ndevices, int nports, int error)
+static int none(const struct wish *w, const struct found *f)
 {
-	if (ndevices == 0)
+	const char *device = w->device != NULL ? w->device : "any device";
+	int length = w->device != NULL ? (int)w->length : (int)strlen(device);
+
+	if (f->list == NULL && f->error != ENOSYS)
+		base_warn("nmad", "ibverbs: devices cannot be listed: %s",
+			  strerror(f->error));
+	else if (f->ndevices == 0)
 		base_warn("nmad", "ibverbs: this host has no RDMA device");
-	else if (nports > 0)
+	else if (f->nwanted == 0)
+		base_warn("nmad", "ibverbs: there is no device %.*s", length,
+			  device);
+	else if (f->nports > 0)
 		base_warn("nmad",
 			  "ibverbs: other rails of this process have "
 			  "all of its %d ports: name one, as ibverbs:mlx5_0:1",
-			  nports);
-	else if (error == ENETDOWN)
-		base_warn("nmad", "ibverbs: no port of %.*s is active",
-			  w->device != NULL ? (int)w->length : 10,
-			  w->device != NULL ? w->device : "any device");
-	else if (error != 0)
+			  f->nports);
+	else if (f->error == ENETDOWN)
+		base_warn("nmad", "ibverbs: no port of %.*s is active", length,
+			  device);
+	else if (f->error != 0)
 		base_warn("nmad",
 			  "ibverbs: the device cannot be opened: %s; "
 			  "may this user write to /dev/infiniband?",
-			  strerror(error));
+			  strerror(f->error));
 	else
-		base_warn("nmad",
-			  "ibverbs: there is no device %.*s, or no "
-			  "port %u of it",
-			  (int)w->length, w->device != NULL ? w->device : "",
-			  w->port);
+		base_warn("nmad", "ibverbs: there is no port %u of %.*s",
+			  w->port, length, device);
 	return -ENODEV;
 }
 
@@ -307,28 +321,32 @@ int nm_verbs_port_open(struct verbs_port *port, const char *spec,
 		       int local_rank, bool loud)
 {
 	struct candidate c[PORTS_MAX], *best;
-	struct ibv_device **all;
-	int ndevices = 0, n = 0, error = 0, rc;
+	struct found f = { 0 };
 	struct wish w;
+	int rc;
 
 	rc = understand(spec, &w);
 	if (rc < 0)
 		return rc;
-	all = nm_verbs_lib.get_device_list(&ndevices);
-	for (int i = 0;
-	     all != NULL && i < ndevices && i < PORTS_MAX / PORTS_OF_ONE; i++)
-		if (is_wanted(&w, nm_verbs_lib.get_device_name(all[i])))
-			n = list_ports(all[i], &w, c, n,
-				       (unsigned)i * PORTS_OF_ONE, &error);
-	find_nearness(c, n);
-	best = choose(c, n, local_rank < 0 ? 0 : local_rank, w.device != NULL);
+	errno = 0;
+	f.list = nm_verbs_lib.get_device_list(&f.ndevices);
+	if (f.list == NULL) {
+		f.ndevices = 0;
+		f.error = errno;
+	}
+	for (int i = 0; i < f.ndevices && i < PORTS_MAX / PORTS_OF_ONE; i++)
+		if (is_wanted(&w, nm_verbs_lib.get_device_name(f.list[i])))
+			list_ports(f.list[i], &w, c, &f,
+				   (unsigned)i * PORTS_OF_ONE);
+	find_nearness(c, f.nports);
+	best = choose(c, f.nports, local_rank < 0 ? 0 : local_rank,
+		      w.device != NULL);
 	if (best != NULL)
-		rc = open_candidate(port, best);
+		rc = open_candidate(port, best, loud);
 	else
-		rc = loud ? none(&w, all == NULL ? 0 : ndevices, n, error)
-			  : -ENODEV;
-	if (all != NULL)
-		nm_verbs_lib.free_device_list(all);
+		rc = loud ? none(&w, &f) : -ENODEV;
+	if (f.list != NULL)
+		nm_verbs_lib.free_device_list(f.list);
 	return rc;
 }
 

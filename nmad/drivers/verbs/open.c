@@ -158,10 +158,29 @@ static void count_receives(struct verbs *v)
 		v->nslots = peers * (VERBS_CREDITS + VERBS_SPARE);
 }
 
-static int make_memory(struct verbs *v, bool loud)
+/* An errno of libibverbs: memory is what is short if the limit is too low. */
+static int why(void)
+{
+	return errno == ENOMEM ? -ENOMEM : -EIO;
+}
+
+static int cannot_pin(const struct verbs *v, bool loud)
 {
 	struct rlimit limit = { 0, 0 };
 
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	if (loud)
+		base_warn("nmad",
+			  "ibverbs: %zu KB and some more cannot be locked in "
+			  "memory, the limit is %llu KB: raise it (ulimit "
+			  "-l), or lower NMAD_IBVERBS_RECEIVES",
+			  v->bytes / 1024,
+			  (unsigned long long)limit.rlim_cur / 1024);
+	return -ENODEV;
+}
+
+static int make_memory(struct verbs *v)
+{
 	v->bytes = ((size_t)v->nslots + VERBS_SENDS) * VERBS_SLOT;
 	v->memory = mmap(NULL, v->bytes, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -171,17 +190,7 @@ static int make_memory(struct verbs *v, bool loud)
 	}
 	v->mr = nm_verbs_lib.reg_mr(v->port.pd, v->memory, v->bytes,
 				    IBV_ACCESS_LOCAL_WRITE);
-	if (v->mr != NULL)
-		return 0;
-	getrlimit(RLIMIT_MEMLOCK, &limit);
-	if (loud)
-		base_warn("nmad",
-			  "ibverbs: %zu KB cannot be locked in memory, the "
-			  "limit is %llu KB: raise it (ulimit -l), or lower "
-			  "NMAD_IBVERBS_RECEIVES",
-			  v->bytes / 1024,
-			  (unsigned long long)limit.rlim_cur / 1024);
-	return -ENODEV;
+	return v->mr != NULL ? 0 : why();
 }
 
 static int make_queues(struct verbs *v)
@@ -197,12 +206,12 @@ static int make_queues(struct verbs *v)
 	v->cq_room = (unsigned)cqe - v->nslots;
 	v->channel = nm_verbs_lib.create_comp_channel(v->port.context);
 	if (v->channel == NULL)
-		return -EIO;
+		return why();
 	nm_verbs_do_not_block(v->channel->fd);
 	v->cq = nm_verbs_lib.create_cq(v->port.context, cqe, NULL, v->channel,
 				       0);
 	if (v->cq == NULL)
-		return -EIO;
+		return why();
 	if (nm_verbs_options[VERBS_OPT_SRQ].value && v->port.device.max_srq > 0)
 		v->srq = nm_verbs_lib.create_srq(v->port.pd, &srq);
 	return 0;
@@ -285,7 +294,7 @@ static int make_all(struct verbs *v, const char *spec, bool loud)
 	v->peers = calloc((size_t)v->info->size, sizeof(*v->peers));
 	if (v->slots == NULL || v->peers == NULL)
 		return -ENOMEM;
-	rc = make_memory(v, loud);
+	rc = make_memory(v);
 	if (rc == 0)
 		rc = make_queues(v);
 	if (rc == 0)
@@ -356,6 +365,8 @@ int nm_verbs_open(struct nm_rail *rail, const struct nm_boot_info *info,
 		mine = address(&v->port);
 		rc = nm_verbs_clerk_open(v, &mine);
 	}
+	if (rc == -ENOMEM)
+		rc = cannot_pin(v, loud);
 	if (rc < 0) {
 		drop(v);
 		rail->drv = NULL;
