@@ -101,6 +101,7 @@ CASES = [
         for what, who in (("", ""), *[("hidden_", "_" + who) for who in
                                       ("first", "rest", "all")])])
       for ranks in (2, 3)],
+    ("pingpong", 2, ["-b", "100000", "3", "6"], ["pingpong_3", "pingpong_6"]),
     ("start", 2, [], []),
     ("start", 3, ["barrier"], []),
     ("waiting", 2, ["20"], ["recv_20", "barrier_20"]),
