@@ -49,6 +49,8 @@ peers | libboost-fiber-dev | test -e /usr/include/boost/fiber/all.hpp | Boost.Fi
 peers | libmpich-dev | have_mpi mpicc.mpich | MPICH, to measure ours against
 peers | openmpi-bin | command -v mpirun.openmpi | Open MPI, likewise
 peers | libopenmpi-dev | have_mpi mpicc.openmpi | its headers
+peers | ibverbs-utils | command -v ibv_rc_pingpong | RDMA without MPI, likewise
+peers | ucx-utils | command -v ucx_perftest | what the two are over, likewise
 peers-go | golang-go | command -v go | Go, likewise; 80 MB
 plots | gnuplot-nox | command -v gnuplot | tools/bench/run.py mpi draws what it measured
 '

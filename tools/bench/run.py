@@ -34,6 +34,10 @@ WHAT is one or more of these; all if none is named:
   locks      ping-pongs of one thread and of two at once, with each NMAD_LOCK
   rpc        calls beside messages, and what a callback costs
   heat       1,024 threads against one thread a process
+  verbs      system calls, doorbells, completions, registrations and copies of a
+             message between two soft-RoCE devices in a guest (tools/lab/vm),
+             beside ibv_rc_pingpong, UCX and the MPIs that are over it; counts
+             and tables are in --out (DIR/bench/verbs)
   mpi        the suite of MPI benchmarks, doc/bench.md; all words behind it are
              names of benchmarks of it. --networks: of shm,tcp; --args: instead
              of the arguments of the one benchmark named; --out: the folder of
@@ -65,6 +69,7 @@ import startup
 import suite
 import threads
 import turns
+import verbs
 
 NATIVE = {
     "ltask": ["bench_ltask"],
@@ -196,6 +201,8 @@ def main():
         "locks": lambda: locks.show(options.build, options.rounds),
         "rpc": lambda: rpc.show(options.build, options.rounds),
         "heat": lambda: heat(options.build, options.rounds),
+        "verbs": lambda: verbs.show(mpis, options.build,
+                                    samples_of(options, "verbs")),
         "mpi": lambda: run_suite(options, names, mpis),
     }
     wanted, names = check(parser, options, steps)
