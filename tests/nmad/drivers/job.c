@@ -323,7 +323,7 @@ void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
 	}
 	me->nnews++;
 	me->deaths[link->rank]++;
-	me->death_error = error;
+	me->death_error = me->errors[link->rank] = error;
 	for (; l != NULL; l = next) {
 		next = l->next;
 		if (l->peer == link->rank && l->started)
@@ -598,6 +598,8 @@ static void run_one(struct job *j, void (*body)(struct job *))
 		if (j->links[r].conn != NULL)
 			j->driver->disconnect(&j->links[r]);
 	j->driver->close(&j->rail);
+	if (job_closed != NULL)
+		job_closed(j);
 }
 
 /* Of an earlier test that failed in the middle, and of the parent. */
@@ -615,6 +617,7 @@ static void forget(void)
 
 const char *job_spec;
 bool job_connects_late;
+void (*job_closed)(struct job *j);
 struct nm_awaited *job_awaited;
 void (*job_copies)(struct job *j);
 pid_t job_pids[JOB_MAX];

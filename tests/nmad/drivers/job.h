@@ -13,7 +13,7 @@
 #include "../../../nmad/core/rail.h"
 #include "../../check.h"
 
-enum { JOB_MAX = 8 };
+enum { JOB_MAX = 10 };
 
 /*
  * A small packet of a test: `kind`, a number, and bytes made from it. Drivers
@@ -42,7 +42,8 @@ struct job {
 	uint64_t nfrom[JOB_MAX];
 	uint64_t nnews; /* upcalls */
 	unsigned deaths[JOB_MAX];
-	int death_error;
+	int death_error; /* the last; and of each */
+	int errors[JOB_MAX];
 	void *arg;
 };
 
@@ -62,6 +63,9 @@ extern const char *job_spec;
  * packet to it, or from it. Else all have connected to all.
  */
 extern bool job_connects_late;
+
+/* Called when all is closed, in each process. */
+extern void (*job_closed)(struct job *j);
 
 /* Of every packet, what nm_pkt_awaited() says; called before one is copied. */
 extern struct nm_awaited *job_awaited;
