@@ -271,10 +271,12 @@ static bool take_frame(struct verbs *v, struct verbs_peer *p,
 	case VERBS_CREDIT:
 		return bytes == 0;
 	case VERBS_BYE:
+		if (bytes != 0)
+			return false;
 		p->state = VERBS_LEFT;
 		if (!base_list_is_empty(&p->xfers))
 			nm_verbs_fail(v, p, -ECONNRESET);
-		return bytes == 0;
+		return true;
 	default:
 		return false;
 	}
