@@ -11,12 +11,12 @@
  * completion has been polled, lkeys are no rkeys, nobody answers a queue pair
  * whose packet numbers do not fit, completions go with their queue pair. Linux
  * 6.1's rxe is not, and gives other statuses for some errors: selftest.c says
- * which. Numbers of queue pairs differ in all devices here; there they do not.
- * A registration pins nothing: through one that is stale, what has been mapped
- * since is reached, or with PINS, an error is.
+ * which. Here no two queue pairs have a number in common, elsewhere those of
+ * two devices may. A registration pins nothing: through one that is stale, what
+ * has been mapped since is reached, or with PINS, an error is.
  *
- * A setting is a variable FAKE_VERBS_<NAME> of the environment, read by
- * ibv_get_device_list(), which the next call of set() of that name precedes:
+ * A setting is a variable of the environment, FAKE_VERBS_<NAME>, which
+ * ibv_get_device_list() reads, unless set() has given it another value:
  *
  *   JOB          whose network it is
  *   DEVICES      how many (2); 0: there is none
@@ -30,9 +30,9 @@
  *   MAX_QP       queue pairs of a device in a process, then ENOMEM (1000)
  *   SRQ          0: no shared receive queues (1)
  *   MEMLOCK      bytes that may be registered at once, whole pages (unlimited)
- *   PINS         1: an access through a registration whose pages are no longer
- *                those in which its memory is fails, loudly. Needs
- *                CAP_SYS_ADMIN; slow (0)
+ *   PINS         1: an access fails, loudly, if other pages are mapped now than
+ *                when the memory was registered. Slow, and done only where
+ *                there is CAP_SYS_ADMIN (0)
  *   TIMEOUT_MS   after which nobody has answered; -1: what the queue pair's
  *                timeout and retry_cnt say (-1)
  *   RNR_US       between two attempts when the receiver is not ready (1000)

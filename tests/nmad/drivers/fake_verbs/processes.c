@@ -156,7 +156,7 @@ static void flow_step(struct flow *f)
 		sched_yield();
 }
 
-enum { MANY = 3000 };
+enum { MANY = 1000 };
 
 static void flow_body(int fd)
 {
