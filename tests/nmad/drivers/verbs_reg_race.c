@@ -16,8 +16,8 @@ enum {
 	THREADS = 3,
 	AREAS = 6, /* of each thread */
 	LONG = 12, /* pages of one */
-	ROUNDS = BASE_TSAN ? 2000 : 10000,
-	PASSES = BASE_TSAN ? 1000 : 5000,
+	ROUNDS = BASE_TSAN ? 2000 : 4000,
+	PASSES = BASE_TSAN ? 1000 : 1500,
 	LIMIT = 60 * PAGE,
 };
 
