@@ -13,8 +13,9 @@
 
 struct has {
 	unsigned sockets, pidfds, pipes, fds;
-	unsigned maps; /* of memory that is shared with the others */
-	size_t bytes;  /* addresses that they take */
+	unsigned maps;   /* of memory that is shared with the others */
+	size_t bytes;    /* addresses that they take */
+	unsigned queues; /* of RDMA devices, that are mapped */
 };
 
 static inline bool starts(const char *text, const char *with)
@@ -63,6 +64,7 @@ static inline void count_maps(struct has *h)
 	char line[512];
 
 	while (fgets(line, sizeof(line), f) != NULL) {
+		h->queues += strstr(line, "/infiniband/uverbs") != NULL;
 		if (strstr(line, "/memfd:nmad") == NULL ||
 		    sscanf(line, "%lx-%lx", &from, &to) != 2)
 			continue;
