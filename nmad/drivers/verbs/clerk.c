@@ -34,10 +34,10 @@
 #include <marcel/blocking.h>
 
 enum {
-	HELLOS = 64, /* that may come at once */
-	SAYING = 16, /* that are under way */
-	GRH = 40,    /* bytes in front of a datagram */
-	PLACE = 128, /* of one */
+	HELLOS = 64,        /* that may come at once */
+	SAYING = 16,        /* that are under way */
+	GRH = 40,           /* bytes in front of a datagram */
+	PLACE = GRH + 4096, /* of any: one too long would end the queue pair */
 	QKEY = 0x6e6d6962,
 	WAIT_MS = 4, /* before a hello is said again; then twice that ... */
 	WAIT_MAX_MS = 256,
@@ -452,7 +452,7 @@ static void hear(struct verbs_clerk *c, const unsigned char *place,
 
 static void hear_all(struct verbs_clerk *c)
 {
-	unsigned char heard[PLACE];
+	unsigned char heard[GRH + VERBS_HELLO];
 	struct ibv_cq *cq;
 	struct ibv_wc wc;
 	void *arg;
@@ -463,7 +463,7 @@ static void hear_all(struct verbs_clerk *c)
 	while (ibv_poll_cq(c->came, 1, &wc) > 0) {
 		if (wc.status != IBV_WC_SUCCESS)
 			continue;
-		memcpy(heard, c->memory + wc.wr_id * PLACE, PLACE);
+		memcpy(heard, c->memory + wc.wr_id * PLACE, sizeof(heard));
 		post_place(c, (unsigned)wc.wr_id);
 		hear(c, heard, wc.byte_len);
 	}

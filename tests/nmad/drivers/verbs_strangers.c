@@ -17,7 +17,7 @@ extern const struct nm_driver nm_driver_ibverbs;
 
 enum {
 	QKEY = 0x6e6d6962, /* as in clerk.c */
-	LONGEST = 256,     /* of datagrams, of any port */
+	LONGEST = 1024,    /* of datagrams, over any port */
 	SENDS = 16,
 	COMPLAINTS = 16, /* of a process, at most */
 };
@@ -163,6 +163,13 @@ static void garbage(struct job *j, struct stranger *s)
 	}
 }
 
+/* Each longer than a hello. */
+static void long_ones(struct job *j, struct stranger *s)
+{
+	for (size_t i = 0; i < 1000; i++)
+		say(j, s, LONGEST - i % 900);
+}
+
 static void wrong_key(struct job *j, struct stranger *s)
 {
 	unsigned char key[16] = "0123456789abcdeF";
@@ -267,6 +274,11 @@ static void besiege(void (*attack)(struct job *, struct stranger *),
 TEST(garbage_is_refused_in_few_words)
 {
 	besiege(garbage, false, "not a process of a job of ours");
+}
+
+TEST(what_is_too_long_for_a_hello_keeps_nobody_out)
+{
+	besiege(long_ones, false, "not a process of a job of ours");
 }
 
 TEST(who_does_not_know_the_key_is_refused)
