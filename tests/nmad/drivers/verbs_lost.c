@@ -1,0 +1,149 @@
+/*
+ * drivers/verbs: an adapter fails, at any moment and on any side, and its peers
+ * live: what is said to them goes on over other rails, and arrives once, in its
+ * order, each byte. When there is no other rail, all ends with an error. The
+ * ranks are verbs_lost_rank.c, over the libibverbs of fake_verbs/.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../check.h"
+#include "../../run.h"
+
+#define TWO   "ibverbs:fake0+ibverbs:fake1"
+#define SPARE "ibverbs:fake0+tcp"
+
+static unsigned count(const char *text, const char *part)
+{
+	unsigned n = 0;
+
+	for (; (text = strstr(text, part)) != NULL; text += strlen(part))
+		n++;
+	return n;
+}
+
+/* A job of n ranks, each with a network of its own. */
+static struct run job(int n, const char *drivers, const char *fault,
+		      unsigned messages, const char *more)
+{
+	static unsigned number;
+	uint64_t seed = check_random();
+	struct run r =
+		run(NULL,
+		    "NMAD_DRIVER=%s FAKE_VERBS_JOB=$FAKE_VERBS_JOB.%u exec "
+		    "\"$MPIRUN\" -n %d \"$RANK\" %llu %s %u %s",
+		    drivers, number++, n, (unsigned long long)seed, fault,
+		    messages, more);
+
+	if (r.code != 0)
+		printf("# code %d; %s, %s, seed %llu\n%s\n%s\n", r.code,
+		       drivers, fault, (unsigned long long)seed, r.out, r.err);
+	CHECK_INT(r.code, 0);
+	return r;
+}
+
+/* As many rails as the counters say, each once; rail 0 is to oneself. */
+static unsigned lost(const struct run *r, int n)
+{
+	unsigned sum = 0, value;
+	const char *at = r->out;
+	char line[64];
+
+	for (; (at = strstr(at, ": lost ")) != NULL; at++) {
+		CHECK_INT(sscanf(at, ": lost %u", &value), 1);
+		sum += value;
+	}
+	CHECK_INT(count(r->err, ": lost rail "), sum);
+	for (int a = 0; a < n; a++)
+		for (int b = 0; b < n; b++) {
+			snprintf(line, sizeof(line),
+				 "rank %d: lost rail 1 (ibverbs) to rank %d: ",
+				 a, b);
+			CHECK(count(r->err, line) <= 1);
+			snprintf(line, sizeof(line),
+				 "rank %d: lost rail 2 (ibverbs) to rank %d: ",
+				 a, b);
+			CHECK_INT(count(r->err, line), 0);
+		}
+	return sum;
+}
+
+/* Both have lost it, or none: surely, or if a fault has met with a message. */
+static void goes_on(const char *drivers, const char *fault, bool surely)
+{
+	struct run r;
+	unsigned n, sum = 0;
+
+	for (int i = 0; i < 2; i++) {
+		r = job(2, drivers, fault, 100, "");
+		n = lost(&r, 2);
+		CHECK(n == 2 || (n == 0 && !surely));
+		sum += n;
+	}
+	r = job(3, drivers, fault, 40, "");
+	CHECK(sum + lost(&r, 3) > 0);
+}
+
+TEST(a_port_that_goes_down_costs_a_rail)
+{
+	goes_on(TWO, "port", true);
+	goes_on(SPARE, "port", true);
+}
+
+TEST(a_device_that_fails_costs_a_rail)
+{
+	goes_on(TWO, "device", true);
+	goes_on(SPARE, "device", true);
+}
+
+TEST(a_queue_pair_that_fails_costs_a_rail)
+{
+	goes_on(TWO, "qp", false);
+	goes_on(SPARE, "qp", false);
+}
+
+/* If it is the last that is sent, or of what was given up: none. */
+TEST(an_acknowledgement_that_is_lost_costs_a_rail)
+{
+	goes_on(TWO, "ack", false);
+	goes_on(SPARE, "ack", false);
+}
+
+TEST(whatever_happens_at_once_costs_a_rail)
+{
+	goes_on(TWO, "any", false);
+	goes_on(SPARE, "any", false);
+}
+
+TEST(when_the_second_rail_is_lost_all_ends_with_an_error)
+{
+	struct run r = job(2, TWO, "port", 60, "and all");
+
+	CHECK_INT(count(r.err, "rank 0: lost rail 1 (ibverbs) to rank 1"), 1);
+	CHECK_INT(count(r.err, "rank 1: lost rail 1 (ibverbs) to rank 0"), 1);
+	CHECK(has(r.err, "rank 0: lost rank 1: "));
+	CHECK(has(r.err, "rank 1: lost rank 0: "));
+}
+
+TEST(the_only_rail_that_is_lost_ends_all_with_an_error)
+{
+	struct run r = job(2, "ibverbs:fake1", "nothing", 60, "and all");
+
+	CHECK_INT(count(r.err, ": lost rail "), 0);
+	CHECK(has(r.err, "rank 0: lost rank 1: "));
+	CHECK(has(r.err, "rank 1: lost rank 0: "));
+}
+
+/* Within a third of NMAD_IBVERBS_DEAD_S; the adapter tries again meanwhile. */
+TEST(a_port_that_is_down_for_a_moment_costs_nothing)
+{
+	struct run r;
+
+	setenv("FAKE_VERBS_TIMEOUT_MS", "30000", 1);
+	setenv("NMAD_IBVERBS_DEAD_S", "60", 1);
+	r = job(2, TWO, "blink", 100, "");
+	CHECK_INT(lost(&r, 2), 0);
+	CHECK(has(r.err, "port 1 of fake0 is up again"));
+	r = job(2, "ibverbs:fake0", "blink", 100, "");
+	CHECK_INT(lost(&r, 2), 0);
+}
