@@ -5,12 +5,16 @@
 
 #include <base/diag.h>
 
-#include "../driver.h"
+#include "../../core/rail.h"
 
 static int none_open(struct nm_rail *rail, const struct nm_boot_info *info,
 		     const char *spec)
 {
-	(void)rail, (void)info, (void)spec;
+	(void)info, (void)spec;
+	if (rail->is_listed)
+		base_warn("nmad", "ibverbs: this library was built without "
+				  "infiniband/verbs.h: install libibverbs-dev, "
+				  "build again");
 	return -ENODEV;
 }
 
