@@ -289,7 +289,7 @@ void nm_verbs_xfer_offer(struct nm_xfer *x)
 
 void nm_verbs_xfer_withdraw(struct nm_xfer *x)
 {
-	if (nm_verbs_x(x)->reg != NULL)
+	if (nm_verbs_x(x)->reg != NULL && x->link->rail->drv != NULL)
 		let_go(x->link->rail->drv, x);
 }
 

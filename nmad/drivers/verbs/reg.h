@@ -46,7 +46,8 @@ struct verbs_regs_how {
 
 /*
  * NULL: no memory. May allocate, as may close, which takes all registrations
- * back; none has a user then. After hush() nobody is woken any more.
+ * back; their users do not put them back then. After hush() nobody is woken any
+ * more.
  */
 struct verbs_regs *nm_verbs_regs_open(struct ibv_pd *pd,
 				      const struct verbs_regs_how *how);

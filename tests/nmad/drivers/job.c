@@ -328,6 +328,9 @@ void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
 		next = l->next;
 		if (l->peer == link->rank && l->started)
 			large_over(l, error);
+		else if (l->peer == link->rank && l->is_send &&
+			 me->driver->xfer_withdraw != NULL)
+			me->driver->xfer_withdraw(&l->x);
 	}
 }
 
