@@ -309,6 +309,7 @@ static int make_all(struct verbs *v, const char *spec, bool loud)
 	v->regs = nm_verbs_regs_open(
 		v->port.pd, &(struct verbs_regs_how){ .limit = pinned_limit(),
 						      .keep = true,
+						      .loud = loud,
 						      .wake = nm_verbs_clean,
 						      .arg = v });
 	if (v->regs == NULL)
