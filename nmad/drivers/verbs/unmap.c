@@ -75,7 +75,7 @@
 #define UFFD_FEATURE_WP_ASYNC (1 << 15)
 #endif
 
-enum { EVENTS = 16, STACK = 128 << 10, TRIAL_TURNS = 1000 };
+enum { EVENTS = 16, STACK = 128 << 10, TRIAL_TURNS = 1000, HUGE = 2 << 20 };
 
 struct base_spin nm_verbs_unmap_lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
 
@@ -169,6 +169,10 @@ static int watch(uintptr_t begin, uintptr_t end)
 	return ioctl(unmap.fd, UFFDIO_REGISTER, &r) < 0 ? -errno : 0;
 }
 
+/*
+ * Of huge pages (MAP_HUGETLB) only whole ones can be, and stay so until they
+ * are unmapped, as who does not want them any more names a part again.
+ */
 int nm_verbs_unmap_watch(uintptr_t begin, uintptr_t end)
 {
 	int rc = -ENOTSUP;
@@ -176,6 +180,9 @@ int nm_verbs_unmap_watch(uintptr_t begin, uintptr_t end)
 	pthread_mutex_lock(&changing);
 	if (unmap.fd >= 0)
 		rc = watch(begin, end);
+	if (rc == -EINVAL)
+		rc = watch(begin & -(uintptr_t)HUGE,
+			   (end + HUGE - 1) & -(uintptr_t)HUGE);
 	pthread_mutex_unlock(&changing);
 	return rc;
 }

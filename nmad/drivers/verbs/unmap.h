@@ -50,7 +50,8 @@ int nm_verbs_unmap_watch(uintptr_t begin, uintptr_t end);
 void nm_verbs_unmap_unwatch(uintptr_t begin, uintptr_t end);
 
 /*
- * True: all that was done to watched memory before the call has been told.
+ * True: all that was done to watched memory before the call has been told by
+ * when the caller holds the lock; it may still be under way without.
  * False: not known, after so many turns of base_spin_turn(). Any thread;
  * without lock; neither allocates nor takes a lock of libc's: a system call
  * where nothing was done.
