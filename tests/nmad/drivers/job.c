@@ -30,7 +30,7 @@ struct hello {
 
 typedef ATOMIC(int) flag_t;
 
-/* Shared by the processes. */
+/* Shared by the processes. How often each has been there. */
 struct shared {
 	flag_t met[JOB_MAX];
 	flag_t ready[JOB_MAX]; /* the address is there */
@@ -541,9 +541,9 @@ const void *job_addr(int rank)
 /* All have come here. */
 static void await_all(const struct job *j, flag_t *here)
 {
-	store_release(&here[j->rank], 1);
+	store_release(&here[j->rank], j->round);
 	for (int r = 0; r < j->size; r++)
-		while (!load_acquire(&here[r]))
+		while (load_acquire(&here[r]) < j->round)
 			sched_yield();
 }
 
@@ -552,6 +552,7 @@ static void open_rail(struct job *j)
 	static const int node[JOB_MAX];
 	int rank = j->rank;
 
+	j->round++;
 	j->info.client = "test";
 	j->info.rank = j->info.local_rank = rank;
 	j->info.size = j->info.local_size = j->size;
@@ -588,12 +589,8 @@ static void open_rail(struct job *j)
 	await_all(j, shared->connected);
 }
 
-static void run_one(struct job *j, void (*body)(struct job *))
+static void close_rail(struct job *j)
 {
-	me = j;
-	shared->pids[j->rank] = getpid();
-	open_rail(j);
-	body(j);
 	while (!job_idle(j))
 		job_progress(j);
 	job_meet(j);
@@ -603,6 +600,23 @@ static void run_one(struct job *j, void (*body)(struct job *))
 	j->driver->close(&j->rail);
 	if (job_closed != NULL)
 		job_closed(j);
+}
+
+static void run_one(struct job *j, void (*body)(struct job *))
+{
+	me = j;
+	shared->pids[j->rank] = getpid();
+	open_rail(j);
+	body(j);
+	close_rail(j);
+}
+
+void job_reopen(struct job *j)
+{
+	close_rail(j);
+	memset(&j->rail, 0, sizeof(j->rail));
+	memset(j->links, 0, sizeof(j->links));
+	open_rail(j);
 }
 
 /* Of an earlier test that failed in the middle, and of the parent. */

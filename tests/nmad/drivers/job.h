@@ -32,6 +32,7 @@ struct job {
 	struct nm_boot_info info;
 	const struct nm_driver *driver;
 	int rank, size;
+	int round; /* how often it has opened */
 	pid_t pids[JOB_MAX];
 
 	/* Called for each message of a test, which may keep `in`. */
@@ -86,6 +87,9 @@ bool job_flushed(const struct job *j);
 
 /* One round of progress. */
 void job_progress(struct job *j);
+
+/* All meet, say goodbye, close, and open again. */
+void job_reopen(struct job *j);
 
 /* The address that a rank has given. */
 const void *job_addr(int rank);
