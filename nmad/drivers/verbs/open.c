@@ -53,6 +53,10 @@ struct base_option nm_verbs_options[VERBS_NOPTS] = {
 			       LONG_MAX, NULL,
 			       "bytes of user memory that stay registered (0: "
 			       "a quarter of the machine's)" },
+	[VERBS_OPT_CACHE] = { "NMAD_IBVERBS_CACHE", BASE_OPTION_INT, "1", 0, 1,
+			      NULL,
+			      "user memory stays registered, for the next "
+			      "message" },
 	[VERBS_OPT_READ] = { "NMAD_IBVERBS_READ", BASE_OPTION_INT, "1", 0, 1,
 			     NULL,
 			     "receivers read large messages whose memory is "
@@ -307,11 +311,13 @@ static int make_all(struct verbs *v, const char *spec, bool loud)
 	if (v->port.attr.max_msg_sz < v->max_write)
 		v->max_write = v->port.attr.max_msg_sz;
 	v->regs = nm_verbs_regs_open(
-		v->port.pd, &(struct verbs_regs_how){ .limit = pinned_limit(),
-						      .keep = true,
-						      .loud = loud,
-						      .wake = nm_verbs_clean,
-						      .arg = v });
+		v->port.pd,
+		&(struct verbs_regs_how){
+			.limit = pinned_limit(),
+			.keep = nm_verbs_options[VERBS_OPT_CACHE].value != 0,
+			.loud = loud,
+			.wake = nm_verbs_clean,
+			.arg = v });
 	if (v->regs == NULL)
 		return -ENOMEM;
 	nm_verbs_fill(v);
