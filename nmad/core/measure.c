@@ -81,7 +81,9 @@ static void use_one(struct side *s, struct nm_link *link, size_t eager_max)
 
 	nm_core_lock(s->core);
 	nm_core_settle(s->core, &pass);
-	s->uses_one = gate->error == 0;
+	/* One that is lost is not to be used: then the others are measured. */
+	s->uses_one =
+		gate->error == 0 && !(gate->lost & 1u << link->rail->index);
 	if (s->uses_one) {
 		s->announces = gate->announces;
 		gate->announces = false;
