@@ -178,7 +178,9 @@ static void give_up(struct nm_rail *rail, struct nm_link *link)
 {
 	if (link->error != 0)
 		return;
-	if (rail->driver->give_up != NULL && link->conn != NULL)
+	/* Its driver may have heard of the peer, though nobody has polled. */
+	if (rail->driver->give_up != NULL &&
+	    (link->conn != NULL || link->may_lose))
 		rail->driver->give_up(link);
 	nm_rail_link_dead(rail, link, -ECONNRESET);
 }

@@ -277,7 +277,8 @@ struct nm_driver {
 	 * The core gives the link up (its peer sent garbage, or has lost it):
 	 * close it without a goodbye, let go of its packet and transfers,
 	 * report nothing of it any more. With NM_CAP_RESENDS what is said above
-	 * is reported now, inside. May be NULL, without that.
+	 * is reported now, inside, also of a link that was never connected: the
+	 * peer may have come. May be NULL, without that.
 	 */
 	void (*give_up)(struct nm_link *link);
 

@@ -110,9 +110,12 @@ int nm_verbs_refuse(struct verbs *v, struct verbs_peer *p)
 void nm_verbs_give_up(struct nm_link *link)
 {
 	struct verbs *v = link->rail->drv;
-	struct verbs_peer *p = link->conn;
-	bool empty = p->qp == NULL;
+	struct verbs_peer *p;
+	bool empty;
 
+	nm_verbs_news(v);
+	p = nm_verbs_peer(v, (uint32_t)link->rank);
+	empty = p->qp == NULL;
 	nm_verbs_fail(v, p, -ECONNRESET);
 	while (!empty) {
 		int budget = INT_MAX;

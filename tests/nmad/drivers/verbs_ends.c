@@ -1,0 +1,98 @@
+/*
+ * drivers/verbs: how a link ends on the side that is the first to know. What
+ * the peer takes for arrived has arrived; nothing of the link is left, though
+ * adapters do not tell of all that they have sent. Over the libibverbs of
+ * fake_verbs/.
+ */
+#include "job.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "../../../nmad/drivers/verbs/verbs.h"
+#include "fake_verbs/fake_verbs.h"
+
+extern const struct nm_driver nm_driver_ibverbs;
+
+/* What all processes see. */
+static ATOMIC(int) * step;
+
+static struct fake_verbs_counts counts(void)
+{
+	struct fake_verbs_counts c;
+
+	fake_verbs()->counts(&c);
+	return c;
+}
+
+static void count_only(struct job *j, int from, const struct job_msg *m,
+		       struct nm_pkt_in *in)
+{
+	JOB_CHECK(j, job_is_pattern(m->number, m->data, m->length));
+}
+
+static void leave(struct job *j)
+{
+	while (!job_idle(j))
+		job_progress(j);
+}
+
+/* But for the one for hellos. */
+static void await_queue_pairs(struct job *j, uint64_t n)
+{
+	while (counts().qps != n + 1)
+		job_progress(j);
+}
+
+static void give_up(struct job *j, int peer)
+{
+	nm_driver_ibverbs.give_up(&j->links[peer]);
+	nm_rail_link_dead(&j->rail, &j->links[peer], -ECONNRESET);
+}
+
+static void await_death(struct job *j, int peer)
+{
+	while (j->deaths[peer] == 0)
+		job_progress(j);
+}
+
+static void run(void (*body)(struct job *), int ranks)
+{
+	step = mmap(NULL, sizeof(*step), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(step != MAP_FAILED);
+	job_connects_late = true;
+	job_run(&nm_driver_ibverbs, ranks, body, NULL);
+	munmap(step, sizeof(*step));
+}
+
+/* --- given up --- */
+
+enum { FEW = 3 }; /* frames of which nobody is told */
+
+static void unseen_body(struct job *j)
+{
+	j->recv = count_only;
+	if (j->rank == 0) {
+		for (uint64_t i = 0; i < FEW; i++)
+			job_send(j, 1, 0, i, 100);
+		leave(j);
+		while (counts().waiting != 0)
+			job_progress(j);
+		store_release(step, 1);
+		await_death(j, 1);
+	} else {
+		/* The clerk answers; nobody polls. */
+		while (load_acquire(step) == 0)
+			;
+		JOB_CHECK(j, j->links[0].conn == NULL);
+		give_up(j, 0);
+		JOB_CHECK(j, nm_driver_ibverbs.arrived(&j->links[0]) == FEW);
+	}
+	await_queue_pairs(j, 0);
+}
+
+TEST(what_has_come_counts_though_nobody_has_polled)
+{
+	run(unseen_body, 2);
+}
