@@ -59,12 +59,14 @@ void nm_verbs_destroy(struct verbs *v, struct verbs_peer *p)
  * After that the adapter touches no memory for this peer: a queue pair in the
  * state of error takes nothing and sends nothing.
  */
-static void to_error(struct verbs_peer *p)
+static void to_error(struct verbs *v, struct verbs_peer *p)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
-	if (p->qp != NULL)
-		nm_verbs_lib.modify_qp(p->qp, &attr, IBV_QP_STATE);
+	if (p->qp == NULL)
+		return;
+	nm_verbs_lib.modify_qp(p->qp, &attr, IBV_QP_STATE);
+	nm_verbs_mark_end(v, p);
 }
 
 /* What may not have arrived: over another rail the core sends it again. */
@@ -86,7 +88,7 @@ void nm_verbs_hang_up(struct verbs *v, struct verbs_peer *p)
 	if (p->state == VERBS_CLOSED)
 		return;
 	if (!p->is_dying)
-		to_error(p);
+		to_error(v, p);
 	stop_asking(p);
 	nm_verbs_forget(v, p);
 	nm_verbs_drop_frames(v, p);
@@ -136,7 +138,7 @@ void nm_verbs_fail(struct verbs *v, struct verbs_peer *p, int error)
 {
 	if (p->is_dying || p->state == VERBS_CLOSED)
 		return;
-	to_error(p);
+	to_error(v, p);
 	p->is_dying = true;
 	p->error = error;
 	base_list_push_back(&v->dying, &p->on_dying);

@@ -148,21 +148,37 @@ void nm_verbs_bye(struct verbs *v, struct verbs_peer *p)
 
 /* --- writes --- */
 
-/* Nothing is written, but the adapter there must answer. */
-void nm_verbs_ask(struct verbs *v, struct verbs_peer *p)
+static int write_nothing(struct verbs *v, struct verbs_peer *p)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE,
 				  .send_flags = IBV_SEND_SIGNALED };
-	struct verbs_wr what = { VERBS_WR_ALIVE, 0, 0, NULL };
+
+	return post(v, p, (struct verbs_wr){ .kind = VERBS_WR_ALIVE }, &wr);
+}
+
+/* Nothing is written, but the adapter there must answer. */
+void nm_verbs_ask(struct verbs *v, struct verbs_peer *p)
+{
 	int rc;
 
 	if (p->state != VERBS_OPEN || p->is_dying || p->is_asked ||
 	    !nm_verbs_has_room(v, p, true))
 		return;
 	p->is_asked = true;
-	rc = post(v, p, what, &wr);
+	rc = write_nothing(v, p);
 	if (rc < 0)
 		nm_verbs_fail(v, p, rc);
+}
+
+/*
+ * The adapter does not tell of frames that have left before and were not to be
+ * told of. It does of what is posted in the state of error, after all others.
+ */
+void nm_verbs_mark_end(struct verbs *v, struct verbs_peer *p)
+{
+	if (p->posted != p->signaled && p->told != p->posted &&
+	    p->posted - p->done < VERBS_SQ && v->cq_room > 0)
+		write_nothing(v, p);
 }
 
 int nm_verbs_write(struct verbs *v, struct verbs_peer *p, struct nm_xfer *x,

@@ -409,6 +409,8 @@ void nm_verbs_pay(struct verbs *v, struct verbs_peer *p);
 void nm_verbs_bye(struct verbs *v, struct verbs_peer *p);
 /* Ask the peer's adapter for a sign of life, if nothing else does. */
 void nm_verbs_ask(struct verbs *v, struct verbs_peer *p);
+/* Of its queue pair, in the state of error, all completions are to come. */
+void nm_verbs_mark_end(struct verbs *v, struct verbs_peer *p);
 /* The work requests up to this one have been done. */
 void nm_verbs_done(struct verbs *v, struct verbs_peer *p, uint32_t index);
 /* Those up to this one are over, whatever became of them. */

@@ -96,3 +96,25 @@ TEST(what_has_come_counts_though_nobody_has_polled)
 {
 	run(unseen_body, 2);
 }
+
+/* The frames have arrived, but no completion says so. */
+static void untold_body(struct job *j)
+{
+	j->recv = count_only;
+	for (uint64_t i = 0; i < FEW && j->rank == 0; i++)
+		job_send(j, 1, 0, i, 100);
+	while (j->rank == 1 && j->ngot < FEW)
+		job_progress(j);
+	leave(j);
+	job_meet(j);
+	if (j->rank == 0)
+		give_up(j, 1);
+	else
+		await_death(j, 0);
+	await_queue_pairs(j, 0);
+}
+
+TEST(frames_of_which_nobody_is_told_keep_no_queue_pair)
+{
+	run(untold_body, 2);
+}
