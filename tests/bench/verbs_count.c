@@ -13,9 +13,9 @@
  *
  * Copies are calls of memcpy, memmove and mempcpy from one library to another
  * of VERBS_COUNT_COPY bytes (64) or more, where the linker binds them for calls
- * (R_*_JUMP_SLOT). Those that a compiler has written out are not seen, nor those
- * of libc (read, write) and of the kernel; those of libibverbs and its drivers,
- * which an adapter does, are left out.
+ * (R_*_JUMP_SLOT). Those that a compiler has written out are not seen, nor
+ * those of libc (read, write) and of the kernel; those of libibverbs and its
+ * drivers, which an adapter does, are left out.
  *
  * VERBS_COUNT_CALLS=write,poll...: also system calls of all threads, in all
  * ("calls") and by name. VERBS_COUNT_MARK=FUNCTION: what there was whenever the
