@@ -223,6 +223,7 @@ static bool is_deserted(int fd)
 static void sweep(void)
 {
 	char prefix[64], name[PATH_MAX];
+	struct stat s;
 	DIR *folder = opendir(FOLDER);
 	struct dirent *e;
 	int fd;
@@ -235,8 +236,9 @@ static void sweep(void)
 		fd = open(name, O_RDWR | O_CLOEXEC);
 		if (fd < 0)
 			continue;
+		/* Still linked, so that the name is this file's. */
 		if (lock_byte(fd, FV_JOINING, F_SETLK, F_WRLCK) == 0 &&
-		    is_deserted(fd))
+		    fstat(fd, &s) == 0 && s.st_nlink > 0 && is_deserted(fd))
 			unlink(name);
 		close(fd);
 	}
