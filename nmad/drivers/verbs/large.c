@@ -186,13 +186,13 @@ int nm_verbs_xfer_recv(struct nm_xfer *x)
 	struct verbs_peer *p = x->link->conn;
 	struct verbs_x *vx = nm_verbs_x(x);
 
-	if (p->state == VERBS_CLOSED)
-		return -ECONNRESET;
+	if (p->state >= VERBS_LEFT)
+		return nm_verbs_refuse(v, p);
 	begin(p, x);
 	if (x->peers.length > 0 &&
 	    (!get_token(x) || vx->length < x->length || vx->rkey == 0)) {
-		nm_verbs_refuse(v, p);
-		return -EPROTO;
+		nm_verbs_fail(v, p, -EPROTO);
+		return 0;
 	}
 	vx->reads = x->peers.length > 0;
 	vx->length = x->length;
@@ -304,8 +304,8 @@ int nm_verbs_xfer_send(struct nm_xfer *x)
 	begin(p, x);
 	if (!get_token(x) || vx->length > x->length ||
 	    (vx->window == READ && x->mine.length == 0)) {
-		nm_verbs_refuse(v, p);
-		return -EPROTO;
+		nm_verbs_fail(v, p, -EPROTO);
+		return 0;
 	}
 	if (vx->window == READ)
 		finish(v, x);

@@ -65,6 +65,7 @@ static void to_error(struct verbs *v, struct verbs_peer *p)
 
 	if (p->qp == NULL)
 		return;
+	v->has_failed = true;
 	nm_verbs_lib.modify_qp(p->qp, &attr, IBV_QP_STATE);
 	nm_verbs_mark_end(v, p);
 }
@@ -210,8 +211,8 @@ int nm_verbs_connect(struct nm_link *link)
 	if (rc == -EAGAIN)
 		base_list_push_back(&v->asking, &p->on_asks);
 	else if (rc < 0)
-		nm_verbs_hang_up(v, p);
-	return rc == -EAGAIN ? 0 : rc;
+		nm_verbs_fail(v, p, rc); /* it may have come by itself */
+	return 0;
 }
 
 /* Those whose address the launcher had not answered for. */
@@ -241,8 +242,10 @@ static void known(struct verbs *v, struct verbs_peer *p, struct ibv_qp *qp)
 	stop_asking(p);
 	p->qp = qp;
 	nm_verbs_know(v, p);
+	if (p->is_dying || p->state == VERBS_CLOSED)
+		to_error(v, p); /* it failed, or was given up, meanwhile */
 	if (p->state == VERBS_CLOSED)
-		nm_verbs_destroy(v, p); /* it was given up meanwhile */
+		nm_verbs_destroy(v, p);
 	else
 		p->state = VERBS_READY;
 }

@@ -153,8 +153,8 @@ static void quench(struct verbs *v)
 
 static void is_thirsty(struct verbs *v, struct verbs_peer *p)
 {
-	if (v->srq == NULL && !base_link_is_on(&p->on_thirsty) &&
-	    p->nreceives + BATCH <= WANTED)
+	if (v->srq == NULL && !p->is_dying && p->state != VERBS_CLOSED &&
+	    !base_link_is_on(&p->on_thirsty) && p->nreceives + BATCH <= WANTED)
 		base_list_push_back(&v->thirsty, &p->on_thirsty);
 }
 
@@ -293,6 +293,15 @@ static bool take(struct verbs *v, struct verbs_peer *p, struct verbs_slot *s,
 	return nm_verbs_window_full(v, p, be32toh(wc->imm_data));
 }
 
+/* Once; what follows may make no sense for that. */
+BASE_COLD static void refuse(struct verbs *v, struct verbs_peer *p)
+{
+	if (!p->is_dying)
+		base_warn("nmad", "ibverbs: rank %d has sent nonsense, closing",
+			  p->link->rank);
+	nm_verbs_fail(v, p, -EPROTO);
+}
+
 /* True if it is a packet. */
 static bool has_come(struct verbs *v, const struct ibv_wc *wc)
 {
@@ -309,12 +318,8 @@ static bool has_come(struct verbs *v, const struct ibv_wc *wc)
 		p->heard++;
 		if (unlikely(p->state == VERBS_READY))
 			nm_verbs_met(v, p);
-		if (unlikely(!take(v, p, s, wc, &kept))) {
-			base_warn("nmad",
-				  "ibverbs: rank %d has sent nonsense, closing",
-				  p->link->rank);
-			nm_verbs_fail(v, p, -EPROTO);
-		}
+		if (unlikely(!take(v, p, s, wc, &kept)))
+			refuse(v, p);
 	}
 	if (!kept)
 		place_is_free(v, s);

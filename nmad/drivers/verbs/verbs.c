@@ -34,14 +34,14 @@ static void feed(struct verbs *v)
 
 static void pay_all(struct verbs *v)
 {
-	struct base_link *n, *last = NULL;
+	struct base_list batch;
+	struct base_link *n;
 
-	while ((n = base_list_first(&v->owing)) != NULL && n != last) {
-		struct verbs_peer *p =
-			container_of(n, struct verbs_peer, on_owing);
-
-		nm_verbs_pay(v, p);
-		last = n; /* if it is still there, there was no room */
+	base_list_init(&batch);
+	base_list_splice_back(&batch, &v->owing);
+	while ((n = base_list_take_front(&batch)) != NULL) {
+		base_list_push_back(&v->owing, n); /* if there is no room */
+		nm_verbs_pay(v, container_of(n, struct verbs_peer, on_owing));
 	}
 }
 
@@ -70,6 +70,7 @@ static bool verbs_poll(struct nm_rail *rail, int budget)
 		moved = nm_verbs_news(v);
 	if (unlikely(load_relaxed(&v->ticks) != v->ticks_seen))
 		nm_verbs_look(v);
+	v->has_failed = false;
 	moved |= nm_verbs_poll_cq(v, &budget, &empty);
 	if (!base_mpsc_is_empty(&v->back.list))
 		nm_verbs_take_back(v);
@@ -83,8 +84,10 @@ static bool verbs_poll(struct nm_rail *rail, int budget)
 		nm_verbs_ask_again(v);
 	if (unlikely(v->is_starved))
 		feed(v);
-	if (unlikely(empty && !base_list_is_empty(&v->dying))) {
-		nm_verbs_bury(v);
+	/* Who has just failed may have had something come since. */
+	if (unlikely(!base_list_is_empty(&v->dying))) {
+		if (empty && !v->has_failed)
+			nm_verbs_bury(v);
 		moved = true;
 	}
 	return moved;

@@ -118,3 +118,47 @@ TEST(frames_of_which_nobody_is_told_keep_no_queue_pair)
 {
 	run(untold_body, 2);
 }
+
+/* --- left --- */
+
+/* Its goodbye, by hand: the process stays. */
+static void say_goodbye(struct job *j)
+{
+	struct verbs *v = j->rail.drv;
+
+	nm_verbs_bye(v, &v->peers[0]);
+	while (!v->peers[0].bye_left)
+		job_progress(j);
+}
+
+static void left_body(struct job *j)
+{
+	struct verbs *v = j->rail.drv;
+	static struct job_large l;
+	static unsigned char data[100000];
+
+	j->recv = count_only;
+	if (j->rank == 1) {
+		job_large_send(j, 0, &l, nm_data_flat(data, 100000), 0, 100000);
+		leave(j);
+		say_goodbye(j);
+		store_release(step, 1);
+	}
+	while (load_acquire(step) == 0 ||
+	       (j->rank == 0 && v->peers[1].state != VERBS_LEFT))
+		job_progress(j);
+	if (j->rank == 0) {
+		l = (struct job_large){ .x = { .link = &j->links[1],
+					       .data = nm_data_flat(data,
+								    100000),
+					       .length = 100000 } };
+		JOB_CHECK(j, nm_driver_ibverbs.xfer_recv(&l.x) == -ECONNRESET);
+		nm_rail_link_dead(&j->rail, &j->links[1], -ECONNRESET);
+	}
+	job_meet(j);
+}
+
+TEST(what_who_has_left_was_to_send_is_not_waited_for)
+{
+	run(left_body, 2);
+}

@@ -384,6 +384,8 @@ static void attack(struct job *j, const struct nonsense *n)
 	memset(frame, 0, VERBS_SLOT);
 	memcpy(frame, &head, sizeof(head));
 	memcpy(frame + VERBS_HEAD, n->body, sizeof(n->body));
+	/* Twice: that is said once. */
+	send_frame(j, n->bytes, n->immediate);
 	send_frame(j, n->bytes, n->immediate);
 	while (j->deaths[0] == 0) {
 		if (job_idle(j))
