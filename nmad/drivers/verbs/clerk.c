@@ -24,6 +24,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <time.h>
@@ -41,6 +42,7 @@ enum {
 	QKEY = 0x6e6d6962,
 	WAIT_MS = 4, /* before a hello is said again; then twice that ... */
 	WAIT_MAX_MS = 256,
+	GONE_MS = 100, /* for datagrams to leave */
 	COMPLAINTS = 16,
 	RETRIES = 6, /* 7 is for ever, to some adapters */
 	RNR_FOR_EVER = 7,
@@ -61,6 +63,7 @@ struct call {
 	uint32_t psn;
 	uint64_t due, give_up; /* ms */
 	unsigned wait;         /* ms */
+	int no_way;            /* an errno: what keeps it from answering */
 	struct base_link on;   /* clerk->saying */
 	struct verbs_order known, met;
 };
@@ -103,22 +106,6 @@ static uint64_t dead_ms(void)
 }
 
 /* --- to the owner --- */
-
-void nm_verbs_ring(int bell)
-{
-	uint64_t one = 1;
-
-	if (write(bell, &one, sizeof(one)) < 0)
-		return; /* it is full: it has been rung */
-}
-
-static void hush(int bell)
-{
-	uint64_t n;
-
-	if (read(bell, &n, sizeof(n)) < 0)
-		return;
-}
 
 static void tell(struct verbs_clerk *c, struct verbs_order *o,
 		 enum verbs_order_kind kind)
@@ -284,6 +271,7 @@ static void say(struct verbs_clerk *c, uint32_t rank, struct call *k)
 		struct ibv_ah_attr ah = way(c, &k->to);
 
 		k->ah = nm_verbs_lib.create_ah(c->v->port.pd, &ah);
+		k->no_way = k->ah == NULL && errno != 0 ? errno : ETIMEDOUT;
 	}
 	see_gone(c);
 	if (k->ah == NULL || c->nsaid - c->ngone == SAYING)
@@ -312,14 +300,21 @@ static void go_on_saying(struct verbs_clerk *c, uint32_t rank, struct call *k)
 	say(c, rank, k);
 }
 
-/* Nothing more is said of it, if nobody asks. */
+/*
+ * Nothing more is said of it, if nobody asks. The address stays where a device
+ * that has failed does not tell what has gone.
+ */
 static void be_quiet(struct verbs_clerk *c, struct call *k)
 {
+	uint64_t end = now_ms() + GONE_MS;
+
 	base_list_remove(&k->on);
 	if (k->ah == NULL)
 		return;
-	for (see_gone(c); c->ngone != c->nsaid; see_gone(c))
+	for (see_gone(c); c->ngone != c->nsaid && now_ms() < end; see_gone(c))
 		sched_yield();
+	if (c->ngone != c->nsaid)
+		return;
 	nm_verbs_lib.destroy_ah(k->ah);
 	k->ah = NULL;
 }
@@ -484,7 +479,7 @@ static void say_again(struct verbs_clerk *c, uint64_t now, uint64_t *next)
 
 		base_list_push_back(&c->saying, n);
 		if (now >= k->give_up) {
-			call_failed(c, rank, k, -ETIMEDOUT, "does not answer");
+			call_failed(c, rank, k, -k->no_way, "does not answer");
 			continue;
 		}
 		if (now >= k->due) {
@@ -544,6 +539,8 @@ static void see_event(struct verbs_clerk *c, const struct ibv_async_event *e)
 			  port->number, port->name);
 		return;
 	case IBV_EVENT_DEVICE_FATAL:
+		/* If it is removed the channel is readable for ever. */
+		epoll_ctl(c->v->epoll, EPOLL_CTL_DEL, c->v->channel->fd, NULL);
 		all_is_over(c, -EIO, "the device has failed");
 		return;
 	case IBV_EVENT_CQ_ERR:
@@ -631,7 +628,7 @@ static void *work(void *arg)
 		uint64_t now, next = UINT64_MAX;
 		int timeout = -1;
 
-		hush(c->bell);
+		nm_verbs_hush(c->bell);
 		base_mpsc_for_each (n, base_mpsc_take(&c->orders))
 			obey(c, container_of(n, struct verbs_order, node));
 		nm_verbs_regs_clean(c->v->regs);
@@ -645,6 +642,10 @@ static void *work(void *arg)
 			timeout = next > now ? (int)(next - now) : 0;
 		if (base_mpsc_is_empty(&c->orders))
 			poll(fds, BASE_ARRAY_LEN(fds), timeout);
+		/* Of a device that was removed, for ever. */
+		for (int i = 1; i < 3; i++)
+			if (fds[i].revents & (POLLERR | POLLHUP))
+				fds[i].fd = -1;
 	}
 	return NULL;
 }

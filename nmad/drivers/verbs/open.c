@@ -74,6 +74,22 @@ void nm_verbs_do_not_block(int fd)
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
+void nm_verbs_ring(int bell)
+{
+	uint64_t one = 1;
+
+	if (write(bell, &one, sizeof(one)) < 0)
+		return; /* it is full: it has been rung */
+}
+
+void nm_verbs_hush(int bell)
+{
+	uint64_t n;
+
+	if (read(bell, &n, sizeof(n)) < 0)
+		return; /* nobody rang */
+}
+
 /* --- a forked child --- */
 
 /* The first mapping of a device; false: there is none. */

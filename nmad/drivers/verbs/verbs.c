@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <base/clock.h>
 #include <base/diag.h>
@@ -107,16 +106,14 @@ static int verbs_arm(struct nm_rail *rail)
 {
 	struct verbs *v = rail->drv;
 	struct ibv_cq *cq;
-	uint64_t rings;
 	void *arg;
 
 	nm_rail_calls(rail, NM_CALL_LOOK);
 	while (nm_verbs_lib.get_cq_event(v->channel, &cq, &arg) == 0)
 		nm_verbs_lib.ack_cq_events(cq, 1);
 	nm_rail_calls(rail, NM_CALL_BELL);
-	if (read(v->bell, &rings, sizeof(rings)) < 0)
-		rings = 0; /* nobody rang */
-	if (ibv_req_notify_cq(v->cq, 0) != 0)
+	nm_verbs_hush(v->bell);
+	if (ibv_req_notify_cq(v->cq, 0) != 0 && load_relaxed(&v->down) == 0)
 		return -EAGAIN;
 	if (verbs_poll(rail, BUDGET) || verbs_is_busy(rail))
 		return -EAGAIN;

@@ -354,15 +354,11 @@ int nm_verbs_clerk_open(struct verbs *v, struct verbs_addr *mine);
 int nm_verbs_clerk_start(struct verbs *v);
 /* All queue pairs are destroyed when it returns. */
 void nm_verbs_clerk_close(struct verbs *v);
-/* Make this eventfd readable. Anyone. */
-void nm_verbs_ring(int bell);
 /* In a forked child, which has no such thread. */
 void nm_verbs_clerk_forked(struct verbs *v);
 /* By the rail's owner. */
 void nm_verbs_order(struct verbs *v, struct verbs_order *o);
 void nm_verbs_clean(void *v);
-
-void nm_verbs_do_not_block(int fd);
 
 /* --- hello.c --- */
 
@@ -467,6 +463,11 @@ bool nm_verbs_piece(struct verbs *v, struct verbs_peer *p,
 void nm_verbs_forget(struct verbs *v, struct verbs_peer *p);
 
 /* --- open.c --- */
+
+void nm_verbs_do_not_block(int fd);
+/* Make this eventfd readable; anyone. And not any more. */
+void nm_verbs_ring(int bell);
+void nm_verbs_hush(int bell);
 
 extern const struct base_option_table nm_verbs_option_table;
 

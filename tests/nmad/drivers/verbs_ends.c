@@ -7,6 +7,7 @@
 #include "job.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/mman.h>
 
 #include "../../../nmad/drivers/verbs/verbs.h"
@@ -161,4 +162,32 @@ static void left_body(struct job *j)
 TEST(what_who_has_left_was_to_send_is_not_waited_for)
 {
 	run(left_body, 2);
+}
+
+/* --- the device --- */
+
+static void broken_body(struct job *j)
+{
+	struct pollfd fd = { .fd = j->rail.fd, .events = POLLIN };
+
+	j->recv = count_only;
+	job_send(j, 1 - j->rank, 0, 1, 100);
+	while (j->ngot == 0)
+		job_progress(j);
+	leave(j);
+	job_meet(j);
+	if (j->rank == 0)
+		fake_verbs()->happen(FAKE_DEVICE_FATAL, 0, 0, false);
+	await_death(j, 1 - j->rank);
+	JOB_CHECK(j, j->rank == 1 || j->errors[1] == -EIO);
+	/* There is nothing more to be polled for. */
+	while (nm_driver_ibverbs.arm(&j->rail) != 0 || poll(&fd, 1, 0) != 0)
+		job_progress(j);
+	JOB_CHECK(j, !nm_driver_ibverbs.is_busy(&j->rail));
+	job_meet(j);
+}
+
+TEST(a_device_that_has_failed_keeps_nobody_busy)
+{
+	run(broken_body, 2);
 }
