@@ -221,7 +221,7 @@ static int make_queues(struct verbs *v)
 
 	if (cqe > most)
 		cqe = most;
-	if (cqe < (int)v->nslots + VERBS_SQ)
+	if (cqe < (int)v->nslots + VERBS_SENDS)
 		return -ENODEV;
 	v->cq_room = (unsigned)cqe - v->nslots;
 	v->channel = nm_verbs_lib.create_comp_channel(v->port.context);

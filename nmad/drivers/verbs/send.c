@@ -48,10 +48,28 @@ static int post(struct verbs *v, struct verbs_peer *p, struct verbs_wr what,
 
 /* --- frames --- */
 
+/*
+ * Half of them are with work requests of which the adapter tells, that wakes
+ * who waits; of the others, which have left, it is asked.
+ */
+BASE_COLD static void is_starved(struct verbs *v)
+{
+	if (v->is_starved)
+		return;
+	v->is_starved = true;
+	base_list_for_each (n, &v->used) {
+		struct verbs_peer *p =
+			container_of(n, struct verbs_peer, on_used);
+
+		if (p->posted != p->signaled)
+			nm_verbs_ask(v, p);
+	}
+}
+
 bool nm_verbs_has_frame(struct verbs *v, struct verbs_peer *p, bool spare)
 {
 	if (unlikely(v->nfree == 0)) {
-		v->is_starved = true;
+		is_starved(v);
 		return false;
 	}
 	return nm_verbs_has_room(v, p, spare);

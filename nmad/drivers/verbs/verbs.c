@@ -18,19 +18,6 @@ enum {
 
 /* --- polling --- */
 
-/* Frames that have left, of which nobody was to be told. */
-static void feed(struct verbs *v)
-{
-	v->is_starved = false;
-	base_list_for_each (n, &v->used) {
-		struct verbs_peer *p =
-			container_of(n, struct verbs_peer, on_used);
-
-		if (p->posted != p->signaled)
-			nm_verbs_ask(v, p);
-	}
-}
-
 static void pay_all(struct verbs *v)
 {
 	struct base_list batch;
@@ -69,7 +56,7 @@ static bool verbs_poll(struct nm_rail *rail, int budget)
 		moved = nm_verbs_news(v);
 	if (unlikely(load_relaxed(&v->ticks) != v->ticks_seen))
 		nm_verbs_look(v);
-	v->has_failed = false;
+	v->has_failed = v->is_starved = false;
 	moved |= nm_verbs_poll_cq(v, &budget, &empty);
 	if (!base_mpsc_is_empty(&v->back.list))
 		nm_verbs_take_back(v);
@@ -81,8 +68,6 @@ static bool verbs_poll(struct nm_rail *rail, int budget)
 		moved |= push_all(v);
 	if (unlikely(!base_list_is_empty(&v->asking)))
 		nm_verbs_ask_again(v);
-	if (unlikely(v->is_starved))
-		feed(v);
 	/* Who has just failed may have had something come since. */
 	if (unlikely(!base_list_is_empty(&v->dying))) {
 		if (empty && !v->has_failed)
@@ -98,7 +83,7 @@ static bool verbs_is_busy(const struct nm_rail *rail)
 {
 	const struct verbs *v = rail->drv;
 
-	return v->is_starved || !base_list_is_empty(&v->asking) ||
+	return !base_list_is_empty(&v->asking) ||
 	       !base_list_is_empty(&v->owing) || !base_list_is_empty(&v->dying);
 }
 

@@ -288,8 +288,8 @@ struct verbs {
 	uint16_t free[VERBS_SENDS]; /* o: frames, nfree of them */
 	unsigned nfree;             /* o: */
 	unsigned cq_room;           /* o: work requests that may be posted */
-	bool is_starved;            /* o: somebody found no frame */
 	bool has_failed; /* o: a queue pair, since the last look at what came */
+	bool is_starved; /* o: somebody found no frame since then */
 
 	struct verbs_peer *peers;            /* o: by rank; zero: never used */
 	struct verbs_peer *hash[VERBS_HASH]; /* o: by the queue pair */

@@ -191,3 +191,39 @@ TEST(a_device_that_has_failed_keeps_nobody_busy)
 {
 	run(broken_body, 2);
 }
+
+/* --- frames --- */
+
+static void starved_body(struct job *j)
+{
+	struct verbs *v = j->rail.drv;
+	struct verbs_peer *p = &v->peers[1 - j->rank];
+	uint16_t free[VERBS_SENDS];
+	unsigned n;
+
+	j->recv = count_only;
+	job_send(j, 1 - j->rank, 0, 1, 100);
+	while (j->ngot == 0)
+		job_progress(j);
+	leave(j);
+	job_meet(j);
+	JOB_CHECK(j, p->done != p->posted);
+	n = v->nfree;
+	memcpy(free, v->free, sizeof(free));
+	v->nfree = 0;
+	JOB_CHECK(j, !nm_verbs_has_frame(v, p, false));
+	JOB_CHECK(j, !nm_driver_ibverbs.is_busy(&j->rail));
+	while (v->nfree == 0)
+		job_progress(j);
+	JOB_CHECK(j, p->done == p->posted);
+	for (unsigned i = 0; i < v->nfree; i++)
+		free[n + i] = v->free[i];
+	v->nfree += n;
+	memcpy(v->free, free, sizeof(free));
+	job_meet(j);
+}
+
+TEST(who_finds_no_frame_sleeps_until_there_is_one)
+{
+	run(starved_body, 2);
+}
