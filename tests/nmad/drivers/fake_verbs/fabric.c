@@ -20,7 +20,7 @@
 #include "object.h"
 
 #define FOLDER "/dev/shm"
-#define PREFIX "fake_verbs1." /* the number changes with the layout */
+#define PREFIX "fake_verbs2." /* the number changes with the layout */
 
 /* Bytes of the file that are locked: each slot's, and one who comes or goes. */
 enum { FV_JOINING = FV_SLOTS };

@@ -57,7 +57,8 @@ struct fv_mr {
 	ATOMIC(uint32_t) key;        /* a: 0: none */
 	uint32_t device, pd, access; /* -: */
 	uint64_t addr, length;       /* -: */
-	uint64_t frames; /* -: of its pages, in the arena; 0: not known */
+	/* a, of its owner: bytes that are mapped to other pages now */
+	ATOMIC(uint64_t) gone, gone_end;
 };
 
 struct fv_recv {

@@ -13,7 +13,7 @@
  * 6.1's rxe is not, and gives other statuses for some errors: selftest.c says
  * which. Here no two queue pairs have a number in common, elsewhere those of
  * two devices may. A registration pins nothing: through one that is stale, what
- * has been mapped since is reached, or with PINS, an error is.
+ * has been mapped since is reached, unless gone() has told of that.
  *
  * A setting is a variable of the environment, FAKE_VERBS_<NAME>, which
  * ibv_get_device_list() reads, unless set() has given it another value:
@@ -30,9 +30,6 @@
  *   MAX_QP       queue pairs of a device in a process, then ENOMEM (1000)
  *   SRQ          0: no shared receive queues (1)
  *   MEMLOCK      bytes that may be registered at once, whole pages (unlimited)
- *   PINS         1: an access fails, loudly, if other pages are mapped now than
- *                when the memory was registered. Slow, and done only where
- *                there is CAP_SYS_ADMIN (0)
  *   TIMEOUT_MS   after which nobody has answered; -1: what the queue pair's
  *                timeout and retry_cnt say (-1)
  *   RNR_US       between two attempts when the receiver is not ready (1000)
@@ -48,6 +45,7 @@
 
 #include <dlfcn.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -116,6 +114,12 @@ struct fake_verbs {
 	void (*fail)(const struct fake_verbs_fault *fault);
 	void (*happen)(enum fake_verbs_event event, int device, uint32_t which,
 		       bool to_all);
+	/*
+	 * This memory of the process has other pages from now on: an adapter
+	 * would use the old ones by what has been registered before, so whoever
+	 * does ends his process, with a line on stderr.
+	 */
+	void (*gone)(const void *at, size_t bytes);
 };
 
 /* NULL: it is another libibverbs that this process has opened. */

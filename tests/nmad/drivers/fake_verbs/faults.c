@@ -25,9 +25,9 @@ static void setup(void)
 static void teardown(void)
 {
 	static const char *const names[] = {
-		"DEVICES",    "PORTS",  "LINK",     "EACCES",  "MAX_MSG",
-		"MAX_INLINE", "MAX_QP", "SRQ",      "MEMLOCK", "TIMEOUT_MS",
-		"PINS",       "RNR_US", "DELAY_US", "LOSS",    "DUPLICATES",
+		"DEVICES",    "PORTS",    "LINK", "EACCES",     "MAX_MSG",
+		"MAX_INLINE", "MAX_QP",   "SRQ",  "MEMLOCK",    "TIMEOUT_MS",
+		"RNR_US",     "DELAY_US", "LOSS", "DUPLICATES",
 	};
 	struct fake_verbs_counts n;
 
@@ -299,49 +299,6 @@ TEST(registered_memory_is_limited)
 	CHECK_INT(n.mrs, 2);
 	CHECK_INT(V.dereg_mr(mr), 0);
 	end_close(&a);
-}
-
-/* Its last half is mapped anew, and registered memory still. */
-static void remap(struct end *e)
-{
-	unsigned char *half = e->buffer + ENDS_BYTES / 2;
-
-	CHECK_PTR(mmap(half, ENDS_BYTES / 2, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-		  half);
-	memset(half, 1, ENDS_BYTES / 2);
-}
-
-TEST(a_registration_that_is_stale_is_noticed)
-{
-	enum { HALF = ENDS_BYTES / 2 };
-	struct end a = { 0 }, b = { 0 };
-
-	if (geteuid() != 0)
-		check_skip("the kernel does not say where pages are");
-	fake->set("PINS", "1");
-	ends_open(&a, &b);
-	remap(&a);
-	CHECK_INT(end_rdma(&a, 1, IBV_WR_RDMA_WRITE, 0, HALF,
-			   (uintptr_t)b.buffer, b.mr->rkey),
-		  0);
-	ends_expect(a.scq, 1, IBV_WC_SUCCESS);
-	CHECK_INT(end_rdma(&a, 2, IBV_WR_RDMA_WRITE, 8, HALF,
-			   (uintptr_t)b.buffer, b.mr->rkey),
-		  0);
-	ends_expect(a.scq, 2, IBV_WC_LOC_PROT_ERR);
-	ends_close(&a, &b);
-	ends_open(&a, &b);
-	remap(&b);
-	CHECK_INT(end_rdma(&a, 1, IBV_WR_RDMA_WRITE, 0, HALF,
-			   (uintptr_t)b.buffer, b.mr->rkey),
-		  0);
-	ends_expect(a.scq, 1, IBV_WC_SUCCESS);
-	CHECK_INT(end_rdma(&a, 2, IBV_WR_RDMA_WRITE, 0, HALF,
-			   (uintptr_t)b.buffer + 8, b.mr->rkey),
-		  0);
-	ends_expect(a.scq, 2, IBV_WC_REM_ACCESS_ERR);
-	ends_close(&a, &b);
 }
 
 TEST(devices_lack_what_they_are_told_to)

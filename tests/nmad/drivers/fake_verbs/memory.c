@@ -2,6 +2,7 @@
  * Protection domains and registrations.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -133,7 +134,8 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	m->access = (uint32_t)access;
 	m->addr = (uintptr_t)addr;
 	m->length = length;
-	m->frames = fv_pins_get(m->addr, length);
+	store_relaxed(&m->gone, UINT64_MAX);
+	store_relaxed(&m->gone_end, 0);
 	store_release(&m->key, key);
 	mr = calloc(1, sizeof(*mr));
 	mr->context = pd->context;
@@ -175,13 +177,42 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 	/* The entry is not free before they have finished. */
 	store_relaxed(&m->key, UINT32_MAX);
 	wait_for_users();
-	fv_pins_put(m->frames, m->addr, m->length);
 	store_relaxed(&m->key, 0);
 	fetch_sub_relaxed(&fv_counts.pinned, fv_pages(m->addr, m->length));
 	fetch_sub_relaxed(&((struct fv_pd *)mr->pd)->users, 1);
 	free(mr);
 	FV_LESS(mrs);
 	return 0;
+}
+
+void fv_mr_gone(const void *at, size_t bytes)
+{
+	uint64_t begin = (uintptr_t)at, end = begin + bytes;
+
+	fv_lock(&mr_lock);
+	for (uint32_t i = 0; i < FV_MRS && fv_me != NULL; i++) {
+		struct fv_mr *m = &fv_me->mrs[i];
+
+		if (load_acquire(&m->key) == 0 || m->addr >= end ||
+		    m->addr + m->length <= begin)
+			continue;
+		if (begin < load_relaxed(&m->gone))
+			store_relaxed(&m->gone, begin);
+		if (end > load_relaxed(&m->gone_end))
+			store_relaxed(&m->gone_end, end);
+	}
+	fv_unlock(&mr_lock);
+}
+
+/* A program may not use what it has registered of other pages. */
+static void look_for_gone(const struct fv_mr *m, uint64_t addr, uint64_t length)
+{
+	if (addr >= load_relaxed(&m->gone_end) ||
+	    addr + length <= load_relaxed(&m->gone))
+		return;
+	fprintf(stderr,
+		"fake_verbs: a registration is used of pages that are gone\n");
+	abort();
 }
 
 bool fv_mr_covers(struct fv_slot *slot, uint32_t key, uint32_t device,
@@ -194,9 +225,11 @@ bool fv_mr_covers(struct fv_slot *slot, uint32_t key, uint32_t device,
 	if (!(key & RKEY) == is_remote)
 		return false;
 	key &= ~RKEY;
-	return key >> 8 < FV_MRS && key != 0 && load_acquire(&m->key) == key &&
-	       m->device == device && m->pd == pd &&
-	       (m->access & access) == access && addr >= m->addr &&
-	       length <= m->length && addr - m->addr <= m->length - length &&
-	       (m->frames == 0 || fv_pins_hold(slot, m, addr, length));
+	if (key >> 8 >= FV_MRS || key == 0 || load_acquire(&m->key) != key ||
+	    m->device != device || m->pd != pd ||
+	    (m->access & access) != access || addr < m->addr ||
+	    length > m->length || addr - m->addr > m->length - length)
+		return false;
+	look_for_gone(m, addr, length);
+	return true;
 }

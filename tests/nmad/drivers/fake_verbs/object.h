@@ -32,7 +32,6 @@ enum fv_setting {
 	FV_SET_LOSS,
 	FV_SET_DUPLICATES,
 	FV_SET_SEED,
-	FV_SET_PINS,
 	FV_SETTINGS
 };
 
@@ -214,7 +213,7 @@ uint32_t fv_mtu(void);
 /* An event for who has this device open; its lock of the list is held. */
 void fv_tell(uint32_t device, enum ibv_event_type type, int port);
 
-/* --- memory.c, pins.c --- */
+/* --- memory.c --- */
 enum { FV_PAGE = 4096 };
 
 static inline uint64_t fv_page_of(uint64_t addr)
@@ -228,16 +227,10 @@ static inline uint64_t fv_pages(uint64_t addr, uint64_t length)
 	return fv_page_of(addr + length + FV_PAGE - 1) - fv_page_of(addr);
 }
 
-/* Which frames the pages are in; 0: no memory, or they are not to be known. */
-uint64_t fv_pins_get(uint64_t addr, uint64_t length);
-void fv_pins_put(uint64_t at, uint64_t addr, uint64_t length);
-/* Are they still there, in the slot's process? */
-bool fv_pins_hold(const struct fv_slot *slot, const struct fv_mr *m,
-		  uint64_t addr, uint64_t length);
-
 /* Is this memory of the slot's process registered so? */
 bool fv_mr_covers(struct fv_slot *slot, uint32_t key, uint32_t device,
 		  uint32_t pd, uint64_t addr, uint64_t length, uint32_t access);
+void fv_mr_gone(const void *at, size_t bytes);
 
 /* --- cq.c --- */
 void fv_push(struct fv_slot *owner, struct fv_ring *ring,

@@ -31,7 +31,6 @@ static struct {
 	[FV_SET_LOSS] = { "LOSS", 0 },
 	[FV_SET_DUPLICATES] = { "DUPLICATES", 0 },
 	[FV_SET_SEED] = { "SEED", 1 },
-	[FV_SET_PINS] = { "PINS", 0 },
 };
 
 static ATOMIC(uint64_t) lots;
@@ -258,4 +257,5 @@ static void happen(enum fake_verbs_event event, int device, uint32_t which,
 }
 
 EXPORT const struct fake_verbs fake_verbs_table;
-const struct fake_verbs fake_verbs_table = { counts, fv_set, fv_fail, happen };
+const struct fake_verbs fake_verbs_table = { counts, fv_set, fv_fail, happen,
+					     fv_mr_gone };
