@@ -181,7 +181,7 @@ static void count_receives(struct verbs *v)
 /* An errno of libibverbs: memory is what is short if the limit is too low. */
 static int why(void)
 {
-	return errno == ENOMEM ? -ENOMEM : -EIO;
+	return errno > 0 ? -errno : -EIO;
 }
 
 static int cannot_pin(const struct verbs *v, bool loud)
@@ -232,13 +232,18 @@ static int make_queues(struct verbs *v)
 				       0);
 	if (v->cq == NULL)
 		return why();
-	if (nm_verbs_options[VERBS_OPT_SRQ].value && v->port.device.max_srq > 0)
-		v->srq = nm_verbs_lib.create_srq(v->port.pd, &srq);
-	return 0;
+	if (!nm_verbs_options[VERBS_OPT_SRQ].value ||
+	    v->port.device.max_srq <= 0)
+		return 0;
+	v->srq = nm_verbs_lib.create_srq(v->port.pd, &srq);
+	return v->srq != NULL ? 0 : why();
 }
 
-/* How much the device takes with a work request: some say no, not how much. */
-static void find_inline(struct verbs *v)
+/*
+ * How much the device takes with a work request: some say no, not how much.
+ * -errno: it has no reliable connections.
+ */
+static int find_inline(struct verbs *v)
 {
 	unsigned bytes = (unsigned)nm_verbs_options[VERBS_OPT_INLINE].value;
 
@@ -257,9 +262,9 @@ static void find_inline(struct verbs *v)
 
 		v->max_inline = bytes;
 		if (qp != NULL)
-			nm_verbs_lib.destroy_qp(qp);
-		if (qp != NULL || bytes == 0)
-			return;
+			return -nm_verbs_lib.destroy_qp(qp);
+		if (bytes == 0)
+			return why();
 	}
 }
 
@@ -319,9 +324,10 @@ static int make_all(struct verbs *v, const char *spec, bool loud)
 		rc = make_queues(v);
 	if (rc == 0)
 		rc = make_set(v);
+	if (rc == 0)
+		rc = find_inline(v);
 	if (rc < 0)
 		return rc;
-	find_inline(v);
 	v->may_read = nm_verbs_options[VERBS_OPT_READ].value != 0;
 	v->max_write = VERBS_WRITE;
 	if (v->port.attr.max_msg_sz < v->max_write)
@@ -393,7 +399,8 @@ int nm_verbs_open(struct nm_rail *rail, const struct nm_boot_info *info,
 	if (rc < 0) {
 		drop(v);
 		rail->drv = NULL;
-		return rc;
+		/* Nobody has asked for it: others do. */
+		return loud || rc == -EINVAL ? rc : -ENODEV;
 	}
 	if (!registered)
 		pthread_atfork(NULL, NULL, in_child);
