@@ -327,6 +327,22 @@ static void print_counts(void)
 	fflush(stdout);
 }
 
+/* Rank 1 has met rank 0: before that nothing is to fail. */
+static void await_rank_1(void)
+{
+	struct nm_data none = nm_data_flat(NULL, 0);
+	struct nm_gate *other = nm_gate_of(!nm_rank());
+	struct nm_sr_request req;
+
+	if (nm_rank() == 0)
+		MUST(nm_sr_irecv(session, other, TAGS + 2, NM_TAG_EXACT, &none,
+				 &req) == 0);
+	else
+		MUST(nm_sr_isend(session, other, TAGS + 2, &none, 0, &req) ==
+		     0);
+	nm_sr_wait(&req);
+}
+
 /* Now there is no other rail: all ends, with an error. */
 static void lose_all(void)
 {
@@ -336,6 +352,7 @@ static void lose_all(void)
 	struct nm_data d = nm_data_flat(large, LARGEST);
 
 	paint(large, LARGEST, 1);
+	await_rank_1();
 	MUST(nm_sr_irecv(session, nm_gate_of(!nm_rank()), TAGS, NM_TAG_EXACT,
 			 &d, &reqs[0]) == 0);
 	if (nm_rank() == 0)

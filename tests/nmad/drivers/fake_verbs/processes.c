@@ -299,7 +299,7 @@ static unsigned files(void)
 	char prefix[64];
 	unsigned n = 0;
 
-	snprintf(prefix, sizeof(prefix), "fake_verbs1.%u.selftest",
+	snprintf(prefix, sizeof(prefix), "fake_verbs2.%u.selftest",
 		 (unsigned)getuid());
 	while ((e = readdir(folder)) != NULL)
 		n += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
