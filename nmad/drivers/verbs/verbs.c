@@ -12,8 +12,7 @@
 enum {
 	RDV_THRESHOLD = 8192,
 	FILL = 2048,
-	BUDGET = 32,       /* arrivals */
-	GOODBYE_MS = 1000, /* for all goodbyes to arrive */
+	BUDGET = 32, /* arrivals */
 };
 
 /* --- polling --- */
@@ -110,12 +109,14 @@ static int verbs_arm(struct nm_rail *rail)
 
 /* --- goodbyes --- */
 
-/* That it arrives is awaited by close(), for all. */
+/* The adapter tries until a peer that has not met us does. */
 static void verbs_disconnect(struct nm_link *link)
 {
 	struct verbs *v = link->rail->drv;
 	struct verbs_peer *p = link->conn;
 
+	nm_verbs_news(v);
+	nm_verbs_met(v, p);
 	if (p->state != VERBS_OPEN || p->is_dying) {
 		nm_verbs_hang_up(v, p);
 		return;
@@ -124,7 +125,21 @@ static void verbs_disconnect(struct nm_link *link)
 	nm_verbs_bye(v, p);
 }
 
-/* Nobody is told of anything any more. */
+/* They came, and nobody has polled since: the core knows nothing of them. */
+static void see_off_unseen(struct verbs *v)
+{
+	nm_verbs_news(v);
+	base_list_for_each (n, &v->used) {
+		struct verbs_peer *p =
+			container_of(n, struct verbs_peer, on_used);
+
+		nm_verbs_met(v, p);
+		if (p->state == VERBS_OPEN && p->posted == 0)
+			verbs_disconnect(p->link);
+	}
+}
+
+/* That they arrive; nobody is told of anything any more. */
 static void take_last(struct verbs *v, const struct ibv_wc *wc)
 {
 	struct verbs_peer *p;
@@ -150,15 +165,20 @@ static bool is_awaited(const struct verbs *v)
 		const struct verbs_peer *p =
 			container_of(n, struct verbs_peer, on_used);
 
-		if (p->state == VERBS_OPEN && !p->bye_left)
+		if (p->state == VERBS_OPEN && !p->is_dying && !p->bye_left)
 			return true;
 	}
 	return false;
 }
 
+/*
+ * All that was sent arrives before them. The adapter tells of who does not
+ * answer; half of that time is for who has no room, and is two or three tries.
+ */
 static void await_goodbyes(struct verbs *v)
 {
-	uint64_t end = base_now_ns() + GOODBYE_MS * (uint64_t)1000000;
+	uint64_t dead_s = (uint64_t)nm_verbs_options[VERBS_OPT_DEAD].value;
+	uint64_t end = base_now_ns() + dead_s * 500000000;
 	struct pollfd fd = { .fd = v->channel->fd, .events = POLLIN };
 	struct ibv_cq *cq;
 	struct ibv_wc wc;
@@ -196,6 +216,7 @@ static int verbs_join(struct nm_rail *rail, const void *addr, size_t len)
 
 static void verbs_close(struct nm_rail *rail)
 {
+	see_off_unseen(rail->drv);
 	await_goodbyes(rail->drv);
 	nm_verbs_close(rail);
 }

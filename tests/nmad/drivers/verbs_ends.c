@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "../../../nmad/drivers/verbs/verbs.h"
 #include "fake_verbs/fake_verbs.h"
@@ -226,4 +228,34 @@ static void starved_body(struct job *j)
 TEST(who_finds_no_frame_sleeps_until_there_is_one)
 {
 	run(starved_body, 2);
+}
+
+/* --- goodbyes --- */
+
+static void unseen_goodbye_body(struct job *j)
+{
+	struct verbs *v = j->rail.drv;
+
+	j->recv = count_only;
+	if (j->rank == 0) {
+		job_send(j, 1, 0, 1, 100);
+		leave(j);
+		store_release(step, 1);
+		while (v->peers[1].state != VERBS_LEFT)
+			job_progress(j);
+		JOB_CHECK(j, j->deaths[1] == 0);
+		give_up(j, 1); /* it is not to be met any more */
+		return;
+	}
+	/* The clerk answers; nobody polls. */
+	while (load_acquire(step) == 0)
+		;
+	JOB_CHECK(j, j->links[0].conn == NULL);
+	nm_driver_ibverbs.close(&j->rail);
+	kill(getpid(), SIGKILL);
+}
+
+TEST(who_goes_says_goodbye_to_whom_he_has_not_seen)
+{
+	run(unseen_goodbye_body, 2);
 }
