@@ -394,8 +394,9 @@ static void meet(struct verbs_clerk *c, const struct verbs_hello *h,
 {
 	k->state = CALL_MET;
 	c->nmet++;
+	/* It may not know that we know; nor learn it, if our process ends. */
+	say(c, h->from, k);
 	tell(c, &k->met, VERBS_MET);
-	say(c, h->from, k); /* it may not know that we know */
 	be_quiet(c, k);
 }
 

@@ -5,7 +5,8 @@
  *
  * All of these but the texts may take libc's locks, allocate and sleep in the
  * kernel: they are for open(), close() and the clerk (clerk.c), never for who
- * polls; get_cq_event and ack_cq_events do neither.
+ * polls; get_cq_event and ack_cq_events do neither, and modify_qp to the state
+ * of error is a system call, as closing a socket is.
  */
 #ifndef NMAD_DRIVERS_VERBS_LIB_H
 #define NMAD_DRIVERS_VERBS_LIB_H
