@@ -625,11 +625,14 @@ static void *work(void *arg)
 		{ .fd = c->v->port.context->async_fd, .events = POLLIN },
 	};
 
-	while (!load_relaxed(&c->ends)) {
+	for (;;) {
 		uint64_t now, next = UINT64_MAX;
 		int timeout = -1;
 
+		/* What it was rung for is looked at after that. */
 		nm_verbs_hush(c->bell);
+		if (load_relaxed(&c->ends))
+			return NULL;
 		base_mpsc_for_each (n, base_mpsc_take(&c->orders))
 			obey(c, container_of(n, struct verbs_order, node));
 		nm_verbs_regs_clean(c->v->regs);
@@ -648,7 +651,6 @@ static void *work(void *arg)
 			if (fds[i].revents & (POLLERR | POLLHUP))
 				fds[i].fd = -1;
 	}
-	return NULL;
 }
 
 /* --- from the start to the end --- */
