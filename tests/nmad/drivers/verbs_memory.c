@@ -30,8 +30,13 @@ enum {
 	PLACE = LARGEST + 2 * PAGE, /* bytes of a buffer's memory */
 	BUFFERS = 6,
 	WINDOW = 2, /* transfers each way at once */
-	TRANSFERS = 150,
 };
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { TRANSFERS = 40 };
+#else
+enum { TRANSFERS = 150 };
+#endif
 
 struct buffer {
 	unsigned char *at; /* PLACE bytes */
