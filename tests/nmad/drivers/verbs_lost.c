@@ -42,10 +42,13 @@ static struct run job(int n, const char *drivers, const char *fault,
 	return r;
 }
 
-/* As many rails as the counters say, each once; rail 0 is to oneself. */
+/*
+ * How many rails were lost, each once; rail 0 is to oneself. A rank may hear of
+ * it when it has printed its counters.
+ */
 static unsigned lost(const struct run *r, int n)
 {
-	unsigned sum = 0, value;
+	unsigned said = count(r->err, ": lost rail "), sum = 0, value;
 	const char *at = r->out;
 	char line[64];
 
@@ -53,7 +56,7 @@ static unsigned lost(const struct run *r, int n)
 		CHECK_INT(sscanf(at, ": lost %u", &value), 1);
 		sum += value;
 	}
-	CHECK_INT(count(r->err, ": lost rail "), sum);
+	CHECK(sum <= said);
 	for (int a = 0; a < n; a++)
 		for (int b = 0; b < n; b++) {
 			snprintf(line, sizeof(line),
@@ -65,7 +68,7 @@ static unsigned lost(const struct run *r, int n)
 				 a, b);
 			CHECK_INT(count(r->err, line), 0);
 		}
-	return sum;
+	return said;
 }
 
 /* Both have lost it, or none: surely, or if a fault has met with a message. */
