@@ -12,23 +12,9 @@
 #include <string.h>
 
 #include "../../core/siphash.h"
+#include "../bytes.h"
 
 static const unsigned char magic[4] = { 'n', 'm', 't', 'c' };
-
-static void put(unsigned char *to, uint64_t value, int bytes)
-{
-	for (int i = 0; i < bytes; i++)
-		to[i] = (unsigned char)(value >> 8 * i);
-}
-
-static uint64_t get(const unsigned char *from, int bytes)
-{
-	uint64_t value = 0;
-
-	while (bytes-- > 0)
-		value = value << 8 | from[bytes];
-	return value;
-}
 
 uint64_t nm_tcp_hello_proof(const unsigned char key[static 16],
 			    const struct tcp_greeting *g, unsigned kind,
@@ -36,10 +22,10 @@ uint64_t nm_tcp_hello_proof(const unsigned char key[static 16],
 {
 	unsigned char text[16 + 2 * TCP_NONCE];
 
-	put(text, kind, 4);
-	put(text + 4, accept, 4);
-	put(text + 8, g->caller, 4);
-	put(text + 12, g->callee, 4);
+	nm_bytes_put(text, kind, 4);
+	nm_bytes_put(text + 4, accept, 4);
+	nm_bytes_put(text + 8, g->caller, 4);
+	nm_bytes_put(text + 12, g->callee, 4);
 	memcpy(text + 16, g->caller_nonce, TCP_NONCE);
 	memcpy(text + 16 + TCP_NONCE, g->callee_nonce, TCP_NONCE);
 	return nm_siphash(key, text, sizeof(text));
@@ -49,14 +35,14 @@ void nm_tcp_hello_put(unsigned char to[static TCP_HELLO],
 		      const struct tcp_hello *h)
 {
 	memcpy(to, magic, 4);
-	put(to + 4, TCP_VERSION, 2);
-	put(to + 6, h->kind, 2);
-	put(to + 8, h->from, 4);
-	put(to + 12, h->to, 4);
+	nm_bytes_put(to + 4, TCP_VERSION, 2);
+	nm_bytes_put(to + 6, h->kind, 2);
+	nm_bytes_put(to + 8, h->from, 4);
+	nm_bytes_put(to + 12, h->to, 4);
 	memcpy(to + 16, h->nonce, TCP_NONCE);
-	put(to + 32, h->accept, 4);
-	put(to + 36, 0, 4);
-	put(to + 40, h->proof, 8);
+	nm_bytes_put(to + 32, h->accept, 4);
+	nm_bytes_put(to + 36, 0, 4);
+	nm_bytes_put(to + 40, h->proof, 8);
 }
 
 const char *nm_tcp_hello_get(const unsigned char from[static TCP_HELLO],
@@ -64,13 +50,13 @@ const char *nm_tcp_hello_get(const unsigned char from[static TCP_HELLO],
 {
 	if (memcmp(from, magic, 4) != 0)
 		return "not a process of a job of ours";
-	if (get(from + 4, 2) != TCP_VERSION)
+	if (nm_bytes_get(from + 4, 2) != TCP_VERSION)
 		return "speaks another version";
-	h->kind = (uint16_t)get(from + 6, 2);
-	h->from = (uint32_t)get(from + 8, 4);
-	h->to = (uint32_t)get(from + 12, 4);
+	h->kind = (uint16_t)nm_bytes_get(from + 6, 2);
+	h->from = (uint32_t)nm_bytes_get(from + 8, 4);
+	h->to = (uint32_t)nm_bytes_get(from + 12, 4);
 	memcpy(h->nonce, from + 16, TCP_NONCE);
-	h->accept = (uint32_t)get(from + 32, 4);
-	h->proof = get(from + 40, 8);
+	h->accept = (uint32_t)nm_bytes_get(from + 32, 4);
+	h->proof = nm_bytes_get(from + 40, 8);
 	return NULL;
 }

@@ -12,25 +12,11 @@
 #include "verbs.h"
 
 #include "../../core/siphash.h"
+#include "../bytes.h"
 
 static const unsigned char magic[4] = { 'n', 'm', 'i', 'b' };
 
 enum { VERSION = 1, PROOF_AT = VERBS_HELLO - 8 };
-
-static void put(unsigned char *to, uint64_t value, int bytes)
-{
-	for (int i = 0; i < bytes; i++)
-		to[i] = (unsigned char)(value >> 8 * i);
-}
-
-static uint64_t get(const unsigned char *from, int bytes)
-{
-	uint64_t value = 0;
-
-	while (bytes-- > 0)
-		value = value << 8 | from[bytes];
-	return value;
-}
 
 void nm_verbs_hello_put(unsigned char to[static VERBS_HELLO],
 			const struct verbs_hello *h,
@@ -38,19 +24,19 @@ void nm_verbs_hello_put(unsigned char to[static VERBS_HELLO],
 {
 	memset(to, 0, VERBS_HELLO);
 	memcpy(to, magic, 4);
-	put(to + 4, VERSION, 2);
+	nm_bytes_put(to + 4, VERSION, 2);
 	to[6] = h->queue.is_ethernet;
 	to[7] = h->queue.mtu;
-	put(to + 8, h->from, 4);
-	put(to + 12, h->to, 4);
-	put(to + 16, h->queue.qpn, 4);
-	put(to + 20, h->queue.psn, 4);
-	put(to + 24, h->heard, 4);
-	put(to + 28, h->clerk.qpn, 4);
-	put(to + 32, h->queue.lid, 2);
+	nm_bytes_put(to + 8, h->from, 4);
+	nm_bytes_put(to + 12, h->to, 4);
+	nm_bytes_put(to + 16, h->queue.qpn, 4);
+	nm_bytes_put(to + 20, h->queue.psn, 4);
+	nm_bytes_put(to + 24, h->heard, 4);
+	nm_bytes_put(to + 28, h->clerk.qpn, 4);
+	nm_bytes_put(to + 32, h->queue.lid, 2);
 	to[34] = h->is_met;
 	memcpy(to + 40, h->queue.gid.raw, 16);
-	put(to + PROOF_AT, nm_siphash(key, to, PROOF_AT), 8);
+	nm_bytes_put(to + PROOF_AT, nm_siphash(key, to, PROOF_AT), 8);
 }
 
 const char *nm_verbs_hello_get(const unsigned char *from, size_t length,
@@ -59,22 +45,22 @@ const char *nm_verbs_hello_get(const unsigned char *from, size_t length,
 {
 	if (length != VERBS_HELLO || memcmp(from, magic, 4) != 0)
 		return "not a process of a job of ours";
-	if (get(from + 4, 2) != VERSION)
+	if (nm_bytes_get(from + 4, 2) != VERSION)
 		return "speaks another version";
-	if (get(from + PROOF_AT, 8) != nm_siphash(key, from, PROOF_AT))
+	if (nm_bytes_get(from + PROOF_AT, 8) != nm_siphash(key, from, PROOF_AT))
 		return "does not know this job's key";
 	memset(h, 0, sizeof(*h));
 	h->queue.is_ethernet = from[6];
 	h->queue.mtu = from[7];
-	h->from = (uint32_t)get(from + 8, 4);
-	h->to = (uint32_t)get(from + 12, 4);
-	h->queue.qpn = (uint32_t)get(from + 16, 4);
-	h->queue.psn = (uint32_t)get(from + 20, 4);
-	h->heard = (uint32_t)get(from + 24, 4);
-	h->queue.lid = (uint16_t)get(from + 32, 2);
+	h->from = (uint32_t)nm_bytes_get(from + 8, 4);
+	h->to = (uint32_t)nm_bytes_get(from + 12, 4);
+	h->queue.qpn = (uint32_t)nm_bytes_get(from + 16, 4);
+	h->queue.psn = (uint32_t)nm_bytes_get(from + 20, 4);
+	h->heard = (uint32_t)nm_bytes_get(from + 24, 4);
+	h->queue.lid = (uint16_t)nm_bytes_get(from + 32, 2);
 	h->is_met = from[34] != 0;
 	memcpy(h->queue.gid.raw, from + 40, 16);
 	h->clerk = h->queue;
-	h->clerk.qpn = (uint32_t)get(from + 28, 4);
+	h->clerk.qpn = (uint32_t)nm_bytes_get(from + 28, 4);
 	return NULL;
 }
