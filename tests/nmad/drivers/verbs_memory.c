@@ -8,19 +8,17 @@
 #include "job.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../../nmad/drivers/verbs/verbs.h"
 #include "fake_verbs/fake_verbs.h"
+#include "verbs_forbid.h"
 
 extern const struct nm_driver nm_driver_ibverbs;
 
@@ -254,22 +252,6 @@ static void run(const char *name)
 TEST(what_is_registered_follows_what_is_mapped)
 {
 	run("kept");
-}
-
-/* In a process of its own, which has no userfaultfd from then on. */
-static bool forbid(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = { BASE_ARRAY_LEN(filter), filter };
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0;
 }
 
 TEST(without_userfaultfd_what_is_registered_is_right)

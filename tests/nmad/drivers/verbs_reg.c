@@ -5,13 +5,10 @@
  */
 #include "verbs_fake_mr.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +16,7 @@
 #include <base/compiler.h>
 
 #include "../../../nmad/drivers/verbs/unmap.h"
+#include "verbs_forbid.h"
 
 #define P(n) ((size_t)(n)*PAGE)
 
@@ -568,22 +566,6 @@ TEST(none_is_kept_if_that_is_not_wanted)
 	store_relaxed(&wakes, 0);
 	regs = open_regs(P(4), false);
 	check_without();
-}
-
-/* userfaultfd() fails with EPERM from here on. */
-static bool forbid(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = { BASE_ARRAY_LEN(filter), filter };
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0;
 }
 
 TEST(none_is_kept_if_the_kernel_does_not_tell)
