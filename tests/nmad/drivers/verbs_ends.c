@@ -14,31 +14,12 @@
 
 #include "../../../nmad/drivers/verbs/verbs.h"
 #include "fake_verbs/fake_verbs.h"
+#include "verbs_talk.h"
 
 extern const struct nm_driver nm_driver_ibverbs;
 
 /* What all processes see. */
 static ATOMIC(int) * step;
-
-static struct fake_verbs_counts counts(void)
-{
-	struct fake_verbs_counts c;
-
-	fake_verbs()->counts(&c);
-	return c;
-}
-
-static void count_only(struct job *j, int from, const struct job_msg *m,
-		       struct nm_pkt_in *in)
-{
-	JOB_CHECK(j, job_is_pattern(m->number, m->data, m->length));
-}
-
-static void leave(struct job *j)
-{
-	while (!job_idle(j))
-		job_progress(j);
-}
 
 /* But for the one for hellos. */
 static void await_queue_pairs(struct job *j, uint64_t n)

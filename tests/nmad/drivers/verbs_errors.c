@@ -13,6 +13,7 @@
 
 #include "fake_verbs/fake_verbs.h"
 #include "said.h"
+#include "verbs_talk.h"
 
 extern const struct nm_driver nm_driver_ibverbs;
 
@@ -57,26 +58,6 @@ static bool is_large(const struct plan *p)
 static size_t bytes_of(const struct plan *p)
 {
 	return p->what == FIRST_WRITE ? BYTES : WRITE;
-}
-
-static struct fake_verbs_counts counts(void)
-{
-	struct fake_verbs_counts c;
-
-	fake_verbs()->counts(&c);
-	return c;
-}
-
-static void count_only(struct job *j, int from, const struct job_msg *m,
-		       struct nm_pkt_in *in)
-{
-	JOB_CHECK(j, job_is_pattern(m->number, m->data, m->length));
-}
-
-static void leave(struct job *j)
-{
-	while (!job_idle(j))
-		job_progress(j);
 }
 
 /* --- rank 0 --- */

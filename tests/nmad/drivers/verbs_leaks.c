@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "fake_verbs/fake_verbs.h"
+#include "verbs_talk.h"
 
 extern const struct nm_driver nm_driver_ibverbs;
 
@@ -66,14 +67,6 @@ static long resident_kb(void)
 	CHECK(f != NULL && fscanf(f, "%ld %ld", &all, &pages) == 2);
 	fclose(f);
 	return pages * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
-static struct fake_verbs_counts counts(void)
-{
-	struct fake_verbs_counts c;
-
-	fake_verbs()->counts(&c);
-	return c;
 }
 
 static void nothing_is_left(struct job *j)

@@ -12,6 +12,7 @@
 
 #include "../../../nmad/drivers/verbs/verbs.h"
 #include "said.h"
+#include "verbs_talk.h"
 
 extern const struct nm_driver nm_driver_ibverbs;
 
@@ -23,18 +24,6 @@ enum {
 };
 
 static uint64_t talked[JOB_MAX]; /* packets, in this job */
-
-static void count_only(struct job *j, int from, const struct job_msg *m,
-		       struct nm_pkt_in *in)
-{
-	JOB_CHECK(j, job_is_pattern(m->number, m->data, m->length));
-}
-
-static void leave(struct job *j)
-{
-	while (!job_idle(j))
-		job_progress(j);
-}
 
 /* Both do. */
 static void talk(struct job *j, int peer)
