@@ -24,7 +24,6 @@
 #include "../point/pthread.h"
 #include "../state.h"
 #include "../wait/cost.h"
-#include "../wait/wait.h"
 #include "export.h"
 #include "patience.h"
 
@@ -34,7 +33,6 @@ enum {
 	 * not worth that somebody polls for the next. */
 	RARE = 8,
 	RUNS_MAX = 16, /* of the queue at a time, while something comes */
-	RELAXES = 20,  /* while somebody else runs it */
 	/* It looks at what it has left to VPs after 1, 2, 4, 8, 16, 16 ... ms;
 	 * after so many looks VPs only seem idle, and it does it itself. */
 	LOOKS_IN_VAIN = 4,
@@ -167,17 +165,8 @@ static uint64_t patience(uint64_t since)
 							      : PIOM_TICK;
 }
 
-/*
- * If somebody holds the queue he may have asked before what is meant came. We
- * may have taken the core from him: so not for long, it is looked at again.
- */
-static int run_after_him(struct piom_queue *q, uint64_t vain_ns)
+static int run(struct piom_queue *q, uint64_t vain_ns)
 {
-	for (int i = 0; i < RELAXES; i++) {
-		if (!(load_relaxed(&q->word) & PIOM_QUEUE_HELD))
-			break;
-		piom_wait_relax();
-	}
 	return piom_queue_run(q, -1, vain_ns, PIOM_POINT_WATCHER);
 }
 
@@ -203,7 +192,7 @@ static int leave(struct piom_queue *q)
 	return leave_to_others(q) ? ms : -1;
 }
 
-/* Something has come: whoever holds the queue after the kick asks all. */
+/* Something has come: who holds the queue, or will, asks all. */
 static void serve(struct piom_queue *q)
 {
 	uint64_t now = base_now_ns(), last = load_relaxed(&watcher.last);
@@ -211,8 +200,8 @@ static void serve(struct piom_queue *q)
 	int runs = 0;
 
 	store_relaxed(&watcher.last, now);
-	piom_queue_kick(q);
-	while (run_after_him(q, patience(since)) > 0 && runs < RUNS_MAX)
+	piom_queue_call(q);
+	while (run(q, patience(since)) > 0 && runs < RUNS_MAX)
 		runs++;
 }
 
@@ -246,7 +235,7 @@ static int look_again(void)
 	/* One may only seem idle: in a section, say. */
 	if (piom_queue_is_pending(q) &&
 	    (!piom_any_idle() || watcher.looks >= LOOKS_IN_VAIN))
-		run_after_him(q, PIOM_TICK);
+		run(q, PIOM_TICK);
 	return leave(q);
 }
 

@@ -59,7 +59,7 @@ int piom_poll_round(int vp, uint64_t vain_ns, enum piom_point point,
 	     q = q->parent) {
 		if (due)
 			worked += piom_queue_run(q, vp, vain_ns, point);
-		found |= piom_queue_is_pending(q) ||
+		found |= piom_queue_keeps_awake(q) ||
 			 (!due && !piom_queue_is_empty(q));
 		due = due && goes_on(q);
 	}

@@ -55,8 +55,20 @@ void piom_queue_submit(struct piom_queue *q, struct piom_task *t)
 
 /* --- holding --- */
 
+/*
+ * The word while it is held by who found it so: calls are his. What was PENDING
+ * keeps nobody awake if he minds it.
+ */
+static uint32_t as_held(uint32_t w, bool minded)
+{
+	w &= ~(uint32_t)PIOM_QUEUE_CALLED;
+	if (minded)
+		w = (w & ~(uint32_t)PIOM_QUEUE_PENDING) | PIOM_QUEUE_MINDED;
+	return w | PIOM_QUEUE_HELD;
+}
+
 /* True if it is now ours; *out is the word as it was. */
-static bool hold(struct piom_queue *q, uint32_t *out)
+static bool hold(struct piom_queue *q, bool minded, uint32_t *out)
 {
 	uint32_t w = load_seq(&q->word); /* order(queue) */
 	const void *outer = base_pin_handler(&q->running);
@@ -69,7 +81,7 @@ static bool hold(struct piom_queue *q, uint32_t *out)
 			return false;
 		}
 	while (!cas_weak_acquire(&q->word, &w, /* order(hold), order(ltask) */
-				 w | PIOM_QUEUE_HELD));
+				 as_held(w, minded)));
 	q->outer = outer;
 	*out = w;
 	return true;
@@ -77,33 +89,47 @@ static bool hold(struct piom_queue *q, uint32_t *out)
 
 /*
  * Let go; w is the word as hold() found it. If it has changed somebody has
- * kicked, perhaps after we ran the task he meant: PENDING stays.
+ * kicked, perhaps after we ran the task he meant: PENDING stays. True: we have
+ * been called.
  */
-static void let_go(struct piom_queue *q, uint32_t w, bool pending)
+static bool let_go(struct piom_queue *q, bool minded, uint32_t w, bool pending)
 {
-	uint32_t seen = w | PIOM_QUEUE_HELD;
-	uint32_t to = w & ~(uint32_t)PIOM_QUEUE_PENDING;
+	uint32_t was = as_held(w, minded), seen = was;
+	uint32_t to = was & ~(uint32_t)(PIOM_QUEUE_HELD | PIOM_QUEUE_MINDED |
+					PIOM_QUEUE_PENDING);
 	const void *outer = q->outer;
 
 	if (pending)
 		to |= PIOM_QUEUE_PENDING;
 	/* order(hold), order(queue), order(idle) */
 	while (!cas_weak_seq(&q->word, &seen, to))
-		if (seen != (w | PIOM_QUEUE_HELD))
-			to = (seen & ~(uint32_t)PIOM_QUEUE_HELD) |
+		if (seen != was)
+			to = (seen &
+			      ~(uint32_t)(PIOM_QUEUE_HELD | PIOM_QUEUE_MINDED |
+					  PIOM_QUEUE_CALLED)) |
 			     PIOM_QUEUE_PENDING;
 	base_unpin_handler(outer);
+	return seen & PIOM_QUEUE_CALLED;
 }
 
-void piom_queue_kick(struct piom_queue *q)
+static void kick(struct piom_queue *q, uint32_t how)
 {
 	uint32_t w = load_relaxed(&q->word);
 
 	/* order(ltask): the work; order(idle): before the look for sleepers */
-	while (!cas_weak_seq(&q->word, &w,
-			     (w + PIOM_QUEUE_KICK) | PIOM_QUEUE_PENDING))
+	while (!cas_weak_seq(&q->word, &w, (w + PIOM_QUEUE_KICK) | how))
 		;
 	piom_point_timer_kick();
+}
+
+void piom_queue_kick(struct piom_queue *q)
+{
+	kick(q, PIOM_QUEUE_PENDING);
+}
+
+void piom_queue_call(struct piom_queue *q)
+{
+	kick(q, PIOM_QUEUE_PENDING | PIOM_QUEUE_CALLED);
 }
 
 /* --- the pass; the queue is held --- */
@@ -276,19 +302,24 @@ static void count_held(struct piom_queue *q, struct pass *pass, uint64_t start)
 		count_time_held(s, start, pass->pending);
 }
 
-/* Hold the queue for one pass; false if somebody else holds it. */
-static bool run_once(struct piom_queue *q, int vp, bool all, struct pass *pass)
+enum turn { TURN_NONE, TURN_OVER, TURN_CALLED };
+
+/* Hold the queue for one pass, if nobody else does. */
+static enum turn run_once(struct piom_queue *q, int vp, bool all,
+			  struct pass *pass)
 {
 	struct base_list batch;
 	uint32_t w, length;
 	uint64_t start;
+	bool minded = pass->point == PIOM_POINT_WATCHER, called;
 
-	if (!hold(q, &w))
-		return false;
+	if (!hold(q, minded, &w))
+		return TURN_NONE;
 	start = time_held();
 	base_list_init(&batch);
 	length = load_relaxed(&q->length);
-	if (all) {
+	if (all || (w & PIOM_QUEUE_CALLED)) {
+		pass->pending = false;
 		pass->kicked = w / PIOM_QUEUE_KICK != q->kicks;
 		q->kicks = w / PIOM_QUEUE_KICK;
 		base_list_splice_back(&batch, &q->list);
@@ -301,25 +332,28 @@ static bool run_once(struct piom_queue *q, int vp, bool all, struct pass *pass)
 	length += pass_held(q, vp, &batch, pass);
 	store_relaxed(&q->length, length);
 	count_held(q, pass, start);
-	let_go(q, w, pass->pending);
+	called = let_go(q, minded, w, pass->pending);
 	if (pass->pending && !(w & PIOM_QUEUE_PENDING))
 		piom_point_timer_kick();
-	return true;
+	return called ? TURN_CALLED : TURN_OVER;
 }
 
 int piom_queue_run_slow(struct piom_queue *q, int vp, uint64_t vain_ns,
 			enum piom_point point)
 {
 	struct pass pass = { .vain_ns = vain_ns, .point = point };
+	enum turn turn = TURN_CALLED;
 
 	/* The first round asks all, the others only what came meanwhile. */
 	for (int round = 0; round < ROUNDS; round++) {
-		if (!run_once(q, vp, round == 0, &pass)) {
+		turn = run_once(q, vp, turn == TURN_CALLED, &pass);
+		if (turn == TURN_NONE) {
 			if (round == 0)
 				piom_stats_skip(vp);
 			break;
 		}
-		if (load_seq(&q->submitted.top) == NULL) /* order(queue) */
+		if (turn == TURN_OVER &&
+		    load_seq(&q->submitted.top) == NULL) /* order(queue) */
 			break;
 	}
 	return pass.worked;
@@ -337,7 +371,7 @@ bool piom_queue_sweep(struct piom_queue *q)
 {
 	uint32_t w, n, fresh, length = 0;
 
-	if (!hold(q, &w))
+	if (!hold(q, false, &w))
 		return false;
 	fresh = integrate_held(q, &q->list);
 	n = load_relaxed(&q->length) + fresh;
@@ -353,6 +387,6 @@ bool piom_queue_sweep(struct piom_queue *q)
 		length++;
 	}
 	store_relaxed(&q->length, length);
-	let_go(q, w, fresh > 0 || (w & PIOM_QUEUE_PENDING));
+	let_go(q, false, w, fresh > 0 || (w & PIOM_QUEUE_PENDING));
 	return true;
 }

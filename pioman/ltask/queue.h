@@ -10,13 +10,19 @@
  * submissions again after letting go (store-load, order(queue)). So a
  * submission is never left behind.
  *
- *   word:  | kicks ... | PENDING | HELD |
+ *   word:  | kicks ... | MINDED | CALLED | PENDING | HELD |
  *
  * PENDING says that some ltask of the main list wants to be asked again soon:
  * no VP of the level falls asleep then. The holder sets it as he lets go, from
  * what the ltasks answered, now or, if this VP may not run them, when they were
  * last asked; a kick sets it and changes the word, so that a holder who ran the
  * ltask before the kick cannot clear it: order(ltask).
+ *
+ * CALLED is a kick by who has no time to wait until the queue is let go, nor
+ * knows whether its holder asks again: he does, all of them, before he goes.
+ *
+ * MINDED: its holder wakes who sleeps, if anything is left. So a VP may fall
+ * asleep meanwhile.
  *
  * An ltask that is armed (io/blocking.h) does not want to be asked, whatever it
  * answers.
@@ -41,7 +47,9 @@
 enum {
 	PIOM_QUEUE_HELD = 1,
 	PIOM_QUEUE_PENDING = 2,
-	PIOM_QUEUE_KICK = 4, /* one kick, counted modulo 2^30 */
+	PIOM_QUEUE_CALLED = 4,
+	PIOM_QUEUE_MINDED = 8,
+	PIOM_QUEUE_KICK = 16, /* one kick, counted modulo 2^28 */
 };
 
 /*
@@ -157,6 +165,8 @@ int piom_queue_run_slow(struct piom_queue *q, int vp, uint64_t vain_ns,
 
 /* Make PENDING true; whoever runs next sees what the caller did before. */
 void piom_queue_kick(struct piom_queue *q);
+/* And if somebody holds it, he asks all before he goes. */
+void piom_queue_call(struct piom_queue *q);
 
 /* Whether the caller runs an ltask of this queue. */
 bool piom_queue_is_ours(const struct piom_queue *q);
@@ -181,16 +191,26 @@ static inline bool piom_queue_is_idle(struct piom_queue *q)
 	       !(load_relaxed(&q->word) & PIOM_QUEUE_PENDING);
 }
 
-/*
- * Whether a VP that may run its ltasks must not sleep. A VP first says that it
- * sleeps and then asks this; who submits or kicks does so and then looks for
- * sleepers: order(idle), store-load. In this order: what has left the
- * submissions is seen in the word.
- */
+/* Whether somebody asks its ltasks, or is to. */
 static inline bool piom_queue_is_pending(struct piom_queue *q)
 {
 	return load_seq(&q->submitted.top) != NULL || /* order(idle) */
 	       load_seq(&q->word) & (PIOM_QUEUE_HELD | PIOM_QUEUE_PENDING);
+}
+
+/*
+ * Whether a VP that may run its ltasks must not sleep. A VP first says that it
+ * sleeps and then asks this; who submits or kicks, or has minded it, does so
+ * and then looks for sleepers: order(idle), store-load. In this order: what has
+ * left the submissions is seen in the word.
+ */
+static inline bool piom_queue_keeps_awake(struct piom_queue *q)
+{
+	bool submitted = load_seq(&q->submitted.top) != NULL; /* order(idle) */
+	uint32_t w = load_seq(&q->word);                      /* order(idle) */
+
+	return submitted || (w & PIOM_QUEUE_PENDING) ||
+	       (w & (PIOM_QUEUE_HELD | PIOM_QUEUE_MINDED)) == PIOM_QUEUE_HELD;
 }
 
 /* Not an empty one, unless it is held: one of its ltasks may have called us. */

@@ -102,6 +102,35 @@ EXPLORE(a_kick_is_seen_by_a_run_or_another_is_asked_for)
 	explore_finish(found_or_asked_for);
 }
 
+static void caller(void *arg)
+{
+	store_relaxed(&work, 1);
+	piom_queue_call(&q);
+	piom_queue_run(&q, -1, 0, PIOM_POINT_WATCHER);
+}
+
+static void run_once_more(void *arg)
+{
+	piom_queue_run(&q, 0, 0, PIOM_POINT_IDLE);
+}
+
+static void is_found(void)
+{
+	explore_check(found);
+}
+
+/* Who finds it held may go on, and nobody need ask again: order(ltask). */
+EXPLORE(what_is_called_for_is_found_by_then)
+{
+	setup(PIOM_LTASK_REPEAT);
+	piom_ltask_init(&tasks[0], look_for_work, NULL, PIOM_LTASK_REPEAT,
+			NULL);
+	piom_ltask_submit(&tasks[0]);
+	explore_spawn("caller", caller, NULL);
+	explore_spawn("vp", run_once_more, NULL);
+	explore_finish(is_found);
+}
+
 /* --- sleep --- */
 
 /* A VP: looks, says that it sleeps, looks once more, sleeps. */

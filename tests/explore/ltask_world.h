@@ -147,7 +147,7 @@ static inline void dozing_vp(void *arg)
 {
 	piom_queue_run(&q, 0, PIOM_LAST, PIOM_POINT_IDLE);
 	store_seq(&asleep, 1); /* order(idle) */
-	if (!piom_queue_is_pending(&q))
+	if (!piom_queue_keeps_awake(&q))
 		explore_wait_while(&asleep, 1);
 	store_relaxed(&asleep, 0);
 }
