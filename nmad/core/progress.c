@@ -392,10 +392,9 @@ bool nm_core_is_quiet(struct nm_core *core)
 /* Once is enough, until the next arming: then the rail is looked at anyhow. */
 void nm_core_nudge(struct nm_core *core)
 {
-	if (load_relaxed(&core->nudged) != 0)
-		return;
-	store_relaxed(&core->nudged, 1);
-	eventfd_write(core->event, 1);
+	if (load_relaxed(&core->nudged) == 0 &&
+	    xchg_relaxed(&core->nudged, 1) == 0)
+		eventfd_write(core->event, 1);
 }
 
 /* Who owned a rail meanwhile may have looked before, or not at all. */
@@ -423,9 +422,10 @@ int nm_core_arm(struct nm_core *core)
 	eventfd_t times;
 	int rc = 0;
 
-	/* In this order, and always: who has said it may not have written. */
-	store_relaxed(&core->nudged, 0);
-	eventfd_read(core->event, &times);
+	/* Who has said it may not have written: then that is yet to come. */
+	if (load_relaxed(&core->nudged) != 0 &&
+	    eventfd_read(core->event, &times) == 0)
+		store_relaxed(&core->nudged, 0);
 	pin(core, &news);
 	for (int i = 0; i < core->npolled && rc == 0; i++)
 		rc = nm_rail_arm(core->polled[i], &news);
