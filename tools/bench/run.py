@@ -143,7 +143,9 @@ def read_options():
     parser.add_argument("--args")
     parser.add_argument("--out")
     parser.add_argument("what", nargs="*", metavar="WHAT")
-    return parser, parser.parse_args()
+    options = parser.parse_args()
+    options.build = os.path.abspath(options.build)  # guests, other folders
+    return parser, options
 
 
 def known(parser, words, names, what):

@@ -28,7 +28,7 @@ SIZES = [8, 4 << 10, 64 << 10, 1 << 20]
 ROUNDS = 64
 ROUNDS_OF = {1 << 20: 16}
 RANKS = 2
-LIMIT = 200  # seconds for one run of one program
+LIMIT = 100  # seconds for one run of one program
 GUEST_LIMIT = 3600  # for all
 MODES = ["poll", "interrupt"]
 BASE = "ibv_rc_pingpong"
@@ -38,8 +38,8 @@ COLUMNS = ["bytes", "mode", "program", "what", "per_message"]
 
 ALL = "calls"  # all system calls; ALL_NAME: those of one name
 CALLS = ["write", "read", "ioctl", "poll", "ppoll", "epoll_wait", "epoll_pwait",
-         "select", "futex", "sched_yield", "clock_nanosleep", "madvise", "mmap",
-         "munmap", "membarrier", "rt_sigreturn", "sendto", "recvfrom",
+         "epoll_ctl", "select", "futex", "sched_yield", "clock_nanosleep",
+         "madvise", "mmap", "munmap", "membarrier", "rt_sigreturn", "sendto", "recvfrom",
          "sendmsg", "recvmsg", "process_vm_readv"]
 
 # By column of the table: the counts of which it is the sum.
