@@ -74,20 +74,18 @@ void nm_verbs_do_not_block(int fd)
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-void nm_verbs_ring(int bell)
+void nm_verbs_ring(struct verbs_bell *b)
 {
-	uint64_t one = 1;
-
-	if (write(bell, &one, sizeof(one)) < 0)
-		return; /* it is full: it has been rung */
+	if (verbs_bell_starts(b))
+		eventfd_write(b->fd, 1);
 }
 
-void nm_verbs_hush(int bell)
+void nm_verbs_hush(struct verbs_bell *b)
 {
-	uint64_t n;
+	eventfd_t n;
 
-	if (read(bell, &n, sizeof(n)) < 0)
-		return; /* nobody rang */
+	if (verbs_bell_rings(b) && eventfd_read(b->fd, &n) == 0)
+		verbs_bell_stops(b);
 }
 
 /* --- a forked child --- */
@@ -120,7 +118,7 @@ static void in_child(void)
 		return;
 	for (struct verbs *v = instances; v != NULL; v = v->next) {
 		close(v->epoll);
-		close(v->bell);
+		close(v->bell.fd);
 		close(v->channel->fd);
 		close(v->port.context->cmd_fd);
 		close(v->port.context->async_fd);
@@ -152,8 +150,8 @@ static void drop(struct verbs *v)
 	nm_verbs_port_close(&v->port);
 	if (v->memory != NULL)
 		munmap(v->memory, v->bytes);
-	if (v->bell >= 0)
-		close(v->bell);
+	if (v->bell.fd >= 0)
+		close(v->bell.fd);
 	if (v->epoll >= 0)
 		close(v->epoll);
 	free(v->slots);
@@ -273,9 +271,9 @@ static int make_set(struct verbs *v)
 	struct epoll_event ev = { .events = EPOLLIN };
 
 	v->epoll = epoll_create1(EPOLL_CLOEXEC);
-	v->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (v->epoll < 0 || v->bell < 0 ||
-	    epoll_ctl(v->epoll, EPOLL_CTL_ADD, v->bell, &ev) < 0 ||
+	v->bell.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (v->epoll < 0 || v->bell.fd < 0 ||
+	    epoll_ctl(v->epoll, EPOLL_CTL_ADD, v->bell.fd, &ev) < 0 ||
 	    epoll_ctl(v->epoll, EPOLL_CTL_ADD, v->channel->fd, &ev) < 0)
 		return -errno;
 	return 0;
@@ -386,7 +384,7 @@ int nm_verbs_open(struct nm_rail *rail, const struct nm_boot_info *info,
 	nm_verbs_lib.fork_init();
 	v->rail = rail;
 	v->info = info;
-	v->epoll = v->bell = -1;
+	v->epoll = v->bell.fd = -1;
 	init_lists(v);
 	rail->drv = v;
 	rc = make_all(v, spec, loud);

@@ -87,7 +87,7 @@ void nm_verbs_release(struct nm_rail *rail, struct nm_pkt_in *in)
 	struct verbs_slot *s = container_of(in, struct verbs_slot, in);
 
 	if (unlikely(verbs_back_give(&v->back, &s->free)))
-		nm_verbs_ring(v->bell);
+		nm_verbs_ring(&v->bell);
 }
 
 void nm_verbs_take_back(struct verbs *v)

@@ -86,6 +86,11 @@ static bool verbs_is_busy(const struct nm_rail *rail)
 	       !base_list_is_empty(&v->owing) || !base_list_is_empty(&v->dying);
 }
 
+/*
+ * Once the queue is asked to notify, the next completion that comes to it makes
+ * one event, which may be late: as long as it has not been read, the channel is
+ * readable or will be, and nothing need be asked again.
+ */
 static int verbs_arm(struct nm_rail *rail)
 {
 	struct verbs *v = rail->drv;
@@ -93,11 +98,17 @@ static int verbs_arm(struct nm_rail *rail)
 	void *arg;
 
 	nm_rail_calls(rail, NM_CALL_LOOK);
-	while (nm_verbs_lib.get_cq_event(v->channel, &cq, &arg) == 0)
+	if (v->is_notified &&
+	    nm_verbs_lib.get_cq_event(v->channel, &cq, &arg) == 0) {
 		nm_verbs_lib.ack_cq_events(cq, 1);
-	nm_rail_calls(rail, NM_CALL_BELL);
-	nm_verbs_hush(v->bell);
-	if (ibv_req_notify_cq(v->cq, 0) != 0 && load_relaxed(&v->down) == 0)
+		v->is_notified = false;
+	}
+	nm_verbs_hush(&v->bell);
+	if (!v->is_notified) {
+		nm_rail_calls(rail, NM_CALL_BELL);
+		v->is_notified = ibv_req_notify_cq(v->cq, 0) == 0;
+	}
+	if (!v->is_notified && load_relaxed(&v->down) == 0)
 		return -EAGAIN;
 	if (verbs_poll(rail, BUDGET) || verbs_is_busy(rail))
 		return -EAGAIN;

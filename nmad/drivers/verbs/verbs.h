@@ -26,10 +26,11 @@
  * the device can), so that memory does not grow with them; if all peers use
  * their credits at once, the adapters have the senders wait.
  *
- * Files: lib.c (libibverbs), device.c (which port), clerk.c (the thread),
- * hello.c (who may speak to us), peer.c (from first use to the end), reg.c and
- * unmap.c (registered memory), send.c, recv.c, large.c (transfers), open.c and
- * verbs.c (the driver).
+ * Files: lib.c (libibverbs), device.c (which port), open.c and verbs.c (the
+ * driver), peer.c (from first use to the end), send.c, recv.c, large.c
+ * (transfers), reg.c and unmap.c (registered memory); the clerk's: clerk.h,
+ * clerk.c (the thread), call.c (who calls whom), hello.c (who may speak to us),
+ * mail.c (by what), queue.c (what is made of it).
  */
 #ifndef NMAD_DRIVERS_VERBS_VERBS_H
 #define NMAD_DRIVERS_VERBS_VERBS_H
@@ -47,6 +48,7 @@
 #include "../../boot/boot.h"
 #include "../../core/rail.h"
 #include "back.h"
+#include "bell.h"
 #include "lib.h"
 #include "reg.h"
 
@@ -275,10 +277,10 @@ struct verbs {
 	struct ibv_cq *cq;                /* -: */
 	struct ibv_srq *srq;              /* -: or NULL */
 	int epoll;                        /* -: rail->fd */
-	int bell;                         /* -: rung by the clerk */
-	bool may_read;                    /* -: from who offers it */
-	unsigned max_inline;              /* -: bytes */
-	size_t max_write;                 /* -: bytes */
+	struct verbs_bell bell; /* a: rung by the clerk, and for what is back */
+	bool may_read;          /* -: from who offers it */
+	unsigned max_inline;    /* -: bytes */
+	size_t max_write;       /* -: bytes */
 
 	unsigned char *memory;      /* -: receives, then frames to be sent */
 	size_t bytes;               /* -: */
@@ -288,6 +290,7 @@ struct verbs {
 	uint16_t free[VERBS_SENDS]; /* o: frames, nfree of them */
 	unsigned nfree;             /* o: */
 	unsigned cq_room;           /* o: work requests that may be posted */
+	bool is_notified; /* o: an event has been asked for, and not read */
 	bool has_failed; /* o: a queue pair, since the last look at what came */
 	bool is_starved; /* o: somebody found no frame since then */
 
@@ -466,8 +469,8 @@ void nm_verbs_forget(struct verbs *v, struct verbs_peer *p);
 
 void nm_verbs_do_not_block(int fd);
 /* Make this eventfd readable; anyone. And not any more. */
-void nm_verbs_ring(int bell);
-void nm_verbs_hush(int bell);
+void nm_verbs_ring(struct verbs_bell *b);
+void nm_verbs_hush(struct verbs_bell *b);
 
 extern const struct base_option_table nm_verbs_option_table;
 

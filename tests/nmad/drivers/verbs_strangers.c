@@ -17,7 +17,7 @@
 extern const struct nm_driver nm_driver_ibverbs;
 
 enum {
-	QKEY = 0x6e6d6962, /* as in clerk.c */
+	QKEY = 0x6e6d6962, /* as in mail.c */
 	LONGEST = 1024,    /* of datagrams, over any port */
 	SENDS = 16,
 	COMPLAINTS = 16, /* of a process, at most */
