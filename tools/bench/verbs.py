@@ -39,8 +39,8 @@ COLUMNS = ["bytes", "mode", "program", "what", "per_message"]
 ALL = "calls"  # all system calls; ALL_NAME: those of one name
 CALLS = ["write", "read", "ioctl", "poll", "ppoll", "epoll_wait", "epoll_pwait",
          "epoll_ctl", "select", "futex", "sched_yield", "clock_nanosleep",
-         "madvise", "mmap", "munmap", "membarrier", "rt_sigreturn", "sendto", "recvfrom",
-         "sendmsg", "recvmsg", "process_vm_readv"]
+         "madvise", "mmap", "munmap", "membarrier", "rt_sigreturn", "sendto",
+         "recvfrom", "sendmsg", "recvmsg", "process_vm_readv"]
 
 # By column of the table: the counts of which it is the sum.
 TABLE = {
