@@ -324,14 +324,15 @@ static int write_some(struct verbs *v, struct verbs_peer *p, struct nm_xfer *x)
 {
 	struct verbs_x *vx = nm_verbs_x(x);
 	size_t left = vx->length - vx->at;
-	bool last = left <= v->max_write;
+	size_t most = vx->reads ? v->max_read : v->max_write;
+	bool last = left <= most;
 	bool tells = last && !vx->reads;
 	int rc;
 
 	if (p->nwrites == VERBS_WRITES || (tells && p->credits == 0) ||
 	    !nm_verbs_has_room(v, p, false))
 		return 0;
-	rc = nm_verbs_write(v, p, x, last ? left : v->max_write, tells);
+	rc = nm_verbs_write(v, p, x, last ? left : most, tells);
 	return rc < 0 ? rc : 1;
 }
 

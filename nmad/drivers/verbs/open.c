@@ -266,6 +266,11 @@ static int find_inline(struct verbs *v)
 	}
 }
 
+static size_t at_most(size_t wish, size_t limit)
+{
+	return wish < limit ? wish : limit;
+}
+
 static int make_set(struct verbs *v)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -327,9 +332,8 @@ static int make_all(struct verbs *v, const char *spec, bool loud)
 	if (rc < 0)
 		return rc;
 	v->may_read = nm_verbs_options[VERBS_OPT_READ].value != 0;
-	v->max_write = VERBS_WRITE;
-	if (v->port.attr.max_msg_sz < v->max_write)
-		v->max_write = v->port.attr.max_msg_sz;
+	v->max_write = at_most(VERBS_WRITE, v->port.attr.max_msg_sz);
+	v->max_read = at_most(VERBS_READ, v->port.attr.max_msg_sz);
 	v->regs = nm_verbs_regs_open(
 		v->port.pd,
 		&(struct verbs_regs_how){

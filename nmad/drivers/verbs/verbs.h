@@ -64,11 +64,12 @@ enum {
 	VERBS_SQ_SPARE = 8, /* of them for what needs no credit */
 	VERBS_SENDS = 256,  /* frames under way, of all links */
 	VERBS_SIGNAL = 8,   /* one completion for so many frames */
-	VERBS_WRITE = 256 * 1024, /* bytes of one work request ... */
-	VERBS_WRITES = 4, /* ... and so many of them go before small packets */
-	VERBS_WINDOWS = 32, /* large receives open on one link */
-	VERBS_ORDERS = 64,  /* registrations that are asked for at once */
-	VERBS_HASH = 1024,  /* a power of two */
+	VERBS_WRITES = 4,   /* writes, or reads, that go before small packets */
+	VERBS_WRITE = 256 * 1024, /* bytes of a write */
+	VERBS_READ = 1024 * 1024, /* of a read: it goes the other way */
+	VERBS_WINDOWS = 32,       /* large receives open on one link */
+	VERBS_ORDERS = 64,        /* registrations that are asked for at once */
+	VERBS_HASH = 1024,        /* a power of two */
 };
 
 enum verbs_kind {
@@ -280,7 +281,8 @@ struct verbs {
 	struct verbs_bell bell; /* a: rung by the clerk, and for what is back */
 	bool may_read;          /* -: from who offers it */
 	unsigned max_inline;    /* -: bytes */
-	size_t max_write;       /* -: bytes */
+	size_t max_write;       /* -: bytes of a request */
+	size_t max_read;        /* -: likewise */
 
 	unsigned char *memory;      /* -: receives, then frames to be sent */
 	size_t bytes;               /* -: */
