@@ -23,6 +23,7 @@ struct pass {
 	int worked;
 	uint32_t runs, hits;
 	enum piom_point point;
+	uint32_t held;    /* how: HELD, and MINDED by the watcher */
 	uint64_t vain_ns; /* as in piom_queue_run_slow() */
 	bool pending;     /* somebody wants to be asked again */
 	bool kicked;      /* since all were last asked */
@@ -55,20 +56,14 @@ void piom_queue_submit(struct piom_queue *q, struct piom_task *t)
 
 /* --- holding --- */
 
-/*
- * The word while it is held by who found it so: calls are his. What was PENDING
- * keeps nobody awake if he minds it.
- */
-static uint32_t as_held(uint32_t w, bool minded)
+/* The word while it is held by who found it so: calls are his. */
+static uint32_t as_held(uint32_t w, uint32_t held)
 {
-	w &= ~(uint32_t)PIOM_QUEUE_CALLED;
-	if (minded)
-		w = (w & ~(uint32_t)PIOM_QUEUE_PENDING) | PIOM_QUEUE_MINDED;
-	return w | PIOM_QUEUE_HELD;
+	return (w & ~(uint32_t)PIOM_QUEUE_CALLED) | held;
 }
 
 /* True if it is now ours; *out is the word as it was. */
-static bool hold(struct piom_queue *q, bool minded, uint32_t *out)
+static bool hold(struct piom_queue *q, uint32_t held, uint32_t *out)
 {
 	uint32_t w = load_seq(&q->word); /* order(queue) */
 	const void *outer = base_pin_handler(&q->running);
@@ -81,7 +76,7 @@ static bool hold(struct piom_queue *q, bool minded, uint32_t *out)
 			return false;
 		}
 	while (!cas_weak_acquire(&q->word, &w, /* order(hold), order(ltask) */
-				 as_held(w, minded)));
+				 as_held(w, held)));
 	q->outer = outer;
 	*out = w;
 	return true;
@@ -92,11 +87,11 @@ static bool hold(struct piom_queue *q, bool minded, uint32_t *out)
  * kicked, perhaps after we ran the task he meant: PENDING stays. True: we have
  * been called.
  */
-static bool let_go(struct piom_queue *q, bool minded, uint32_t w, bool pending)
+static bool let_go(struct piom_queue *q, uint32_t held, uint32_t w,
+		   bool pending)
 {
-	uint32_t was = as_held(w, minded), seen = was;
-	uint32_t to = was & ~(uint32_t)(PIOM_QUEUE_HELD | PIOM_QUEUE_MINDED |
-					PIOM_QUEUE_PENDING);
+	uint32_t was = as_held(w, held), seen = was;
+	uint32_t to = w & ~(uint32_t)(PIOM_QUEUE_PENDING | PIOM_QUEUE_CALLED);
 	const void *outer = q->outer;
 
 	if (pending)
@@ -311,9 +306,9 @@ static enum turn run_once(struct piom_queue *q, int vp, bool all,
 	struct base_list batch;
 	uint32_t w, length;
 	uint64_t start;
-	bool minded = pass->point == PIOM_POINT_WATCHER, called;
+	bool called;
 
-	if (!hold(q, minded, &w))
+	if (!hold(q, pass->held, &w))
 		return TURN_NONE;
 	start = time_held();
 	base_list_init(&batch);
@@ -332,7 +327,7 @@ static enum turn run_once(struct piom_queue *q, int vp, bool all,
 	length += pass_held(q, vp, &batch, pass);
 	store_relaxed(&q->length, length);
 	count_held(q, pass, start);
-	called = let_go(q, minded, w, pass->pending);
+	called = let_go(q, pass->held, w, pass->pending);
 	if (pass->pending && !(w & PIOM_QUEUE_PENDING))
 		piom_point_timer_kick();
 	return called ? TURN_CALLED : TURN_OVER;
@@ -341,9 +336,13 @@ static enum turn run_once(struct piom_queue *q, int vp, bool all,
 int piom_queue_run_slow(struct piom_queue *q, int vp, uint64_t vain_ns,
 			enum piom_point point)
 {
-	struct pass pass = { .vain_ns = vain_ns, .point = point };
+	struct pass pass = { .vain_ns = vain_ns,
+			     .point = point,
+			     .held = PIOM_QUEUE_HELD };
 	enum turn turn = TURN_CALLED;
 
+	if (point == PIOM_POINT_WATCHER)
+		pass.held |= PIOM_QUEUE_MINDED;
 	/* The first round asks all, the others only what came meanwhile. */
 	for (int round = 0; round < ROUNDS; round++) {
 		turn = run_once(q, vp, turn == TURN_CALLED, &pass);
@@ -371,7 +370,7 @@ bool piom_queue_sweep(struct piom_queue *q)
 {
 	uint32_t w, n, fresh, length = 0;
 
-	if (!hold(q, false, &w))
+	if (!hold(q, PIOM_QUEUE_HELD, &w))
 		return false;
 	fresh = integrate_held(q, &q->list);
 	n = load_relaxed(&q->length) + fresh;
@@ -387,6 +386,6 @@ bool piom_queue_sweep(struct piom_queue *q)
 		length++;
 	}
 	store_relaxed(&q->length, length);
-	let_go(q, false, w, fresh > 0 || (w & PIOM_QUEUE_PENDING));
+	let_go(q, PIOM_QUEUE_HELD, w, fresh > 0 || (w & PIOM_QUEUE_PENDING));
 	return true;
 }

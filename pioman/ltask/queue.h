@@ -209,8 +209,8 @@ static inline bool piom_queue_keeps_awake(struct piom_queue *q)
 	bool submitted = load_seq(&q->submitted.top) != NULL; /* order(idle) */
 	uint32_t w = load_seq(&q->word);                      /* order(idle) */
 
-	return submitted || (w & PIOM_QUEUE_PENDING) ||
-	       (w & (PIOM_QUEUE_HELD | PIOM_QUEUE_MINDED)) == PIOM_QUEUE_HELD;
+	return submitted || ((w & (PIOM_QUEUE_HELD | PIOM_QUEUE_PENDING)) &&
+			     !(w & PIOM_QUEUE_MINDED));
 }
 
 /* Not an empty one, unless it is held: one of its ltasks may have called us. */
