@@ -14,7 +14,7 @@
  *                   instruction, as compilers load into a register first;
  * cpu_ticks()       a counter that costs little to read. Another CPU's may
  *                   differ. CPU_TICKS_FEW of them are some microseconds or
- *                   less;
+ *                   less. CPU_TICKS_SOURCE is what Linux calls it as a clock;
  * cpu_context_sp()  the stack pointer that a signal interrupted, NULL if not
  *                   known.
  */

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "../arch/cpu.h"
 
@@ -26,6 +27,7 @@ struct marcel_tls {
 	volatile bool asked; /* for the kernel thread, by another */
 	bool makes_own;      /* in os_thread_create() */
 	int bound;           /* 1 + the CPU that it is bound to; or 0 */
+	uint32_t lane;       /* of events: trace/record.c; or 0 */
 };
 
 _Static_assert(offsetof(struct marcel_tls, pins) == CPU_TLS_PINS,

@@ -76,6 +76,9 @@ static bool begin(struct marcel_vp *vp)
 	if (vp == NULL || (spare = spare_of(vp)) == NULL)
 		return false;
 	l = marcel_vp_lwp(vp);
+	if (marcel_trace_is_here())
+		marcel_trace_vp_text(vp, MARCEL_TRACE_BLOCK,
+				     marcel_vp_current(vp), "system call");
 	marcel_idle_absent(&marcel_sched.idle, &vp->sleeper);
 	/*
 	 * The spare sleeps no longer than until the first timer. Whom a hook

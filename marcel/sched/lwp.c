@@ -77,6 +77,7 @@ static bool takes(struct marcel_lwp *l)
 	o = load_acquire(&vp->owner); /* order(section) */
 	if (o == (uintptr_t)l) {
 		marcel_vp_attach(vp, l);
+		marcel_trace_enter(vp, load_relaxed(&l->self));
 		marcel_switch_after(vp); /* of who left a private LWP */
 		if (unlikely(l->is_fair))
 			marcel_runq_be_fair(vp);
@@ -90,6 +91,7 @@ static bool takes(struct marcel_lwp *l)
 	store_relaxed(&vp->stand_in, NULL);
 	vp->taken_ns = base_now_ns();
 	marcel_vp_attach(vp, l);
+	marcel_trace_enter(vp, load_relaxed(&l->self));
 	marcel_vp_settle(vp);
 	return true;
 }
@@ -472,6 +474,7 @@ bool marcel_lwp_end_section(struct marcel_lwp *l)
 	}
 	marcel_san_enter();
 	saved = *l->errno_addr;
+	marcel_trace_enter(vp, load_relaxed(&l->self));
 	marcel_vp_settle(vp);
 	*l->errno_addr = saved;
 	marcel_san_leave();
@@ -604,6 +607,7 @@ bool marcel_lwp_make_way(struct marcel_lwp *l, struct marcel_vp *vp)
 	if (vp->handed == NULL)
 		return false;
 	fetch_add_relaxed(&vp->preempted, 1);
+	marcel_trace_vp(vp, MARCEL_TRACE_YIELD, 1, load_relaxed(&l->self));
 	wait_for_turn(l, vp); /* nobody else picks it from VP 0 */
 	return true;
 }

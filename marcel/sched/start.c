@@ -24,6 +24,7 @@
 #include "../thread/fork.h"
 #include "../thread/overflow.h"
 #include "../thread/stack.h"
+#include "../trace/trace.h"
 #include "block.h"
 #include "enter.h"
 #include "runq.h"
@@ -51,6 +52,8 @@ enum {
 	O_SCHED,
 	O_CPUTIME,
 	O_TOPOLOGY,
+	O_TRACE,
+	O_TRACE_BUFFER,
 };
 
 /* As enum marcel_guards has them. */
@@ -94,6 +97,12 @@ static struct base_option options[] = {
 	[O_TOPOLOGY] = { "MARCEL_TOPOLOGY", BASE_OPTION_STRING, "", 0, 0, NULL,
 			 "another machine to run as if on: lstopo's .xml file, "
 			 "or hwloc's words" },
+	[O_TRACE] = { "MARCEL_TRACE", BASE_OPTION_STRING, "", 0, 0, NULL,
+		      "file for what threads, tasks and messages do; of a job: "
+		      "FILE.RANK" },
+	[O_TRACE_BUFFER] = { "MARCEL_TRACE_BUFFER", BASE_OPTION_SIZE, "256k",
+			     4096, 1 << 30, NULL,
+			     "bytes of events in memory, twice per VP" },
 };
 
 const struct base_option_table marcel_options =
@@ -394,6 +403,7 @@ static int become_main(uint64_t blocked)
 	marcel_san_new(idle);
 	marcel_ctx_make(&idle->ctx, stack, idle_first);
 	marcel_signal_init(t, blocked);
+	marcel_trace_main(&s->vps[0], t);
 	if (s->counts_cpu)
 		marcel_cputime_init(t);
 	return 0;
@@ -512,8 +522,17 @@ static int start(const struct marcel_config *config)
 		exit_topo();
 		return rc;
 	}
-	if ((rc = start_vps(cpu, 0)) < 0)
+	rc = marcel_trace_init(options[O_TRACE].string,
+			       (size_t)options[O_TRACE_BUFFER].value,
+			       marcel_sched.nvp);
+	if (rc < 0) {
+		exit_topo();
 		return rc;
+	}
+	if ((rc = start_vps(cpu, 0)) < 0) {
+		marcel_trace_exit();
+		return rc;
+	}
 	marcel_dump_init(dump_signal);
 	return 0;
 }
@@ -536,6 +555,7 @@ static void stop(void)
 	marcel_random_print();
 	marcel_tick_exit();
 	marcel_call_exit();
+	marcel_trace_exit();
 	/* A guest may cancel main, which is in no wait: see cancel.c. */
 	store_light(&marcel_lwps.first.inside, 2); /* order(cancel) */
 	marcel_runq_wait_guests(marcel_tasklets_drop);

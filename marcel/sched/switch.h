@@ -10,6 +10,7 @@
 #define MARCEL_SCHED_SWITCH_H
 
 #include "../thread/exception.h"
+#include "../trace/trace.h"
 #include "sanitizer.h"
 #include "vp.h"
 
@@ -33,6 +34,7 @@ static inline void marcel_switch_leave(struct marcel_vp *vp,
 	/* The monitor may be trying just now: REVOKING, until it sees us. */
 	struct marcel_lwp *l = marcel_vp_lwp(vp);
 
+	marcel_trace_enter(vp, next);
 	store_release(&l->self, next); /* order(settle): what was done */
 	if (BASE_TSAN)
 		vp->left = self;

@@ -38,6 +38,7 @@
 #include "../signal/signal.h"
 #include "../thread/cancel.h"
 #include "../thread/watch.h"
+#include "../trace/trace.h"
 #include "place.h"
 #include "runq.h"
 #include "sanitizer.h"
@@ -121,6 +122,7 @@ static void hand_over(struct marcel_lwp *l, struct marcel_vp *vp)
 		return;
 	}
 	fetch_add_relaxed(&vp->preempted, 1);
+	marcel_trace_vp(vp, MARCEL_TRACE_YIELD, 1, t);
 	l->preempted++;
 	marcel_lwp_hand(vp, to);
 	marcel_lwp_regain(l);

@@ -138,10 +138,12 @@ static bool sleep_long(struct marcel_vp *vp)
 {
 	bool searches;
 
+	marcel_trace_vp(vp, MARCEL_TRACE_SLEEP, 0, NULL);
 	marcel_monitor_vp_sleeps(vp);
 	searches = marcel_idle_sleep_timed(&marcel_sched.idle, &vp->sleeper,
 					   &vp->timers);
 	marcel_monitor_vp_wakes(vp);
+	marcel_trace_vp(vp, MARCEL_TRACE_WAKE, 0, NULL);
 	return searches;
 }
 
@@ -156,6 +158,17 @@ static uint64_t watch_ns(struct marcel_vp *vp)
 	if (next <= now)
 		return 0;
 	return next - now < WATCH_NS ? next - now : WATCH_NS;
+}
+
+static bool watch(struct marcel_vp *vp)
+{
+	bool searches;
+
+	marcel_trace_vp(vp, MARCEL_TRACE_SLEEP, 1, NULL);
+	searches = marcel_idle_watch(&marcel_sched.idle, &vp->sleeper,
+				     watch_ns(vp));
+	marcel_trace_vp(vp, MARCEL_TRACE_WAKE, 0, NULL);
+	return searches;
 }
 
 /*
@@ -176,7 +189,7 @@ static bool doze(struct marcel_vp *vp, uint32_t how)
 	    leaves_slots(vp, w, marcel_idle_sleepers(w) - 1))
 		searches = marcel_idle_undoze(idle, &vp->sleeper, how);
 	else if (how == MARCEL_WATCHING)
-		searches = marcel_idle_watch(idle, &vp->sleeper, watch_ns(vp));
+		searches = watch(vp);
 	else
 		return sleep_long(vp);
 	if (!searches)

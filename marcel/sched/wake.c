@@ -108,6 +108,7 @@ BASE_PUBLIC void marcel_park(marcel_after_fn after, void *arg)
 		vp->after = parked_after;
 		vp->after_arg = t;
 	}
+	marcel_trace_block(vp, t);
 	vp = marcel_switch(vp, t, marcel_switch_next(vp));
 woken:
 	marcel_san_leave();
@@ -149,6 +150,8 @@ BASE_PUBLIC void marcel_wake(marcel_t t)
 		if (flags & MARCEL_F_EAGER || marcel_thread_awaits_io(t))
 			marcel_thread_favour_woken(t);
 	}
+	if (marcel_trace_is_here())
+		marcel_trace_put(MARCEL_TRACE_READY, 0, (uintptr_t)t);
 	s = load_acquire(&t->state); /* order(park) */
 	if (unlikely(s == MARCEL_T_RUNNING) &&
 	    cas_acq_rel(&t->state, &s, MARCEL_T_WOKEN)) /* order(park) */
@@ -174,7 +177,8 @@ static bool is_favoured_if_woken(struct marcel_thread *t)
  * Of n threads, those at the beginning that sleep, and that any VP may run:
  * they are made ready, and their number is returned.
  */
-static unsigned make_ready(struct marcel_thread **t, unsigned n)
+static unsigned make_ready(struct marcel_vp *vp, struct marcel_thread **t,
+			   unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		if (unlikely(t[i]->home >= 0 ||
@@ -187,6 +191,7 @@ static unsigned make_ready(struct marcel_thread **t, unsigned n)
 		    load_acquire(&t[i]->state) != MARCEL_T_PARKED)
 			return i;
 		marcel_san_release(t[i]);
+		marcel_trace_vp(vp, MARCEL_TRACE_READY, 0, t[i]);
 		store_relaxed(&t[i]->state, MARCEL_T_RUNNING);
 	}
 	return n;
@@ -201,7 +206,7 @@ void marcel_wake_many(struct marcel_thread **t, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		/* The last one is what should run next. */
 		if (vp != NULL)
-			some = make_ready(t + i, n - 1 - i);
+			some = make_ready(vp, t + i, n - 1 - i);
 		if (some != 0) {
 			marcel_san_enter();
 			marcel_runq_push_many(vp, t + i, some);
@@ -233,6 +238,7 @@ BASE_PUBLIC int marcel_yield(void)
 	if (likely(vp->sole)) {
 		next = marcel_runq_rotate_sole(vp, t);
 		if (likely(next != NULL)) {
+			marcel_trace_vp(vp, MARCEL_TRACE_YIELD, 0, t);
 			vp = marcel_switch(vp, t, next);
 			goto yielded;
 		}
@@ -244,6 +250,7 @@ BASE_PUBLIC int marcel_yield(void)
 	if (next != vp->idle || vp->give != NULL ||
 	    unlikely(marcel_thread_has(t, MARCEL_F_MOVES | MARCEL_F_SIGNAL)) ||
 	    marcel_thread_band(t) == MARCEL_BAND_IDLE) {
+		marcel_trace_vp(vp, MARCEL_TRACE_YIELD, 0, t);
 		vp->after = yield_after;
 		vp->after_arg = t;
 		vp = marcel_switch(vp, t, next);
@@ -264,6 +271,7 @@ static bool yield_to(struct marcel_vp **where, struct marcel_thread *t)
 		return false;
 	vp->handovers++;
 	next = marcel_switch_to(vp, t);
+	marcel_trace_vp(vp, MARCEL_TRACE_YIELD, 0, self);
 	vp->after = yield_after;
 	vp->after_arg = self;
 	*where = marcel_switch(vp, self, next);

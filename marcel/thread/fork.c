@@ -44,6 +44,7 @@
 #include "../signal/signal.h"
 #include "../sync/guard.h"
 #include "../sync/late.h"
+#include "../trace/trace.h"
 #include "cancel.h"
 #include "stack.h"
 
@@ -136,6 +137,7 @@ void marcel_forked(void)
 	bool was_left = marcel_fork_is_left();
 
 	renew_locks();
+	marcel_trace_forked();
 	marcel_priority_forked(l != NULL ? load_relaxed(&l->self) : NULL);
 	pthread_mutex_init(&child.lock, NULL);
 	/* It runs, or another thread starts or stops it. */

@@ -86,7 +86,7 @@ static BASE_COLD int set_attr(struct marcel_thread *t,
 	if (a->priority != MARCEL_PRIORITY_NORMAL)
 		marcel_thread_set_priority(t, a->priority);
 	if (a->name[0] != 0)
-		marcel_thread_name(t, a->name);
+		marcel_setname(t, a->name);
 	return a->is_private ? marcel_private_set(t) : 0;
 }
 
@@ -167,7 +167,9 @@ static inline struct marcel_thread *make(struct marcel_vp *vp, marcel_t *out,
 	t->fn = fn;
 	t->arg = arg;
 	store_relaxed(&t->ended, MARCEL_END_NONE);
+	marcel_trace_vp(vp, MARCEL_TRACE_NEW, 0, t);
 	if (unlikely(a != NULL) && (*rc = set_attr(t, a)) != 0) {
+		marcel_trace_vp(vp, MARCEL_TRACE_ENDED, 0, t);
 		/* For who knows it as a thread that has gone. */
 		store_relaxed(&t->ended, MARCEL_END_DETACHED);
 		let_go(vp, t);
@@ -263,6 +265,7 @@ static struct marcel_vp *begin_here(struct marcel_vp *vp,
 	if (!marcel_switch_equip(vp, t))
 		return vp;
 	vp->handovers++;
+	marcel_trace_vp(vp, MARCEL_TRACE_YIELD, 0, self);
 	vp->after = made_after;
 	vp->after_arg = self;
 	return marcel_switch(vp, self, t);
@@ -354,6 +357,7 @@ static void count_ended(struct marcel_vp *vp)
 /* On the next thread's stack: what the dead leave behind. */
 static void bury(struct marcel_vp *vp, struct marcel_thread *t)
 {
+	marcel_trace_vp(vp, MARCEL_TRACE_ENDED, 0, t);
 	marcel_san_free(t);
 	marcel_stack_put(vp, t->stack);
 	count_ended(vp);
@@ -566,6 +570,8 @@ static bool join_seed(struct marcel_vp **where, struct marcel_thread *self,
 		return false;
 	}
 	vp->handovers++;
+	if (marcel_trace_is_here())
+		marcel_trace_vp_text(vp, MARCEL_TRACE_BLOCK, self, "join");
 	store_relaxed(&self->state, MARCEL_T_PARKED);
 	*where = marcel_switch(vp, self, t);
 	return true;
@@ -684,6 +690,8 @@ BASE_PUBLIC int marcel_setname(marcel_t t, const char *name)
 	if (strlen(name) >= MARCEL_NAME_MAX)
 		return ERANGE;
 	marcel_thread_name(t, name);
+	if (marcel_trace_is_here())
+		marcel_trace_text(MARCEL_TRACE_NAME, t, name);
 	return 0;
 }
 

@@ -48,7 +48,7 @@ WEAKER = {
 }
 
 FLAGS = """-std=gnu11 -O1 -w -D_GNU_SOURCE -DBASE_EXPLORE
--DMARCEL_ARCH_CPU_H -ffunction-sections -fdata-sections -fsanitize=thread""".split()
+-DMARCEL_ARCH_CPU_H -include no_events.h -ffunction-sections -fdata-sections -fsanitize=thread""".split()
 INCLUDES = ["tests/explore"] + [m + "/include" for m in MODULES]
 
 TEST = re.compile(r"^EXPLORE\((\w+)\)", re.M)

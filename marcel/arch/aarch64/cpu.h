@@ -14,6 +14,7 @@ static inline void cpu_relax(void)
 }
 
 /* They count at 25 MHz to 1 GHz. */
+#define CPU_TICKS_SOURCE "arch_sys_counter"
 enum { CPU_TICKS_FEW = 1 << 8 };
 
 static inline uint64_t cpu_ticks(void)

@@ -14,6 +14,7 @@ static inline void cpu_relax(void)
 	__builtin_ia32_pause();
 }
 
+#define CPU_TICKS_SOURCE "tsc"
 enum { CPU_TICKS_FEW = 1 << 14 };
 
 static inline uint64_t cpu_ticks(void)
