@@ -100,7 +100,7 @@ static struct base_option options[] = {
 	[O_TRACE] = { "MARCEL_TRACE", BASE_OPTION_STRING, "", 0, 0, NULL,
 		      "file for what threads, tasks and messages do; of a job: "
 		      "FILE.RANK" },
-	[O_TRACE_BUFFER] = { "MARCEL_TRACE_BUFFER", BASE_OPTION_SIZE, "256k",
+	[O_TRACE_BUFFER] = { "MARCEL_TRACE_BUFFER", BASE_OPTION_SIZE, "1m",
 			     4096, 1 << 30, NULL,
 			     "bytes of events in memory, twice per VP" },
 };

@@ -15,6 +15,7 @@
 
 #include <base/clock.h>
 #include <base/diag.h>
+#include <base/trace.h>
 
 #include <marcel/marcel.h>
 
@@ -92,8 +93,12 @@ bool piom_blocking_arm(struct piom_task *t, uint64_t vain_ns)
 	if (t->waits.arm != NULL && t->waits.arm(t->arg) != 0)
 		return false;
 	armed = t->waits.wait != NULL ? piom_export(t) : enter_held(t, fired);
-	if (armed)
+	if (armed) {
 		piom_patience_armed(t, vain_ns);
+		marcel_trace_more(MARCEL_TRACE_EXPORT, 0, (uintptr_t)t->fn,
+				  t->waits.wait != NULL, (uint32_t)t->waits.fd,
+				  (uintptr_t)t);
+	}
 	return armed;
 }
 
@@ -266,10 +271,13 @@ static void *watch_on(void *arg)
 					     "was closed");
 		fired = false;
 		for (int i = 0; i < n; i++)
-			if (ev[i].data.fd != watcher.bell)
+			if (ev[i].data.fd != watcher.bell) {
 				fired = true;
-			else
+				marcel_trace(MARCEL_TRACE_INTERRUPT, 0,
+					     (uint32_t)ev[i].data.fd);
+			} else {
 				goes_on = answer();
+			}
 		ms = fired ? fire() : look_again();
 	}
 	return arg;

@@ -9,6 +9,7 @@
 #include <base/atomic.h>
 #include <base/clock.h>
 #include <base/diag.h>
+#include <base/trace.h>
 
 #include <marcel/marcel.h>
 
@@ -195,6 +196,7 @@ static void wait_once(struct lwp *l)
 	struct piom_task *t = l->task;
 
 	t->waits.wait(t->arg);
+	marcel_trace(MARCEL_TRACE_INTERRUPT, 1, (uintptr_t)t);
 	hand_back(l, t, word);
 	piom_blocking_fire();
 }

@@ -9,6 +9,7 @@
 #include <base/clock.h>
 #include <base/diag.h>
 #include <base/pin.h>
+#include <base/trace.h>
 
 #include "../io/blocking.h"
 #include "../io/patience.h"
@@ -192,6 +193,17 @@ static bool wants_more(struct piom_task *t, enum piom_ltask_result result,
 	       !piom_blocking_arm(t, pass->vain_ns);
 }
 
+/* A run has found something; t may be gone. */
+static BASE_COLD void trace_run(piom_ltask_fn fn, const struct piom_task *t,
+				enum piom_point point, uint64_t began)
+{
+	uint64_t took = marcel_trace_now() - began;
+
+	marcel_trace_more(MARCEL_TRACE_LTASK,
+			  took < UINT32_MAX ? (uint32_t)took : UINT32_MAX,
+			  (uintptr_t)fn, (uint32_t)point, 0, (uintptr_t)t);
+}
+
 /* Run a task that is on no list; true if it goes back to the main list. */
 static bool run_held(struct piom_queue *q, struct piom_task *t,
 		     struct pass *pass)
@@ -199,16 +211,21 @@ static bool run_held(struct piom_queue *q, struct piom_task *t,
 	unsigned options = t->options;
 	enum piom_ltask_result result;
 	piom_ltask_fn fn = t->fn;
-	uint64_t due = 0;
+	uint64_t due = 0, began = 0;
 
 	if (unlikely(options & PIOM_TASK_BLOCKING))
 		due = load_relaxed(&t->waits.due);
 	/* From here a NOWAIT task may be gone when its function returns. */
 	if ((options & PIOM_LTASK_NOWAIT) && !(options & PIOM_LTASK_REPEAT))
 		store_relaxed(&t->state, PIOM_STATE_DONE);
+	if (marcel_trace_is_on())
+		began = marcel_trace_now();
 	store_relaxed(&q->running, fn);
 	result = fn(t->arg);
 	store_relaxed(&q->running, NULL);
+	if (unlikely(began != 0) &&
+	    (result == PIOM_LTASK_DONE || result == PIOM_LTASK_WORKED))
+		trace_run(fn, t, pass->point, began);
 	pass->runs++;
 	if (unlikely(options & PIOM_TASK_BLOCKING) &&
 	    (result == PIOM_LTASK_DONE || result == PIOM_LTASK_WORKED))
