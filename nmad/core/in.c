@@ -4,6 +4,7 @@
  */
 #include "core.h"
 #include "part.h"
+#include "trace.h"
 #include "watch.h"
 
 #include <errno.h>
@@ -91,6 +92,7 @@ void nm_in_deliver_kept(struct nm_pass *pass, struct nm_req *req,
 	struct nm_wire_chunk c;
 
 	req->msg = NULL;
+	req->seq = msg->seq;
 	if (msg->kind == NM_WIRE_KIND_EAGER) {
 		deliver_eager(pass, req, gate, msg->match.tag, msg->length,
 			      msg->id, msg->data);
@@ -166,6 +168,14 @@ static void keep(struct nm_pass *pass, struct nm_session *s,
 
 /* --- envelopes, in their order --- */
 
+static inline void arrives(const struct nm_session *s,
+			   const struct nm_gate *gate, uint32_t tag,
+			   uint32_t seq, uint64_t length, bool unexpected)
+{
+	nm_trace_message(MARCEL_TRACE_ARRIVE, s, gate, tag, seq, length,
+			 unexpected);
+}
+
 /* A receive with so much room has left the tables. */
 static void has_left(struct nm_pass *pass, struct nm_session *s,
 		     struct nm_gate *gate, uint32_t tag, size_t room)
@@ -191,10 +201,13 @@ static bool deliver(struct nm_pass *pass, struct nm_session *s,
 	if (unlikely(recv == NULL)) {
 		if (nm_match_room(m) == 0)
 			return false;
+		arrives(s, gate, c->tag, c->seq, c->length, true);
 		keep(pass, s, gate, c->tag, msg_new(gate, c));
 		return true;
 	}
+	arrives(s, gate, c->tag, c->seq, c->length, false);
 	req = container_of(recv, struct nm_req, recv);
+	req->seq = c->seq;
 	room = req->data.length;
 	if (likely(c->kind == NM_WIRE_KIND_EAGER))
 		deliver_eager(pass, req, gate, c->tag, c->length, c->id,
@@ -227,6 +240,7 @@ static bool deliver_parked(struct nm_pass *pass, struct nm_session *s,
 	if (recv == NULL && nm_match_room(m) == 0)
 		return false;
 	base_list_remove(&msg->early.on);
+	arrives(s, gate, tag, msg->seq, msg->length, recv == NULL);
 	if (recv == NULL) {
 		keep(pass, s, gate, tag, msg);
 		return true;

@@ -26,6 +26,7 @@
  * Core lock held, but for nm_medium_left() and nm_medium_copy().
  */
 #include "core.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <string.h>
@@ -357,8 +358,10 @@ void nm_medium_copy(struct nm_pkt_in *in)
 		nm_data_copy_in(&req->data, in->part.offset, in->part.from,
 				length);
 	}
-	if (nm_req_part(req))
-		piom_cond_signal(&req->done);
+	if (!nm_req_part(req))
+		return;
+	nm_trace_done(req);
+	piom_cond_signal(&req->done);
 }
 
 /* --- the gate is dead --- */

@@ -11,6 +11,7 @@
 #include <base/diag.h>
 #include <base/option.h>
 #include <base/pin.h>
+#include <base/trace.h>
 #include <marcel/marcel.h>
 #include <nmad/settings.h>
 #include <pioman/pioman.h>
@@ -248,6 +249,7 @@ static int start_below(void)
 
 	if (rc < 0)
 		goto err;
+	marcel_trace_job(info->rank, info->size);
 	rc = piom_init();
 	if (rc == 0)
 		return 0;

@@ -183,7 +183,7 @@ bool nm_out_add_send(struct nm_gate *gate, struct nm_pkt *pkt,
 		     struct nm_req *req, bool yields)
 {
 	struct nm_wire_chunk c = { .tag = req->tag,
-				   .seq = req->send.seq,
+				   .seq = req->seq,
 				   .session = req->session->id,
 				   .length = req->data.length };
 	bool added;
@@ -319,7 +319,7 @@ static bool send_alone(struct nm_pass *pass, struct nm_req *req)
 	c.kind = NM_WIRE_KIND_EAGER;
 	c.flags = 0;
 	c.tag = req->tag;
-	c.seq = req->send.seq;
+	c.seq = req->seq;
 	c.session = req->session->id;
 	c.length = req->data.length;
 	pkt = link->pkt;

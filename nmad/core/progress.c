@@ -9,6 +9,7 @@
  * functions of the user's that wait for what was completed (calls.h).
  */
 #include "core.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -103,6 +104,7 @@ static void complete(struct nm_core *core, struct nm_req *req)
 		if (req->msg != NULL)
 			base_mpsc_push(&core->freed, &req->msg->free);
 	}
+	nm_trace_done(req);
 	piom_cond_signal(&req->done);
 }
 

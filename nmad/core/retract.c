@@ -46,7 +46,7 @@ int nm_retract(struct nm_req *req)
 	peer = &req->session->peers[gate->rank];
 	peer->sent[peer->send_seq % NM_RECENT] = req->tag;
 	r->answer.kind = NM_WIRE_KIND_RETRACT;
-	r->answer.id = req->send.seq;
+	r->answer.id = req->seq;
 	r->session = req->session->id;
 	r->tag = req->tag;
 	r->seq = peer->send_seq++;

@@ -3,6 +3,7 @@
  * number and go to their gate, receives and probes go to the match tables.
  */
 #include "core.h"
+#include "trace.h"
 
 #include <errno.h>
 
@@ -23,7 +24,9 @@ static void take_send(struct nm_pass *pass, struct nm_req *req)
 	}
 	peer = &req->session->peers[gate->rank];
 	peer->sent[peer->send_seq % NM_RECENT] = req->tag;
-	req->send.seq = peer->send_seq++;
+	req->seq = peer->send_seq++;
+	nm_trace_message(MARCEL_TRACE_SEND, req->session, gate, req->tag,
+			 req->seq, req->length, 0);
 	if (unlikely(gate->announced != NULL || is_large(gate, req)))
 		nm_announce_use(gate, req);
 	nm_out_send(pass, req);

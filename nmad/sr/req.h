@@ -53,6 +53,7 @@ struct nm_req {
 	struct nm_session *session; /* c */
 	struct nm_gate *gate;       /* c; of a receive from anyone: l */
 	uint32_t tag;               /* c; of a receive: the message's, l */
+	uint32_t seq;               /* l: the message's */
 	struct nm_data data;        /* c */
 	size_t length;              /* l: bytes received */
 	size_t sent;                /* l: bytes the message had */
@@ -62,7 +63,6 @@ struct nm_req {
 		struct {
 			struct base_link on;    /* l: gate->out or ->waiting */
 			uint64_t id;            /* l: on the wire, or 0 */
-			uint32_t seq;           /* l */
 			int8_t priority;        /* c */
 			bool retracted;         /* l: it is to be taken back */
 			struct nm_place *place; /* l: announced, or NULL */
