@@ -22,6 +22,10 @@ static inline void madmpi_enter(const char *function)
 		madmpi_enter_refuse(function);
 }
 
+/* The exported functions, generated: what number i of a trace is called. */
+extern const char *const madmpi_function_names[];
+extern const unsigned madmpi_functions;
+
 /* A result that does not fit is MPI_UNDEFINED, as the standard says here. */
 static inline int madmpi_narrow_undefined(const char *function, MPI_Count value,
 					  int *out)

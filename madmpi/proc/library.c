@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 #include <base/diag.h>
+#include <base/trace.h>
 #include <marcel/marcel.h>
 #include <nmad/nmad.h>
 
 #include "coll/op.h"
 #include "comm/comm.h"
 #include "core/background.h"
+#include "core/enter.h"
 #include "core/state.h"
 #include "datatype/type.h"
 #include "env/error.h"
@@ -256,6 +258,8 @@ static bool start(struct madmpi_refusal *out)
 			      0);
 	if (rc < 0)
 		return refuse(out, "the network cannot be started", rc);
+	marcel_trace_names(MARCEL_TRACE_MPI_ENTER, madmpi_function_names,
+			   madmpi_functions);
 	rc = make_parts();
 	if (rc < 0)
 		return refuse(out, "MPI_COMM_SELF", rc);

@@ -269,6 +269,14 @@ def narrowed(a, b):
     return a.type == 'int *' and b.type in ('MPI_Count *', 'MPI_Aint *')
 
 
+def recorded(api, f, call):
+    """The call of a body, with what MARCEL_TRACE says of it."""
+    number = api.functions.index(f)
+    return ['marcel_trace(MARCEL_TRACE_MPI_ENTER, %d, 0);' % number,
+            'rc = %s;' % call,
+            'marcel_trace(MARCEL_TRACE_MPI_LEAVE, %d, (unsigned)rc);' % number]
+
+
 def forward(api, f):
     """The definition of one exported function, as lines."""
     named = api.body_of(f)
@@ -292,15 +300,22 @@ def forward(api, f):
     if named.name in TOLD:
         args.append('false' if f is named else 'true')
     call = '%s(%s)' % (named.body(), ', '.join(x for x in args if x))
+    traced = not is_always(f) and f.returns == 'int'
     out = ['BASE_PUBLIC %s P%s(%s)' % (f.returns, f.name, f.parameters), '{']
-    if after:
-        out += before + ['\tint rc;']
+    out += before
+    if after or traced:
+        out.append('\tint rc;')
     if not is_always(f):
         out.append('\tmadmpi_enter("%s");' % f.name)
-    if not after:
-        out.append('\treturn %s;' % call)
-    else:
+    if traced and not after:
+        out += ['\tif (!marcel_trace_is_on())', '\t\treturn %s;' % call]
+    if traced:
+        out += ['\t%s' % line for line in recorded(api, f, call)]
+    elif after:
         out.append('\trc = %s;' % call)
+    if not after:
+        out.append('\treturn %s;' % ('rc' if traced else call))
+    else:
         how = 'undefined' if f.name in UNDEFINED else 'fit'
         for name in after:
             out += ['\tif (rc == MPI_SUCCESS)',
@@ -309,6 +324,14 @@ def forward(api, f):
         out.append('\treturn rc;')
     assert len(wide) == len(f.params), f.name
     return out + ['}', '']
+
+
+def names(api):
+    """Those that calls have in a trace, by number."""
+    out = ['const char *const madmpi_function_names[] = {']
+    out += ['\t"%s",' % f.name for f in api.functions]
+    return out + ['};', '', 'const unsigned madmpi_functions = %d;' %
+                  len(api.functions), '']
 
 
 def excuse(f):
@@ -340,9 +363,11 @@ def unsupported(f):
 
 def make_forwards(api, sources, path):
     lines = ['/* The exported functions. Made by tools/gen/mpi_abi.py. */',
-             '#include <base/compiler.h>', '#include <mpi.h>',
+             '#include <base/compiler.h>', '#include <base/trace.h>',
+             '#include <mpi.h>',
              '#include "bodies.h"', '#include "comm/comm.h"',
              '#include "core/enter.h"', '#include "env/error.h"', '']
+    lines += names(api)
     written = {f.name for f in implemented(api, sources)}
     for f in api.functions:
         lines += forward(api, f) if f.name in written else unsupported(f)
