@@ -71,8 +71,7 @@ BASE_COLD void marcel_hook_refuse(struct marcel_vp *vp, const char *why)
 	struct marcel_thread *t = marcel_vp_current(vp);
 
 	if (why == NULL)
-		why = t->stack != NULL ? load_relaxed(&t->stack->waits)
-				       : load_relaxed(&t->rest->waits);
+		why = marcel_waits_name(marcel_thread_waits_for(t));
 	base_handler_check("marcel", why);
 	__builtin_unreachable();
 }

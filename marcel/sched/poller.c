@@ -181,12 +181,12 @@ bool marcel_poller_wait(int fd, uint32_t events)
 		close(own);
 		return false;
 	}
-	marcel_thread_waits(self, "a descriptor");
+	marcel_thread_waits(self, MARCEL_WAITS_DESCRIPTOR, NULL);
 	was = marcel_thread_awaits_io(self);
 	marcel_thread_set_awaits_io(self, true);
 	marcel_park(NULL, NULL);
 	marcel_thread_set_awaits_io(self, was);
-	marcel_thread_waits(self, NULL);
+	marcel_thread_waits(self, MARCEL_WAITS_NONE, NULL);
 	epoll_ctl(poller.epoll, EPOLL_CTL_DEL, own, NULL);
 	close(own);
 	return true;

@@ -16,7 +16,7 @@
 
 static void sleep_on(struct marcel_timer *t)
 {
-	marcel_thread_waits(t->thread, "sleep");
+	marcel_thread_waits(t->thread, MARCEL_WAITS_SLEEP, NULL);
 	marcel_timer_arm(t);
 	marcel_cancel_show(t);
 	marcel_cancel_look(t);

@@ -56,7 +56,8 @@ static void park_foreign(struct marcel_thread *t, struct marcel_timers *alone)
 	uint32_t s = MARCEL_T_RUNNING;
 
 	if (unlikely(cpu_tls_in_handler()))
-		base_handler_check("marcel", load_relaxed(&t->rest->waits));
+		base_handler_check("marcel", marcel_waits_name(load_relaxed(
+						     &t->rest->waits)));
 	for (int i = 0; i < FOREIGN_SPINS && !marcel_sched.oversubscribed;
 	     i++) {
 		if (load_relaxed(&t->state) == MARCEL_T_WOKEN)

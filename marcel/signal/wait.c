@@ -91,7 +91,7 @@ static int wait_in_list(struct marcel_sigwait *w, struct marcel_thread *self,
 		return signal;
 	}
 	marcel_process_signals_look();
-	marcel_thread_waits(self, "signal");
+	marcel_thread_waits(self, MARCEL_WAITS_SIGNAL, NULL);
 	if (timed)
 		marcel_timer_arm(&w->timer);
 	marcel_cancel_show(&w->timer);

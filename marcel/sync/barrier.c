@@ -19,6 +19,7 @@
 #include <base/diag.h>
 #include <marcel/wait.h>
 #include "../sched/vp.h"
+#include "look.h"
 #include "waitq.h"
 
 #define COUNT_BITS    20
@@ -131,7 +132,15 @@ BASE_PUBLIC int marcel_barrier_wait(marcel_barrier_t *barrier)
 	a.count = b->count;
 	a.waiter.granted = false;
 	a.waiter.thread = marcel_thread_self();
-	marcel_thread_waits(a.waiter.thread, "barrier");
+	marcel_thread_waits(a.waiter.thread, MARCEL_WAITS_BARRIER, b);
 	marcel_park(arrive_after, &a);
 	return a.waiter.granted ? MARCEL_BARRIER_SERIAL_THREAD : 0;
+}
+
+void marcel_barrier_look(const void *barrier, unsigned *come, unsigned *count)
+{
+	const struct barrier *b = barrier;
+
+	*come = (unsigned)(load_relaxed(&b->word) & COUNT_MASK);
+	*count = (unsigned)b->count;
 }

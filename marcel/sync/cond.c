@@ -97,7 +97,7 @@ static inline int wait_until(struct cond *c, struct marcel_mutex *m,
 	marcel_timed_arm_point(&d, until);
 	marcel_guard_unlock(&c->guard, QUEUED);
 	marcel_mutex_unlock_to_park(m, self, &count);
-	marcel_thread_waits(self, "condition");
+	marcel_thread_waits(self, MARCEL_WAITS_CONDITION, &me);
 	signalled = marcel_timed_park(&d);
 	me.timer = NULL;
 	marcel_mutex_relock(m, &me, count);

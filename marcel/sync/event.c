@@ -55,6 +55,7 @@ _Static_assert(_Alignof(struct marcel_thread) > (SET | GROUP | CALL) &&
 struct group {
 	struct marcel_thread *thread; /* -: */
 	ATOMIC(int) left;             /* a: order(group) */
+	struct marcel_events events;  /* -: for who looks at the thread */
 } BASE_ALIGNED(16);
 
 BASE_PUBLIC void marcel_event_init(marcel_event_t *e)
@@ -145,7 +146,7 @@ BASE_PUBLIC void marcel_event_wait(marcel_event_t *e)
 	if (marcel_event_test(e))
 		return;
 	w.thread = marcel_thread_self();
-	marcel_thread_waits(w.thread, "event");
+	marcel_thread_waits(w.thread, MARCEL_WAITS_EVENT, e);
 	marcel_park(wait_after, &w);
 	base_check(marcel_event_test(e));
 }
@@ -180,7 +181,7 @@ BASE_PUBLIC int marcel_event_wait_until(marcel_event_t *e, uint64_t ns)
 		return -ETIMEDOUT;
 	if (!attach(w.e, (uintptr_t)w.timer.thread))
 		return 0;
-	marcel_thread_waits(w.timer.thread, "event");
+	marcel_thread_waits(w.timer.thread, MARCEL_WAITS_EVENT, e);
 	marcel_timer_arm(&w.timer);
 	marcel_timer_park(&w.timer);
 	marcel_timer_disarm(&w.timer);
@@ -228,7 +229,7 @@ static enum marcel_claim claim_group(struct marcel_timer *t)
 /* Until somebody fires the group. True: the timer did. */
 static bool wait_for_group(struct group *g, struct group_timer *t)
 {
-	marcel_thread_waits(g->thread, "any of several events");
+	marcel_thread_waits(g->thread, MARCEL_WAITS_EVENTS, &g->events);
 	if (t == NULL) {
 		marcel_park(NULL, NULL);
 		return false;
@@ -244,7 +245,9 @@ static size_t wait_any(marcel_event_t *const events[], size_t n,
 		       struct group_timer *t)
 {
 	struct marcel_thread *self = marcel_thread_self();
-	struct group g = { .thread = self, .left = ATOMIC_INIT(1) };
+	struct group g = { .thread = self,
+			   .left = ATOMIC_INIT(1),
+			   .events = { (const void *const *)events, n } };
 	uintptr_t who = (uintptr_t)&g | GROUP;
 	bool parked = false, any = false;
 	size_t i, found = n;

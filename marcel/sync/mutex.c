@@ -189,7 +189,7 @@ static int acquire(struct marcel_mutex *m, struct marcel_waiter *me,
 			break;
 		if (e == TOO_LATE)
 			return ETIMEDOUT;
-		marcel_thread_waits(me->thread, "mutex");
+		marcel_thread_waits(me->thread, MARCEL_WAITS_MUTEX, m);
 		if (!marcel_timed_park(until != NULL ? &d : NULL))
 			return ETIMEDOUT;
 		if (me->granted)

@@ -70,7 +70,7 @@ static BASE_NOINLINE int once_slow(struct once *o, uintptr_t w,
 		/* order(once): the record; what fn did */
 		if (!cas_weak_acq_rel(&o->word, &w, running(&me)))
 			continue;
-		marcel_thread_waits(me.thread, "once");
+		marcel_thread_waits(me.thread, MARCEL_WAITS_ONCE, o);
 		marcel_park(NULL, NULL);
 		break;
 	}

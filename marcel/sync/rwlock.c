@@ -23,6 +23,7 @@
 #include <marcel/wait.h>
 #include "../sched/vp.h"
 #include "guard.h"
+#include "look.h"
 #include "timed.h"
 #include "waitq.h"
 
@@ -213,7 +214,9 @@ static BASE_NOINLINE int lock_slow(struct rwlock *l, bool writer,
 	marcel_waitq_push(queue_of(l, writer), &me);
 	marcel_timed_arm(&me);
 	marcel_guard_unlock(&l->guard, w | QUEUED);
-	marcel_thread_waits(self, writer ? "write lock" : "read lock");
+	marcel_thread_waits(
+		self, writer ? MARCEL_WAITS_WRITE_LOCK : MARCEL_WAITS_READ_LOCK,
+		l);
 	return marcel_timed_park(until != NULL ? &d : NULL) ? 0 : ETIMEDOUT;
 }
 
@@ -359,4 +362,13 @@ BASE_PUBLIC int marcel_rwlockattr_getkind(const marcel_rwlockattr_t *attr,
 		return EINVAL;
 	*out = (int)attr->marcel_words[0];
 	return 0;
+}
+
+struct marcel_thread *marcel_rwlock_look(const void *rwlock, unsigned *readers)
+{
+	const struct rwlock *l = rwlock;
+	uint32_t w = load_relaxed(&l->guard.word);
+
+	*readers = w / READER;
+	return w & WRITER ? load_relaxed(&l->owner) : NULL;
 }

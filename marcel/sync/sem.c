@@ -177,7 +177,7 @@ static bool wait_slow(struct sem *s, struct marcel_waiter *me,
 	marcel_waitq_push(&s->queue, me);
 	marcel_timed_arm_point(d, until);
 	marcel_guard_unlock(&s->guard, w);
-	marcel_thread_waits(me->thread, "semaphore");
+	marcel_thread_waits(me->thread, MARCEL_WAITS_SEMAPHORE, s);
 	got = marcel_timed_park(d);
 	if (unlikely(!got))
 		marcel_cancel_point();

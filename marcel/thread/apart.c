@@ -43,7 +43,7 @@ static struct apart *get_header(void)
 		return apart_of(s);
 	a = aligned_alloc(BASE_CACHE_LINE, sizeof(*a));
 	if (a != NULL) {
-		store_relaxed(&a->s.waits, NULL);
+		store_relaxed(&a->s.waits, 0);
 		store_relaxed(&a->s.wait, NULL);
 		store_relaxed(&a->s.awaits_io, false);
 	}

@@ -216,7 +216,7 @@ static struct marcel_stack *cut(struct marcel_arena *a, unsigned slot)
 	s->slot = (uint8_t)slot;
 	s->class = (uint8_t)a->class;
 	s->is_guarded = a->guard[slot] == GUARDED;
-	store_relaxed(&s->waits, NULL);
+	store_relaxed(&s->waits, 0);
 	store_relaxed(&s->awaits_io, false);
 	s->checker = os_checker_stack(s->low, s->bytes);
 	return s;

@@ -60,7 +60,7 @@ static int wait_for_end(struct timed_join *j)
 	j->mark = (uintptr_t)j->timer.thread | MARCEL_END_TIMED;
 	if (!cas_relaxed(&j->target->ended, &w, j->mark))
 		return look(j->target, j->timer.thread);
-	marcel_thread_waits(j->timer.thread, "join");
+	marcel_thread_waits(j->timer.thread, MARCEL_WAITS_JOIN, j->target);
 	marcel_timer_arm(&j->timer);
 	marcel_cancel_show(&j->timer);
 	marcel_cancel_look(&j->timer);

@@ -25,6 +25,29 @@ bool marcel_thread_is_alive(struct marcel_thread *t)
 
 /* --- what it does --- */
 
+const char *marcel_waits_name(uint64_t word)
+{
+	static const char *const names[] = {
+		[MARCEL_WAITS_NONE] = NULL,
+		[MARCEL_WAITS_MUTEX] = "mutex",
+		[MARCEL_WAITS_CONDITION] = "condition",
+		[MARCEL_WAITS_SEMAPHORE] = "semaphore",
+		[MARCEL_WAITS_BARRIER] = "barrier",
+		[MARCEL_WAITS_READ_LOCK] = "read lock",
+		[MARCEL_WAITS_WRITE_LOCK] = "write lock",
+		[MARCEL_WAITS_ONCE] = "once",
+		[MARCEL_WAITS_JOIN] = "join",
+		[MARCEL_WAITS_EVENT] = "event",
+		[MARCEL_WAITS_EVENTS] = "any of several events",
+		[MARCEL_WAITS_DESCRIPTOR] = "a descriptor",
+		[MARCEL_WAITS_SIGNAL] = "signal",
+		[MARCEL_WAITS_SLEEP] = "sleep",
+		[MARCEL_WAITS_ALL] = "end of all threads",
+	};
+
+	return names[marcel_waits_kind(word) % MARCEL_WAITS_KINDS];
+}
+
 /* The thread may get its stack, or give it back, meanwhile. */
 static BASE_NO_TSAN struct marcel_stack *stack_of(struct marcel_thread *t)
 {
@@ -35,8 +58,8 @@ static const char *waits_for(struct marcel_thread *t)
 {
 	struct marcel_stack *s = stack_of(t);
 
-	return s != NULL ? load_relaxed(&s->waits)
-			 : load_relaxed(&t->rest->waits);
+	return marcel_waits_name(s != NULL ? load_relaxed(&s->waits)
+					   : load_relaxed(&t->rest->waits));
 }
 
 /* The VP on which it runs, or -1. */

@@ -42,7 +42,7 @@ struct marcel_stack {
 	size_t bytes;               /* from low to this struct: apart.h */
 	struct marcel_arena *arena; /* that it was cut from, or NULL */
 	void *(*fn)(void *);        /* what its thread runs first */
-	ATOMIC(const char *) waits; /* a: marcel_thread_waits() */
+	ATOMIC(uint64_t) waits;     /* a: marcel_thread_waits() */
 	ATOMIC(struct marcel_timer *) wait; /* a: its thread's: cancel.h */
 	unsigned checker;                   /* os_checker_stack()'s number */
 	uint8_t slot;                       /* its number in the arena */

@@ -570,8 +570,8 @@ static bool join_seed(struct marcel_vp **where, struct marcel_thread *self,
 		return false;
 	}
 	vp->handovers++;
-	if (marcel_trace_is_here())
-		marcel_trace_vp_text(vp, MARCEL_TRACE_BLOCK, self, "join");
+	marcel_thread_waits(self, MARCEL_WAITS_JOIN, t);
+	marcel_trace_block(vp, self);
 	store_relaxed(&self->state, MARCEL_T_PARKED);
 	*where = marcel_switch(vp, self, t);
 	return true;
@@ -628,7 +628,7 @@ BASE_PUBLIC int marcel_join(marcel_t t, void **out)
 		return join_no_more(self, t, out);
 	if (!join_at_once(self, t)) {
 		marcel_cancel_point();
-		marcel_thread_waits(self, "join");
+		marcel_thread_waits(self, MARCEL_WAITS_JOIN, t);
 		marcel_park(join_after, &j);
 		if (j.rc != 0)
 			return j.rc;
@@ -719,7 +719,7 @@ void marcel_thread_wait_all(void)
 	struct marcel_thread *self = marcel_thread_self();
 
 	while (count_live() != 0) {
-		marcel_thread_waits(self, "end of all threads");
+		marcel_thread_waits(self, MARCEL_WAITS_ALL, NULL);
 		marcel_park(wait_after, self);
 	}
 }

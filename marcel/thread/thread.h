@@ -30,6 +30,7 @@
 #include <marcel/topo.h>
 #include "../arch/ctx.h"
 #include "stack.h"
+#include "waits.h"
 
 struct marcel_cleanup;
 struct marcel_detour;
@@ -92,7 +93,7 @@ struct marcel_thread_rest {
 	/* The marks of struct marcel_thread. */
 	ATOMIC(uint64_t) name[MARCEL_NAME_MAX / 8]; /* a: whoever sets it */
 	void *keys;                                 /* o: key.c's */
-	ATOMIC(const char *) waits; /* a: if it has no stack of ours */
+	ATOMIC(uint64_t) waits;     /* a: if it has no stack of ours */
 	void *fiber;                /* o: TSan's */
 	uint64_t number;            /* q: of its creation; sched/random.h */
 	struct marcel_level *level; /* q: lowest that covers `set` */
@@ -167,12 +168,21 @@ static inline void marcel_thread_use_rest(struct marcel_thread *t)
  * state is PARKED. It lies on the page of the stack that is touched anyway.
  */
 static inline void marcel_thread_waits(struct marcel_thread *t,
-				       const char *what)
+				       enum marcel_waits kind,
+				       const void *object)
 {
+	uint64_t word = marcel_waits(kind, object);
+
 	if (likely(t->stack != NULL))
-		store_relaxed(&t->stack->waits, what);
+		store_relaxed(&t->stack->waits, word);
 	else
-		store_relaxed(&t->rest->waits, what);
+		store_relaxed(&t->rest->waits, word);
+}
+
+static inline uint64_t marcel_thread_waits_for(struct marcel_thread *t)
+{
+	return t->stack != NULL ? load_relaxed(&t->stack->waits)
+				: load_relaxed(&t->rest->waits);
 }
 
 /* Only itself says so; whoever wakes it reads it. It lies where `waits` does.*/

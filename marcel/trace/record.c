@@ -234,8 +234,7 @@ BASE_NOINLINE void marcel_trace_vp_text(struct marcel_vp *vp,
 BASE_NOINLINE void marcel_trace_vp_blocks(struct marcel_vp *vp,
 					  struct marcel_thread *t)
 {
-	const char *what = t->stack != NULL ? load_relaxed(&t->stack->waits)
-					    : load_relaxed(&t->rest->waits);
+	const char *what = marcel_waits_name(marcel_thread_waits_for(t));
 
 	marcel_trace_vp_text(vp, MARCEL_TRACE_BLOCK, t,
 			     what != NULL ? what : "");

@@ -13,6 +13,7 @@
 #include <marcel/wait.h>
 #include "../../marcel/sched/timer.h"
 #include "../../marcel/sync/guard.h"
+#include "../../marcel/thread/waits.h"
 
 #define MARCEL_SCHED_ENTER_H
 #define MARCEL_SCHED_RUNQ_H
@@ -132,7 +133,8 @@ static inline struct marcel_lwp *marcel_vp_lwp(struct marcel_vp *vp)
 }
 
 static inline void marcel_thread_waits(struct marcel_thread *t,
-				       const char *what)
+				       enum marcel_waits kind,
+				       const void *object)
 {
 }
 

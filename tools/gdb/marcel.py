@@ -18,6 +18,23 @@ from gdb.unwinder import Unwinder, register_unwinder
 
 STATES = ["free", "new", "running", "parked", "woken", "ended"]
 FLAGS = {"foreign": 1, "main": 2}
+WAITS = [  # enum marcel_waits
+    None,
+    "mutex",
+    "condition",
+    "semaphore",
+    "barrier",
+    "read lock",
+    "write lock",
+    "once",
+    "join",
+    "event",
+    "any of several events",
+    "a descriptor",
+    "signal",
+    "sleep",
+    "end of all threads",
+]
 SECTION = 1  # MARCEL_SECTION, in an owner
 QUEUE_SHOWN = 100  # threads of a queue that are listed
 
@@ -30,11 +47,6 @@ def atomic(value):
     kind = value.type.strip_typedefs()
     is_struct = kind.code == gdb.TYPE_CODE_STRUCT
     return value["raw"] if is_struct else value
-
-
-def text(pointer):
-    """A C string, or None."""
-    return pointer.string(errors="replace") if int(pointer) else None
 
 
 def static(name, field):
@@ -204,7 +216,8 @@ class Thread:
             return None
         stack = self.pointer["stack"]
         place = stack if int(stack) else self.pointer["rest"]
-        return text(atomic(place["waits"]))
+        word = int(atomic(place["waits"]))
+        return WAITS[word >> 56]
 
     def lwp(self, all_lwps):
         """The kernel thread that it stands on now, or None."""
