@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <base/atomic.h>
+#include <base/hang.h>
 
 enum { LINE_MAX_ = 1024 };
 
@@ -219,18 +220,40 @@ void base_dump_forked(void)
 	store_relaxed(&dumping, 0);
 }
 
-BASE_PUBLIC void base_dump_all(void)
+void base_dumpers_walk(void (*fn)(struct base_dumper *d, void *arg), void *arg)
 {
 	struct base_dumper *d;
 
-	base_dump("==== state of process %d", getpid());
 	fetch_add_seq(&dumping, 1); /* order(dumping) */
 	d = load_seq(&dumpers);     /* order(dump), order(dumping) */
 	while (d != NULL) {
-		base_dump("-- %s", d->name);
-		d->fn(d->arg);
+		fn(d, arg);
 		d = load_seq(&d->next); /* order(dump), order(dumping) */
 	}
 	fetch_sub_release(&dumping, 1); /* order(dumping): all of it */
+}
+
+static void dump_one(struct base_dumper *d, void *arg)
+{
+	(void)arg;
+	base_dump("-- %s", d->name);
+	d->fn(d->arg);
+}
+
+BASE_PUBLIC void base_dump_all(void)
+{
+	base_dump("==== state of process %d", getpid());
+	base_dumpers_walk(dump_one, NULL);
 	base_dump("==== end of state of process %d", getpid());
+}
+
+BASE_PUBLIC void base_tell(struct base_teller *t, const char *fmt, ...)
+{
+	char text[500];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	t->line(t, text);
 }

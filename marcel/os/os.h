@@ -60,6 +60,15 @@ void os_stack_bounds(char **low, size_t *bytes);
 /* As pthread_create(), for threads of our own. Positive error numbers. */
 int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg);
 
+/* How many of those run: no less than there are, but at their very end. */
+unsigned os_threads_own(void);
+/* In the child of a fork: there is none. */
+void os_threads_forked(void);
+/* How many kernel threads the process has, main included; 0: who knows. */
+unsigned os_threads(void);
+/* The signals for which there are handlers, as of sigset_t's first word. */
+uint64_t os_signals_handled(void);
+
 /* The kernel's number of the calling kernel thread. */
 pid_t os_tid(void);
 /* False: too many signals of the user are pending. */

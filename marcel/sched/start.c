@@ -22,6 +22,7 @@
 #include "../thread/cputime.h"
 #include "../thread/dump.h"
 #include "../thread/fork.h"
+#include "../thread/hang.h"
 #include "../thread/overflow.h"
 #include "../thread/stack.h"
 #include "../trace/trace.h"
@@ -43,6 +44,7 @@ enum {
 	O_SPIN_US,
 	O_VERBOSE,
 	O_DUMP_SIGNAL,
+	O_DEADLOCK,
 	O_LWP_MAX,
 	O_TIMESLICE_US,
 	O_GUARDS,
@@ -60,6 +62,9 @@ enum {
 static const char *const guards[] = { "auto", "advice", "mprotect", "canary",
 				      NULL };
 
+/* As enum marcel_hang_mode has them. */
+static const char *const deadlock[] = { "off", "report", "abort", NULL };
+
 static struct base_option options[] = {
 	[O_NVP] = { "MARCEL_NVP", BASE_OPTION_INT, "0", 0, MARCEL_VP_MAX, NULL,
 		    "virtual processors; 0: one per allowed CPU" },
@@ -74,6 +79,10 @@ static struct base_option options[] = {
 			"print the settings and the VPs" },
 	[O_DUMP_SIGNAL] = { "MARCEL_DUMP_SIGNAL", BASE_OPTION_STRING, "", 0, 0,
 			    NULL, "signal that prints all threads; none" },
+	[O_DEADLOCK] = { "MARCEL_DEADLOCK", BASE_OPTION_CHOICE, "off", 0, 0,
+			 deadlock,
+			 "look whether nothing can ever move again, and say "
+			 "who waits for what; abort: and end" },
 	[O_LWP_MAX] = { "MARCEL_LWP_MAX", BASE_OPTION_INT, "64", 1, 4096, NULL,
 			"kernel threads for each virtual processor" },
 	[O_TIMESLICE_US] = { "MARCEL_TIMESLICE_US", BASE_OPTION_INT, "10000", 0,
@@ -534,6 +543,8 @@ static int start(const struct marcel_config *config)
 		return rc;
 	}
 	marcel_dump_init(dump_signal);
+	marcel_hang_init((enum marcel_hang_mode)options[O_DEADLOCK].value,
+			 dump_signal);
 	return 0;
 }
 
@@ -548,6 +559,7 @@ static void stop(void)
 		marcel_thread_wait_all();
 		sched_yield(); /* somebody may be about to make one */
 	}
+	marcel_hang_exit();
 	marcel_dump_exit();
 	marcel_monitor_exit();
 	marcel_signal_exit();

@@ -416,6 +416,7 @@ void marcel_vp_idle(struct marcel_lwp *l)
 		t = next_thread(vp);
 		if (t == NULL)
 			return;
+		store_relaxed(&vp->entered, load_relaxed(&vp->entered) + 1);
 		if (load_relaxed(&t->state) == MARCEL_T_NEW &&
 		    unlikely(!marcel_switch_equip(vp, t)))
 			sched_yield();

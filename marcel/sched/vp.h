@@ -106,10 +106,11 @@ struct marcel_vp {
 
 	/* The monitor looks at it: it does not sleep. a: order(monitor) */
 	ATOMIC(uint32_t) is_watched;
-	struct base_list stuck;     /* o: kept by LWP 0, which is busy */
-	ATOMIC(uint32_t) nstuck;    /* a: relaxed; as nbound */
-	ATOMIC(uint32_t) hook_due;  /* a: relaxed; that of the tick is wanted */
-	ATOMIC(uint32_t) preempted; /* a: relaxed; how often */
+	struct base_list stuck;    /* o: kept by LWP 0, which is busy */
+	ATOMIC(uint32_t) nstuck;   /* a: relaxed; as nbound */
+	ATOMIC(uint32_t) hook_due; /* a: relaxed; that of the tick is wanted */
+	ATOMIC(uint32_t) entered;  /* a: relaxed; owner: threads after idling */
+	ATOMIC(uint32_t) preempted;   /* a: relaxed; how often */
 	ATOMIC(uint32_t) unpreempted; /* a: relaxed; for want of an LWP */
 	ATOMIC(uint32_t) revoked;     /* a: relaxed; how often */
 

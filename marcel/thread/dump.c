@@ -14,6 +14,7 @@
 #include <base/diag.h>
 #include <base/option.h>
 #include "../sched/vp.h"
+#include "hang.h"
 #include "look.h"
 
 static int dump_signal; /* of the last init */
@@ -69,6 +70,7 @@ static void dump(void *arg)
 				  s->topo.levels[i].index,
 				  load_relaxed(&s->levelqs[i].length));
 	marcel_thread_walk(dump_thread, NULL);
+	marcel_hang_ask();
 }
 
 static struct base_dumper dumper = { .name = "marcel", .fn = dump };

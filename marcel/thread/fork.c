@@ -46,6 +46,7 @@
 #include "../sync/late.h"
 #include "../trace/trace.h"
 #include "cancel.h"
+#include "hang.h"
 #include "stack.h"
 
 /* Written by the only thread of a new process; is_left also under the lock. */
@@ -101,6 +102,8 @@ static void forget_others(void)
 	marcel_monitor_forked();
 	marcel_lwp_forked();
 	base_dump_forked();
+	os_threads_forked();
+	marcel_hang_forked();
 }
 
 /* The caller, which ran on l. */

@@ -41,18 +41,24 @@ void base_check_failed(const char *what, const char *file,
  */
 void base_dump(const char *fmt, ...) BASE_PRINTF(1, 2);
 
+struct base_hang_layer;
+
 /* A layer's part of the dump. Memory is the caller's until removed. */
 struct base_dumper {
 	const char *name;
 	void (*fn)(void *arg);
 	void *arg;
-	ATOMIC(struct base_dumper *) next; /* a: diag's, see there */
+	const struct base_hang_layer *hang; /* or NULL; hang.h */
+	ATOMIC(struct base_dumper *) next;  /* a: diag's, see there */
 };
 
 void base_dumper_add(struct base_dumper *d);
 
 /* Waits for dumps under way on other threads: what fn reads may be freed. */
 void base_dumper_remove(struct base_dumper *d);
+
+/* Calls fn for each, in that order; none is removed meanwhile. Signal-safe. */
+void base_dumpers_walk(void (*fn)(struct base_dumper *d, void *arg), void *arg);
 
 /* In the child of a fork: nobody else dumps. */
 void base_dump_forked(void);

@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 
+#include <base/atomic.h>
 #include <base/compiler.h>
 #include "../tls.h"
 
@@ -35,16 +37,55 @@ int os_cpu_set(int cpu)
 	return sched_setaffinity(0, bytes, set) < 0 ? -errno : 0;
 }
 
+/* Of our own that have been made and have not ended. a: relaxed */
+static ATOMIC(unsigned) own;
+
+struct start {
+	void *(*fn)(void *);
+	void *arg;
+};
+
+static void *run_own(void *arg)
+{
+	struct start s = *(struct start *)arg;
+	void *result;
+
+	free(arg);
+	result = s.fn(s.arg);
+	fetch_sub_relaxed(&own, 1);
+	return result;
+}
+
 /* In the runtime: nobody may switch here for the child's sake. */
 BASE_NOINLINE int os_thread_create(pthread_t *out, void *(*fn)(void *),
 				   void *arg)
 {
+	struct start *s = malloc(sizeof(*s));
 	int rc;
 
+	if (s == NULL)
+		return EAGAIN;
+	s->fn = fn;
+	s->arg = arg;
+	fetch_add_relaxed(&own, 1);
 	marcel_tls.makes_own = true;
-	rc = pthread_create(out, NULL, fn, arg);
+	rc = pthread_create(out, NULL, run_own, s);
 	marcel_tls.makes_own = false;
+	if (rc == 0)
+		return 0;
+	fetch_sub_relaxed(&own, 1);
+	free(s);
 	return rc;
+}
+
+unsigned os_threads_own(void)
+{
+	return load_relaxed(&own);
+}
+
+void os_threads_forked(void)
+{
+	store_relaxed(&own, 0);
 }
 
 bool os_thread_ordinary(pid_t tid)

@@ -171,11 +171,33 @@ bool os_signal_take(int signal, uint64_t ns)
 	return taken == signal;
 }
 
-static bool is_alone(void)
+unsigned os_threads(void)
 {
 	struct stat st;
 
-	return stat("/proc/self/task", &st) == 0 && st.st_nlink == 2 + 1;
+	if (stat("/proc/self/task", &st) != 0 || st.st_nlink <= 2)
+		return 0;
+	return (unsigned)st.st_nlink - 2;
+}
+
+uint64_t os_signals_handled(void)
+{
+	unsigned long long set = UINT64_MAX;
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[128];
+
+	if (f == NULL)
+		return set;
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "SigCgt: %llx", &set) == 1)
+			break;
+	fclose(f);
+	return set;
+}
+
+static bool is_alone(void)
+{
+	return os_threads() == 1;
 }
 
 /*
