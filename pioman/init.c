@@ -14,6 +14,7 @@
 #include <pioman/pioman.h>
 #include <pioman/settings.h>
 
+#include "hang.h"
 #include "io/blocking.h"
 #include "io/set.h"
 #include "ltask/tree.h"
@@ -176,7 +177,9 @@ static void dump(void *arg)
 	piom_stats_dump();
 }
 
-static struct base_dumper dumper = { .name = "pioman", .fn = dump };
+static struct base_dumper dumper = { .name = "pioman",
+				     .fn = dump,
+				     .hang = &piom_hang };
 
 /* --- start and stop --- */
 

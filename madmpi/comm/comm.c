@@ -39,6 +39,44 @@ void madmpi_comm_new_ids(uint64_t ids[2])
 	ids[1] = nm_session_new_id();
 }
 
+/* Its name may be about to change, and is a hint. */
+static void describe_comm(const struct madmpi_comm *c, char *out, size_t room)
+{
+	if (c->name[0] != '\0')
+		snprintf(out, room, "%.64s", c->name);
+	else
+		snprintf(out, room, "communicator %llx",
+			 (unsigned long long)c->id);
+}
+
+static void describe_p2p(void *arg, nm_tag_t tag, int any_tag, char *out,
+			 size_t room)
+{
+	char name[80];
+
+	describe_comm(arg, name, sizeof(name));
+	if (any_tag)
+		snprintf(out, room, "any tag, %s", name);
+	else
+		snprintf(out, room, "tag %u, %s", tag, name);
+}
+
+static void describe_coll(void *arg, nm_tag_t tag, int any_tag, char *out,
+			  size_t room)
+{
+	const struct madmpi_comm *c = arg;
+	char name[80];
+
+	(void)any_tag;
+	describe_comm(c, name, sizeof(name));
+	if (tag == MADMPI_COLL_BELL)
+		snprintf(out, room, "collective operation %u of %s",
+			 c->collectives, name);
+	else
+		snprintf(out, room, "collective operation %u of %s",
+			 (tag % MADMPI_COLL_PERSISTENT) + 1, name);
+}
+
 int madmpi_comm_open(struct madmpi_comm *c, const uint64_t ids[2])
 {
 	int rc = nm_session_open(ids[0], &c->p2p);
@@ -46,7 +84,13 @@ int madmpi_comm_open(struct madmpi_comm *c, const uint64_t ids[2])
 	c->id = ids[0];
 	if (rc == 0)
 		rc = nm_session_among(c->p2p, c->gate, c->npeers);
-	return rc < 0 ? rc : nm_session_open(ids[1], &c->coll);
+	if (rc == 0)
+		rc = nm_session_open(ids[1], &c->coll);
+	if (rc < 0)
+		return rc;
+	nm_session_describe(c->p2p, describe_p2p, c);
+	nm_session_describe(c->coll, describe_coll, c);
+	return 0;
 }
 
 /* NULL: no memory. */

@@ -12,6 +12,8 @@
 
 #include <marcel/marcel.h>
 
+#include "hang.h"
+
 enum { ROOM_AT_START = 4096 };
 
 static void gate_init(struct nm_gate *gate, struct nm_core *core, int rank)
@@ -184,6 +186,7 @@ int nm_core_start(struct nm_core *core)
 	core->dumper.name = "nmad";
 	core->dumper.fn = nm_core_dump;
 	core->dumper.arg = core;
+	core->dumper.hang = &nm_hang;
 	base_dumper_add(&core->dumper);
 	return 0;
 }

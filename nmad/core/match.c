@@ -606,6 +606,51 @@ void nm_match_check(struct nm_match *m)
 			m, container_of(link, struct nm_match_session, link));
 }
 
+struct walk {
+	void (*recv)(struct nm_match_recv *r, void *arg);
+	void *arg;
+};
+
+static void walk_place(struct base_hash_place place, void *arg)
+{
+	struct base_link *link = base_hash_first(place);
+	const struct walk *w = arg;
+
+	if (holds_msgs(place))
+		return;
+	for (; link != NULL; link = base_hash_next(link))
+		w->recv(recv_of(link), w->arg);
+}
+
+static void walk_recvs(const struct base_list *list, const struct walk *w)
+{
+	base_list_for_each (link, list)
+		w->recv(recv_of(link), w->arg);
+}
+
+void nm_match_walk(struct nm_match *m,
+		   void (*recv)(struct nm_match_recv *r, void *arg),
+		   void (*msg)(struct nm_match_msg *msg, void *arg), void *arg)
+{
+	struct walk w = { recv, arg };
+
+	for (int kind = 0; recv != NULL && kind < NM_MATCH_TABLES; kind++)
+		base_hash_walk(&m->tables[kind], walk_place, &w);
+	base_list_for_each (on, &m->sessions) {
+		struct nm_match_session *s =
+			container_of(on, struct nm_match_session, link);
+
+		if (recv != NULL) {
+			walk_recvs(&s->recvs, &w);
+			walk_recvs(&s->probes, &w);
+		}
+		if (msg == NULL)
+			continue;
+		base_list_for_each (link, &s->msgs)
+			msg(msg_of(link, NM_MATCH_WILD), arg);
+	}
+}
+
 void nm_match_dump(const struct nm_match *m)
 {
 	static const char *const names[] = { "gate+tag", "tag",

@@ -232,6 +232,12 @@ void nm_match_take_gate(struct nm_match *m, struct nm_match_session *s,
 /* Aborts if the tables contradict themselves. Walks over everything. */
 void nm_match_check(struct nm_match *m);
 
+/* Fn for each receive and probe that is posted, and each message that is kept;
+ * NULL: not for those. It changes nothing. */
+void nm_match_walk(struct nm_match *m,
+		   void (*recv)(struct nm_match_recv *r, void *arg),
+		   void (*msg)(struct nm_match_msg *msg, void *arg), void *arg);
+
 /* Counts, by base_dump(). Signal-safe. */
 void nm_match_dump(const struct nm_match *m);
 void nm_match_session_dump(const struct nm_match_session *s);

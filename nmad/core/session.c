@@ -210,6 +210,18 @@ BASE_PUBLIC int nm_session_open_name(const char *name, struct nm_session **out)
 					 name, out);
 }
 
+BASE_PUBLIC void nm_session_describe(struct nm_session *s, nm_describe_fn fn,
+				     void *arg)
+{
+	struct nm_pass pass;
+
+	nm_core_lock(s->core);
+	nm_core_settle(s->core, &pass);
+	s->describe = fn;
+	s->describe_arg = arg;
+	nm_core_unlock(s->core, &pass);
+}
+
 BASE_PUBLIC int nm_session_among(struct nm_session *s,
 				 struct nm_gate *const members[], int n)
 {

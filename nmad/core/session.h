@@ -17,7 +17,7 @@
 #define NMAD_CORE_SESSION_H
 
 #include <base/list.h>
-#include <nmad/event.h>
+#include <nmad/nmad.h>
 
 #include "match.h"
 
@@ -59,6 +59,8 @@ struct nm_session {
 					*    heard of */
 	nm_arrival_fn monitor;         /* l: or NULL: nobody is told */
 	void *monitor_arg;             /* l: */
+	nm_describe_fn describe;       /* l: or NULL: nobody knows */
+	void *describe_arg;            /* l: */
 	char name[];                   /* -: "" if it has only a number */
 };
 

@@ -340,6 +340,11 @@ void piom_io_wait_init(struct piom_io_wait *w)
 	piom_cond_init(&w->done);
 }
 
+bool piom_io_is_set(const struct piom_task *t)
+{
+	return (const void *)t == &set.task;
+}
+
 uint32_t piom_io_nwaits(void)
 {
 	return load_relaxed(&set.waits);

@@ -67,6 +67,10 @@ void piom_io_wait_init(struct piom_io_wait *w);
 /* How many links are entered, just now. */
 uint32_t piom_io_nwaits(void);
 
+/* Whether t, of a queue, is the task that looks at the set. */
+struct piom_task;
+bool piom_io_is_set(const struct piom_task *t);
+
 /* Until it has ended, or a time by base_now_ns() has come: false. */
 bool piom_io_sleep(struct piom_io_wait *w, uint64_t deadline);
 

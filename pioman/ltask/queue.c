@@ -406,3 +406,16 @@ bool piom_queue_sweep(struct piom_queue *q)
 	let_go(q, PIOM_QUEUE_HELD, w, fresh > 0 || (w & PIOM_QUEUE_PENDING));
 	return true;
 }
+
+bool piom_queue_walk(struct piom_queue *q,
+		     void (*fn)(struct piom_task *t, void *arg), void *arg)
+{
+	uint32_t w;
+
+	if (!hold(q, false, &w))
+		return false;
+	base_list_for_each (link, &q->list)
+		fn(container_of(link, struct piom_task, link), arg);
+	let_go(q, false, w, w & PIOM_QUEUE_PENDING);
+	return true;
+}

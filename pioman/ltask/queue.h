@@ -177,6 +177,13 @@ bool piom_queue_is_ours(const struct piom_queue *q);
  */
 bool piom_queue_sweep(struct piom_queue *q);
 
+/*
+ * Fn for each task of the main list, with the queue held; it must not touch the
+ * list. False if somebody else holds it.
+ */
+bool piom_queue_walk(struct piom_queue *q,
+		     void (*fn)(struct piom_task *t, void *arg), void *arg);
+
 /* Nothing submitted and nothing in the main list. A hint. */
 static inline bool piom_queue_is_empty(struct piom_queue *q)
 {

@@ -135,6 +135,15 @@ int nm_session_among(struct nm_session *s, struct nm_gate *const members[],
 		     int n);
 
 /*
+ * For reports on processes that hang: fn writes into out[room] what a tag of
+ * the session means to the program, in a few words. It is called while nmad is
+ * locked: it must not block or call nmad. Until the session is closed.
+ */
+typedef void (*nm_describe_fn)(void *arg, nm_tag_t tag, int any_tag, char *out,
+			       size_t room);
+void nm_session_describe(struct nm_session *s, nm_describe_fn fn, void *arg);
+
+/*
  * No request of it may be outstanding: -EBUSY if a receive is (but not one by
  * nm_sr_mrecv()), or a send that still waits to leave. Messages that have come
  * and nobody took are dropped, which completes large and synchronous sends of
