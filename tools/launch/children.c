@@ -26,6 +26,7 @@ struct start {
 	int null;
 	pid_t parent;
 	int in, out[2], pmi; /* descriptors that become 0, 1, 2, PMI_FD */
+	int hang;            /* and MARCEL_DEADLOCK_FD, or -1 */
 	int report;          /* for a struct failure; closes on exec */
 	const cpu_set_t *cpus;
 };
@@ -42,10 +43,17 @@ struct failure {
 static bool is_launchers(const char *var)
 {
 	static const char *const names[] = {
-		"PMI_FD=",          "PMI_RANK=",        "PMI_SIZE=",
-		"PMI_PORT=",        "PMI_ID=",          "PMI_SPAWNED=",
-		"HYDI_CONTROL_FD=", "MPI_LOCALRANKID=", "MPI_LOCALNRANKS=",
+		"PMI_FD=",
+		"PMI_RANK=",
+		"PMI_SIZE=",
+		"PMI_PORT=",
+		"PMI_ID=",
+		"PMI_SPAWNED=",
+		"HYDI_CONTROL_FD=",
+		"MPI_LOCALRANKID=",
+		"MPI_LOCALNRANKS=",
 		"NMAD_KEY_FD=",
+		"MARCEL_DEADLOCK_FD=",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -63,7 +71,7 @@ static char *var(const char *name, int value)
 	return text;
 }
 
-enum { OURS = 6 };
+enum { OURS = 7 };
 
 static bool is_set(const struct program *p, const char *var)
 {
@@ -104,7 +112,8 @@ static void set_path(const struct program *p, const char *path)
 		must(NULL);
 }
 
-static void set_env(char **env, const struct job *j, int rank, int pmi)
+static void set_env(char **env, const struct job *j, int rank, int pmi,
+		    int hang)
 {
 	char *ours[OURS] = {
 		var("PMI_FD", pmi),
@@ -113,6 +122,7 @@ static void set_env(char **env, const struct job *j, int rank, int pmi)
 		var("MPI_LOCALRANKID", rank),
 		var("MPI_LOCALNRANKS", j->opt.ranks),
 		var("NMAD_KEY_FD", j->key_fd),
+		var("MARCEL_DEADLOCK_FD", hang),
 	};
 
 	for (int i = 0; i < OURS; i++) {
@@ -149,6 +159,8 @@ static void __attribute__((noreturn)) child(struct start *s)
 	setrlimit(RLIMIT_NOFILE, &j->old_limit);
 	keep_open(s->pmi);
 	keep_open(j->key_fd);
+	if (s->hang >= 0)
+		keep_open(s->hang);
 	sigaction(SIGCHLD, &j->old_chld, NULL);
 	sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
 	if (s->program->dir != NULL) {
@@ -225,12 +237,15 @@ static void start_rank(struct job *j, struct start *s, struct rank *r)
 	s->report = report[1];
 	r->pmi = pmi[0];
 	s->pmi = pmi[1];
-	set_env(s->env, j, r->number, s->pmi);
+	s->hang = hang_open(r, s->program);
+	set_env(s->env, j, r->number, s->pmi, s->hang);
 	pid = spawn(s);
 	must_not_fail(pid, "a process");
 	r->pid = pid;
 	j->running++;
 	close(pmi[1]);
+	if (s->hang >= 0)
+		close(s->hang);
 	close(out[0][1]);
 	close(out[1][1]);
 	close(report[1]);
@@ -369,6 +384,7 @@ static void ended(struct job *j, struct rank *r, const siginfo_t *how)
 	waitpid(r->pid, NULL, 0);
 	r->pid = 0;
 	j->running--;
+	hang_close(j, r);
 	pmi_without(j, r);
 }
 

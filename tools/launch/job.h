@@ -10,6 +10,7 @@
  *   children.c  start, signal, reap
  *   pmi.c       the server of the ranks' requests
  *   output.c    lines of the ranks -> our stdout and stderr
+ *   hang.c      whether no rank can ever go on: MARCEL_DEADLOCK
  *   mpirun.c    the loop, signals, deadlines, the exit code
  */
 #ifndef LAUNCH_JOB_H
@@ -102,6 +103,8 @@ struct rank {
 	size_t len;
 	char in[LINE];
 	struct stream out[2];
+	int hang_fd;            /* hang.c's socket, or -1 */
+	struct hang_rank *hang; /* or NULL */
 };
 
 struct kvs_entry;
@@ -116,6 +119,7 @@ struct job {
 	int code;             /* the exit code so far */
 	bool failed;          /* the job is being ended */
 	long kill_at, end_at; /* ms: SIGKILL, --timeout; 0: not set */
+	int hang_phase;       /* hang.c's */
 	int interrupts;       /* signals that ask for an end, so far */
 	int key_fd;           /* the job key, for the ranks */
 	char kvs_name[64];
@@ -166,6 +170,14 @@ void stream_finish(struct job *j, struct stream *s, int rank);
 void stream_show_partial(struct job *j, struct stream *s, int rank);
 void sink_flush(struct sink *s);
 bool sink_is_full(const struct sink *s);
+
+/*
+ * hang.c: the rank's end of a socket, if its program wants that, else -1; read
+ * and judge what the rank has said; it has ended.
+ */
+int hang_open(struct rank *r, const struct program *p);
+void hang_serve(struct job *j, struct rank *r);
+void hang_close(struct job *j, struct rank *r);
 
 /* mpirun.c */
 long now_ms(void);

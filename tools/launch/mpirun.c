@@ -268,8 +268,8 @@ static void look_at_clock(struct job *j)
 
 /* --- the loop --- */
 
-/* What to wait for: signals, the sinks, the terminal, three a rank. */
-enum { AT_SIGNAL, AT_SINK, AT_TTY = AT_SINK + 2, AT_RANKS };
+/* What to wait for: signals, the sinks, the terminal, four a rank. */
+enum { AT_SIGNAL, AT_SINK, AT_TTY = AT_SINK + 2, AT_RANKS, EACH = 4 };
 
 static void want(struct pollfd *w, int fd, short events)
 {
@@ -291,10 +291,11 @@ static void prepare(struct job *j, struct pollfd *w, int signals)
 	else
 		want(&w[AT_TTY], may_read_tty(j) ? STDIN_FILENO : -1, POLLIN);
 	w += AT_RANKS;
-	for (int r = 0; r < j->opt.ranks; r++, w += 3) {
+	for (int r = 0; r < j->opt.ranks; r++, w += EACH) {
 		struct rank *k = &j->ranks[r];
 
 		want(&w[0], k->pmi, POLLIN);
+		want(&w[3], k->hang_fd, POLLIN);
 		for (int i = 0; i < 2; i++)
 			want(&w[1 + i],
 			     sink_is_full(k->out[i].sink) ? -1 : k->out[i].fd,
@@ -338,15 +339,18 @@ static void serve(struct job *j, const struct pollfd *w)
 {
 	const struct pollfd *of = w + AT_RANKS;
 
-	for (int r = 0; r < j->opt.ranks; r++, of += 3)
+	for (int r = 0; r < j->opt.ranks; r++, of += EACH)
 		for (int i = 0; i < 2; i++)
 			if (of[1 + i].revents != 0)
 				stream_read(j, &j->ranks[r].out[i], r);
 	flush(j);
 	of = w + AT_RANKS;
-	for (int r = 0; r < j->opt.ranks; r++, of += 3)
+	for (int r = 0; r < j->opt.ranks; r++, of += EACH) {
 		if (of->revents != 0)
 			pmi_serve(j, &j->ranks[r]);
+		if (of[3].revents != 0 && j->ranks[r].hang_fd >= 0)
+			hang_serve(j, &j->ranks[r]);
+	}
 	if (w[AT_TTY].revents != 0 && j->tty_len > 0)
 		pass_tty(j);
 	else if (w[AT_TTY].revents != 0 && j->tty_to >= 0)
@@ -377,7 +381,7 @@ static bool finished(struct job *j)
 
 static void run(struct job *j, int signals)
 {
-	size_t n = AT_RANKS + 3 * (size_t)j->opt.ranks;
+	size_t n = AT_RANKS + EACH * (size_t)j->opt.ranks;
 	struct pollfd *w = must(calloc(n, sizeof(*w)));
 
 	while (!finished(j)) {
@@ -438,17 +442,17 @@ static void init(struct job *j)
 	j->ranks = must(calloc((size_t)j->opt.ranks, sizeof(*j->ranks)));
 	for (int r = 0; r < j->opt.ranks; r++) {
 		j->ranks[r].number = r;
-		j->ranks[r].pmi = -1;
+		j->ranks[r].pmi = j->ranks[r].hang_fd = -1;
 		j->ranks[r].out[0].fd = j->ranks[r].out[1].fd = -1;
 		j->ranks[r].out[0].sink = &j->sinks[0];
 		j->ranks[r].out[1].sink = &j->sinks[1];
 	}
 }
 
-/* Three descriptors a rank are ours; the ranks get the old limit back. */
+/* Four descriptors a rank are ours; the ranks get the old limit back. */
 static void raise_limit(struct job *j)
 {
-	rlim_t needed = 3 * (rlim_t)j->opt.ranks + 32;
+	rlim_t needed = EACH * (rlim_t)j->opt.ranks + 32;
 	struct rlimit limit;
 
 	getrlimit(RLIMIT_NOFILE, &j->old_limit);
