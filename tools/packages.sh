@@ -52,7 +52,7 @@ peers | libopenmpi-dev | have_mpi mpicc.openmpi | its headers
 peers | ibverbs-utils | command -v ibv_rc_pingpong | RDMA without MPI, likewise
 peers | ucx-utils | command -v ucx_perftest | what the two are over, likewise
 peers-go | golang-go | command -v go | Go, likewise; 80 MB
-plots | gnuplot-nox | command -v gnuplot | tools/bench/run.py mpi draws what it measured
+plots | gnuplot-nox | command -v gnuplot | tools/bench/plot.py draws what run.py has measured
 '
 
 say() {

@@ -4,7 +4,7 @@
  * nothing to do; a condition that is signalled, and one that is waited for by
  * a parked thread.
  *
- *   ltask            medians and the spread between runs
+ *   ltask            all; lines "NAME VALUE ns", of medians
  *   ltask NAME N     one alone, N times: for perf and callgrind
  */
 #include <stdint.h>
@@ -149,15 +149,14 @@ static const struct bench {
 	void (*fn)(long n);
 	long n;
 	int nvp; /* needs so many VPs */
-	const char *what;
 } benches[] = {
-	{ "own", own_core, 2000000, 1, "submit + run + seen, own core" },
-	{ "machine", machine, 2000000, 1, "the same, machine's queue" },
-	{ "other", other_core, 100000, 2, "the same, run by another core" },
-	{ "empty", empty_poll, 20000000, 1, "poll, all queues empty" },
-	{ "one", poll_of_one, 5000000, 1, "poll, one quiet ltask" },
-	{ "cond", cond_null, 5000000, 1, "condition: init, signal, wait" },
-	{ "switch", cond_switch, 500000, 1, "condition: there and back" },
+	{ "own", own_core, 2000000, 1 },    /* submit + run + seen */
+	{ "machine", machine, 2000000, 1 }, /* the same, machine's queue */
+	{ "other", other_core, 100000, 2 }, /* the same, run by another core */
+	{ "empty", empty_poll, 20000000, 1 }, /* poll, all queues empty */
+	{ "one", poll_of_one, 5000000, 1 },   /* poll, one quiet ltask */
+	{ "cond", cond_null, 5000000, 1 },    /* init, signal, wait */
+	{ "switch", cond_switch, 500000, 1 }, /* there and back */
 };
 
 static void measure(const struct bench *b)
@@ -174,16 +173,13 @@ static void measure(const struct bench *b)
 		ns[r] = (double)(now_ns() - start) / (double)(b->n / REPEATS);
 	}
 	qsort(ns, REPEATS, sizeof(ns[0]), by_value);
-	printf("%-32s %8.1f   (%.1f .. %.1f)\n", b->what, ns[REPEATS / 2],
-	       ns[0], ns[REPEATS - 1]);
+	printf("%s %.2f ns\n", b->name, ns[REPEATS / 2]);
 }
 
 int main(int argc, char **argv)
 {
 	if (marcel_init(NULL) < 0 || piom_init() < 0)
 		return 1;
-	printf("%d VPs; ns, median (least .. most) of %d\n", marcel_nvp(),
-	       REPEATS);
 	for (size_t i = 0; i < sizeof(benches) / sizeof(benches[0]); i++) {
 		if (argc < 2)
 			measure(&benches[i]);

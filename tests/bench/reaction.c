@@ -10,6 +10,10 @@
  * favoured: the same, but the user thread that waits is favoured when it is
  * woken; crowded: as many processes as there are CPUs spin. "all" stands for
  * any.
+ *
+ * Of each case lines "WHO_ENGINE_MODE VALUE us", the median, "..._p99" and
+ * "..._most"; WHO is a user thread, a foreign one, or bare read(). Who cannot
+ * wait so has none.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +43,8 @@ enum {
 };
 
 enum who { USER, FOREIGN, BARE, WHOS };
+
+static const char *const names[] = { "user", "foreign", "bare" };
 
 static int events = 1000, seconds = 10;
 
@@ -246,17 +252,18 @@ enum { IDLE, COMPUTING, FAVOURED, CROWDED, SITUATIONS };
 /* As long as a waiter needs to answer, and more. */
 #define FAVOUR_NS 1000000
 
-static void print(struct waiter *w)
+static void print(struct waiter *w, const char *engine, const char *mode)
 {
+	const char *who = names[w->who];
 	double *us = w->us + WARM_UP;
 	int n = w->n - WARM_UP;
 
-	if (n <= 0) {
-		printf(" %27s", "-");
+	if (n <= 0)
 		return;
-	}
 	qsort(us, (size_t)n, sizeof(us[0]), by_value);
-	printf(" %8.1f%9.0f%9.0f ", us[n / 2], us[n * 99 / 100], us[n - 1]);
+	printf("%s_%s_%s %.1f us\n", who, engine, mode, us[n / 2]);
+	printf("%s_%s_%s_p99 %.1f us\n", who, engine, mode, us[n * 99 / 100]);
+	printf("%s_%s_%s_most %.1f us\n", who, engine, mode, us[n - 1]);
 }
 
 static void open_pipes(void)
@@ -330,10 +337,8 @@ static void measure(int situation, const char *engine, const char *mode)
 		waitpid(spinner[i], NULL, 0);
 	}
 	close_pipes();
-	printf("  %-10s %-8s %-10s", situations[situation], engine, mode);
 	for (int who = 0; who < WHOS; who++)
-		print(&waiters[who]);
-	printf("%6d\n", waiters[USER].n - WARM_UP);
+		print(&waiters[who], engine, mode);
 	fflush(stdout);
 }
 
@@ -365,10 +370,6 @@ int main(int argc, char **argv)
 	}
 	for (int i = optind; i < argc; i++)
 		words[i - optind] = argv[i];
-	printf("# us from the event until the waiting thread runs: median, "
-	       "99 %%, most\n# %-10s %-8s %-10s %24s %27s %27s\n",
-	       "situation", "engine", "mode", "user thread", "foreign thread",
-	       "bare read()");
 	for (int i = 0; i < 9 * SITUATIONS; i++)
 		if (is_meant(situations[i / 9], words[0]) &&
 		    is_meant(engines[i / 3 % 3], words[1]) &&

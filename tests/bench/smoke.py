@@ -50,6 +50,11 @@ CASES = [
     *[("bench_cells", 1, [pattern, "100", "2"], [pattern + "_100"])
       for pattern in ("same-tag", "in-order", "shuffle", "any-source",
                       "wildcards", "unexpected", "unexp-wild")],
+    ("bench_waiting", 1, ["1", "marcel", "interrupt"],
+     ["user_marcel_interrupt", "foreign_marcel_interrupt"]),
+    ("bench_reaction", 1, ["-n", "10", "idle", "marcel", "auto"],
+     [f"{who}_marcel_auto{what}" for who in ("user", "foreign", "bare")
+      for what in ("", "_p99", "_most")]),
     ("bench_locks", 1, ["8", "10"], ["threads_1_8"]),
     ("bench_locks", 2, ["8", "10"], ["threads_1_8"]),
     ("latency", 2, [*BRIEF, "1", "200000"], ["latency_1B", "latency_195K"]),

@@ -4,6 +4,9 @@
  * what polling costs. Target: 10 ms in 10 s.
  *
  *   waiting [SECONDS [ENGINE MODE]]     2, if nothing is said, and all
+ *
+ * Lines "user_ENGINE_MODE VALUE ms" of a user thread, "foreign_..." of one that
+ * is not marcel's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -117,9 +120,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "waiting [SECONDS [ENGINE MODE]]\n");
 		return 2;
 	}
-	printf("# ms of CPU time while one waits for %d s\n", seconds);
-	printf("# %-8s %-10s %12s %15s\n", "engine", "mode", "user thread",
-	       "foreign thread");
 	for (int i = 0; i < 9; i++) {
 		if (argc == 4 && (strcmp(argv[2], engines[i / 3]) != 0 ||
 				  strcmp(argv[3], modes[i % 3]) != 0))
@@ -128,9 +128,10 @@ int main(int argc, char **argv)
 		setenv("PIOM_MODE", modes[i % 3], 1);
 		must(marcel_init(&config) == 0, "marcel_init");
 		must(piom_init() == 0, "piom_init");
-		printf("  %-8s %-10s %12.2f", engines[i / 3], modes[i % 3],
+		printf("user_%s_%s %.2f ms\n", engines[i / 3], modes[i % 3],
 		       measure(0));
-		printf(" %15.2f\n", measure(1));
+		printf("foreign_%s_%s %.2f ms\n", engines[i / 3], modes[i % 3],
+		       measure(1));
 		fflush(stdout);
 		piom_exit();
 		marcel_end();

@@ -16,7 +16,7 @@ while [ "$1" != -o ]; do shift; done
 cp "$STUB" "$2"
 """
 MPIRUN = """#!/bin/sh
-[ "$1" = -n ] && shift 2
+[ "$1" = -n ] && export RANKS=$2 && shift 2
 exec "$@"
 """
 VALGRIND = """#!/bin/sh
@@ -71,10 +71,16 @@ elif name == "bench_rpc":
     for what, value in (("message", 1), ("call", 2), ("message_4K", 2),
                         ("call_4K", 3), ("messages", 0.5), ("calls", 2)):
         say(what, value)
+elif name in ("bench_marcel", "bench_pth"):
+    if name == "bench_pth" and "2" in args:
+        sys.exit(77)
+    say(args[-1], 2 if "-m" in args else 3 if name == "bench_pth" else 1)
 elif name == "bench_cells":
     say(args[0] + "_" + args[1], 4)
+elif name in ("oversubscribed", "collectives"):
+    say(name + "_" + os.environ["RANKS"], 1)
 else:
-    say(name, 1)
+    say(name + option("-c", ""), 1)
 '''
 # What is wrong with the arguments, and what it says.
 WRONG = [
@@ -87,7 +93,8 @@ WRONG = [
     (["--args", "8", "mpi"], "--args: of which one benchmark?"),
 ]
 PROGRAMS = ["bench_locks", "bench_rpc", "bench_event", "bench_memory",
-            "bench_cells", "bench_match"]
+            "bench_cells", "bench_match", "bench_ltask", "marcel/bench_marcel",
+            "marcel/bench_pth"]
 
 # What is asked for, what its tables have to contain, by words.
 CASES = [
@@ -107,6 +114,12 @@ CASES = [
                "calls 0.5000 2.0000 4.00", "done 100.0"]),
     (["memory"], ["posted_same 300 307 307 300",
                   "posted_tags 300 307 307 fails"]),
+    (["--programs", "mutex,yield_2", "threads", "ltask"],
+     ["boost: not in this build; it needs libboost-fiber-dev",
+      "marcel, 1 CPU: ours, rounds: 2", "mutex 1.0000 1.0000..1.0000 3.0000 "
+      "0.33 (0.33..0.33) pth unit", "marcel, 1 CPU: ours in main",
+      "marcel, 2 CPUs: ours, rounds: 2", "yield_2 1.0000 1.0000..1.0000 unit",
+      "pioman_ltask, all CPUs: ours", "bench_ltask 1.0000"]),
     (["growth"], ["shuffle 4.00 4.00 1.000", "shuffle 100.00 100.00 1.000"]),
     (["sim"], ["65536 50.0 105.0 5.0 1.05 150.0 50.0 1.50 100.0 0.0 1.00",
                "32768 50.0 55.0 5.0 1.10 100.0 50.0 2.00 50.0 0.0 1.00",
@@ -133,12 +146,13 @@ def make_tree(root):
     return build
 
 
-def run(root, build, what):
+def run(root, build, what, out="out"):
     env = dict(os.environ, STUB=os.path.join(root, "stub"),
                PATH=os.path.join(root, "bin") + ":" + os.environ["PATH"])
     return subprocess.run(
         [sys.executable, RUN, "--build", build, "--rounds", "2", "--peers",
-         "none", "--out", os.path.join(root, "out"), *what], env=env, capture_output=True, text=True, check=False)
+         "none", "--out", os.path.join(root, out), *what], env=env,
+        capture_output=True, text=True, check=False)
 
 
 def words(text):
@@ -167,6 +181,26 @@ def check_failing(done):
                                       "ranks: 2, arguments: fail"])
 
 
+def check_results(root, build):
+    """A folder for each suite, with its machine; one page, or why not."""
+    done = run(root, build, ["ltask", "rpc"], "results")
+    out = os.path.join(root, "results")
+    for what in ("ltask", "rpc"):
+        there = set(os.listdir(os.path.join(out, what)))
+        if there != {"samples.csv", "machine.csv", "tables.txt"} - (
+                {"tables.txt"} if what == "rpc" else set()):
+            return f"{what} has {there}"
+    with open(os.path.join(out, "ltask", "machine.csv"), encoding="utf-8") as f:
+        wrong = check_words(f.read(), [
+            "what,value command,", "load at start,", "CPU,", "CPUs allowed,",
+            "governor,", "kernel,Linux ", "memory,", "tree,", "build,",
+            "load at end,"])
+    page = os.path.join(out, "report.html")
+    if not os.path.exists(page):
+        return check_words(done.stdout, ["no page: gnuplot is not in"])
+    return wrong or check_words(done.stdout, [page])
+
+
 def check_wrong(done, why):
     if done.returncode == 2 and why in done.stderr:
         return None
@@ -175,7 +209,7 @@ def check_wrong(done, why):
 
 def main():
     failed = number = 0
-    print(f"1..{len(CASES) + len(WRONG) + 1}")
+    print(f"1..{len(CASES) + len(WRONG) + 2}")
 
     def say(wrong, what):
         nonlocal failed, number
@@ -188,11 +222,13 @@ def main():
 
     with tempfile.TemporaryDirectory() as root:
         build = make_tree(root)
-        for what, expected in CASES:
-            say(check(run(root, build, what), expected), " ".join(what))
+        for i, (what, expected) in enumerate(CASES):
+            say(check(run(root, build, what, f"out{i}"), expected),
+                " ".join(what))
         say(check_failing(run(root, build, ["--args", "fail", "mpi",
                                             "latency"])),
             "a benchmark that fails is named")
+        say(check_results(root, build), "results, machine and page are there")
         for what, why in WRONG:
             say(check_wrong(run(root, build, what), why), " ".join(what))
     sys.exit(1 if failed else 0)

@@ -1,27 +1,19 @@
 #!/usr/bin/env python3
-"""What tools/bench makes of samples that are made up here: intervals, met
-targets, tables, plots."""
+"""What tools/bench makes of samples that are made up: intervals, met targets,
+tables."""
+import contextlib
+import io
 import os
 import random
-import shutil
-import subprocess
-import sys
 import tempfile
 
-TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
-                     "tools", "bench")
-sys.path.insert(0, TOOLS)
-import report  # noqa: E402
-import stats  # noqa: E402
-from stats import BEST, Target  # noqa: E402
+import bench_samples as made
+from bench_samples import equal, rounds, words
 
-
-def rounds(*values):
-    return dict(enumerate(values))
-
-
-def equal(found, wanted):
-    assert found == wanted, f"{found}, not {wanted}"
+import report
+import samples
+import stats
+from stats import BEST, Target
 
 
 def interval_of_what_does_not_vary():
@@ -116,59 +108,25 @@ def targets_are_about_peers_or_own_or_values():
 
 
 def names_have_series_and_x():
-    equal(report.point("hidden_both_32K"), ("hidden_both", 32768))
-    equal(report.point("latency_8B"), ("latency", 8))
-    equal(report.point("rate_12"), ("rate", 12))
-    equal(report.point("both"), ("both", None))
+    equal(samples.point("hidden_both_32K"), ("hidden_both", 32768))
+    equal(samples.point("latency_8B"), ("latency", 8))
+    equal(samples.point("rate_12"), ("rate", 12))
+    equal(samples.point("both"), ("both", None))
 
 
-def write(folder, rows):
-    path = os.path.join(folder, "samples.csv")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(",".join(report.COLUMNS) + "\n")
-        f.writelines(",".join(map(str, row)) + "\n" for row in rows)
-    return path
-
-
-def samples():
-    """Latency: ours takes half as long as a, the better one; b failed in the
-    last round. Of overlap 1 of 1 is hidden; a hides nothing."""
-    rows = []
-    for n in range(5):
-        drift = 1 + n
-        for size, us in (("8B", 1), ("64K", 20), ("1M", 300)):
-            name = f"latency_{size}"
-            rows.append(["latency", "shm", "ours", n, name, us * drift, "us"])
-            rows.append(["latency", "shm", "a", n, name, 2 * us * drift, "us"])
-            if n < 4:
-                rows.append(["latency", "shm", "b", n, name, 3 * us * drift,
-                             "us"])
-        for size in ("32K", "1M"):
-            rows.append(["overlap", "tcp", "ours", n, f"hidden_sender_{size}",
-                         1.0, "share"])
-            rows.append(["overlap", "tcp", "a", n, f"hidden_sender_{size}",
-                         0.0, "share"])
-    return rows
-
-
-def words(text):
-    return " ".join(text.split())
-
-
-def show(path, **env):
-    return subprocess.run(
-        [sys.executable, os.path.join(TOOLS, "report.py"), path],
-        capture_output=True, text=True, check=False,
-        env=dict(os.environ, **env))
+def shown(path):
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        report.show(path)
+    return said.getvalue()
 
 
 def tables_of_samples():
     with tempfile.TemporaryDirectory() as folder:
-        done = show(write(folder, samples()))
-        equal(done.returncode, 0)
+        said = shown(made.write(folder, made.some()))
         with open(os.path.join(folder, "tables.txt"), encoding="utf-8") as f:
             text = f.read()
-        assert text in done.stdout, done.stdout
+        assert text in said, said
         for row in (
                 "latency, shm: ours, rounds: 5",
                 # b has no fifth round; a is the best; the pairs say 0.5.
@@ -185,44 +143,30 @@ def tables_of_samples():
 def a_missed_target_is_said():
     with tempfile.TemporaryDirectory() as folder:
         rows = [[*row[:5], row[5] * (3 if row[2] == "ours" else 1), row[6]]
-                for row in samples()]
-        done = show(write(folder, rows))
-        assert "1.50 (1.50..1.50) a us <= 1: missed" in words(done.stdout), \
-            done.stdout
-
-
-def plots_of_samples():
-    with tempfile.TemporaryDirectory() as folder:
-        done = show(write(folder, samples()))
-        equal(done.returncode, 0)
-        for name in ("latency-shm-latency.png",
-                     "overlap-tcp-hidden_sender.png"):
-            with open(os.path.join(folder, name), "rb") as f:
-                equal(f.read(8), b"\x89PNG\r\n\x1a\n")
-
-
-def without_gnuplot_it_says_so():
-    with tempfile.TemporaryDirectory() as folder:
-        done = show(write(folder, samples()), PATH=folder)
-        equal(done.returncode, 0)
-        assert "no plots: gnuplot is not installed" in done.stdout, done.stdout
-        equal(sorted(os.listdir(folder)), ["samples.csv", "tables.txt"])
+                for row in made.some()]
+        said = shown(made.write(folder, rows))
+        assert "1.50 (1.50..1.50) a us <= 1: missed" in words(said), said
 
 
 def wrong_files_are_refused():
+    good = ["latency", "shm", "ours", 0, "latency_8B", 1, "us"]
     with tempfile.TemporaryDirectory() as folder:
-        good = ["latency", "shm", "ours", 0, "latency_8B", 1, "us"]
         for rows, why in (
-                ([[*good[:5], "much", "us"]], "line 2"),
-                ([good, [*good[:6], "s"]], "latency_8B is in s and us"),
-                ([good[:4]], "line 2")):
-            done = show(write(folder, rows))
-            assert done.returncode == 1 and why in done.stderr, done.stderr
-        path = os.path.join(folder, "other.csv")
-        with open(path, "w", encoding="utf-8") as f:
-            f.write("a,b\n1,2\n")
-        assert "its columns are not" in show(path).stderr
-        assert "no such file" in show(os.path.join(folder, "none")).stderr
+                ([[*good[:5], "much", "us"]], "line 2: could not convert"),
+                ([[*good[:5], "nan", "us"]], "line 2: value nan is no number"),
+                ([good, [*good[:6], "s"]], "line 3: latency_8B is in s and us"),
+                ([good, good], "line 3: round 0 of ours's latency_8B is there "
+                               "twice"),
+                ([good[:4]], "line 2: not 7 fields"),
+                ([[*good, "more"]], "line 2: not 7 fields"),
+                ([], "no samples are in it")):
+            path = made.write(folder, rows)
+            try:
+                samples.read(path)
+            except samples.Wrong as wrong:
+                assert str(wrong).startswith(path) and why in str(wrong), wrong
+            else:
+                raise AssertionError(f"taken: {rows}")
 
 
 CHECKS = [interval_of_what_does_not_vary,
@@ -233,28 +177,8 @@ CHECKS = [interval_of_what_does_not_vary,
           met_reaches_down_to_5_percent_more,
           targets_fit_series_names_networks_settings,
           targets_are_about_peers_or_own_or_values, names_have_series_and_x,
-          tables_of_samples, a_missed_target_is_said, plots_of_samples,
-          without_gnuplot_it_says_so, wrong_files_are_refused]
-
-
-def main():
-    failed = 0
-    print(f"1..{len(CHECKS)}")
-    for i, check in enumerate(CHECKS, 1):
-        what = check.__name__.replace("_", " ")
-        if check is plots_of_samples and shutil.which("gnuplot") is None:
-            print(f"ok {i} - {what} # SKIP gnuplot is not installed")
-            continue
-        try:
-            check()
-            print(f"ok {i} - {what}", flush=True)
-        except AssertionError as wrong:
-            failed += 1
-            print(f"not ok {i} - {what}")
-            for line in str(wrong).splitlines():
-                print(f"# {line}", flush=True)
-    sys.exit(1 if failed else 0)
+          tables_of_samples, a_missed_target_is_said, wrong_files_are_refused]
 
 
 if __name__ == "__main__":
-    main()
+    made.run(CHECKS)

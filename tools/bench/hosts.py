@@ -43,8 +43,7 @@ def compare(build, rounds, peers, out, names):
     command = [
         NET, "up", "2", "max", sys.executable, os.path.join(HERE, "run.py"),
         "--build", build, "--rounds", str(rounds), "--peers", ",".join(peers),
-        "--networks", NETWORK,
-        "--out", out or os.path.join(build, "bench", NETWORK), "mpi", *names]
+        "--networks", NETWORK, "--out", out, "mpi", *names]
     code = subprocess.run(command, timeout=LIMIT).returncode
     if code not in (0, CANNOT):
         sys.exit("the benchmarks between hosts have failed")

@@ -6,6 +6,7 @@ import shutil
 import statistics
 
 import counts
+import samples
 import turns
 
 LOCKS = ["deferred", "fine", "coarse"]
@@ -37,7 +38,7 @@ def show_counts(program):
               flush=True)
 
 
-def show(build, rounds):
+def show_times(build, rounds, out):
     program = os.path.join(build, "tests", "bench", "bench_locks")
     mpirun = os.path.join(build, "tools", "launch", "mpirun")
     ncpus = len(os.sched_getaffinity(0))
@@ -50,12 +51,20 @@ def show(build, rounds):
             title += f"\n({ncpus} CPUs: two threads do not run at once)"
         else:
             env["MARCEL_NVP"] = "2"
-        results = turns.take([turns.Job(lock, command,
-                                        dict(env, NMAD_LOCK=lock))
-                              for lock in LOCKS], rounds)
+        results = turns.take(
+            [turns.Job(lock, command, dict(env, NMAD_LOCK=lock))
+             for lock in LOCKS], rounds,
+            lambda lock, n, values, driver=driver: out.add(
+                "locks", driver, f"ours {lock}", n, values))
         turns.beside(title, results, turns.more_ns, "ns more (range)")
         show_growth(results)
+
+
+def show(build, rounds, path):
+    """The samples of the times are in `path` then."""
+    with samples.Writer(path) as out:
+        show_times(build, rounds, out)
     if shutil.which("valgrind") is None:
         print("\nlocks: valgrind is not installed, no instructions")
     else:
-        show_counts(program)
+        show_counts(os.path.join(build, "tests", "bench", "bench_locks"))

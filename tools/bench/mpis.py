@@ -108,10 +108,6 @@ def find(build, wanted, say=print):
     return mpis
 
 
-def is_ours(name):
-    return name.startswith("ours")
-
-
 def run(mpis, program, network, args, rounds, ranks=2):
     with tempfile.TemporaryDirectory() as folder:
         return turns.take([m.job(m.build(program, folder), network, args, ranks)

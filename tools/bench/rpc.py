@@ -1,8 +1,10 @@
 """What a call costs beside messages, and a callback beside a wait."""
+import functools
 import os
 import shutil
 
 import counts
+import samples
 import turns
 
 PAIRS = [("message", "call"), ("message_4K", "call_4K"), ("messages", "calls")]
@@ -29,14 +31,17 @@ def show_events(program):
         print(f"{what:18}{each:12.1f}", flush=True)
 
 
-def show(build, rounds):
+def show(build, rounds, path):
+    """The samples of the calls are in `path` then."""
     folder = os.path.join(build, "tests", "bench")
     command = [os.path.join(build, "tools", "launch", "mpirun"), "-n", "2",
                os.path.join(folder, "bench_rpc")]
-    for driver in ("shm", "tcp"):
-        results = turns.take([turns.Job(driver, command,
-                                        {"NMAD_DRIVER": driver})], rounds)
-        show_calls(results[driver], driver)
+    with samples.Writer(path) as out:
+        for driver in ("shm", "tcp"):
+            results = turns.take(
+                [turns.Job("ours", command, {"NMAD_DRIVER": driver})], rounds,
+                functools.partial(out.add, "rpc", driver))
+            show_calls(results["ours"], driver)
     if shutil.which("valgrind") is None:
         print("\nrpc: valgrind is not installed, no instructions")
     else:

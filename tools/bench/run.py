@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Run the benchmarks of a release build, beside the peers that are installed.
 
-    tools/bench/run.py [--build DIR] [--rounds N] [--peers a,b]
+    tools/bench/run.py [--build DIR] [--rounds N] [--peers a,b] [--out DIR]
                        [--programs a,b] [--rates a,b] [WHAT ...]
-    tools/bench/run.py [--build DIR] [--rounds N] [--peers a,b]
-                       [--networks a,b] [--args "..."] [--out DIR]
-                       mpi [BENCHMARK ...]
+    tools/bench/run.py [--build DIR] [--rounds N] [--peers a,b] [--out DIR]
+                       [--networks a,b] [--args "..."] mpi [BENCHMARK ...]
 
 WHAT is one or more of these; all if none is named:
 
@@ -26,22 +25,24 @@ WHAT is one or more of these; all if none is named:
   rails      two shaped rails of unequal rates (--rates) between two hosts made
              of namespaces, against the sum of both alone
   hosts      latency, bandwidth, rate of messages and overlap between two hosts
-             made of namespaces, with every MPI; samples, tables and plots are in
-             --out (DIR/bench/hosts)
+             made of namespaces, with every MPI
   startup    whole jobs of 2, 8 and 64 processes that start and end, under each
-             launcher, with every MPI; samples, tables and plots as for hosts
-             (DIR/bench/startup)
+             launcher, with every MPI
   locks      ping-pongs of one thread and of two at once, with each NMAD_LOCK
   rpc        calls beside messages, and what a callback costs
   heat       1,024 threads against one thread a process
   verbs      system calls, doorbells, completions, registrations and copies of a
              message between two soft-RoCE devices in a guest (tools/lab/vm),
-             beside ibv_rc_pingpong, UCX and the MPIs that are over it; counts
-             and tables are in --out (DIR/bench/verbs)
+             beside ibv_rc_pingpong, UCX and the MPIs that are over it
   mpi        the suite of MPI benchmarks, doc/bench.md; all words behind it are
              names of benchmarks of it. --networks: of shm,tcp; --args: instead
-             of the arguments of the one benchmark named; --out: the folder of
-             samples, tables and plots (DIR/bench/mpi)
+             of the arguments of the one benchmark named
+
+Results are in --out (DIR/bench), in a folder for each WHAT: of threads, mpi,
+hosts, startup, ltask, waiting, reaction, locks and rpc what was measured in each
+round (samples.csv), what machine that was (machine.csv), and, but of the last
+two, the tables (tables.txt); of verbs counts.csv and tables.md. When all is done tools/bench/plot.py makes one page of
+what is there.
 
 MPI programs are compiled from the same source with every MPI that is found
 and run in turn, A B C A B C ..., so that drifts of the machine hit all alike.
@@ -58,12 +59,16 @@ import counts
 import growth
 import hosts
 import locks
+import machine
 import memory
 import messages
 import mpis as mpi
+import native
+import plot
 import rails
 import report
 import rpc
+import samples
 import sim
 import startup
 import suite
@@ -71,41 +76,18 @@ import threads
 import turns
 import verbs
 
-NATIVE = {
-    "ltask": ["bench_ltask"],
-    "queues": ["bench_queues"],
-    "overhead": ["bench_overhead"],
-    "waiting": ["bench_waiting", "10"],
-    "reaction": ["bench_reaction"],
-    "progress": ["bench_progress"],
-    "match": ["bench_match"],
-}
 PIOMAN = ["ltask", "queues", "overhead", "waiting", "reaction", "progress"]
-NATIVE_LIMIT = 1200  # seconds for a program with many cases
 
 
-def samples_of(options, what):
-    return os.path.join(options.out or os.path.join(options.build, "bench",
-                                                    what), "samples.csv")
-
-
-def run_suite(options, names, mpis):
+def run_suite(options, names, mpis, path):
     """An error of ours is one of this program, too."""
-    path = samples_of(options, "mpi")
     args = None if options.args is None else shlex.split(options.args)
     failed = suite.run(names, mpis, options.rounds, options.networks, args,
-                       path, report.COLUMNS)
+                       path)
     report.show(path)
     if failed:
         sys.exit("ours fails: " + ", ".join(sorted(
             " ".join(f) for f in failed)))
-
-
-def native(build, what):
-    name, *args = NATIVE[what]
-    print(f"\n{name}", flush=True)
-    subprocess.run([os.path.join(build, "tests", "bench", name), *args],
-                   check=True, timeout=NATIVE_LIMIT)
 
 
 def heat(build, rounds):
@@ -145,6 +127,8 @@ def read_options():
     parser.add_argument("what", nargs="*", metavar="WHAT")
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)  # guests, other folders
+    options.out = os.path.abspath(options.out or os.path.join(options.build,
+                                                              "bench"))
     return parser, options
 
 
@@ -180,41 +164,75 @@ def check(parser, options, steps):
     return wanted or list(steps), names
 
 
+def steps_of(options, names, mpis):
+    """{WHAT: what is to be done, with the path of its samples}"""
+    build, rounds = options.build, options.rounds
+    return {
+        "threads": lambda path: threads.compare(build, rounds,
+                                                options.programs, path),
+        "counts": lambda _: counts.show(build),
+        **{what: lambda path, what=what: native.measure(build, rounds, what,
+                                                        path)
+           for what in native.SAMPLED},
+        **{what: lambda _, what=what: native.show(build, what)
+           for what in native.SHOWN},
+        "growth": lambda _: growth.show(build, mpis),
+        "messages": lambda _: messages.show(mpis),
+        "memory": lambda _: memory.show(build, mpis),
+        "sim": lambda _: sim.show(mpis[0], rounds),
+        "rails": lambda _: rails.compare(build, rounds, options.rates),
+        "hosts": lambda _: hosts.compare(build, rounds, options.peers,
+                                         options.out, suite.BETWEEN_HOSTS),
+        "startup": lambda path: startup.compare(mpis, rounds, path),
+        "locks": lambda path: locks.show(build, rounds, path),
+        "rpc": lambda path: rpc.show(build, rounds, path),
+        "heat": lambda _: heat(build, rounds),
+        "verbs": lambda path: verbs.show(mpis, build, os.path.join(
+            os.path.dirname(path), "counts.csv")),
+        "mpi": lambda path: run_suite(options, names, mpis, path),
+    }
+
+
+def run_step(step, path, build):
+    """Whether there are samples. On what machine these were taken is told even
+    if it fails."""
+    description = machine.describe(build, mpi.ROOT)
+    if os.path.exists(path):
+        os.remove(path)
+    try:
+        step(path)
+    finally:
+        if os.path.exists(path):
+            machine.write(path, description)
+    return os.path.exists(path)
+
+
+def show_page(out):
+    """Of all that is there, also of earlier runs."""
+    try:
+        print("\n" + plot.make([out]))
+    except samples.Wrong as wrong:
+        print(f"\nno page: {wrong}")
+
+
 def main():
     parser, options = read_options()
     mpis, names = [], []
-    steps = {
-        "threads": lambda: threads.compare(options.build, options.rounds,
-                                           options.programs),
-        "counts": lambda: counts.show(options.build),
-        **{what: lambda what=what: native(options.build, what)
-           for what in NATIVE},
-        "growth": lambda: growth.show(options.build, mpis),
-        "messages": lambda: messages.show(mpis),
-        "memory": lambda: memory.show(options.build, mpis),
-        "sim": lambda: sim.show(mpis[0], options.rounds),
-        "rails": lambda: rails.compare(options.build, options.rounds,
-                                       options.rates),
-        "hosts": lambda: hosts.compare(options.build, options.rounds,
-                                       options.peers, options.out,
-                                       suite.BETWEEN_HOSTS),
-        "startup": lambda: startup.compare(mpis, options.rounds,
-                                           samples_of(options, "startup")),
-        "locks": lambda: locks.show(options.build, options.rounds),
-        "rpc": lambda: rpc.show(options.build, options.rounds),
-        "heat": lambda: heat(options.build, options.rounds),
-        "verbs": lambda: verbs.show(mpis, options.build,
-                                    samples_of(options, "verbs")),
-        "mpi": lambda: run_suite(options, names, mpis),
-    }
-    wanted, names = check(parser, options, steps)
+    steps = steps_of(options, names, mpis)
+    wanted, of_suite = check(parser, options, steps)
+    names += of_suite
     if not os.path.isdir(options.build):
         sys.exit(f"{options.build}: no such build; tools/demo makes one")
     if hosts.NETWORK in options.networks:
         subprocess.run(hosts.SWITCH, check=True)
     mpis += mpi.find(options.build, options.peers)
+    measured = False
     for what in wanted:
-        steps[what]()
+        folder = hosts.NETWORK if hosts.inside() else what
+        path = os.path.join(options.out, folder, samples.SAMPLES)
+        measured |= run_step(steps[what], path, options.build)
+    if measured and not hosts.inside():
+        show_page(options.out)
 
 
 if __name__ == "__main__":

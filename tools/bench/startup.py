@@ -2,18 +2,17 @@
 with a barrier between. Ours under each launcher that is there, beside the peers
 under their own; all with what they do unless told otherwise.
 """
-import csv
-import os
 import tempfile
 import time
 
 import mpis as mpi
 import report
+import samples
 
 RANKS = (2, 8, 64)
 CASES = {"start": [], "barrier": ["barrier"]}
 LIMIT = 120  # seconds for one job
-DEFAULT = "default"  # the network
+DEFAULT = "default"  # of the networks
 
 
 def under(name, program, launcher):
@@ -37,33 +36,27 @@ def job_ms(job):
     return 1000 * (time.monotonic() - begin)
 
 
-def samples(every, folder, rounds):
-    """The lines of a file of samples; A B C A B C ..."""
+def take(every, folder, rounds, out):
+    """A B C A B C ..."""
+    few, many = RANKS[-2:]
     for n in range(rounds):
         for case, args in CASES.items():
-            taken = {}
+            taken = {one.name: {} for one in every}
             for ranks in RANKS:
                 for one in every:
                     job = one.job(one.build("start", folder), DEFAULT, args,
                                   ranks)
-                    taken[one.name, ranks] = job_ms(job)
-            for (name, ranks), ms in taken.items():
-                yield name, n, f"{case}_{ranks}", ms
-            few, many = RANKS[-2:]
-            for one in every:
-                more = taken[one.name, many] - taken[one.name, few]
-                yield one.name, n, f"{case}_more", more / (many - few)
+                    taken[one.name][ranks] = job_ms(job)
+            for name, ms in taken.items():
+                more = (ms[many] - ms[few]) / (many - few)
+                out.add("startup", DEFAULT, name, n, {
+                    **{f"{case}_{ranks}": (t, "ms") for ranks, t in ms.items()},
+                    f"{case}_more": (more, "ms")})
 
 
 def compare(mpis, rounds, path):
     """The samples are in `path` then."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
     print("\nstart and end of jobs ...", flush=True)
-    with tempfile.TemporaryDirectory() as folder, \
-            open(path, "w", newline="", encoding="utf-8") as f:
-        out = csv.writer(f, lineterminator="\n")
-        out.writerow(report.COLUMNS)
-        for name, n, what, ms in samples(columns(mpis), folder, rounds):
-            out.writerow(["startup", DEFAULT, name, n, what, ms, "ms"])
-            f.flush()
+    with tempfile.TemporaryDirectory() as folder, samples.Writer(path) as out:
+        take(columns(mpis), folder, rounds, out)
     report.show(path)

@@ -33,6 +33,18 @@ def more(a, b):
     return a - b
 
 
+def against(unit):
+    """How two values of this unit are held against each other."""
+    return more if unit == "share" else times
+
+
+def middle(found):
+    """The 95 % in the middle of what has been drawn."""
+    found = sorted(found)
+    cut = len(found) // 40
+    return found[cut], found[-1 - cut]
+
+
 def interval(values):
     """95 % interval of the median: rounds are drawn again, with replacement,
     and the middle 95 % of the medians taken. None of too few rounds. The same
@@ -41,10 +53,8 @@ def interval(values):
         return None
     pool = list(values.values())
     drawn = random.Random(len(pool))
-    found = sorted(statistics.median(drawn.choices(pool, k=len(pool)))
-                   for _ in range(DRAWS))
-    cut = DRAWS // 40
-    return found[cut], found[-1 - cut]
+    return middle(statistics.median(drawn.choices(pool, k=len(pool)))
+                  for _ in range(DRAWS))
 
 
 def best(columns, unit):

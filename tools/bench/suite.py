@@ -1,14 +1,13 @@
 """The MPI benchmarks of tests/bench/mpi: how each is run, its targets, and a run
-of them in turns, whose samples go to a file of CSV.
+of them in turns, whose samples go to a file.
 """
-import csv
-import os
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
 
 import hosts
 import mpis as mpi
+import samples
 from stats import Target
 
 BOTH = ("shm", "tcp")
@@ -159,7 +158,7 @@ class Failures:
         return key in self.found
 
     def ours(self):
-        return {f[:3] for f in self.found if mpi.is_ours(f[2])}
+        return {f[:3] for f in self.found if samples.is_ours(f[2])}
 
 
 def columns(benchmark, mpis):
@@ -175,8 +174,8 @@ def launches(benchmark, args):
                          for ranks, own in benchmark.runs)
 
 
-def run_one(benchmark, network, mpis, rounds, args, folder, write, failures):
-    """A B C A B C ...; `write` takes each line."""
+def run_one(benchmark, network, mpis, rounds, args, folder, out, failures):
+    """A B C A B C ..."""
     every = columns(benchmark, mpis)
     for n in range(rounds):
         for launch in launches(benchmark, args):
@@ -192,26 +191,19 @@ def run_one(benchmark, network, mpis, rounds, args, folder, write, failures):
                 except (subprocess.SubprocessError, ValueError) as wrong:
                     failures.add(*of, wrong)
                     continue
-                for name, (value, unit) in values.items():
-                    write([benchmark.name, network, one.name, n, name, value,
-                           unit])
+                out.add(benchmark.name, network, one.name, n, values)
 
 
-def run(names, mpis, rounds, networks, args, path, head):
+def run(names, mpis, rounds, networks, args, path):
     """All of these; the samples are in `path` then. Returns what of ours has
     failed."""
     failures = Failures()
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, \
-            open(path, "w", newline="", encoding="utf-8") as f:
-        out = csv.writer(f, lineterminator="\n")
-        out.writerow(head)
+    with tempfile.TemporaryDirectory() as folder, samples.Writer(path) as out:
         for name in names or [b.name for b in BENCHMARKS if b.always]:
             benchmark = find(name)
             for network in benchmark.networks:
                 if network in networks:
                     print(f"{name}, {network} ...", flush=True)
                     run_one(benchmark, network, mpis, rounds, args, folder,
-                            out.writerow, failures)
-                    f.flush()
+                            out, failures)
     return failures.ours()

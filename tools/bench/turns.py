@@ -51,12 +51,16 @@ class Job:
         return values
 
 
-def take(jobs, rounds):
-    """{name of the job: [{name: (value, unit)} per round]}"""
+def take(jobs, rounds, record=None):
+    """{name of the job: [{name: (value, unit)} per round]}; record(name, round,
+    {name: (value, unit)}) is told of each."""
     results = {job.name: [] for job in jobs}
-    for _ in range(rounds):
+    for n in range(rounds):
         for job in jobs:
-            results[job.name].append(job.run())
+            values = job.run()
+            results[job.name].append(values)
+            if record is not None:
+                record(job.name, n, values)
     return results
 
 
