@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What tools/bench makes of samples that are made up: intervals, met targets,
-tables."""
+chances, tables."""
 import contextlib
 import io
+import itertools
 import os
 import random
 import tempfile
@@ -169,6 +170,48 @@ def wrong_files_are_refused():
                 raise AssertionError(f"taken: {rows}")
 
 
+def chances_by_hand(old, new):
+    """All ways to deal the values out."""
+    every = old + new
+    twice = stats.ranks(every)
+    mean = sum(twice) * len(old) / len(every)
+    far = abs(sum(twice[:len(old)]) - mean)
+    ways = list(itertools.combinations(range(len(every)), len(old)))
+    return sum(abs(sum(twice[i] for i in way) - mean) >= far - 1e-9
+               for way in ways) / len(ways)
+
+
+def mann_whitney_counts_all_ways():
+    for old, new in (([1, 2, 3], [4, 5, 6, 7]), ([1, 5, 3, 8], [2, 2, 9, 4]),
+                     ([1, 1, 1], [1, 1, 1]), ([2, 2, 3, 3], [3, 3, 3, 4, 5])):
+        found = stats.mann_whitney(rounds(*old), rounds(*new))
+        wanted = chances_by_hand(old, new)
+        assert abs(found - wanted) < 1e-12, (old, new, found, wanted)
+    equal(stats.mann_whitney(rounds(1, 2, 3), rounds(4, 5, 6)),
+          stats.least_chance(3, 3))
+
+
+def mann_whitney_of_many_is_near_that():
+    """The normal distribution, where counting would take long."""
+    drawn = random.Random(5)
+    old = rounds(*[drawn.gauss(0, 1) for _ in range(30)])
+    new = rounds(*[drawn.gauss(0.5, 1) for _ in range(30)])
+    exact = stats.mann_whitney(old, new)
+    limit, stats.EXACT = stats.EXACT, 0
+    try:
+        near = stats.mann_whitney(old, new)
+    finally:
+        stats.EXACT = limit
+    assert abs(near - exact) < 0.01, (near, exact)
+
+
+def holm_keeps_the_order_and_raises():
+    found = stats.holm([0.04, 0.01, 0.03, 0.5])
+    wanted = [0.09, 0.04, 0.09, 0.5]
+    assert all(abs(f - w) < 1e-12 for f, w in zip(found, wanted)), found
+    equal(stats.holm([]), [])
+
+
 CHECKS = [interval_of_what_does_not_vary,
           interval_is_within_the_values_and_around_the_median,
           interval_is_the_same_again, too_few_rounds_have_no_interval,
@@ -177,7 +220,9 @@ CHECKS = [interval_of_what_does_not_vary,
           met_reaches_down_to_5_percent_more,
           targets_fit_series_names_networks_settings,
           targets_are_about_peers_or_own_or_values, names_have_series_and_x,
-          tables_of_samples, a_missed_target_is_said, wrong_files_are_refused]
+          tables_of_samples, a_missed_target_is_said, wrong_files_are_refused,
+          mann_whitney_counts_all_ways, mann_whitney_of_many_is_near_that,
+          holm_keeps_the_order_and_raises]
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ Results are in --out (DIR/bench), in a folder for each WHAT: of threads, mpi,
 hosts, startup, ltask, waiting, reaction, locks and rpc what was measured in each
 round (samples.csv), what machine that was (machine.csv), and, but of the last
 two, the tables (tables.txt); of verbs counts.csv and tables.md. When all is done tools/bench/plot.py makes one page of
-what is there.
+what is there; tools/bench/compare.py tells whether two results differ.
 
 MPI programs are compiled from the same source with every MPI that is found
 and run in turn, A B C A B C ..., so that drifts of the machine hit all alike.

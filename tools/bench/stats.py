@@ -1,9 +1,12 @@
-"""What runs in turns say: medians, the 95 % interval of a median, and whether a
-target is met.
+"""What runs in turns say: medians, the 95 % interval of a median, whether a
+target is met, and whether two results differ.
 
 Values are {round: value}. Of two programs that ran in the same rounds the values
-of a round are a pair: what drifts hits both.
+of a round are a pair: what drifts hits both. The rounds of two results are not
+pairs.
 """
+import functools
+import math
 import random
 import statistics
 from dataclasses import dataclass
@@ -121,3 +124,77 @@ def verdict(target, values):
     if span is None:
         return f"fewer than {LEAST} rounds"
     return "met" if target.met(span) else "missed"
+
+
+# --- two results ---
+
+EXACT = 60  # values, up to which the chance is counted, not approximated
+
+
+def apart(old, new, of):
+    """The 95 % interval of of(median of new, median of old): the rounds of both
+    are drawn again, each by itself."""
+    pools = list(old.values()), list(new.values())
+    drawn = random.Random(len(pools[0]) * 1000 + len(pools[1]))
+
+    def again(pool):
+        return statistics.median(drawn.choices(pool, k=len(pool)))
+
+    return middle(of(again(pools[1]), again(pools[0])) for _ in range(DRAWS))
+
+
+def ranks(values):
+    """Of each, twice: those that are equal share the mean of theirs."""
+    order = sorted(values)
+    twice = {}
+    for i, v in enumerate(order, 1):
+        first, _ = twice.get(v, (i, i))
+        twice[v] = first, i
+    return [sum(twice[v]) for v in values]
+
+
+@functools.lru_cache(maxsize=None)
+def sums(twice, k):
+    """{sum of k of these ranks: in how many ways}"""
+    ways = [{0: 1}] + [{} for _ in range(k)]
+    for rank in twice:
+        for n in range(k, 0, -1):
+            for total, count in ways[n - 1].items():
+                ways[n][total + rank] = ways[n].get(total + rank, 0) + count
+    return ways[k]
+
+
+def mann_whitney(old, new):
+    """The chance, two-sided, that values of one and the same source are dealt
+    to two results at least as unevenly. Exact, ties included, of up to EXACT
+    values; of more by the normal distribution."""
+    a, b = list(old.values()), list(new.values())
+    twice = ranks(a + b)
+    n, total = len(twice), sum(twice[:len(a)])
+    mean = len(a) * sum(twice) / n
+    if n <= EXACT:
+        ways = sums(tuple(sorted(twice)), len(a))
+        far = sum(count for s, count in ways.items()
+                  if abs(s - mean) >= abs(total - mean) - 1e-9)
+        return far / math.comb(n, len(a))
+    square = sum((r - sum(twice) / n) ** 2 for r in twice)
+    variance = len(a) * len(b) * square / (n * (n - 1))
+    if variance == 0:
+        return 1.0
+    return math.erfc(abs(total - mean) / math.sqrt(2 * variance))
+
+
+def least_chance(n, m):
+    """Of n and m rounds no less can come out of mann_whitney()."""
+    return 2 / math.comb(n + m, n)
+
+
+def holm(chances):
+    """The same, such that with all of them together there is a chance of 5 %
+    that any one is below 0.05 by accident."""
+    order = sorted(range(len(chances)), key=lambda i: chances[i])
+    found, least = [0.0] * len(chances), 0.0
+    for left, i in zip(range(len(chances), 0, -1), order):
+        least = max(least, min(1.0, left * chances[i]))
+        found[i] = least
+    return found
