@@ -5,7 +5,7 @@
  * once, the others get SIGTERM and, a second later, SIGKILL. With --keep-going
  * the others go on without a rank that fails, and the job ends with its last.
  *
- *   options.c   the command line
+ *   options.c   the command line; help.c and complete.c show its table
  *   bind.c      which CPUs each may use
  *   children.c  start, signal, reap
  *   pmi.c       the server of the ranks' requests

@@ -1,5 +1,6 @@
 /*
- * The command line of mpirun.
+ * The command line of mpirun: one table of options, from which it is read,
+ * --help is printed (help.c) and shells complete (complete.c).
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -7,47 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job.h"
-
-/* clang-format off */
-static const char help[] =
-	"usage: mpirun [options] program [arguments] [: [options] program ...]\n"
-	"       mpirun -configfile FILE\n"
-	"Start programs on this machine, as one MPI job.\n"
-	"\n"
-	"Of a program, each after a colon has its own:\n"
-	"  -n N, -np N          number of processes (1)\n"
-	"  -soft LIST           the largest number up to N that the list has, such as\n"
-	"                       2:8:2,16 (first:last:step)\n"
-	"  -x VAR=VALUE         set an environment variable in the processes\n"
-	"  -x VAR               pass one on; it must be set (all are passed anyway)\n"
-	"  -wdir DIR, --wdir DIR\n"
-	"                       the directory to start in\n"
-	"  -path DIRS           where to look for the program, instead of PATH\n"
-	"\n"
-	"Of the job:\n"
-	"  --bind-to core|hwthread|l3cache|numa|package|none\n"
-	"                       give each process one of these, round and round (none)\n"
-	"  --report-bindings    say which CPUs each process may use\n"
-	"  --initial-errhandler NAME, -initial-errhandler NAME\n"
-	"                       the error handler that MPI begins with:\n"
-	"                       mpi_errors_are_fatal (the default), mpi_errors_abort\n"
-	"                       or mpi_errors_return\n"
-	"  --tag-output         write \"[rank] \" before every line\n"
-	"  --output-filename DIR\n"
-	"                       write to DIR/rank.N/stdout and stderr instead\n"
-	"  --timeout S          end the job after S seconds, with exit code 124\n"
-	"  --keep-going         when a process dies, go on without it\n"
-	"  -configfile FILE     a line of the file for each program; # begins a comment\n"
-	"  -h, --help           this text\n"
-	"  --version            the version\n"
-	"\n"
-	"The exit code is the first bad one of a process, 128 + the signal if one\n"
-	"killed it, or what MPI_Abort was given. When a process dies, the others are\n"
-	"ended, but with --keep-going only by MPI_Abort, --timeout and signals to mpirun.\n"
-	"Standard input goes to rank 0. Several machines: srun, mpiexec.hydra, or Open\n"
-	"MPI's mpirun.\n";
-/* clang-format on */
+#include "options.h"
 
 static void __attribute__((format(printf, 1, 2), noreturn))
 usage(const char *fmt, ...)
@@ -135,34 +96,8 @@ static int largest(const char *text, int most)
 	}
 }
 
-static void bind_to(struct options *o, const char *text)
-{
-	if (!bind_named(text, &o->bind))
-		usage("--bind-to %s: expected core, hwthread, l3cache, numa, "
-		      "package or none",
-		      text);
-}
-
-/* As the standard spells them; the library looks at the variable. */
-static void initial_errhandler(const char *text)
-{
-	static const char *const words[] = { "mpi_errors_are_fatal",
-					     "mpi_errors_abort",
-					     "mpi_errors_return" };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(text, words[i]) == 0) {
-			if (setenv("MADMPI_INITIAL_ERRHANDLER", text, 1) != 0)
-				must(NULL);
-			return;
-		}
-	usage("--initial-errhandler %s: expected mpi_errors_are_fatal, "
-	      "mpi_errors_abort or mpi_errors_return",
-	      text);
-}
-
 /* What other launchers have, and what there is here instead. */
-static void refuse(const char *name)
+static void __attribute__((noreturn)) refuse(const char *name)
 {
 	static const char *const hosts[] = {
 		"-host",        "--host",        "-hosts",     "--hosts",
@@ -192,96 +127,235 @@ static void refuse(const char *name)
 	usage("unknown option %s", name);
 }
 
-static bool is(const char *name, const char *one, const char *other)
+/* --- what each option does: its name as it was written, its value --- */
+
+static struct program *last(struct options *o)
 {
-	return strcmp(name, one) == 0 || strcmp(name, other) == 0;
+	return &o->programs[o->nprograms - 1];
 }
 
-/* An option with a value; `text` is the value. False: no such option. */
-static bool valued(struct options *o, const char *name, const char *text)
+static void set_n(struct options *o, const char *name, const char *text)
 {
-	struct program *p = &o->programs[o->nprograms - 1];
-
-	if (is(name, "-n", "-np"))
-		p->ranks = number(name, text, 1, RANKS_MAX);
-	else if (strcmp(name, "-soft") == 0)
-		p->soft = text;
-	else if (strcmp(name, "-x") == 0)
-		environment(p, text);
-	else if (is(name, "-wdir", "--wdir"))
-		p->dir = text;
-	else if (strcmp(name, "-path") == 0)
-		p->path = text;
-	else if (strcmp(name, "--bind-to") == 0)
-		bind_to(o, text);
-	else if (is(name, "-initial-errhandler", "--initial-errhandler"))
-		initial_errhandler(text);
-	else if (strcmp(name, "--output-filename") == 0)
-		o->output = text;
-	else if (strcmp(name, "--timeout") == 0)
-		o->timeout_s = number(name, text, 1, 1000000);
-	else
-		return false;
-	if (*text == '\0')
-		usage("%s: its value is empty", name);
-	return true;
+	last(o)->ranks = number(name, text, 1, RANKS_MAX);
 }
 
-static void plain(struct options *o, const char *name)
+static void set_soft(struct options *o, const char *name, const char *text)
 {
-	if (strcmp(name, "--tag-output") == 0) {
-		o->tag_output = true;
-	} else if (strcmp(name, "--report-bindings") == 0) {
-		o->report = true;
-	} else if (strcmp(name, "--keep-going") == 0) {
-		o->keep_going = true;
-	} else if (is(name, "-h", "--help")) {
-		fputs(help, stdout);
-		exit(0);
-	} else if (strcmp(name, "--version") == 0) {
-		printf("mpirun (madmpi) %s\n", MADMPI_VERSION);
-		exit(0);
-	} else {
-		refuse(name);
+	last(o)->soft = text;
+}
+
+static void set_x(struct options *o, const char *name, const char *text)
+{
+	environment(last(o), text);
+}
+
+static void set_wdir(struct options *o, const char *name, const char *text)
+{
+	last(o)->dir = text;
+}
+
+static void set_path(struct options *o, const char *name, const char *text)
+{
+	last(o)->path = text;
+}
+
+static void set_bind(struct options *o, const char *name, const char *text)
+{
+	bind_named(text, &o->bind);
+}
+
+static void set_report(struct options *o, const char *name, const char *text)
+{
+	o->report = true;
+}
+
+static void set_tag(struct options *o, const char *name, const char *text)
+{
+	o->tag_output = true;
+}
+
+static void set_output(struct options *o, const char *name, const char *text)
+{
+	o->output = text;
+}
+
+static void set_timeout(struct options *o, const char *name, const char *text)
+{
+	o->timeout_s = number(name, text, 1, 1000000);
+}
+
+static void set_going(struct options *o, const char *name, const char *text)
+{
+	o->keep_going = true;
+}
+
+/* The library looks at the variable. */
+static void set_handler(struct options *o, const char *name, const char *text)
+{
+	if (setenv("MADMPI_INITIAL_ERRHANDLER", text, 1) != 0)
+		must(NULL);
+}
+
+static void set_config(struct options *o, const char *name, const char *text)
+{
+	usage("-configfile: expected a file and nothing else");
+}
+
+static void __attribute__((noreturn)) finish(void)
+{
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		say("standard output: %s", strerror(errno));
+		exit(1);
 	}
+	exit(0);
 }
 
-static bool takes_value(const char *name)
+static void set_help(struct options *o, const char *name, const char *text)
 {
-	static const char *const names[] = {
-		"-n",
-		"-np",
-		"-soft",
-		"-x",
-		"-wdir",
-		"--wdir",
-		"-path",
-		"--bind-to",
-		"--output-filename",
-		"--timeout",
-		"-initial-errhandler",
-		"--initial-errhandler",
-	};
+	help_print();
+	finish();
+}
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
+static void set_version(struct options *o, const char *name, const char *text)
+{
+	printf("mpirun (madmpi) %s\n", MADMPI_VERSION);
+	finish();
+}
+
+/* clang-format off */
+const struct option option_table[] = {
+	{ OF_PROGRAM, { "-n", "-np" }, "N", TAKES_TEXT, NULL, set_n,
+	  "number of processes (1)" },
+	{ OF_PROGRAM, { "-soft" }, "LIST", TAKES_TEXT, NULL, set_soft,
+	  "the largest number up to N that the list has, such as\n"
+	  "2:8:2,16 (first:last:step)" },
+	{ OF_PROGRAM, { "-x" }, "VAR[=VALUE]", TAKES_VARIABLE, NULL, set_x,
+	  "set an environment variable in the processes; without a\n"
+	  "value it must be set here (all that are set are passed on)" },
+	{ OF_PROGRAM, { "-wdir", "--wdir" }, "DIR", TAKES_DIRECTORY, NULL,
+	  set_wdir, "the directory to start in" },
+	{ OF_PROGRAM, { "-path" }, "DIRS", TAKES_DIRECTORY, NULL, set_path,
+	  "where to look for the program, instead of PATH" },
+	{ OF_PLACE, { "--bind-to" }, "PLACE", TAKES_WORD,
+	  "core|hwthread|l3cache|numa|package|none", set_bind,
+	  "give each process one of these, round and round (none):" },
+	{ OF_PLACE, { "--report-bindings" }, NULL, TAKES_NOTHING, NULL,
+	  set_report, "say which CPUs each process may use" },
+	{ OF_OUTPUT, { "--tag-output" }, NULL, TAKES_NOTHING, NULL, set_tag,
+	  "write \"[rank] \" before every line" },
+	{ OF_OUTPUT, { "--output-filename" }, "DIR", TAKES_DIRECTORY, NULL,
+	  set_output, "write to DIR/rank.N/stdout and stderr instead" },
+	{ OF_END, { "--timeout" }, "S", TAKES_TEXT, NULL, set_timeout,
+	  "end the job after S seconds, with exit code 124" },
+	{ OF_END, { "--keep-going" }, NULL, TAKES_NOTHING, NULL, set_going,
+	  "go on without a process that dies" },
+	{ OF_END, { "--initial-errhandler", "-initial-errhandler" }, "NAME",
+	  TAKES_WORD,
+	  "mpi_errors_are_fatal|mpi_errors_abort|mpi_errors_return",
+	  set_handler,
+	  "the error handler that MPI begins with\n"
+	  "(mpi_errors_are_fatal):" },
+	{ OF_ELSE, { "-configfile" }, "FILE", TAKES_FILE, NULL, set_config,
+	  "a line of the file for each program, with its options;\n"
+	  "# begins a comment; nothing else is on the command line" },
+	{ OF_ELSE, { "-h", "--help" }, NULL, TAKES_NOTHING, NULL, set_help,
+	  "this text" },
+	{ OF_ELSE, { "--version" }, NULL, TAKES_NOTHING, NULL, set_version,
+	  "the version" },
+	{ .help = NULL },
+};
+/* clang-format on */
+
+const struct option *option_named(const char *name)
+{
+	for (const struct option *t = option_table; t->help != NULL; t++)
+		for (int i = 0; i < 2; i++)
+			if (t->names[i] != NULL &&
+			    strcmp(t->names[i], name) == 0)
+				return t;
+	return NULL;
+}
+
+/* "a, b or c" */
+void option_words(const struct option *t, char *out, size_t room)
+{
+	const char *from = t->words;
+	size_t n = 0;
+
+	for (; *from != '\0' && n + 8 < room; from++) {
+		if (*from != '|')
+			out[n++] = *from;
+		else if (strchr(from + 1, '|') != NULL)
+			n += (size_t)sprintf(out + n, ", ");
+		else
+			n += (size_t)sprintf(out + n, " or ");
+	}
+	out[n] = '\0';
+}
+
+static void check_word(const struct option *t, const char *name,
+		       const char *text)
+{
+	const char *at = t->words;
+	char all[256];
+
+	for (;; at++) {
+		size_t n = strcspn(at, "|");
+
+		if (n == strlen(text) && strncmp(at, text, n) == 0)
+			return;
+		at += n;
+		if (*at == '\0')
+			break;
+	}
+	option_words(t, all, sizeof(all));
+	usage("%s %s: expected %s", name, text, all);
+}
+
+static void set(struct options *o, const struct option *t, const char *name,
+		const char *text)
+{
+	if (t->takes == TAKES_WORD)
+		check_word(t, name, text);
+	t->set(o, name, text);
+	if (text != NULL && *text == '\0')
+		usage("%s: its value is empty", name);
 }
 
 /* "--timeout=5" is "--timeout 5". */
 static bool with_equals(struct options *o, const char *arg)
 {
 	const char *equals = strchr(arg, '=');
+	const struct option *t;
 	char *name;
-	bool known;
 
 	if (strncmp(arg, "--", 2) != 0 || equals == NULL)
 		return false;
 	name = must(strndup(arg, (size_t)(equals - arg)));
-	known = valued(o, name, equals + 1);
+	t = option_named(name);
+	if (t != NULL && t->value != NULL)
+		set(o, t, name, equals + 1);
 	free(name);
-	return known;
+	return t != NULL && t->value != NULL;
+}
+
+/* The option at words[0]; how many words it takes. */
+static int option(struct options *o, char **words)
+{
+	const struct option *t = option_named(words[0]);
+
+	if (with_equals(o, words[0]))
+		return 1;
+	if (t == NULL)
+		refuse(words[0]);
+	if (t->value == NULL) {
+		set(o, t, words[0], NULL);
+		return 1;
+	}
+	if (words[1] == NULL)
+		usage("%s: its value is missing", words[0]);
+	set(o, t, words[0], words[1]);
+	return 2;
 }
 
 /* Words up to a NULL: the options of a program, and the program. */
@@ -294,21 +368,12 @@ static void program(struct options *o, char **words)
 	o->programs = must(realloc(o->programs, room));
 	p = &o->programs[o->nprograms++];
 	*p = (struct program){ .ranks = 1, .first = o->ranks };
-	for (; words[i] != NULL && words[i][0] == '-'; i++) {
+	while (words[i] != NULL && words[i][0] == '-') {
 		if (strcmp(words[i], "--") == 0) {
 			i++;
 			break;
 		}
-		if (with_equals(o, words[i]))
-			continue;
-		if (!takes_value(words[i])) {
-			plain(o, words[i]);
-			continue;
-		}
-		if (words[i + 1] == NULL)
-			usage("%s: its value is missing", words[i]);
-		valued(o, words[i], words[i + 1]);
-		i++;
+		i += option(o, words + i);
 	}
 	if (words[i] == NULL || words[i][0] == '\0')
 		usage("the program to run is missing");
@@ -400,6 +465,10 @@ void options_parse(struct options *o, int argc, char **argv)
 	int from = 1;
 
 	*o = (struct options){ .ranks = 0 };
+	if (argc > 1 && strcmp(argv[1], "--complete") == 0) {
+		complete(argv + 2);
+		finish();
+	}
 	if (argc > 1 && strcmp(argv[1], "-configfile") == 0) {
 		if (argc != 3)
 			usage("-configfile: expected a file and nothing else");
