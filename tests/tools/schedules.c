@@ -165,6 +165,10 @@ TEST(help_says_what_the_exit_codes_are)
 	CHECK_INT(r.code, 0);
 	CHECK(has(r.out, "usage: marcel-schedules "));
 	CHECK(has(r.out, "Exit code: 0, no seed failed; 1, one did;"));
+	r = run(NULL, "exec '%s' --version", SCHEDULES);
+	CHECK_INT(r.code, 0);
+	CHECK(strncmp(r.out, "marcel-schedules (marcel) ", 26) == 0);
+	CHECK(r.out[26] >= '0' && r.out[26] <= '9');
 }
 
 TEST(an_interruption_ends_it_and_the_program)

@@ -44,6 +44,20 @@ TEST(show_parts)
 	CHECK(has(r.err, "-showme:everything: expected"));
 }
 
+TEST(help_is_ours_and_then_the_compilers)
+{
+	struct run r = run(NULL, ECHO " '%s' -h", MPICC);
+
+	CHECK_INT(r.code, 0);
+	CHECK(strncmp(r.out, "usage: mpicc ", 13) == 0);
+	CHECK(has(r.out, "MADMPI_CC=COMPILER"));
+	CHECK(strstr(r.out, "\n--help\n") == NULL);
+	r = run(NULL, ECHO " '%s' --help", MPICC);
+	CHECK_INT(r.code, 0);
+	CHECK(strncmp(r.out, "usage: mpicc ", 13) == 0);
+	CHECK(has(r.out, "\n--help\n"));
+}
+
 TEST(libraries_are_named_only_for_a_link)
 {
 	static const char *const without[] = { "-c x.c",

@@ -24,24 +24,37 @@ enum {
 	ALL = 31
 };
 
+/* clang-format off */
 static const char help[] =
 	"usage: marcel-info [options]\n"
 	"Show what a program on marcel would find here; without options: all.\n"
 	"\n"
-	"  --topology   levels of the machine, virtual processors, their CPUs\n"
-	"  --stacks     stacks of threads and what guards them\n"
-	"  --kernel     what the kernel has of what is used\n"
-	"  --algorithms of the collective operations of MPI: when each is "
-	"used,\n"
-	"               for p processes and n bytes, and its cost\n"
-	"  --settings   every setting of marcel, pioman, nmad and madmpi: its\n"
-	"               value, whether that is the default or from the\n"
-	"               environment, and bad ones\n"
-	"  -h, --help   this text\n"
-	"  --version    the version\n"
+	"Examples:\n"
+	"  marcel-info --topology               how many threads run at a time, and where\n"
+	"  marcel-info --settings               all environment variables that count\n"
+	"  NMAD_DRIVER=tpc marcel-info --settings\n"
+	"                                       whether they are spelled right\n"
+	"  mpirun -n 2 --bind-to core --tag-output marcel-info --topology\n"
+	"                                       what each process of a job has\n"
 	"\n"
-	"The exit code is 0; 1 if a setting is bad, nobody reads it or the\n"
-	"runtime does not start; 2 for a bad argument.\n";
+	"Options:\n"
+	"  --topology           levels of the machine, virtual processors, their CPUs\n"
+	"  --stacks             stacks of threads and what guards them\n"
+	"  --kernel             what the kernel has of what is used\n"
+	"  --algorithms         of the collective operations of MPI: when each is used,\n"
+	"                       for p processes and n bytes, and its cost\n"
+	"  --settings           every setting of marcel, pioman, nmad and madmpi: its\n"
+	"                       value, whether that is the default or from the\n"
+	"                       environment, and bad ones\n"
+	"  -h, --help           this text\n"
+	"  --version            the version\n"
+	"\n"
+	"The exit code is\n"
+	"  0                    if all is well\n"
+	"  1                    if a setting is bad, nobody reads it or the runtime does\n"
+	"                       not start\n"
+	"  2                    for a bad argument\n";
+/* clang-format on */
 
 static void __attribute__((noreturn)) finish(bool good)
 {
