@@ -10,18 +10,21 @@
 #include <stdlib.h>
 
 static char folder[256]; /* temporary, removed at exit */
+static char plain[256];  /* likewise; no blank is in its name */
 
-static void remove_folder(void)
+static void remove_folders(void)
 {
-	char command[512];
+	char command[1024];
 
-	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	snprintf(command, sizeof(command), "rm -rf '%s' '%s'", folder, plain);
 	(void)!system(command);
 }
 
 /*
  * Shell text that every command begins with: $top is the installed prefix,
- * $src the test project, $w an empty folder with a blank, where it stands.
+ * $plain the same without blanks, $archives that with only static libraries,
+ * $lib where in it libraries are, $src the test project, $w an empty folder
+ * with a blank, where it stands.
  */
 static char head[4096];
 
@@ -32,20 +35,30 @@ static void install_once(void)
 	if (folder[0] != '\0')
 		return;
 	snprintf(folder, sizeof(folder), "/tmp/madmpi install.XXXXXX");
-	CHECK(mkdtemp(folder) != NULL);
-	atexit(remove_folder);
+	snprintf(plain, sizeof(plain), "/tmp/madmpi-install.XXXXXX");
+	CHECK(mkdtemp(folder) != NULL && mkdtemp(plain) != NULL);
+	atexit(remove_folders);
 	r = run(NULL,
-		"DESTDIR='%s/root' meson install -C '%s' --quiet --no-rebuild",
-		folder, run_path("BUILD"));
+		"set -e; d='%s'; p='%s'; "
+		"DESTDIR=\"$d/root\" meson install -C '%s' --quiet "
+		"--no-rebuild; "
+		"top=$(dirname \"$(dirname \"$(find \"$d/root\" -path "
+		"'*/bin/mpicc')\")\"); cp -al \"$top\" $p/p; "
+		"lib=$(dirname $(cd $p/p; find lib* -name libmarcel.so)); "
+		"mkdir -p $p/a/$lib; ln -s $p/p/include $p/a; "
+		"ln $p/p/$lib/*.a $p/a/$lib; cp -r $p/p/$lib/pkgconfig "
+		"$p/a/$lib; ln -s \"$top\" \"$d/top\"; echo $lib >$p/lib",
+		folder, plain, run_path("BUILD"));
 	CHECK_STR(r.err, "");
 	CHECK_INT(r.code, 0);
 	snprintf(head, sizeof(head),
 		 "unset LD_LIBRARY_PATH; d='%s'; src='%s'; tree='%s'; "
-		 "top=$(dirname \"$(dirname \"$(find \"$d/root\" -path "
-		 "'*/bin/mpicc')\")\"); PATH=\"$top/bin:$PATH\"; "
+		 "top=$(readlink \"$d/top\"); PATH=\"$top/bin:$PATH\"; "
+		 "plain=%s/p; archives=%s/a; lib=$(cat %s/lib); "
 		 "w=\"$d/work here\"; rm -rf \"$w\"; mkdir \"$w\"; "
 		 "cd \"$w\" || exit 9; ",
-		 folder, run_path("PROJECT"), run_path("BUILD"));
+		 folder, run_path("PROJECT"), run_path("BUILD"), plain, plain,
+		 plain);
 }
 
 /* The command must end well and show that two ranks have met. */
@@ -102,38 +115,117 @@ TEST(marcel_is_reachable_through_the_wrapper)
 		"mpirun -n 2 ./all");
 }
 
-TEST(pkg_config_knows_all_four)
+/*
+ * Each library by what pkg-config says of it alone. The installed ones stand
+ * in $plain, since pkg-config knows no prefix with blanks, and are moved.
+ */
+static void programs_are_built(const char *pc, const char *libs,
+			       const char *options)
 {
-	struct run r;
+	static const char *const programs[][3] = {
+		{ "marcel", "hello_threads", "" },
+		{ "pioman", "ltask_poll", "" },
+		{ "nmad", "ping", "mpirun -n 2" },
+		{ "nmad pioman", "rpc", "mpirun -n 2" },
+		{ "madmpi", "ring", "mpirun -n 2" },
+		{ "madmpi", "hybrid", "mpirun -n 2" },
+	};
 
-	/* A prefix with blanks is beyond pkg-config: a link to it has none. */
-	two_ranks_meet("l=$(mktemp -d); trap 'rm -r $l' EXIT; ln -s \"$top\" "
-		       "$l/p; pc=$(dirname "
-		       "\"$(find \"$top\" -name madmpi.pc)\"); "
-		       "export PKG_CONFIG_PATH=\"$pc\"; "
-		       "for m in marcel pioman nmad madmpi; do "
-		       "pkg-config --print-errors --exists $m; done; "
-		       "flags=$(pkg-config --define-variable=prefix=$l/p "
-		       "--cflags --libs madmpi); "
-		       "eval \"cc '$src/hello.c' -o hello $flags\"; "
-		       "LD_LIBRARY_PATH=\"$(dirname \"$pc\")\" "
-		       "mpirun -n 2 ./hello");
-	r = run(NULL,
-		"%s PKG_CONFIG_PATH=\"$(dirname \"$(find \"$top\" -name "
-		"nmad.pc)\")\" pkg-config --libs madmpi",
-		head);
-	CHECK(has(r.out, "-lmpi_abi"));
-	CHECK(has(r.out, "-lmarcel"));
+	install_once();
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		struct run r =
+			run(NULL,
+			    "%s set -e; export PKG_CONFIG_PATH=\"%s\"; "
+			    "pkg-config --exists --print-errors %s; "
+			    "cc \"$src/../../../examples/%s.c\" -o program "
+			    "$(pkg-config --cflags --libs %s %s); "
+			    "export LD_LIBRARY_PATH=\"%s\"; %s ./program",
+			    head, pc, programs[i][0], programs[i][1], options,
+			    programs[i][0], libs, programs[i][2]);
+
+		if (r.code != 0)
+			printf("# %s\n", programs[i][1]);
+		CHECK(r.code == 0 || has(r.err, "(no error)"));
+	}
+}
+
+TEST(pkg_config_knows_what_is_installed)
+{
+	programs_are_built("$plain/$lib/pkgconfig", "$plain/$lib",
+			   "--define-variable=prefix=$plain");
+}
+
+TEST(pkg_config_knows_the_build_tree)
+{
+	programs_are_built("$tree/meson-uninstalled",
+			   "$tree/marcel:$tree/pioman:$tree/nmad:$tree/madmpi",
+			   "");
+}
+
+/*
+ * Where there is no shared library of ours, but hwloc's, since what the static
+ * one needs may not be installed. Neither libpmix nor libibverbs is asked for.
+ */
+TEST(pkg_config_knows_the_static_libraries)
+{
+	install_once();
+	CHECK_INT(run(NULL,
+		      "%s printf '%%s\\n' 'Name: hwloc' 'Description: shared' "
+		      "'Version: 2' 'Libs: -lhwloc' "
+		      ">$archives/$lib/pkgconfig/hwloc.pc",
+		      head)
+			  .code,
+		  0);
+	programs_are_built("$archives/$lib/pkgconfig", "",
+			   "--static --define-variable=prefix=$archives");
+	CHECK_INT(run(NULL,
+		      "%s export PKG_CONFIG_PATH=$plain/$lib/pkgconfig; "
+		      "pkg-config --print-requires-private marcel pioman nmad "
+		      "madmpi | grep -v 'hwloc\\|marcel\\|pioman\\|nmad'",
+		      head)
+			  .code,
+		  1);
+}
+
+TEST(pkg_config_has_the_version_of_the_wrappers)
+{
+	install_once();
+	CHECK_INT(run(NULL,
+		      "%s export PKG_CONFIG_PATH=$plain/$lib/pkgconfig; "
+		      "for m in marcel pioman nmad madmpi; do "
+		      "mpicc -showme:version | grep -q \" $(pkg-config "
+		      "--modversion $m)$\" || exit 1; done",
+		      head)
+			  .code,
+		  0);
+}
+
+/* In a folder with blanks, and in one without. */
+static void cmake_finds_mpi_in(const char *top)
+{
+	char command[1024];
+
+	if (run(NULL, "command -v cmake").code != 0)
+		check_skip("cmake is not installed");
+	snprintf(command, sizeof(command),
+		 "top=\"%s\"; PATH=\"$top/bin:$PATH\"; "
+		 "cp \"$src\"/* .; cmake -B out . > log || "
+		 "{ cat log >&2; exit 1; }; cmake --build out >log; "
+		 "[ \"$(cat out/found)\" = \"$top/bin/mpiexec 5.0 5.0\" ] || "
+		 "{ cat out/found >&2; exit 1; }; "
+		 "cd out; ctest -V",
+		 top);
+	two_ranks_meet(command);
 }
 
 TEST(cmake_finds_mpi)
 {
-	if (run(NULL, "command -v cmake").code != 0)
-		check_skip("cmake is not installed");
-	two_ranks_meet("cp \"$src\"/* .; cmake -B out . > log || "
-		       "{ cat log >&2; exit 1; }; cmake --build out >log; "
-		       "[ \"$(cat out/launcher)\" = \"$top/bin/mpiexec\" ]; "
-		       "mpirun -n 2 out/hello; mpirun -n 2 out/hello_cxx");
+	cmake_finds_mpi_in("$plain");
+}
+
+TEST(cmake_finds_mpi_behind_blanks)
+{
+	cmake_finds_mpi_in("$top");
 }
 
 TEST(meson_finds_mpi)
@@ -142,8 +234,45 @@ TEST(meson_finds_mpi)
 	two_ranks_meet("cp \"$src\"/* .; mkdir empty; "
 		       "export PKG_CONFIG_LIBDIR=$PWD/empty; "
 		       "MPICC=mpicc MPICXX=mpicxx meson setup out > log || "
-		       "{ cat log >&2; exit 1; }; ninja -C out >log; "
-		       "mpirun -n 2 out/hello; mpirun -n 2 out/hello_cxx");
+		       "{ cat log >&2; exit 1; }; "
+		       "v=$(mpicc -showme:version | sed 's/.* //'); "
+		       "grep -q \"found $top/bin/mpiexec $v $v\" log || "
+		       "{ cat log >&2; exit 1; }; meson test -C out -v");
+}
+
+/* Both of these read the same file; each is tried where it is installed. */
+TEST(a_module_has_all_that_programs_need)
+{
+	static const char *const commands[] = {
+		"/usr/lib/$(uname -m)-linux-gnu/modulecmd.tcl",
+		"/usr/share/modules/libexec/modulecmd.tcl",
+		"/usr/share/lmod/lmod/libexec/lmod",
+	};
+	bool some = false;
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		char command[2048];
+
+		if (run(NULL, "test -x %s", commands[i]).code != 0)
+			continue;
+		some = true;
+		snprintf(command, sizeof(command),
+			 "PATH=${PATH#*:}; c=%s; before=$PATH; "
+			 "sed -i \"s|^set prefix .*|set prefix $plain|\" "
+			 "$plain/share/modulefiles/madmpi/*; "
+			 "eval \"$($c sh use $plain/share/modulefiles)\"; "
+			 "$c sh whatis madmpi 2>&1 | grep -q 'user threads'; "
+			 "eval \"$($c sh load madmpi)\"; "
+			 "\"$MPICC\" \"$src/hello.c\" -o hello; "
+			 "[ \"$MPI_HOME/bin/mpirun\" = $(command -v mpirun) ]; "
+			 "pkg-config --exists madmpi; mpirun -n 2 ./hello; "
+			 "eval \"$($c sh unload madmpi)\"; "
+			 "[ \"$PATH${MPICC-}$MPI_HOME\" = \"$before\" ]",
+			 commands[i]);
+		two_ranks_meet(command);
+	}
+	if (!some)
+		check_skip("neither environment-modules nor lmod is installed");
 }
 
 TEST(info_runs_from_where_it_is_installed)
