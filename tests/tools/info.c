@@ -101,6 +101,23 @@ TEST(every_variable_of_the_readme_is_shown)
 	CHECK_STR(r.out, "");
 }
 
+TEST(variables_are_those_of_the_settings_whatever_is_set)
+{
+	struct run r = run(NULL,
+			   "MARCEL_NVP=many PIOM_WAIT=spin exec '%s' "
+			   "--variables",
+			   INFO);
+
+	CHECK_STR(r.err, "");
+	CHECK_INT(r.code, 0);
+	CHECK(has(r.out, "marcel\tMARCEL_NVP\t0\tnot a whole number from 0 to "
+			 "256\tvirtual"));
+	CHECK(has(r.out, "pioman\tPIOM_WAIT\tauto\tnot one of auto, active,"));
+	CHECK(has(r.out, "nmad\tNMAD_DRIVER\t\t\tnetworks"));
+	CHECK(has(r.out, "mpicc\tMADMPI_CC\tcc\t\tthe compiler"));
+	CHECK(strstr(r.out, "topology") == NULL);
+}
+
 TEST(bad_settings_are_named_with_what_is_allowed)
 {
 	struct run r = run(NULL,

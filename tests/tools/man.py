@@ -72,6 +72,13 @@ def each_comment_of_a_header_is_on_its_page():
             assert known or words in shown, f"{header.name}: {comment}"
 
 
+def the_table_of_variables_has_what_is_read():
+    table = (root / "doc/variables.md").read_text()
+    for source in (p for m in MODULES for p in root.glob(f"{m}/**/*.c")):
+        for name in re.findall(r'getenv\("(\w+)"\)', source.read_text()):
+            assert f"`{name}`" in table, f"{source.name} reads {name}"
+
+
 def man_finds_a_function():
     need("man")
     with tempfile.TemporaryDirectory() as d:
@@ -139,6 +146,7 @@ def the_page_of_mpicc_has_its_options():
 checks = [
     each_function_of_a_header_is_named_on_its_page,
     each_comment_of_a_header_is_on_its_page,
+    the_table_of_variables_has_what_is_read,
     man_finds_a_function,
     man_has_no_warnings,
     mandoc_has_no_warnings,

@@ -13,6 +13,13 @@
  */
 bool settings_print(void);
 
+/*
+ * Every variable, whatever the environment says, for who makes a table of them
+ * (tools/gen/variables.py): "MODULE NAME DEFAULT ALLOWED HELP", a line each,
+ * with tabs between. ALLOWED is what a bad value is not; empty: any text.
+ */
+void settings_list(void);
+
 /* Whether no setting of marcel is bad; says nothing. */
 bool settings_are_good(void);
 

@@ -21,7 +21,8 @@ enum {
 	KERNEL = 4,
 	ALGORITHMS = 8,
 	SETTINGS = 16,
-	ALL = 31
+	ALL = 31,
+	VARIABLES = 32
 };
 
 /* clang-format off */
@@ -46,6 +47,9 @@ static const char help[] =
 	"  --settings           every setting of marcel, pioman, nmad and madmpi: its\n"
 	"                       value, whether that is the default or from the\n"
 	"                       environment, and bad ones\n"
+	"  --variables          not among all: each setting on a line, whatever the\n"
+	"                       environment says: module, name, default, what a bad\n"
+	"                       value is not, meaning; tabs between\n"
 	"  -h, --help           this text\n"
 	"  --version            the version\n"
 	"\n"
@@ -73,7 +77,7 @@ static unsigned part_of(const char *option)
 	} parts[] = {
 		{ "--topology", TOPOLOGY }, { "--stacks", STACKS },
 		{ "--kernel", KERNEL },     { "--algorithms", ALGORITHMS },
-		{ "--settings", SETTINGS },
+		{ "--settings", SETTINGS }, { "--variables", VARIABLES },
 	};
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(parts); i++)
@@ -186,5 +190,7 @@ int main(int argc, char **argv)
 		algorithms_print();
 	if (parts & SETTINGS)
 		good &= settings_print();
+	if (parts & VARIABLES)
+		settings_list();
 	finish(good);
 }

@@ -11,9 +11,15 @@
 #include "../../madmpi/core/state.h"
 #include "info.h"
 
-/* Not of a table: of the compiler wrappers, and between mpirun and nmad. */
-static const char *const others[] = { "MADMPI_CC", "MADMPI_CXX",
-				      "NMAD_KEY_FD" };
+/* Not of a table, and not read by the libraries' settings. */
+static const struct {
+	const char *module, *name, *fallback, *help;
+} others[] = {
+	{ "mpicc", "MADMPI_CC", "cc", "the compiler behind mpicc" },
+	{ "mpicc", "MADMPI_CXX", "c++", "the one behind mpicxx" },
+	{ "mpirun", "NMAD_KEY_FD", "",
+	  "set by mpirun for nmad: where the job's key is read from" },
+};
 
 typedef bool (*table_fn)(const struct base_option_table *table, void *arg);
 
@@ -95,8 +101,8 @@ static bool is_ours(char *variable)
 	size_t len = strcspn(variable, "=");
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(others); i++)
-		if (strlen(others[i]) == len &&
-		    strncmp(others[i], variable, len) == 0)
+		if (strlen(others[i].name) == len &&
+		    strncmp(others[i].name, variable, len) == 0)
 			return false;
 	for (size_t i = 0; i < BASE_ARRAY_LEN(prefixes); i++)
 		if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0)
@@ -126,4 +132,28 @@ bool settings_print(void)
 	bool good = each_table(print_table, &module);
 
 	return print_unknown() && good;
+}
+
+static bool list_table(const struct base_option_table *table, void *arg)
+{
+	char allowed[320];
+
+	(void)arg;
+	for (size_t i = 0; i < table->n; i++) {
+		const struct base_option *o = &table->options[i];
+
+		base_option_allowed(o, allowed, sizeof(allowed));
+		printf("%s\t%s\t%s\t%s\t%s\n", table->module, o->name,
+		       o->fallback,
+		       o->kind == BASE_OPTION_STRING ? "" : allowed, o->help);
+	}
+	return true;
+}
+
+void settings_list(void)
+{
+	each_table(list_table, NULL);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(others); i++)
+		printf("%s\t%s\t%s\t\t%s\n", others[i].module, others[i].name,
+		       others[i].fallback, others[i].help);
 }
