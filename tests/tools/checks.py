@@ -21,6 +21,7 @@ GOOD_PAIR = {
     "marcel/x.c": PUT % ("release", "p") + GET % ("acquire", "p"),
     DOC: HEAD + ROW % "p",
 }
+PUTS = {"marcel/x.c": PUT % ("release", "p")}
 
 
 def long_c(lines):
@@ -115,6 +116,14 @@ CASES = [
         {**GOOD_PAIR, "marcel/y.c": "\n\tatomic_thread_fence(1);\n"},
         "marcel/y.c:2: atomic_thread_fence outside",
     ),
+    ("docs.py", {**PUTS, "doc/x.md": "`marcel/x.c: put`, `x.c` and `marcel/`\n"}, None),
+    ("docs.py", {**PUTS, "doc/x.md": "\n`marcel/x.c: get`\n"}, "doc/x.md:2: marcel/x.c"),
+    ("docs.py", {**PUTS, "doc/x.md": "`marcel/x.c: w`\n"}, "marcel/x.c has no w"),
+    ("docs.py", {**PUTS, "doc/x.md": "as `y.c` does\n"}, "there is no y.c"),
+    ("docs.py", {**PUTS, "doc/x.md": "`marcel/y`\n"}, "there is no marcel/y"),
+    ("docs.py", {**PUTS, "doc/x.md": "```\n`marcel/y.c`\n```\n"}, None),
+    ("docs.py", {**PUTS, "doc/x.md": "`marcel_put()`\n"}, "is called marcel_put"),
+    ("docs.py", {**PUTS, "doc/x.md": "`MARCEL_PUT=1`\n"}, "is called MARCEL_PUT"),
 ]
 
 
