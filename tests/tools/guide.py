@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""doc/guide.md, word by word: guide.py SOURCE BUILD [--clone]. Prints TAP, a test a
+chapter.
+
+What stands behind <!-- file: NAME --> is written there, blocks of sh are run, one
+after the other as in one terminal, and a block of text is what the one before it
+has printed; ... in it is anything. Blocks of `sh slurm` are run in tools/lab/slurm.
+
+With --clone the guide begins in a clone of SOURCE and its install commands are run
+as they stand, which takes minutes. Without, they install BUILD, as it is."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+root, build = pathlib.Path(sys.argv[1]), sys.argv[2]
+is_clone = "--clone" in sys.argv[3:]
+limit = 1800 if is_clone else 120
+
+# `meson install` puts BUILD where --prefix would have had it.
+IN_PLACE = """
+ninja() { :; }
+meson() {
+	[[ $1 == install ]] || return 0
+	DESTDIR=$HOME/root command meson install -C '%s' --no-rebuild --quiet
+	local mpicc=$(find "$HOME/root" -path '*/bin/mpicc')
+	ln -s "${mpicc%%/bin/mpicc}" "$HOME/marcel"
+}
+"""
+
+
+class Skip(Exception):
+    pass
+
+
+def blocks(text):
+    """(kind, argument, block) in their order."""
+    name = None
+    pattern = r"^<!-- file: (\S+) -->$|^```(\w+) ?(\w*)\n(.*?)^```$|^## ([^\n]*)$"
+    for match in re.finditer(pattern, text, re.M | re.S):
+        file, kind, how, block, title = match.groups()
+        if title:
+            yield "chapter", title, ""
+        elif kind and name:
+            yield "file", name, block
+        elif kind in ("sh", "text"):
+            yield kind, how, block
+        elif kind:
+            sys.exit(f"doc/guide.md: a block of {kind} that is no file:\n{block}")
+        name = file
+
+
+class Terminal:
+    """Keeps the folder and the variables from block to block."""
+
+    def __init__(self, home):
+        self.home = home
+        self.state = home / ".state"
+        self.printed = ""
+        self.run(f"cd '{root}'", env={"HOME": str(home)})
+        if is_clone:
+            self.run(f"git clone -q '{root}' \"$HOME/clone\"; cd \"$HOME/clone\"")
+
+    def run(self, block, how="", env=None, before=""):
+        script = self.home / ".script"
+        load = f". '{self.state}'\n" if self.state.exists() else ""
+        keep = f"\n{{ export -p; echo \"cd '$PWD'\"; }} >'{self.state}'\n"
+        script.write_text(f"{load}{before}set -e\n{block}{keep}")
+        command = ["bash", script]
+        if how == "slurm":
+            command = [root / "tools/lab/slurm", "up", "2", *command]
+        command = ["env", "-u", "LD_LIBRARY_PATH", *command]
+        command[3:3] = [f"{v}={text}" for v, text in (env or {}).items()]
+        done = subprocess.run(
+            [*command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=limit,
+        )
+        if how == "slurm" and done.returncode == 77:
+            raise Skip(done.stdout.strip())
+        self.printed = done.stdout
+        assert done.returncode == 0, f"{block}exit code {done.returncode}\n{self.printed}"
+
+    def has_printed(self, text):
+        pattern = re.escape(text).replace(r"\.\.\.", ".*")
+        assert re.fullmatch(pattern, self.printed, re.S), (
+            f"shown:\n{text}printed:\n{self.printed}"
+        )
+
+    def folder(self):
+        cd = self.state.read_text().strip().split("\n")[-1]
+        return pathlib.Path(cd[len("cd '") : -1])
+
+
+def chapter(terminal, steps, title):
+    before = ""
+    if title == "Install" and not is_clone:
+        before = IN_PLACE % build
+    for kind, argument, block in steps:
+        if kind == "file":
+            (terminal.folder() / argument).write_text(block)
+        elif kind == "sh":
+            terminal.run(block, argument, before=before)
+        else:
+            terminal.has_printed(block)
+
+
+def main():
+    chapters, bad = [], 0
+    for kind, argument, block in blocks((root / "doc/guide.md").read_text()):
+        if kind == "chapter":
+            chapters.append((argument, []))
+        else:
+            chapters[-1][1].append((kind, argument, block))
+    print(f"1..{len(chapters)}")
+    with tempfile.TemporaryDirectory(prefix="guide.") as home:
+        terminal = Terminal(pathlib.Path(home))
+        for number, (title, steps) in enumerate(chapters, 1):
+            try:
+                chapter(terminal, steps, title)
+                print(f"ok {number} - {title}", flush=True)
+            except Skip as reason:
+                print(f"ok {number} - {title} # SKIP {reason}", flush=True)
+            except (AssertionError, subprocess.TimeoutExpired) as reason:
+                print("# " + str(reason).replace("\n", "\n# "))
+                print(f"not ok {number} - {title}", flush=True)
+                bad = 1
+    sys.exit(bad)
+
+
+if __name__ == "__main__":
+    main()
