@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manual pages: man.py SOURCE BUILD TOOL... prints TAP.
+"""The manual pages: man.py SOURCE BUILD prints TAP.
 
 Each public header has a page with all its functions, pages are what formatters
 take without a warning, and a tool's page has the options that the tool has."""
@@ -13,7 +13,6 @@ import sys
 import tempfile
 
 root, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-tools = [pathlib.Path(t) for t in sys.argv[3:]]
 man3 = build / "doc/man"
 MODULES = ["marcel", "pioman", "nmad", "madmpi"]
 headers = sorted(h for m in MODULES for h in root.glob(f"{m}/include/{m}/*.h"))
@@ -43,6 +42,12 @@ def page_of(header):
     return man3 / f"{module if header.stem == module else module + '-' + header.stem}.3"
 
 
+def text_of(header):
+    page = page_of(header)
+    assert page.exists(), f"{header.name} has no page: name it in doc/man/meson.build"
+    return page.read_text()
+
+
 def functions_of(header):
     """As tools/gen/man.py does not look for them: by what precedes a bracket."""
     text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
@@ -56,7 +61,7 @@ def functions_of(header):
 def each_function_of_a_header_is_named_on_its_page():
     assert headers, "no headers"
     for header in headers:
-        text = page_of(header).read_text()
+        text = text_of(header)
         names = set(re.findall(r"^\.Nm (\S+)", text, re.M))
         lacks = functions_of(header) - names
         assert not lacks, f"{page_of(header).name} lacks {sorted(lacks)}"
@@ -64,7 +69,7 @@ def each_function_of_a_header_is_named_on_its_page():
 
 def each_comment_of_a_header_is_on_its_page():
     for header in headers:
-        shown = page_of(header).read_text().replace("\\&", "")
+        shown = text_of(header).replace("\\&", "")
         shown = re.sub(r"\\(e|\(aq|\(ha|\(ti|\(ga)|^\..*|\W", "", shown, flags=re.M)
         for comment in re.findall(r"^/\*(?! ---).*?\*/", header.read_text(), re.M | re.S):
             words = re.sub(r"\W", "", comment)
@@ -117,18 +122,31 @@ def options_in(text):
     return set(re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", text))
 
 
+def program_of(page):
+    """What is built, or a script; None: mpicc, which leaves --help to another."""
+    for folder in (build, root):
+        program = folder / "tools" / page.parent.name / page.stem
+        if program.is_file() and page.stem != "mpicc":
+            return program
+    return None
+
+
 def the_page_of_a_tool_has_its_options():
-    assert tools, "no tools"
-    for tool in tools:
-        page = next(root.glob(f"tools/*/{tool.name}.1"))
+    need("man")
+    tools = 0
+    for page in root.glob("tools/*/*.1"):
+        program = program_of(page)
+        if program is None:
+            continue
+        tools += 1
         environment = dict(os.environ, MANWIDTH="200")
-        need("man")
         _, shown = run("man", "-l", page, env=environment)
-        code, told = run(tool, "--help")
-        assert code == 0, f"{tool.name} --help: {told}"
+        code, told = run(program, "--help")
+        assert code == 0, f"{program} --help: {told}"
         shown = options_in(re.sub("[‐−]", "-", re.sub(".\b", "", shown)))
         lacks = options_in(told) - shown
         assert not lacks, f"{page.name} lacks {sorted(lacks)}"
+    assert tools >= 4, f"only {tools} tools are there"
 
 
 def the_page_of_mpicc_has_its_options():
