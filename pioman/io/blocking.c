@@ -175,13 +175,24 @@ static int run(struct piom_queue *q, uint64_t vain_ns)
 	return piom_queue_run(q, -1, vain_ns, PIOM_POINT_WATCHER);
 }
 
+/* It may have fallen asleep because we held the queue: one that may run it. */
+static void wake_vps(struct piom_queue *q)
+{
+	if (likely(!load_relaxed(&q->is_picky))) {
+		marcel_kick(q->level);
+		return;
+	}
+	for (int vp = 0; vp < marcel_nvp(); vp++)
+		marcel_kick(marcel_topo_vp(vp));
+}
+
 /* Whether something is left: then who polls does not sleep over it. */
 static bool leave_to_others(struct piom_queue *q)
 {
 	if (!piom_queue_is_pending(q))
 		return false;
 	if (piom.engine == PIOM_ENGINE_MARCEL)
-		marcel_kick(q->level);
+		wake_vps(q);
 	if (piom.engine == PIOM_ENGINE_PTHREAD)
 		piom_point_pthread_kick(q->level);
 	return true;

@@ -146,6 +146,8 @@ static BASE_COLD void place(struct piom_task *t)
 					     "VP of this process may run");
 		t->picky = is_picky(t, q->level);
 	}
+	if (t->picky)
+		store_relaxed(&q->is_picky, true);
 	t->queue = q;
 	t->start = piom.start;
 }

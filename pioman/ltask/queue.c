@@ -42,6 +42,7 @@ void piom_queue_init(struct piom_queue *q, struct piom_queue *parent,
 	q->level = level;
 	q->looked = 0;
 	q->siblings = level->parent != NULL ? level->parent->nchildren : 1;
+	store_relaxed(&q->is_picky, false);
 	store_relaxed(&q->rounds, 0);
 	store_relaxed(&q->running, NULL);
 	memset(&q->stats, 0, sizeof(q->stats));

@@ -22,7 +22,7 @@
  * knows whether its holder asks again: he does, all of them, before he goes.
  *
  * MINDED: its holder wakes who sleeps, if anything is left. So a VP may fall
- * asleep meanwhile.
+ * asleep meanwhile. One that may run what is left: if any may, any, else all.
  *
  * An ltask that is armed (io/blocking.h) does not want to be asked, whatever it
  * answers.
@@ -140,6 +140,9 @@ struct piom_queue {
 	struct piom_queue *parent;  /* -: NULL for the machine's */
 	struct marcel_level *level; /* -: */
 	unsigned siblings;          /* -: children of the parent */
+	ATOMIC(bool)
+	is_picky; /* a: relaxed, before the submission; an ltask
+		   * came that not all VPs of the level may run */
 	ATOMIC(uint32_t)
 	rounds;                        /* a: times somebody went on from here;
 					*    may miss some */

@@ -301,6 +301,87 @@ TEST(who_waits_for_an_event_makes_nobody_poll)
 	unsetenv("PIOM_MODE");
 }
 
+/* --- what only some VPs may run --- */
+
+static ATOMIC(int) inside, open_;
+static ATOMIC(int) asked;
+static struct piom_ltask of_last;
+
+static enum piom_ltask_result hold_on(void *arg)
+{
+	enum piom_ltask_result result = reader_run(arg);
+
+	if (result != PIOM_LTASK_WORKED)
+		return result;
+	store_release(&inside, 1);
+	while (!load_acquire(&open_))
+		sched_yield();
+	return result;
+}
+
+static enum piom_ltask_result note_asked(void *arg)
+{
+	(void)arg;
+	fetch_add_relaxed(&asked, 1);
+	return PIOM_LTASK_QUIET;
+}
+
+/* The last VP has slept again when it is let out, if it may. */
+static void *kick_while_held(void *arg)
+{
+	struct timespec while_ = { 0, 50000000 };
+	int before;
+
+	be_quiet(arg);
+	feed(arg);
+	while (!load_acquire(&inside))
+		sched_yield();
+	before = load_relaxed(&asked);
+	piom_ltask_kick(&of_last);
+	nanosleep(&while_, NULL);
+	store_release(&open_, 1);
+	for (int i = 0; i < 100 && load_relaxed(&asked) == before; i++)
+		nanosleep(&while_, NULL);
+	CHECK(load_relaxed(&asked) != before);
+	return arg;
+}
+
+static void kick_of_the_last(void)
+{
+	struct piom_blocking how = { .delay_ns = 0 };
+	marcel_vpset_t last;
+	struct reader r;
+	piom_cond_t got;
+	pthread_t t;
+
+	marcel_vpset_zero(&last);
+	marcel_vpset_add(&last, marcel_nvp() - 1);
+	store_relaxed(&inside, 0);
+	store_relaxed(&open_, 0);
+	piom_ltask_init(&of_last, note_asked, NULL, PIOM_LTASK_REPEAT, &last);
+	piom_ltask_submit(&of_last);
+	reader_init_as(&r, hold_on, how);
+	piom_cond_init(&got);
+	r.got = &got;
+	piom_ltask_submit(&r.task);
+	CHECK_INT(pthread_create(&t, NULL, kick_while_held, &r), 0);
+	piom_cond_wait(&got);
+	CHECK_INT(pthread_join(t, NULL), 0);
+	CHECK_INT(piom_ltask_cancel(&of_last), 0);
+	reader_end(&r);
+}
+
+TEST(what_the_watcher_may_not_run_wakes_who_may)
+{
+	static const struct mode modes[] = { { 4, "marcel", "auto", "20" } };
+
+	setenv("PIOM_MODE", "interrupt", 1);
+	setenv("PIOM_QUEUES", "machine", 1);
+	WITH_ALL(modes, kick_of_the_last);
+	unsetenv("PIOM_QUEUES");
+	unsetenv("PIOM_MODE");
+}
+
 /* --- cancel --- */
 
 static void cancel_at_random(void)
