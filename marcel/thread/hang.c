@@ -16,8 +16,9 @@
  * Between two such looks no thread ran: every VP was idle in both, and has
  * entered none meanwhile. So whoever could wake one by running had done so
  * when the first look ended, and the second would have seen it ready. From then
- * on only these can wake a thread: a timer, a descriptor, an ltask, a kernel
- * thread that is not ours, a signal, a message of another process. If there is
+ * on only these can wake a thread: a timer, a descriptor, an ltask or a hook
+ * that idle VPs run, a kernel thread that is not ours, a signal, a message of
+ * another process. If there is
  * none of them the process is *dead*: nothing will ever change. With any of
  * them it is *quiet*, and that can not be told from a process that waits.
  *
@@ -54,6 +55,7 @@
 #include <base/hang.h>
 #include <base/option.h>
 #include "../os/os.h"
+#include "../sched/hook.h"
 #include "../sched/vp.h"
 #include "blame.h"
 
@@ -77,7 +79,8 @@ static struct {
 
 /* --- one look --- */
 
-static void look_at_vp(struct marcel_vp *vp, struct base_hang *h)
+/* Whether it sleeps: runs no hooks. */
+static bool look_at_vp(struct marcel_vp *vp, struct base_hang *h)
 {
 	uint32_t asleep = load_acquire(&vp->sleeper.asleep); /* order(sleeper)*/
 	uintptr_t owner = load_relaxed(&vp->owner);
@@ -93,6 +96,18 @@ static void look_at_vp(struct marcel_vp *vp, struct base_hang *h)
 		    load_relaxed(&vp->entered);
 	if (marcel_timers_are_armed(&vp->timers))
 		h->by |= BASE_HANG_TIME;
+	return asleep == MARCEL_ASLEEP;
+}
+
+static int hooks_at_idle(void)
+{
+	struct marcel_hook_table *table = &marcel_hooks[MARCEL_HOOK_IDLE];
+	unsigned used = load_relaxed(&table->used);
+	int n = 0;
+
+	for (unsigned i = 0; i < used; i++)
+		n += load_relaxed(&table->slot[i]) != NULL;
+	return n;
 }
 
 static void look_at_thread(struct marcel_thread *t, void *arg)
@@ -144,11 +159,14 @@ static void look_outside(struct base_hang *h)
 static void look(struct base_hang *h)
 {
 	struct marcel_sched *s = &marcel_sched;
+	bool asleep = true;
 
 	memset(h, 0, sizeof(*h));
 	os_barrier_all(); /* what was stored anywhere is seen */
 	for (int i = 0; i < s->nvp; i++)
-		look_at_vp(&s->vps[i], h);
+		asleep &= look_at_vp(&s->vps[i], h);
+	if (!asleep)
+		h->hooks = hooks_at_idle();
 	h->moved += load_relaxed(&s->created);
 	if ((load_relaxed(&s->before_switch) & ~MARCEL_BEFORE_HOOKS) != 0)
 		h->busy = true;
@@ -158,6 +176,8 @@ static void look(struct base_hang *h)
 	marcel_thread_walk(look_at_thread, h);
 	if (h->ltasks > 0)
 		h->by |= BASE_HANG_LTASK;
+	if (!asleep && h->hooks > 0)
+		h->by |= BASE_HANG_HOOK;
 	look_outside(h);
 }
 
@@ -179,6 +199,7 @@ static void who_may(unsigned by, char *out, size_t room)
 		"a signal",
 		"messages of other ranks",
 		"a message that is under way",
+		"a hook",
 	};
 	size_t at = 0;
 

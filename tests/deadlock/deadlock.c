@@ -151,6 +151,11 @@ TEST(a_handler_may_post)
 	quiet("handler", "moved by a signal");
 }
 
+TEST(a_hook_of_idle_vps_may_wake_anybody)
+{
+	quiet("hook", "moved by a hook");
+}
+
 /* --- messages --- */
 
 static struct run dead_job(int n, const char *which)

@@ -136,6 +136,16 @@ static void *pause_for_ever(void *arg)
 	return arg;
 }
 
+/* It may wake somebody some day. */
+static enum marcel_hook_answer look_again(void *arg, int vp)
+{
+	(void)arg;
+	(void)vp;
+	return MARCEL_HOOK_PENDING;
+}
+
+static struct marcel_hook hook = { .fn = look_again };
+
 static void handle(int signal)
 {
 	(void)signal;
@@ -155,6 +165,7 @@ static const struct {
 	{ "writer", write_while_reading },
 	{ "foreign", wait_for_sem },
 	{ "handler", wait_for_sem },
+	{ "hook", wait_for_sem },
 	{ "endless", wait_for_task },
 };
 
@@ -171,6 +182,8 @@ static void prepare(const char *which)
 		piom_ltask_submit(&task);
 	if (strcmp(which, "foreign") == 0)
 		pthread_create(&foreign, NULL, pause_for_ever, NULL);
+	if (strcmp(which, "hook") == 0)
+		marcel_hook_add(MARCEL_HOOK_IDLE, &hook);
 	if (strcmp(which, "handler") == 0)
 		signal(SIGUSR1, handle);
 }

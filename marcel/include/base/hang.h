@@ -22,12 +22,14 @@ enum base_hang_by {
 	BASE_HANG_SIGNAL = 16,    /* a signal: its handler, or who awaits it */
 	BASE_HANG_PEER = 32,      /* messages of other processes of the job */
 	BASE_HANG_TRANSFER = 64,  /* the body of a message that is under way */
+	BASE_HANG_HOOK = 128,     /* a hook that VPs run while they idle */
 };
 
 struct base_hang {
 	bool busy;   /* somebody is at work: ask again later */
 	unsigned by; /* of enum base_hang_by */
 	int ltasks;  /* pioman's; whoever knows what his do takes them off */
+	int hooks;   /* that VPs which do not sleep run; likewise */
 	uint64_t
 		moved; /* a sum of counters: it changes with whatever is done */
 	uint64_t sent, received; /* packets, to and from other processes */
