@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static char folder[] = "/tmp/marcel-gdb.XXXXXX";
 
@@ -18,32 +20,43 @@ static void remove_folder(void)
 	(void)!system(command);
 }
 
-/* gdb's words about the target, stopped; then about its core. */
-static struct run gdb(const char *commands, bool core)
+/* gdb's words about a target, stopped; then about its core. */
+static struct run gdb_on(const char *target, const char *commands, bool core)
 {
-	static bool has_core;
+	struct run r;
+	char file[64];
 
-	if (core && !has_core) {
+	if (folder[sizeof(folder) - 2] == 'X') {
 		CHECK(mkdtemp(folder) != NULL);
 		atexit(remove_folder);
-		CHECK_INT(run(NULL,
-			      /* It stops at a guard inside a mapping. */
-			      "MARCEL_GUARDS=mprotect "
-			      "gdb -nx -batch -ex 'break stop_here' -ex run "
-			      "-ex 'generate-core-file %s/core' '%s'",
-			      folder, run_path("TARGET"))
-				  .code,
-			  0);
-		has_core = true;
+	}
+	snprintf(file, sizeof(file), "%s/%s", folder, target);
+	if (core && access(file, F_OK) != 0) {
+		/* It stops at a guard inside a mapping. */
+		r = run(NULL,
+			"MARCEL_GUARDS=mprotect "
+			"gdb -nx -batch -ex 'break stop_here' -ex run "
+			"-ex 'generate-core-file %s' '%s'",
+			file, run_path(target));
+		CHECK_INT(r.code, 0);
 	}
 	return run(NULL,
 		   "gdb -nx -batch -ex 'set debuginfod enabled off' "
 		   "-ex 'set width 0' -ex 'source %s' "
-		   "%s %s%s %s '%s' 2>&1",
+		   "%s %s %s '%s' 2>&1",
 		   run_path("SCRIPT"),
 		   core ? "-core" : "-ex 'break stop_here' -ex run",
-		   core ? folder : "", core ? "/core" : "", commands,
-		   run_path("TARGET"));
+		   core ? file : "", commands, run_path(target));
+}
+
+static struct run gdb(const char *commands, bool core)
+{
+	return gdb_on("TARGET", commands, core);
+}
+
+static struct run gdb_mpi(const char *commands, bool core)
+{
+	return gdb_on("MPI_TARGET", commands, core);
 }
 
 static void prints(struct run r, const char *part)
@@ -55,17 +68,110 @@ static void lists_threads(bool core)
 {
 	struct run r = gdb("-ex 'marcel threads'", core);
 
-	prints(r, "\"the waiter\" waits for semaphore\n");
-	prints(r, "\"the locker\" waits for mutex\n");
 	prints(r, "\"the woken\" ready\n");
 	prints(r, "\"the seed\" new, will run seed\n");
 	prints(r, "main, runs on vp 0\n");
 }
 
-TEST(threads_are_listed_with_what_they_wait_for)
+TEST(threads_are_listed)
 {
 	lists_threads(false);
 	lists_threads(true);
+}
+
+/*
+ * The line about a thread; after `before` there are an address and then, if
+ * that is not "", `after`.
+ */
+static void waits(struct run r, const char *name, const char *before,
+		  const char *after)
+{
+	char start[64], line[256];
+	const char *at;
+
+	snprintf(start, sizeof(start), "%s waits for %s0x", name, before);
+	prints(r, start);
+	at = strstr(r.out, start);
+	if (at == NULL)
+		return;
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
+	at = line + strlen(start);
+	CHECK(has(at + strspn(at, "0123456789abcdef"), after));
+}
+
+static void knows_objects(bool core)
+{
+	struct run r = gdb("-ex 'marcel threads'", core);
+
+	waits(r, "\"the waiter\"", "semaphore ", " <sem>");
+	waits(r, "\"the locker\"", "mutex ", " <mutex>, held by 0x");
+	waits(r, "\"the joiner\"", "join of ", " \"the waiter\"");
+	waits(r, "\"the conditional\"", "condition ", " <cond> with mutex 0x");
+	waits(r, "\"the conditional\"", "condition ", " <outer>");
+	waits(r, "\"the comer\"", "barrier ", " <barrier>, 1 of 2 have come");
+	waits(r, "\"the listener\"", "event ", " <event>");
+	waits(r, "\"the chooser\"", "any of event ", " <several>; event 0x");
+	waits(r, "foreign,", "semaphore ", " <abroad>");
+}
+
+TEST(what_a_thread_waits_for_is_named)
+{
+	knows_objects(false);
+	knows_objects(true);
+}
+
+static void knows_messages(bool core)
+{
+	struct run r = gdb_mpi("-ex 'marcel threads'", core);
+
+	waits(r, "\"the receiver\"", "receive ",
+	      " from rank 0, tag 7, 12 bytes, MPI_COMM_WORLD");
+	waits(r, "\"the taker\"", "receive ",
+	      " from anyone, any tag, 100 bytes, the side");
+	waits(r, "\"the sender\"", "send ",
+	      " to rank 0, tag 11, 40 bytes, MPI_COMM_WORLD, synchronous");
+	waits(r, "\"the chooser\"", "any of receive ", " tag 21, 8 bytes, ");
+	waits(r, "\"the chooser\"", "any of receive ", " tag 22, 8 bytes, ");
+}
+
+TEST(who_waits_in_mpi_waits_for_a_message)
+{
+	knows_messages(false);
+	knows_messages(true);
+}
+
+static void shows_messages(bool core)
+{
+	struct run r = gdb_mpi("-ex 'marcel match' -ex 'marcel gates' "
+			       "-ex 'marcel ltasks'",
+			       core);
+
+	prints(r, "posted: 4\n");
+	prints(r, " from rank 0, tag 7, 12 bytes, MPI_COMM_WORLD\n");
+	prints(r, " from anyone, any tag, 100 bytes, the side\n");
+	prints(r, "unexpected: 2\n");
+	prints(r, " from rank 0, tag 11, 40 bytes, MPI_COMM_WORLD, ");
+	prints(r, " from rank 0, tag 9, 5 bytes, MPI_COMM_WORLD, eager\n");
+	prints(r, "rank 0 of 1, ");
+	prints(r, "rail 0: self, ");
+	prints(r, "gate 0: self, packets ");
+	prints(r, "sent, to be matched: 1\n");
+	prints(r, "queue of machine 0: 1 ltasks");
+	prints(r, "submitted, ");
+}
+
+TEST(tables_gates_and_tasks_are_shown)
+{
+	shows_messages(false);
+	shows_messages(true);
+}
+
+TEST(commands_explain_themselves)
+{
+	struct run r = gdb("-ex 'help marcel' -ex 'help marcel match'", false);
+
+	prints(r, "marcel bt");
+	prints(r, "List the receives and probes that are posted");
 }
 
 static void back_traces(bool core)
@@ -135,6 +241,9 @@ TEST(the_program_goes_on_undisturbed)
 			   "-ex continue",
 			   false);
 
+	prints(r, "exited normally");
+	r = gdb_mpi("-ex 'marcel threads' -ex 'marcel match' -ex continue",
+		    false);
 	prints(r, "exited normally");
 }
 

@@ -1,6 +1,8 @@
 """User threads for gdb: live processes and core files, x86-64 and aarch64.
 
-    marcel threads              all of them: state, name, what they wait for
+    marcel threads              all of them: state, name, what they wait for:
+                                a mutex and who holds it, whose end, a message
+                                of which peer, tag and size ...
     marcel bt [THREAD|all]      the stack of one, or of each
     marcel thread [THREAD]      look at this one: bt, up, info locals ... show
                                 its frames, from 1 on; frame 0 is the kernel
@@ -8,71 +10,45 @@
     marcel vps                  virtual processors and who runs on them
     marcel lwps                 kernel threads of ours
     marcel queues               threads that are ready, by queue
+    marcel ltasks               pioman's tasks, by queue
+    marcel gates                nmad's rails and gates: counters, what waits
+                                to be sent
+    marcel match                receives that are posted, messages that came
+                                before theirs
 
-A THREAD is an address that `marcel threads` shows, or a name. Needs libmarcel
-with debug information.
+A THREAD is an address that `marcel threads` shows, or a name. Needs the
+libraries with debug information. Nothing is called in the program, and nothing
+is written.
 """
+
+import os
+import sys
 
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
+# pylint: disable=wrong-import-position
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+from marcel_gdb.memory import (
+    atomic,
+    container,
+    listed,
+    pushed,
+    static,
+    type_of,
+    variable,
+)
+from marcel_gdb.memory import symbol as where
+from marcel_gdb.messages import Gates, Match
+from marcel_gdb.tasks import Ltasks, level_name, levels
+from marcel_gdb.waits import Waits
+
+sys.path.pop(0)
+
 STATES = ["free", "new", "running", "parked", "woken", "ended"]
 FLAGS = {"foreign": 1, "main": 2}
-WAITS = [  # enum marcel_waits
-    None,
-    "mutex",
-    "condition",
-    "semaphore",
-    "barrier",
-    "read lock",
-    "write lock",
-    "once",
-    "join",
-    "event",
-    "any of several events",
-    "a descriptor",
-    "signal",
-    "sleep",
-    "end of all threads",
-]
 SECTION = 1  # MARCEL_SECTION, in an owner
 QUEUE_SHOWN = 100  # threads of a queue that are listed
-
-
-# --- values ---
-
-
-def atomic(value):
-    """What an ATOMIC(T) holds, or a plain field."""
-    kind = value.type.strip_typedefs()
-    is_struct = kind.code == gdb.TYPE_CODE_STRUCT
-    return value["raw"] if is_struct else value
-
-
-def static(name, field):
-    """The static variable of this name that has such a field."""
-    for symbol in gdb.lookup_static_symbols(name):
-        value = symbol.value()
-        if any(f.name == field for f in value.type.strip_typedefs().fields()):
-            return value
-    raise gdb.GdbError(
-        "libmarcel is not loaded, or has no debug information"
-    )
-
-
-def variable(name):
-    try:
-        return gdb.parse_and_eval(name)
-    except gdb.error as error:
-        raise gdb.GdbError(
-            "libmarcel is not loaded, or has no debug information"
-        ) from error
-
-
-def where(address):
-    """The function at an address."""
-    block = gdb.execute(f"info symbol {int(address):#x}", to_string=True)
-    return block.split(" in section")[0].strip()
 
 
 # --- what a context is, by processor ---
@@ -211,22 +187,21 @@ class Thread:
         return raw.tobytes().split(b"\0")[0].decode(errors="replace")
 
     def waits(self):
-        """What it waits for, or None."""
+        """The runtime's word for what it waits for; 0: nothing."""
         if STATES[self.state] != "parked":
-            return None
+            return 0
         stack = self.pointer["stack"]
         place = stack if int(stack) else self.pointer["rest"]
-        word = int(atomic(place["waits"]))
-        return WAITS[word >> 56]
+        return int(atomic(place["waits"]))
 
-    def lwp(self, all_lwps):
+    def lwp(self, view):
         """The kernel thread that it stands on now, or None."""
-        for lwp in all_lwps:
+        for lwp in view.lwps:
             if lwp.thread == self.address:
                 return lwp
         return None
 
-    def tells(self, all_lwps):
+    def tells(self, view):
         """Its state in words."""
         if STATES[self.state] == "new":
             return f"new, will run {where(self.pointer['fn'])}"
@@ -234,8 +209,8 @@ class Thread:
             kind = "foreign, "
         else:
             kind = "main, " if self.is_a("main") else ""
-        lwp = self.lwp(all_lwps)
-        waits = self.waits()
+        lwp = self.lwp(view)
+        waits = view.waits.describe(self.waits())
         if waits:
             return f"{kind}waits for {waits}"
         if lwp is not None and lwp.drives() is not None:
@@ -244,9 +219,9 @@ class Thread:
             return f"{kind}ready"
         return kind + STATES[self.state]
 
-    def line(self, all_lwps):
+    def line(self, view):
         return (
-            f'{self.address:#x} "{self.name()}" {self.tells(all_lwps)}'
+            f'{self.address:#x} "{self.name()}" {self.tells(view)}'
         )
 
     def registers(self):
@@ -268,6 +243,14 @@ def threads():
         found[:0] = [Thread(t) for t in used]
         slab = slab["next"]
     return [t for t in found if STATES[t.state] != "free"]
+
+
+class View:
+    """One look at the process, for a command."""
+
+    def __init__(self):
+        self.lwps = lwps()
+        self.waits = Waits(threads())
 
 
 def thread_of(argument):
@@ -337,9 +320,9 @@ gdb.events.cont.connect(forget)
 gdb.events.exited.connect(forget)
 
 
-def back_trace(thread, all_lwps):
-    print(thread.line(all_lwps))
-    lwp = thread.lwp(all_lwps)
+def back_trace(thread, view):
+    print(thread.line(view))
+    lwp = thread.lwp(view)
     if STATES[thread.state] in ("new", "ended"):
         return
     with Kept():
@@ -365,6 +348,10 @@ def show_kernel_thread(lwp):
 # --- queues ---
 
 
+def thread_type():
+    return type_of("struct marcel_thread")
+
+
 def deque_threads(deque):
     array = atomic(deque["array"])
     top, bottom = int(atomic(deque["top"])), int(atomic(deque["bottom"]))
@@ -375,24 +362,8 @@ def deque_threads(deque):
     ]
 
 
-def container(link, field):
-    kind = gdb.lookup_type("struct marcel_thread")
-    for f in kind.fields():
-        inner = f.type.strip_typedefs() if f.name is None else None
-        for g in inner.fields() if inner is not None else [f]:
-            if g.name == field:
-                offset = (f.bitpos + (g.bitpos if f.name is None else 0)) // 8
-                return gdb.Value(int(link) - offset).cast(kind.pointer())
-    raise gdb.GdbError(f"struct marcel_thread has no {field}")
-
-
 def list_threads(head):
-    found = []
-    link = head["head"]["next"]
-    while int(link) != int(head["head"].address):
-        found.append(container(link, "link"))
-        link = link["next"]
-    return found
+    return [t.address for t in listed(head, thread_type(), "link")]
 
 
 def slot_threads(slot):
@@ -405,20 +376,15 @@ def slot_threads(slot):
 
 
 def remote_threads(mpsc):
-    found = []
-    node = atomic(mpsc["top"])
-    while int(node):
-        found.append(container(node, "node"))
-        node = node["next"]
-    return found[::-1]
+    return [t.address for t in pushed(mpsc, thread_type(), "node")]
 
 
-def show_queue(title, pointers, all_lwps):
+def show_queue(title, pointers, view):
     if not pointers:
         return
     print(f"{title}: {len(pointers)}")
     for pointer in pointers[:QUEUE_SHOWN]:
-        print("  " + Thread(pointer).line(all_lwps))
+        print("  " + Thread(pointer).line(view))
     if len(pointers) > QUEUE_SHOWN:
         print(f"  and {len(pointers) - QUEUE_SHOWN} more")
 
@@ -450,9 +416,9 @@ class Threads(gdb.Command):
         super().__init__("marcel threads", gdb.COMMAND_STACK)
 
     def invoke(self, argument, from_tty):
-        every = lwps()
+        view = View()
         for t in threads():
-            print(t.line(every))
+            print(t.line(view))
 
 
 class Bt(gdb.Command):
@@ -462,14 +428,14 @@ class Bt(gdb.Command):
         super().__init__("marcel bt", gdb.COMMAND_STACK)
 
     def invoke(self, argument, from_tty):
-        every = lwps()
+        view = View()
         which = argument.strip().strip('"')
         if which in ("", "all"):
             for t in threads():
-                back_trace(t, every)
+                back_trace(t, view)
                 print()
         else:
-            back_trace(thread_of(which), every)
+            back_trace(thread_of(which), view)
 
 
 class ThreadCommand(gdb.Command):
@@ -484,12 +450,12 @@ class ThreadCommand(gdb.Command):
             unwinder.show(None)
             gdb.execute("frame 0")
             return
-        every = lwps()
+        view = View()
         t = thread_of(which)
-        lwp = t.lwp(every)
+        lwp = t.lwp(view)
         if STATES[t.state] in ("new", "ended") or t.is_a("foreign"):
-            raise gdb.GdbError("it has no stack to show: " + t.line(every))
-        print(t.line(every))
+            raise gdb.GdbError("it has no stack to show: " + t.line(view))
+        print(t.line(view))
         if lwp is None:
             unwinder.show(t.registers())
             gdb.execute("frame 1")
@@ -552,26 +518,35 @@ class Queues(gdb.Command):
         super().__init__("marcel queues", gdb.COMMAND_STATUS)
 
     def invoke(self, argument, from_tty):
-        every = lwps()
+        view = View()
         for vp in vps():
             name = f"vp {int(vp['id'])}"
-            show_queue(f"{name} next", slot_threads(vp["next"]), every)
-            show_queue(f"{name} remote", remote_threads(vp["remote"]), every)
-            show_queue(f"{name} bound", list_threads(vp["bound"]), every)
-            show_queue(f"{name} fifo", deque_threads(vp["fifo"]), every)
-            show_queue(f"{name} seeds", deque_threads(vp["seeds"]), every)
-        sched = variable("marcel_sched")
-        levels = int(sched["topo"]["nlevels"]) if vps() else 0
-        for i in range(levels):
-            queue = sched["levelqs"][i]
+            show_queue(f"{name} next", slot_threads(vp["next"]), view)
+            show_queue(f"{name} remote", remote_threads(vp["remote"]), view)
+            show_queue(f"{name} bound", list_threads(vp["bound"]), view)
+            show_queue(f"{name} fifo", deque_threads(vp["fifo"]), view)
+            show_queue(f"{name} seeds", deque_threads(vp["seeds"]), view)
+        queues = variable("marcel_sched")["levelqs"]
+        for i, level in enumerate(levels() if int(queues) else []):
             for band, name in enumerate(("real-time", "normal", "idle")):
-                found = list_threads(queue["list"][band])
-                show_queue(f"level {i} {name}", found, every)
+                found = list_threads(queues[i]["list"][band])
+                show_queue(f"{level_name(level)} {name}", found, view)
 
 
 # The signals of preemption and cancellation are nothing to stop at. Others, by
 # MARCEL_SIGNAL and MARCEL_CANCEL_SIGNAL, are the user's to handle.
 gdb.execute("handle SIG61 SIG62 nostop noprint pass", to_string=True)
 
-for command in (Marcel, Threads, Bt, ThreadCommand, Vps, Lwps, Queues):
+for command in (
+    Marcel,
+    Threads,
+    Bt,
+    ThreadCommand,
+    Vps,
+    Lwps,
+    Queues,
+    Ltasks,
+    Gates,
+    Match,
+):
     command()

@@ -1,0 +1,1 @@
+"""What tools/gdb/marcel.py is made of. Reads memory, never calls into it."""
