@@ -18,6 +18,7 @@
 #include "io/blocking.h"
 #include "io/set.h"
 #include "ltask/tree.h"
+#include "offer.h"
 #include "point/marcel.h"
 #include "point/pthread.h"
 #include "point/timer.h"
@@ -25,6 +26,8 @@
 #include "wait/cost.h"
 
 struct piom piom;
+
+BASE_OFFER_NOTE("pioman", "piom_offer");
 
 /*
  * l: lock, under which a pass in progress is waited for: so not one that would

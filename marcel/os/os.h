@@ -71,6 +71,8 @@ uint64_t os_signals_handled(void);
 
 /* The kernel's number of the calling kernel thread. */
 pid_t os_tid(void);
+/* Who has our user number may read our memory, where Yama would forbid it. */
+void os_allow_readers(void);
 /* False: too many signals of the user are pending. */
 bool os_thread_kill(pid_t tid, int signal);
 /* What a kernel thread of ours has used of CPUs; 0: it is gone. */

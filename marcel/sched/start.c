@@ -28,6 +28,7 @@
 #include "../trace/trace.h"
 #include "block.h"
 #include "enter.h"
+#include "offer.h"
 #include "runq.h"
 #include "start.h"
 #include "switch.h"
@@ -36,6 +37,8 @@
 #include "vp.h"
 
 struct marcel_sched marcel_sched;
+
+BASE_OFFER_NOTE("marcel", "marcel_offer");
 
 enum {
 	O_NVP,
@@ -56,6 +59,7 @@ enum {
 	O_TOPOLOGY,
 	O_TRACE,
 	O_TRACE_BUFFER,
+	O_TOP,
 };
 
 /* As enum marcel_guards has them. */
@@ -112,6 +116,9 @@ static struct base_option options[] = {
 	[O_TRACE_BUFFER] = { "MARCEL_TRACE_BUFFER", BASE_OPTION_SIZE, "1m",
 			     4096, 1 << 30, NULL,
 			     "bytes of events in memory, twice per VP" },
+	[O_TOP] = { "MARCEL_TOP", BASE_OPTION_BOOL, "0", 0, 0, NULL,
+		    "let marcel-top read this process even where the kernel "
+		    "lets only debuggers of its parents" },
 };
 
 const struct base_option_table marcel_options =
@@ -269,6 +276,8 @@ static int read_options(const struct marcel_config *config, int *dump_signal)
 			      (s->threads_max > 0 ? MARCEL_SCARCE_THREADS : 0));
 	if ((rc = read_sched(config)) < 0)
 		return rc;
+	if (options[O_TOP].value)
+		os_allow_readers();
 	if (options[O_VERBOSE].value)
 		base_option_print(&marcel_options);
 	return 0;

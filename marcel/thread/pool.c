@@ -18,16 +18,11 @@
 #include "../sched/vp.h"
 
 enum {
-	CHAIN = 64,  /* descriptors in a full chain */
-	SLAB = 1024, /* descriptors allocated at once */
+	CHAIN = 64, /* descriptors in a full chain */
+	SLAB = MARCEL_SLAB,
 };
 
-struct slab {
-	/* -: const once in the list */
-	struct slab *next;               /* -: */
-	struct marcel_thread_rest *rest; /* -: SLAB of them */
-	struct marcel_thread *thread;    /* -: SLAB of them */
-};
+struct marcel_slabs marcel_slabs;
 
 /*
  * l: lock. Never ends: late wakes and foreign threads may use descriptors. A
@@ -35,7 +30,6 @@ struct slab {
  */
 static struct {
 	struct base_spin lock;
-	ATOMIC(struct slab *) slabs;  /* l: written; walks read it */
 	unsigned used;                /* l: descriptors of the newest slab */
 	struct marcel_thread *chains; /* l: full ones, or nearly */
 	struct marcel_thread *loose;  /* l: the one of foreign threads */
@@ -45,10 +39,10 @@ static struct {
 /* Not from libc, whose allocator must not be called inside: arena.c. */
 static bool grow_locked(void)
 {
-	size_t bytes = sizeof(struct slab) + BASE_CACHE_LINE +
+	size_t bytes = sizeof(struct marcel_slab) + BASE_CACHE_LINE +
 		       SLAB * (sizeof(struct marcel_thread) +
 			       sizeof(struct marcel_thread_rest));
-	struct slab *s = os_map(bytes);
+	struct marcel_slab *s = os_map(bytes);
 	char *first = (char *)(s + 1);
 
 	if (s == NULL)
@@ -57,8 +51,8 @@ static bool grow_locked(void)
 	first += -(uintptr_t)first % BASE_CACHE_LINE;
 	s->thread = (struct marcel_thread *)first;
 	s->rest = (struct marcel_thread_rest *)(s->thread + SLAB);
-	s->next = load_relaxed(&all.slabs);
-	store_relaxed(&all.slabs, s);
+	s->next = load_relaxed(&marcel_slabs.newest);
+	store_relaxed(&marcel_slabs.newest, s);
 	all.used = 0;
 	return true;
 }
@@ -67,11 +61,11 @@ static bool grow_locked(void)
 static struct marcel_thread *cut_locked(unsigned n)
 {
 	struct marcel_thread *t, *chain = NULL;
-	struct slab *s;
+	struct marcel_slab *s;
 
 	if (all.used == SLAB && !grow_locked())
 		return NULL;
-	s = load_relaxed(&all.slabs);
+	s = load_relaxed(&marcel_slabs.newest);
 	if (n > SLAB - all.used)
 		n = SLAB - all.used;
 	for (unsigned i = all.used + n; i-- > all.used; chain = t) {
@@ -222,7 +216,7 @@ void marcel_thread_flush(struct marcel_vp *vp)
 void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
 			void *arg)
 {
-	struct slab *s = load_relaxed(&all.slabs);
+	struct marcel_slab *s = load_relaxed(&marcel_slabs.newest);
 
 	for (; s != NULL; s = s->next)
 		for (unsigned i = 0; i < SLAB; i++)
@@ -233,12 +227,12 @@ void marcel_thread_walk(void (*fn)(struct marcel_thread *t, void *arg),
 int marcel_thread_visit(int (*fn)(struct marcel_thread *t, void *arg),
 			void *arg)
 {
-	struct slab *s;
+	struct marcel_slab *s;
 	unsigned used;
 	int rc = 0;
 
 	base_spin_lock(&all.lock);
-	s = load_relaxed(&all.slabs);
+	s = load_relaxed(&marcel_slabs.newest);
 	used = all.used;
 	base_spin_unlock(&all.lock);
 	for (; s != NULL; s = s->next, used = SLAB)

@@ -151,6 +151,23 @@ struct marcel_thread {
 _Static_assert(sizeof(struct marcel_thread) == BASE_CACHE_LINE,
 	       "an ordinary thread lives in one cache line");
 
+enum { MARCEL_SLAB = 1024 }; /* descriptors allocated at once */
+
+struct marcel_slab {
+	/* -: const once in the list */
+	struct marcel_slab *next;        /* -: */
+	struct marcel_thread_rest *rest; /* -: SLAB of them */
+	struct marcel_thread *thread;    /* -: SLAB of them */
+};
+
+/* All descriptors, for walks. */
+struct marcel_slabs {
+	/* a: relaxed; written under pool.c's lock */
+	ATOMIC(struct marcel_slab *) newest;
+};
+
+extern BASE_HIDDEN struct marcel_slabs marcel_slabs;
+
 static inline bool marcel_thread_has(struct marcel_thread *t, unsigned flags)
 {
 	return load_relaxed(&t->flags) & flags;

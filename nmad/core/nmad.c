@@ -20,6 +20,7 @@
 #include "../drivers/driver.h"
 #include "core.h"
 #include "measure.h"
+#include "offer.h"
 
 enum {
 	DRIVER,
@@ -92,6 +93,8 @@ BASE_PUBLIC const struct base_option_table *nm_settings(size_t i)
 static const uint64_t our_session = ~(uint64_t)0;
 
 struct nm_core *nm_core_self;
+
+BASE_OFFER_NOTE("nmad", "nm_offer");
 static struct nm_core *core;
 static struct nm_boot *boot;
 static struct nm_session *ours;

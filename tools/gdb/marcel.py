@@ -34,7 +34,6 @@ from marcel_gdb.memory import (
     container,
     listed,
     pushed,
-    static,
     type_of,
     variable,
 )
@@ -230,7 +229,7 @@ class Thread:
 
 def threads():
     """All that exist, oldest first."""
-    slab = atomic(static("all", "slabs")["slabs"])
+    slab = atomic(variable("marcel_slabs")["newest"])
     found = []
     while int(slab):
         first = slab["thread"][0]

@@ -22,6 +22,7 @@
 #define BASE_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define BASE_MAY_ALIAS    __attribute__((may_alias))
 #define BASE_UNUSED       __attribute__((unused))
+#define BASE_USED         __attribute__((used)) /* by what is not C */
 #define BASE_NO_ASAN      __attribute__((no_sanitize("address", "undefined")))
 
 /* gcc would move what such a function reads to its callers. */

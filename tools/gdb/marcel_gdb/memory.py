@@ -26,15 +26,6 @@ def variable(name, library="marcel"):
         raise gdb.GdbError(NOT_THERE.format(library)) from error
 
 
-def static(name, field):
-    """The static variable of this name that has such a field."""
-    for symbol in gdb.lookup_static_symbols(name):
-        value = symbol.value()
-        if any(f.name == field for f in value.type.strip_typedefs().fields()):
-            return value
-    raise gdb.GdbError(NOT_THERE.format("marcel"))
-
-
 def static_beside(name, function):
     """The static variable of the file that has this function."""
     symbol = gdb.lookup_global_symbol(function)
