@@ -1,0 +1,199 @@
+/*
+ * marcel-top tells what a process does, which does nothing for it.
+ */
+#include "../check.h"
+#include "../run.h"
+
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/*
+ * Run a program until it and its like have said `there`, so often; then these
+ * commands, of which P is the program and TOP marcel-top; then its input ends.
+ */
+static struct run watch(const char *program, int there, const char *commands)
+{
+	return run(NULL,
+		   "TOP='%s'; d=$(mktemp -d); mkfifo $d/in $d/out; "
+		   "%s <$d/in >$d/out & P=$!; exec 3>$d/in 4<$d/out; n=0; "
+		   "while [ $n -lt %d ] && read -r l <&4; do echo \"$l\"; "
+		   "[ \"$l\" = there ] && n=$((n + 1)); done; "
+		   "rm -r $d; { %s\n} 3>&- 4<&-; code=$?; exec 3>&-; "
+		   "wait $P; exit $code",
+		   run_path("TOP"), program, there, commands);
+}
+
+static struct run watch_target(const char *arguments, const char *commands)
+{
+	char program[512];
+
+	snprintf(program, sizeof(program), "'%s' %s", run_path("TARGET"),
+		 arguments);
+	return watch(program, 1, commands);
+}
+
+/* What was printed after the program had said all. */
+static const char *after(struct run r)
+{
+	const char *at = strstr(r.out, "there\n");
+
+	CHECK(at != NULL);
+	return at != NULL ? at + strlen("there\n") : "";
+}
+
+/* The line of the program, without its end and with that after it. */
+static void agrees(struct run r, const char *begins, const char *more)
+{
+	const char *line = strstr(r.out, begins);
+	char want[256];
+
+	CHECK(line != NULL && line < after(r));
+	if (line == NULL)
+		return;
+	snprintf(want, sizeof(want), "%.*s%s", (int)strcspn(line, "\n"), line,
+		 more);
+	CHECK(has(after(r), want));
+}
+
+TEST(counts_are_those_of_the_program)
+{
+	struct run r = watch_target("", "$TOP -b -n 1 -d 0.05 -p $P");
+
+	CHECK_INT(r.code, 0);
+	CHECK_STR(r.err, "");
+	agrees(r, "threads: ", "");
+	agrees(r, "sends ", " (+0/s)");
+	agrees(r, "receives ", " (+0/s)");
+	agrees(r, "unexpected ", " (+0/s)");
+	CHECK(has(after(r), "rank 0 of 1, pid "));
+}
+
+TEST(who_computes_does_so_and_who_has_nothing_to_do_does_not)
+{
+	struct run r = watch_target("", "$TOP -b -n 1 -d 0.1 -p $P");
+
+	CHECK(has(after(r), "  threads 0.0 %"));
+	CHECK(has(after(r), "  threads 100.0 %  ltasks 0.0 %  idle 0.0 %"));
+}
+
+/* It sleeps; and still does, not woken once, when it has been looked at. */
+TEST(who_is_looked_at_does_nothing_for_it)
+{
+	struct run r = watch_target(
+		"still",
+		"until [ $($TOP -b -n 1 -d 0.05 -p $P | "
+		"grep -c 'sleeping 100.0 %') = 2 ]; do :; done; "
+		"switches() { cat /proc/$P/task/*/status | grep ctxt; }; "
+		"before=$(switches); $TOP -b -n 3 -d 0.1 -p $P >/dev/null; "
+		"[ \"$before\" = \"$(switches)\" ] && echo undisturbed; "
+		"ls /dev/shm | grep -c marcel-top");
+
+	CHECK(has(after(r), "undisturbed\n0\n"));
+}
+
+TEST(ranks_of_a_job_are_shown_in_their_order)
+{
+	char program[1024];
+	const char *first, *second;
+	struct run r;
+
+	snprintf(program, sizeof(program), "'%s' -n 2 '%s' still",
+		 run_path("MPIRUN"), run_path("TARGET"));
+	r = watch(program, 2, "$TOP -b -n 1 -d 0.05");
+	first = strstr(after(r), "rank 0 of 2, ");
+	second = strstr(after(r), "rank 1 of 2, ");
+	CHECK(first != NULL && second > first);
+}
+
+TEST(what_ends_meanwhile_is_said_to_have_ended)
+{
+	struct run r = watch_target(
+		"still", "{ $TOP -b -d 0.05 -p $P; echo \"=$?\"; } | "
+			 "{ read -r l; kill $P; cat; }");
+
+	CHECK(has(r.err, " has ended\n"));
+	CHECK(has(r.out, "=0\n"));
+}
+
+static void refuses(const char *arguments, int code, const char *why)
+{
+	struct run r = run(NULL, "'%s' %s", run_path("TOP"), arguments);
+
+	CHECK_INT(r.code, code);
+	CHECK_STR(r.out, "");
+	CHECK(has(r.err, why));
+}
+
+TEST(what_it_cannot_do_it_says)
+{
+	refuses("-b -d 0", 2, "-d 0: not a number from 0.05 to 3600");
+	refuses("-b -n 1.5", 2, "-n 1.5: not a whole number from 1 to ");
+	refuses("-b -n", 2, "-n: its value is missing");
+	refuses("--colour", 2, "--colour: no such option");
+	refuses("", 2, "the output is no terminal: -b prints");
+	refuses("-b -p 999999999", 1, "999999999: there is no such process");
+	refuses("-b -p $$", 1, "it does not use marcel");
+}
+
+TEST(other_versions_are_not_guessed_at)
+{
+	struct run r = watch(run_path("OTHER_VERSION"), 1,
+			     "$TOP -b -n 1 -d 0.05 -p $P; echo \"=$?\"; "
+			     "$TOP -b -n 1 -d 0.05");
+
+	CHECK(has(r.err, "in version 99, and this marcel-top reads version 1"));
+	CHECK(has(r.out, "=1\n"));
+	CHECK(has(r.out, "(tools_top_other): its libmarcel offers"));
+	r = watch(run_path("OTHER_NAMES"), 1,
+		  "$TOP -b -n 1 -d 0.05 -p $P; echo \"=$?\"");
+	CHECK(has(r.err, "it does not say where its \"vp.bytes\" is"));
+	CHECK(has(r.out, "=1\n"));
+}
+
+/* --- the screen --- */
+
+static char seen[1 << 16];
+static size_t nseen;
+
+/* Read on until that has come. */
+static bool shows(int fd, const char *part)
+{
+	ssize_t n = 0;
+
+	while (strstr(seen, part) == NULL && nseen + 1 < sizeof(seen) &&
+	       (n = read(fd, seen + nseen, sizeof(seen) - 1 - nseen)) > 0) {
+		nseen += (size_t)n;
+		seen[nseen] = '\0';
+	}
+	return strstr(seen, part) != NULL;
+}
+
+TEST(a_screen_is_filled_and_no_more)
+{
+	struct winsize size = { .ws_row = 2, .ws_col = 10 };
+	int fd, status = -1;
+	pid_t pid = forkpty(&fd, NULL, NULL, &size);
+
+	if (pid == 0) {
+		execl(run_path("TOP"), "marcel-top", "-d", "0.05", NULL);
+		_exit(127);
+	}
+	CHECK(pid > 0);
+	/* Another screen; the line is cut after ten characters. */
+	CHECK(shows(fd, "\033[?1049h"));
+	CHECK(shows(fd, "\033[Hmarcel-top\033[K"));
+	size.ws_col = 200;
+	CHECK_INT(ioctl(fd, TIOCSWINSZ, &size), 0);
+	CHECK(shows(fd, " s: "));
+	CHECK_INT(write(fd, "q", 1), 1);
+	CHECK(shows(fd, "\033[?1049l"));
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(status, 0);
+	close(fd);
+}
