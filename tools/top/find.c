@@ -57,7 +57,7 @@ static bool read_stat(pid_t pid, struct process *out)
 	return state != 'Z' && state != 'X';
 }
 
-/* An exec leaves pid and start as they are, but not what is mapped. */
+/* An exec leaves pid and start as they are, and mostly not the name. */
 static struct process *known(struct process *list, const struct process *as)
 {
 	for (struct process *p = list; p != NULL; p = p->next)
@@ -97,6 +97,18 @@ static void sort(struct process **list)
 	}
 }
 
+/*
+ * Of one that has nothing to show: it may have become another program by exec,
+ * or have loaded a library, beside one that is in the program but does not run.
+ */
+static void ask_again(struct process *p)
+{
+	if (p->is_shown || p->trouble[0] != '\0')
+		return;
+	offer_close(p);
+	offer_open(p);
+}
+
 static void consider(struct process **list, pid_t pid, bool wanted)
 {
 	struct process found = { .rank = -1, .size = -1, .seen = true };
@@ -108,6 +120,7 @@ static void consider(struct process **list, pid_t pid, bool wanted)
 	p = known(*list, &found);
 	if (p != NULL) {
 		p->seen = true;
+		ask_again(p);
 		return;
 	}
 	rc = offer_open(&found);
