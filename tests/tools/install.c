@@ -295,3 +295,15 @@ TEST(schedules_are_tried_from_where_that_is_installed)
 	CHECK_INT(r.code, 0);
 	CHECK(has(r.out, "no failure: 3 seeds"));
 }
+
+TEST(traces_are_shown_from_where_that_is_installed)
+{
+	struct run r;
+
+	install_once();
+	r = run(NULL, "%s marcel-trace no-such-file", head);
+	CHECK_STR(r.err, "marcel-trace: no-such-file: there is no such file, "
+			 "and no no-such-file.0\n"
+			 "marcel-trace: there is nothing to show\n");
+	CHECK_INT(r.code, 1);
+}

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""The page of marcel-trace --html, in a browser without a window: what its code
+says that it has drawn, and that there is a picture. Prints TAP."""
+
+import functools
+import html
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+import zlib
+
+from run import Run, equal, folder, has, main
+from writer import FOREIGN, Writer
+
+BROWSERS = ["chromium", "chromium-browser", "google-chrome", "chrome"]
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
+A, B, C = 0x1000, 0x2000, 0x3000
+
+
+def job():
+    """Two ranks; "main" sends 8 bytes with tag 7, "solver" takes them in."""
+    ranks = [Writer(r, 2, "alpha", 2, program="made <b>up") for r in range(2)]
+    for w in ranks:
+        w.new(0, 0, A, "main")
+        w.new(10, 0, B, "solver")
+        w.run(20, 0, A)
+        w.run(30, 1, B)
+    a, b = ranks
+    a.enter(1000, 0, "MPI_Send")
+    a.send(1200, 0, 1, peer=1, tag=7, bytes=8)
+    a.leave(1500, 0, "MPI_Send")
+    b.enter(900, 1, "MPI_Recv")
+    b.block(1000, 1, B, "a message")
+    b.idle(1050, 1)
+    b.arrive(2800, 1, 1, peer=0, tag=7, bytes=8)
+    b.receive(2900, 1, 1, peer=0, tag=7, bytes=8)
+    b.ltask(3000, 1, 250, 0xF00)
+    b.ready(3000, 1, B)
+    b.run(3100, 1, B)
+    b.leave(3200, 1, "MPI_Recv")
+    b.lane(3900, FOREIGN, 55, "watcher")
+    b.interrupt(4000, FOREIGN, 9)
+    b.send(5000, 0, 1, peer=0, tag=77, bytes=1 << 20)
+    a.arrive(7000, 1, 1, peer=1, tag=77, bytes=1 << 20)
+    a.receive(8000, 1, 1, peer=1, tag=77, bytes=1 << 20)
+    for w in ranks:
+        w.block(8500, 0, A, "join")
+        w.idle(8600, 0)
+        w.sleep(9000, 0)
+        w.block(9300, 1, B, "cond")
+        w.idle(9400, 1)
+        w.wake(10000, 0)
+    a.new_chunk(0, lost=5)
+    a.idle(12000, 0)
+    return ranks
+
+
+def browse(path, place, *options):
+    """With a folder of its own, so that no other browser is asked to do it."""
+    with tempfile.TemporaryDirectory() as own:
+        return subprocess.run(
+            [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+             "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
+             f"--user-data-dir={own}", "--window-size=1000,800", *options,
+             f"file://{path}#{place}"],
+            capture_output=True, check=False, timeout=110,
+        )
+
+
+def drawn(writers, place=""):
+    """What the page says, and its text."""
+    with folder(*writers) as where:
+        done = Run(where, "--html", "t.html", "t")
+        equal(done.code, 0)
+        seen = browse(os.path.join(where, "t.html"), place, "--dump-dom")
+    text = seen.stdout.decode()
+    told = re.search(r'data-drawn="([^"]*)"', text)
+    errors = re.findall(r".*CONSOLE.*", seen.stderr.decode())
+    assert told and not errors, "\n".join(errors) or seen.stderr.decode()[-2000:]
+    return json.loads(html.unescape(told[1])), text
+
+
+@functools.cache
+def whole():
+    return drawn(job())
+
+
+def expected_lanes_are_drawn():
+    found, text = whole()
+    equal(found["lanes"], [
+        "rank 0: VP 0", "rank 0: VP 1", "rank 0: user threads", "rank 0: main",
+        "rank 0: solver", "rank 1: VP 0", "rank 1: VP 1", "rank 1: watcher (55)",
+        "rank 1: user threads", "rank 1: main", "rank 1: solver",
+    ])
+    equal(found["marks"], 1)
+    has(text, "<h1>made &lt;b&gt;up</h1>")
+    has(text, "rank 0: 5 events were lost")
+    for kind in ("thread", "mpi", "ltask", "idle", "sleeping", "ready", "blocked",
+                 "lost"):
+        assert found["kinds"].get(kind, 0) > 0, (kind, found["kinds"])
+    for name in ("main", "solver", "MPI_Recv", "a message", "5 events lost"):
+        assert name in found["texts"], (name, found["texts"])
+
+
+def arrows_lead_to_the_receivers():
+    found, _ = whole()
+    equal(found["arrows"], [
+        "rank 0: VP 0 -> rank 1: VP 1, tag 7, 8 bytes",
+        "rank 1: VP 0 -> rank 0: VP 1, tag 77, 1048576 bytes",
+    ])
+
+
+def a_stretch_shows_what_happens_then():
+    found, _ = drawn(job(), "from=0.0000002&to=0.0000008&threads=0")
+    equal(found["arrows"], [])
+    equal(found["kinds"], {"thread": 4})
+    equal(found["lanes"][2:4], ["rank 0: user threads", "rank 1: VP 0"])
+    found, _ = drawn(job(), "from=0.000002&to=0.0000025&find=nobody")
+    equal(found["arrows"], ["rank 0: VP 0 -> rank 1: VP 1, tag 7, 8 bytes"])
+    equal(found["matches"], 0)
+
+
+def a_search_finds_tags_and_names():
+    found, text = drawn(job(), "find=tag 7")
+    has(text, 'data-found="1"')
+    equal(len(found["arrows"]), 2)
+    found, text = drawn(job(), "find=mpi_recv")
+    has(text, 'data-found="3"')
+    equal(found["matches"], 3)
+
+
+def crowd():
+    """A VP with a hundred thousand slices, and a thousand threads."""
+    w = Writer(nvp=1)
+    for n in range(1000):
+        w.new(n, 0, A + 64 * n, f"worker {n}")
+    for n in range(33000):
+        w.run(1000 + n * 300, 0, A + 64 * (n % 1000))
+        w.block(1000 + n * 300 + 190, 0, A + 64 * (n % 1000))
+        w.idle(1000 + n * 300 + 200, 0)
+    return w
+
+
+def a_hundred_thousand_slices_share_the_columns():
+    found, _ = drawn([crowd()])
+    equal(found["lanes"], ["rank 0: VP 0", "rank 0: user threads"])
+    assert 500 < found["columns"] < 1000, found["columns"]
+    found, _ = drawn([crowd()], "from=0.001&to=0.001003")
+    equal(found["kinds"]["thread"], 11)
+
+
+def pixels(png):
+    """(width, rows of RGB bytes) of a picture with 8 bits a colour."""
+    at, data = 8, b""
+    while at < len(png):
+        length, kind = struct.unpack_from(">I4s", png, at)
+        if kind == b"IHDR":
+            width, height, depth, colours = struct.unpack_from(">IIBB", png, at + 8)
+        elif kind == b"IDAT":
+            data += png[at + 8 : at + 8 + length]
+        at += length + 12
+    equal(depth, 8)
+    size = {2: 3, 6: 4}[colours]
+    raw, line = zlib.decompress(data), bytes(width * size)
+    rows = []
+    for y in range(height):
+        start = y * (width * size + 1)
+        line = unfiltered(raw[start], raw[start + 1 : start + 1 + width * size], line, size)
+        rows.append({bytes(line[x : x + 3]) for x in range(0, len(line), size)})
+    return width, rows
+
+
+def unfiltered(kind, line, above, size):
+    found = bytearray(line)
+    for i, value in enumerate(line):
+        left = found[i - size] if i >= size else 0
+        corner = above[i - size] if i >= size else 0
+        if kind == 1:
+            found[i] = value + left & 255
+        elif kind == 2:
+            found[i] = value + above[i] & 255
+        elif kind == 3:
+            found[i] = value + (left + above[i]) // 2 & 255
+        elif kind == 4:
+            guess = left + above[i] - corner
+            far = [(abs(guess - p), n) for n, p in enumerate((left, above[i], corner))]
+            found[i] = value + (left, above[i], corner)[min(far)[1]] & 255
+    return found
+
+
+def there_is_a_picture():
+    """The colours of draw.js are on the screen."""
+    with folder(*job()) as where:
+        equal(Run(where, "--html", "t.html", "t").code, 0)
+        shot = os.path.join(where, "t.png")
+        browse(os.path.join(where, "t.html"), "", f"--screenshot={shot}",
+               "--force-device-scale-factor=1")
+        with open(shot, "rb") as f:
+            width, rows = pixels(f.read())
+    equal(width, 1000)
+    for name, colour in (("MPI call", "8b5cc7"), ("idle", "dce6ee"), ("ltask", "f08c2e"),
+                         ("lost", "e5484d")):
+        lines = sum(bytes.fromhex(colour) in row for row in rows)
+        assert lines > 8, f"{name}: in {lines} lines"
+
+
+def nothing_is_fetched():
+    with folder(*job()) as where:
+        equal(Run(where, "--html", "t.html", "t").code, 0)
+        with open(os.path.join(where, "t.html"), encoding="utf-8") as f:
+            page = f.read()
+    assert not re.search(r"(src|href)\s*=|url\(|@import|fetch\(|https?:", page)
+
+
+def in_the_browser():
+    return [
+        expected_lanes_are_drawn,
+        arrows_lead_to_the_receivers,
+        a_stretch_shows_what_happens_then,
+        a_search_finds_tags_and_names,
+        a_hundred_thousand_slices_share_the_columns,
+        there_is_a_picture,
+    ]
+
+
+if BROWSER is None:
+    print("1..1\nok 1 - the page in a browser # SKIP no chromium here")
+else:
+    main([nothing_is_fetched] + in_the_browser())

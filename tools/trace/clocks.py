@@ -1,0 +1,104 @@
+"""One clock for all hosts.
+
+The processes of a host share a clock. Those of different hosts are related by
+messages: none arrives before it was sent. With o the correction of a host's
+clock, a message from A to B that was sent at s and arrived at r says
+
+    s + o(A) <= r + o(B)        so  o(A) - o(B) <= r - s,
+
+and the least r - s of all of them is the bound that matters. Such bounds are
+lengths of the edges of a graph, and the shortest ways in it tell how far apart
+two corrections can be at most; a cycle of negative length is a contradiction:
+the clocks have drifted meanwhile. Each host takes the middle of what is possible
+between it and the first one. Both ends of all these intervals keep to all
+bounds, so their middle does too."""
+
+import collections
+import math
+
+# host: name; shift: ns to add; error: half of the interval, None: not known
+# from messages; sides: how many messages it has to the others, and from them.
+Correction = collections.namedtuple("Correction", "host shift error sides")
+
+
+def to_ns(clocks):
+    """The function from ticks to ns of CLOCK_REALTIME as it was at the start, of
+    all processes of a host, by the first and the last of their pairs."""
+    first = min(clocks, key=lambda c: c.ticks)
+    last = max(clocks, key=lambda c: c.ticks)
+    ticks, ns = last.ticks - first.ticks, last.monotonic - first.monotonic
+    if ticks == 0 or ns <= 0:
+        ticks = ns = 1
+    zero, base = first.ticks, first.realtime
+    return lambda t: base + (t - zero) * ns // ticks
+
+
+def can_convert(clocks, in_ns):
+    return in_ns or len({c.ticks for c in clocks}) > 1
+
+
+def shortest(hosts, bounds, slack):
+    """Between all pairs; None: a cycle is negative. Every bound may be missed by
+    slack."""
+    far = {(a, b): 0 if a == b else math.inf for a in hosts for b in hosts}
+    for pair, bound in bounds.items():
+        far[pair] = min(far[pair], bound + slack)
+    for via in hosts:
+        for a in hosts:
+            for b in hosts:
+                way = far[a, via] + far[via, b]
+                if way < far[a, b]:
+                    far[a, b] = way
+    return None if any(far[a, a] < 0 for a in hosts) else far
+
+
+def least_slack(hosts, bounds):
+    """The least by which all bounds have to be missed: 0, if they agree."""
+    if shortest(hosts, bounds, 0) is not None:
+        return 0
+    low, high = 0, max(1, -2 * min(bounds.values()))
+    while shortest(hosts, bounds, high) is None:
+        high *= 2
+    while low + 1 < high:
+        middle = (low + high) // 2
+        if shortest(hosts, bounds, middle) is None:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def middle(upper, lower):
+    """Of the interval; its near end, if the other is not known."""
+    if upper < math.inf and lower > -math.inf:
+        return (upper + lower) // 2
+    return upper if upper < math.inf else lower
+
+
+def align(hosts, flights):
+    """hosts: names, the first is the one to go by. flights: (from host, to host,
+    ns from send to arrival by their clocks). Returns corrections, by host, and by
+    how much messages still come too early."""
+    bounds = {}
+    sides = {host: [0, 0] for host in hosts}
+    for a, b, ns in flights:
+        if a == b:
+            continue
+        sides[a][0] += 1
+        sides[b][1] += 1
+        bounds[a, b] = min(ns, bounds.get((a, b), ns))
+    slack = least_slack(hosts, bounds)
+    far = shortest(hosts, bounds, slack)
+    first = hosts[0]
+    found = {}
+    for host in hosts:
+        # o(host) - o(first) <= far[host, first], and o(first) is 0.
+        upper, lower = far[host, first], -far[first, host]
+        if upper == math.inf and lower == -math.inf:
+            shift, error = 0, None
+        elif upper == math.inf or lower == -math.inf:
+            shift, error = middle(upper, lower), None
+        else:
+            shift, error = middle(upper, lower), (upper - lower + 1) // 2
+        found[host] = Correction(host, shift, error, tuple(sides[host]))
+    return found, slack

@@ -1,0 +1,208 @@
+"""All processes of a job on one time line."""
+
+import collections
+
+import clocks
+import reader
+from lanes import BLOCKED, READY, THREAD, Message
+from rank import Rank
+
+STATES = {THREAD: 0, READY: 1, BLOCKED: 2}
+
+
+class Job:
+    """Times are ns from the first event."""
+
+    def __init__(self, files, notes):
+        self.notes = list(notes)
+        self.files = files
+        self.ranks = [Rank(file) for file in files]
+        self.first_of_host = {}
+        for file in files:
+            self.notes += file.notes
+        convert = self.converters()
+        events = [file.events() for file in files]
+        shift = self.align(convert, events)
+        self.begin = min(
+            (convert[f.host](e[0].ticks) + shift[f.host] for f, e in zip(files, events) if e),
+            default=0,
+        )
+        self.first = self.end = 0  # of what is shown
+        for rank, found in zip(self.ranks, events):
+            host = rank.file.host
+            self.play(rank, found, convert[host], shift[host] - self.begin)
+        for rank in self.ranks:
+            rank.finish(max(self.end if rank.last is None else rank.last, 0))
+            self.tell(rank)
+        self.messages = self.join_messages()
+        self.tell_about_messages()
+
+    @property
+    def program(self):
+        return self.files[0].program or "a program"
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def play(self, rank, events, ns, shift):
+        for event in events:
+            at = ns(event.ticks) + shift
+            until = None
+            if event.kind == reader.LTASK:
+                took = at - shift - ns(event.ticks - event.a)
+                event = event._replace(a=took)
+            elif event.kind == reader.LOST:
+                until = ns(event.b) + shift
+            rank.handle(at, event, until)
+            self.end = max(self.end, at)
+
+    # --- clocks ---
+
+    def converters(self):
+        """From ticks to ns, by host."""
+        of_host = collections.defaultdict(list)
+        for file in self.files:
+            of_host[file.host].append(file)
+        convert = {}
+        for host, files in of_host.items():
+            pairs = [pair for file in files for pair in file.clocks]
+            convert[host] = clocks.to_ns(pairs)
+            if not clocks.can_convert(pairs, files[0].clock_kind == 0):
+                self.note(
+                    f"{files[0].path}: has no second reading of the clock: its times "
+                    "are shown as if the processor counted nanoseconds"
+                )
+        return convert
+
+    def align(self, convert, events):
+        """ns to add to the times of each host."""
+        hosts = list(convert)
+        if len(hosts) == 1:
+            return {hosts[0]: 0}
+        sent = {}
+        flights = []
+        wanted = (reader.SEND, reader.ARRIVE)
+        by_kind = {kind: [] for kind in wanted}
+        for file, found in zip(self.files, events):
+            for event in found:
+                if event.kind in wanted and event.more:
+                    by_kind[event.kind].append((file, event))
+        for file, event in by_kind[reader.SEND]:
+            sent[self.key(file.rank, event)] = file.host, event.ticks
+        for file, event in by_kind[reader.ARRIVE]:
+            send = sent.get(self.key(file.rank, event))
+            if send:
+                left = convert[send[0]](send[1])
+                there = convert[file.host](event.ticks)
+                flights.append((send[0], file.host, there - left))
+        found, slack = clocks.align(hosts, flights)
+        self.corrections = found
+        for host in hosts[1:]:
+            self.tell_clock(hosts[0], found[host])
+        if slack > 0:
+            self.note(
+                f"the clocks of the hosts have drifted meanwhile: some messages seem "
+                f"to arrive up to {slack / 1000:.1f} us too early"
+            )
+        return {host: c.shift for host, c in found.items()}
+
+    def tell_clock(self, first, c):
+        if c.error is not None:
+            text = f"within {c.error / 1000:.1f} us"
+        elif any(c.sides):
+            text = ("as near as messages in one direction tell: arrows may be too "
+                    "short or too long by any time")
+        else:
+            text = "by their time of day alone: no message joins them"
+        self.note(f"the clock of {c.host} is set to that of {first} {text} "
+                  f"(shifted by {c.shift / 1000:+.1f} us)")
+
+    # --- messages ---
+
+    @staticmethod
+    def key(rank, event):
+        peer = event.b >> 32
+        session = event.more[0][0] if event.more else 0
+        ends = (rank, peer) if event.kind in (reader.SEND, reader.SENT) else (peer, rank)
+        return (*ends, session, event.a)
+
+    def join_messages(self):
+        found = {}
+        for rank in self.ranks:
+            for at, lane, event in rank.messages:
+                key = self.key(rank.rank, event)
+                if key not in found:
+                    found[key] = Message(*key)
+                self.fill(found[key], at, (rank, lane), event)
+        order = lambda m: m.send if m.send is not None else m.there[0] if m.there else m.sent
+        return sorted(found.values(), key=order)
+
+    @staticmethod
+    def fill(message, at, place, event):
+        tag = event.b & 0xFFFFFFFF
+        message.tag = tag - (1 << 32) if tag >> 31 else tag
+        _, flag, length = event.more[0] if event.more else (0, 0, 0)
+        message.bytes = max(message.bytes, length)
+        if event.kind == reader.SEND:
+            message.send, message.send_lane = at, place
+        elif event.kind == reader.SENT:
+            message.sent = at
+        elif event.kind == reader.ARRIVE:
+            message.arrive, message.arrive_lane = at, place
+            message.unexpected = bool(flag & 1)
+        else:
+            message.receive, message.receive_lane = at, place
+
+    def tell_about_messages(self):
+        open_ends = sum(m.send is not None and m.there is None for m in self.messages)
+        no_start = sum(m.send is None and m.there is not None for m in self.messages)
+        if open_ends:
+            self.note(f"{open_ends} messages were sent, and nobody here received them")
+        if no_start:
+            self.note(f"{no_start} messages came, and nobody here sent them")
+
+    # --- what is worth knowing ---
+
+    def tell(self, rank):
+        if rank.lost:
+            self.note(f"{rank.label}: {rank.lost} events were lost; where, is shown")
+        if rank.unknown:
+            kinds = ", ".join(map(str, sorted(rank.unknown)))
+            self.note(f"{rank.label}: events of kinds that this program does not know "
+                      f"are left out: {kinds}")
+        if rank.first is None:
+            self.note(f"{rank.label}: has no events")
+
+    def states(self, rank):
+        """How many user threads run, are ready and are blocked, whenever that
+        changes: (time, running, ready, blocked)."""
+        steps = collections.defaultdict(lambda: [0, 0, 0])
+        for thread in rank.threads:
+            for piece in thread.lane.rows[0] if thread.lane.rows else []:
+                if piece.kind in STATES:
+                    steps[piece.start][STATES[piece.kind]] += 1
+                    steps[piece.end][STATES[piece.kind]] -= 1
+        counts = [0, 0, 0]
+        found = []
+        for at in sorted(steps):
+            counts = [c + step for c, step in zip(counts, steps[at])]
+            if not found or found[-1][1:] != tuple(counts):
+                found.append((at, *counts))
+        return found
+
+
+def cut(job, first, last):
+    """Only what happens between these times."""
+    job.first, job.end = first, max(min(last, job.end), first + 1)
+    for rank in job.ranks:
+        for lane in rank.lanes() + [thread.lane for thread in rank.threads]:
+            lane.rows = [[s for s in row if s.end >= first and s.start <= last]
+                         for row in lane.rows]
+            for piece in lane.slices():
+                piece.start, piece.end = max(piece.start, first), min(piece.end, last)
+            lane.marks = [m for m in lane.marks if first <= m[0] <= last]
+        rank.threads = [t for t in rank.threads if any(t.lane.rows)]
+    job.messages = [
+        m for m in job.messages
+        if m.whole and m.there[0] >= first and m.send <= last
+    ]

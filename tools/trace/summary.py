@@ -1,0 +1,87 @@
+"""What a job did, in a screen of text."""
+
+from lanes import IDLE, LOST, LTASK, SLEEPING, THREAD
+
+WAITS = 10
+
+
+def span(ns):
+    for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if abs(ns) >= unit:
+            return f"{ns / unit:.4g} {name}"
+    return f"{ns} ns"
+
+
+def amount(size):
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.4g} {name}"
+    return f"{size} B"
+
+
+def share(rank, kind):
+    whole = sum(rank.times.values())
+    return f"{100 * rank.times[kind] / whole:.1f} %" if whole else "-"
+
+
+def table(rows):
+    """Columns as wide as need be; numbers to the right."""
+    wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        first = row[0].ljust(wide[0])
+        lines.append("  ".join([first] + [c.rjust(w) for c, w in zip(row[1:], wide[1:])]))
+    return lines
+
+
+def times(job):
+    rows = [["", "VPs", "threads", "ltasks", "idle", "sleeping", "events lost",
+             "user threads", "interrupts"]]
+    for rank in job.ranks:
+        marks = [name for lane in rank.lanes() for _, name, _ in lane.marks]
+        rows.append([
+            rank.label, str(len(rank.vps)), share(rank, THREAD), share(rank, LTASK),
+            share(rank, IDLE), share(rank, SLEEPING),
+            str(rank.lost) if rank.lost or rank.times[LOST] else "0",
+            str(len(rank.threads)), str(marks.count("interrupt")),
+        ])
+    return table(rows)
+
+
+def messages(job):
+    rows = [["", "sent", "bytes", "received", "bytes", "unexpected", "median time"]]
+    for rank in job.ranks:
+        sent = [m for m in job.messages if m.source == rank.rank and m.send is not None]
+        come = [m for m in job.messages if m.target == rank.rank and m.there is not None]
+        taken = sorted(m.there[0] - m.send for m in come if m.whole)
+        rows.append([
+            rank.label, str(len(sent)), amount(sum(m.bytes for m in sent)),
+            str(len(come)), amount(sum(m.bytes for m in come)),
+            str(sum(m.unexpected for m in come)),
+            span(taken[len(taken) // 2]) if taken else "-",
+        ])
+    return table(rows)
+
+
+def waits(job):
+    found = [(piece, rank, thread, call) for rank in job.ranks
+             for piece, thread, call in rank.waits]
+    found.sort(key=lambda wait: wait[0].start - wait[0].end)
+    rows = [["time", "begins", "rank", "thread", "waits for", "in"]]
+    for piece, rank, thread, call in found[:WAITS]:
+        rows.append([span(piece.length), span(piece.start), rank.label, thread.name,
+                     piece.detail or "-", call or "-"])
+    wide = [max(len(row[i]) for row in rows) for i in range(6)]
+    return ["  ".join(c.ljust(w) for c, w in zip(row, wide)).rstrip() for row in rows]
+
+
+def text(job):
+    hosts = sorted({file.host for file in job.files})
+    lines = [f"{job.program}: {len(job.ranks)} processes on {', '.join(hosts)}, "
+             f"{span(job.end - job.first)}", ""]
+    lines += ["Time of the VPs"] + times(job) + [""]
+    if job.messages:
+        lines += ["Messages"] + messages(job) + [""]
+    if any(rank.waits for rank in job.ranks):
+        lines += ["The longest waits"] + waits(job) + [""]
+    return "\n".join(lines)
