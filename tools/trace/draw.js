@@ -12,6 +12,7 @@ const AXIS = 26;
 const HEAD = 28;    /* of a rank */
 const CHART = 44;   /* how many user threads do what */
 const ROW = 19, CALL = 15, THIN = 13, GAP = 5;
+const NEAR = 5;     /* arrows whose ends are nearer to each other's are one */
 const BOX = 1.5;    /* pixels; slices that are narrower share columns */
 const TOLD = 200;   /* of each thing, in data-drawn */
 
@@ -202,8 +203,11 @@ class Painter {
         continue;
       }
       const edge = Math.floor(from) + 1;
-      const next = row.next(i, this.time(edge));
+      let next = row.next(i, this.time(edge));
 
+      /* One that begins here may be long: the last one. */
+      if ((row.end[next - 1] - row.start[next - 1]) * this.scale >= BOX)
+        next--;
       this.column(lane, row, i, next, [edge - 1, y, high]);
       i = next;
     }
@@ -424,8 +428,8 @@ class Painter {
         continue;
       this.drawn.arrowsInAll++;
       const from = this.x(messages.send[i]), to = this.x(messages.receive[i]);
-      const key = (Math.round(from / 3) * 4096 + Math.round((to - from) / 3)) * 1048576 +
-        messages.from[i] * 1024 + messages.to[i];
+      const key = `${messages.from[i]} ${messages.to[i]} ${Math.round(from / NEAR)} ` +
+        Math.round((to - from) / NEAR);
       const special = this.isPointedOut(i);
 
       if (seen.has(key) && !special)
@@ -435,7 +439,7 @@ class Painter {
     }
     const some = found.filter((arrow) => arrow[3]).length > 0 ||
       messages.found !== null;
-    const alpha = Math.max(0.08, Math.min(0.62, 160 / found.length));
+    const alpha = Math.max(0.1, Math.min(0.6, 70 / found.length));
 
     for (const [i, from, to, special] of found)
       this.arrow(i, [from, this.at.get(lanes[messages.from[i]])],
@@ -462,7 +466,7 @@ class Painter {
 
     pen.strokeStyle = pen.fillStyle = special ? theme.accent :
       `rgba(${theme.arrow},${alpha})`;
-    pen.lineWidth = special ? 2 : 1.1;
+    pen.lineWidth = special ? 2 : 1;
     pen.beginPath();
     pen.moveTo(x0, y0);
     if (same)

@@ -17,7 +17,7 @@ const KINDS = [
   { id: "sleeping", label: "sleeps" },
   { id: "ready", label: "ready, waits for a core" },
   { id: "blocked", label: "blocked" },
-  { id: "kernel", label: "ltask waits in the kernel" },
+  { id: "kernel", label: "waits in the kernel" },
   { id: "lost", label: "events lost" },
 ];
 const KIND = Object.fromEntries(KINDS.map((k, i) => [k.id, i]));

@@ -7,6 +7,7 @@ from symbols import Symbols
 
 MPI_ROWS = 4  # calls within calls that have a row of their own
 KERNEL_LANES = 8  # for so many ltasks that wait there at once
+SYSTEM_CALL = "system call"  # what a thread waits for that is in one
 WHERE = ["by an idle VP", "between two threads", "at a tick", "on demand",
          "by a thread that waits", "by a kernel thread that polls", "by a timer",
          "by the watcher"]
@@ -45,7 +46,8 @@ class Rank:
         self.by_address = {}
         self.others = []  # lanes of kernel threads
         self.lost = 0
-        self.times = {kind: 0 for kind in (THREAD, LTASK, IDLE, SLEEPING, LOST)}
+        self.times = {kind: 0 for kind in
+                      (THREAD, LTASK, IDLE, SLEEPING, KERNEL, LOST)}
         self.counts = {}  # of events, by kind
         self.unknown = {}  # kinds: how often
         self.first = self.last = None
@@ -155,6 +157,19 @@ class Rank:
                 thread.lane.open(0, at, BLOCKED, "blocked", "")
         self.running[number] = None
 
+    def base(self, at, number, *what):
+        """What a VP does from now on; its thread stays, and the calls it is in."""
+        lane = self.vps[number]
+        before = [lane.opened(depth) for depth in range(len(lane.rows))]
+        for depth in range(len(lane.rows) - 1, -1, -1):
+            lane.close(depth, at)
+        lane.open(0, at, *what)
+        for depth, call in enumerate(before[1:], 1):
+            if call is not None:
+                lane.open(depth, at, call.kind, call.name, call.detail)
+        if before and before[0] is not None and before[0].kind in self.times:
+            self.times[before[0].kind] += before[0].length
+
     def on_run(self, at, event):
         if not self.is_vp(event.lane):
             return
@@ -169,10 +184,8 @@ class Rank:
         self.runs(at, thread, event.lane)
         if stays:
             return
-        lane = self.vps[event.lane]
-        lane.open(0, at, THREAD, thread.name)
         for depth, name in enumerate(thread.calls[:MPI_ROWS], 1):
-            lane.open(depth, at, MPI, name, thread.name)
+            thread.on.open(depth, at, MPI, name, thread.name)
 
     def runs(self, at, thread, number):
         state = thread.lane.opened(0)
@@ -181,6 +194,9 @@ class Rank:
         self.running[number] = thread
         thread.on = self.vps[number]
         thread.lane.open(0, at, THREAD, "runs", f"on VP {number}")
+        base = self.vps[number].opened(0)
+        if base is None or base.kind != THREAD:
+            self.base(at, number, THREAD, thread.name)
 
     def stays_awake(self, at, number):
         """The thread on this lane does something, so it has not gone to sleep."""
@@ -208,7 +224,10 @@ class Rank:
         thread.lane.open(0, at, READY, "ready", by)
 
     def on_block(self, at, event):
-        self.thread(at, event.b).lane.open(0, at, BLOCKED, "blocked", event.more)
+        thread = self.thread(at, event.b)
+        thread.lane.open(0, at, BLOCKED, "blocked", event.more)
+        if event.more == SYSTEM_CALL and thread is self.here(event.lane):
+            self.base(at, event.lane, KERNEL, thread.name, SYSTEM_CALL)
 
     def on_yield(self, at, event):
         thread = self.thread(at, event.b)

@@ -1,6 +1,6 @@
 """What a job did, in a screen of text."""
 
-from lanes import IDLE, LOST, LTASK, SLEEPING, THREAD
+from lanes import IDLE, KERNEL, LTASK, SLEEPING, THREAD
 
 WAITS = 10
 
@@ -35,14 +35,15 @@ def table(rows):
 
 
 def times(job):
-    rows = [["", "VPs", "threads", "ltasks", "idle", "sleeping", "events lost",
+    rows = [["", "VPs", "threads", "ltasks", "idle", "sleeping", "in the kernel",
+             "events lost",
              "user threads", "interrupts"]]
     for rank in job.ranks:
         marks = [name for lane in rank.lanes() for _, name, _ in lane.marks]
         rows.append([
             rank.label, str(len(rank.vps)), share(rank, THREAD), share(rank, LTASK),
-            share(rank, IDLE), share(rank, SLEEPING),
-            str(rank.lost) if rank.lost or rank.times[LOST] else "0",
+            share(rank, IDLE), share(rank, SLEEPING), share(rank, KERNEL),
+            str(rank.lost),
             str(len(rank.threads)), str(marks.count("interrupt")),
         ])
     return table(rows)

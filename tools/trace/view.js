@@ -162,7 +162,7 @@ class Page {
     this.smallWidth = Math.max(box.width, 1);
     const pen = base.getContext("2d");
     const rows = this.trace.lanes.map((lane) => lane.rows[0])
-      .filter((row) => row && row.kind.some((k) => k <= KIND.sleeping && k !== KIND.mpi));
+      .filter((row) => row && row.kind.some((k) => k === KIND.thread || k === KIND.idle));
     const { theme } = this.painter;
     const high = base.height - 6;
     let before = rows.map((row) => row.until(this.trace.begin));
@@ -174,7 +174,7 @@ class Page {
       const now = rows.map((row) => row.until(t));
       let y = base.height;
 
-      for (const id of ["thread", "ltask", "lost", "idle"]) {
+      for (const id of ["thread", "kernel", "lost", "idle"]) {
         const k = KIND[id];
         const ns = now.reduce((sum, times, r) => sum + times[k] - before[r][k], 0);
         const whole = rows.length * (this.trace.end - this.trace.begin) / base.width;

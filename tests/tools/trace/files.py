@@ -164,6 +164,31 @@ def who_was_about_to_sleep_and_did_not_runs():
     equal(what(events, lane(events, "VP 0"), "time slice over"), ["main"])
 
 
+def a_vp_waits_in_the_kernel_with_a_thread_that_called_it():
+    """Until the thread is back, or the VP has gone on without it."""
+    w = Writer(nvp=1)
+    w.new(0, 0, A, "main")
+    w.new(0, 0, B, "solver")
+    w.run(0, 0, A)
+    w.enter(50, 0, "MPI_Init")
+    w.block(100, 0, A, "system call")
+    w.run(300, 0, A)
+    w.block(400, 0, A, "system call")
+    w.run(600, 0, B)
+    w.ready(650, 0, A)
+    w.idle(700, 0)
+    events, _ = convert(w)
+    place = lane(events, "VP 0")
+    equal(slices(events, place, "thread", "idle", "kernel"), [
+        ("main", 0, 100), ("main", 100, 300), ("main", 300, 400), ("main", 400, 600),
+        ("solver", 600, 700)])
+    equal(slices(events, place, "kernel"), [("main", 100, 300), ("main", 400, 600)])
+    equal(slices(events, place, "mpi"), [
+        ("MPI_Init", a, b) for a, b in ((50, 100), (100, 300), (300, 400), (400, 600))])
+    with folder(w) as where:
+        has(Run(where, "--summary", "t").out, "57.1 %")
+
+
 def functions_of_ltasks_have_their_names():
     address = ctypes.cast(ctypes.CDLL(None).getpid, ctypes.c_void_p).value
     w = Writer(nvp=1)
@@ -321,7 +346,7 @@ def a_summary_says_what_the_time_went_to():
     with folder(two_threads()) as where:
         out = Run(where, "--summary", "t").out
     equal(re.search(r"rank 0 .*", out)[0].split(),
-          "rank 0 2 20.1 % 0.0 % 10.6 % 69.3 % 0 2 0".split())
+          "rank 0 2 20.1 % 0.0 % 10.6 % 69.3 % 0.0 % 0 2 0".split())
     equal(re.search(r"2 us +1 us +rank 0 +main +join.*", out)[0].split(),
           "2 us 1 us rank 0 main join -".split())
 
@@ -444,6 +469,7 @@ main([
     an_address_is_another_thread_after_its_end,
     a_call_is_cut_where_its_thread_sleeps_and_goes_where_it_goes,
     who_was_about_to_sleep_and_did_not_runs,
+    a_vp_waits_in_the_kernel_with_a_thread_that_called_it,
     functions_of_ltasks_have_their_names,
     ltasks_wait_in_the_kernel_until_an_interrupt,
     arrows_lead_from_send_to_receive,

@@ -153,6 +153,20 @@ def a_hundred_thousand_slices_share_the_columns():
     equal(found["kinds"]["thread"], 11)
 
 
+def a_long_slice_that_begins_beside_a_short_one_is_drawn():
+    w = Writer(nvp=1)
+    w.new(0, 0, A, "main")
+    w.idle(0, 0)
+    for n in range(5):
+        w.run(10 + n, 0, A)
+        w.idle(10 + n, 0)
+    w.run(20, 0, A)
+    w.idle(1000000, 0)
+    found, _ = drawn([w])
+    has(found["texts"], "runs")
+    equal(found["kinds"]["thread"], 2)
+
+
 def pixels(png):
     """(width, rows of RGB bytes) of a picture with 8 bits a colour."""
     at, data = 8, b""
@@ -223,6 +237,7 @@ def in_the_browser():
         a_stretch_shows_what_happens_then,
         a_search_finds_tags_and_names,
         a_hundred_thousand_slices_share_the_columns,
+        a_long_slice_that_begins_beside_a_short_one_is_drawn,
         there_is_a_picture,
     ]
 
