@@ -79,7 +79,7 @@ class Writer:
             number += 1
             at, (_, lane) = m.there
             args = {"from": m.source, "to": m.target, "tag": m.tag, "bytes": m.bytes,
-                    "session": m.session, "unexpected": m.unexpected}
+                    "session": f"{m.session:#x}", "unexpected": m.unexpected}
             self.end("s", number, m.send, m.send_lane[1], args)
             self.end("f", number, at, lane, args)
 

@@ -17,6 +17,8 @@ class Job:
         self.notes = list(notes)
         self.files = files
         self.ranks = [Rank(file) for file in files]
+        if len(files) == 1 and files[0].rank < 0:
+            files[0].rank = self.ranks[0].rank = 0  # no job, but it may use MPI
         self.first_of_host = {}
         for file in files:
             self.notes += file.notes

@@ -90,7 +90,7 @@ def messages_data(job):
         "target": [m.target for m in whole],
         "tag": [m.tag for m in whole],
         "bytes": [m.bytes for m in whole],
-        "session": [m.session for m in whole],
+        "session": [f"{m.session:#x}" for m in whole],  # 64 bits are no number there
         "unexpected": [int(m.unexpected) for m in whole],
     }
 

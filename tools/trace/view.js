@@ -199,7 +199,7 @@ class Page {
     pen.drawImage(this.base, 0, 0);
     if (from <= 0 && to >= width)
       return;
-    pen.fillStyle = theme.dark ? "rgba(0,0,0,.55)" : "rgba(90,100,115,.42)";
+    pen.fillStyle = theme.dark ? "rgba(0,0,0,.4)" : "rgba(90,100,115,.42)";
     pen.fillRect(0, 0, from, height);
     pen.fillRect(to, 0, width - to, height);
     pen.strokeStyle = theme.accent;

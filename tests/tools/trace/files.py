@@ -251,6 +251,19 @@ def arrows_lead_from_send_to_receive():
     assert "clock" not in err, err
 
 
+def a_process_of_no_job_sends_to_itself():
+    w = Writer(-1, 0, nvp=1)
+    w.new(0, 0, A, "main")
+    w.run(0, 0, A)
+    w.send(10, 0, 1, peer=0, tag=3, session=2**64 - 1)
+    w.arrive(20, 0, 1, peer=0, tag=3, session=2**64 - 1)
+    w.receive(30, 0, 1, peer=0, tag=3, bytes=8, session=2**64 - 1)
+    events, err = convert(w)
+    place = lane(events, "VP 0")
+    equal(arrows(events), [((place, 10), (place, 30), 3, 8)])
+    assert "nobody" not in err, err
+
+
 def a_message_without_end_has_no_arrow_and_is_told():
     a, b = ping(host="alpha")
     a.send(200000, 0, 77, peer=1)
@@ -473,6 +486,7 @@ main([
     functions_of_ltasks_have_their_names,
     ltasks_wait_in_the_kernel_until_an_interrupt,
     arrows_lead_from_send_to_receive,
+    a_process_of_no_job_sends_to_itself,
     a_message_without_end_has_no_arrow_and_is_told,
     clocks_of_hosts_are_set_to_the_middle,
     a_clock_in_ticks_is_taken_for_what_it_is,

@@ -71,11 +71,13 @@ def browse(path, place, *options):
         )
 
 
-def drawn(writers, place=""):
-    """What the page says, and its text."""
+def drawn(writers, place="", script=""):
+    """What the page says, and its text; after what a script has done to it."""
     with folder(*writers) as where:
         done = Run(where, "--html", "t.html", "t")
         equal(done.code, 0)
+        with open(os.path.join(where, "t.html"), "a", encoding="utf-8") as f:
+            f.write(script)
         seen = browse(os.path.join(where, "t.html"), place, "--dump-dom")
     text = seen.stdout.decode()
     told = re.search(r'data-drawn="([^"]*)"', text)
@@ -131,6 +133,105 @@ def a_search_finds_tags_and_names():
     found, text = drawn(job(), "find=mpi_recv")
     has(text, 'data-found="3"')
     equal(found["matches"], 3)
+
+
+USER = """<script>
+const canvas = document.getElementById("picture");
+const box = canvas.getBoundingClientRect();
+
+canvas.setPointerCapture = () => {}; /* there is no such pointer */
+function mouse(kind, x, y, more) {
+  const at = { clientX: box.left + x, clientY: box.top + y, bubbles: true };
+
+  canvas.dispatchEvent(kind === "wheel" ? new WheelEvent(kind, { ...at, ...more }) :
+    new PointerEvent(kind, { ...at, pointerId: 1, button: 0, ...more }));
+}
+function drag(from, to, y, more) {
+  mouse("pointerdown", from, y, more);
+  mouse("pointermove", to, y, more);
+  mouse("pointerup", to, y, more);
+}
+function press(key) {
+  document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+}
+const said = [];
+const told = () => document.getElementById("details").textContent;
+%s
+page.draw();
+document.body.dataset.said = JSON.stringify(said);
+</script>"""
+
+
+def used(script, place=""):
+    """What is drawn at the end, and what the script has kept in said."""
+    found, text = drawn(job(), place, USER % script)
+    return found, json.loads(html.unescape(re.search(r'data-said="([^"]*)"', text)[1]))
+
+
+def a_click_tells_all_about_what_is_there():
+    """On the thread of the first VP, the arrow's head, a rank's name, the legend."""
+    _, said = used("""
+const [message, x0, y0, x1, y1] = page.painter.shown[0];
+drag(page.painter.x(300), page.painter.x(300), 64);
+said.push(told());
+mouse("pointermove", x1, y1);
+said.push(document.getElementById("tip").textContent);
+drag(x1, x1, y1);
+said.push(told());
+drag(20, 20, 40);
+page.draw();
+said.push(page.painter.drawn.lanes.length);
+document.querySelector("[data-kind=arrow]").click();
+page.draw();
+said.push(page.painter.drawn.arrows.length);
+""")
+    has(said[0], "main")
+    has(said[0], "thread runs")
+    has(said[0], "rank 0, VP 0")
+    for text in said[1:3]:
+        has(text, "message from 0 to 1")
+        has(text, "tag 7, 8 bytes")
+        has(text, "received 1.7 µs later on VP 1, here after 1.6 µs")
+    equal(said[3:], [6, 0])
+
+
+def wheel_and_drag_choose_what_is_shown():
+    found, said = used("""
+const x = page.painter.x(2000);
+mouse("wheel", x, 100, { deltaY: -400 });
+page.draw();
+said.push(page.painter.x(2000) - x, page.view.last - page.view.first);
+drag(300, 400, 100);
+page.draw();
+said.push(page.painter.x(2000) - x);
+press("f");
+page.draw();
+said.push(page.view.last - page.view.first);
+drag(page.painter.x(2000), page.painter.x(3000), 100, { shiftKey: true });
+""")
+    near, narrow, moved, whole = said
+    assert abs(near) < 1 and abs(moved - near - 100) < 1e-6, said
+    assert narrow < whole * 0.6, said
+    assert abs(found["from"] - 2000) < 20 and abs(found["to"] - 3000) < 20, found
+
+
+def keys_go_from_match_to_match_and_to_the_other_end():
+    found, said = used("""
+page.input.value = "mpi_recv";
+page.search();
+page.view.show(0, 500);
+page.draw();
+press("n");
+said.push((page.view.first + page.view.last) / 2);
+press("Escape");
+said.push(page.input.value);
+page.view.show(1100, 1300);
+page.draw();
+page.view.selected = { message: 0 };
+press("m");
+""")
+    equal(said, [975, ""])
+    equal((found["from"] + found["to"]) / 2, 2900)
 
 
 def crowd():
@@ -236,6 +337,9 @@ def in_the_browser():
         arrows_lead_to_the_receivers,
         a_stretch_shows_what_happens_then,
         a_search_finds_tags_and_names,
+        a_click_tells_all_about_what_is_there,
+        wheel_and_drag_choose_what_is_shown,
+        keys_go_from_match_to_match_and_to_the_other_end,
         a_hundred_thousand_slices_share_the_columns,
         a_long_slice_that_begins_beside_a_short_one_is_drawn,
         there_is_a_picture,

@@ -35,7 +35,7 @@ def folder(*writers):
     """With t, or t.0, t.1, ..., of these processes."""
     with tempfile.TemporaryDirectory() as found:
         for w in writers:
-            name = "t" if len(writers) == 1 and w.size == 1 else f"t.{w.rank}"
+            name = "t" if len(writers) == 1 and w.size <= 1 else f"t.{w.rank}"
             w.write(os.path.join(found, name))
         yield found
 
