@@ -122,6 +122,11 @@ def shown(path):
     return said.getvalue()
 
 
+def small_ratios_keep_two_digits():
+    equal([report.short(x) for x in (0.0, 0.00123, -0.05, 0.5, 12.0, 4321.0)],
+          ["0.00", "0.0012", "-0.05", "0.50", "12.00", "4321"])
+
+
 def tables_of_samples():
     with tempfile.TemporaryDirectory() as folder:
         said = shown(made.write(folder, made.some()))
@@ -220,7 +225,8 @@ CHECKS = [interval_of_what_does_not_vary,
           met_reaches_down_to_5_percent_more,
           targets_fit_series_names_networks_settings,
           targets_are_about_peers_or_own_or_values, names_have_series_and_x,
-          tables_of_samples, a_missed_target_is_said, wrong_files_are_refused,
+          small_ratios_keep_two_digits, tables_of_samples,
+          a_missed_target_is_said, wrong_files_are_refused,
           mann_whitney_counts_all_ways, mann_whitney_of_many_is_near_that,
           holm_keeps_the_order_and_raises]
 

@@ -79,19 +79,19 @@ def memory():
 
 
 def built(build):
-    """By which compiler, with which options, the libraries were made."""
+    """By which compiler, as that has written into it, and with which options
+    libmarcel was made."""
     try:
-        with open(os.path.join(build, "meson-info", "intro-compilers.json"),
-                  encoding="utf-8") as f:
-            c = json.load(f)["host"]["c"]
+        with open(os.path.join(build, "marcel", "libmarcel.so"), "rb") as f:
+            by = re.search(rb"(?:GCC: |[^\0]*clang version )[^\0]+", f.read())
         with open(os.path.join(build, "meson-info", "intro-buildoptions.json"),
                   encoding="utf-8") as f:
             options = {o["name"]: o["value"] for o in json.load(f)}
-    except (OSError, ValueError, KeyError):
-        return "not by meson"
-    return (f"{c['full_version']}; buildtype {options['buildtype']}, "
-            f"optimization {options['optimization']}, "
-            f"sanitizer {options['b_sanitize']}")
+    except (OSError, ValueError):
+        return "unknown"
+    compiler = by[0].decode(errors="replace") if by else "unknown compiler"
+    return compiler + "".join(f", {name}={options[name]}" for name in (
+        "buildtype", "optimization", "b_sanitize") if name in options)
 
 
 def tree(root):

@@ -40,7 +40,7 @@ def head(title, unit):
     more = unit in stats.MORE_IS_BETTER
     label = f"{unit} ({'more' if more else 'less'} is better)"
     return [f"set title {quoted(title)}", f"set ylabel {quoted(label)}",
-            "set key outside bottom center horizontal", "set grid"]
+            "set key outside top center horizontal", "set grid"]
 
 
 def style(i, library):

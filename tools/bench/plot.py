@@ -78,7 +78,8 @@ def table(sheet, library):
                         row.unit]),
             cell(row.verdict, css=verdict if verdict in ("met", "missed")
                  else "")]))
-    return (f"<details><summary>{html.escape(report.title(sheet, library))}"
+    is_open = " open" if library == samples.OURS else ""
+    return (f"<details{is_open}><summary>{html.escape(report.title(sheet, library))}"
             "</summary><table>" + "\n".join(text) + "</table></details>")
 
 

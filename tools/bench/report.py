@@ -36,6 +36,8 @@ def spread(values, form=number):
 
 
 def short(x):
+    if 0 < abs(x) < 0.1:
+        return f"{x:.2g}"
     return f"{x:.2f}" if abs(x) < 1000 else f"{x:.0f}"
 
 
