@@ -1,7 +1,8 @@
 /*
  * What a message costs between two processes (with one: to itself):
- *   latency    half a round trip, by size; the median and the best of batches
- *   rate       8-byte messages in windows of 64, time per message
+ *   latency_SIZE   half a round trip
+ *   rate           8-byte messages in windows of 64, time per message
+ * Lines "NAME VALUE us", of the medians of batches.
  *
  *   mpirun -n 2 bench_nmad [largest size [smallest, which is doubled]]
  */
@@ -79,6 +80,16 @@ static void to_myself(size_t bytes, int n)
 	}
 }
 
+static void print(size_t bytes, double us)
+{
+	if (bytes >= 1 << 20 && bytes % (1 << 20) == 0)
+		printf("latency_%zuM %.4f us\n", bytes >> 20, us);
+	else if (bytes >= 1 << 10 && bytes % (1 << 10) == 0)
+		printf("latency_%zuK %.4f us\n", bytes >> 10, us);
+	else
+		printf("latency_%zuB %.4f us\n", bytes, us);
+}
+
 static void latency(size_t bytes)
 {
 	int n = bytes < 4096 ? 2000 : bytes < 65536 ? 300 : 20;
@@ -95,10 +106,7 @@ static void latency(size_t bytes)
 	}
 	qsort(t, BATCHES, sizeof(t[0]), compare);
 	if (nm_rank() == 0)
-		printf("latency %8zu B  median %9.3f us  best %9.3f us  "
-		       "%8.0f MB/s\n",
-		       bytes, t[BATCHES / 2], t[0],
-		       (double)bytes / t[BATCHES / 2]);
+		print(bytes, t[BATCHES / 2]);
 }
 
 static void window(bool sender)
@@ -135,8 +143,7 @@ static void rate(void)
 	}
 	qsort(t, BATCHES, sizeof(t[0]), compare);
 	if (nm_rank() == 0)
-		printf("rate           8 B  median %9.3f us  best %9.3f us\n",
-		       t[BATCHES / 2], t[0]);
+		printf("rate %.4f us\n", t[BATCHES / 2]);
 }
 
 int main(int argc, char **argv)

@@ -50,6 +50,9 @@ CASES = [
     *[("bench_cells", 1, [pattern, "100", "2"], [pattern + "_100"])
       for pattern in ("same-tag", "in-order", "shuffle", "any-source",
                       "wildcards", "unexpected", "unexp-wild")],
+    *[("bench_nmad", ranks, ["1024", "256"],
+       ["latency_256B", "latency_512B", "latency_1K", "rate"][:ranks + 2])
+      for ranks in (1, 2)],
     ("bench_waiting", 1, ["1", "marcel", "interrupt"],
      ["user_marcel_interrupt", "foreign_marcel_interrupt"]),
     ("bench_reaction", 1, ["-n", "10", "idle", "marcel", "auto"],

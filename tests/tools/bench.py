@@ -71,6 +71,8 @@ elif name == "bench_rpc":
     for what, value in (("message", 1), ("call", 2), ("message_4K", 2),
                         ("call_4K", 3), ("messages", 0.5), ("calls", 2)):
         say(what, value)
+elif name == "bench_nmad":
+    say(name + driver, 1)
 elif name in ("bench_marcel", "bench_pth"):
     if name == "bench_pth" and "2" in args:
         sys.exit(77)
@@ -93,8 +95,8 @@ WRONG = [
     (["--args", "8", "mpi"], "--args: of which one benchmark?"),
 ]
 PROGRAMS = ["bench_locks", "bench_rpc", "bench_event", "bench_memory",
-            "bench_cells", "bench_match", "bench_ltask", "marcel/bench_marcel",
-            "marcel/bench_pth"]
+            "bench_cells", "bench_match", "bench_ltask", "bench_nmad",
+            "marcel/bench_marcel", "marcel/bench_pth"]
 
 # What is asked for, what its tables have to contain, by words.
 CASES = [
@@ -120,6 +122,8 @@ CASES = [
       "0.33 (0.33..0.33) pth unit", "marcel, 1 CPU: ours in main",
       "marcel, 2 CPUs: ours, rounds: 2", "yield_2 1.0000 1.0000..1.0000 unit",
       "pioman_ltask, all CPUs: ours", "bench_ltask 1.0000"]),
+    (["nmad"], ["nmad, shm: ours, rounds: 2", "bench_nmadshm 1.0000",
+                "nmad, tcp: ours, rounds: 2", "bench_nmadtcp 1.0000"]),
     (["growth"], ["shuffle 4.00 4.00 1.000", "shuffle 100.00 100.00 1.000"]),
     (["sim"], ["65536 50.0 105.0 5.0 1.05 150.0 50.0 1.50 100.0 0.0 1.00",
                "32768 50.0 55.0 5.0 1.10 100.0 50.0 2.00 50.0 0.0 1.00",

@@ -9,13 +9,15 @@ import report
 import samples
 import turns
 
-# [benchmark, setting, program and arguments]
+# [benchmark, setting, program and arguments, ranks; none: without a launcher]
 SAMPLED = {
-    "ltask": [("pioman_ltask", "all CPUs", ["bench_ltask"])],
-    "waiting": [("pioman_waiting", "10 s", ["bench_waiting", "10"])],
-    "reaction": [("pioman_reaction", situation, ["bench_reaction", situation])
+    "ltask": [("pioman_ltask", "all CPUs", ["bench_ltask"], None)],
+    "waiting": [("pioman_waiting", "10 s", ["bench_waiting", "10"], None)],
+    "reaction": [("pioman_reaction", situation, ["bench_reaction", situation],
+                  None)
                  for situation in ("idle", "computing", "favoured",
                                    "crowded")],
+    "nmad": [("nmad", driver, ["bench_nmad"], 2) for driver in ("shm", "tcp")],
 }
 SHOWN = {
     "queues": ["bench_queues"],
@@ -26,19 +28,27 @@ SHOWN = {
 LIMIT = 1200  # seconds for a program with many cases
 
 
-def command(build, words):
+def command(build, words, ranks=None):
     name, *args = words
-    return [os.path.join(build, "tests", "bench", name), *args]
+    launch = [] if ranks is None else [
+        os.path.join(build, "tools", "launch", "mpirun"), "-n", str(ranks)]
+    return [*launch, os.path.join(build, "tests", "bench", name), *args]
+
+
+def job(build, setting, words, ranks):
+    """The setting of ranks is their network."""
+    return turns.Job(samples.OURS, command(build, words, ranks),
+                     {} if ranks is None else {"NMAD_DRIVER": setting})
 
 
 def measure(build, rounds, what, path):
     """The samples are in `path` then."""
     with samples.Writer(path) as out:
         for n in range(rounds):
-            for benchmark, setting, words in SAMPLED[what]:
-                print(f"{benchmark}, {setting}, round {n} ...", flush=True)
-                job = turns.Job(samples.OURS, command(build, words), {})
-                out.add(benchmark, setting, job.name, n, job.run(LIMIT))
+            for benchmark, setting, *how in SAMPLED[what]:
+                print(f"{benchmark}, {setting}, round {n + 1} ...", flush=True)
+                out.add(benchmark, setting, samples.OURS, n,
+                        job(build, setting, *how).run(LIMIT))
     report.show(path)
 
 

@@ -29,7 +29,7 @@ BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
 # What a page shows first, and the benchmarks that are about it.
 CHAPTERS = [
     ("Latency", "a message there and back, half of that, by its size",
-     ["latency", "hosts_latency", "rpc"]),
+     ["latency", "hosts_latency", "nmad", "rpc"]),
     ("Bandwidth", "windows of messages, one way and both",
      ["bandwidth", "hosts_bandwidth"]),
     ("Burst and shuffle", "many short messages at once, in order and not",

@@ -16,6 +16,7 @@ WHAT is one or more of these; all if none is named:
              waiting), waiting (CPU time of who waits 10 s), reaction (from an
              event until a thread runs), progress (what a computation loses to
              polling); each by itself, too
+  nmad       half round trips and the rate of messages without MPI
   match      the matching tables
   growth     instructions and visited cells of a message among 1,000 and
              1,000,000
@@ -39,10 +40,11 @@ WHAT is one or more of these; all if none is named:
              of the arguments of the one benchmark named
 
 Results are in --out (DIR/bench), in a folder for each WHAT: of threads, mpi,
-hosts, startup, ltask, waiting, reaction, locks and rpc what was measured in each
-round (samples.csv), what machine that was (machine.csv), and, but of the last
-two, the tables (tables.txt); of verbs counts.csv and tables.md. When all is done tools/bench/plot.py makes one page of
-what is there; tools/bench/compare.py tells whether two results differ.
+hosts, startup, ltask, waiting, reaction, nmad, locks and rpc what was measured
+in each round (samples.csv), what machine that was (machine.csv), and, but of the
+last two, the tables (tables.txt); of verbs counts.csv and tables.md. When all is
+done tools/bench/plot.py makes one page of what is there; tools/bench/compare.py
+tells whether two results differ.
 
 MPI programs are compiled from the same source with every MPI that is found
 and run in turn, A B C A B C ..., so that drifts of the machine hit all alike.
