@@ -83,7 +83,8 @@ class Terminal:
         )
         if how == "slurm" and done.returncode == 77:
             raise Skip(done.stdout.strip())
-        self.printed = done.stdout
+        # How Slurm says that the last job is not over everywhere.
+        self.printed = re.sub(r"^srun: job \d+ .*\n", "", done.stdout, flags=re.M)
         assert done.returncode == 0, f"{block}exit code {done.returncode}\n{self.printed}"
 
     def has_printed(self, text):
