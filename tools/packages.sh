@@ -28,6 +28,8 @@ test | slurm-client | command -v srun | srun and salloc
 test | slurm-wlm-basic-plugins | have_file slurm-wlm/auth_none.so | a cluster without keys
 test | libpmix2 | have_file libpmix.so.2 | srun --mpi=pmix and the mpirun of Open MPI
 test | openmpi-bin | command -v mpirun.openmpi | the same ranks run under it
+test | zsh | command -v zsh | completes the options of mpirun
+test | environment-modules | compgen -G "/usr/lib/*/modulecmd.tcl" | loads the modulefile
 test | procps | command -v ps | tests look at processes
 ci | git | command -v git | which files are ours
 ci | ccache | command -v ccache | compiles once what has not changed; meson takes it
@@ -52,6 +54,10 @@ peers | libopenmpi-dev | have_mpi mpicc.openmpi | its headers
 peers | ibverbs-utils | command -v ibv_rc_pingpong | RDMA without MPI, likewise
 peers | ucx-utils | command -v ucx_perftest | what the two are over, likewise
 peers-go | golang-go | command -v go | Go, likewise; 80 MB
+packaging | debhelper | command -v dh | builds Debian packages
+packaging | dpkg-dev | command -v dpkg-buildpackage | likewise
+packaging | chrpath | command -v chrpath | takes from them the paths of libraries elsewhere
+packaging | lintian | command -v lintian | looks at them
 plots | gnuplot-nox | command -v gnuplot | tools/bench/plot.py draws what run.py has measured
 '
 
