@@ -307,3 +307,17 @@ TEST(traces_are_shown_from_where_that_is_installed)
 			 "marcel-trace: there is nothing to show\n");
 	CHECK_INT(r.code, 1);
 }
+
+TEST(modes_are_compared_under_the_launcher_that_is_installed)
+{
+	struct run r;
+
+	install_once();
+	r = run(NULL,
+		"%s marcel-modes -e none -m poll -s fifo -r 1 "
+		"-n 1 sh -c 'tr \"\\0\" \" \" </proc/$PPID/cmdline >by' >&2 && "
+		"grep -c \"^$top/bin/mpirun -n 1 sh\" by",
+		head);
+	CHECK_STR(r.out, "1\n");
+	CHECK_INT(r.code, 0);
+}

@@ -10,12 +10,14 @@ import report
 import samples
 import stats
 
-KINDS = {"svg": "svg size 860,520 noenhanced font 'sans-serif,13' "
+KINDS = {"svg": "svg size {width},520 noenhanced font 'sans-serif,13' "
                 "background rgb 'white'",
-         "png": "pngcairo size 860,520 noenhanced font 'sans,10'"}
+         "png": "pngcairo size {width},520 noenhanced font 'sans,10'"}
+WIDTH = 860  # pixels
+BAR = 9  # likewise, if there are many
 WIDE = 8  # times, from which on an axis is logarithmic
 FAR = 50  # and that of bars
-MOST = 28  # names with bars in one picture
+MOST = 14  # names with bars in one picture
 MISSING = "gnuplot is not in the PATH (Debian: gnuplot-nox; " \
           "tools/bench/peers installs it)"
 
@@ -26,6 +28,7 @@ class Picture:
     title: str
     unit: str
     script: str  # what is drawn, for gnuplot
+    width: int = WIDTH
 
 
 def possible():
@@ -98,9 +101,11 @@ def curve(sheet, series, by_library):
 
 # --- bars ---
 
-def bars(sheet, unit, names, part=""):
-    """A group for each name, a bar in it for each library."""
-    title = f"{sheet.benchmark}, {sheet.setting}{part}"
+def bars(sheet, unit, names, part=None):
+    """A group for each name, a bar in it for each library; of many names a
+    part."""
+    title = f"{sheet.benchmark}, {sheet.setting}" + (f" ({part})" if part
+                                                     else "")
     text = head(title, unit)
     points = {library: [(stats.median(values), *report.bounds(values))
                         if values else None for values in
@@ -124,8 +129,10 @@ def bars(sheet, unit, names, part=""):
     text.append("plot " + ", ".join(
         f"$d{i} using 2:3:4:xticlabels(1) linecolor {i + 1} "
         f"title {quoted(library)}" for i, library in enumerate(points)))
-    name = f"{sheet.benchmark}-{sheet.setting}-{unit}{part}"
-    return Picture(name, title, unit, "\n".join(text))
+    name = f"{sheet.benchmark}-{sheet.setting}-{unit}" + (f"-{part}" if part
+                                                          else "")
+    return Picture(name, title, unit, "\n".join(text),
+                   max(WIDTH, 160 + BAR * len(names) * (1 + len(points))))
 
 
 def of_sheet(sheet):
@@ -137,9 +144,9 @@ def of_sheet(sheet):
         if samples.point(name)[0] not in drawn:
             rest.setdefault(unit, []).append(name)
     for unit, names in rest.items():
-        parts = -(-len(names) // MOST)
-        made += [bars(sheet, unit, names[part::parts], f" ({part + 1})"
-                      if parts > 1 else "") for part in range(parts)]
+        parts = [names[at:at + MOST] for at in range(0, len(names), MOST)]
+        made += [bars(sheet, unit, part, i if len(parts) > 1 else None)
+                 for i, part in enumerate(parts, 1)]
     return made
 
 
@@ -155,7 +162,8 @@ def draw(picture, folder):
     """NAME.svg and NAME.png in this folder; samples.Wrong if gnuplot fails."""
     text = ""
     for kind, terminal in KINDS.items():
-        text += (f"reset session\nset terminal {terminal}\n"
+        text += (f"reset session\nset terminal "
+                 f"{terminal.format(width=picture.width)}\n"
                  f"set output {quoted(file_name(picture, kind))}\n"
                  f"{picture.script}\n")
     done = subprocess.run(["gnuplot"], text=True, cwd=folder, input=text,
