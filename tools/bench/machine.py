@@ -2,6 +2,7 @@
 made: machine.csv, lines "what,value" beside the samples.
 """
 import csv
+import functools
 import json
 import os
 import platform
@@ -107,11 +108,17 @@ def load():
     return " ".join(text_of("/proc/loadavg").split()[:3])
 
 
+@functools.cache
+def versions():
+    """Of compilers and peers that are there."""
+    boost = re.search(r'BOOST_LIB_VERSION "(.*)"', text_of(BOOST))
+    found = {name: said(command) for name, command in VERSIONS.items()}
+    found["Boost"] = boost[1].replace("_", ".") if boost else ""
+    return {name: version for name, version in found.items() if version}
+
+
 def describe(build, root):
     """{what: value}, as it is now."""
-    boost = re.search(r'BOOST_LIB_VERSION "(.*)"', text_of(BOOST))
-    versions = {name: said(command) for name, command in VERSIONS.items()}
-    versions["Boost"] = boost[1].replace("_", ".") if boost else ""
     variables = [f"{k}={v}" for k, v in sorted(os.environ.items())
                  if k.startswith(PREFIXES)]
     return {
@@ -124,7 +131,7 @@ def describe(build, root):
         "C library": " ".join(platform.libc_ver()),
         "tree": tree(root),
         "build": built(build),
-        **{name: version for name, version in versions.items() if version},
+        **versions(),
         "variables": " ".join(variables) or "none of ours or the peers' are set",
     }
 
