@@ -8,17 +8,27 @@ clock, a message from A to B that was sent at s and arrived at r says
 
 and the least r - s of all of them is the bound that matters. Such bounds are
 lengths of the edges of a graph, and the shortest ways in it tell how far apart
-two corrections can be at most; a cycle of negative length is a contradiction:
-the clocks have drifted meanwhile. Each host takes the middle of what is possible
+two corrections can be at most. Each host takes the middle of what is possible
 between it and the first one. Both ends of all these intervals keep to all
-bounds, so their middle does too."""
+bounds, so their middle does too.
 
+A cycle of negative length is a contradiction: the clocks have drifted meanwhile.
+Then the time is cut in halves, quarters, and so on, until no part has one; each
+part has corrections of its own, and between the middles of parts they change
+steadily."""
+
+import bisect
 import collections
 import math
+
+PARTS = 1 << 10  # of the time, at most
 
 # host: name; shift: ns to add; error: half of the interval, None: not known
 # from messages; sides: how many messages it has to the others, and from them.
 Correction = collections.namedtuple("Correction", "host shift error sides")
+
+# ns: from send to arrival, by the clocks of hosts a and b; at: of the arrival
+Flight = collections.namedtuple("Flight", "a b ns at")
 
 
 def to_ns(clocks):
@@ -35,6 +45,14 @@ def to_ns(clocks):
 
 def can_convert(clocks, in_ns):
     return in_ns or len({c.ticks for c in clocks}) > 1
+
+
+def bounds_of(flights):
+    bounds = {}
+    for a, b, ns, _ in flights:
+        if a != b:
+            bounds[a, b] = min(ns, bounds.get((a, b), ns))
+    return bounds
 
 
 def shortest(hosts, bounds, slack):
@@ -76,17 +94,14 @@ def middle(upper, lower):
 
 
 def align(hosts, flights):
-    """hosts: names, the first is the one to go by. flights: (from host, to host,
-    ns from send to arrival by their clocks). Returns corrections, by host, and by
-    how much messages still come too early."""
-    bounds = {}
+    """hosts: names, the first is the one to go by. Returns corrections, by host, and
+    by how much messages still come too early."""
     sides = {host: [0, 0] for host in hosts}
-    for a, b, ns in flights:
-        if a == b:
-            continue
-        sides[a][0] += 1
-        sides[b][1] += 1
-        bounds[a, b] = min(ns, bounds.get((a, b), ns))
+    for flight in flights:
+        if flight.a != flight.b:
+            sides[flight.a][0] += 1
+            sides[flight.b][1] += 1
+    bounds = bounds_of(flights)
     slack = least_slack(hosts, bounds)
     far = shortest(hosts, bounds, slack)
     first = hosts[0]
@@ -102,3 +117,61 @@ def align(hosts, flights):
             shift, error = middle(upper, lower), (upper - lower + 1) // 2
         found[host] = Correction(host, shift, error, tuple(sides[host]))
     return found, slack
+
+
+class Moving:
+    """The correction of a host at any time of its clock; knots: (time, shift)."""
+
+    def __init__(self, correction, knots=()):
+        self.correction = correction
+        self.times = [at for at, _ in knots]
+        self.shifts = [shift for _, shift in knots]
+
+    def at(self, t):
+        if len(self.times) < 2:
+            return self.correction.shift
+        i = min(max(bisect.bisect(self.times, t), 1), len(self.times) - 1)
+        (a, b), (x, y) = self.times[i - 1 : i + 1], self.shifts[i - 1 : i + 1]
+        return x + (t - a) * (y - x) // (b - a)
+
+    def drift(self):
+        """In millionths."""
+        if len(self.times) < 2:
+            return 0
+        return ((self.shifts[-1] - self.shifts[0]) * 1e6
+                / (self.times[-1] - self.times[0]))
+
+
+def parts_of(flights, shifts, parts):
+    """The flights of each part of the time, and the middles of these."""
+    times = [f.at + shifts[f.b] for f in flights]
+    begin, end = min(times), max(times) + 1
+    found = [[] for _ in range(parts)]
+    for flight, at in zip(flights, times):
+        found[(at - begin) * parts // (end - begin)].append(flight)
+    middles = [begin + (end - begin) * (2 * i + 1) // (2 * parts) for i in range(parts)]
+    return found, middles
+
+
+def follow(hosts, flights):
+    """Moving corrections, by host, and by how much messages still come too early."""
+    whole, slack = align(hosts, flights)
+    if slack == 0:
+        return {host: Moving(whole[host]) for host in hosts}, 0
+    shifts = {host: whole[host].shift for host in hosts}
+    parts, agree = 1, False
+    while not agree and parts < PARTS:
+        parts *= 2
+        cut, middles = parts_of(flights, shifts, parts)
+        agree = all(shortest(hosts, bounds_of(part), 0) is not None for part in cut)
+    done = [align(hosts, part)[0] for part in cut]
+    found = {}
+    for host in hosts:
+        knots = [(middles[i] - shifts[host], part[host].shift, part[host].error)
+                 for i, part in enumerate(done) if part[host].error is not None]
+        errors = [error for *_, error in knots]
+        one = whole[host]._replace(error=max(errors)) if errors else whole[host]
+        found[host] = Moving(one, [knot[:2] for knot in knots])
+    early = max(f.at - f.ns + found[f.a].at(f.at - f.ns) - f.at - found[f.b].at(f.at)
+                for f in flights)
+    return found, max(early, 0)

@@ -25,14 +25,13 @@ class Job:
         convert = self.converters()
         events = [file.events() for file in files]
         shift = self.align(convert, events)
-        self.begin = min(
-            (convert[f.host](e[0].ticks) + shift[f.host] for f, e in zip(files, events) if e),
-            default=0,
-        )
+        self.begin = 0
+        starts = [self.time(convert, shift, f.host)(e[0].ticks)
+                  for f, e in zip(files, events) if e]
+        self.begin = min(starts, default=0)
         self.first = self.end = 0  # of what is shown
         for rank, found in zip(self.ranks, events):
-            host = rank.file.host
-            self.play(rank, found, convert[host], shift[host] - self.begin)
+            self.play(rank, found, self.time(convert, shift, rank.file.host))
         for rank in self.ranks:
             rank.finish(max(self.end if rank.last is None else rank.last, 0))
             self.tell(rank)
@@ -46,15 +45,24 @@ class Job:
     def note(self, text):
         self.notes.append(text)
 
-    def play(self, rank, events, ns, shift):
+    def time(self, convert, shift, host):
+        """The function from a host's ticks to ns from the first event."""
+        to_ns, moving = convert[host], shift[host]
+
+        def time(ticks):
+            ns = to_ns(ticks)
+            return ns + moving.at(ns) - self.begin
+
+        return time
+
+    def play(self, rank, events, time):
         for event in events:
-            at = ns(event.ticks) + shift
+            at = time(event.ticks)
             until = None
             if event.kind == reader.LTASK:
-                took = at - shift - ns(event.ticks - event.a)
-                event = event._replace(a=took)
+                event = event._replace(a=at - time(event.ticks - event.a))
             elif event.kind == reader.LOST:
-                until = ns(event.b) + shift
+                until = time(event.b)
             rank.handle(at, event, until)
             self.end = max(self.end, at)
 
@@ -77,10 +85,8 @@ class Job:
         return convert
 
     def align(self, convert, events):
-        """ns to add to the times of each host."""
+        """What to add to the times of each host."""
         hosts = list(convert)
-        if len(hosts) == 1:
-            return {hosts[0]: 0}
         sent = {}
         flights = []
         wanted = (reader.SEND, reader.ARRIVE)
@@ -96,19 +102,19 @@ class Job:
             if send:
                 left = convert[send[0]](send[1])
                 there = convert[file.host](event.ticks)
-                flights.append((send[0], file.host, there - left))
-        found, slack = clocks.align(hosts, flights)
-        self.corrections = found
+                flights.append(clocks.Flight(send[0], file.host, there - left, there))
+        found, slack = clocks.follow(hosts, flights)
         for host in hosts[1:]:
             self.tell_clock(hosts[0], found[host])
         if slack > 0:
             self.note(
-                f"the clocks of the hosts have drifted meanwhile: some messages seem "
-                f"to arrive up to {slack / 1000:.1f} us too early"
+                f"the clocks of the hosts do not go evenly: some messages seem to "
+                f"arrive up to {slack / 1000:.1f} us too early"
             )
-        return {host: c.shift for host, c in found.items()}
+        return found
 
-    def tell_clock(self, first, c):
+    def tell_clock(self, first, moving):
+        c = moving.correction
         if c.error is not None:
             text = f"within {c.error / 1000:.1f} us"
         elif any(c.sides):
@@ -116,8 +122,9 @@ class Job:
                     "short or too long by any time")
         else:
             text = "by their time of day alone: no message joins them"
+        drift = f", and drifts by {moving.drift():.2g} ppm" if moving.times else ""
         self.note(f"the clock of {c.host} is set to that of {first} {text} "
-                  f"(shifted by {c.shift / 1000:+.1f} us)")
+                  f"(shifted by {c.shift / 1000:+.1f} us{drift})")
 
     # --- messages ---
 

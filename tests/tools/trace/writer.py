@@ -15,6 +15,7 @@ class Writer:
     def __init__(self, rank=0, size=1, host="alpha", nvp=2, skew=0, **other):
         self.rank, self.size, self.host, self.nvp = rank, size, host, nvp
         self.skew = skew  # of this host's clock
+        self.drift = other.get("drift", 0)  # in millionths
         self.pid = other.get("pid", 100 + rank)
         self.program = other.get("program", "made_up")
         self.version = other.get("version", 1)
@@ -25,9 +26,12 @@ class Writer:
         self.modules = ""
         self.end = 0
 
+    def monotonic(self, ns):
+        return BOOTED + self.skew + ns + ns * self.drift // 10**6
+
     def ticks(self, ns):
-        ns += BOOTED + self.skew
-        return ns if self.ghz is None else int(ns * self.ghz)
+        own = self.monotonic(ns)
+        return own if self.ghz is None else int(own * self.ghz)
 
     def record(self, at, kind, lane, a=0, b=0, more=()):
         self.end = max(self.end, at)
@@ -113,8 +117,7 @@ class Writer:
     # --- the file ---
 
     def clock(self, at):
-        return struct.pack("<QQQ", self.ticks(at), BOOTED + at + self.skew,
-                           self.real + at)
+        return struct.pack("<QQQ", self.ticks(at), self.monotonic(at), self.real + at)
 
     def header(self):
         return struct.pack(
