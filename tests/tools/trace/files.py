@@ -8,47 +8,15 @@ import re
 import subprocess
 import sys
 
-from run import ROOT, TOOL, Run, convert, equal, folder, has, main
+from run import ROOT, TOOL, Run, arrows, convert, equal, folder, has, lane, main, slices
 from writer import FOREIGN, Writer
 
 A, B = 0x1000, 0x2000
 
 
-def lane(events, name, pid=0):
-    """Number of the lane of this name."""
-    found = [e["tid"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"
-             and e["pid"] == pid and e["args"]["name"] == name]
-    equal(len(found), 1)
-    return pid, found[0]
-
-
-def slices(events, place, *kinds):
-    """(name, start, end) in ns, and what it says more, if that is wanted."""
-    return [
-        (e["name"], round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000))
-        for e in events
-        if e["ph"] == "X" and (e["pid"], e["tid"]) == place
-        and (not kinds or e["cat"] in kinds)
-    ]
-
-
 def what(events, place, name):
     return [e.get("args", {}).get("what") for e in events
             if e["ph"] in "Xi" and e["name"] == name and (e["pid"], e["tid"]) == place]
-
-
-def arrows(events):
-    """((from, at), (to, at), tag, bytes)."""
-    ends = {}
-    for e in events:
-        if e["ph"] in "sf":
-            ends.setdefault(e["id"], {})[e["ph"]] = e
-    return [
-        (((s["pid"], s["tid"]), round(s["ts"] * 1000)),
-         ((f["pid"], f["tid"]), round(f["ts"] * 1000)),
-         s["args"]["tag"], s["args"]["bytes"])
-        for s, f in (both.values() for both in ends.values())
-    ]
 
 
 def two_threads():

@@ -9,6 +9,7 @@ import tempfile
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3))
 TOOL = os.path.join(ROOT, "tools", "trace", "marcel-trace")
+sys.path.append(os.path.dirname(TOOL))
 
 
 class Run:
@@ -80,6 +81,38 @@ def validate(events):
         for e in flow.values():
             at = round(e["ts"] * 1000)
             assert any(a <= at <= b for a, b in lanes[e["pid"], e["tid"]]), e
+
+
+def lane(events, name, pid=0):
+    """Number of the lane of this name."""
+    found = [e["tid"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"
+             and e["pid"] == pid and e["args"]["name"] == name]
+    equal(len(found), 1)
+    return pid, found[0]
+
+
+def slices(events, place, *kinds):
+    """(name, start, end) in ns, and what it says more, if that is wanted."""
+    return [
+        (e["name"], round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000))
+        for e in events
+        if e["ph"] == "X" and (e["pid"], e["tid"]) == place
+        and (not kinds or e["cat"] in kinds)
+    ]
+
+
+def arrows(events):
+    """((from, at), (to, at), tag, bytes)."""
+    ends = {}
+    for e in events:
+        if e["ph"] in "sf":
+            ends.setdefault(e["id"], {})[e["ph"]] = e
+    return [
+        (((s["pid"], s["tid"]), round(s["ts"] * 1000)),
+         ((f["pid"], f["tid"]), round(f["ts"] * 1000)),
+         s["args"]["tag"], s["args"]["bytes"])
+        for s, f in (both.values() for both in ends.values())
+    ]
 
 
 def equal(found, wanted):
