@@ -138,11 +138,10 @@ static void introduce(struct marcel_trace_ring *r, unsigned lane, bool is_new)
 {
 	struct marcel_lwp *l = marcel_tls.lwp;
 	struct event e;
-	char name[16];
+	char name[TEXT_MAX] = "";
 
 	if (is_new) {
-		if (prctl(PR_GET_NAME, name) < 0)
-			name[0] = 0;
+		prctl(PR_GET_NAME, name);
 		fill_text(&e, MARCEL_TRACE_LANE, lane, (uint64_t)os_tid(),
 			  name);
 		write_event(r, &e);
