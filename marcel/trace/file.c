@@ -101,10 +101,12 @@ struct marcel_trace_head *marcel_trace_file_map(unsigned ring)
 
 	if (posix_fallocate(file.fd, at, (off_t)file.chunk) != 0)
 		return NULL;
-	h = mmap(NULL, file.chunk, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_POPULATE, file.fd, at);
+	h = mmap(NULL, file.chunk, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd,
+		 at);
 	if (h == MAP_FAILED)
 		return NULL;
+	/* Each page is written to: MAP_POPULATE only has them read. */
+	memset(h, 0, file.chunk);
 	h->type = MARCEL_TRACE_EVENTS;
 	h->bytes = file.chunk;
 	h->ring = ring;
