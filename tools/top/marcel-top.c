@@ -21,24 +21,32 @@
 
 enum { LOOKS = 200, LOOKS_NS_MIN = 1000000 };
 
+/* clang-format off */
 static const char help[] =
 	"usage: " MARCEL_TOP " [options]\n"
-	"Show what the virtual processors of running processes do: run "
-	"threads, poll\n"
-	"(ltasks), look for work (idle), sleep; their threads by state, and "
-	"how often\n"
-	"threads are switched, polls made, messages sent.\n"
+	"Show what the virtual processors of running processes do: run threads, poll\n"
+	"(ltasks), look for work (idle), sleep; their threads by state; and how often\n"
+	"threads are switched, ltasks polled, messages sent.\n"
 	"\n"
-	"  -b, --batch       print, instead of a screen: for scripts\n"
-	"  -d, --delay S     seconds that a round lasts, 0.05 to 3600 (1)\n"
-	"  -n, --rounds N    so many rounds, then the end (no end)\n"
-	"  -p, --pid PID     this process only\n"
-	"  -h, --help        this text\n"
-	"  --version         the version\n"
+	"Examples:\n"
+	"  mpirun -n 4 ./program & " MARCEL_TOP "\n"
+	"                       all ranks, while they run\n"
+	"  " MARCEL_TOP " -b -n 1 -p 4711\n"
+	"                       one process, for a script\n"
 	"\n"
-	"On a screen q ends it. The exit code is 0; 1 if the process of -p "
-	"cannot be\n"
-	"looked at; 2 for a bad argument.\n";
+	"Options:\n"
+	"  -b, --batch          print, instead of a screen, which q ends\n"
+	"  -d, --delay S        seconds that a round lasts, 0.05 to 3600 (1)\n"
+	"  -n, --rounds N       so many rounds, then the end (no end)\n"
+	"  -p, --pid PID        this process only\n"
+	"  -h, --help           this text\n"
+	"  --version            the version\n"
+	"\n"
+	"The exit code is\n"
+	"  0                    if all is well, or the process of -p has ended\n"
+	"  1                    if that cannot be looked at\n"
+	"  2                    for a bad argument\n";
+/* clang-format on */
 
 static struct {
 	bool batch;
