@@ -17,6 +17,8 @@ static const struct {
 } others[] = {
 	{ "mpicc", "MADMPI_CC", "cc", "the compiler behind mpicc" },
 	{ "mpicc", "MADMPI_CXX", "c++", "the one behind mpicxx" },
+	{ "mpirun", "MARCEL_DEADLOCK_FD", "",
+	  "set by mpirun for marcel: where a rank answers if it can go on" },
 	{ "mpirun", "NMAD_KEY_FD", "",
 	  "set by mpirun for nmad: where the job's key is read from" },
 };
