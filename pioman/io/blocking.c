@@ -250,8 +250,10 @@ static int look_again(void)
 	piom_export_provide();
 	/* One may only seem idle: in a section, say. */
 	if (piom_queue_is_pending(q) &&
-	    (!piom_any_idle() || watcher.looks >= LOOKS_IN_VAIN))
+	    (!piom_any_idle() || watcher.looks >= LOOKS_IN_VAIN)) {
+		piom_queue_call(q); /* who polls may hold it most of the time */
 		run(q, PIOM_TICK);
+	}
 	return leave(q);
 }
 

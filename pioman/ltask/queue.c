@@ -11,6 +11,8 @@
 #include <base/pin.h>
 #include <base/trace.h>
 
+#include <pioman/pioman.h>
+
 #include "../io/blocking.h"
 #include "../io/patience.h"
 #include "../point/timer.h"
@@ -87,7 +89,7 @@ static bool hold(struct piom_queue *q, uint32_t held, uint32_t *out)
 /*
  * Let go; w is the word as hold() found it. If it has changed somebody has
  * kicked, perhaps after we ran the task he meant: PENDING stays. True: we have
- * been called.
+ * been called, and so is who holds it next.
  */
 static bool let_go(struct piom_queue *q, uint32_t held, uint32_t w,
 		   bool pending)
@@ -101,9 +103,8 @@ static bool let_go(struct piom_queue *q, uint32_t held, uint32_t w,
 	/* order(hold), order(queue), order(idle) */
 	while (!cas_weak_seq(&q->word, &seen, to))
 		if (seen != was)
-			to = (seen &
-			      ~(uint32_t)(PIOM_QUEUE_HELD | PIOM_QUEUE_MINDED |
-					  PIOM_QUEUE_CALLED)) |
+			to = (seen & ~(uint32_t)(PIOM_QUEUE_HELD |
+						 PIOM_QUEUE_MINDED)) |
 			     PIOM_QUEUE_PENDING;
 	base_unpin_handler(outer);
 	return seen & PIOM_QUEUE_CALLED;
@@ -317,6 +318,16 @@ static void count_held(struct piom_queue *q, struct pass *pass, uint64_t start)
 
 enum turn { TURN_NONE, TURN_OVER, TURN_CALLED };
 
+/*
+ * Who asks in passing may not come back soon: if he has been called, and no VP
+ * polls, he has ltasks armed as the watcher would, who goes on.
+ */
+static void heed_call(struct pass *pass)
+{
+	if (pass->vain_ns == PIOM_PASSING && !piom_any_idle())
+		pass->vain_ns = PIOM_TICK;
+}
+
 /* Hold the queue for one pass, if nobody else does. */
 static enum turn run_once(struct piom_queue *q, int vp, bool all,
 			  struct pass *pass)
@@ -331,7 +342,11 @@ static enum turn run_once(struct piom_queue *q, int vp, bool all,
 	start = time_held();
 	base_list_init(&batch);
 	length = load_relaxed(&q->length);
-	if (all || (w & PIOM_QUEUE_CALLED)) {
+	if (unlikely(w & PIOM_QUEUE_CALLED)) {
+		heed_call(pass);
+		all = true;
+	}
+	if (all) {
 		pass->pending = false;
 		pass->kicked = w / PIOM_QUEUE_KICK != q->kicks;
 		q->kicks = w / PIOM_QUEUE_KICK;
@@ -357,13 +372,13 @@ int piom_queue_run_slow(struct piom_queue *q, int vp, uint64_t vain_ns,
 	struct pass pass = { .vain_ns = vain_ns,
 			     .point = point,
 			     .held = PIOM_QUEUE_HELD };
-	enum turn turn = TURN_CALLED;
+	enum turn turn;
 
 	if (point == PIOM_POINT_WATCHER)
 		pass.held |= PIOM_QUEUE_MINDED;
 	/* The first round asks all, the others only what came meanwhile. */
 	for (int round = 0; round < ROUNDS; round++) {
-		turn = run_once(q, vp, turn == TURN_CALLED, &pass);
+		turn = run_once(q, vp, round == 0, &pass);
 		if (turn == TURN_NONE) {
 			if (round == 0)
 				piom_stats_skip(vp);

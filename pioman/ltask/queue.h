@@ -19,7 +19,8 @@
  * ltask before the kick cannot clear it: order(ltask).
  *
  * CALLED is a kick by who has no time to wait until the queue is let go, nor
- * knows whether its holder asks again: he does, all of them, before he goes.
+ * knows whether its holder asks again: he does, all of them, before he goes,
+ * and has them armed as who called would.
  *
  * MINDED: its holder wakes who sleeps, if anything is left. So a VP may fall
  * asleep meanwhile. One that may run what is left: if any may, any, else all.

@@ -54,11 +54,6 @@ int marcel_kernel_thread(pthread_t *out, void *(*fn)(void *), void *arg)
 	return 0;
 }
 
-int piom_any_idle(void)
-{
-	return 1;
-}
-
 void base_warn(const char *layer, const char *fmt, ...)
 {
 }

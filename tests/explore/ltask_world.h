@@ -61,6 +61,11 @@ int marcel_nvp(void)
 	return 1;
 }
 
+int piom_any_idle(void)
+{
+	return 1;
+}
+
 struct marcel_level *marcel_topo_vp(int vp)
 {
 	return &level;

@@ -116,6 +116,25 @@ TEST(who_is_quiet_and_did_not_ask_for_it_is_not_armed)
 	reader_end(&r);
 }
 
+/* Who polls in passing may not come back: he arms as the watcher would. */
+TEST(who_is_called_in_passing_leaves_nothing_to_be_asked)
+{
+	struct piom_queue *q = piom_tree_machine();
+	static struct gate g;
+	static int vp = 0;
+	struct reader r;
+	pthread_t t;
+
+	reader_init(&r, NULL);
+	piom_ltask_submit(&r.task);
+	t = gate_enter(&g, &vp);
+	piom_queue_call(q);
+	store_release(&g.open, 1);
+	CHECK_INT(pthread_join(t, NULL), 0);
+	CHECK(!piom_queue_is_pending(q));
+	reader_end(&r);
+}
+
 TEST(what_comes_runs_it_though_nobody_polls)
 {
 	struct reader r;
