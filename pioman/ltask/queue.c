@@ -402,6 +402,7 @@ bool piom_queue_is_ours(const struct piom_queue *q)
 bool piom_queue_sweep(struct piom_queue *q)
 {
 	uint32_t w, n, fresh, length = 0;
+	bool called;
 
 	if (!hold(q, PIOM_QUEUE_HELD, &w))
 		return false;
@@ -419,7 +420,11 @@ bool piom_queue_sweep(struct piom_queue *q)
 		length++;
 	}
 	store_relaxed(&q->length, length);
-	let_go(q, PIOM_QUEUE_HELD, w, fresh > 0 || (w & PIOM_QUEUE_PENDING));
+	called = let_go(q, PIOM_QUEUE_HELD, w,
+			fresh > 0 || (w & PIOM_QUEUE_PENDING));
+	/* The watcher may have found it held: he is to come again. */
+	if (unlikely(called || (w & PIOM_QUEUE_CALLED)))
+		piom_blocking_ring();
 	return true;
 }
 

@@ -20,7 +20,8 @@
  *
  * CALLED is a kick by who has no time to wait until the queue is let go, nor
  * knows whether its holder asks again: he does, all of them, before he goes,
- * and has them armed as who called would.
+ * and has them armed as who called would. But who holds it to cancel or mask
+ * may not run ltasks: he rings for the watcher.
  *
  * MINDED: its holder wakes who sleeps, if anything is left. So a VP may fall
  * asleep meanwhile. One that may run what is left: if any may, any, else all.

@@ -131,6 +131,29 @@ EXPLORE(what_is_called_for_is_found_by_then)
 	explore_finish(is_found);
 }
 
+static void sweeper(void *arg)
+{
+	piom_queue_sweep(&q);
+}
+
+static void is_found_or_rung_for(void)
+{
+	explore_check(found || rung);
+}
+
+/* Nor if that was one who cancels or masks another. */
+EXPLORE(what_is_called_for_in_a_sweep_is_rung_for)
+{
+	setup(PIOM_LTASK_REPEAT);
+	rung = 0;
+	piom_ltask_init(&tasks[0], look_for_work, NULL, PIOM_LTASK_REPEAT,
+			NULL);
+	piom_ltask_submit(&tasks[0]);
+	explore_spawn("caller", caller, NULL);
+	explore_spawn("sweeper", sweeper, NULL);
+	explore_finish(is_found_or_rung_for);
+}
+
 /* --- sleep --- */
 
 /* A VP: looks, says that it sleeps, looks once more, sleeps. */
