@@ -87,6 +87,15 @@ bool piom_poll_is_pending(int vp)
 	return false;
 }
 
+bool piom_poll_keeps_awake(int vp)
+{
+	for (struct piom_queue *q = piom_tree_leaf(vp); q != NULL;
+	     q = q->parent)
+		if (piom_queue_keeps_awake(q))
+			return true;
+	return false;
+}
+
 bool piom_poll_is_called(int vp)
 {
 	return piom_queue_is_pending(piom_tree_leaf(vp));

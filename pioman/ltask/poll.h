@@ -36,7 +36,10 @@ bool piom_poll_is_idle(int vp);
 /* Whether something of it wants to be run soon. Anyone. */
 bool piom_poll_is_pending(int vp);
 
-/* The same of what only this VP may run. */
+/* Whether who polls for it must not sleep: order(idle), queue.h. */
+bool piom_poll_keeps_awake(int vp);
+
+/* As piom_poll_is_pending(), of what only this VP may run. */
 bool piom_poll_is_called(int vp);
 
 #endif

@@ -87,7 +87,7 @@ static bool stays_up(void *arg)
 {
 	const struct poller *p = arg;
 
-	return piom_poll_is_pending(p->vp) || is_stopped();
+	return piom_poll_keeps_awake(p->vp) || is_stopped();
 }
 
 static void sleep_on(struct poller *p)

@@ -70,6 +70,11 @@ bool piom_poll_is_pending(int vp)
 	return piom_queue_is_pending(&q);
 }
 
+bool piom_poll_keeps_awake(int vp)
+{
+	return piom_queue_keeps_awake(&q);
+}
+
 int piom_poll_round(int vp, uint64_t vain_ns, enum piom_point point,
 		    bool *pending)
 {

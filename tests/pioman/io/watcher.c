@@ -9,6 +9,7 @@
 #include "../../../pioman/io/blocking.h"
 #include "../../../pioman/ltask/poll.h"
 #include "../../../pioman/ltask/tree.h"
+#include "../../../pioman/point/pthread.h"
 #include "modes.h"
 #include "pipes.h"
 
@@ -379,6 +380,54 @@ TEST(what_the_watcher_may_not_run_wakes_who_may)
 	setenv("PIOM_QUEUES", "machine", 1);
 	WITH_ALL(modes, kick_of_the_last);
 	unsetenv("PIOM_QUEUES");
+	unsetenv("PIOM_MODE");
+}
+
+static ATOMIC(uint64_t) rounds_held;
+
+static void *hold_a_while(void *arg)
+{
+	struct timespec while_ = { 0, 50000000 };
+	uint64_t before;
+
+	be_quiet(arg);
+	feed(arg);
+	while (!load_acquire(&inside))
+		sched_yield();
+	nanosleep(&while_, NULL);
+	before = piom_point_pthread_polls();
+	nanosleep(&while_, NULL);
+	store_relaxed(&rounds_held, piom_point_pthread_polls() - before);
+	store_release(&open_, 1);
+	return arg;
+}
+
+static void hold_beside_pollers(void)
+{
+	struct piom_blocking how = { .delay_ns = 0 };
+	struct reader r;
+	piom_cond_t got;
+	pthread_t t;
+
+	store_relaxed(&inside, 0);
+	store_relaxed(&open_, 0);
+	reader_init_as(&r, hold_on, how);
+	piom_cond_init(&got);
+	r.got = &got;
+	piom_ltask_submit(&r.task);
+	CHECK_INT(pthread_create(&t, NULL, hold_a_while, &r), 0);
+	piom_cond_wait(&got);
+	CHECK_INT(pthread_join(t, NULL), 0);
+	CHECK(load_relaxed(&rounds_held) < 100); /* by the timer, some */
+	reader_end(&r);
+}
+
+TEST(what_the_watcher_holds_keeps_no_poller_awake)
+{
+	static const struct mode modes[] = { { 4, "pthread", "auto", "20" } };
+
+	setenv("PIOM_MODE", "interrupt", 1);
+	WITH_ALL(modes, hold_beside_pollers);
 	unsetenv("PIOM_MODE");
 }
 
