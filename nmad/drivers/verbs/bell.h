@@ -4,8 +4,8 @@
  * as most times, costs nobody a system call.
  *
  *   who rings     leaves something; rings; writes, if it did not ring
- *   who is rung   reads, if it rings; hushes, if there was something to be
- * read; looks at what was left; sleeps
+ *   who is rung   reads, if it rings; hushes, if he has read something;
+ *                 looks at what was left; sleeps
  *
  * So each change to `rings` is one write, which is read before the change back.
  * Who reads in vain leaves it ringing: the write is yet to come, and wakes him.
