@@ -64,21 +64,6 @@ static void prints(struct run r, const char *part)
 	CHECK(has(r.out, part));
 }
 
-static void lists_threads(bool core)
-{
-	struct run r = gdb("-ex 'marcel threads'", core);
-
-	prints(r, "\"the woken\" ready\n");
-	prints(r, "\"the seed\" new, will run seed\n");
-	prints(r, "main, runs on vp 0\n");
-}
-
-TEST(threads_are_listed)
-{
-	lists_threads(false);
-	lists_threads(true);
-}
-
 /*
  * The line about a thread; after `before` there are an address and then, if
  * that is not "", `after`.
@@ -99,10 +84,13 @@ static void waits(struct run r, const char *name, const char *before,
 	CHECK(has(at + strspn(at, "0123456789abcdef"), after));
 }
 
-static void knows_objects(bool core)
+static void lists_threads(bool core)
 {
 	struct run r = gdb("-ex 'marcel threads'", core);
 
+	prints(r, "\"the woken\" ready\n");
+	prints(r, "\"the seed\" new, will run seed\n");
+	prints(r, "main, runs on vp 0\n");
 	waits(r, "\"the waiter\"", "semaphore ", " <sem>");
 	waits(r, "\"the locker\"", "mutex ", " <mutex>, held by 0x");
 	waits(r, "\"the joiner\"", "join of ", " \"the waiter\"");
@@ -114,16 +102,14 @@ static void knows_objects(bool core)
 	waits(r, "foreign,", "semaphore ", " <abroad>");
 }
 
-TEST(what_a_thread_waits_for_is_named)
+TEST(threads_are_listed_with_what_they_wait_for)
 {
-	knows_objects(false);
-	knows_objects(true);
+	lists_threads(false);
+	lists_threads(true);
 }
 
-static void knows_messages(bool core)
+static void knows_messages(struct run r)
 {
-	struct run r = gdb_mpi("-ex 'marcel threads'", core);
-
 	waits(r, "\"the receiver\"", "receive ",
 	      " from rank 0, tag 7, 12 bytes, MPI_COMM_WORLD");
 	waits(r, "\"the taker\"", "receive ",
@@ -134,18 +120,13 @@ static void knows_messages(bool core)
 	waits(r, "\"the chooser\"", "any of receive ", " tag 22, 8 bytes, ");
 }
 
-TEST(who_waits_in_mpi_waits_for_a_message)
-{
-	knows_messages(false);
-	knows_messages(true);
-}
-
 static void shows_messages(bool core)
 {
-	struct run r = gdb_mpi("-ex 'marcel match' -ex 'marcel gates' "
-			       "-ex 'marcel ltasks'",
+	struct run r = gdb_mpi("-ex 'marcel threads' -ex 'marcel match' "
+			       "-ex 'marcel gates' -ex 'marcel ltasks'",
 			       core);
 
+	knows_messages(r);
 	prints(r, "posted: 4\n");
 	prints(r, " from rank 0, tag 7, 12 bytes, MPI_COMM_WORLD\n");
 	prints(r, " from anyone, any tag, 100 bytes, the side\n");
@@ -160,7 +141,7 @@ static void shows_messages(bool core)
 	prints(r, "submitted, ");
 }
 
-TEST(tables_gates_and_tasks_are_shown)
+TEST(messages_are_shown_and_who_waits_for_them)
 {
 	shows_messages(false);
 	shows_messages(true);
