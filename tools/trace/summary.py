@@ -64,16 +64,36 @@ def messages(job):
     return table(rows)
 
 
-def waits(job):
-    found = [(piece, rank, thread, call) for rank in job.ranks
-             for piece, thread, call in rank.waits]
-    found.sort(key=lambda wait: wait[0].start - wait[0].end)
+def left(rows):
+    """Columns of words."""
+    wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  ".join(c.ljust(w) for c, w in zip(row, wide)).rstrip() for row in rows]
+
+
+def all_waits(job):
+    return [(piece, rank, thread, call) for rank in job.ranks
+            for piece, thread, call in rank.waits]
+
+
+def reasons(job):
+    """What was waited for, by the time that took together."""
+    found = {}
+    for piece, _, _, call in all_waits(job):
+        found.setdefault((piece.detail, call), []).append(piece.length)
+    rows = [["together", "times", "longest", "waits for", "in"]]
+    for (what, call), lengths in sorted(found.items(), key=lambda f: -sum(f[1]))[:WAITS]:
+        rows.append([span(sum(lengths)), str(len(lengths)), span(max(lengths)),
+                     what or "-", call or "-"])
+    return left(rows)
+
+
+def longest(job):
+    found = sorted(all_waits(job), key=lambda wait: -wait[0].length)
     rows = [["time", "begins", "rank", "thread", "waits for", "in"]]
     for piece, rank, thread, call in found[:WAITS]:
         rows.append([span(piece.length), span(piece.start), rank.label, thread.name,
                      piece.detail or "-", call or "-"])
-    wide = [max(len(row[i]) for row in rows) for i in range(6)]
-    return ["  ".join(c.ljust(w) for c, w in zip(row, wide)).rstrip() for row in rows]
+    return left(rows)
 
 
 def text(job):
@@ -84,5 +104,6 @@ def text(job):
     if job.messages:
         lines += ["Messages"] + messages(job) + [""]
     if any(rank.waits for rank in job.ranks):
-        lines += ["The longest waits"] + waits(job) + [""]
+        lines += ["What user threads waited for"] + reasons(job) + [""]
+        lines += ["The longest waits"] + longest(job) + [""]
     return "\n".join(lines)

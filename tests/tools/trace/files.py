@@ -345,6 +345,7 @@ def a_summary_says_what_the_time_went_to():
         out = Run(where, "--summary", "t").out
     equal(re.search(r"rank 0 .*", out)[0].split(),
           "rank 0 2 20.1 % 0.0 % 10.6 % 69.3 % 0.0 % 0 2 0".split())
+    equal(re.search(r".* +join +-\n", out)[0].split(), "2 us 1 2 us join -".split())
     equal(re.search(r"2 us +1 us +rank 0 +main +join.*", out)[0].split(),
           "2 us 1 us rank 0 main join -".split())
 
