@@ -31,6 +31,7 @@ test | openmpi-bin | command -v mpirun.openmpi | the same ranks run under it
 test | zsh | command -v zsh | completes the options of mpirun
 test | environment-modules | compgen -G "/usr/lib/*/modulecmd.tcl" | loads the modulefile
 test | procps | command -v ps | tests look at processes
+test | chromium | command -v chromium | opens the page of marcel-trace
 ci | git | command -v git | which files are ours
 ci | ccache | command -v ccache | compiles once what has not changed; meson takes it
 ci | clang | command -v clang | the second compiler
