@@ -39,10 +39,10 @@ static const char tail[] =
 	"MPI_Abort, --timeout and signals to mpirun. One Ctrl-C asks the processes to\n"
 	"end, a second one ends them. Standard input goes to rank 0.\n"
 	"\n"
-	"More: \"man mpirun\" about all this; \"marcel-info --settings\" lists the\n"
-	"environment variables that change how threads, networks and MPI work. On\n"
-	"several machines srun (Slurm), mpiexec.hydra (MPICH) or Open MPI's mpirun start\n"
-	"the same programs.\n";
+	"More: \"man mpirun\" about all this; \"man marcel-env\" lists the environment\n"
+	"variables that change how threads, networks and MPI work, marcel-info shows\n"
+	"what they are here. On several machines srun (Slurm), mpiexec.hydra (MPICH) or\n"
+	"Open MPI's mpirun start the same programs.\n";
 /* clang-format on */
 
 static const char *const headings[] = {
