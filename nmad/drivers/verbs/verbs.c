@@ -53,8 +53,11 @@ static bool verbs_poll(struct nm_rail *rail, int budget)
 
 	if (unlikely(!base_mpsc_is_empty(&v->news)))
 		moved = nm_verbs_news(v);
-	if (unlikely(load_relaxed(&v->ticks) != v->ticks_seen))
+	if (unlikely(load_relaxed(&v->ticks) != v->ticks_seen)) {
 		nm_verbs_look(v);
+		/* An event is lost where the kernel had no memory for it. */
+		v->is_notified = false;
+	}
 	v->has_failed = v->is_starved = false;
 	moved |= nm_verbs_poll_cq(v, &budget, &empty);
 	if (!base_mpsc_is_empty(&v->back.list))
