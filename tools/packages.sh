@@ -29,7 +29,7 @@ test | slurm-wlm-basic-plugins | have_file slurm-wlm/auth_none.so | a cluster wi
 test | libpmix2 | have_file libpmix.so.2 | srun --mpi=pmix and the mpirun of Open MPI
 test | openmpi-bin | command -v mpirun.openmpi | the same ranks run under it
 test | zsh | command -v zsh | completes the options of mpirun
-test | environment-modules | compgen -G "/usr/lib/*/modulecmd.tcl" | loads the modulefile
+test | environment-modules | have_modules | loads the modulefile
 test | procps | command -v ps | tests look at processes
 test | chromium | command -v chromium | opens the page of marcel-trace
 ci | git | command -v git | which files are ours
@@ -78,6 +78,11 @@ have_header() {
 # In the folder of libraries.
 have_file() {
 	compgen -G "/usr/lib/*/$1"
+}
+
+# Lmod reads the same, and is removed where the other one is installed.
+have_modules() {
+	have_file modulecmd.tcl || test -d /usr/share/lmod
 }
 
 have_mpi() {
