@@ -23,10 +23,9 @@ MODULES = {
     "mpirun": "the launcher",
 }
 
-# What launchers say is theirs to define; nmad/boot and marcel/thread/hang.c
-# read it.
+# What launchers say is theirs to define; nmad/boot reads it.
 LAUNCHERS = [
-    "MARCEL_DEADLOCK_FD", "PMI_FD", "PMI_JOBID", "PMI_PORT", "PMI_RANK", "PMI_SIZE",
+    "PMI_FD", "PMI_JOBID", "PMI_PORT", "PMI_RANK", "PMI_SIZE",
     "PMIX_NAMESPACE", "PMIX_RANK", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
 ]  # fmt: skip
 
@@ -43,8 +42,8 @@ one is as if it were not set. Of several processes all should have the same.
 TAIL = """\
 ## of launchers
 
-Which rank a process is, how many there are, and whom to tell that it can do
-nothing more, it finds in what its launcher sets: %s.
+Which rank a process is and how many there are it finds in what its launcher
+sets: %s.
 """
 
 
