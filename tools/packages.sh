@@ -31,6 +31,8 @@ test | openmpi-bin | command -v mpirun.openmpi | the same ranks run under it
 test | zsh | command -v zsh | completes the options of mpirun
 test | environment-modules | have_modules | loads the modulefile
 test | procps | command -v ps | tests look at processes
+test | man-db | command -v man | finds and shows the manual pages
+test | mandoc | command -v mandoc | warns of what is wrong in them
 test | chromium | command -v chromium | opens the page of marcel-trace
 ci | git | command -v git | which files are ours
 ci | ccache | command -v ccache | compiles once what has not changed; meson takes it
