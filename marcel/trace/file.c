@@ -99,7 +99,10 @@ struct marcel_trace_head *marcel_trace_file_map(unsigned ring)
 	off_t at = (off_t)fetch_add_relaxed(&file.end, file.chunk);
 	struct marcel_trace_head *h;
 
-	if (posix_fallocate(file.fd, at, (off_t)file.chunk) != 0)
+	do
+		errno = posix_fallocate(file.fd, at, (off_t)file.chunk);
+	while (errno == EINTR);
+	if (errno != 0)
 		return NULL;
 	h = mmap(NULL, file.chunk, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd,
 		 at);
@@ -138,8 +141,9 @@ void marcel_trace_file_append(enum marcel_trace_chunk_type type,
 	h.bytes = aligned(sizeof(h) + bytes);
 	at = (off_t)fetch_add_relaxed(&file.end, h.bytes);
 	h.offset = (uint64_t)at;
-	if (pwrite(file.fd, data, bytes, at + (off_t)sizeof(h)) < 0 ||
-	    pwrite(file.fd, &h, sizeof(h), at) < 0)
+	if (pwrite(file.fd, data, bytes, at + (off_t)sizeof(h)) !=
+		    (ssize_t)bytes ||
+	    pwrite(file.fd, &h, sizeof(h), at) != sizeof(h))
 		return; /* nothing is lost but this: readers go on behind it */
 }
 
@@ -285,8 +289,10 @@ int marcel_trace_file_open(const char *path, int nvp, size_t chunk)
 	if ((error = find(path)) != 0)
 		goto err_dir;
 	snprintf(file.now, sizeof(file.now), "%s.p%d", file.base, getpid());
+	/* What stands there is not written to: it may be another's. */
+	unlinkat(file.dir, file.now, 0);
 	file.fd = openat(file.dir, file.now,
-			 O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+			 O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (file.fd < 0) {
 		error = errno;
 		goto err_dir;

@@ -12,7 +12,8 @@
  */
 int marcel_trace_file_open(const char *path, int nvp, size_t chunk);
 
-/* A chunk of events of that ring, whose room on the disk is had; or NULL. */
+/* A chunk of events of that ring, whose room on the disk is had; or NULL,
+ * errno. */
 struct marcel_trace_head *marcel_trace_file_map(unsigned ring);
 
 /* Its owner writes to it no more; what is unused of it goes back. */

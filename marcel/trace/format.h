@@ -13,8 +13,8 @@
  * threads write events into the mapped file itself: whatever way the process
  * ends, up to SIGKILL, all that was recorded is there, `used` says how much,
  * and only the chunk END is missing. After a crash of the machine the tail may
- * be. A chunk whose magic is 0 or whose `used` is 0 holds nothing; the former
- * ends the file.
+ * be. A chunk whose `used` is 0 holds nothing. Where the magic is 0 there is
+ * none, for `align` bytes: the disk had no room for it, or the file ends.
  *
  * Times are ticks of `clock`. Ticks become nanoseconds of CLOCK_MONOTONIC by
  * the first and the last pair (struct marcel_trace_clock) of the file, which

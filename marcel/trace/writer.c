@@ -46,27 +46,46 @@ static void refill(struct marcel_trace_ring *r, unsigned i)
 	marcel_trace_ring_give(r, marcel_trace_file_map(i));
 }
 
-/* Until somebody wants something (true), or for a while. */
-static bool sleep_on(void)
+/* TSan knows no sem_clockwait(); if this clock is set, no harm. */
+static struct timespec from_now(time_t seconds)
 {
-	struct timespec until;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec += seconds;
+	return ts;
+}
+
+/* Until somebody wants something (true), or until then. */
+static bool sleep_until(const struct timespec *until)
+{
 	int rc;
 
-	/* TSan knows no sem_clockwait(); if that clock is set, no harm. */
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += CLOCK_S;
 	do
-		rc = sem_timedwait(&trace.wake, &until);
+		rc = sem_timedwait(&trace.wake, until);
 	while (rc < 0 && errno == EINTR);
 	return rc == 0;
 }
 
+static bool is_over(const struct timespec *ts)
+{
+	struct timespec now = from_now(0);
+
+	return now.tv_sec > ts->tv_sec ||
+	       (now.tv_sec == ts->tv_sec && now.tv_nsec >= ts->tv_nsec);
+}
+
 static void *serve(void *arg)
 {
+	struct timespec due = from_now(CLOCK_S);
+
 	(void)arg;
+	os_thread_no_signals();
 	while (load_relaxed(&trace.stop) == 0) {
-		if (!sleep_on())
+		if (!sleep_until(&due) || is_over(&due)) {
 			marcel_trace_file_append_clock(MARCEL_TRACE_CLOCKS);
+			due = from_now(CLOCK_S);
+		}
 		for (int i = 0; i <= marcel_trace_rings.nvp; i++)
 			refill(&marcel_trace_rings.all[i], (unsigned)i);
 	}
@@ -116,6 +135,7 @@ static int map_rings(int nvp)
 {
 	struct marcel_trace_rings *rs = &marcel_trace_rings;
 	size_t bytes = ((size_t)nvp + 1) * sizeof(*rs->all);
+	int rc;
 
 	rs->all = aligned_alloc(BASE_CACHE_PAIR, bytes);
 	if (rs->all == NULL)
@@ -132,8 +152,9 @@ static int map_rings(int nvp)
 		store_relaxed(&r->mail,
 			      (uintptr_t)marcel_trace_file_map((unsigned)i));
 		if (r->chunk == NULL || load_relaxed(&r->mail) == 0) {
+			rc = -errno;
 			unmap_rings();
-			return -ENOSPC;
+			return rc;
 		}
 	}
 	return 0;

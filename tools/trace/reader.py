@@ -90,8 +90,9 @@ class File:
         at = self.align
         while at + CHUNK.size <= len(self.data):
             magic, kind, length, used, lost, ring = CHUNK.unpack_from(self.data, at)
-            if magic == 0:
-                break
+            if magic == 0:  # what there was no room for
+                at += self.align
+                continue
             if magic != CHUNK_MAGIC or length < CHUNK.size or length % self.align:
                 self.note(
                     f"what is at byte {at} is no chunk (magic {magic:#x}, "
