@@ -101,33 +101,45 @@ static bool name(void *arg, const void *event, char *out, size_t room,
 
 /* --- all that there are --- */
 
+/* What is told of a task: written when nothing is held, since that may block.
+ */
 struct told {
-	struct base_teller *teller;
+	struct {
+		const void *task;
+		piom_ltask_fn fn;
+		bool is_masked;
+	} tasks[TOLD_MAX];
 	unsigned n;
 };
 
-static void tell_task(struct piom_task *t, void *arg)
+static void note_task(struct piom_task *t, void *arg)
 {
 	struct told *told = arg;
-	uint16_t state = load_relaxed(&t->state);
+	unsigned i = told->n++;
 
-	if (told->n++ < TOLD_MAX)
-		base_tell(told->teller, "ltask %p, function %p, is not over%s",
-			  (void *)t, (void *)(uintptr_t)t->fn,
-			  state >= PIOM_STATE_MASK ? ", and masked" : "");
+	if (i >= TOLD_MAX)
+		return;
+	told->tasks[i].task = t;
+	told->tasks[i].fn = t->fn;
+	told->tasks[i].is_masked = load_relaxed(&t->state) >= PIOM_STATE_MASK;
 }
 
-static void tell_queue(struct piom_queue *q, void *arg)
+static void note_queue(struct piom_queue *q, void *arg)
 {
-	walk(q, tell_task, arg);
+	walk(q, note_task, arg);
 }
 
 static void tell(void *arg, struct base_teller *t)
 {
-	struct told told = { .teller = t };
+	struct told told = { .n = 0 };
 
 	(void)arg;
-	piom_tree_walk(tell_queue, &told);
+	piom_tree_walk(note_queue, &told);
+	for (unsigned i = 0; i < told.n && i < TOLD_MAX; i++)
+		base_tell(t, "ltask %p, function %p, is not over%s",
+			  told.tasks[i].task,
+			  (void *)(uintptr_t)told.tasks[i].fn,
+			  told.tasks[i].is_masked ? ", and masked" : "");
 	if (told.n > TOLD_MAX)
 		base_tell(t, "and %u more ltasks", told.n - TOLD_MAX);
 }

@@ -399,6 +399,14 @@ bool piom_queue_is_ours(const struct piom_queue *q)
 	return handler == &q->running;
 }
 
+/* We have asked nobody; w is the word as it was found. The watcher may have
+ * found the queue held: he is to come again. */
+static void ring_if_called(bool called, uint32_t w)
+{
+	if (unlikely(called || (w & PIOM_QUEUE_CALLED)))
+		piom_blocking_ring();
+}
+
 bool piom_queue_sweep(struct piom_queue *q)
 {
 	uint32_t w, n, fresh, length = 0;
@@ -422,9 +430,7 @@ bool piom_queue_sweep(struct piom_queue *q)
 	store_relaxed(&q->length, length);
 	called = let_go(q, PIOM_QUEUE_HELD, w,
 			fresh > 0 || (w & PIOM_QUEUE_PENDING));
-	/* The watcher may have found it held: he is to come again. */
-	if (unlikely(called || (w & PIOM_QUEUE_CALLED)))
-		piom_blocking_ring();
+	ring_if_called(called, w);
 	return true;
 }
 
@@ -432,11 +438,13 @@ bool piom_queue_walk(struct piom_queue *q,
 		     void (*fn)(struct piom_task *t, void *arg), void *arg)
 {
 	uint32_t w;
+	bool called;
 
-	if (!hold(q, false, &w))
+	if (!hold(q, PIOM_QUEUE_HELD, &w))
 		return false;
 	base_list_for_each (link, &q->list)
 		fn(container_of(link, struct piom_task, link), arg);
-	let_go(q, false, w, w & PIOM_QUEUE_PENDING);
+	called = let_go(q, PIOM_QUEUE_HELD, w, w & PIOM_QUEUE_PENDING);
+	ring_if_called(called, w);
 	return true;
 }

@@ -329,6 +329,29 @@ TEST(a_task_that_was_passed_over_keeps_those_awake_that_may_run_it)
 	CHECK_INT(piom_ltask_cancel(&p.task), 0);
 }
 
+static void note_held(struct piom_task *t, void *arg)
+{
+	unsigned *held = arg;
+
+	if (load_relaxed(&t->queue->word) & PIOM_QUEUE_HELD)
+		++*held;
+}
+
+/* Others splice the list meanwhile, and free what they have taken out. */
+TEST(who_walks_a_queue_holds_it)
+{
+	struct probe p = { .answer = PIOM_LTASK_QUIET };
+	struct piom_queue *q = piom_tree_machine();
+	unsigned held = 0;
+
+	submit(&p, PIOM_LTASK_REPEAT, 1 | 8);
+	poll_as(0);
+	CHECK(piom_queue_walk(q, note_held, &held));
+	CHECK_INT(held, 1);
+	CHECK(!(load_relaxed(&q->word) & PIOM_QUEUE_HELD));
+	CHECK_INT(piom_ltask_cancel(&p.task), 0);
+}
+
 /* No VP may run them all, so none alone knows that all are quiet. */
 TEST(quiet_tasks_of_different_vps_in_one_queue_keep_nobody_awake)
 {
