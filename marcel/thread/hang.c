@@ -75,7 +75,7 @@ static struct {
 	bool was_calm;              /* o: that a. and b. hold */
 	bool is_told;               /* o: of this stillness */
 	bool wants_answer;          /* o: the launcher, to 'l' */
-} hang;
+} hang = { .launcher = -1 };
 
 /* --- one look --- */
 
@@ -310,17 +310,19 @@ static void hear(void)
 static void tell_still(void)
 {
 	bool of_job = hang.launcher >= 0 && hang.last.by == BASE_HANG_PEER;
+	bool is_sure = of_job || hang.last.by == 0;
 
 	if (of_job && (!hang.is_told || hang.wants_answer))
 		say_quiet();
-	else if (hang.wants_answer)
+	else if (hang.launcher >= 0 &&
+		 (hang.wants_answer || (hang.is_told && !is_sure)))
 		say_line("busy\n");
 	if (!hang.is_told && hang.last.by == 0) {
 		report(true);
 		if (hang.mode == MARCEL_HANG_ABORT)
 			_exit(MARCEL_HANG_EXIT);
 	}
-	hang.is_told = true;
+	hang.is_told = is_sure; /* else it may be so while all stays still */
 	hang.wants_answer = false;
 }
 
@@ -385,8 +387,11 @@ void marcel_hang_ask(void)
 
 /* --- start and stop --- */
 
-/* mpirun's socket, if it has given us one. */
-static int find_launcher(void)
+/*
+ * mpirun's socket, if it has given us one. It stays when the runtime ends, for
+ * the next; programs that we start are not told of it.
+ */
+static void find_launcher(void)
 {
 	const char *text = getenv("MARCEL_DEADLOCK_FD");
 	int type;
@@ -394,12 +399,13 @@ static int find_launcher(void)
 	long fd;
 
 	if (text == NULL || *text == '\0')
-		return -1;
-	if (base_parse_long(text, false, &fd) != 0 || fd < 0 ||
-	    getsockopt((int)fd, SOL_SOCKET, SO_TYPE, &type, &n) != 0)
-		return -1; /* it is our parent's */
-	fcntl((int)fd, F_SETFD, FD_CLOEXEC);
-	return (int)fd;
+		return;
+	if (base_parse_long(text, false, &fd) == 0 && fd >= 0 &&
+	    getsockopt((int)fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0) {
+		fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+		hang.launcher = (int)fd;
+	}
+	unsetenv("MARCEL_DEADLOCK_FD");
 }
 
 static uint64_t bit(int signal)
@@ -440,7 +446,7 @@ void marcel_hang_init(enum marcel_hang_mode mode, int dump_signal)
 	hang.mode = mode;
 	if (mode == MARCEL_HANG_OFF)
 		return;
-	hang.launcher = find_launcher();
+	find_launcher();
 	hang.our_signals = our_signals(dump_signal);
 	hang.was_calm = hang.is_told = hang.wants_answer = false;
 	store_relaxed(&hang.stop, false);
@@ -470,6 +476,9 @@ void marcel_hang_forked(void)
 {
 	if (hang.runs)
 		close(hang.bell);
+	if (hang.launcher >= 0)
+		close(hang.launcher); /* it is about our parent */
+	hang.launcher = -1;
 	hang.runs = false;
 	hang.mode = MARCEL_HANG_OFF;
 }

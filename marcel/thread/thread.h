@@ -198,8 +198,10 @@ static inline void marcel_thread_waits(struct marcel_thread *t,
 
 static inline uint64_t marcel_thread_waits_for(struct marcel_thread *t)
 {
-	return t->stack != NULL ? load_relaxed(&t->stack->waits)
-				: load_relaxed(&t->rest->waits);
+	struct marcel_stack *stack = t->stack; /* it may be given back now */
+
+	return stack != NULL ? load_relaxed(&stack->waits)
+			     : load_relaxed(&t->rest->waits);
 }
 
 /* Only itself says so; whoever wakes it reads it. It lies where `waits` does.*/

@@ -194,10 +194,9 @@ static bool seems_dead(const struct job *j)
 	for (int i = 0; i < j->opt.ranks; i++) {
 		const struct rank *r = &j->ranks[i];
 
-		if (r->failed)
-			continue; /* the others know: --keep-going */
-		if (r->hang == NULL || r->hang_fd < 0 || !r->hang->quiet ||
-		    r->gone || r->pid == 0)
+		/* With --keep-going the others may yet find that it failed. */
+		if (r->failed || r->hang == NULL || r->hang_fd < 0 ||
+		    !r->hang->quiet || r->gone || r->pid == 0)
 			return false;
 		sent += r->hang->sent;
 		received += r->hang->received;
