@@ -2,6 +2,7 @@
  * The processes of this host that have something to show.
  */
 #include <ctype.h>
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -54,6 +55,9 @@ static bool read_stat(pid_t pid, struct process *out)
 	out->parent = parent;
 	snprintf(out->name, sizeof(out->name), "%.*s", (int)(last - first - 1),
 		 first + 1);
+	for (char *c = out->name; *c != '\0'; c++)
+		if (!isprint((unsigned char)*c))
+			*c = '?'; /* a terminal would obey it */
 	return state != 'Z' && state != 'X';
 }
 

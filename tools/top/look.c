@@ -58,20 +58,27 @@ static bool read_int(const struct process *p, uintptr_t at, int *out)
 	return remote_read(p->pid, at, out, sizeof(*out));
 }
 
-static uint32_t u32(const unsigned char *from, uintptr_t offset)
+/*
+ * A number of so many bytes in a record of the process's, whose length it says
+ * as well as where the number is; 0: not there.
+ */
+static uint64_t field(struct process *p, int lib, const unsigned char *record,
+		      uintptr_t bytes, const char *name, size_t width)
 {
-	uint32_t value;
+	uintptr_t offset = say(p, lib, name);
+	uint64_t value = 0;
 
-	memcpy(&value, from + offset, sizeof(value));
+	if (width > bytes || offset > bytes - width)
+		return 0;
+	memcpy(&value, record + offset, width); /* little-endian, as we are */
 	return value;
 }
 
-static uint64_t u64(const unsigned char *from, uintptr_t offset)
+static uint64_t of_vp(struct process *p, const unsigned char *vp,
+		      const char *name, size_t width)
 {
-	uint64_t value;
-
-	memcpy(&value, from + offset, sizeof(value));
-	return value;
+	return field(p, LIB_MARCEL, vp, say(p, LIB_MARCEL, "vp.bytes"), name,
+		     width);
 }
 
 /* --- VPs --- */
@@ -113,14 +120,14 @@ static bool have_room(struct process *p, int n)
 
 static enum vp_does does(struct process *p, const unsigned char *vp)
 {
-	uint64_t owner = u64(vp, say(p, LIB_MARCEL, "vp.owner")), self = 0;
+	uint64_t owner = of_vp(p, vp, "vp.owner", 8), self = 0;
 	uintptr_t lwp = owner & ~say(p, LIB_MARCEL, "owner.marks");
-	uint32_t asleep = u32(vp, say(p, LIB_MARCEL, "vp.asleep"));
+	uint64_t asleep = of_vp(p, vp, "vp.asleep", 4);
 
 	if (asleep == say(p, LIB_MARCEL, "asleep.asleep") ||
 	    asleep == say(p, LIB_MARCEL, "asleep.watching"))
 		return VP_SLEEPS;
-	if (u32(vp, say(p, LIB_MARCEL, "vp.hooking")) & 1)
+	if (of_vp(p, vp, "vp.hooking", 4) & 1)
 		return VP_LTASKS;
 	if (lwp == 0 || owner & say(p, LIB_MARCEL, "owner.section") ||
 	    !read_word(p, lwp + say(p, LIB_MARCEL, "lwp.self"), &self) ||
@@ -133,7 +140,7 @@ bool look_at_vps(struct process *p)
 {
 	uintptr_t bytes = say(p, LIB_MARCEL, "vp.bytes");
 	unsigned char *vps;
-	bool bind = false;
+	unsigned char bind = 0; /* a bool, if it is well */
 	int n = read_vps(p, &vps);
 
 	if (n == 0 || !have_room(p, n)) {
@@ -145,8 +152,7 @@ bool look_at_vps(struct process *p)
 		const unsigned char *vp = vps + (size_t)i * bytes;
 
 		p->vps[i].seen[does(p, vp)]++;
-		p->vps[i].cpu =
-			bind ? (int)u32(vp, say(p, LIB_MARCEL, "vp.cpu")) : -1;
+		p->vps[i].cpu = bind ? (int)of_vp(p, vp, "vp.cpu", 4) : -1;
 	}
 	free(vps);
 	return true;
@@ -157,10 +163,10 @@ bool look_at_vps(struct process *p)
 static void count_thread(struct process *p, const unsigned char *t,
 			 struct threads *out)
 {
-	uint32_t state = u32(t, say(p, LIB_MARCEL, "thread.state"));
-	uint16_t flags;
+	uintptr_t bytes = say(p, LIB_MARCEL, "thread.bytes");
+	uint64_t state = field(p, LIB_MARCEL, t, bytes, "thread.state", 4);
+	uint64_t flags = field(p, LIB_MARCEL, t, bytes, "thread.flags", 2);
 
-	memcpy(&flags, t + say(p, LIB_MARCEL, "thread.flags"), sizeof(flags));
 	if (state == say(p, LIB_MARCEL, "state.ended"))
 		out->ended++;
 	else if (state == 0)
@@ -238,12 +244,9 @@ static bool count_marcel(struct process *p)
 	for (int i = 0; i < n; i++) {
 		const unsigned char *vp = vps + (size_t)i * bytes;
 
-		count(p, COUNT_SWITCHES,
-		      u32(vp, say(p, LIB_MARCEL, "vp.picks")));
-		count(p, COUNT_PREEMPTED,
-		      u32(vp, say(p, LIB_MARCEL, "vp.preempted")));
-		count(p, COUNT_CREATED,
-		      u64(vp, say(p, LIB_MARCEL, "vp.created")));
+		count(p, COUNT_SWITCHES, of_vp(p, vp, "vp.picks", 4));
+		count(p, COUNT_PREEMPTED, of_vp(p, vp, "vp.preempted", 4));
+		count(p, COUNT_CREATED, of_vp(p, vp, "vp.created", 8));
 	}
 	free(vps);
 	if (read_word(p, say(p, LIB_MARCEL, "created"), &created))
@@ -303,7 +306,8 @@ static void count_gates(struct process *p, uintptr_t core)
 	uint64_t first;
 
 	if (!read_word(p, core + say(p, LIB_NMAD, "core.gates"), &first) ||
-	    first == 0 || p->size > GATES_MAX || bytes == 0 || bytes > 65536)
+	    first == 0 || p->size <= 0 || p->size > GATES_MAX || bytes == 0 ||
+	    bytes > 65536)
 		return;
 	gates = malloc((size_t)p->size * bytes);
 	if (gates != NULL &&
@@ -312,9 +316,9 @@ static void count_gates(struct process *p, uintptr_t core)
 			const unsigned char *gate = gates + (size_t)i * bytes;
 
 			count(p, COUNT_PACKETS_OUT,
-			      u64(gate, say(p, LIB_NMAD, "gate.out")));
+			      field(p, LIB_NMAD, gate, bytes, "gate.out", 8));
 			count(p, COUNT_PACKETS_IN,
-			      u64(gate, say(p, LIB_NMAD, "gate.in")));
+			      field(p, LIB_NMAD, gate, bytes, "gate.in", 8));
 		}
 	free(gates);
 }

@@ -292,6 +292,7 @@ int main(int argc, char **argv)
 		sigaction(SIGINT, &stops, NULL);
 		sigaction(SIGTERM, &stops, NULL);
 		sigaction(SIGHUP, &stops, NULL);
+		sigaction(SIGQUIT, &stops, NULL);
 		sigaction(SIGWINCH, &resizes, NULL);
 		atexit(screen_close);
 		screen_open();
