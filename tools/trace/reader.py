@@ -200,9 +200,8 @@ def complete(head, more):
 
 
 def files_of(name):
-    """Of the name that MARCEL_TRACE had: FILE, FILE.RANK and FILE.pPID."""
-    if os.path.exists(name):
-        return [name]
+    """Of the name that MARCEL_TRACE had: FILE, or, if a job has left them since,
+    FILE.RANK and FILE.pPID."""
     folder = os.path.dirname(name) or "."
     start = os.path.basename(name) + "."
     found = []
@@ -216,9 +215,14 @@ def files_of(name):
             found.append((0, int(rest), entry))
         elif rest[:1] == "p" and rest[1:].isdecimal():
             found.append((1, int(rest[1:]), entry))
+    found = [os.path.join(os.path.dirname(name), entry) for *_, entry in sorted(found)]
+    if os.path.exists(name) and (
+        not found or os.path.getmtime(name) >= max(map(os.path.getmtime, found))
+    ):
+        return [name]
     if not found:
         raise Unusable(f"{name}: there is no such file, and no {name}.0")
-    return [os.path.join(os.path.dirname(name), entry) for *_, entry in sorted(found)]
+    return found
 
 
 def one_job(files):

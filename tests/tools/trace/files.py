@@ -425,6 +425,27 @@ def missing_and_old_files_are_told():
         has(Run(where, "t.0", "t.0").err, "says that it is rank 0, as t.0 does")
 
 
+def of_a_file_and_those_of_a_job_the_later_count():
+    with folder(*ping()) as where:
+        lone = os.path.join(where, "t")
+        with open(lone, "wb") as f:
+            f.write(two_threads().bytes())
+        os.utime(lone, (0, 0))
+        assert arrows(Run(where, "--json", "t.json", "t").json())
+        os.utime(lone)
+        assert not arrows(Run(where, "--json", "t.json", "t").json())
+
+
+def what_lies_behind_a_hole_is_read():
+    whole = two_threads().bytes()
+    with folder() as where:
+        with open(os.path.join(where, "t"), "wb") as f:
+            f.write(whole[: 4096 * 3] + bytes(4096 * 2) + whole[4096 * 3 :])
+        done = Run(where, "t")
+    equal(done.code, 0)
+    assert "no end" not in done.err, done.err
+
+
 def any_events_whatever_make_lanes():
     """Drawn by lot: out of order, of unknown threads, kinds and lanes."""
     drawn = random.Random(1)
@@ -487,6 +508,8 @@ main([
     a_file_that_is_cut_off_shows_what_it_has,
     nonsense_in_a_file_ends_it,
     missing_and_old_files_are_told,
+    of_a_file_and_those_of_a_job_the_later_count,
+    what_lies_behind_a_hole_is_read,
     any_events_whatever_make_lanes,
     many_events_are_no_matter,
     the_manual_has_every_option,
