@@ -617,9 +617,11 @@ static void listen_for(struct tcp *tcp, uint32_t events)
  */
 static void accept_failed(struct tcp *tcp, int error)
 {
+	tcp->lacks = 0;
 	if (error != EMFILE && error != ENFILE && error != ENOBUFS &&
 	    error != ENOMEM)
 		return;
+	tcp->lacks = error;
 	listen_for(tcp, 0);
 	tcp->deaf_until = nm_tcp_now() + DEAF_MS;
 	nm_tcp_alarm_by(tcp, tcp->deaf_until);
@@ -674,6 +676,9 @@ static bool is_taken(const struct tcp_hand *h)
  * death would end the connection. Who was to call instead, and has not, may be
  * as well: he is called again. Where nobody takes the call, at none of its
  * addresses, the peer is lost.
+ *
+ * Who cannot take calls himself waits no longer: he may be who the peer waits
+ * for, and so round, each with a call that nobody has a descriptor for.
  */
 static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 {
@@ -681,6 +686,14 @@ static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 		p->state = TCP_COLD;
 		p->give_up = deadline();
 		call_on(tcp, p, 0);
+		return;
+	}
+	if (p->state == TCP_CALLING && tcp->lacks != 0) {
+		base_warn("nmad",
+			  "tcp: rank %d says nothing, and no call can be taken "
+			  "here: %s",
+			  p->link->rank, strerror(tcp->lacks));
+		nm_tcp_dead(tcp, p, -tcp->lacks);
 		return;
 	}
 	if (p->state == TCP_CALLING && is_taken(&p->hand)) {

@@ -226,18 +226,19 @@ struct tcp_peer {
 /* An instance: rail->drv. */
 struct tcp {
 	/* -: const once open  o: the rail's owner  a: atomic */
-	struct nm_rail *rail;             /* -: */
-	const struct nm_boot_info *info;  /* -: */
-	struct tcp_addr mine;             /* -: rail->addr */
-	unsigned char net[TCP_ADDRS];     /* -: bits of mine.addr[]'s; or 0 */
-	bool named;                       /* -: we call from mine.addr[0] */
-	uint32_t scope;                   /* -: its interface, if named */
-	int epoll;                        /* -: rail->fd */
-	struct tcp_sock listener;         /* -: */
-	struct tcp_sock alarm;            /* -: a timer, for deadlines */
-	uint64_t alarm_at;                /* o: ms; 0: not set */
-	uint64_t deaf_until;              /* o: ms; 0: who calls is heard */
-	uint64_t next_look;               /* o: ms: at who may be dead; 0 */
+	struct nm_rail *rail;            /* -: */
+	const struct nm_boot_info *info; /* -: */
+	struct tcp_addr mine;            /* -: rail->addr */
+	unsigned char net[TCP_ADDRS];    /* -: bits of mine.addr[]'s; or 0 */
+	bool named;                      /* -: we call from mine.addr[0] */
+	uint32_t scope;                  /* -: its interface, if named */
+	int epoll;                       /* -: rail->fd */
+	struct tcp_sock listener;        /* -: */
+	struct tcp_sock alarm;           /* -: a timer, for deadlines */
+	uint64_t alarm_at;               /* o: ms; 0: not set */
+	uint64_t deaf_until;             /* o: ms; 0: who calls is heard */
+	int lacks;          /* o: an errno: why calls cannot be taken; or 0 */
+	uint64_t next_look; /* o: ms: at who may be dead; 0 */
 	struct tcp_peer *peers;           /* o: by rank; zero: never used */
 	struct base_list used;            /* o: those that are */
 	struct base_list reading;         /* o: peers with bytes to read */
