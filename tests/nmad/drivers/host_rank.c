@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <base/compiler.h>
+#include <marcel/marcel.h>
 #include <nmad/nmad.h>
 
 #include "../../../nmad/core/core.h"
@@ -238,7 +239,7 @@ static void silent(const char *how, bool after)
 	if (nm_rank() == 0) {
 		order(how);
 		while (after && send_to(1, TAG_DONE, NULL, 0) == 0)
-			usleep(50000);
+			marcel_usleep(50000);
 	}
 	MUST(end_of(&req) == -ECONNRESET);
 	nm_abort(3, "a message has ended with an error");
@@ -297,7 +298,7 @@ static void stop(const char *when)
 		memset(buf, 0, BYTES);
 		irecv(0, TAG_BODY, buf, BYTES, &req);
 		while (!has_begun(buf))
-			usleep(1000);
+			marcel_usleep(1000);
 		stop_for(SECONDS);
 		MUST(end_of(&req) == 0);
 		check(buf, BYTES, 1);
@@ -321,7 +322,7 @@ static void send_through(unsigned char *buf, const char *back)
 		paint(buf, SMALL, i);
 		isend(1, TAG_BODY, buf, SMALL, &req);
 		while (!nm_sr_is_complete(&req) && sent_again() == before)
-			usleep(1000);
+			marcel_usleep(1000);
 		healed = sent_again() != before;
 		if (healed)
 			order(back);
