@@ -151,8 +151,7 @@ static void sender_and_watcher(void *arg)
 
 static int spawn_watcher(void)
 {
-	passer = explore_spawn("watcher", sender_and_watcher, NULL);
-	return passer;
+	return explore_spawn("watcher", sender_and_watcher, NULL);
 }
 
 /* Or else a VP that is awake asks again, or the watcher will. */

@@ -120,9 +120,6 @@ static void setup(unsigned options)
 	}
 }
 
-/* The thread that knows no ltask and waits for the queue only; 0: none. */
-static int passer;
-
 static bool has_ended(struct piom_task *t)
 {
 	uint16_t state = load_relaxed(&t->state);
@@ -138,7 +135,7 @@ void piom_wait_relax(void)
 {
 	struct piom_task *t = task_of(&tasks[0]);
 
-	if (explore_self() != passer && has_ended(t))
+	if (has_ended(t))
 		while (!piom_cond_test(&t->done))
 			explore_relax();
 	else
