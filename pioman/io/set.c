@@ -414,9 +414,20 @@ int piom_io_close(int fd)
 	return rc;
 }
 
+/* Whoever waits may just have opened the set: then the end is refused. */
+static bool is_open(void)
+{
+	bool open;
+
+	marcel_mutex_lock(&set.lock);
+	open = set.open;
+	marcel_mutex_unlock(&set.lock);
+	return open;
+}
+
 bool piom_io_stop(void)
 {
-	if (!set.open)
+	if (!is_open())
 		return true;
 	if (load_relaxed(&set.waits) > 0)
 		return false;
