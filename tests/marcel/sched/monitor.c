@@ -1,4 +1,7 @@
-/* marcel/sched/monitor.c: who tells it of a real-time thread. */
+/*
+ * marcel/sched/monitor.c: who tells it of a real-time thread, and whom it takes
+ * for one that computes.
+ */
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -17,11 +20,18 @@ static int claimed, interruptible;
 void __real_os_futex_wait_for(void *word, uint32_t value, uint64_t ns);
 void __wrap_os_futex_wait_for(void *word, uint32_t value, uint64_t ns);
 
+/* How many looks the monitor may have made by now. */
+static ATOMIC(bool) is_gated;
+static ATOMIC(uint64_t) allowed;
+
 void __wrap_os_futex_wait_for(void *word, uint32_t value, uint64_t ns)
 {
 	if (word == &marcel_monitor.hurry)
 		store_relaxed(&monitor, gettid());
 	__real_os_futex_wait_for(word, value, ns);
+	while (word == &marcel_monitor.hurry && load_relaxed(&is_gated) &&
+	       load_relaxed(&marcel_monitor.looks) >= load_relaxed(&allowed))
+		usleep(100);
 }
 
 static bool is_told(void)
@@ -98,5 +108,46 @@ TEST(no_tick_comes_between_word_for_the_monitor_and_its_wake)
 {
 	setenv("MARCEL_TIMESLICE_US", "1000000000", 1);
 	with_vps(1, wake_urgent);
+	unsetenv("MARCEL_TIMESLICE_US");
+}
+
+enum { MADE_MAX = 500 };
+
+static ATOMIC(int) ran;
+
+static void *runs(void *arg)
+{
+	store_relaxed(&ran, 1);
+	return arg;
+}
+
+/* One more before each look of the monitor, and nothing else. */
+static void make_and_compute(void)
+{
+	marcel_t t[MADE_MAX];
+	uint64_t next;
+	int n = 0;
+
+	store_relaxed(&ran, 0);
+	store_relaxed(&allowed, load_relaxed(&marcel_monitor.looks));
+	store_relaxed(&is_gated, true);
+	while (load_relaxed(&ran) == 0 && n < MADE_MAX) {
+		CHECK_INT(marcel_create(&t[n++], NULL, runs, NULL), 0);
+		next = load_relaxed(&marcel_monitor.looks) + 1;
+		store_relaxed(&allowed, next);
+		while (load_relaxed(&marcel_monitor.looks) < next &&
+		       load_relaxed(&ran) == 0)
+			;
+	}
+	store_relaxed(&is_gated, false);
+	CHECK(load_relaxed(&ran) > 0);
+	for (int i = 0; i < n; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
+}
+
+TEST(who_only_makes_threads_is_interrupted_for_them)
+{
+	setenv("MARCEL_TIMESLICE_US", "1000", 1);
+	with_vps(1, make_and_compute);
 	unsetenv("MARCEL_TIMESLICE_US");
 }
