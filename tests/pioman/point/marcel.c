@@ -1,4 +1,9 @@
 /* pioman/point/marcel.c: who polls, and who does not, with real VPs. */
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "../with.h"
 
 #if BASE_TSAN || BASE_ASAN
@@ -106,6 +111,52 @@ TEST(a_vp_that_computes_runs_ltasks)
 	if (BASE_TSAN)
 		check_skip("no ticks with TSan");
 	WITH_ALL(some, ticks_run);
+}
+
+static enum piom_ltask_result end_the_read(void *arg)
+{
+	CHECK_INT(eventfd_write(*(int *)arg, 1), 0);
+	return PIOM_LTASK_DONE;
+}
+
+/* It is awake at no look. */
+static void sleeps_until_run(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+	struct piom_ltask task;
+	eventfd_t n;
+
+	CHECK(fd >= 0);
+	piom_ltask_init(&task, end_the_read, &fd, PIOM_LTASK_ONESHOT, NULL);
+	piom_ltask_submit(&task);
+	CHECK_INT(syscall(SYS_read, fd, &n, sizeof(n)), sizeof(n));
+	piom_ltask_wait(&task);
+	close(fd);
+}
+
+/* It sleeps at most looks, and its kernel thread has run between any two. */
+static void naps_until_run(void)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	struct piom_ltask task;
+
+	store_relaxed(&ran, 0);
+	piom_ltask_init(&task, note_it, NULL, PIOM_LTASK_ONESHOT, NULL);
+	piom_ltask_submit(&task);
+	while (load_relaxed(&ran) == 0)
+		syscall(SYS_nanosleep, &ms, NULL);
+	piom_ltask_wait(&task);
+}
+
+/* Marcel knows of no call: the VP seems to compute. */
+TEST(a_vp_whose_thread_sleeps_unannounced_runs_ltasks)
+{
+	static const struct mode one[] = { { 1, "marcel", "auto", "0" } };
+
+	if (BASE_TSAN)
+		check_skip("no monitor with TSan");
+	WITH_ALL(one, sleeps_until_run);
+	WITH_ALL(one, naps_until_run);
 }
 
 static void only_polls_run(void)
