@@ -1,7 +1,10 @@
-# Sourced by tools/demo, tools/test and .ci/run: what has to be on the machine,
-# what each thing is for, and how it gets there.
+#!/bin/bash
+# What has to be on the machine, what each thing is for, and how it gets there.
+# Sourced by tools/demo, tools/test and .ci/run, or run:
 #
-#   need build demo      installs what the uses named here lack
+#   tools/packages.sh build test
+#                        says what the uses named here lack, and as root
+#                        installs it
 
 # use | Debian package | true if it is there | what it is for
 packages='
@@ -129,7 +132,7 @@ install_packages() {
 }
 
 need() {
-	local package
+	local package here
 	local -a lack
 
 	mapfile -t lack < <(missing_packages "$@")
@@ -140,9 +143,13 @@ need() {
 	done
 	command -v apt-get >/dev/null ||
 		die "there is no apt-get here: install them, then run this again"
-	[[ $(id -u) == 0 ]] ||
-		die "run this as root: apt-get install ${lack[*]}"
-	say "installing them with apt-get"
+	if [[ $(id -u) != 0 ]]; then
+		here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+		say "root installs them by this; then run that again:"
+		printf '    sudo %s\n' "$here/packages.sh $*" >&2
+		exit 1
+	fi
+	say "installing them with apt-get, which may take minutes"
 	install_packages "${lack[@]}" ||
 		die "apt-get could not install them (no network?)"
 	mapfile -t lack < <(missing_packages "$@")
@@ -166,15 +173,19 @@ configure() {
 	rm -f "$log"
 }
 
-# build DIR: says nothing unless something is wrong.
+# build DIR [target ...]: says nothing more unless something is wrong.
 build() {
 	local log
 
 	log=$(mktemp)
-	if ! ninja -C "$1" >"$log" 2>&1; then
+	ninja -C "$@" -n | grep -q 'no work to do' ||
+		say "building in $1, which may take minutes"
+	if ! ninja -C "$@" >"$log" 2>&1; then
 		grep -E -A8 'FAILED|error' "$log" | head -n 60 >&2
 		rm -f "$log"
 		die "the build in $1 failed"
 	fi
 	rm -f "$log"
 }
+
+[[ ${BASH_SOURCE[0]} != "$0" ]] || need "$@"

@@ -32,6 +32,7 @@ static const char tail[] =
 	"                 MPI_Abort\n"
 	"  128 + signal   for the first that a signal has killed\n"
 	"  2              if the command line is wrong; then nothing has been started\n"
+	"  123            if MARCEL_DEADLOCK=abort has found a deadlock\n"
 	"  124            if --timeout has ended the job\n"
 	"  126, 127       if a program cannot be run, or is not found\n"
 	"\n"
