@@ -1,9 +1,9 @@
 /*
  * The explorer's parts, in the order in which an access passes through them:
  * memory.c announces a step, search.c picks whose step is next and which
- * message it reads, thread.c switches there, memory.c makes the step and seq.c
- * keeps the order of seq_cst ones; race.c watches plain accesses, trace.c tells
- * the story.
+ * message it reads, dpor.c finds out who should have been picked before, too,
+ * thread.c switches there, memory.c makes the step and seq.c keeps the order of
+ * seq_cst ones; race.c watches plain accesses, trace.c tells the story.
  *
  * All state is in one block outside the executable's data, which is put back
  * before each execution.
@@ -26,7 +26,6 @@ enum {
 	STEPS_MAX = 1000,
 	OPTIONS_MAX = 128,
 	NAMES_MAX = 64,
-	KNOWN_MAX = 256, /* words in all executions of a scenario */
 	GUESSES = 256,   /* where a word is looked for first */
 	SPIN_MAX = 4,    /* words one spin loop looks at */
 	SPINS_MAX = 500, /* after so many a loop never gives up */
@@ -46,26 +45,18 @@ struct view {
 
 struct msg {
 	uint64_t value;
+	int step;         /* that wrote it, or 0 */
 	int seq;          /* the seq_cst access that wrote it, or 0 */
 	struct view view; /* zero unless a release */
 };
 
-/*
- * What is known from all executions so far about who does what to a word, a
- * bit a thread: it tells which steps nobody else can notice.
- */
-struct known {
-	const void *addr;
-	uint8_t writers;
-};
-
 /* An atomic word, known since its first access. */
 struct loc {
-	int known;
 	const void *addr;
 	unsigned size;
 	int n;     /* messages */
 	int first; /* older ones belong to former uses of this memory */
+	int last_write, last_load; /* steps; 0: none yet */
 	struct seq_set seq_accesses;
 	struct msg msg[MSGS_MAX];
 };
@@ -105,8 +96,23 @@ struct option {
 	bool writes;
 };
 
+/* Of each thread the number of the last step that comes before something. */
+struct steps {
+	uint16_t of[CLOCKS];
+};
+
+/* What was done at a node: its first one is where step 1 is made. */
+struct step {
+	uint8_t thread;
+	int load_before;    /* the load before it of this word, if it is one */
+	struct steps after; /* itself, and what comes before it */
+};
+
 /* A point where the execution could go on in several ways. */
 struct node {
+	struct step step;
+	unsigned threads; /* bits: those whose options are to be tried */
+	unsigned todo;    /* of these, those that are not among them yet */
 	int n, cur;
 	struct option option[OPTIONS_MAX];
 	int nsleep; /* need not be tried: tried before, nothing met since */
@@ -131,8 +137,10 @@ struct thread {
 	struct op op;
 	uint8_t how; /* the option picked */
 	struct view view;
+	struct steps before; /* its next step */
 	bool token;
 	struct view token_view;
+	struct steps token_before;
 	int spurious_cas, spurious_futex;
 	/* the spin loop: words and messages seen since the last relax */
 	int nspin;
@@ -178,14 +186,12 @@ struct explorer {
 	bool has_expected;
 	const char *expected_error;
 	int nodes, nodes_max;
-	int knowns;
-	bool learned; /* something new: begin again */
-	struct known known[KNOWN_MAX];
 	struct node node[STEPS_MAX];
 
 	/* one execution */
 	enum outcome outcome;
 	int threads, current, depth;
+	int fresh;    /* the first step that no earlier execution made */
 	bool running; /* threads take turns: not in setup and finish */
 	void (*finish)(void);
 	int spurious_cas, spurious_futex;
@@ -214,6 +220,10 @@ static inline struct thread *self(void)
 /* search.c */
 void search_next(void); /* whose step is next; returns when it is ours */
 void search_end(enum outcome o);
+
+/* dpor.c */
+void dpor_step(struct node *n); /* the option picked is about to be made */
+void dpor_join(struct steps *to, const struct steps *from);
 
 /* thread.c */
 void threads_init(void);

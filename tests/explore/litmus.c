@@ -164,6 +164,30 @@ EXPLORE(read_modify_writes_are_never_lost)
 	explore_outcomes(1 << 4);
 }
 
+static void set_it(void *arg)
+{
+	store_relaxed(&x, 1);
+}
+
+static void replace_nothing(void *arg)
+{
+	int nothing = 0;
+
+	r[1] = cas_relaxed(&x, &nothing, 2);
+}
+
+EXPLORE(a_compare_and_swap_comes_before_or_after_a_store)
+{
+	spawn(set_it, replace_nothing);
+	explore_outcomes(0x3);
+}
+
+EXPLORE(whoever_is_picked_first)
+{
+	spawn(replace_nothing, set_it);
+	explore_outcomes(0x3);
+}
+
 /* --- a release sequence goes on through others' read-modify-writes --- */
 
 static void seq_write(void *arg)

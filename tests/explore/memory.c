@@ -47,20 +47,6 @@ static uint64_t in_memory(const struct loc *l)
 	return v;
 }
 
-/* Its entry in what is known of words, by address. */
-static int known_find(const void *addr)
-{
-	int i = 0;
-
-	while (i < X->knowns && X->known[i].addr != addr)
-		i++;
-	if (i == KNOWN_MAX)
-		explore_fail("more than %d atomic words", KNOWN_MAX);
-	if (i == X->knowns)
-		X->known[X->knowns++] = (struct known){ .addr = addr };
-	return i;
-}
-
 /* The words of a new execution start with what setup left in memory. */
 static int loc_new(const void *addr, size_t size)
 {
@@ -68,11 +54,11 @@ static int loc_new(const void *addr, size_t size)
 
 	if (X->locs == LOCS_MAX)
 		explore_fail("more than %d atomic words", LOCS_MAX);
-	l->known = known_find(addr);
 	l->addr = addr;
 	l->size = (unsigned)size;
 	l->n = 1;
 	l->first = 0;
+	l->last_write = l->last_load = 0;
 	memset(&l->seq_accesses, 0, sizeof(l->seq_accesses));
 	memset(&l->msg[0], 0, sizeof(l->msg[0]));
 	l->msg[0].value = in_memory(l);
@@ -161,6 +147,7 @@ static void append_msg(struct thread *t, int loc, uint64_t v, memory_order o,
 	trace_write(v);
 	memset(m, 0, sizeof(*m));
 	m->value = v;
+	m->step = X->depth;
 	if (o == memory_order_seq_cst)
 		m->seq = seq_write(t, loc);
 	t->view.seen[loc] = (uint8_t)l->n;
@@ -227,7 +214,7 @@ void thread_wake_spinners(int loc)
 /* If there is news, the next look sees at least one piece of it. */
 static bool spin_has_news(struct thread *t)
 {
-	int news[SPIN_MAX], n = 0, k;
+	int news[SPIN_MAX], n = 0, k, step;
 
 	for (int i = 0; i < t->nspin; i++)
 		if (X->loc[t->spin[i].loc].n > t->spin[i].msg + 1)
@@ -236,6 +223,9 @@ static bool spin_has_news(struct thread *t)
 		return false;
 	k = news[explore_choose(n)];
 	t->view.seen[t->spin[k].loc] = (uint8_t)(t->spin[k].msg + 1);
+	step = X->loc[t->spin[k].loc].msg[t->spin[k].msg + 1].step;
+	if (step > 0)
+		dpor_join(&t->before, &X->node[step - 1].step.after);
 	return true;
 }
 
@@ -276,18 +266,6 @@ static int newest(int loc)
 	return X->loc[loc].n - 1;
 }
 
-/* Remember who does this, for is_private(). */
-static void learn(const struct op *op)
-{
-	struct known *k = &X->known[X->loc[op->loc].known];
-	uint8_t me = (uint8_t)(1 << X->current);
-
-	if (op->kind != OP_LOAD && (k->writers & me) == 0) {
-		k->writers |= me;
-		X->learned = true;
-	}
-}
-
 /* Wait for our turn. In setup and finish it is always ours. */
 static void announce(struct thread *t, const struct op *op)
 {
@@ -295,7 +273,6 @@ static void announce(struct thread *t, const struct op *op)
 
 	t->op = *op;
 	if (X->running) {
-		learn(op);
 		t->state = PENDING;
 		search_next();
 	} else if (op->kind == OP_LOAD ||
@@ -445,6 +422,7 @@ void explore_wake(const void *word, int n)
 		if (w->state != FUTEX || w->op.loc != op.loc || skip-- > 0)
 			continue;
 		w->state = READY;
+		dpor_join(&w->before, &t->before);
 		n--;
 	}
 }
@@ -464,6 +442,7 @@ void explore_park(void)
 	}
 	t->token = false;
 	view_join(&t->view, &t->token_view);
+	dpor_join(&t->before, &t->token_before);
 }
 
 void explore_unpark(int thread, bool ordered)
@@ -476,6 +455,7 @@ void explore_unpark(int thread, bool ordered)
 	if (w->token)
 		explore_fail("%s is unparked twice", w->name);
 	w->token = true;
+	w->token_before = t->before;
 	memset(&w->token_view, 0, sizeof(w->token_view));
 	if (ordered) {
 		w->token_view = t->view;

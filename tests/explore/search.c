@@ -8,8 +8,9 @@
  * all of them, not on the order in which we make them. Of executions that
  * differ only in the order of options that commute one is enough; sleep sets
  * see to that: an option that was tried at a node need not be tried below its
- * siblings until something happens that it does not commute with. And where a
- * step commutes with all that others can do, nobody else is tried first.
+ * siblings until something happens that it does not commute with. And a node
+ * begins with the options of one thread; those of another are added when a
+ * later step shows that it makes a difference whose is first (dpor.c).
  */
 #include "internal.h"
 
@@ -133,24 +134,12 @@ static void offer_thread(struct node *n, int t)
 	}
 }
 
-/*
- * Whether the step commutes with all that others can still do, now and later:
- * there is no point in waiting with it. For a word that means: of the threads
- * that have not ended nobody else ever writes it, as far as is known; when an
- * execution shows otherwise the search begins again.
- */
+/* Nobody else can notice the step: there is no point in waiting with it. */
 static bool is_private(int t)
 {
-	const struct op *op = &X->thread[t].op;
-	const struct known *k = &X->known[X->loc[op->loc].known];
-	unsigned others = k->writers;
+	enum kind kind = X->thread[t].op.kind;
 
-	if (op->kind == OP_RELAX || op->kind == OP_CHOOSE)
-		return true;
-	for (int i = 1; i <= X->threads; i++)
-		if (i != t && (others >> i & 1) && X->thread[i].state != DONE)
-			return false;
-	return true;
+	return kind == OP_RELAX || kind == OP_CHOOSE;
 }
 
 /* What sleeps at a new node: what slept or was tried before, and commutes. */
@@ -173,31 +162,42 @@ static void inherit_sleep(struct node *n, const struct node *parent)
 /* False: nobody can make a step. */
 static bool open_node(struct node *n)
 {
-	int only = 0, pending = 0;
+	int first = 0, pending = 0;
 
 	n->n = n->cur = n->nsleep = 0;
+	n->threads = n->todo = 0;
 	if (X->depth > 0)
 		inherit_sleep(n, &X->node[X->depth - 1]);
+	/* Whoever runs goes on first: the stories are shorter. */
+	if (self()->state == PENDING)
+		first = X->current;
 	for (int t = 1; t <= X->threads; t++) {
 		if (X->thread[t].state != PENDING)
 			continue;
 		pending++;
-		if ((only == 0 || t == X->current) && is_private(t))
-			only = t;
+		if (is_private(t))
+			first = t;
 	}
 	if (pending == 0)
 		return false;
-	if (only != 0) {
-		offer_thread(n, only);
-		return true;
-	}
-	/* Whoever runs goes on first: the stories are shorter. */
-	if (self()->state == PENDING)
-		offer_thread(n, X->current);
-	for (int t = 1; t <= X->threads; t++)
-		if (t != X->current && X->thread[t].state == PENDING)
+	if (first != 0)
+		offer_thread(n, first);
+	for (int t = 1; t <= X->threads && n->n == 0; t++) {
+		first = t;
+		if (X->thread[t].state == PENDING)
 			offer_thread(n, t);
+	}
+	n->threads = 1u << first;
 	return true;
+}
+
+/* A node whose options have all been tried, and threads were added. */
+static void open_again(struct node *n)
+{
+	for (int t = 1; t <= X->threads; t++)
+		if (n->todo >> t & 1)
+			offer_thread(n, t);
+	n->todo = 0;
 }
 
 /* --- one execution --- */
@@ -239,6 +239,8 @@ static void standstill(void)
 		if (t->state == SPINNING) {
 			t->spin_out = t->spin_forced = true;
 			t->state = READY;
+			for (int k = 1; k <= X->threads; k++)
+				dpor_join(&t->before, &X->thread[k].before);
 			search_next();
 			return;
 		}
@@ -285,11 +287,16 @@ void search_next(void)
 			search_end(CUT);
 		X->nodes++;
 	}
+	if (n->cur == n->n)
+		open_again(n);
+	if (n->cur == n->n)
+		search_end(CUT);
 	X->depth++;
 	if (X->nodes_max < X->depth)
 		X->nodes_max = X->depth;
 	o = &n->option[n->cur];
 	X->thread[o->thread].how = o->how;
+	dpor_step(n);
 	thread_resume(o->thread);
 }
 
@@ -299,10 +306,10 @@ static void begin(void)
 	race_reset();
 	X->outcome = RUNNING;
 	X->threads = X->current = X->depth = 0;
+	X->fresh = X->nodes;
 	X->locs = X->traces = X->seqs = 0;
 	X->running = false;
 	X->finish = NULL;
-	X->learned = false;
 	X->spurious_cas = 1;
 	X->spurious_futex = 0;
 	X->error[0] = X->error_more[0] = 0;
@@ -375,19 +382,11 @@ static bool next_execution(void)
 	while (X->nodes > 0) {
 		struct node *n = &X->node[X->nodes - 1];
 
-		if (++n->cur < n->n)
+		if (++n->cur < n->n || n->todo != 0)
 			return true;
 		X->nodes--;
 	}
 	return false;
-}
-
-/* With what has been learned about the words. */
-static void begin_again(void)
-{
-	X->nodes = 0;
-	X->executions = X->cuts = 0;
-	X->outcomes = 0;
 }
 
 /* 0; 1: an error was found; 2: the bound was hit. */
@@ -396,11 +395,11 @@ static int explore(const struct explore_test *test)
 	X->bound = 1000000;
 	X->names = 0;
 	X->named = false;
-	begin_again();
-	X->nodes_max = 0;
+	X->nodes = X->nodes_max = 0;
+	X->executions = X->cuts = 0;
+	X->outcomes = 0;
 	X->has_expected = false;
 	X->expected_error = NULL;
-	X->knowns = 0;
 	do {
 		if (X->executions + X->cuts == X->bound)
 			return 2;
@@ -412,9 +411,7 @@ static int explore(const struct explore_test *test)
 			X->executions++;
 		else
 			X->cuts++;
-		if (X->learned)
-			begin_again();
-	} while (X->learned || next_execution());
+	} while (next_execution());
 	if (X->expected_error == NULL &&
 	    (!X->has_expected || X->outcomes == X->expected))
 		return 0;

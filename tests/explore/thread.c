@@ -66,6 +66,7 @@ void threads_reset(void)
 		struct thread *t = &X->thread[i];
 
 		memset(&t->view, 0, sizeof(t->view));
+		memset(&t->before, 0, sizeof(t->before));
 		t->view.clock[i] = 1;
 		t->state = DONE;
 		t->started = false;
