@@ -26,7 +26,7 @@ class Writer:
         self.places = {}  # lane: (pid, tid)
 
     def event(self, **what):
-        self.out.write("[\n" if self.first else ",\n")
+        self.out.write("" if self.first else ",\n")
         self.first = False
         self.out.write(json.dumps(what, separators=(",", ":")))
 
@@ -35,10 +35,12 @@ class Writer:
         self.event(ph="M", name=kind, args=args, **place)
 
     def write(self):
+        # Unless they are told, some take less than a microsecond for nothing.
+        self.out.write('{"displayTimeUnit":"ns","traceEvents":[\n')
         for n, rank in enumerate(self.job.ranks):
             self.rank(n, rank)
         self.messages()
-        self.out.write("[]\n" if self.first else "\n]\n")
+        self.out.write("\n]}\n")
 
     def rank(self, n, rank):
         file = rank.file
@@ -81,10 +83,11 @@ class Writer:
             args = {"from": m.source, "to": m.target, "tag": m.tag, "bytes": m.bytes,
                     "session": f"{m.session:#x}", "unexpected": m.unexpected}
             self.end("s", number, m.send, m.send_lane[1], args)
-            self.end("f", number, at, lane, args)
+            self.end("f", number, at, lane, {})
 
     def end(self, ph, number, at, lane, args):
-        """Of an arrow; it has to begin and end in a slice."""
+        """Of an arrow; it has to begin and end in a slice. What both ends say of it
+        would be a conflict."""
         pid, tid = self.places[lane]
         if not any(covers(row, at) for row in lane.rows):
             self.event(ph="X", name="message", cat=KINDS[MPI], pid=pid, tid=tid,
@@ -115,8 +118,9 @@ def within_calls(lane):
 
 
 def covers(row, at):
+    """Before its end: there some viewers see nothing any more."""
     i = bisect.bisect_right(row, at, key=lambda piece: piece.start) - 1
-    return i >= 0 and row[i].end >= at
+    return i >= 0 and row[i].end > at
 
 
 def write(job, path):

@@ -26,7 +26,9 @@ class Run:
 
     def json(self, name="t.json"):
         with open(os.path.join(self.folder, name), encoding="utf-8") as f:
-            events = json.load(f)
+            whole = json.load(f)
+        equal(whole["displayTimeUnit"], "ns")
+        events = whole["traceEvents"]
         validate(events)
         return events
 
