@@ -19,7 +19,7 @@ class Thread:
     def __init__(self, name, order):
         self.lane = Lane(name, order)  # of the thread, wherever it runs
         self.calls = []  # of MPI, that it is in: names
-        self.on = None  # the lane of a VP
+        self.on = None  # the lane of a VP, or of the kernel thread that it is
 
     @property
     def name(self):
@@ -40,6 +40,7 @@ class Rank:
         self.vps = [Lane(f"VP {n}", n) for n in range(file.nvp)]
         self.running = [None] * file.nvp
         self.foreign = {}  # number: Thread
+        self.guests = {}  # number of a kernel thread: the user thread that acts there
         self.kernel = []  # lanes of ltasks that wait there
         self.waiting = {}  # ltask: its lane there, and its descriptor
         self.threads = []
@@ -87,6 +88,8 @@ class Rank:
             handler(at, event, until)
         else:
             handler(at, event)
+        if kind != reader.RUN:
+            self.guests.pop(event.lane, None)
 
     # --- who and where ---
 
@@ -111,7 +114,7 @@ class Rank:
         """The thread that runs on a lane, or None."""
         if self.is_vp(number):
             return self.running[number]
-        return self.kernel_thread(number)
+        return self.guests.get(number) or self.kernel_thread(number)
 
     def thread(self, at, address):
         """Of an address; one whose NEW is not here was there before."""
@@ -172,6 +175,8 @@ class Rank:
 
     def on_run(self, at, event):
         if not self.is_vp(event.lane):
+            # Its VP has gone on without it: the next event here is its own.
+            self.guests[event.lane] = self.by_address.get(event.b)
             return
         thread = self.thread(at, event.b)
         if self.running[event.lane] is thread and thread.state() == THREAD:
@@ -335,11 +340,12 @@ class Rank:
         depth = len(thread.calls)
         if depth > MPI_ROWS:
             return
-        if self.is_vp(event.lane):
-            thread.lane.open(depth, at, MPI, name)
-            thread.on.open(depth, at, MPI, name, thread.name)
-        else:
+        if thread is self.foreign.get(event.lane):
             thread.on.open(depth - 1, at, MPI, name)
+            return
+        thread.lane.open(depth, at, MPI, name)
+        if thread.on:
+            thread.on.open(depth, at, MPI, name, thread.name)
 
     def on_leave(self, at, event):
         thread = self.stays_awake(at, event.lane)
@@ -347,8 +353,8 @@ class Rank:
             return
         depth = len(thread.calls)
         thread.calls.pop()
-        vp = self.is_vp(event.lane)
-        for lane, row in ((thread.lane, depth), (thread.on, depth if vp else depth - 1)):
+        below = 1 if thread is self.foreign.get(event.lane) else 0
+        for lane, row in ((thread.lane, depth), (thread.on, depth - below)):
             call = lane.opened(row) if lane else None
             if call and event.b:
                 code = (event.b + (1 << 31)) % (1 << 32) - (1 << 31)

@@ -157,6 +157,26 @@ def a_vp_waits_in_the_kernel_with_a_thread_that_called_it():
         has(Run(where, "--summary", "t").out, "57.1 %")
 
 
+def who_comes_back_without_a_vp_is_in_its_calls_all_the_same():
+    w = Writer(nvp=1)
+    w.new(0, 0, A, "main")
+    w.run(0, 0, A)
+    w.block(100, 0, A, "system call")
+    w.idle(200, 0)
+    w.lane(300, FOREIGN, 77, "main's")
+    w.run(300, FOREIGN, A)
+    w.enter(300, FOREIGN, "MPI_Recv")
+    w.run(400, 0, A)
+    w.leave(500, 0, "MPI_Recv")
+    w.enter(600, FOREIGN, "MPI_Test")
+    w.leave(700, FOREIGN, "MPI_Test")
+    w.idle(800, 0)
+    events, _ = convert(w)
+    equal(slices(events, lane(events, "main", 1000000), "mpi"), [("MPI_Recv", 300, 500)])
+    equal(slices(events, lane(events, "VP 0"), "mpi"), [("MPI_Recv", 400, 500)])
+    equal(slices(events, lane(events, "main's (77)")), [("MPI_Test", 600, 700)])
+
+
 def functions_of_ltasks_have_their_names():
     address = ctypes.cast(ctypes.CDLL(None).getpid, ctypes.c_void_p).value
     w = Writer(nvp=1)
@@ -490,6 +510,7 @@ main([
     a_call_is_cut_where_its_thread_sleeps_and_goes_where_it_goes,
     who_was_about_to_sleep_and_did_not_runs,
     a_vp_waits_in_the_kernel_with_a_thread_that_called_it,
+    who_comes_back_without_a_vp_is_in_its_calls_all_the_same,
     functions_of_ltasks_have_their_names,
     ltasks_wait_in_the_kernel_until_an_interrupt,
     arrows_lead_from_send_to_receive,
