@@ -8,6 +8,7 @@ from lanes import BLOCKED, READY, THREAD, Message
 from rank import Rank
 
 STATES = {THREAD: 0, READY: 1, BLOCKED: 2}
+NAMED = 5  # threads in one note
 
 
 class Job:
@@ -33,7 +34,7 @@ class Job:
         for rank, found in zip(self.ranks, events):
             self.play(rank, found, self.time(convert, shift, rank.file.host))
         for rank in self.ranks:
-            rank.finish(max(self.end if rank.last is None else rank.last, 0))
+            rank.finish(self.end_of(rank, self.time(convert, shift, rank.file.host)))
             self.tell(rank)
         self.messages = self.join_messages()
         self.tell_about_messages()
@@ -65,6 +66,15 @@ class Job:
                 until = time(event.b)
             rank.handle(at, event, until)
             self.end = max(self.end, at)
+
+    def end_of(self, rank, time):
+        """Until when it is known to have been there: it reads the clock, whatever
+        its threads do."""
+        if rank.last is None:
+            return max(self.end, 0)
+        seen = time(max(clock.ticks for clock in rank.file.clocks))
+        self.end = max(self.end, seen)
+        return max(rank.last, seen, 0)
 
     # --- clocks ---
 
@@ -181,6 +191,19 @@ class Job:
                       f"are left out: {kinds}")
         if rank.first is None:
             self.note(f"{rank.label}: has no events")
+        if not rank.file.ended and not rank.lost:
+            self.tell_calls(rank)
+
+    def tell_calls(self, rank):
+        inside = collections.defaultdict(list)
+        for thread in [*rank.threads, *rank.foreign.values()]:
+            if thread.calls:
+                inside[thread.calls[0]].append(thread.name)
+        for call, names in inside.items():
+            who = ", ".join(names[:NAMED])
+            if len(names) > NAMED:
+                who += f" and {len(names) - NAMED} more"
+            self.note(f"{rank.label}: {who} did not come back from {call}")
 
     def states(self, rank):
         """How many user threads run, are ready and are blocked, whenever that

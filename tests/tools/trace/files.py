@@ -420,6 +420,29 @@ def a_file_that_is_cut_off_shows_what_it_has():
         equal(found[0], ("main", 100, 1050))
 
 
+def what_a_killed_process_was_in_goes_on_while_it_was_there():
+    w = Writer(nvp=1)
+    w.new(0, 0, A, "main")
+    w.new(0, 0, B, "solver")
+    w.run(10, 0, A)
+    w.enter(100, 0, "MPI_Finalize")
+    w.block(200, 0, A, "a message")
+    w.run(250, 0, B)
+    w.enter(300, 0, "MPI_Recv")
+    w.block(400, 0, B, "a message")
+    w.idle(500, 0)
+    w.clocks = [1000, 2000]
+    with folder() as where:
+        w.write(os.path.join(where, "t"), ended=False)
+        done = Run(where, "--json", "t.json", "t")
+        events = done.json()
+    equal(slices(events, lane(events, "main", 1000000), "mpi"),
+          [("MPI_Finalize", 100, 2000)])
+    equal(slices(events, lane(events, "VP 0"), "idle"), [("idle", 500, 2000)])
+    has(done.err, "rank 0: main did not come back from MPI_Finalize")
+    has(done.err, "rank 0: solver did not come back from MPI_Recv")
+
+
 def nonsense_in_a_file_ends_it():
     whole = bytearray(two_threads().bytes())
     whole[4096 * 3 : 4096 * 3 + 4] = b"junk"
@@ -527,6 +550,7 @@ main([
     a_stretch_of_time_is_chosen,
     what_is_no_trace_is_named,
     a_file_that_is_cut_off_shows_what_it_has,
+    what_a_killed_process_was_in_goes_on_while_it_was_there,
     nonsense_in_a_file_ends_it,
     missing_and_old_files_are_told,
     of_a_file_and_those_of_a_job_the_later_count,

@@ -24,6 +24,7 @@ class Writer:
         self.rings = {}  # number: [[records, lost]]
         self.strings = {}
         self.modules = ""
+        self.clocks = []  # when it has read them meanwhile
         self.end = 0
 
     def monotonic(self, ns):
@@ -144,6 +145,8 @@ class Writer:
         for ring, chunks in self.rings.items():
             for records, lost in chunks:
                 whole += self.chunk(1, bytes(records), ring, lost)
+        for at in self.clocks:
+            whole += self.chunk(4, self.clock(at))
         return whole + (self.chunk(5, self.clock(self.end)) if ended else b"")
 
     def write(self, path, **how):
