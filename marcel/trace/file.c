@@ -108,6 +108,8 @@ struct marcel_trace_head *marcel_trace_file_map(unsigned ring)
 		 at);
 	if (h == MAP_FAILED)
 		return NULL;
+	/* A child has none of it, though it may not know that it is one. */
+	madvise(h, file.chunk, MADV_DONTFORK);
 	/* Each page is written to: MAP_POPULATE only has them read. */
 	memset(h, 0, file.chunk);
 	h->type = MARCEL_TRACE_EVENTS;

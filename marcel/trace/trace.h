@@ -65,7 +65,7 @@ int marcel_trace_init(const char *file, size_t buffer, int nvp);
 /* No thread but the caller is left: the file is complete. */
 void marcel_trace_exit(void);
 
-/* In a child of fork(), which records nothing. */
+/* In a child of fork(), which records nothing, whatever runtime it starts. */
 void marcel_trace_forked(void);
 
 #endif

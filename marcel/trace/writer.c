@@ -23,6 +23,7 @@ enum { CLOCK_S = 1 };
 static struct {
 	/* -: const while it runs    a: atomic */
 	bool is_open;     /* -: there is a file */
+	bool is_child;    /* -: of a process that has one */
 	pthread_t writer; /* -: */
 	sem_t wake;       /* a: something is wanted */
 	ATOMIC(int) stop; /* a: relaxed; before a post of `wake` */
@@ -176,7 +177,7 @@ int marcel_trace_init(const char *path, size_t buffer, int nvp)
 {
 	int rc;
 
-	if (path[0] == 0)
+	if (path[0] == 0 || trace.is_child)
 		return 0;
 	marcel_trace_rings.ticks = ticks_are_steady();
 	rc = marcel_trace_file_open(path, nvp, buffer);
@@ -238,7 +239,7 @@ void marcel_trace_exit(void)
 	trace.is_open = false;
 }
 
-/* What the parent had mapped stays, and is the parent's. */
+/* What the parent had mapped is not mapped here. */
 void marcel_trace_forked(void)
 {
 	if (!trace.is_open)
@@ -247,6 +248,7 @@ void marcel_trace_forked(void)
 	base_spin_init(&marcel_trace_rings.lock, BASE_RANK_LEAF);
 	marcel_trace_file_forked();
 	trace.is_open = false;
+	trace.is_child = true;
 }
 
 /* --- what is known later --- */

@@ -3,7 +3,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "../../../marcel/trace/record.h"
@@ -529,6 +531,138 @@ TEST(who_is_killed_leaves_all_that_he_did)
 	CHECK_INT(next, 1000);
 	CHECK_INT(t.nends, 0);
 	trace_free(&t);
+}
+
+/* --- the child of a fork --- */
+
+static void mark(uint64_t number)
+{
+	marcel_trace(MARCEL_TRACE_MPI_ENTER, 7, number);
+}
+
+/* Of a file there are these marks, 0 to n - 1, and main is its only thread. */
+static void only_marks(uint64_t n)
+{
+	uint64_t next = 0;
+	struct trace t;
+
+	load(&t);
+	for (size_t i = 0; i < t.n; i++)
+		if (t.events[i].r->kind == MARCEL_TRACE_MPI_ENTER)
+			CHECK_INT(t.events[i].r->b, next++);
+	CHECK_INT(next, n);
+	CHECK_INT(count(&t, MARCEL_TRACE_NEW), 1);
+	CHECK_INT(t.header->pid, getpid());
+	CHECK_INT(t.nends, 1);
+	trace_free(&t);
+}
+
+/* In the runtime that it is given, and in one that it starts. */
+static int use_runtimes(void)
+{
+	struct marcel_config config = { .nvp = 1 };
+	marcel_t t;
+
+	if (marcel_trace_is_on())
+		return 1;
+	mark(99);
+	if (marcel_create(&t, NULL, nowhere_else, NULL) != 0 ||
+	    marcel_join(t, NULL) != 0 || marcel_trace_is_on())
+		return 2;
+	if (marcel_end() != 0 || marcel_init(&config) != 0 ||
+	    marcel_trace_is_on() || marcel_end() != 0)
+		return 3;
+	return 0;
+}
+
+static void fork_one(void)
+{
+	int status;
+	pid_t p;
+
+	mark(0);
+	p = fork();
+	if (p == 0)
+		_exit(use_runtimes());
+	CHECK_INT(waitpid(p, &status, 0), p);
+	CHECK_INT(status, 0);
+	mark(1);
+}
+
+TEST(the_child_of_a_fork_records_nothing)
+{
+	char name[96];
+
+	if (BASE_TSAN)
+		check_skip("TSan allows no kernel threads in a child");
+	without_ticks(fork_one);
+	only_marks(2);
+	snprintf(name, sizeof(name), "%s-2", path);
+	CHECK(access(name, F_OK) < 0);
+}
+
+/* Its maker does not know of it; nor does it itself. */
+static pid_t child_of_clone(void)
+{
+	struct rlimit none = { 0, 0 };
+	pid_t p = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	if (p == 0) {
+		setrlimit(RLIMIT_CORE, &none);
+		signal(SIGSEGV, SIG_DFL);
+	}
+	return p;
+}
+
+static void dies_by_sigsegv(pid_t p)
+{
+	int status;
+
+	CHECK_INT(waitpid(p, &status, 0), p);
+	CHECK(WIFSIGNALED(status));
+	CHECK_INT(WTERMSIG(status), SIGSEGV);
+}
+
+static void clone_one(void)
+{
+	pid_t p;
+
+	mark(0);
+	p = child_of_clone();
+	if (p == 0) {
+		mark(99);
+		_exit(0);
+	}
+	dies_by_sigsegv(p);
+	mark(1);
+}
+
+/* An emulator may let children have what they shall not. */
+static bool is_kept_from_children(void)
+{
+	int status;
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t p;
+
+	CHECK(page != MAP_FAILED);
+	CHECK_INT(madvise(page, 4096, MADV_DONTFORK), 0);
+	p = child_of_clone();
+	if (p == 0) {
+		store_relaxed((ATOMIC(char) *)page, 1);
+		_exit(0);
+	}
+	CHECK_INT(waitpid(p, &status, 0), p);
+	munmap(page, 4096);
+	return WIFSIGNALED(status);
+}
+
+TEST(a_child_that_does_not_know_that_it_is_one_cannot_write_to_the_file)
+{
+	if (!is_kept_from_children())
+		check_skip("MADV_DONTFORK has no effect here");
+	without_ticks(clone_one);
+	only_marks(2);
 }
 
 static void refused(const char *name)
