@@ -3,7 +3,8 @@
  * number of messages that are in the tables at once. It must be flat, but for
  * cache misses.
  *
- *   match [LIMIT]           all patterns at 10, 100, ... LIMIT (1,000,000)
+ *   match [LIMIT]           all patterns at 10, 100, ... LIMIT (1,000,000):
+ *                           lines "PATTERN_N VALUE ns"
  *   match PATTERN N TIMES   one pattern alone: for callgrind and perf; prints
  *                           the cells visited per message, if they are counted
  */
@@ -220,19 +221,13 @@ int main(int argc, char **argv)
 		return run_one(argv[1], (uint32_t)atol(argv[2]), atol(argv[3]));
 	if (argc == 2)
 		limit = (uint32_t)atol(argv[1]);
-	printf("ns per message (post + arrival), median of %d\n%10s", REPEATS,
-	       "n");
-	for (size_t i = 0; i < BASE_ARRAY_LEN(patterns); i++)
-		printf(" %10s", patterns[i].name);
-	printf("\n");
 	for (uint32_t n = 10; n <= limit; n *= 10) {
-		printf("%10u", n);
 		prepare(n);
 		for (size_t i = 0; i < BASE_ARRAY_LEN(patterns); i++) {
-			printf(" %10.1f", measure(&patterns[i], n));
+			printf("%s_%u %.2f ns\n", patterns[i].name, n,
+			       measure(&patterns[i], n));
 			fflush(stdout);
 		}
-		printf("\n");
 	}
 	return 0;
 }

@@ -1,19 +1,25 @@
 /*
- * What pioman costs where nothing happens, and what waiting costs, in ns:
+ * What pioman costs where nothing happens, and what waiting costs, in ns, lines
+ * "NAME VALUE ns":
  *
- *   poll      piom_poll() with all queues empty, for each engine (EuroPVM/MPI
- *             2007, table 2: 38 without threads, 85 on one VP, 142 on many)
- *   blocking  a section around a system call that does not sleep, with nobody
- *             else and with a thread that is ready to go on; and a section in
- *             which a byte is waited for that such a thread then sends, through
- *             a spare kernel thread (the paper: 1,680)
- *   wait      two threads in turns, each waiting for the other, for each
- *             PIOM_WAIT (RenPar 2009, figure 6: passive costs 750 more)
- *   late      an ltask that ends only so many us after its submission is waited
- *             for: how late that is noticed
+ *   overhead poll        piom_poll() with all queues empty, for each engine
+ *                        (EuroPVM/MPI 2007, table 2: 38 without threads, 85 on
+ *                        one VP, 142 on many): ENGINE_WHERE
+ *   overhead blocking    a system call that does not sleep (call); the same in
+ *                        a section, with nobody else (section) and with a
+ *                        thread that is ready to go on (ready); a section in
+ *                        which a byte is waited for that such a thread then
+ *                        sends, through a spare kernel thread (sleep; the
+ *                        paper: 1,680)
+ *   overhead wait HOW    two threads in turns, each waiting for the other
+ *                        (RenPar 2009, figure 6: passive costs 750 more), of
+ *                        one VP, of two, or foreign
+ *   overhead late HOW    an ltask that ends only so many us after it has been
+ *                        submitted: how late who waits for it notices, late_US
  *
- *   overhead [PART ...]     all, if none is named
+ * HOW is a PIOM_WAIT.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
@@ -45,11 +51,9 @@ static void stop(void)
 	must(marcel_end() == 0, "marcel_end");
 }
 
-static void print(const char *what, const char *how, double *ns)
+static void print(const char *name, double *ns)
 {
-	qsort(ns, REPEATS, sizeof(ns[0]), by_value);
-	printf("%-34s %-24s %10.1f  (%.1f .. %.1f)\n", what, how,
-	       ns[REPEATS / 2], ns[0], ns[REPEATS - 1]);
+	printf("%s %.4f ns\n", name, median(ns, REPEATS));
 	fflush(stdout);
 }
 
@@ -96,24 +100,24 @@ static void *poll_much(void *ns)
 	return NULL;
 }
 
-static void polls(void)
+static void polls(const char *wait)
 {
 	static const struct {
-		const char *engine, *what;
+		const char *engine, *name;
 		int nvp; /* 0: as many as there are */
 		int foreign;
 	} kinds[] = {
-		{ "none", "none, 1 VP", 1, 0 },
-		{ "marcel", "marcel, 1 VP", 1, 0 },
-		{ "marcel", "marcel, all VPs", 0, 0 },
-		{ "pthread", "pthread, user thread", 0, 0 },
-		{ "pthread", "pthread, foreign thread", 0, 1 },
+		{ "none", "none_one_vp", 1, 0 },
+		{ "marcel", "marcel_one_vp", 1, 0 },
+		{ "marcel", "marcel_all_vps", 0, 0 },
+		{ "pthread", "pthread_user_thread", 0, 0 },
+		{ "pthread", "pthread_foreign_thread", 0, 1 },
 	};
 	double ns[REPEATS];
 	pthread_t t;
 
 	for (size_t i = 0; i < BASE_ARRAY_LEN(kinds); i++) {
-		start(kinds[i].nvp, kinds[i].engine, "auto");
+		start(kinds[i].nvp, kinds[i].engine, wait);
 		if (kinds[i].foreign) {
 			must(pthread_create(&t, NULL, poll_much, ns) == 0,
 			     "thread");
@@ -121,7 +125,7 @@ static void polls(void)
 		} else {
 			poll_much(ns);
 		}
-		print("empty poll", kinds[i].what, ns);
+		print(kinds[i].name, ns);
 		stop();
 	}
 }
@@ -161,10 +165,13 @@ static void *stay_ready(void *arg)
 	return arg;
 }
 
+/* It may get ahead by what a pipe holds; it must not sleep then. */
 static void *send_on(void *arg)
 {
 	while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
-		must(syscall(SYS_write, back[1], "x", 1) == 1, "write");
+		must(syscall(SYS_write, back[1], "x", 1) == 1 ||
+			     errno == EAGAIN,
+		     "write");
 		marcel_yield();
 	}
 	return arg;
@@ -172,7 +179,7 @@ static void *send_on(void *arg)
 
 /* Beside such a thread on the same VP, or alone. */
 static void section_beside(void *(*other)(void *), void (*fn)(void),
-			   const char *what, const char *how)
+			   const char *name)
 {
 	double ns[REPEATS];
 	marcel_t t;
@@ -184,26 +191,24 @@ static void section_beside(void *(*other)(void *), void (*fn)(void),
 	__atomic_store_n(&over, 1, __ATOMIC_RELAXED);
 	if (other != NULL)
 		marcel_join(t, NULL);
-	print(what, how, ns);
+	print(name, ns);
 }
 
-static void blocking(void)
+static void blocking(const char *wait)
 {
 	must(pipe2(back, O_CLOEXEC) == 0, "pipe");
-	start(1, "marcel", "auto");
-	section_beside(NULL, call, "system call", "no section");
-	section_beside(NULL, section, "the same", "in a section, alone");
-	section_beside(stay_ready, section, "the same", "another is ready");
-	section_beside(send_on, sleep_once, "it sleeps for a byte",
-		       "which another sends");
+	must(fcntl(back[1], F_SETFL, O_NONBLOCK) == 0, "pipe");
+	start(1, "marcel", wait);
+	section_beside(NULL, call, "call");
+	section_beside(NULL, section, "section");
+	section_beside(stay_ready, section, "ready");
+	section_beside(send_on, sleep_once, "sleep");
 	stop();
 	for (int i = 0; i < FDS; i++)
 		close(back[i]);
 }
 
 /* --- wait --- */
-
-static const char *const waits[] = { "auto", "active", "passive", "spin" };
 
 struct pair {
 	piom_cond_t go, back;
@@ -249,12 +254,11 @@ static void *ask(void *arg)
 }
 
 /* ns there and back; vp -1: foreign threads. */
-static void in_turns(int one, int other, const char *wait, const char *what)
+static void in_turns(int one, int other, const char *name)
 {
 	static struct pair p;
 	pthread_t k[2];
 	marcel_t t[2];
-	char how[64];
 
 	piom_cond_init(&p.go);
 	piom_cond_init(&p.back);
@@ -269,28 +273,19 @@ static void in_turns(int one, int other, const char *wait, const char *what)
 		for (int i = 0; i < 2; i++)
 			marcel_join(t[i], NULL);
 	}
-	snprintf(how, sizeof(how), "PIOM_WAIT=%s", wait);
-	print(what, how, p.ns);
+	print(name, p.ns);
 }
 
-static void turns(void)
+static void turns(const char *wait)
 {
-	for (int i = 0; i < 4; i++) {
-		start(1, "marcel", waits[i]);
-		in_turns(0, 0, waits[i], "in turns, threads of one VP");
-		stop();
-	}
-	for (int i = 0; i < 4; i++) {
-		start(0, "marcel", waits[i]);
-		if (marcel_nvp() > 1)
-			in_turns(0, 1, waits[i], "in turns, of two VPs");
-		stop();
-	}
-	for (int i = 0; i < 4; i++) {
-		start(0, "marcel", waits[i]);
-		in_turns(-1, -1, waits[i], "in turns, foreign threads");
-		stop();
-	}
+	start(1, "marcel", wait);
+	in_turns(0, 0, "one_vp");
+	stop();
+	start(0, "marcel", wait);
+	if (marcel_nvp() > 1)
+		in_turns(0, 1, "two_vps");
+	in_turns(-1, -1, "foreign");
+	stop();
 }
 
 /* --- late --- */
@@ -311,11 +306,11 @@ static enum piom_ltask_result end_late(void *arg)
 	return PIOM_LTASK_DONE;
 }
 
-static void late_by(int us, const char *wait)
+static void late_by(int us)
 {
 	double ns[REPEATS], each[TURNS / 10];
 	struct late l;
-	char what[64], how[64];
+	char name[64];
 
 	piom_ltask_init(&l.task, end_late, &l, PIOM_LTASK_REPEAT, NULL);
 	for (int r = 0; r < REPEATS; r++) {
@@ -327,48 +322,52 @@ static void late_by(int us, const char *wait)
 		}
 		ns[r] = median(each, TURNS / 10);
 	}
-	snprintf(what, sizeof(what), "noticed, due after %d us", us);
-	snprintf(how, sizeof(how), "PIOM_WAIT=%s", wait);
-	print(what, how, ns);
+	snprintf(name, sizeof(name), "late_%d", us);
+	print(name, ns);
 }
 
 /* One VP, which polls whoever waits how. */
-static void late(void)
+static void late(const char *wait)
 {
 	static const int us[] = { 0, 2, 5, 10, 50 };
 
-	for (size_t k = 0; k < BASE_ARRAY_LEN(us); k++) {
-		for (int i = 0; i < 4; i++) {
-			start(1, "marcel", waits[i]);
-			late_by(us[k], waits[i]);
-			stop();
-		}
-	}
+	start(1, "marcel", wait);
+	for (size_t k = 0; k < BASE_ARRAY_LEN(us); k++)
+		late_by(us[k]);
+	stop();
+}
+
+static int is_wait(const char *how)
+{
+	static const char *const waits[] = { "auto", "active", "passive",
+					     "spin" };
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(waits); i++)
+		if (strcmp(how, waits[i]) == 0)
+			return 1;
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
-		void (*fn)(void);
-	} parts[] = { { "poll", polls },
-		      { "blocking", blocking },
-		      { "wait", turns },
-		      { "late", late } };
-	int known = argc < 2;
+		void (*fn)(const char *wait);
+		int waits; /* HOW is to be said */
+	} parts[] = { { "poll", polls, 0 },
+		      { "blocking", blocking, 0 },
+		      { "wait", turns, 1 },
+		      { "late", late, 1 } };
 
-	printf("# ns: median (least .. most) of %d\n", REPEATS);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(parts); i++) {
-		int wanted = argc < 2;
-
-		for (int k = 1; k < argc; k++)
-			wanted |= strcmp(argv[k], parts[i].name) == 0;
-		known |= wanted;
-		if (wanted)
-			parts[i].fn();
-	}
-	if (known)
+		if (argc != 2 + parts[i].waits ||
+		    strcmp(argv[1], parts[i].name) != 0 ||
+		    (parts[i].waits && !is_wait(argv[2])))
+			continue;
+		parts[i].fn(parts[i].waits ? argv[2] : "auto");
 		return 0;
-	fprintf(stderr, "overhead [poll] [blocking] [wait] [late]\n");
+	}
+	fprintf(stderr, "overhead poll|blocking\n"
+			"overhead wait|late auto|active|passive|spin\n");
 	return 2;
 }

@@ -1,19 +1,23 @@
 /*
- * What pioman takes from threads that compute, in % of what the computation
- * takes: the same on each CPU without pioman and beside it, A B B A ..., while
- * an ltask is submitted that finds nothing. By the clock, which counts what
- * other processes take: least shows least of that; by the CPU time of the
- * threads that compute; and the CPU time of all others, which may be that of
- * CPUs with nothing to do.
+ * What pioman takes from threads that compute: the same computation on each CPU
+ * beside it, while an ltask is submitted that finds nothing, and without it,
+ * A B B A ...; how many times as much it takes beside it.
  *
- *   progress [-n PAIRS] [-m MS] [ENGINE [MODE]]
+ *   progress [-n PAIRS] [-m MS] ENGINE polled|armed
+ *   progress [-n PAIRS] [-m MS] idle all|others
  *
  * PAIRS (21) of computations of MS (20) on each CPU: by user threads, with
  * engine pthread by kernel threads, which are bound: where the kernel puts them
- * is not what is measured. The ltask answers AGAIN: "polled" has
- * nothing but that, "armed" a descriptor. At the end engine pthread for several
- * PIOM_IDLE_US, all CPUs computing and all but one (PDP 2015: < 0.5 % for 0 to
- * 1,000 us).
+ * is not what is measured. The ltask answers AGAIN: "polled" has nothing but
+ * that, "armed" a descriptor; both in each PIOM_MODE. "idle" is engine pthread,
+ * polling, with PIOM_IDLE_US of 0 to 1,000, while all CPUs compute or all but
+ * one (PDP 2015: < 0.5 %).
+ *
+ * Lines "NAME VALUE ratio": clock_MODE by the clock, which counts what other
+ * processes take; least_MODE, the least with to the least without, which shows
+ * least of that; threads_MODE, the CPU time of the threads that compute;
+ * process_MODE, that of the process, also on CPUs with nothing to do. Or, with
+ * "idle", clock_US and so on.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -91,7 +95,7 @@ static void find_cpus(void)
 }
 
 struct took {
-	double wall, threads, others; /* ns; CPU time */
+	double wall, threads, process; /* ns; CPU time */
 };
 
 static void make_bound(pthread_t *k, int cpu, double *out)
@@ -135,16 +139,16 @@ static struct took compute_all(int n, int kernel)
 	}
 	marcel_attr_destroy(&attr);
 	cpu = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-	return (struct took){ (double)(now_ns() - begin), threads,
-			      cpu - threads };
+	return (struct took){ (double)(now_ns() - begin), threads, cpu };
 }
 
 /* --- beside it --- */
 
 struct beside {
 	const char *engine, *mode, *idle_us;
-	int armed; /* the ltask has a descriptor */
-	int idle;  /* so many CPUs do not compute */
+	const char *name; /* what of these it is called after */
+	int armed;        /* the ltask has a descriptor */
+	int idle;         /* so many CPUs do not compute */
 };
 
 static enum piom_ltask_result nothing(void *arg)
@@ -173,24 +177,27 @@ static struct took compute_beside(const struct beside *b, int n, int kernel)
 	return took;
 }
 
-static void print(double *percent)
+static void print(const char *what, const struct beside *b, double times)
 {
-	qsort(percent, (size_t)pairs, sizeof(percent[0]), by_value);
-	printf(" %8.2f (%6.2f ..%6.2f)", percent[pairs / 2], percent[pairs / 4],
-	       percent[3 * pairs / 4]);
+	printf("%s_%s %.5f ratio\n", what, b->name, times);
+}
+
+static void set(const struct beside *b)
+{
+	setenv("PIOM_ENGINE", b->engine, 1);
+	setenv("PIOM_MODE", b->mode, 1);
+	if (b->idle_us != NULL)
+		setenv("PIOM_IDLE_US", b->idle_us, 1);
 }
 
 static void measure(const struct beside *b)
 {
 	int kernel = strcmp(b->engine, "pthread") == 0, n;
-	double wall[PAIRS_MAX], threads[PAIRS_MAX], others[PAIRS_MAX];
+	double wall[PAIRS_MAX], threads[PAIRS_MAX], process[PAIRS_MAX];
 	double least_without = 0, least_with = 0;
 	struct took without, with;
 
-	setenv("PIOM_ENGINE", b->engine, 1);
-	setenv("PIOM_MODE", b->mode, 1);
-	if (b->idle_us != NULL)
-		setenv("PIOM_IDLE_US", b->idle_us, 1);
+	set(b);
 	must(marcel_init(NULL) == 0, "marcel_init");
 	n = marcel_nvp() - b->idle;
 	n = n < THREADS_MAX ? n : THREADS_MAX;
@@ -207,53 +214,71 @@ static void measure(const struct beside *b)
 			least_without = without.wall;
 		if (i == 0 || with.wall < least_with)
 			least_with = with.wall;
-		wall[i] = 100 * (with.wall / without.wall - 1);
-		threads[i] = 100 * (with.threads / without.threads - 1);
-		others[i] =
-			100 * (with.others - without.others) / without.threads;
+		wall[i] = with.wall / without.wall;
+		threads[i] = with.threads / without.threads;
+		process[i] = with.process / without.process;
 	}
 	must(marcel_end() == 0, "marcel_end");
-	if (b->idle_us != NULL)
-		unsetenv("PIOM_IDLE_US");
 	if (n <= 0)
 		return;
-	printf("  %-8s %-10s %-7s %5s %4d", b->engine, b->mode,
-	       b->armed ? "armed" : "polled",
-	       b->idle_us != NULL ? b->idle_us : "-", n);
-	print(wall);
-	printf(" %8.2f", 100 * (least_with / least_without - 1));
-	print(threads);
-	print(others);
-	printf("\n");
+	print("clock", b, median(wall, pairs));
+	print("least", b, least_with / least_without);
+	print("threads", b, median(threads, pairs));
+	print("process", b, median(process, pairs));
 	fflush(stdout);
 }
 
-static const char *const engines[] = { "marcel", "pthread", "none" };
-static const char *const modes[] = { "auto", "poll", "interrupt" };
-static const char *const idles[] = { "0", "10", "100", "1000" };
-
-static void measure_all(const char *engine, const char *mode)
+static void measure_modes(const char *engine, int armed)
 {
-	struct beside b = { 0 };
+	static const char *const modes[] = { "auto", "poll", "interrupt" };
 
-	for (int i = 0; i < 9; i++) {
-		b.engine = engines[i / 3];
-		b.mode = modes[i % 3];
-		if ((engine != NULL && strcmp(engine, b.engine) != 0) ||
-		    (mode != NULL && strcmp(mode, b.mode) != 0))
-			continue;
-		for (b.armed = 0; b.armed < 2; b.armed++)
-			measure(&b);
-	}
-	if (engine != NULL && strcmp(engine, "pthread") != 0)
-		return;
-	b = (struct beside){ .engine = "pthread", .mode = "poll" };
-	for (b.idle = 0; b.idle < 2; b.idle++) {
-		for (size_t i = 0; i < BASE_ARRAY_LEN(idles); i++) {
-			b.idle_us = idles[i];
-			measure(&b);
-		}
-	}
+	for (size_t i = 0; i < BASE_ARRAY_LEN(modes); i++)
+		measure(&(struct beside){ .engine = engine,
+					  .mode = modes[i],
+					  .name = modes[i],
+					  .armed = armed });
+}
+
+static void measure_idle(int idle)
+{
+	static const char *const us[] = { "0", "10", "100", "1000" };
+
+	for (size_t i = 0; i < BASE_ARRAY_LEN(us); i++)
+		measure(&(struct beside){ .engine = "pthread",
+					  .mode = "poll",
+					  .name = us[i],
+					  .idle_us = us[i],
+					  .idle = idle });
+}
+
+/* Which of these it is; -1: none. */
+static int which(const char *const *of, const char *word)
+{
+	for (int i = 0; of[i] != NULL; i++)
+		if (strcmp(of[i], word) == 0)
+			return i;
+	return -1;
+}
+
+/* Whether there is such a thing. */
+static int run(const char *what, const char *how)
+{
+	static const char *const engines[] = { "marcel", "pthread", "none",
+					       NULL };
+	static const char *const ltasks[] = { "polled", "armed", NULL };
+	static const char *const computing[] = { "all", "others", NULL };
+	int idle = strcmp(what, "idle") == 0;
+	int at = which(idle ? computing : ltasks, how);
+
+	if (at < 0 || (!idle && which(engines, what) < 0))
+		return 0;
+	find_cpus();
+	calibrate();
+	if (idle)
+		measure_idle(at);
+	else
+		measure_modes(what, at);
+	return 1;
 }
 
 int main(int argc, char **argv)
@@ -268,19 +293,11 @@ int main(int argc, char **argv)
 		else
 			pairs = 0;
 	}
-	if (pairs < 1 || pairs > PAIRS_MAX || ms < 1 || argc - optind > 2) {
-		fprintf(stderr,
-			"progress [-n PAIRS] [-m MS] [ENGINE [MODE]]\n");
-		return 2;
-	}
-	find_cpus();
-	calibrate();
-	printf("# %% slower than without pioman: median (quarter .. three "
-	       "quarters) of %d pairs\n"
-	       "# %-8s %-10s %-7s %5s %4s %26s %8s %26s %26s\n",
-	       pairs, "engine", "mode", "ltask", "idle", "CPUs", "by the clock",
-	       "least", "threads' CPU time", "others' CPU time");
-	measure_all(optind < argc ? argv[optind] : NULL,
-		    optind + 1 < argc ? argv[optind + 1] : NULL);
-	return 0;
+	if (pairs >= 1 && pairs <= PAIRS_MAX && ms >= 1 && argc - optind == 2 &&
+	    run(argv[optind], argv[optind + 1]))
+		return 0;
+	fprintf(stderr, "progress [-n PAIRS] [-m MS] marcel|pthread|none "
+			"polled|armed\n"
+			"progress [-n PAIRS] [-m MS] idle all|others\n");
+	return 2;
 }

@@ -1,11 +1,20 @@
 /*
  * Submit + run + completion seen, through the queue of each level of the
  * machine's tree (Cluster 2009, tables I and II), in ns; who runs what many may
- * run; and many that submit at once, to queues of their own and to one. Beside
- * the queue of another VP: what a cache line takes to go there, five of which
- * are to be all that it takes longer than one's own.
+ * run; and many that submit at once, to queues of their own and to one.
  *
- *   queues [MS]     of each measurement; 20, if nothing is said
+ *   queues [-m MS] self first|last      the VP that submits polls, too
+ *   queues [-m MS] others first|last    VPs that are idle run it
+ *   queues [-m MS] line first|last      what a cache line takes to another VP:
+ *                                       five more than one's own is the target
+ *   queues [-m MS] contention WHOSE     1, 2, 4 ... all VPs submit and poll at
+ *                                       once: ltasks of the own VP through its
+ *                                       queue (own) or that of the machine
+ *                                       (machine), or of any VP (any)
+ *
+ * Each measurement takes MS (20). Lines "NAME VALUE UNIT": LEVEL_of_VPS, and
+ * even_LEVEL_of_VPS, of an equal share how much that VP ran which ran least;
+ * submit_VPS.
  *
  * MARCEL_TOPOLOGY="package:2 core:4 pu:1" has it run as if on another machine;
  * with more VPs than CPUs the kernel's slices are part of all figures.
@@ -13,6 +22,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <base/compiler.h>
 
@@ -148,15 +158,32 @@ static void *measure_there(void *arg)
 	return NULL;
 }
 
-static void measure_line(int vp, int other)
-{
-	static struct line l;
-	marcel_t t;
+/* --- names of queues --- */
 
-	l.other = other;
-	begin_on(&t, vp, measure_there, &l);
-	marcel_join(t, NULL);
-	printf(" %9.1f", median(l.ns, REPEATS));
+static int count_vps(const struct marcel_level *level)
+{
+	int n = 0;
+
+	for (int vp = 0; vp < marcel_nvp(); vp++)
+		n += marcel_vpset_has(&level->vps, vp);
+	return n;
+}
+
+static int first_of(const struct marcel_level *level)
+{
+	int vp = 0;
+
+	while (!marcel_vpset_has(&level->vps, vp))
+		vp++;
+	return vp;
+}
+
+static void print(const char *before, const struct marcel_level *level,
+		  double value, const char *unit)
+{
+	printf("%s%s%u_of_%d %.4f %s\n", before, marcel_level_name(level->kind),
+	       level->index, count_vps(level), value, unit);
+	fflush(stdout);
 }
 
 /* --- tables I and II --- */
@@ -181,98 +208,71 @@ static void *measure(void *arg)
 	return NULL;
 }
 
-/* How the runs are spread over the VPs that could run it. */
-static void print_shares(const struct row *r, int but)
+/* The least of the VPs that could run it, of an equal share; -1: of one VP. */
+static double evenness(const struct row *r, int but)
 {
-	double all = (double)r->c.runs[VPS_MAX], share[VPS_MAX];
-	char text[32] = "";
-	int n = 0;
+	long all = r->c.runs[VPS_MAX], least = -1, n = 0;
 
-	for (int vp = 0; vp < marcel_nvp(); vp++)
-		all += (double)r->c.runs[vp];
-	for (int vp = 0; vp < marcel_nvp(); vp++)
-		if (marcel_vpset_has(&r->level->vps, vp) && vp != but)
-			share[n++] = 100 * (double)r->c.runs[vp] / all;
-	if (n > 1) {
-		qsort(share, (size_t)n, sizeof(share[0]), by_value);
-		snprintf(text, sizeof(text), "%.0f..%.0f", share[0],
-			 share[n - 1]);
+	for (int vp = 0; vp < marcel_nvp(); vp++) {
+		all += r->c.runs[vp];
+		if (!marcel_vpset_has(&r->level->vps, vp) || vp == but)
+			continue;
+		n++;
+		if (least < 0 || r->c.runs[vp] < least)
+			least = r->c.runs[vp];
 	}
-	printf(" %9s", text);
+	return n > 1 ? (double)least * (double)n / (double)all : -1;
 }
 
 static void measure_row(const struct marcel_level *level, int vp, int polls)
 {
 	static struct row r;
-	char text[64];
+	double even;
 	marcel_t t;
 
 	r.level = level;
 	r.polls = polls;
 	begin_on(&t, vp, measure, &r);
 	marcel_join(t, NULL);
-	qsort(r.ns, REPEATS, sizeof(r.ns[0]), by_value);
-	snprintf(text, sizeof(text), "(%.0f..%.0f)", r.ns[0],
-		 r.ns[REPEATS - 1]);
-	printf(" %9.1f %-18s", r.ns[REPEATS / 2], text);
-	print_shares(&r, polls ? -1 : vp);
+	print("", level, median(r.ns, REPEATS), "ns");
+	even = evenness(&r, polls ? -1 : vp);
+	if (even >= 0)
+		print("even_", level, even, "share");
 }
 
-static int count_vps(const struct marcel_level *level)
+static void measure_line(const struct marcel_level *level, int vp)
 {
-	int n = 0;
+	static struct line l;
+	marcel_t t;
 
-	for (int vp = 0; vp < marcel_nvp(); vp++)
-		n += marcel_vpset_has(&level->vps, vp);
-	return n;
+	l.other = first_of(level);
+	begin_on(&t, vp, measure_there, &l);
+	marcel_join(t, NULL);
+	print("", level, median(l.ns, REPEATS), "ns");
 }
 
-static int first_of(const struct marcel_level *level)
-{
-	int vp = 0;
+enum who { SELF, OTHERS, LINE };
 
-	while (!marcel_vpset_has(&level->vps, vp))
-		vp++;
-	return vp;
-}
-
-static void table(const struct marcel_level *level, int vp)
+/* From the leaves up, each queue that this VP can use in this way. */
+static void measure_levels(const struct marcel_level *level, int vp,
+			   enum who who)
 {
-	int inside = marcel_vpset_has(&level->vps, vp), n = count_vps(level);
+	int inside = marcel_vpset_has(&level->vps, vp);
 
 	for (unsigned i = 0; i < level->nchildren; i++)
-		table(level->children[i], vp);
-	printf("%-8s%3u %4d", marcel_level_name(level->kind), level->index, n);
-	if (inside)
+		measure_levels(level->children[i], vp, who);
+	if (who == LINE && !inside)
+		measure_line(level, vp);
+	if (who == SELF && inside)
 		measure_row(level, vp, 1);
-	else
-		printf(" %9s %28s", "-", "");
-	if (n > inside)
+	if (who == OTHERS && count_vps(level) > inside)
 		measure_row(level, vp, 0);
-	if (!inside)
-		measure_line(vp, first_of(level));
-	printf("\n");
-	fflush(stdout);
 }
 
-static void tables(void)
+static void levels(enum who who, int last)
 {
-	int last;
-
 	start("tree");
-	last = marcel_nvp() - 1;
-	for (int vp = 0; vp <= last; vp += last > 0 ? last : 1) {
-		printf("\nsubmitted by VP %d of %d%s; ns: median, least .. "
-		       "most "
-		       "of %d\n",
-		       vp, marcel_nvp(),
-		       marcel_is_oversubscribed() ? ", more VPs than CPUs" : "",
-		       REPEATS);
-		printf("%-16s %38s %38s %9s\n", "queue of    VPs",
-		       "who submits polls too   % of each VP",
-		       "others run it           % of each VP", "a line");
-		table(marcel_topo_machine(), vp);
-	}
+	measure_levels(marcel_topo_machine(), last ? marcel_nvp() - 1 : 0, who);
 	stop();
 }
 
@@ -325,50 +325,66 @@ static double contend(int n, enum target target)
 	return sum / n;
 }
 
-static void contention(void)
+static void contention(const char *queues, enum target target)
 {
-	static const struct {
-		const char *queues, *what;
-		enum target target;
-	} kinds[] = {
-		{ "tree", "own VP, its own queue", OWN },
-		{ "machine", "own VP, machine's queue", OWN },
-		{ "tree", "any VP, machine's queue", ANY },
-	};
 	double ns[REPEATS];
 
-	printf("\nas many VPs submit and poll at once; ns for each ltask: "
-	       "median, least .. most of %d\n",
-	       REPEATS);
-	for (int k = 0; k < 3; k++) {
-		start(kinds[k].queues);
-		for (int n = 1; n <= marcel_nvp();
-		     n = n < marcel_nvp() && 2 * n > marcel_nvp() ? marcel_nvp()
-								  : 2 * n) {
-			contend(n, kinds[k].target);
-			for (int i = 0; i < REPEATS; i++)
-				ns[i] = contend(n, kinds[k].target);
-			qsort(ns, REPEATS, sizeof(ns[0]), by_value);
-			printf("%-26s%4d VPs %10.1f  (%.1f .. %.1f)\n",
-			       kinds[k].what, n, ns[REPEATS / 2], ns[0],
-			       ns[REPEATS - 1]);
-			fflush(stdout);
-		}
-		stop();
+	start(queues);
+	for (int n = 1; n <= marcel_nvp();
+	     n = n < marcel_nvp() && 2 * n > marcel_nvp() ? marcel_nvp()
+							  : 2 * n) {
+		contend(n, target);
+		for (int i = 0; i < REPEATS; i++)
+			ns[i] = contend(n, target);
+		printf("submit_%d %.4f ns\n", n, median(ns, REPEATS));
+		fflush(stdout);
 	}
+	stop();
+}
+
+/* Whether there is such a thing. */
+static int run(const char *what, const char *which)
+{
+	static const char *const whose[] = { "self", "others", "line" };
+	static const struct {
+		const char *name, *queues;
+		enum target target;
+	} kinds[] = {
+		{ "own", "tree", OWN },
+		{ "machine", "machine", OWN },
+		{ "any", "tree", ANY },
+	};
+	int last = strcmp(which, "last") == 0, is_contention;
+
+	for (int i = SELF; i <= LINE; i++) {
+		if (strcmp(what, whose[i]) != 0 ||
+		    (!last && strcmp(which, "first") != 0))
+			continue;
+		levels(i, last);
+		return 1;
+	}
+	is_contention = strcmp(what, "contention") == 0;
+	for (int i = 0; is_contention && i < 3; i++) {
+		if (strcmp(which, kinds[i].name) != 0)
+			continue;
+		contention(kinds[i].queues, kinds[i].target);
+		return 1;
+	}
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	if (argc > 1)
-		slice_ns = (uint64_t)atoi(argv[1]) * 1000000;
-	if (argc > 2 || slice_ns == 0) {
-		fprintf(stderr, "queues [MS]\n");
-		return 2;
-	}
+	int option;
+
+	while ((option = getopt(argc, argv, "m:")) != -1)
+		slice_ns = option == 'm' ? (uint64_t)atoi(optarg) * 1000000 : 0;
 	/* VPs that have run out of ltasks look for the next. */
 	setenv("MARCEL_SPIN_US", "1000000", 0);
-	tables();
-	contention();
-	return 0;
+	if (slice_ns > 0 && argc - optind == 2 &&
+	    run(argv[optind], argv[optind + 1]))
+		return 0;
+	fprintf(stderr, "queues [-m MS] self|others|line first|last\n"
+			"queues [-m MS] contention own|machine|any\n");
+	return 2;
 }

@@ -16,6 +16,8 @@ import mpis  # noqa: E402
 
 REQUESTS = ["posted_same", "posted_tags", "unexpected_same", "unexpected_tags"]
 MANY = ["burst", "shuffle", "anysource", "wildcard", "unexpected"]
+PATTERNS = ["same-tag", "in-order", "shuffle", "any-source", "wildcards",
+            "unexpected", "unexp-wild"]
 WHO = ["sender", "receiver", "both"]
 LAYOUTS = ["flat", "vector8", "vector16", "vector4K", "struct", "structs",
            "indexed", "nested", "subarray", "resized", "block8"]
@@ -38,7 +40,7 @@ def one_sided(sizes, of=""):
                                for what in ("waits", "computes", "most")]]
 
 
-# program, ranks, arguments, the names that it prints
+# program, ranks, arguments, the names that it prints; None: by the CPUs
 CASES = [
     ("bench_rpc", 2, ["64"], ["message", "call", "message_4K", "call_4K",
                               "messages", "calls"]),
@@ -48,11 +50,26 @@ CASES = [
        [pattern, pattern + "_blocks", pattern + "_tables"])
       for pattern in REQUESTS],
     *[("bench_cells", 1, [pattern, "100", "2"], [pattern + "_100"])
-      for pattern in ("same-tag", "in-order", "shuffle", "any-source",
-                      "wildcards", "unexpected", "unexp-wild")],
+      for pattern in PATTERNS],
     *[("bench_nmad", ranks, ["1024", "256"],
        ["latency_256B", "latency_512B", "latency_1K", "rate"][:ranks + 2])
       for ranks in (1, 2)],
+    ("bench_match", 1, ["100"],
+     [f"{pattern}_{n}" for n in (10, 100) for pattern in PATTERNS]),
+    *[("bench_queues", 1, ["-m", "1", *what], None)
+      for what in (["self", "last"], ["contention", "any"])],
+    ("bench_overhead", 1, ["wait", "active"], None),
+    ("bench_overhead", 1, ["poll"],
+     ["none_one_vp", "marcel_one_vp", "marcel_all_vps", "pthread_user_thread",
+      "pthread_foreign_thread"]),
+    ("bench_overhead", 1, ["blocking"], ["call", "section", "ready", "sleep"]),
+    ("bench_overhead", 1, ["late", "auto"],
+     [f"late_{us}" for us in (0, 2, 5, 10, 50)]),
+    *[("bench_progress", 1, ["-n", "1", "-m", "1", *how],
+       [f"{what}_{x}" for x in of
+        for what in ("clock", "least", "threads", "process")])
+      for how, of in ((["marcel", "armed"], ["auto", "poll", "interrupt"]),
+                      (["idle", "all"], ["0", "10", "100", "1000"]))],
     ("bench_waiting", 1, ["1", "marcel", "interrupt"],
      ["user_marcel_interrupt", "foreign_marcel_interrupt"]),
     ("bench_reaction", 1, ["-n", "10", "idle", "marcel", "auto"],
@@ -119,6 +136,10 @@ MPI = sorted({case[0] for case in CASES if not case[0].startswith("bench_")})
 
 # program, ranks, arguments, a part of what it says: exit code 2
 WRONG = [
+    ("bench_queues", 1, ["self", "middle"], "self|others|line first|last"),
+    ("bench_queues", 1, ["-m", "0", "self", "first"], "self|others|line"),
+    ("bench_overhead", 1, ["wait"], "overhead wait|late auto|active|"),
+    ("bench_progress", 1, ["marcel", "x"], "progress [-n PAIRS] [-m MS] idle"),
     ("latency", 2, ["0"], "BYTES '0' is not a number from 1 to"),
     ("latency", 2, ["8x"], "BYTES '8x' is not a number"),
     ("latency", 2, [""], "BYTES '' is not a number"),
@@ -168,7 +189,9 @@ def run(build, folder, case):
         found = names_of(done.stdout)
     except (AssertionError, ValueError):
         return f"not \"name value unit\":\n{done.stdout}"
-    return None if found == names else f"printed {found}, not {names}"
+    if found == names or (names is None and found):
+        return None
+    return f"printed {found}, not {names}"
 
 
 def refuse(build, folder, case):

@@ -10,7 +10,7 @@ RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
                    "tools", "bench", "run.py")
 
 # Compiles any program into STUB; starts it without ranks; counts 100
-# instructions for each repetition.
+# instructions for each repetition, and of two ranks 10 and 20 in each call.
 MPICC = """#!/bin/sh
 while [ "$1" != -o ]; do shift; done
 cp "$STUB" "$2"
@@ -20,19 +20,28 @@ MPIRUN = """#!/bin/sh
 exec "$@"
 """
 VALGRIND = """#!/bin/sh
+out=${2#--callgrind-out-file=}
 shift 3
 case $# in
 3) n=$(($2 * $3)) ;;
+4) n=$2 ;;
 5) n=$(($4 * $5)) ;;
 *) for n; do :; done ;;
 esac
+[ -z "$RANKS" ] || for call in Isend Irecv; do
+	echo "$((n * 10)) x.c:MPI_$call" >"${out%p}$call"
+	echo "$((n * 20)) x.c:MPI_Waitall" >>"${out%p}$call"
+done
 echo "Collected : $((5000 + n * 100))" >&2
+"""
+ANNOTATE = """#!/bin/sh
+cat "$3"
 """
 # Pictures are another test's: an empty one for each name.
 GNUPLOT = """#!/bin/sh
 sed -n "s/^set output '\\(.*\\)'$/\\1/p" | while read -r f; do echo >"$f"; done
 """
-STUB = f"#!{sys.executable} -SE\n" + '''import os, sys
+STUB = f"#!{sys.executable} -SE\n" + '''import os, signal, sys
 name = os.path.basename(sys.argv[0]).split(".")[0]
 args = sys.argv[1:]
 driver = os.environ.get("NMAD_DRIVER", "")
@@ -43,8 +52,11 @@ def say(what, value):
 def option(letter, default):
     return args[args.index(letter) + 1] if letter in args else default
 
-if "fail" in args:
+if "fail" in args or os.environ.get("FAIL") == name:
     sys.exit(3)
+if os.environ.get("STOP") == name + " " + driver:
+    os.kill(os.getppid(), signal.SIGINT)
+    signal.pause()
 numbers = [a for i, a in enumerate(args)
            if a.isdigit() and not args[i - 1].startswith("-")]
 if name == "latency":
@@ -97,10 +109,14 @@ WRONG = [
     (["--programs", "x", "threads"], "program 'x' is not one of"),
     (["--rounds", "0", "mpi"], "--rounds 0: at least 1"),
     (["--args", "8", "mpi"], "--args: of which one benchmark?"),
+    (["--args", "'8", "mpi", "latency"], "--args '8: No closing quotation"),
+    (["--build", "/none"], "--build /none: there is no such build"),
+    (["--out", "/dev/null/x"], "--out /dev/null/x: Not a directory"),
 ]
 PROGRAMS = ["bench_locks", "bench_rpc", "bench_event", "bench_memory",
             "bench_cells", "bench_match", "bench_ltask", "bench_nmad",
-            "marcel/bench_marcel", "marcel/bench_pth"]
+            "bench_queues", "bench_overhead", "bench_progress",
+            "marcel/bench_marcel", "marcel/bench_pth", "../../examples/heat"]
 
 # What is asked for, what its tables have to contain, by words.
 CASES = [
@@ -113,13 +129,33 @@ CASES = [
     (["--args", "12 -m 3", "mpi", "latency"], ["latency_12 3.0000"]),
     (["mpi"], ["latency, shm: ours", "waiting, shm: ours",
                "overlap, tcp: ours", "sender_1048576 55.0000"]),
-    (["locks"], ["threads_1_8 0.5000 0.6000 100 (100..100) "
-                 "0.8000 300 (300..300)",
-                 "8 B 2.00 2.00 2.00", "1024 B 50.0 50.0 50.0"]),
-    (["rpc"], ["call 1.0000 2.0000 2.00 (2.00..2.00)",
-               "calls 0.5000 2.0000 4.00", "done 100.0"]),
-    (["memory"], ["posted_same 300 307 307 300",
-                  "posted_tags 300 307 307 fails"]),
+]
+# The same of one run of all.
+TOGETHER = [
+    (["locks"], ["locks, self: ours fine, rounds: 2",
+                 "threads_1_8 0.6000 0.6000..0.6000 1.20 (1.20..1.20) ours unit",
+                 "threads_2_8 1.6000 1.6000..1.6000 1.60 (1.60..1.60) ours",
+                 "locks_counts, self: ours coarse", "message_1K 50.0000"]),
+    (["rpc"], ["rpc, tcp: ours calls, rounds: 2",
+               "message 2.0000 2.0000..2.0000 2.00 (2.00..2.00) ours unit",
+               "messages 2.0000 2.0000..2.0000 4.00 (4.00..4.00) ours",
+               "event_counts, self: ours", "done 100.0"]),
+    (["counts"], ["marcel_counts, 1 CPU: ours, rounds: 2",
+                  "create_only 100.0 100.0..100.0 instructions",
+                  "mutex 50.0000", "pioman_counts, 1 CPU: ours pthread",
+                  "own 100.0 100.0..100.0 1.00 (1.00..1.00) ours none "
+                  "instructions"]),
+    (["messages"], ["messages, tcp: ours, rounds: 2", "sender 30.0000",
+                    "sender_MPI_Isend 10.0000", "receiver_MPI_Waitall 20.0000"]),
+    (["heat", "queues", "overhead", "progress", "match"],
+     ["heat, 2 processes: ours 1 thread each, rounds: 2 ", "job 0.",
+      "pioman_queues, by the last CPU: ours run by others",
+      "bench_queues 1.0000 1.0000..1.0000 1.0000 1.00 (1.00..1.00) a cache "
+      "line unit", "pioman_contention, all CPUs: ours one queue",
+      "pioman_waits, in turns: ours passive", "bench_overhead 1.0000 "
+      "1.0000..1.0000 1.00 (1.00..1.00) ours unit",
+      "pioman_progress, armed: ours none", "pioman_idle, all but one compute",
+      "match, tables: ours", "bench_match 1.0000"]),
     (["--programs", "mutex,yield_2", "threads", "ltask"],
      ["boost: not in this build; it needs libboost-fiber-dev",
       "marcel, 1 CPU: ours, rounds: 2", "mutex 1.0000 1.0000..1.0000 3.0000 "
@@ -128,11 +164,18 @@ CASES = [
       "pioman_ltask, all CPUs: ours", "bench_ltask 1.0000"]),
     (["nmad"], ["nmad, shm: ours, rounds: 2", "bench_nmadshm 1.0000",
                 "nmad, tcp: ours, rounds: 2", "bench_nmadtcp 1.0000"]),
-    (["growth"], ["shuffle 4.00 4.00 1.000", "shuffle 100.00 100.00 1.000"]),
-    (["sim"], ["65536 50.0 105.0 5.0 1.05 150.0 50.0 1.50 100.0 0.0 1.00",
-               "32768 50.0 55.0 5.0 1.10 100.0 50.0 2.00 50.0 0.0 1.00",
-               "latency_4096 1.0000 0.5000 0.50 (0.50..0.50)",
-               "4194304 4194304 1398101 5592405 1.00"]),
+    (["growth"], ["growth, tables, cells: ours, rounds: 2",
+                  "shuffle_1000 4.0000 4.0000..4.0000 unit <= 1.1 x "
+                  "shuffle_1000: fewer than 3 rounds",
+                  "growth, tables: ours", "growth, MPI to itself: ours",
+                  "burst_10000 100.0 100.0..100.0 instructions <= 1.1 x"]),
+    (["sim"], ["sim_overlap, to itself, computing 100 us: ours, rounds: 2",
+               "sender_65536 105.0", "sim_overlap, 2 ranks, computing as long",
+               "receiver_32768 100.0", "sim_offload, 2 ranks, tcp, computing "
+               "20 us: ours from 64 B on", "sim_rails, equal: ours 2 rails",
+               "latency_4096 0.5000 0.5000..0.5000 0.50 (0.50..0.50) ours 1 "
+               "rail", "sim_rails, unequal: ours both",
+               "rate_4194304 5592405.3", "of_sum_4194304 1.0000"]),
 ]
 
 
@@ -148,6 +191,7 @@ def make_tree(root):
     put(os.path.join(build, "tools", "wrap", "mpicc"), MPICC)
     put(os.path.join(build, "tools", "launch", "mpirun"), MPIRUN)
     put(os.path.join(root, "bin", "valgrind"), VALGRIND)
+    put(os.path.join(root, "bin", "callgrind_annotate"), ANNOTATE)
     put(os.path.join(root, "bin", "gnuplot"), GNUPLOT)
     put(os.path.join(root, "stub"), STUB)
     for program in PROGRAMS:
@@ -155,9 +199,10 @@ def make_tree(root):
     return build
 
 
-def run(root, build, what, out="out"):
+def run(root, build, what, out="out", **more):
     env = dict(os.environ, STUB=os.path.join(root, "stub"),
                PATH=os.path.join(root, "bin") + ":" + os.environ["PATH"])
+    env.update(more)
     return subprocess.run(
         [sys.executable, RUN, "--build", build, "--rounds", "2", "--peers",
          "none", "--out", os.path.join(root, out), *what], env=env,
@@ -190,14 +235,55 @@ def check_failing(done):
                                       "ranks: 2, arguments: fail"])
 
 
+def check_one_of_several(root, build):
+    """What fails is named, the others are measured and on the page."""
+    done = run(root, build, ["memory", "nmad", "match"], "several",
+               FAIL="bench_nmad")
+    if done.returncode != 1:
+        return f"exit code {done.returncode}\n{done.stderr}"
+    return check_words(done.stderr, [
+        "run: nmad: ours fails: nmad shm ours, nmad tcp ours",
+        "run: memory: ours fails: memory 100000 of 1 B ours,"]) or check_words(
+            done.stdout, ["memory, 1000000 of 1 B: ours fails: exit code 1",
+                          "posted_same_blocks 307.0", "match, tables: ours",
+                          os.path.join(root, "several", "report.html")])
+
+
+def check_missing(root, build):
+    """Neither valgrind nor gnuplot."""
+    done = run(root, build, ["counts", "match"], "missing", PATH="/none")
+    if done.returncode != 1:
+        return f"exit code {done.returncode}\n{done.stderr}"
+    return check_words(done.stderr, [
+        "run: counts: valgrind is not in the PATH"]) or check_words(
+            done.stdout, ["match, tables: ours",
+                          "no page: gnuplot is not in the PATH"])
+
+
+def check_interrupted(root, build):
+    """What is measured until then is there, with its machine and tables."""
+    done = run(root, build, ["nmad", "match", "heat"], "interrupted",
+               STOP="bench_nmad tcp")
+    if done.returncode != 130:
+        return f"exit code {done.returncode}\n{done.stderr}"
+    there = set(os.listdir(os.path.join(root, "interrupted", "nmad")))
+    if there != RESULT:
+        return f"there is {there}"
+    return check_words(done.stderr, [
+        "run: interrupted in nmad; not run: match, heat"]) or check_words(
+            done.stdout, ["nmad, shm: ours, rounds: 1"])
+
+
+RESULT = {"samples.csv", "machine.csv", "tables.txt"}
+
+
 def check_results(root, build):
     """A folder for each suite, with its machine; one page of all."""
     done = run(root, build, ["ltask", "rpc"], "results")
     out = os.path.join(root, "results")
     for what in ("ltask", "rpc"):
         there = set(os.listdir(os.path.join(out, what)))
-        if there != {"samples.csv", "machine.csv", "tables.txt"} - (
-                {"tables.txt"} if what == "rpc" else set()):
+        if there != RESULT:
             return f"{what} has {there}"
     with open(os.path.join(out, "ltask", "machine.csv"), encoding="utf-8") as f:
         wrong = check_words(f.read(), [
@@ -210,6 +296,12 @@ def check_results(root, build):
     return wrong or check_words(done.stdout, [f.name])
 
 
+WHOLE = [("results, machine and page are there", check_results),
+         ("one of several fails", check_one_of_several),
+         ("what is needed is not there", check_missing),
+         ("interrupted", check_interrupted)]
+
+
 def check_wrong(done, why):
     if done.returncode == 2 and why in done.stderr:
         return None
@@ -218,7 +310,7 @@ def check_wrong(done, why):
 
 def main():
     failed = number = 0
-    print(f"1..{len(CASES) + len(WRONG) + 2}")
+    print(f"1..{len(CASES + TOGETHER + WRONG + WHOLE) + 1}")
 
     def say(wrong, what):
         nonlocal failed, number
@@ -234,10 +326,15 @@ def main():
         for i, (what, expected) in enumerate(CASES):
             say(check(run(root, build, what, f"out{i}"), expected),
                 " ".join(what))
+        done = run(root, build, [word for what, _ in TOGETHER
+                                 for word in what], "together")
+        for what, expected in TOGETHER:
+            say(check(done, expected), " ".join(what))
         say(check_failing(run(root, build, ["--args", "fail", "mpi",
                                             "latency"])),
             "a benchmark that fails is named")
-        say(check_results(root, build), "results, machine and page are there")
+        for what, does in WHOLE:
+            say(does(root, build), what)
         for what, why in WRONG:
             say(check_wrong(run(root, build, what), why), " ".join(what))
     sys.exit(1 if failed else 0)

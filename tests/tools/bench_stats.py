@@ -6,14 +6,17 @@ import io
 import itertools
 import os
 import random
+import subprocess
 import tempfile
 
 import bench_samples as made
 from bench_samples import equal, rounds, words
 
+import rails
 import report
 import samples
 import stats
+import turns
 from stats import BEST, Target
 
 
@@ -146,6 +149,66 @@ def tables_of_samples():
             assert row in words(text), f"no \"{row}\" in\n{text}"
 
 
+def without_peers_the_first_of_ours_is_the_base():
+    rows = [["locks", "self", library, n, f"threads_{count}_8", value, "us"]
+            for n in range(3)
+            for library, value in (("ours", 2.0), ("ours fine", 3.0))
+            for count in (1, 2) if (library, count) != ("ours", 2)]
+    with tempfile.TemporaryDirectory() as folder:
+        said = words(shown(made.write(folder, rows)))
+        assert "locks, self: ours, rounds: 3 median 95 % unit target threads_" \
+            "1_8 2.0000 2.0000..2.0000 us locks, self: ours fine" in said, said
+        assert "ratio (95 %) to unit target threads_1_8 3.0000 " \
+            "3.0000..3.0000 1.50 (1.50..1.50) ours us threads_2_8 3.0000 " \
+            "3.0000..3.0000 us" in said, said
+
+
+def rails_are_held_against_their_sum():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "rails", "samples.csv")
+        with samples.Writer(path) as out:
+            for n in range(3):
+                rails.add_round(out, "rails", "2mbit,1mbit", n, {
+                    f"ours {which}": {"latency_1M": (us, "us")}
+                    for which, us in (("first", 1000.0), ("second", 2000.0),
+                                      ("both", 800.0))})
+        said = words(shown(path))
+        for row in ("ours second, rounds: 3", "rate_1M 524.3 524.3..524.3",
+                    "ours both, rounds: 3", "of_sum_1M 0.8333 0.8333..0.8333 "
+                    "share >= 0.95: missed"):
+            assert row in said, said
+
+
+def there_is_no_file_without_samples():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x", "samples.csv")
+        made.write(os.path.dirname(path), [["of an earlier run"]])
+        with samples.Writer(path) as out:
+            out.add("rate", "shm", "ours", 0, {})
+            assert out.is_empty()
+        assert not os.path.exists(path)
+
+
+def a_job_says_numbers_or_why_not():
+    def job(script, limit=turns.LIMIT):
+        return turns.Job("ours", ["sh", "-c", script], {"X": "2"}).run(limit)
+
+    equal(job("echo a 1 us; echo b $X MB/s"), {"a": (1.0, "us"),
+                                               "b": (2.0, "MB/s")})
+    for script, limit, why in (
+            ("echo much", 60, "it printed 'much', not NAME VALUE UNIT"),
+            ("echo a nan us", 60, "it printed 'a nan us', not NAME VALUE UNIT"),
+            ("echo a 1 us; exit 3", 60, "exit code 3"),
+            ("kill -9 $$", 60, "SIGKILL"),
+            ("exec sleep 99", 0, "not done after 0 s")):
+        try:
+            raise AssertionError(f"taken: {job(script, limit)}")
+        except (ValueError, subprocess.SubprocessError) as wrong:
+            equal(turns.why(wrong), why)
+    equal(turns.why(FileNotFoundError(2, "No such file", "prog")),
+          "prog: No such file")
+
+
 def a_missed_target_is_said():
     with tempfile.TemporaryDirectory() as folder:
         rows = [[*row[:5], row[5] * (3 if row[2] == "ours" else 1), row[6]]
@@ -173,6 +236,19 @@ def wrong_files_are_refused():
                 assert str(wrong).startswith(path) and why in str(wrong), wrong
             else:
                 raise AssertionError(f"taken: {rows}")
+
+
+def a_file_that_is_cut_off_is_refused():
+    with tempfile.TemporaryDirectory() as folder:
+        path = made.write(folder, made.some())
+        with open(path, "rb+") as f:
+            f.truncate(os.path.getsize(path) - 1)
+        try:
+            samples.read(path)
+        except samples.Wrong as wrong:
+            assert str(wrong).endswith("line 63: it is cut off"), wrong
+        else:
+            raise AssertionError("taken")
 
 
 def chances_by_hand(old, new):
@@ -226,7 +302,10 @@ CHECKS = [interval_of_what_does_not_vary,
           targets_fit_series_names_networks_settings,
           targets_are_about_peers_or_own_or_values, names_have_series_and_x,
           small_ratios_keep_two_digits, tables_of_samples,
+          without_peers_the_first_of_ours_is_the_base,
+          a_job_says_numbers_or_why_not, rails_are_held_against_their_sum, there_is_no_file_without_samples,
           a_missed_target_is_said, wrong_files_are_refused,
+          a_file_that_is_cut_off_is_refused,
           mann_whitney_counts_all_ways, mann_whitney_of_many_is_near_that,
           holm_keeps_the_order_and_raises]
 

@@ -5,29 +5,23 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 
+import samples
+import turns
+
+UNIT = "instructions"
 LENGTH = 20000
-# What is counted, by which program, how often it does that.
-COUNTED = [
-    ("create", "create_only", 1),
-    ("create + join, one at a time", "create_join", 2),
-    ("create + run + join, many", "fork_join", 2),
-    ("yield: a switch", "yield_2", 2),
-    ("mutex: lock + unlock", "mutex", 2),
-    ("semaphore: post, wait, switch", "hand_over", 2),
-    ("mutex + cond: the same", "mutex_cond", 2),
-    ("barrier of 64, per thread", "barrier", 2),
-]
-# The same of pioman, by bench_ltask.
+# Of bench_marcel, and how many of it are counted: there and back are two.
+COUNTED = {"create_only": 1, "create_join": 2, "fork_join": 2, "yield_2": 2,
+           "mutex": 2, "hand_over": 2, "mutex_cond": 2, "barrier": 2}
+# Of bench_ltask, with each engine.
 ENGINES = ["none", "marcel", "pthread"]
-COUNTED_LTASKS = [
-    ("poll, all queues empty", "empty"),
-    ("poll, one quiet ltask", "one"),
-    ("ltask: submit + run + seen", "own"),
-    ("condition: init, signal, wait", "cond"),
-    ("condition: there and back", "switch"),
-]
+COUNTED_LTASKS = ["empty", "one", "own", "cond", "switch"]
+
+
+def need():
+    if shutil.which("valgrind") is None:
+        raise turns.Cannot("valgrind is not in the PATH (Debian: valgrind)")
 
 
 def count(command, settings):
@@ -42,29 +36,26 @@ def count(command, settings):
 
 
 def count_each(command_for, runs=1, **settings):
-    """Of one operation; command_for(n) does n * runs."""
+    """Of one operation; command_for(n) does n * runs. As a sample."""
     longer = count(command_for(2 * LENGTH), settings)
-    return (longer - count(command_for(LENGTH), settings)) / (runs * LENGTH)
+    return (longer - count(command_for(LENGTH), settings)) / (runs * LENGTH), UNIT
 
 
-def show_pioman(folder):
-    print("\npioman, 1 VP: instructions per operation, PIOM_ENGINE="
-          + " ".join(ENGINES), flush=True)
-    program = os.path.join(folder, "bench_ltask")
-    for name, bench in COUNTED_LTASKS:
-        each = [count_each(lambda n: [program, bench, str(n)],
-                           PIOM_ENGINE=engine, MARCEL_NVP="1")
-                for engine in ENGINES]
-        print(f"{name:32}" + "".join(f"{e:8.1f}" for e in each), flush=True)
+def count_round(folder, n, out):
+    marcel = os.path.join(folder, "marcel", "bench_marcel")
+    ltask = os.path.join(folder, "bench_ltask")
+    for name, runs in COUNTED.items():
+        out.add("marcel_counts", "1 CPU", samples.OURS, n, {name: count_each(
+            lambda n: [marcel, "-n", str(n), "1", name], runs)})
+    for engine in ENGINES:
+        for name in COUNTED_LTASKS:
+            out.add("pioman_counts", "1 CPU", f"ours {engine}", n, {
+                name: count_each(lambda n: [ltask, name, str(n)],
+                                 PIOM_ENGINE=engine, MARCEL_NVP="1")})
 
 
-def show(build):
-    if shutil.which("valgrind") is None:
-        sys.exit("counts: valgrind is not installed")
-    folder = os.path.join(build, "tests", "bench")
-    program = os.path.join(folder, "marcel", "bench_marcel")
-    print("\nmarcel, 1 VP: instructions per operation", flush=True)
-    for name, bench, runs in COUNTED:
-        each = count_each(lambda n: [program, "-n", str(n), "1", bench], runs)
-        print(f"{name:32}{each:8.1f}", flush=True)
-    show_pioman(folder)
+def measure(build, rounds, out):
+    need()
+    for n in range(rounds):
+        print(f"counts, round {n + 1} ...", flush=True)
+        count_round(os.path.join(build, "tests", "bench"), n, out)

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+import turns
+
 LIMIT = 3600  # seconds for all of it
 CANNOT = 77  # exit code of NET: no namespaces here
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -38,12 +40,22 @@ def inside():
     return "NET_HOSTS" in os.environ
 
 
-def compare(build, rounds, peers, out, names):
-    """All of `names`, in a lab."""
+def measure(build, rounds, peers, out, names):
+    """All of `names`, in a lab, where run.py writes what it measures itself."""
     command = [
         NET, "up", "2", "max", sys.executable, os.path.join(HERE, "run.py"),
         "--build", build, "--rounds", str(rounds), "--peers", ",".join(peers),
         "--networks", NETWORK, "--out", out, "mpi", *names]
-    code = subprocess.run(command, timeout=LIMIT).returncode
-    if code not in (0, CANNOT):
-        sys.exit("the benchmarks between hosts have failed")
+    with subprocess.Popen(command) as started:
+        try:
+            code = started.wait(LIMIT)
+        except KeyboardInterrupt:  # which it has got, too: it will have written
+            started.wait(turns.LIMIT)
+            raise
+        except subprocess.TimeoutExpired:
+            started.kill()
+            raise
+    if code == CANNOT:
+        raise turns.Cannot("no hosts can be made of namespaces here")
+    if code != 0:
+        raise turns.Cannot("they have failed")

@@ -2,7 +2,6 @@
 the program's own structures: nmad, and MPI programs.
 """
 import os
-import subprocess
 import tempfile
 
 import turns
@@ -13,39 +12,26 @@ PATTERNS = ["posted_same", "posted_tags", "unexpected_same", "unexpected_tags"]
 CASES = [(100000, 1, True), (1000000, 1, False), (100000, 1024, True)]
 
 
-def cost(job):
-    """What it has printed; nothing if it fails."""
-    try:
-        return job.run()
-    except subprocess.SubprocessError:
-        return {}
+def jobs(native, programs, n, length, peers):
+    """[(benchmark, setting, job)]; programs: {MPI: its program}"""
+    some = list(programs.items())
+    ours, _ = some[0]
+    found = []
+    for pattern in PATTERNS:
+        found.append(ours.with_setting("nmad", {}).job(
+            native, "shm", [pattern, str(n), str(length)]))
+        for one, program in some if peers else some[:1]:
+            found.append(one.job(program, "shm", ["-c", pattern, "-b",
+                                                  str(length), str(n)]))
+    return [("memory", f"{n} of {length} B", job) for job in found]
 
 
-def row(pattern, columns):
-    line = f"{pattern:18}"
-    for values, name in columns:
-        found = values.get(name)
-        line += f"{'fails' if found is None else f'{found[0]:.0f}':>10}"
-    print(line, flush=True)
-
-
-def show(build, mpis):
+def measure(build, mpis, rounds, out):
     native = os.path.join(build, "tests", "bench", "bench_memory")
     with tempfile.TemporaryDirectory() as folder:
         programs = {m: m.build("memory", folder) for m in mpis}
-        for n, length, peers in CASES:
-            some = mpis if peers else mpis[:1]
-            print(f"\n{n:,} requests of {length} B, shm: bytes of the receiver "
-                  "for each\n"
-                  f"{'':18}{'nmad':>10}{'blocks':>10}{'tables':>10}"
-                  + "".join(f"{m.name:>10}" for m in some))
-            for pattern in PATTERNS:
-                ours = cost(mpis[0].job(native, "shm",
-                                        [pattern, str(n), str(length)]))
-                args = ["-c", pattern, "-b", str(length), str(n)]
-                columns = [(ours, pattern + what)
-                           for what in ("", "_blocks", "_tables")]
-                for m in some:
-                    columns.append((cost(m.job(programs[m], "shm", args)),
-                                    f"{pattern}_{n}"))
-                row(pattern, columns)
+        # The number, which MPI programs print with a name, is in the setting.
+        turns.take([job for case in CASES
+                    for job in jobs(native, programs, *case)], rounds, out,
+                   rename=lambda name: name.rpartition("_")[0]
+                   if name[-1].isdigit() else name)

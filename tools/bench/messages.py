@@ -6,10 +6,10 @@ receiver's MPI_Waitall, so that one differs from run to run.
 import glob
 import os
 import re
-import shutil
 import subprocess
-import sys
 import tempfile
+
+import counts
 
 WINDOW, TIMES = 32, 200  # fewer than fill a ring; bursts
 CALLS = {"sender": ["MPI_Isend", "MPI_Waitall"],
@@ -47,22 +47,25 @@ def count(mpi, network, program, times, place):
                   key=lambda r: "MPI_Isend" not in r)
 
 
-def show_one(mpi, network, place):
-    program = mpi.build("many", place)
+def count_each(mpi, network, program, place):
+    """Of each call, and of each side."""
     few = count(mpi, network, program, 1, place)
     lots = count(mpi, network, program, 1 + TIMES, place)
+    found = {}
     for i, (side, calls) in enumerate(CALLS.items()):
         each = [(lots[i][c] - few[i][c]) / TIMES / WINDOW for c in calls]
-        print(f"{network:6}{mpi.name:10}{side:10}{sum(each):8.0f}  "
-              + ", ".join(f"{c} {e:.0f}" for c, e in zip(calls, each)),
-              flush=True)
+        found[side] = sum(each), counts.UNIT
+        for call, value in zip(calls, each):
+            found[f"{side}_{call}"] = value, counts.UNIT
+    return found
 
 
-def show(mpis):
-    if shutil.which("valgrind") is None:
-        sys.exit("messages: valgrind is not installed")
-    print(f"\na message of 1 byte, {WINDOW} at once: instructions", flush=True)
+def measure(mpis, rounds, out):
+    counts.need()
     with tempfile.TemporaryDirectory() as place:
-        for network in ("shm", "tcp"):
-            for mpi in mpis:
-                show_one(mpi, network, place)
+        for n in range(rounds):
+            for network in ("shm", "tcp"):
+                print(f"messages, {network}, round {n + 1} ...", flush=True)
+                for mpi in mpis:
+                    out.add("messages", network, mpi.name, n, count_each(
+                        mpi, network, mpi.build("many", place), place))

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 
 import hosts
 import turns
@@ -53,7 +52,7 @@ class Mpi:
 
     def with_setting(self, what, env, args=()):
         """The same with another environment and arguments, named after it."""
-        return Mpi(f"{self.name} {what}", self.compiler, self.launch,
+        return Mpi(f"{self.name} {what}".rstrip(), self.compiler, self.launch,
                    {n: (extra, dict(old, **env), *before)
                     for n, (extra, old, *before) in self.networks.items()},
                    self.threads, self.crowd, [*self.args, *args])
@@ -106,9 +105,3 @@ def find(build, wanted, say=print):
                          hosts.NETWORK: (hosts.OPENMPI, root)},
                         crowd=["--oversubscribe"]))
     return mpis
-
-
-def run(mpis, program, network, args, rounds, ranks=2):
-    with tempfile.TemporaryDirectory() as folder:
-        return turns.take([m.job(m.build(program, folder), network, args, ranks)
-                           for m in mpis], rounds)

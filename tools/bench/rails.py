@@ -6,76 +6,82 @@ second and over both, whose bandwidth is held against the sum of the two. How
 fast they are nm-sample has measured before.
 """
 import os
-import statistics
 import subprocess
-import sys
 import tempfile
 
 import mpis as mpi
+import samples
+import turns
+from stats import Target
 
 NET = os.path.join(mpi.ROOT, "tools", "lab", "net")
 RAILS = ["tcp:eth0", "tcp:eth1"]
 BOTH = "+".join(RAILS)
-SIZES = {f"{n}M": str(n << 20) for n in (1, 2, 4, 8, 16)}
-TARGET = 0.95
+SIZES = [str(n << 20) for n in (1, 2, 4, 8, 16)]
+TARGETS = {"rails": [Target("of_sum", ">=", 0.95, None)]}
 LIMIT = 600  # seconds for one run
 CANNOT = 77  # exit code of NET: no namespaces here
 
 
-def in_lab(build, rates, program, drivers, sampling):
-    """The output of two ranks, one on each host."""
+def bandwidths(values):
+    """{rate_SIZE: MB/s} of {latency_SIZE: us}"""
+    found = {}
+    for name, (us, _) in values.items():
+        _, size = samples.point(name)
+        found["rate_" + name.rpartition("_")[2]] = size / us, "MB/s"
+    return found
+
+
+def shares(one, other, both):
+    """{of_sum_SIZE: which share of both alone they have at once}"""
+    return {name.replace("rate", "of_sum"): (
+        both[name][0] / (one[name][0] + other[name][0]), "share")
+        for name in both}
+
+
+def add_round(out, benchmark, setting, n, three):
+    """three: {library: latencies}, of each alone and of both."""
+    found = {library: bandwidths(values) for library, values in three.items()}
+    *_, both = found
+    found[both] = {**found[both], **shares(*found.values())}
+    for library, values in found.items():
+        out.add(benchmark, setting, library, n, values)
+
+
+def in_lab(build, name, rates, program, drivers, sampling):
+    """Two ranks, one on each host."""
     mpirun = os.path.join(build, "tools", "launch", "mpirun")
-    env = dict(os.environ, NMAD_DRIVER=drivers, NMAD_SAMPLING=sampling)
-    done = subprocess.run([NET, "up", "2", rates, mpirun, "-n", "2", NET, "rank",
-                           *program],
-                          stdout=subprocess.PIPE, text=True, env=env,
-                          timeout=LIMIT)
-    if done.returncode not in (0, CANNOT):
-        sys.exit(f"{' '.join(program)} has failed over {drivers}")
-    return done.returncode, done.stdout
+    return turns.Job(name, [NET, "up", "2", rates, mpirun, "-n", "2", NET,
+                            "rank", *program],
+                     {"NMAD_DRIVER": drivers, "NMAD_SAMPLING": sampling})
 
 
-def measure(build, rates, program, drivers, sampling):
-    """{size: MB/s}, of bytes and the us that these take one way"""
-    _, text = in_lab(build, rates, [program, "-m", "1", "-r", "5",
-                                    *SIZES.values()], drivers, sampling)
-    us = {name.split("_")[1]: float(value)
-          for name, value, _ in (line.split() for line in text.splitlines())}
-    return {size: int(bytes_of) / us[size] for size, bytes_of in SIZES.items()}
+def sample(build, rates, curves):
+    """Into this file; what it says of them."""
+    job = in_lab(build, "nm-sample", rates, [
+        os.path.join(build, "tools", "sample", "nm-sample"), curves], BOTH,
+        "off")
+    done = subprocess.run(job.command, stdout=subprocess.PIPE, text=True,
+                          env=dict(os.environ, **job.env), timeout=LIMIT)
+    if done.returncode == CANNOT:
+        raise turns.Cannot("no hosts can be made of namespaces here")
+    done.check_returncode()
+    print(done.stdout.rsplit("written", 1)[0], end="", flush=True)
 
 
-def median_of(runs, size):
-    return statistics.median(r[size] for r in runs)
-
-
-def show(alone, both):
-    print(f"{'':6}{'first':>8}{'second':>8}{'both':>8} {'min..max':>14}"
-          "   of the sum (range)")
-    for size in both[0]:
-        speeds = sorted(r[size] for r in both)
-        shares = sorted(r[size] / (a[size] + b[size])
-                        for r, a, b in zip(both, *alone))
-        share = statistics.median(shares)
-        spread = f"{speeds[0]:.1f}..{speeds[-1]:.1f}"
-        print(f"{size:6}{median_of(alone[0], size):8.1f}"
-              f"{median_of(alone[1], size):8.1f}{statistics.median(speeds):8.1f}"
-              f" {spread:>14}   {share:.3f} ({shares[0]:.3f}..{shares[-1]:.3f})"
-              f"{'' if share >= TARGET else f'  below {TARGET}'}")
-
-
-def compare(build, rounds, rates):
-    print(f"\ntwo rails of {rates}, MB/s there and back", flush=True)
+def measure(build, rounds, rates, out):
     with tempfile.TemporaryDirectory() as folder:
-        program = mpi.ours(build).build("latency", folder)
+        program = [mpi.ours(build).build("latency", folder), "-m", "1", "-r",
+                   "5", *SIZES]
         curves = os.path.join(folder, "curves")
-        sample = os.path.join(build, "tools", "sample", "nm-sample")
-        code, text = in_lab(build, rates, [sample, curves], BOTH, "off")
-        if code == CANNOT:
-            return
-        print(text.rsplit("written", 1)[0], end="", flush=True)
-        alone, both = ([], []), []
-        for _ in range(rounds):
-            for runs, rail in zip(alone, RAILS):
-                runs.append(measure(build, rates, program, rail, "off"))
-            both.append(measure(build, rates, program, BOTH, curves))
-    show(alone, both)
+        print(f"\ntwo rails of {rates}", flush=True)
+        sample(build, rates, curves)
+        jobs = [in_lab(build, name, rates, program, drivers, sampling)
+                for name, drivers, sampling in (
+                    ("ours first rail", RAILS[0], "off"),
+                    ("ours second rail", RAILS[1], "off"),
+                    ("ours both", BOTH, curves))]
+        for n in range(rounds):
+            print(f"rails, {rates}, round {n + 1} ...", flush=True)
+            add_round(out, "rails", rates, n,
+                      {job.name: job.run(LIMIT) for job in jobs})

@@ -2,9 +2,15 @@
 import os
 from dataclasses import dataclass
 
+import growth
+import rails
 import samples
 import stats
 import suite
+
+
+RATIO = "ratio (95 %) to"
+TARGETS = {**suite.TARGETS, **growth.TARGETS, **rails.TARGETS}
 
 
 @dataclass
@@ -14,7 +20,7 @@ class Row:
     median: str
     span: str  # 95 % interval, of too few rounds their range
     peers: list  # their medians
-    ratio: str  # to the best of them, with its interval
+    ratio: str  # to base_of(), with its interval
     unit: str
     verdict: str
 
@@ -41,24 +47,30 @@ def short(x):
     return f"{x:.2f}" if abs(x) < 1000 else f"{x:.0f}"
 
 
-def against_best(sheet, library, name):
-    peers = sheet.peers(name)
-    unit = sheet.units[name]
-    best = stats.best(peers, unit)
-    if best is None:
+def base_of(sheet, library, name):
+    """What this one of ours is held against: the best peer, else the first of
+    ours; None if that is itself."""
+    best = stats.best(sheet.peers(name), sheet.units[name])
+    first = sheet.ours()[0]
+    return best or (first if first != library else None)
+
+
+def against_base(sheet, library, name):
+    base = base_of(sheet, library, name)
+    if base is None:
         return ""
-    of = stats.against(unit)
-    values = stats.paired(sheet.of(library, name), peers[best], of)
+    of = stats.against(sheet.units[name])
+    values = stats.paired(sheet.of(library, name), sheet.of(base, name), of)
     if not values:
         return ""
     middle, span = spread(values, short)
     return f"{'+' if of is stats.more and middle[0] != '-' else ''}{middle} " \
-           f"({span}) {best}"
+           f"({span}) {base}"
 
 
 def verdicts(sheet, library, name):
     found = []
-    for target in suite.targets(sheet.benchmark):
+    for target in TARGETS.get(sheet.benchmark, ()):
         if target.fits(name, sheet.setting, library):
             values = stats.compared(target, name, sheet.libraries[library],
                                     sheet.peers(name), sheet.units[name])
@@ -74,9 +86,9 @@ def rows(sheet, library):
                    (sheet.of(p, name) for p in peers)]
         if values:
             yield Row(name, *spread(values), medians,
-                      against_best(sheet, library, name), unit,
+                      against_base(sheet, library, name), unit,
                       verdicts(sheet, library, name))
-        else:
+        elif any(m != "-" for m in medians):
             yield Row(name, "-", "", medians, "", unit, "")
 
 
@@ -88,16 +100,19 @@ def title(sheet, library):
 def table(sheet, library):
     """One of ours beside the peers."""
     peers = list(sheet.peers(""))
-    ratio = 35 if peers else 3
+    wide = max([12, *(len(p) + 2 for p in peers)])
+    found = list(rows(sheet, library))
+    has_ratio = any(row.ratio for row in found)
+    ratio = 35 if has_ratio else 3
     lines = [title(sheet, library),
              f"{'':30}{'median':>12} {'95 %':>24}"
-             + "".join(f"{p:>12}" for p in peers)
-             + f"{'   of the best (95 %)' if peers else '':{ratio}}"
-             + f"{'unit':12}target"]
-    for row in rows(sheet, library):
+             + "".join(f"{p:>{wide}}" for p in peers)
+             + f"{'   ' + RATIO if has_ratio else '':{ratio}}"
+             + f"{'unit':15}target"]
+    for row in found:
         line = f"{row.name:30}{row.median:>12} {row.span:>24}"
-        line += "".join(f"{p:>12}" for p in row.peers)
-        line += f"{'   ' + row.ratio:{ratio}}{row.unit:12}{row.verdict}"
+        line += "".join(f"{p:>{wide}}" for p in row.peers)
+        line += f"{'   ' + row.ratio:{ratio}}{row.unit:15}{row.verdict}"
         lines.append(line.rstrip())
     return "\n".join(lines) + "\n"
 

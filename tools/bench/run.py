@@ -17,8 +17,8 @@ WHAT is one or more of these; all if none is named:
              event until a thread runs), progress (what a computation loses to
              polling); each by itself, too
   nmad       half round trips and the rate of messages without MPI
-  match      the matching tables
-  growth     instructions and visited cells of a message among 1,000 and
+  match      the matching tables, with 10 to 1,000,000 messages in them
+  growth     instructions and visited cells of a message among 1,000 to
              1,000,000
   messages   instructions of a short message on both of its sides
   memory     bytes of a posted receive and of an unexpected message
@@ -39,26 +39,30 @@ WHAT is one or more of these; all if none is named:
              names of benchmarks of it. --networks: of shm,tcp; --args: instead
              of the arguments of the one benchmark named
 
-Results are in --out (DIR/bench), in a folder for each WHAT: of threads, mpi,
-hosts, startup, ltask, waiting, reaction, nmad, locks and rpc what was measured
-in each round (samples.csv), what machine that was (machine.csv), and, but of the
-last two, the tables (tables.txt); of verbs counts.csv and tables.md. When all is
-done tools/bench/plot.py makes one page of what is there; tools/bench/compare.py
-tells whether two results differ.
+Each is run --rounds times (5). Results are in --out (DIR/bench), in a folder for
+each WHAT: what was measured in each round (samples.csv), what machine that was
+(machine.csv) and the tables (tables.txt); of verbs counts.csv and tables.md. When
+all is done tools/bench/plot.py makes one page of what is there;
+tools/bench/compare.py tells whether two results differ.
 
-MPI programs are compiled from the same source with every MPI that is found
-and run in turn, A B C A B C ..., so that drifts of the machine hit all alike.
+Programs run in turn, A B C A B C ..., so that drifts of the machine hit all
+alike; MPI programs are compiled from the same source with every MPI that is
+found. What cannot be measured here is named at the end, with the reason.
+
+Exit code: 0; 1: something could not be measured; 2: wrong arguments; 130:
+interrupted: what was measured is there, and what was not is named.
 """
 import argparse
 import os
 import shlex
-import statistics
+import signal
 import subprocess
 import sys
 import tempfile
 
 import counts
 import growth
+import heat
 import hosts
 import locks
 import machine
@@ -78,40 +82,8 @@ import threads
 import turns
 import verbs
 
+INTERRUPTED = 130  # exit code
 PIOMAN = ["ltask", "queues", "overhead", "waiting", "reaction", "progress"]
-
-
-def run_suite(options, names, mpis, path):
-    """An error of ours is one of this program, too."""
-    args = None if options.args is None else shlex.split(options.args)
-    failed = suite.run(names, mpis, options.rounds, options.networks, args,
-                       path)
-    report.show(path)
-    if failed:
-        sys.exit("ours fails: " + ", ".join(sorted(
-            " ".join(f) for f in failed)))
-
-
-def heat(build, rounds):
-    program = os.path.join(build, "examples", "heat")
-    picture = os.path.join(mpi.ROOT, "examples", "pictures", "sparks.pgm")
-    mpirun = os.path.join(build, "tools", "launch", "mpirun")
-    kinds = {"1,024 threads": ["--tiles", "32x32"], "2 threads": ["--single"]}
-    print("\nheat on 2 processes, seconds of the whole job", flush=True)
-    times = {k: [] for k in kinds}
-    with tempfile.TemporaryDirectory() as folder:
-        for _ in range(rounds):
-            for kind, args in kinds.items():
-                start = os.times().elapsed
-                subprocess.run([mpirun, "-n", "2", program, *args, "--steps",
-                                "200", "--out", os.path.join(folder, "heat"),
-                                picture],
-                               stdout=subprocess.DEVNULL, check=True,
-                               timeout=turns.LIMIT)
-                times[kind].append(os.times().elapsed - start)
-    for kind, t in times.items():
-        print(f"{kind:18}{statistics.median(t):10.3f} "
-              f"{f'{min(t):.3f}..{max(t):.3f}':>18}")
 
 
 def read_options():
@@ -127,7 +99,7 @@ def read_options():
     parser.add_argument("--args")
     parser.add_argument("--out")
     parser.add_argument("what", nargs="*", metavar="WHAT")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.build = os.path.abspath(options.build)  # guests, other folders
     options.out = os.path.abspath(options.out or os.path.join(options.build,
                                                               "bench"))
@@ -159,62 +131,99 @@ def check(parser, options, steps):
         [*suite.BOTH, *(suite.HOSTS if hosts.inside() else ())], "network")
     options.peers = known(parser, options.peers.split(","),
                           [*mpi.PEERS, "none"], "peer")
-    if options.args is not None and len(names) != 1:
-        parser.error("--args: of which one benchmark?")
+    if options.args is not None:
+        if len(names) != 1:
+            parser.error("--args: of which one benchmark?")
+        try:
+            options.args = shlex.split(options.args)
+        except ValueError as wrong:
+            parser.error(f"--args {options.args}: {wrong}")
     if options.rounds < 1:
         parser.error(f"--rounds {options.rounds}: at least 1")
+    if not os.path.isdir(options.build):
+        parser.error(f"--build {options.build}: there is no such build; "
+                     "tools/demo makes one")
+    try:  # before hours are spent on what cannot be kept
+        os.makedirs(options.out, exist_ok=True)
+        with tempfile.TemporaryFile(dir=options.out):
+            pass
+    except OSError as wrong:
+        parser.error(f"--out {options.out}: {wrong.strerror}")
     return wanted or list(steps), names
 
 
 def steps_of(options, names, mpis):
-    """{WHAT: what is to be done, with the path of its samples}"""
+    """{WHAT: what is to be done, with the writer of its samples}"""
     build, rounds = options.build, options.rounds
     return {
-        "threads": lambda path: threads.compare(build, rounds,
-                                                options.programs, path),
-        "counts": lambda _: counts.show(build),
-        **{what: lambda path, what=what: native.measure(build, rounds, what,
-                                                        path)
+        "threads": lambda out: threads.measure(build, rounds,
+                                               options.programs, out),
+        "counts": lambda out: counts.measure(build, rounds, out),
+        **{what: lambda out, what=what: native.measure(build, rounds, what,
+                                                       out)
            for what in native.SAMPLED},
-        **{what: lambda _, what=what: native.show(build, what)
-           for what in native.SHOWN},
-        "growth": lambda _: growth.show(build, mpis),
-        "messages": lambda _: messages.show(mpis),
-        "memory": lambda _: memory.show(build, mpis),
-        "sim": lambda _: sim.show(mpis[0], rounds),
-        "rails": lambda _: rails.compare(build, rounds, options.rates),
-        "hosts": lambda _: hosts.compare(build, rounds, options.peers,
+        "growth": lambda out: growth.measure(build, mpis, rounds, out),
+        "messages": lambda out: messages.measure(mpis, rounds, out),
+        "memory": lambda out: memory.measure(build, mpis, rounds, out),
+        "sim": lambda out: sim.measure(mpis[0], rounds, out),
+        "rails": lambda out: rails.measure(build, rounds, options.rates, out),
+        "hosts": lambda _: hosts.measure(build, rounds, options.peers,
                                          options.out, suite.BETWEEN_HOSTS),
-        "startup": lambda path: startup.compare(mpis, rounds, path),
-        "locks": lambda path: locks.show(build, rounds, path),
-        "rpc": lambda path: rpc.show(build, rounds, path),
-        "heat": lambda _: heat(build, rounds),
-        "verbs": lambda path: verbs.show(mpis, build, os.path.join(
-            os.path.dirname(path), "counts.csv")),
-        "mpi": lambda path: run_suite(options, names, mpis, path),
+        "startup": lambda out: startup.measure(mpis, rounds, out),
+        "locks": lambda out: locks.measure(build, rounds, out),
+        "rpc": lambda out: rpc.measure(build, rounds, out),
+        "heat": lambda out: heat.measure(build, rounds, out),
+        "verbs": lambda out: verbs.show(mpis, build, os.path.join(
+            os.path.dirname(out.path), "counts.csv")),
+        "mpi": lambda out: suite.measure(names, mpis, rounds, options.networks,
+                                         options.args, out),
     }
 
 
 def run_step(step, path, build):
-    """Whether there are samples. On what machine these were taken is told even
-    if it fails."""
+    """Why it has failed, or None. What there is of it then is shown, and on what
+    machine that was is told, even if it fails or is interrupted."""
     description = machine.describe(build, mpi.ROOT)
-    if os.path.exists(path):
-        os.remove(path)
-    try:
-        step(path)
-    finally:
-        if os.path.exists(path):
-            machine.write(path, description)
-    return os.path.exists(path)
+    failed = None
+    with samples.Writer(path) as out:
+        try:
+            step(out)
+        except (turns.Cannot, subprocess.SubprocessError, OSError,
+                ValueError) as wrong:
+            failed = turns.why(wrong)
+        finally:
+            if not out.is_empty():
+                machine.write(path, description)
+                report.show(path)
+    return failed
+
+
+def run_all(wanted, steps, options):
+    """What has failed, {WHAT: why}, and what has not been done, as one was
+    interrupted."""
+    failed = {}
+    for i, what in enumerate(wanted):
+        folder = hosts.NETWORK if hosts.inside() else what
+        path = os.path.join(options.out, folder, samples.SAMPLES)
+        try:
+            why = run_step(steps[what], path, options.build)
+        except KeyboardInterrupt:
+            return failed, wanted[i:]
+        if why is not None:
+            failed[what] = why
+    return failed, []
 
 
 def show_page(out):
     """Of all that is there, also of earlier runs."""
     try:
         print("\n" + plot.make([out]))
-    except samples.Wrong as wrong:
+    except (samples.Wrong, OSError) as wrong:
         print(f"\nno page: {wrong}")
+
+
+def interrupted(_number, _frame):
+    raise KeyboardInterrupt
 
 
 def main():
@@ -223,19 +232,25 @@ def main():
     steps = steps_of(options, names, mpis)
     wanted, of_suite = check(parser, options, steps)
     names += of_suite
-    if not os.path.isdir(options.build):
-        sys.exit(f"{options.build}: no such build; tools/demo makes one")
+    signal.signal(signal.SIGTERM, interrupted)
     if hosts.NETWORK in options.networks:
         subprocess.run(hosts.SWITCH, check=True)
     mpis += mpi.find(options.build, options.peers)
-    measured = False
-    for what in wanted:
-        folder = hosts.NETWORK if hosts.inside() else what
-        path = os.path.join(options.out, folder, samples.SAMPLES)
-        measured |= run_step(steps[what], path, options.build)
-    if measured and not hosts.inside():
+    failed, left = run_all(wanted, steps, options)
+    sys.stdout.flush()
+    for what, why in failed.items():
+        print(f"run: {what}: {why}", file=sys.stderr)
+    if left:
+        print(f"run: interrupted in {left[0]}; not run: "
+              + (", ".join(left[1:]) or "nothing else"), file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    if not hosts.inside():
         show_page(options.out)
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

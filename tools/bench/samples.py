@@ -2,6 +2,7 @@
 machine.csv, on what machine that was.
 """
 import csv
+import io
 import os
 import re
 
@@ -61,28 +62,41 @@ def point(name):
 # --- writing ---
 
 class Writer:
-    """Makes the folder; what is in it of an earlier run is gone. To be used by
-    `with`."""
+    """What is there of an earlier run is gone. There is a folder, and a file in
+    it, as soon as there is a sample. To be used by `with`."""
 
     def __init__(self, path):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if os.path.exists(path):
+            os.remove(path)
         self.path = path
-        self.file = open(path, "w", newline="", encoding="utf-8")
-        self.out = csv.writer(self.file, lineterminator="\n")
-        self.out.writerow(COLUMNS)
+        self.file = None
+
+    def is_empty(self):
+        return self.file is None
 
     def add(self, benchmark, setting, library, n, values):
         """values: {name: (value, unit)}"""
-        for name, (value, unit) in values.items():
-            self.out.writerow([benchmark, setting, library, n, name, value,
-                               unit])
-        self.file.flush()
+        if self.is_empty() and values:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            self.file = open(self.path, "w", newline="", encoding="utf-8")
+            self.write([COLUMNS])
+        self.write([benchmark, setting, library, n, name, value, unit]
+                   for name, (value, unit) in values.items())
+
+    def write(self, rows):
+        """At once, so that no half of a line is there if the run is cut off."""
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        if not self.is_empty():
+            self.file.write(text.getvalue())
+            self.file.flush()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.file.close()
+        if not self.is_empty():
+            self.file.close()
 
 
 # --- reading ---
@@ -96,24 +110,27 @@ def finite(text):
 
 def read_file(path):
     """Sheets in the order of the file."""
-    sheets = {}
     try:
         with open(path, newline="", encoding="utf-8") as f:
-            rows = csv.DictReader(f)
-            if rows.fieldnames != COLUMNS:
-                raise Wrong(f"{path}: its columns are not {','.join(COLUMNS)}")
-            for row in rows:
-                key = row["benchmark"], row["setting"]
-                try:
-                    if None in row or None in row.values():
-                        raise ValueError(f"not {len(COLUMNS)} fields")
-                    sheets.setdefault(key, Sheet(*key)).add(
-                        row["library"], int(row["round"]), row["name"],
-                        finite(row["value"]), row["unit"])
-                except ValueError as wrong:
-                    raise Wrong(f"{path}, line {rows.line_num}: {wrong}")
-    except (OSError, UnicodeDecodeError, csv.Error) as wrong:
+            text = f.read()
+    except (OSError, UnicodeDecodeError) as wrong:
         raise Wrong(f"{path}: {getattr(wrong, 'strerror', None) or wrong}")
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    if rows.fieldnames != COLUMNS:
+        raise Wrong(f"{path}: its columns are not {','.join(COLUMNS)}")
+    sheets = {}
+    try:
+        for row in rows:
+            if None in row or None in row.values():
+                raise ValueError(f"not {len(COLUMNS)} fields")
+            key = row["benchmark"], row["setting"]
+            sheets.setdefault(key, Sheet(*key)).add(
+                row["library"], int(row["round"]), row["name"],
+                finite(row["value"]), row["unit"])
+        if not text.endswith("\n"):
+            raise ValueError("it is cut off")
+    except (ValueError, csv.Error) as wrong:
+        raise Wrong(f"{path}, line {rows.line_num}: {wrong}")
     return list(sheets.values())
 
 

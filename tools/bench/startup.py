@@ -6,8 +6,6 @@ import tempfile
 import time
 
 import mpis as mpi
-import report
-import samples
 
 RANKS = (2, 8, 64)
 CASES = {"start": [], "barrier": ["barrier"]}
@@ -32,7 +30,7 @@ def columns(mpis):
 
 def job_ms(job):
     begin = time.monotonic()
-    job.run(LIMIT)
+    job.output(LIMIT)
     return 1000 * (time.monotonic() - begin)
 
 
@@ -40,6 +38,7 @@ def take(every, folder, rounds, out):
     """A B C A B C ..."""
     few, many = RANKS[-2:]
     for n in range(rounds):
+        print(f"startup, round {n + 1} ...", flush=True)
         for case, args in CASES.items():
             taken = {one.name: {} for one in every}
             for ranks in RANKS:
@@ -54,9 +53,6 @@ def take(every, folder, rounds, out):
                     f"{case}_more": (more, "ms")})
 
 
-def compare(mpis, rounds, path):
-    """The samples are in `path` then."""
-    print("\nstart and end of jobs ...", flush=True)
-    with tempfile.TemporaryDirectory() as folder, samples.Writer(path) as out:
+def measure(mpis, rounds, out):
+    with tempfile.TemporaryDirectory() as folder:
         take(columns(mpis), folder, rounds, out)
-    report.show(path)

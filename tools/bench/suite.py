@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import hosts
 import mpis as mpi
 import samples
+import turns
 from stats import Target
 
 BOTH = ("shm", "tcp")
@@ -125,15 +126,12 @@ BENCHMARKS = [
               program="overlap", always=False),
 ]
 NAMES = [b.name for b in BENCHMARKS]
+TARGETS = {b.name: b.targets for b in BENCHMARKS}
 BETWEEN_HOSTS = [b.name for b in BENCHMARKS if b.networks == HOSTS]
 
 
 def find(name):
     return next(b for b in BENCHMARKS if b.name == name)
-
-
-def targets(name):
-    return find(name).targets if name in NAMES else []
 
 
 class Failures:
@@ -143,22 +141,17 @@ class Failures:
         self.found = set()
 
     def add(self, benchmark, network, name, launch, wrong):
-        if isinstance(wrong, subprocess.TimeoutExpired):
-            why = f"not done after {wrong.timeout:.0f} s"
-        elif isinstance(wrong, subprocess.CalledProcessError):
-            why = f"exit code {wrong.returncode}"
-        else:
-            why = str(wrong)
         ranks, args = launch
-        print(f"{benchmark}, {network}: {name} fails: {why}; ranks: {ranks}, "
-              f"arguments: {' '.join(args) or 'none'}", flush=True)
+        print(f"{benchmark}, {network}: {name} fails: {turns.why(wrong)}; "
+              f"ranks: {ranks}, arguments: {' '.join(args) or 'none'}",
+              flush=True)
         self.found.add((benchmark, network, name, launch))
 
     def __contains__(self, key):
         return key in self.found
 
     def ours(self):
-        return {f[:3] for f in self.found if samples.is_ours(f[2])}
+        return [f[:3] for f in self.found if samples.is_ours(f[2])]
 
 
 def columns(benchmark, mpis):
@@ -188,17 +181,17 @@ def run_one(benchmark, network, mpis, rounds, args, folder, out, failures):
                     program = one.build(benchmark.source(), folder)
                     job = one.job(program, network, own, ranks)
                     values = job.run(benchmark.limit)
-                except (subprocess.SubprocessError, ValueError) as wrong:
+                except (subprocess.SubprocessError, OSError,
+                        ValueError) as wrong:
                     failures.add(*of, wrong)
                     continue
                 out.add(benchmark.name, network, one.name, n, values)
 
 
-def run(names, mpis, rounds, networks, args, path):
-    """All of these; the samples are in `path` then. Returns what of ours has
-    failed."""
+def measure(names, mpis, rounds, networks, args, out):
+    """All of these, or those that are always run."""
     failures = Failures()
-    with tempfile.TemporaryDirectory() as folder, samples.Writer(path) as out:
+    with tempfile.TemporaryDirectory() as folder:
         for name in names or [b.name for b in BENCHMARKS if b.always]:
             benchmark = find(name)
             for network in benchmark.networks:
@@ -206,4 +199,4 @@ def run(names, mpis, rounds, networks, args, path):
                     print(f"{name}, {network} ...", flush=True)
                     run_one(benchmark, network, mpis, rounds, args, folder,
                             out, failures)
-    return failures.ours()
+    turns.ours_have_failed(failures.ours())

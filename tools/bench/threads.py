@@ -2,10 +2,7 @@
 process of its own, in turns: A B C A B C ...
 """
 import os
-import subprocess
 
-import report
-import samples
 import turns
 
 # What tests/bench/marcel/meson.build makes, and what it needs for that.
@@ -39,34 +36,10 @@ def find(build):
     return found
 
 
-def jobs(runtimes, cpus, bench):
-    return [turns.Job(name, [*command, str(cpus), bench], {})
-            for name, command in runtimes.items()]
-
-
-def take(every, rounds, setting, failed, out):
-    """What fails is named, and not run again."""
-    for n in range(rounds):
-        for bench, of_it in every.items():
-            for job in of_it:
-                if (job.name, bench) in failed:
-                    continue
-                try:
-                    out.add("marcel", setting, job.name, n, job.run(LIMIT))
-                except (subprocess.SubprocessError, ValueError) as wrong:
-                    failed.add((job.name, bench))
-                    if getattr(wrong, "returncode", None) != OTHER_CPUS:
-                        print(f"{job.name}, {bench}, {setting}: {wrong}",
-                              flush=True)
-
-
-def compare(build, rounds, only, path):
-    """The samples are in `path` then."""
+def measure(build, rounds, only, out):
     runtimes = find(build)
-    with samples.Writer(path) as out:
-        for cpus in [1, 2]:
-            setting = f"{cpus} CPU" + "s" * (cpus > 1)
-            print(f"threads, {setting} ...", flush=True)
-            take({bench: jobs(runtimes, cpus, bench)
-                  for bench in only or PROGRAMS}, rounds, setting, set(), out)
-    report.show(path)
+    turns.take([("marcel", f"{cpus} CPU" + "s" * (cpus > 1), turns.Job(
+        name, [*command, str(cpus), bench], {}))
+        for cpus in (1, 2) for bench in only or PROGRAMS
+        for name, command in runtimes.items()], rounds, out, LIMIT,
+        silent=(OTHER_CPUS,))

@@ -1,13 +1,34 @@
 """Programs in turns, A B C A B C ..., so that drifts of the machine hit all
-alike, and tables of what they print: lines "name value unit".
+alike. They print lines "name value unit".
 """
 import os
+import select
 import signal
-import statistics
 import subprocess
+import tempfile
+
+import samples
 
 LIMIT = 300  # seconds for one run of one program
 GRACE = 10  # seconds for a launcher that is told to end
+
+
+class Cannot(Exception):
+    """What is not there, or has failed: as it is told."""
+
+
+def why(wrong):
+    """It failed, in a few words."""
+    if isinstance(wrong, subprocess.TimeoutExpired):
+        return f"not done after {wrong.timeout:.0f} s"
+    if isinstance(wrong, subprocess.CalledProcessError):
+        by = wrong.returncode
+        said = (wrong.stderr or "").strip().splitlines()[-1:]
+        return (f"exit code {by}" if by >= 0
+                else signal.Signals(-by).name) + "".join(f": {x}" for x in said)
+    if isinstance(wrong, OSError) and wrong.filename:
+        return f"{wrong.filename}: {wrong.strerror}"
+    return str(wrong)
 
 
 def end(launcher):
@@ -23,6 +44,28 @@ def end(launcher):
         pass
 
 
+def wait(launcher, limit):
+    """Popen.wait() with a limit looks every 50 ms, and so would be measured."""
+    fd = os.pidfd_open(launcher.pid)
+    try:
+        if not select.select([fd], [], [], limit)[0]:
+            raise subprocess.TimeoutExpired(launcher.args, limit)
+    finally:
+        os.close(fd)
+    return launcher.wait()
+
+
+def values_of(text):
+    values = {}
+    for line in text.splitlines():
+        try:
+            name, value, unit = line.split()
+            values[name] = (samples.finite(value), unit)
+        except ValueError:
+            raise ValueError(f"it printed '{line}', not NAME VALUE UNIT")
+    return values
+
+
 class Job:
     """A command under a setting, and the name of that."""
 
@@ -31,69 +74,59 @@ class Job:
         self.command = command
         self.env = env
 
+    def output(self, limit=LIMIT):
+        """OSError and subprocess's errors."""
+        with tempfile.TemporaryFile("w+", encoding="utf-8",
+                                    errors="replace") as said:
+            with subprocess.Popen(
+                    self.command, env=dict(os.environ, **self.env),
+                    stdout=said, start_new_session=True) as started:
+                try:
+                    code = wait(started, limit)
+                except BaseException:
+                    end(started)
+                    raise
+            if code != 0:
+                raise subprocess.CalledProcessError(code, self.command)
+            said.seek(0)
+            return said.read()
+
     def run(self, limit=LIMIT):
-        """{name: (value, unit)} of what it prints; subprocess's errors."""
-        with subprocess.Popen(self.command, env=dict(os.environ, **self.env),
-                              stdout=subprocess.PIPE, text=True,
-                              start_new_session=True) as started:
-            try:
-                text, _ = started.communicate(timeout=limit)
-            except BaseException:
-                end(started)
-                raise
-        if started.returncode != 0:
-            raise subprocess.CalledProcessError(started.returncode,
-                                                self.command)
-        values = {}
-        for line in text.splitlines():
-            name, value, unit = line.split()
-            values[name] = (float(value), unit)
-        return values
+        """{name: (value, unit)} of what it prints; ValueError, too."""
+        return values_of(self.output(limit))
 
 
-def take(jobs, rounds, record=None):
-    """{name of the job: [{name: (value, unit)} per round]}; record(name, round,
-    {name: (value, unit)}) is told of each."""
-    results = {job.name: [] for job in jobs}
+def take(every, rounds, out, limit=LIMIT, rename=lambda name: name, silent=()):
+    """every: [(benchmark, setting, job)]. Names are stored as rename() has them.
+    What fails is told, but of exit codes that are `silent`, and not run again;
+    Cannot at the end if that was ours."""
+    failed = {}
     for n in range(rounds):
-        for job in jobs:
-            values = job.run()
-            results[job.name].append(values)
-            if record is not None:
-                record(job.name, n, values)
-    return results
+        before = None
+        for at in every:
+            benchmark, setting, job = at
+            if at in failed:
+                continue
+            if before != (benchmark, setting):
+                before = benchmark, setting
+                print(f"{benchmark}, {setting}, round {n + 1} ...", flush=True)
+            try:
+                values = job.run(limit)
+            except (subprocess.SubprocessError, OSError, ValueError) as wrong:
+                failed[at] = getattr(wrong, "returncode", None) not in silent
+                if failed[at]:
+                    print(f"{benchmark}, {setting}: {job.name} fails: "
+                          f"{why(wrong)}; {' '.join(job.command)}", flush=True)
+                continue
+            out.add(benchmark, setting, job.name, n,
+                    {rename(name): value for name, value in values.items()})
+    ours_have_failed(at for at, told in failed.items()
+                     if told and samples.is_ours(at[2].name))
 
 
-def median(runs, name):
-    return statistics.median(r[name][0] for r in runs)
-
-
-def pairs(runs, base, name, of):
-    """of(value, the base's of the same round), sorted."""
-    return sorted(of(r[name][0], b[name][0]) for r, b in zip(runs, base))
-
-
-def ratio(runs, base, name):
-    found = pairs(runs, base, name, lambda a, b: a / b)
-    return (f"{statistics.median(found):5.2f} "
-            f"({found[0]:.2f}..{found[-1]:.2f})")
-
-
-def more_ns(runs, base, name):
-    """How many ns more than the base's us."""
-    found = pairs(runs, base, name, lambda a, b: 1000 * (a - b))
-    return (f"{statistics.median(found):5.0f} "
-            f"({found[0]:.0f}..{found[-1]:.0f})")
-
-
-def beside(title, results, against, words):
-    """The medians of each job, and what each is `against` the first."""
-    first, *others = results
-    print(f"\n{title}\n{'':18}{first:>14}"
-          + "".join(f"{o:>14}   {words:22}" for o in others))
-    for name, (_, unit) in results[first][0].items():
-        line = f"{name:18}{median(results[first], name):14.4f}"
-        for o in others:
-            line += (f"{median(results[o], name):14.4f}   "
-                     f"{against(results[o], results[first], name):22}")
-        print(f"{line} {unit}", flush=True)
+def ours_have_failed(which):
+    """Cannot, if there are any: benchmark, setting, job or its name."""
+    names = sorted({" ".join([*of[:2], getattr(of[2], "name", of[2])])
+                    for of in which})
+    if names:
+        raise Cannot("ours fails: " + ", ".join(names))

@@ -13,10 +13,10 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass, field
 
 import mpis as mpi
+import turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GUEST = os.path.join(HERE, "verbs_guest")
@@ -186,7 +186,7 @@ def run(jobs, build, folder):
          "--timeout", str(GUEST_LIMIT), GUEST, "all", folder],
         env=env, timeout=GUEST_LIMIT + 60).returncode
     if code == CANNOT:
-        sys.exit("verbs: there can be no guest here")
+        raise turns.Cannot("there can be no guest here")
     if code != 0:
         print(f"verbs: the guest has failed: {code}")
 
@@ -304,4 +304,4 @@ def show(mpis, build, path):
     print("\n" + text, flush=True)
     failed = [" ".join(map(str, key)) for key, v in found.items() if v is None]
     if failed:
-        sys.exit(f"verbs: failed, see {folder}: " + ", ".join(failed))
+        raise turns.Cannot(f"failed, see {folder}: " + ", ".join(failed))
