@@ -122,8 +122,10 @@ def wrong_files_are_named():
               other)
         made.write(os.path.dirname(other),
                    [["rate", "shm", "ours", 0, "rate_1", 1, "us"]])
-        wrong(2, "have nothing of ours in common", good, other)
-        wrong(2, "nothing of ours in common beside lam", "--to", "lam", good,
+        wrong(2, f"nothing of ours is in both: {good} has latency, shm; "
+              f"overlap, shm (beside a); {other} has rate, shm\n", good,
+              other)
+        wrong(2, "nothing of ours is in both beside lam: ", "--to", "lam", good,
               good)
         empty = os.path.join(folder, "c")
         os.mkdir(empty)

@@ -64,6 +64,14 @@ class Pair:
         return (self.ratio > same) == (self.unit in stats.MORE_IS_BETTER)
 
 
+def contents(sheets):
+    """In words: benchmarks, settings, and who is beside us."""
+    peers = {x for s in sheets.values() for x in s.libraries
+             if not samples.is_ours(x)}
+    return "; ".join(", ".join(key) for key in sheets) + (
+        f" (beside {', '.join(sorted(peers))})" if peers else "")
+
+
 def sheets_of(result):
     return {(s.benchmark, s.setting): s for of in result.values() for s in of}
 
@@ -166,7 +174,7 @@ def options_of():
     parser.add_argument("--least", metavar="PERCENT", type=float, default=5)
     parser.add_argument("a", metavar="A")
     parser.add_argument("b", metavar="B")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if not (math.isfinite(options.least) and options.least >= 0):
         parser.error(f"--least {options.least}: not a number from 0")
     return options
@@ -178,8 +186,8 @@ def compare(options):
     found = judge(pairs(a, b, samples.is_ours, options.to))
     if not found:
         raise samples.Wrong(
-            f"{options.a} and {options.b} have nothing of ours in common"
-            + (f" beside {options.to}" if options.to else ""))
+            f"nothing of ours is in both{f' beside {options.to}' * bool(options.to)}"
+            f": {options.a} has {contents(a)}; {options.b} has {contents(b)}")
     least = options.least / 100
     show_machines(*results)
     show(found, least, options.to)
