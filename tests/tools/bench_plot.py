@@ -52,14 +52,35 @@ def a_page_has_all_pictures_in_it():
         equal(len(pictures), 3)
         equal(page.count("<img"), 3)
         for text, wanted in zip(pictures, (
-                ["latency, shm: latency", "ours", "a", "b", "64ki",
-                 "us (less is better)"],
-                ["overlap, tcp: hidden_sender", "share (more is better)"],
-                ["waiting, shm", "recv", "barrier", "cores"])):
+                ["latency, shm", "ours", "a", "b", "8B", "64K", "1M",
+                 "time [µs], less is better", "message size [bytes]", "1,000"],
+                ["overlap, tcp: hidden_sender",
+                 "hidden share, more is better"],
+                ["waiting, shm", "recv", "barrier", "[cores]"])):
             for word in wanted:
                 assert word in text, f"no {word} in {text}"
         # Nothing is fetched from elsewhere.
-        equal(re.findall(r'(?:src|href)="(?!data:)', page), [])
+        equal(re.findall(r'(?:src|href)="(?!data:|#)', page), [])
+
+
+def what_has_no_peers_shares_a_picture():
+    """Series of one unit; what is held against 1 is a difference."""
+    rows = [["match", "tables", "ours", 0, f"{series}_{n}", n / 10, "ns"]
+            for series in ("shuffle", "unexpected") for n in (10, 1000)]
+    rows += [["pioman_progress", "polled", "ours", 0, name, 1.02, "ratio"]
+             for name in ("clock_auto", "clock_poll")]
+    with tempfile.TemporaryDirectory() as folder:
+        _, done = plot(folder, rows=rows)
+        equal((done.returncode, done.stderr), (0, ""))
+        pictures = list(map(texts, inlined(page_of(folder))))
+        equal(len(pictures), 2)
+        progress, match = pictures
+        for text, wanted in ((match, ["match, tables", "shuffle",
+                                      "unexpected", "messages at once", "10",
+                                      "1,000"]),
+                             (progress, ["clock_auto", "change [%]"])):
+            for word in wanted:
+                assert word in text, f"no {word} in {text}"
 
 
 def pictures_lie_beside_it():
@@ -92,7 +113,7 @@ def what_is_not_there_is_said():
         plot(folder, machine=None)
         page = page_of(folder)
         assert "there is no machine.csv beside it" in page, page
-        bandwidth = page.split("<h2>Bandwidth</h2>")[1].split("<h2>")[0]
+        bandwidth = page.split(">Bandwidth</h2>")[1].split("<h2")[0]
         assert "Not in this result." in bandwidth, bandwidth
 
 
@@ -149,7 +170,8 @@ def wrong_files_are_named():
         equal(made.tool("plot.py", "--colour").returncode, 2)
 
 
-DRAWN = [a_page_has_all_pictures_in_it, pictures_lie_beside_it,
+DRAWN = [a_page_has_all_pictures_in_it,
+         what_has_no_peers_shares_a_picture, pictures_lie_beside_it,
          ratios_machine_and_command_are_told, what_is_not_there_is_said,
          results_of_several_folders_are_one_page]
 CHECKS = [*DRAWN, without_gnuplot_it_says_so, a_gnuplot_that_fails_is_no_page,

@@ -30,18 +30,26 @@ BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
 CHAPTERS = [
     ("Latency", "a message there and back, half of that, by its size",
      ["latency", "hosts_latency", "nmad", "rpc"]),
-    ("Bandwidth", "windows of messages, one way and both",
-     ["bandwidth", "hosts_bandwidth"]),
+    ("Bandwidth", "windows of messages, one way and both; several networks",
+     ["bandwidth", "hosts_bandwidth", "rails", "sim_rails"]),
     ("Burst and shuffle", "many short messages at once, in order and not",
      ["many", "many_30000", "many_ours", "rate", "hosts_rate"]),
     ("Overlap", "communication while the program computes",
-     ["overlap", "hosts_overlap", "computes", "background"]),
+     ["overlap", "hosts_overlap", "computes", "background", "sim_overlap",
+      "sim_offload"]),
     ("Threads", "creating, switching and locking them; messages among many",
-     ["marcel", "threads", "load", "partitioned", "locks"]),
-    ("Cost of waiting", "processor time of who waits, reaction, polls",
-     ["waiting", "pioman_waiting", "pioman_reaction", "pioman_ltask"]),
-    ("Scaling", "by the number of processes",
-     ["startup", "collectives", "oversubscribed"]),
+     ["marcel", "threads", "load", "partitioned", "locks", "heat"]),
+    ("Cost of waiting", "processor time of who waits, reaction, polls, and what "
+     "all that takes from who computes",
+     ["waiting", "pioman_waiting", "pioman_waits", "pioman_late",
+      "pioman_reaction", "pioman_ltask", "pioman_polls", "pioman_blocking",
+      "pioman_progress", "pioman_idle"]),
+    ("Scaling", "by the number of processes, processors and messages",
+     ["startup", "collectives", "oversubscribed", "pioman_queues",
+      "pioman_contention", "match", "growth", "memory"]),
+    ("Counted", "instructions, by callgrind, on which load has no influence",
+     ["messages", "marcel_counts", "pioman_counts", "locks_counts",
+      "event_counts"]),
 ]
 OTHERS = ("Others", "", [])
 STYLE = """
@@ -68,7 +76,7 @@ def line(cells):
 
 def table(sheet, library):
     """As report.table has it."""
-    heads = ["", "median", "95 %", *sheet.peers(""), "of the best (95 %)",
+    heads = ["", "median", "95 %", *sheet.peers(""), report.RATIO,
              "unit", "target"]
     text = [line(cell(h, "th") for h in heads)]
     for row in report.rows(sheet, library):
@@ -87,13 +95,20 @@ def inline(folder, picture):
     with open(os.path.join(folder, pictures.file_name(picture, "svg")),
               "rb") as f:
         data = base64.b64encode(f.read()).decode("ascii")
-    return (f'<img alt="{html.escape(picture.title)}" '
+    return (f'<img alt="{html.escape(picture.name)}" '
             f'src="data:image/svg+xml;base64,{data}">')
 
 
+def anchor(heading):
+    return heading.lower().replace(" ", "-")
+
+
 def chapter(heading, about, sheets, folder):
-    text = [f"<h2>{heading}</h2>", f"<p>{about}</p>" if about else ""]
+    text = [f'<h2 id="{anchor(heading)}">{heading}</h2>',
+            f"<p>{about}</p>" if about else ""]
     for sheet in sheets:
+        text.append(f"<h3>{html.escape(f'{sheet.benchmark}, {sheet.setting}')}"
+                    "</h3>")
         for picture in pictures.of_sheet(sheet):
             pictures.draw(picture, folder)
             text.append(inline(folder, picture))
@@ -126,23 +141,29 @@ def page(result, folder):
     """The text of it; the pictures are in `folder` then."""
     sheets = [sheet for of in result.values() for sheet in of]
     named = {name for _, _, names in CHAPTERS for name in names}
-    body = []
+    body, there = [], []
     for heading, about, names in [*CHAPTERS, OTHERS]:
         of = [sheet for sheet in sheets if (
             sheet.benchmark in names if names
             else sheet.benchmark not in named)]
         if of or names:
             body.append(chapter(heading, about, of, folder))
+            there.append((anchor(heading), heading))
+    there.append(("machine", "Machine and command"))
+    links = " · ".join(f'<a href="#{at}">{heading}</a>'
+                       for at, heading in there)
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Benchmarks</title>
 <style>{STYLE}</style></head><body>
 <h1>Benchmarks</h1>
+<p>{links}</p>
 <p>Points are medians over the rounds, in which all ran in turns; bars at them,
 and intervals in the tables, are 95 % intervals of the median by bootstrap, or
 the range of fewer than 3 rounds. Ratios are of pairs of one round, ours to the
-best peer. What a benchmark measures: doc/bench.md.</p>
+best peer, or where there is none to the first of ours; of shares differences.
+What a benchmark measures: doc/bench.md.</p>
 {chr(10).join(body)}
-<h2>Machine and command</h2>
+<h2 id="machine">Machine and command</h2>
 {machines(result)}
 </body></html>
 """
@@ -172,11 +193,13 @@ def main():
     parser.add_argument("--out", metavar="DIR")
     parser.add_argument("places", nargs="*", metavar="RESULT",
                         default=[os.path.normpath(BENCH)])
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     try:
         print(make(options.places, options.out))
     except (samples.Wrong, OSError) as wrong:
         sys.exit(f"plot: {wrong}")
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":
