@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import tap  # noqa: E402
+
 
 def combinations(commands, *arguments):
     """What run says of tests {name: (shell command, env)}, and its code."""
@@ -81,16 +84,6 @@ def what_does_not_end_is_ended():
     assert "FAILED: sleeps: not done after 1 s" in said, said
 
 
-checks = [every_combination_is_run_once, what_fails_is_named_with_its_settings,
-          pairs_are_few_and_hold_each_pair, the_settings_of_nmad_are_others, what_a_test_sets_itself_is_run_once,
-          what_does_not_end_is_ended]
-print(f"1..{len(checks)}")
-bad = 0
-for number, check in enumerate(checks, 1):
-    try:
-        check()
-        print(f"ok {number} - {check.__name__}")
-    except AssertionError as reason:
-        print(f"# {reason}\nnot ok {number} - {check.__name__}")
-        bad = 1
-sys.exit(bad)
+tap.run([every_combination_is_run_once, what_fails_is_named_with_its_settings,
+         pairs_are_few_and_hold_each_pair, the_settings_of_nmad_are_others,
+         what_a_test_sets_itself_is_run_once, what_does_not_end_is_ended])

@@ -10,10 +10,12 @@ import pathlib
 import pty
 import re
 import select
-import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tap  # noqa: E402
 
 mpirun, scripts = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
 
@@ -128,8 +130,7 @@ class Terminal:
 
 
 def completes_at_a_terminal(shell, *start):
-    if shutil.which(shell[0]) is None:
-        return f"SKIP {shell[0]} is not installed"
+    tap.need(shell[0])
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(f"{folder}/a-folder")
         program = pathlib.Path(folder, "prog-of-the-test")
@@ -154,18 +155,17 @@ def completes_at_a_terminal(shell, *start):
                            ": -n 2 ./prog-of-the-test ")
         terminal.completes("mpirun ls a-f", "mpirun ls a-folder/")
         terminal.close()
-    return None
 
 
 def bash_completes():
-    return completes_at_a_terminal(
+    completes_at_a_terminal(
         ["bash", "--norc", "--noprofile", "-i"],
         "bind 'set enable-bracketed-paste off'",
         f"PS1='$ '; source {scripts}/mpirun.bash")
 
 
 def zsh_completes():
-    return completes_at_a_terminal(
+    completes_at_a_terminal(
         ["zsh", "-f", "-i"],
         "unsetopt zle_bracketed_paste; unset zle_bracketed_paste; PS1='$ '",
         f"mkdir functions; cp {scripts}/mpirun.zsh functions/_mpirun",
@@ -173,18 +173,7 @@ def zsh_completes():
         "autoload -U compinit; compinit -u -D")
 
 
-checks = [options_are_those_of_help, options_go_on_as_they_begin,
-          values_are_what_the_option_takes, each_word_offered_is_taken,
-          programs_come_after_options, each_colon_begins_anew,
-          bash_completes, zsh_completes]
-print(f"1..{len(checks)}")
-bad = 0
-for number, check in enumerate(checks, 1):
-    try:
-        skipped = check()
-        print(f"ok {number} - {check.__name__}",
-              f"# {skipped}" if skipped else "")
-    except AssertionError as reason:
-        print(f"# {reason}\nnot ok {number} - {check.__name__}")
-        bad = 1
-sys.exit(bad)
+tap.run([options_are_those_of_help, options_go_on_as_they_begin,
+         values_are_what_the_option_takes, each_word_offered_is_taken,
+         programs_come_after_options, each_colon_begins_anew,
+         bash_completes, zsh_completes])

@@ -12,6 +12,9 @@ import subprocess
 import sys
 import types
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tap  # noqa: E402
+
 root = pathlib.Path(sys.argv[1])
 
 # What the installed part needs: Meson's, Spack's and Debian's name.
@@ -158,7 +161,7 @@ def debian_has_the_version():
     assert head.startswith(f"madmpi ({version})"), head
 
 
-checks = [
+tap.run([
     meson_asks_for_nothing_else,
     spack_depends_on_what_meson_asks_for,
     spack_provides_mpi,
@@ -169,14 +172,4 @@ checks = [
     debian_has_the_version,
     tools_install_the_same,
     options_that_are_set_exist,
-]
-print(f"1..{len(checks)}")
-bad = 0
-for number, check in enumerate(checks, 1):
-    try:
-        check()
-        print(f"ok {number} - {check.__name__}")
-    except AssertionError as reason:
-        print(f"# {reason}\nnot ok {number} - {check.__name__}")
-        bad = 1
-sys.exit(bad)
+])

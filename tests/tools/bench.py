@@ -6,6 +6,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import tap  # noqa: E402
+
 RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
                    "tools", "bench", "run.py")
 
@@ -308,37 +311,23 @@ def check_wrong(done, why):
     return f"exit code {done.returncode}\n{done.stderr}"
 
 
-def main():
-    failed = number = 0
-    print(f"1..{len(CASES + TOGETHER + WRONG + WHOLE) + 1}")
-
-    def say(wrong, what):
-        nonlocal failed, number
-        number += 1
-        failed += wrong is not None
-        print(f"{'ok' if wrong is None else 'not ok'} {number} - {what}",
-              flush=True)
-        for line in (wrong or "").splitlines():
-            print(f"# {line}")
-
+def results():
     with tempfile.TemporaryDirectory() as root:
         build = make_tree(root)
         for i, (what, expected) in enumerate(CASES):
-            say(check(run(root, build, what, f"out{i}"), expected),
-                " ".join(what))
+            yield (" ".join(what),
+                   check(run(root, build, what, f"out{i}"), expected))
         done = run(root, build, [word for what, _ in TOGETHER
                                  for word in what], "together")
         for what, expected in TOGETHER:
-            say(check(done, expected), " ".join(what))
-        say(check_failing(run(root, build, ["--args", "fail", "mpi",
-                                            "latency"])),
-            "a benchmark that fails is named")
+            yield " ".join(what), check(done, expected)
+        yield ("a benchmark that fails is named",
+               check_failing(run(root, build, ["--args", "fail", "mpi",
+                                               "latency"])))
         for what, does in WHOLE:
-            say(does(root, build), what)
+            yield what, does(root, build)
         for what, why in WRONG:
-            say(check_wrong(run(root, build, what), why), " ".join(what))
-    sys.exit(1 if failed else 0)
+            yield " ".join(what), check_wrong(run(root, build, what), why)
 
 
-if __name__ == "__main__":
-    main()
+sys.exit(tap.tell(len(CASES + TOGETHER + WRONG + WHOLE) + 1, results()))

@@ -6,7 +6,7 @@ import random
 import tempfile
 
 import bench_samples as made
-from bench_samples import equal, words
+from bench_samples import equal, tap, words
 
 SIZES = ["8B", "4K", "64K", "1M"]
 
@@ -152,13 +152,9 @@ def other_machines_are_told_apart():
         assert "kernel" not in done.stdout and "command" not in done.stdout
 
 
-CHECKS = [noise_is_no_difference, noise_is_seldom_a_difference,
-          what_is_slower_is_named_and_nothing_else, what_is_faster_is_better,
-          less_than_the_least_is_none,
-          a_slower_machine_shows_in_the_peers_and_falls_out,
-          too_few_rounds_are_said, wrong_files_are_named,
-          other_machines_are_told_apart]
-
-
-if __name__ == "__main__":
-    made.run(CHECKS)
+tap.run([noise_is_no_difference, noise_is_seldom_a_difference,
+         what_is_slower_is_named_and_nothing_else, what_is_faster_is_better,
+         less_than_the_least_is_none,
+         a_slower_machine_shows_in_the_peers_and_falls_out,
+         too_few_rounds_are_said, wrong_files_are_named,
+         other_machines_are_told_apart])

@@ -7,7 +7,7 @@ import tempfile
 import xml.etree.ElementTree as xml
 
 import bench_samples as made
-from bench_samples import equal
+from bench_samples import equal, tap
 
 # What has no x: bars. Of what has two, a peer has none.
 BARS = [["waiting", "shm", library, n, name, value + n / 1000, "cores"]
@@ -43,6 +43,7 @@ def texts(picture):
 
 
 def a_page_has_all_pictures_in_it():
+    tap.need("gnuplot")
     with tempfile.TemporaryDirectory() as folder:
         _, done = plot(folder)
         equal((done.returncode, done.stderr), (0, ""))
@@ -84,6 +85,7 @@ def what_has_no_peers_shares_a_picture():
 
 
 def pictures_lie_beside_it():
+    tap.need("gnuplot")
     with tempfile.TemporaryDirectory() as folder:
         plot(folder)
         found = sorted(os.listdir(os.path.join(folder, "pictures")))
@@ -96,6 +98,7 @@ def pictures_lie_beside_it():
 
 
 def ratios_machine_and_command_are_told():
+    tap.need("gnuplot")
     with tempfile.TemporaryDirectory() as folder:
         plot(folder)
         page = page_of(folder)
@@ -109,6 +112,7 @@ def ratios_machine_and_command_are_told():
 
 
 def what_is_not_there_is_said():
+    tap.need("gnuplot")
     with tempfile.TemporaryDirectory() as folder:
         plot(folder, machine=None)
         page = page_of(folder)
@@ -118,6 +122,7 @@ def what_is_not_there_is_said():
 
 
 def results_of_several_folders_are_one_page():
+    tap.need("gnuplot")
     with tempfile.TemporaryDirectory() as folder:
         other = os.path.join(folder, "other")
         made.write(other, [["rpc", "tcp", "ours", 0, "call", 2, "us"]])
@@ -170,13 +175,8 @@ def wrong_files_are_named():
         equal(made.tool("plot.py", "--colour").returncode, 2)
 
 
-DRAWN = [a_page_has_all_pictures_in_it,
+tap.run([a_page_has_all_pictures_in_it,
          what_has_no_peers_shares_a_picture, pictures_lie_beside_it,
          ratios_machine_and_command_are_told, what_is_not_there_is_said,
-         results_of_several_folders_are_one_page]
-CHECKS = [*DRAWN, without_gnuplot_it_says_so, a_gnuplot_that_fails_is_no_page,
-          wrong_files_are_named]
-
-
-if __name__ == "__main__":
-    made.run(CHECKS, DRAWN)
+         results_of_several_folders_are_one_page, without_gnuplot_it_says_so,
+         a_gnuplot_that_fails_is_no_page, wrong_files_are_named])

@@ -1,13 +1,13 @@
-"""Results that are made up, for the tests of tools/bench, and how these run."""
+"""Results that are made up, for the tests of tools/bench."""
 import os
-import shutil
 import subprocess
 import sys
 
 TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
                      "tools", "bench")
-sys.path.insert(0, TOOLS)
+sys.path[:0] = [TOOLS, os.path.join(os.path.dirname(__file__), "..")]
 import samples  # noqa: E402
+import tap  # noqa: E402
 
 
 def equal(found, wanted):
@@ -57,23 +57,3 @@ def tool(name, *args, **env):
         [sys.executable, os.path.join(TOOLS, name), *args],
         capture_output=True, text=True, check=False,
         env=dict(os.environ, **env))
-
-
-def run(checks, drawn=()):
-    """TAP; those `drawn` need gnuplot."""
-    failed = 0
-    print(f"1..{len(checks)}")
-    for i, check in enumerate(checks, 1):
-        what = check.__name__.replace("_", " ")
-        if check in drawn and shutil.which("gnuplot") is None:
-            print(f"ok {i} - {what} # SKIP gnuplot is not installed")
-            continue
-        try:
-            check()
-            print(f"ok {i} - {what}", flush=True)
-        except AssertionError as wrong:
-            failed += 1
-            print(f"not ok {i} - {what}")
-            for line in str(wrong).splitlines():
-                print(f"# {line}", flush=True)
-    sys.exit(1 if failed else 0)

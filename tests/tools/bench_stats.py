@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 import bench_samples as made
-from bench_samples import equal, rounds, words
+from bench_samples import equal, rounds, tap, words
 
 import rails
 import report
@@ -293,22 +293,18 @@ def holm_keeps_the_order_and_raises():
     equal(stats.holm([]), [])
 
 
-CHECKS = [interval_of_what_does_not_vary,
-          interval_is_within_the_values_and_around_the_median,
-          interval_is_the_same_again, too_few_rounds_have_no_interval,
-          interval_covers_the_true_ratio, pairs_are_of_one_round,
-          a_ratio_to_nothing_is_no_error, best_is_least_or_most_by_unit,
-          met_reaches_down_to_5_percent_more,
-          targets_fit_series_names_networks_settings,
-          targets_are_about_peers_or_own_or_values, names_have_series_and_x,
-          small_ratios_keep_two_digits, tables_of_samples,
-          without_peers_the_first_of_ours_is_the_base,
-          a_job_says_numbers_or_why_not, rails_are_held_against_their_sum, there_is_no_file_without_samples,
-          a_missed_target_is_said, wrong_files_are_refused,
-          a_file_that_is_cut_off_is_refused,
-          mann_whitney_counts_all_ways, mann_whitney_of_many_is_near_that,
-          holm_keeps_the_order_and_raises]
-
-
-if __name__ == "__main__":
-    made.run(CHECKS)
+tap.run([interval_of_what_does_not_vary,
+         interval_is_within_the_values_and_around_the_median,
+         interval_is_the_same_again, too_few_rounds_have_no_interval,
+         interval_covers_the_true_ratio, pairs_are_of_one_round,
+         a_ratio_to_nothing_is_no_error, best_is_least_or_most_by_unit,
+         met_reaches_down_to_5_percent_more,
+         targets_fit_series_names_networks_settings,
+         targets_are_about_peers_or_own_or_values, names_have_series_and_x,
+         small_ratios_keep_two_digits, tables_of_samples,
+         without_peers_the_first_of_ours_is_the_base,
+         a_job_says_numbers_or_why_not, rails_are_held_against_their_sum,
+         there_is_no_file_without_samples, a_missed_target_is_said,
+         wrong_files_are_refused, a_file_that_is_cut_off_is_refused,
+         mann_whitney_counts_all_ways, mann_whitney_of_many_is_near_that,
+         holm_keeps_the_order_and_raises])

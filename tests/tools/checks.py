@@ -7,6 +7,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import tap  # noqa: E402
+
 CHECKS = os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "check"
 )
@@ -142,23 +145,16 @@ def run(check, files):
         )
 
 
-def main():
-    failed = 0
-    print(f"1..{len(CASES)}")
-    for i, (check, files, expected) in enumerate(CASES, 1):
-        result = run(check, files)
+def results():
+    for check, files, expected in CASES:
+        done = run(check, files)
         if expected is None:
-            good = result.returncode == 0 and "\n0 findings" in "\n" + result.stdout
+            good = done.returncode == 0 and "\n0 findings" in "\n" + done.stdout
         else:
-            good = result.returncode == 1 and expected in result.stdout
-        failed += not good
+            good = done.returncode == 1 and expected in done.stdout
         what = f"finds {expected}" if expected else "is content"
-        print(f"{'ok' if good else 'not ok'} {i} - {check} {what}")
-        if not good:
-            for line in (result.stdout + result.stderr).splitlines():
-                print(f"# {line}")
-    sys.exit(1 if failed else 0)
+        wrong = tap.unless(good, done.returncode, done.stdout + done.stderr)
+        yield f"{check} {what}", wrong
 
 
-if __name__ == "__main__":
-    main()
+sys.exit(tap.tell(len(CASES), results()))

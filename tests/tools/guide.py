@@ -15,6 +15,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tap  # noqa: E402
+
 root, build = pathlib.Path(sys.argv[1]), sys.argv[2]
 is_clone = "--clone" in sys.argv[3:]
 limit = 1800 if is_clone else 120
@@ -29,10 +32,6 @@ meson() {
 	ln -s "${mpicc%%/bin/mpicc}" "$HOME/marcel"
 }
 """
-
-
-class Skip(Exception):
-    pass
 
 
 def blocks(text):
@@ -82,7 +81,7 @@ class Terminal:
             timeout=limit,
         )
         if how == "slurm" and done.returncode == 77:
-            raise Skip(done.stdout.strip())
+            raise tap.Skip(done.stdout.strip())
         # How Slurm says that the last job is not over everywhere.
         self.printed = re.sub(r"^srun: job \d+ .*\n", "", done.stdout, flags=re.M)
         assert done.returncode == 0, f"{block}exit code {done.returncode}\n{self.printed}"
@@ -111,27 +110,21 @@ def chapter(terminal, steps, title):
             terminal.has_printed(block)
 
 
+def results(chapters):
+    with tempfile.TemporaryDirectory(prefix="guide.") as home:
+        terminal = Terminal(pathlib.Path(home))
+        for title, steps in chapters:
+            yield title, tap.wrong_with(chapter, terminal, steps, title)
+
+
 def main():
-    chapters, bad = [], 0
+    chapters = []
     for kind, argument, block in blocks((root / "doc/guide.md").read_text()):
         if kind == "chapter":
             chapters.append((argument, []))
         else:
             chapters[-1][1].append((kind, argument, block))
-    print(f"1..{len(chapters)}")
-    with tempfile.TemporaryDirectory(prefix="guide.") as home:
-        terminal = Terminal(pathlib.Path(home))
-        for number, (title, steps) in enumerate(chapters, 1):
-            try:
-                chapter(terminal, steps, title)
-                print(f"ok {number} - {title}", flush=True)
-            except Skip as reason:
-                print(f"ok {number} - {title} # SKIP {reason}", flush=True)
-            except (AssertionError, subprocess.TimeoutExpired) as reason:
-                print("# " + str(reason).replace("\n", "\n# "))
-                print(f"not ok {number} - {title}", flush=True)
-                bad = 1
-    sys.exit(bad)
+    sys.exit(tap.tell(len(chapters), results(chapters)))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tap  # noqa: E402
+
 root, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 man3 = build / "doc/man"
 MODULES = ["marcel", "pioman", "nmad", "madmpi"]
@@ -21,20 +24,11 @@ pages = sorted(
 )
 
 
-class Skip(Exception):
-    pass
-
-
 def run(*command, **more):
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more
     )
     return done.returncode, done.stdout
-
-
-def need(program):
-    if not shutil.which(program):
-        raise Skip(f"{program} is missing")
 
 
 def page_of(header):
@@ -85,7 +79,7 @@ def the_table_of_variables_has_what_is_read():
 
 
 def man_finds_a_function():
-    need("man")
+    tap.need("man")
     with tempfile.TemporaryDirectory() as d:
         folder = pathlib.Path(d, "man3")
         folder.mkdir()
@@ -101,8 +95,8 @@ def man_finds_a_function():
 
 
 def man_has_no_warnings():
-    need("man")
-    need("groff")
+    tap.need("man")
+    tap.need("groff")
     for page in pages:
         done = subprocess.run(
             ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", page],
@@ -113,7 +107,7 @@ def man_has_no_warnings():
 
 
 def mandoc_has_no_warnings():
-    need("mandoc")
+    tap.need("mandoc")
     code, out = run("mandoc", "-T", "lint", "-W", "warning", *pages)
     assert code == 0, out
 
@@ -132,7 +126,7 @@ def program_of(page):
 
 
 def the_page_of_a_tool_has_its_options():
-    need("man")
+    tap.need("man")
     tools = 0
     for page in root.glob("tools/*/*.1"):
         program = program_of(page)
@@ -153,7 +147,7 @@ def the_page_of_a_tool_has_its_options():
 
 
 def the_page_of_mpicc_has_its_options():
-    need("man")
+    tap.need("man")
     script = (root / "tools/wrap/mpicc.in").read_text()
     code = "\n".join(l for l in script.split("\n") if not l.startswith("#"))
     cases = re.findall(r"^\t?([-|\w: ]+)\)", code, re.M)
@@ -164,7 +158,7 @@ def the_page_of_mpicc_has_its_options():
     assert not lacks, f"mpicc.1 lacks {sorted(lacks)}"
 
 
-checks = [
+tap.run([
     each_function_of_a_header_is_named_on_its_page,
     each_comment_of_a_header_is_on_its_page,
     the_table_of_variables_has_what_is_read,
@@ -173,17 +167,4 @@ checks = [
     mandoc_has_no_warnings,
     the_page_of_a_tool_has_its_options,
     the_page_of_mpicc_has_its_options,
-]
-print(f"1..{len(checks)}")
-bad = 0
-for number, check in enumerate(checks, 1):
-    try:
-        check()
-        print(f"ok {number} - {check.__name__}")
-    except Skip as reason:
-        print(f"ok {number} - {check.__name__} # SKIP {reason}")
-    except AssertionError as reason:
-        print("# " + str(reason).replace("\n", "\n# "))
-        print(f"not ok {number} - {check.__name__}")
-        bad = 1
-sys.exit(bad)
+])

@@ -8,6 +8,9 @@ import pathlib
 import re
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import tap  # noqa: E402
+
 root = pathlib.Path(sys.argv[1])
 text = (root / "README.md").read_text(encoding="utf-8")
 
@@ -39,14 +42,4 @@ def paths():
             assert (root / path).exists(), f"{path} does not exist"
 
 
-checks = [program, packages, paths]
-print(f"1..{len(checks)}")
-bad = 0
-for number, check in enumerate(checks, 1):
-    try:
-        check()
-        print(f"ok {number} - {check.__name__}")
-    except AssertionError as reason:
-        print(f"# {reason}\nnot ok {number} - {check.__name__}")
-        bad = 1
-sys.exit(bad)
+tap.run([program, packages, paths])

@@ -7,6 +7,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import tap  # noqa: E402
+
 TALLY = os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "tally.py"
 )
@@ -114,19 +117,12 @@ def tally(entries):
         )
 
 
-def main():
-    failed = 0
-    print(f"1..{len(CASES)}")
-    for i, (rule, entries, expected) in enumerate(CASES, 1):
-        result = tally(entries)
-        good = result.returncode == 0 and result.stdout == expected
-        failed += not good
-        if not good:
-            for line in (result.stdout + result.stderr).splitlines():
-                print(f"# {line}")
-        print(f"{'ok' if good else 'not ok'} {i} - {rule}")
-    sys.exit(1 if failed else 0)
+def results():
+    for rule, entries, expected in CASES:
+        done = tally(entries)
+        good = done.returncode == 0 and done.stdout == expected
+        wrong = tap.unless(good, done.returncode, done.stdout + done.stderr)
+        yield rule, wrong
 
 
-if __name__ == "__main__":
-    main()
+sys.exit(tap.tell(len(CASES), results()))
