@@ -11,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = [sys.argv[2], os.path.join(os.path.dirname(__file__), "..")]
 import mpis  # noqa: E402
+import tap  # noqa: E402
 
 REQUESTS = ["posted_same", "posted_tags", "unexpected_same", "unexpected_tags"]
 MANY = ["burst", "shuffle", "anysource", "wildcard", "unexpected"]
@@ -210,41 +211,22 @@ def compile_all(one, folder):
     return None
 
 
-class Tap:
-    def __init__(self, count):
-        self.number = 0
-        self.failed = 0
-        print(f"1..{count}")
-
-    def say(self, wrong, what, skip=""):
-        self.number += 1
-        self.failed += wrong is not None
-        print(f"{'ok' if wrong is None else 'not ok'} {self.number} - {what}"
-              f"{' # SKIP ' + skip if skip else ''}", flush=True)
-        for line in (wrong or "").splitlines():
-            print(f"# {line}")
-
-
-def main():
-    build = sys.argv[1]
-    tap = Tap(1 + len(mpis.PEERS) + len(CASES) + len(WRONG))
+def results(build):
     ours, *peers = mpis.find(build, mpis.PEERS, say=lambda text: None)
     with tempfile.TemporaryDirectory() as folder:
-        tap.say(compile_all(ours, folder), "compile with ours")
+        yield "compile with ours", compile_all(ours, folder)
         for what, cases in ((run, CASES), (refuse, WRONG)):
             for case in cases:
                 program, ranks, args, _ = case
-                tap.say(what(build, folder, case),
-                        f"{program} {' '.join(args)}, ranks: {ranks}")
+                yield (f"{program} {' '.join(args)}, ranks: {ranks}",
+                       what(build, folder, case))
     there = {peer.name: peer for peer in peers}
     for name in mpis.PEERS:
-        if name not in there:
-            tap.say(None, f"compile with {name}", "not installed")
-            continue
         with tempfile.TemporaryDirectory() as folder:
-            tap.say(compile_all(there[name], folder), f"compile with {name}")
-    sys.exit(1 if tap.failed else 0)
+            yield (f"compile with {name}",
+                   compile_all(there[name], folder) if name in there
+                   else tap.Skip("not installed"))
 
 
-if __name__ == "__main__":
-    main()
+sys.exit(tap.tell(1 + len(mpis.PEERS) + len(CASES) + len(WRONG),
+                  results(sys.argv[1])))

@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import tap  # noqa: E402
+
 MODULES = ["marcel", "pioman", "nmad"]
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only"]
 POSIX = ["", "-D_POSIX_C_SOURCE=200809L"]
@@ -76,25 +79,24 @@ def compiles(root, compiler, standard, define, paths):
     )
 
 
-def main():
-    root = sys.argv[1]
-    failed = n = 0
+def ways():
+    """(suffix, compiler, standard, definition), of compilers that there are."""
+    for compilers, suffix, standards, defines in KINDS:
+        for compiler in filter(shutil.which, compilers):
+            for standard in standards:
+                for define in defines:
+                    yield suffix, compiler, standard, define
+
+
+def results(root, wanted):
     with tempfile.TemporaryDirectory() as folder:
-        for compilers, suffix, standards, defines in KINDS:
-            paths = write(folder, root, suffix)
-            for compiler in filter(shutil.which, compilers):
-                for standard in standards:
-                    for define in defines:
-                        done = compiles(root, compiler, standard, define, paths)
-                        n += 1
-                        bad = "not " if done.returncode else ""
-                        failed += done.returncode != 0
-                        print(f"{bad}ok {n} - {compiler} {standard} {define}")
-                        for line in done.stdout.splitlines():
-                            print("# " + line)
-    print(f"1..{n}")
-    sys.exit(1 if failed else 0)
+        paths = {suffix: write(folder, root, suffix)
+                 for _, suffix, _, _ in KINDS}
+        for suffix, *how in wanted:
+            done = compiles(root, *how, paths[suffix])
+            yield " ".join(how), tap.unless(done.returncode == 0,
+                                            done.returncode, done.stdout)
 
 
-if __name__ == "__main__":
-    main()
+found = list(ways())
+sys.exit(tap.tell(len(found), results(sys.argv[1], found)))

@@ -16,6 +16,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', '..'))
+import tap
+
 
 def read_table(tables):
     with open(os.path.join(tables, 'functions.csv'), newline='') as f:
@@ -52,20 +55,20 @@ def is_pair(symbols, name):
         weak[1] in ('W', 'V') and strong[1] == 'T' and weak[0] == strong[0]
 
 
-class Rules:
-    """Prints a line of TAP for each rule, and in front what breaks it."""
-
-    def __init__(self, n):
-        self.good = True
-        self.number = 0
-        print('1..%d' % n)
-
-    def holds(self, name, breaks):
-        for b in sorted(breaks):
-            print('# %s: not so: %s' % (name, b))
-        self.number += 1
-        self.good = self.good and not breaks
-        print('%s %d - %s' % ('not ok' if breaks else 'ok', self.number, name))
+def rules(table, symbols, bodies, of_mpi, before_libc):
+    """(rule, the names that break it)."""
+    return [
+        ('the table is exported', of_mpi ^ table),
+        ('what has a body is in the table', bodies - table),
+        ('MPI_ is weak over PMPI_',
+         {n for n in of_mpi if not is_pair(symbols, n)}),
+        ('pairs with large counts are whole', {
+            n for n in table if n.endswith('_c') and n[:-2] in table and
+            (n in bodies) != (n[:-2] in bodies)}),
+        ('nothing else is exported',
+         {s for s in symbols if not s.startswith(('MPI_', 'PMPI_'))} -
+         {'_init', '_fini'} - before_libc),
+    ]
 
 
 def main():
@@ -78,23 +81,16 @@ def main():
     of_mpi = {s[1:] if s.startswith('PMPI_') else s for s in symbols
               if s.startswith(('MPI_', 'PMPI_'))}
 
-    rules = Rules(5)
-    rules.holds('the table is exported', of_mpi ^ table)
-    rules.holds('what has a body is in the table', bodies - table)
-    rules.holds('MPI_ is weak over PMPI_',
-                {n for n in of_mpi if not is_pair(symbols, n)})
-    rules.holds('pairs with large counts are whole', {
-        n for n in table if n.endswith('_c') and n[:-2] in table and
-        (n in bodies) != (n[:-2] in bodies)})
-    rules.holds('nothing else is exported',
-                {s for s in symbols if not s.startswith(('MPI_', 'PMPI_'))} -
-                {'_init', '_fini'} - before_libc)
+    found = rules(table, symbols, bodies, of_mpi, before_libc)
+    code = tap.tell(len(found), (
+        (name, '\n'.join(sorted(breaks)) if breaks else None)
+        for name, breaks in found))
     missing = sorted(table - bodies)
     print('# note: %d of %d functions, and their PMPI_ forms, are exported; '
           '%d written, %d unsupported: %s' % (
               len(of_mpi & table), len(table), len(bodies), len(missing),
               ' '.join(missing) or 'none'))
-    return 0 if rules.good else 1
+    return code
 
 
 if __name__ == '__main__':

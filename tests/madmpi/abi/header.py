@@ -11,6 +11,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', '..'))
+import tap
+
 C = ['-std=c99', '-Wall', '-Wextra', '-pedantic', '-Werror']
 CXX = ['-x', 'c++', '-std=c++11', '-Wall', '-Wextra', '-pedantic', '-Werror']
 
@@ -60,34 +63,32 @@ def program(folder):
     return out + ['\t}', '\treturn wrong;', '}'], n, len(functions)
 
 
-def main():
-    tables, include = sys.argv[1:3]
+def passes(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, '%s: exit code %d\n%s' % (
+        ' '.join(command), done.returncode, done.stdout)
+
+
+def compiles(compiler, include, source, exe):
+    """Functions that are not implemented are only declared: all is compiled,
+    and run with their addresses left out."""
+    passes(compiler + ['-I', include, '-c', source, '-o', os.devnull])
+    passes(compiler + ['-O1', '-I', include, '-o', exe,
+                       '-Wl,--unresolved-symbols=ignore-all', source])
+    passes([exe])
+
+
+def results(tables, include, c, cxx):
     text, constants, functions = program(tables)
-    ok = True
-    print('1..2')
     with tempfile.TemporaryDirectory() as tmp:
         source = os.path.join(tmp, 'all.c')
         with open(source, 'w') as f:
             f.write('\n'.join(text) + '\n')
-        for i, (cc, flags) in enumerate(((sys.argv[3], C),
-                                         (sys.argv[4], CXX))):
-            # Functions that are not implemented are only declared: compile
-            # all, and run with their addresses left out.
-            exe = os.path.join(tmp, 'all')
-            good = subprocess.run(
-                cc.split() + flags + ['-I', include, '-c', source, '-o',
-                                      os.devnull]).returncode == 0
-            good = good and subprocess.run(
-                cc.split() + flags + ['-O1', '-I', include, '-o', exe,
-                                      '-Wl,--unresolved-symbols=ignore-all',
-                                      source]).returncode == 0
-            good = good and subprocess.run([exe]).returncode == 0
-            print('%s %d - %s: %d constants, %d functions' %
-                  ('ok' if good else 'not ok', i + 1, cc, constants,
-                   functions))
-            ok = ok and good
-    return 0 if ok else 1
+        for cc, flags in (c, C), (cxx, CXX):
+            yield ('%s: %d constants, %d functions' % (cc, constants, functions),
+                   tap.wrong_with(compiles, cc.split() + flags, include, source,
+                                  os.path.join(tmp, 'all')))
 
 
-if __name__ == '__main__':
-    sys.exit(main())
+sys.exit(tap.tell(2, results(*sys.argv[1:])))

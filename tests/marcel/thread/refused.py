@@ -5,8 +5,12 @@ says why.
   refused.py INCLUDES COMPILER ...
 """
 
+import os
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", ".."))
+import tap  # noqa: E402
 
 NAMES = {
     "pthread_sigqueue": "do not queue",
@@ -26,12 +30,9 @@ NAMES = {
 }
 
 
-def main():
-    includes, compiler = sys.argv[1], sys.argv[2:]
+def results(includes, compiler):
     command = compiler + ["-D_GNU_SOURCE", "-I", includes]
     command += ["-fsyntax-only", "-x", "c", "-"]
-    print("1..%d" % (2 * len(NAMES)))
-    number = 0
     for name, why in NAMES.items():
         for use in (name + "(0, 0)", "(void *)&" + name):
             source = "#include <marcel/pthread.h>\nvoid f(void);\n"
@@ -39,11 +40,8 @@ def main():
             run = subprocess.run(
                 command, input=source, capture_output=True, text=True
             )
-            number += 1
             good = run.returncode != 0 and why in run.stderr
-            print("%s %d - %s" % ("ok" if good else "not ok", number, use))
-            if not good:
-                print("# " + run.stderr.replace("\n", "\n# "))
+            yield use, tap.unless(good, run.returncode, run.stderr)
 
 
-main()
+sys.exit(tap.tell(2 * len(NAMES), results(sys.argv[1], sys.argv[2:])))
