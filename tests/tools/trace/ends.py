@@ -6,7 +6,8 @@ import os
 import resource
 import subprocess
 
-from run import Run, arrows, equal, folder, has, lane, main, slices
+from run import Run, arrows, equal, folder, has, lane, slices
+import tap  # run.py has put its folder into the path
 
 MPIRUN, ENDS = os.environ["MPIRUN"], os.environ["ENDS"]
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # for abort()
@@ -59,7 +60,7 @@ def the_child_of_a_fork_leaves_its_parents_file_alone():
         assert len(users) < 100, users  # a hundred are the child's
 
 
-main([
+tap.run([
     who_dies_in_mid_message_is_shown_up_to_there,
     a_call_that_is_never_left_goes_on_to_the_end,
     the_child_of_a_fork_leaves_its_parents_file_alone,

@@ -8,7 +8,8 @@ import re
 import subprocess
 import sys
 
-from run import ROOT, TOOL, Run, arrows, convert, equal, folder, has, lane, main, slices
+from run import ROOT, TOOL, Run, arrows, convert, equal, folder, has, lane, slices
+import tap  # run.py has put its folder into the path
 from writer import FOREIGN, Writer
 
 A, B = 0x1000, 0x2000
@@ -525,7 +526,7 @@ def the_manual_has_every_option():
         assert re.search(rf"^\.It .*Fl {option}\b", manual, re.MULTILINE), option
 
 
-main([
+tap.run([
     a_vp_shows_which_thread_runs_and_whether_it_sleeps,
     a_user_thread_shows_what_it_waits_for_and_who_woke_it,
     how_many_threads_run_is_counted,

@@ -6,9 +6,9 @@ import os
 import re
 import subprocess
 
-from run import ROOT, Run, arrows, equal, folder, has, lane, main, slices
-
+from run import ROOT, Run, arrows, equal, folder, has, lane, slices
 import reader  # the tool's; run.py has put its folder into the path
+import tap  # and this one's
 
 MPIRUN, RING, HYBRID = (os.environ[name] for name in ("MPIRUN", "RING", "HYBRID"))
 
@@ -62,7 +62,7 @@ def a_thousand_threads_have_lanes_and_calls():
     equal(len([a for a in arrows(events) if a[3] == 4]), 2000)
 
 
-main([
+tap.run([
     kinds_are_those_of_the_library,
     a_token_goes_round_in_arrows,
     a_thousand_threads_have_lanes_and_calls,
