@@ -144,14 +144,22 @@ int run_has_printed(const char *text)
 	return 0;
 }
 
+/* Each line as a comment of TAP. */
+static void print_comment(const char *text)
+{
+	printf("# ");
+	for (; *text != '\0'; text++)
+		printf(*text == '\n' ? "\n# " : "%c", *text);
+	printf("\n");
+}
+
 bool has(const char *text, const char *part)
 {
 	if (strstr(text, part) != NULL)
 		return true;
-	printf("# \"%s\" is not in:\n# ", part);
-	for (; *text != '\0'; text++)
-		printf(*text == '\n' ? "\n# " : "%c", *text);
-	printf("\n");
+	print_comment(part);
+	printf("# is not in:\n");
+	print_comment(text);
 	return false;
 }
 
