@@ -12,6 +12,8 @@
 #include <marcel/marcel.h>
 #include <pioman/pioman.h>
 
+#include "../named.h"
+
 static marcel_mutex_t first = MARCEL_MUTEX_INITIALIZER,
 		      second = MARCEL_MUTEX_INITIALIZER;
 static marcel_cond_t cond = MARCEL_COND_INITIALIZER;
@@ -19,19 +21,6 @@ static marcel_rwlock_t rwlock = MARCEL_RWLOCK_INITIALIZER;
 static marcel_sem_t sem;
 static marcel_barrier_t barrier, both_have;
 static marcel_t joiner[2];
-
-static marcel_t start(const char *name, void *(*fn)(void *), void *arg)
-{
-	marcel_attr_t attr;
-	marcel_t t;
-
-	marcel_attr_init(&attr);
-	marcel_attr_setname(&attr, name);
-	if (marcel_create(&t, &attr, fn, arg) != 0)
-		abort();
-	marcel_attr_destroy(&attr);
-	return t;
-}
 
 static void *lock_twice(void *arg)
 {
