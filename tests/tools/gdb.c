@@ -1,6 +1,9 @@
 /*
  * tools/gdb/marcel.py shows the user threads of a live process and of a core
  * file, and the process goes on as if nothing had been.
+ *
+ * gdb takes its time to start: it is started once for each of these, is asked
+ * everything there, and each answer has its command as title.
  */
 #include "../check.h"
 #include "../run.h"
@@ -9,6 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define GDB          "gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'set width 0' "
+#define TITLE        "=== "
+#define ASK(command) "-ex 'echo " TITLE command "\\n' -ex '" command "' "
 
 static char folder[] = "/tmp/marcel-gdb.XXXXXX";
 
@@ -20,220 +27,313 @@ static void remove_folder(void)
 	(void)!system(command);
 }
 
-/* gdb's words about a target, stopped; then about its core. */
-static struct run gdb_on(const char *target, const char *commands, bool core)
+static const char *in_folder(void)
 {
-	struct run r;
-	char file[64];
-
 	if (folder[sizeof(folder) - 2] == 'X') {
 		CHECK(mkdtemp(folder) != NULL);
 		atexit(remove_folder);
 	}
-	snprintf(file, sizeof(file), "%s/%s", folder, target);
-	if (core && access(file, F_OK) != 0) {
-		/* It stops at a guard inside a mapping. */
-		r = run(NULL,
-			"MARCEL_GUARDS=mprotect "
-			"gdb -nx -batch -ex 'break stop_here' -ex run "
-			"-ex 'generate-core-file %s' '%s'",
-			file, run_path(target));
-		CHECK_INT(r.code, 0);
-	}
-	return run(NULL,
-		   "gdb -nx -batch -ex 'set debuginfod enabled off' "
-		   "-ex 'set width 0' -ex 'source %s' "
-		   "%s %s %s '%s' 2>&1",
-		   run_path("SCRIPT"),
-		   core ? "-core" : "-ex 'break stop_here' -ex run",
-		   core ? file : "", commands, run_path(target));
+	return folder;
 }
 
-static struct run gdb(const char *commands, bool core)
+/* --- what gdb says --- */
+
+/* clang-format off */
+static const char on_threads[] =
+	ASK("marcel threads")
+	ASK("marcel bt the waiter")
+	ASK("marcel bt all")
+	ASK("marcel bt main")
+	ASK("marcel bt the comer")
+	ASK("marcel bt nobody")
+	ASK("marcel vps")
+	ASK("marcel lwps")
+	ASK("marcel queues")
+	ASK("marcel thread the waiter")
+	"-ex 'frame function wait_deep' -ex 'info locals' "
+	ASK("thread 2") "-ex bt "
+	ASK("thread 1") "-ex bt -ex 'marcel thread' -ex 'bt 1' "
+	ASK("continue");
+
+static const char on_messages[] =
+	ASK("marcel threads")
+	ASK("marcel match")
+	ASK("marcel gates")
+	ASK("marcel ltasks")
+	ASK("continue");
+/* clang-format on */
+
+static struct look {
+	const char *target, *commands;
+	bool core;
+	char *said; /* NULL: nobody has asked yet */
+} looks[] = {
+	{ "TARGET", on_threads, false, NULL },
+	{ "TARGET", on_threads, true, NULL },
+	{ "MPI_TARGET", on_messages, false, NULL },
+	{ "MPI_TARGET", on_messages, true, NULL },
+};
+
+enum { LIVE, CORE, MPI_LIVE, MPI_CORE };
+
+/*
+ * The core file of a target that has died of SIGSEGV in a user thread: that of
+ * the kernel, or where this puts it elsewhere (core_pattern), gdb's at the
+ * signal; gdb stops writing at a guard inside a mapping.
+ */
+static void make_core(const char *target)
 {
-	return gdb_on("TARGET", commands, core);
+	struct run r = run(NULL,
+			   "cd '%s'; ulimit -c unlimited; '%s' crash; "
+			   "mv core* %s",
+			   in_folder(), run_path(target), target);
+
+	CHECK(has(r.err, "Segmentation fault"));
+	if (r.code == 0)
+		return;
+	printf("# the kernel left no core file there: gdb makes it\n");
+	r = run(NULL,
+		"MARCEL_GUARDS=mprotect gdb -nx -batch -ex run "
+		"-ex 'generate-core-file %s/%s' --args '%s' crash",
+		in_folder(), target, run_path(target));
+	CHECK_INT(r.code, 0);
 }
 
-static struct run gdb_mpi(const char *commands, bool core)
+static void ask(struct look *look)
 {
-	return gdb_on("MPI_TARGET", commands, core);
+	char core[64];
+	struct run r;
+
+	if (look->core)
+		make_core(look->target);
+	snprintf(core, sizeof(core), "-core '%s/%s'", in_folder(),
+		 look->target);
+	r = run(NULL, GDB "-ex 'source %s' %s %s '%s' 2>&1", run_path("SCRIPT"),
+		look->core ? core : "-ex 'break stop_here' -ex run",
+		look->commands, run_path(look->target));
+	look->said = strdup(r.out);
+	CHECK(look->said != NULL);
 }
 
-static void prints(struct run r, const char *part)
+/* A piece of a text, up to where another one begins; until the next call. */
+static const char *cut(const char *from, const char *end)
 {
-	CHECK(has(r.out, part));
+	static char *text;
+	const char *to = strstr(from, end);
+
+	free(text);
+	text = strndup(from, to == NULL ? strlen(from) : (size_t)(to - from));
+	CHECK(text != NULL);
+	return text;
+}
+
+/* What gdb has answered. */
+static const char *answer(int which, const char *command)
+{
+	char title[64];
+	const char *at;
+
+	if (looks[which].said == NULL)
+		ask(&looks[which]);
+	snprintf(title, sizeof(title), TITLE "%s\n", command);
+	at = strstr(looks[which].said, title);
+	if (at == NULL)
+		CHECK(has(looks[which].said, title));
+	return cut(at + strlen(title), TITLE);
 }
 
 /*
- * The line about a thread; after `before` there are an address and then, if
- * that is not "", `after`.
+ * The line about a thread has, after `before`, an address and then, if that is
+ * not "", `after`.
  */
-static void waits(struct run r, const char *name, const char *before,
+static void waits(const char *said, const char *name, const char *before,
 		  const char *after)
 {
 	char start[64], line[256];
 	const char *at;
 
 	snprintf(start, sizeof(start), "%s waits for %s0x", name, before);
-	prints(r, start);
-	at = strstr(r.out, start);
-	if (at == NULL)
-		return;
+	CHECK(has(said, start));
+	at = strstr(said, start);
 	snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
 	at = line + strlen(start);
 	CHECK(has(at + strspn(at, "0123456789abcdef"), after));
 }
 
-static void lists_threads(bool core)
-{
-	struct run r = gdb("-ex 'marcel threads'", core);
+/* --- threads --- */
 
-	prints(r, "\"the woken\" ready\n");
-	prints(r, "\"the seed\" new, will run seed\n");
-	prints(r, "main, runs on vp 0\n");
-	waits(r, "\"the waiter\"", "semaphore ", " <sem>");
-	waits(r, "\"the locker\"", "mutex ", " <mutex>, held by 0x");
-	waits(r, "\"the joiner\"", "join of ", " \"the waiter\"");
-	waits(r, "\"the conditional\"", "condition ", " <cond> with mutex 0x");
-	waits(r, "\"the conditional\"", "condition ", " <outer>");
-	waits(r, "\"the comer\"", "barrier ", " <barrier>, 1 of 2 have come");
-	waits(r, "\"the listener\"", "event ", " <event>");
-	waits(r, "\"the chooser\"", "any of event ", " <several>; event 0x");
-	waits(r, "foreign,", "semaphore ", " <abroad>");
+static void lists_threads(int which)
+{
+	const char *said = answer(which, "marcel threads");
+
+	CHECK(has(said, "\"the woken\" ready\n"));
+	CHECK(has(said, "\"the seed\" new, will run seed\n"));
+	CHECK(has(said, which == CORE ? "\"the crasher\" runs on vp 0\n"
+				      : "main, runs on vp 0\n"));
+	waits(said, "\"the waiter\"", "semaphore ", " <sem>");
+	waits(said, "\"the locker\"", "mutex ", " <mutex>, held by 0x");
+	waits(said, "\"the joiner\"", "join of ", " \"the waiter\"");
+	waits(said, "\"the conditional\"", "condition ",
+	      " <cond> with mutex 0x");
+	waits(said, "\"the conditional\"", "condition ", " <outer>");
+	waits(said, "\"the comer\"", "barrier ",
+	      " <barrier>, 2 of 3 have come");
+	waits(said, "\"the listener\"", "event ", " <event>");
+	waits(said, "\"the chooser\"", "any of event ", " <several>; event 0x");
+	waits(said, "foreign,", "semaphore ", " <abroad>");
 }
 
 TEST(threads_are_listed_with_what_they_wait_for)
 {
-	lists_threads(false);
-	lists_threads(true);
+	lists_threads(LIVE);
+	lists_threads(CORE);
 }
 
-static void knows_messages(struct run r)
+static void back_traces(int which)
 {
-	waits(r, "\"the receiver\"", "receive ",
-	      " from rank 0, tag 7, 12 bytes, MPI_COMM_WORLD");
-	waits(r, "\"the taker\"", "receive ",
-	      " from anyone, any tag, 100 bytes, the side");
-	waits(r, "\"the sender\"", "send ",
-	      " to rank 0, tag 11, 40 bytes, MPI_COMM_WORLD, synchronous");
-	waits(r, "\"the chooser\"", "any of receive ", " tag 21, 8 bytes, ");
-	waits(r, "\"the chooser\"", "any of receive ", " tag 22, 8 bytes, ");
+	const char *said = answer(which, "marcel bt the waiter");
+
+	CHECK(has(said, "marcel_sem_wait"));
+	CHECK(has(said, "wait_deep (depth=2)"));
+	CHECK(has(said, "wait_deep (depth=1)"));
+	CHECK(has(said, "wait_deep (depth=0)"));
+	CHECK(has(said, "waiter (arg="));
+	CHECK(has(said, "marcel_thread_first"));
+	CHECK(strstr(said, "corrupt") == NULL);
+	said = answer(which, "marcel bt all");
+	CHECK(has(said, "wait_deep (depth=0)"));
+	CHECK(has(said, "locker (arg="));
+	CHECK(has(said, "woken (arg="));
+	CHECK(has(said, "foreigner (arg="));
+	CHECK(has(said, which == CORE ? "crasher (arg=0x0)" : "stop_here ()"));
+	CHECK(has(said, "main ("));
+	CHECK(has(answer(which, "marcel bt main"), "main (argc="));
+	said = answer(which, "marcel bt the comer");
+	CHECK(has(said, "2 threads are called the comer: take one of 0x"));
+	said = answer(which, "marcel bt nobody");
+	CHECK(has(said, "no thread nobody: see marcel threads"));
 }
 
-static void shows_messages(bool core)
+TEST(threads_are_back_traced)
 {
-	struct run r = gdb_mpi("-ex 'marcel threads' -ex 'marcel match' "
-			       "-ex 'marcel gates' -ex 'marcel ltasks'",
-			       core);
-
-	knows_messages(r);
-	prints(r, "posted: 4\n");
-	prints(r, " from rank 0, tag 7, 12 bytes, MPI_COMM_WORLD\n");
-	prints(r, " from anyone, any tag, 100 bytes, the side\n");
-	prints(r, "unexpected: 2\n");
-	prints(r, " from rank 0, tag 11, 40 bytes, MPI_COMM_WORLD, ");
-	prints(r, " from rank 0, tag 9, 5 bytes, MPI_COMM_WORLD, eager\n");
-	prints(r, "rank 0 of 1, ");
-	prints(r, "rail 0: self, ");
-	prints(r, "gate 0: self, packets ");
-	prints(r, "sent, to be matched: 1\n");
-	prints(r, "queue of machine 0: 1 ltasks");
-	prints(r, "submitted, ");
+	back_traces(LIVE);
+	back_traces(CORE);
 }
 
-TEST(messages_are_shown_and_who_waits_for_them)
+static void selects(int which)
 {
-	shows_messages(false);
-	shows_messages(true);
-}
+	const char *here =
+		which == CORE ? " in crash (at=0x0)" : "#0  stop_here ()";
 
-TEST(commands_explain_themselves)
-{
-	struct run r = gdb("-ex 'help marcel' -ex 'help marcel match'", false);
-
-	prints(r, "marcel bt");
-	prints(r, "List the receives and probes that are posted");
-}
-
-static void back_traces(bool core)
-{
-	struct run r = gdb("-ex 'marcel bt the waiter'", core);
-
-	prints(r, "marcel_sem_wait");
-	prints(r, "wait_deep (depth=2)");
-	prints(r, "wait_deep (depth=1)");
-	prints(r, "wait_deep (depth=0)");
-	prints(r, "waiter (arg=");
-	prints(r, "marcel_thread_first");
-	CHECK(strstr(r.out, "corrupt") == NULL);
-	r = gdb("-ex 'marcel bt all'", core);
-	prints(r, "wait_deep (depth=0)");
-	prints(r, "locker (arg=");
-	prints(r, "woken (arg=");
-	prints(r, "stop_here ()");
-	prints(r, "main ()");
-}
-
-TEST(blocked_threads_are_back_traced)
-{
-	back_traces(false);
-	back_traces(true);
-}
-
-static void selects(bool core)
-{
-	struct run r = gdb("-ex 'marcel thread the waiter' "
-			   "-ex 'frame function wait_deep' -ex 'info locals' "
-			   "-ex 'marcel thread' -ex 'bt 1'",
-			   core);
-
-	prints(r, "answer = 42");
-	prints(r, "#0  stop_here ()");
+	CHECK(has(answer(which, "marcel thread the waiter"), "answer = 42"));
+	/* Another kernel thread shows itself. */
+	CHECK(has(answer(which, "thread 2"), "#1 "));
+	CHECK(strstr(answer(which, "thread 2"), "wait_deep") == NULL);
+	CHECK(has(answer(which, "thread 1"), "wait_deep"));
+	CHECK(has(answer(which, "thread 1"), here));
 }
 
 TEST(a_blocked_thread_can_be_looked_at)
 {
-	selects(false);
-	selects(true);
+	selects(LIVE);
+	selects(CORE);
 }
 
-static void shows_the_machine(bool core)
+static void shows_the_machine(int which)
 {
-	struct run r = gdb("-ex 'marcel vps' -ex 'marcel lwps' "
-			   "-ex 'marcel queues'",
-			   core);
-
-	prints(r, "vp 0: cpu ");
-	prints(r, "gdb thread 1, drives vp 0, thread 0x");
-	prints(r, "vp 0 seeds: 1\n");
-	prints(r, "\"the woken\" ready\n");
-	prints(r, "\"the seed\" new, will run seed\n");
+	CHECK(has(answer(which, "marcel vps"), "vp 0: cpu "));
+	CHECK(has(answer(which, "marcel lwps"),
+		  "gdb thread 1, drives vp 0, thread 0x"));
+	CHECK(has(answer(which, "marcel queues"), "vp 0 seeds: 1\n"));
+	CHECK(has(answer(which, "marcel queues"), "\"the woken\" ready\n"));
+	CHECK(has(answer(which, "marcel queues"),
+		  "\"the seed\" new, will run seed\n"));
 }
 
 TEST(processors_and_queues_are_shown)
 {
-	shows_the_machine(false);
-	shows_the_machine(true);
+	shows_the_machine(LIVE);
+	shows_the_machine(CORE);
+}
+
+/* --- messages --- */
+
+static void shows_messages(int which)
+{
+	const char *said = answer(which, "marcel threads");
+
+	waits(said, "\"the receiver\"", "receive ",
+	      " from rank 0, tag 7, 12 bytes, MPI_COMM_WORLD");
+	waits(said, "\"the taker\"", "receive ",
+	      " from anyone, any tag, 100 bytes, the side");
+	waits(said, "\"the sender\"", "send ",
+	      " to rank 0, tag 11, 40 bytes, MPI_COMM_WORLD, synchronous");
+	waits(said, "\"the chooser\"", "any of receive ", " tag 21, 8 bytes, ");
+	waits(said, "\"the chooser\"", "any of receive ", " tag 22, 8 bytes, ");
+	said = answer(which, "marcel match");
+	CHECK(has(said, "posted: 4\n"));
+	CHECK(has(said, " from rank 0, tag 7, 12 bytes, MPI_COMM_WORLD\n"));
+	CHECK(has(said, " from anyone, any tag, 100 bytes, the side\n"));
+	CHECK(has(said, "unexpected: 2\n"));
+	CHECK(has(said, " from rank 0, tag 11, 40 bytes, MPI_COMM_WORLD, "));
+	CHECK(has(said,
+		  " from rank 0, tag 9, 5 bytes, MPI_COMM_WORLD, eager\n"));
+	said = answer(which, "marcel gates");
+	CHECK(has(said, "rank 0 of 1, "));
+	CHECK(has(said, "rail 0: self, "));
+	CHECK(has(said, "gate 0: self, packets "));
+	CHECK(has(said, "sent, to be matched: 1\n"));
+	said = answer(which, "marcel ltasks");
+	CHECK(has(said, "queue of machine 0: 1 ltasks"));
+	CHECK(has(said, "submitted, "));
+}
+
+TEST(messages_are_shown_and_who_waits_for_them)
+{
+	shows_messages(MPI_LIVE);
+	shows_messages(MPI_CORE);
 }
 
 TEST(the_program_goes_on_undisturbed)
 {
-	struct run r = gdb("-ex 'marcel bt all' -ex 'marcel thread the waiter' "
-			   "-ex continue",
-			   false);
-
-	prints(r, "exited normally");
-	r = gdb_mpi("-ex 'marcel threads' -ex 'marcel match' -ex continue",
-		    false);
-	prints(r, "exited normally");
+	CHECK(has(answer(LIVE, "continue"), "exited normally"));
+	CHECK(has(answer(MPI_LIVE, "continue"), "exited normally"));
 }
 
-TEST(without_the_library_it_says_so)
+/* --- what it does not know --- */
+
+TEST(commands_explain_themselves)
 {
 	struct run r = run(NULL,
-			   "gdb -nx -batch -ex 'source %s' "
-			   "-ex 'marcel threads' /bin/true 2>&1",
+			   GDB "-ex 'source %s' -ex 'help marcel' "
+			       "-ex 'help marcel match' -ex 'marcel threads' "
+			       "-ex 'marcel trheads' "
+			       "-ex starti -ex 'marcel threads' /bin/true 2>&1",
 			   run_path("SCRIPT"));
 
-	prints(r, "libmarcel is not loaded, or has no debug information");
+	CHECK(has(r.out, "marcel bt"));
+	CHECK(has(r.out, "List the receives and probes that are posted"));
+	CHECK(has(r.out, "nothing to look at: start the program, "));
+	CHECK(has(r.out, "no such command: marcel trheads"));
+	CHECK(has(r.out,
+		  "libmarcel.so is not loaded, nor is it in the program"));
+	CHECK(strstr(r.out, "Python Exception") == NULL);
+}
+
+TEST(a_library_that_was_stripped_is_told)
+{
+	struct run r = run(
+		NULL,
+		"cd '%s' && lib=$(ldd '%s' | sed -n 's/.*libmarcel[^ ]* => "
+		"\\([^ ]*\\) .*/\\1/p') && strip -o $(basename $lib) $lib && "
+		"LD_LIBRARY_PATH=. " GDB "-ex 'source %s' "
+		"-ex 'break stop_here' -ex run -ex 'marcel threads' "
+		"-ex 'marcel ltasks' -ex 'marcel match' '%s' 2>&1",
+		in_folder(), run_path("TARGET"), run_path("SCRIPT"),
+		run_path("TARGET"));
+
+	CHECK(has(r.out, "libmarcel.so."));
+	CHECK(has(r.out, " has no debug information: build it with -Ddebug"));
+	CHECK(has(r.out, "libpioman.so is not loaded, nor is it in "));
+	CHECK(strstr(r.out, "Python Exception") == NULL);
 }

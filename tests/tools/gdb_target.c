@@ -1,6 +1,7 @@
 /*
  * What tests/tools/gdb.c looks at: threads in every state, on one VP, and what
- * each kind of object has waiting for it. Stops in stop_here().
+ * each kind of object has waiting for it. Stops in stop_here(); "crash": a
+ * thread dies there.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -8,7 +9,9 @@
 
 #include <marcel/marcel.h>
 
-enum { THREADS = 9 };
+#include "../named.h"
+
+enum { THREADS = 10 };
 
 static marcel_sem_t sem, ready, abroad;
 static marcel_mutex_t mutex = MARCEL_MUTEX_INITIALIZER;
@@ -35,6 +38,18 @@ static __attribute__((noinline)) void wait_deep(int depth)
 	else
 		marcel_sem_wait(&sem);
 	answer++;
+}
+
+/* gdb is to see several frames where there is one. */
+static inline __attribute__((always_inline)) void crash(volatile int *at)
+{
+	*at = 43;
+}
+
+static void *crasher(void *arg)
+{
+	crash(arg);
+	return arg;
 }
 
 static void *waiter(void *arg)
@@ -108,18 +123,6 @@ static void *foreigner(void *arg)
 	return arg;
 }
 
-static marcel_t start(const char *name, void *(*fn)(void *))
-{
-	marcel_attr_t attr;
-	marcel_t t;
-
-	if (marcel_attr_init(&attr) != 0 ||
-	    marcel_attr_setname(&attr, name) != 0 ||
-	    marcel_create(&t, &attr, fn, NULL) != 0)
-		__builtin_trap();
-	return t;
-}
-
 static int waits_abroad(const struct marcel_info *info, void *arg)
 {
 	(void)arg;
@@ -135,7 +138,7 @@ static void prepare(void)
 	if (marcel_init(&config) != 0 || marcel_sem_init(&sem, 0, 0) != 0 ||
 	    marcel_sem_init(&ready, 0, 0) != 0 ||
 	    marcel_sem_init(&abroad, 0, 0) != 0 ||
-	    marcel_barrier_init(&barrier, NULL, 2) != 0)
+	    marcel_barrier_init(&barrier, NULL, 3) != 0)
 		__builtin_trap();
 	marcel_mutex_lock(&mutex);
 	marcel_rwlock_wrlock(&rwlock);
@@ -155,22 +158,24 @@ static void release(void)
 	marcel_sem_post(&abroad);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	(void)argv;
 	marcel_t t[THREADS];
 	pthread_t foreign;
 	int n = 0;
 
 	prepare();
-	waits_deep = start("the waiter", waiter);
-	t[n++] = start("the locker", locker);
-	t[n++] = start("the woken", woken);
-	t[n++] = start("the joiner", joiner);
-	t[n++] = start("the conditional", conditional);
-	t[n++] = start("the reader", reader);
-	t[n++] = start("the comer", comer);
-	t[n++] = start("the listener", listener);
-	t[n++] = start("the chooser", chooser);
+	waits_deep = start("the waiter", waiter, NULL);
+	t[n++] = start("the locker", locker, NULL);
+	t[n++] = start("the woken", woken, NULL);
+	t[n++] = start("the joiner", joiner, NULL);
+	t[n++] = start("the conditional", conditional, NULL);
+	t[n++] = start("the reader", reader, NULL);
+	t[n++] = start("the comer", comer, NULL);
+	t[n++] = start("the comer", comer, NULL);
+	t[n++] = start("the listener", listener, NULL);
+	t[n++] = start("the chooser", chooser, NULL);
 	if (pthread_create(&foreign, NULL, foreigner, NULL) != 0)
 		return 1;
 	while (marcel_threads(waits_abroad, NULL) == 0) {
@@ -180,7 +185,9 @@ int main(void)
 	for (int i = 0; i < 10; i++)
 		marcel_yield();
 	marcel_sem_post(&ready);
-	t[n++] = start("the seed", seed);
+	t[n++] = start("the seed", seed, NULL);
+	if (argc > 1)
+		marcel_join(start("the crasher", crasher, NULL), NULL);
 	stop_here();
 	release();
 	for (int i = 0; i < n; i++)

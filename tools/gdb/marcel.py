@@ -5,8 +5,9 @@
                                 of which peer, tag and size ...
     marcel bt [THREAD|all]      the stack of one, or of each
     marcel thread [THREAD]      look at this one: bt, up, info locals ... show
-                                its frames, from 1 on; frame 0 is the kernel
-                                thread's. Without THREAD: back to that
+                                its frames, from 1 on, mostly; before them is
+                                where the kernel thread is that is selected.
+                                Without THREAD: back to that
     marcel vps                  virtual processors and who runs on them
     marcel lwps                 kernel threads of ours
     marcel queues               threads that are ready, by queue
@@ -16,9 +17,9 @@
     marcel match                receives that are posted, messages that came
                                 before theirs
 
-A THREAD is an address that `marcel threads` shows, or a name. Needs the
-libraries with debug information. Nothing is called in the program, and nothing
-is written.
+A THREAD is an address that `marcel threads` shows, a name that no other has, or
+main. Needs the libraries with debug information. Nothing is called in the
+program, and nothing is written.
 """
 
 import os
@@ -29,6 +30,7 @@ from gdb.unwinder import Unwinder, register_unwinder
 
 # pylint: disable=wrong-import-position
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+from marcel_gdb.command import Command
 from marcel_gdb.memory import (
     atomic,
     container,
@@ -48,6 +50,7 @@ STATES = ["free", "new", "running", "parked", "woken", "ended"]
 FLAGS = {"foreign": 1, "main": 2}
 SECTION = 1  # MARCEL_SECTION, in an owner
 QUEUE_SHOWN = 100  # threads of a queue that are listed
+SHOWN = 8  # of several that are meant
 
 
 # --- what a context is, by processor ---
@@ -144,13 +147,13 @@ class Kept:
 
     def __enter__(self):
         self.thread = gdb.selected_thread()
-        self.target = unwinder.show(None)
         self.level = gdb.selected_frame().level()
+        self.shown = unwinder.shown
+        unwinder.put(None)
 
     def __exit__(self, *error):
-        if self.thread is not None and self.thread.is_valid():
-            self.thread.switch()
-        unwinder.show(self.target)
+        self.thread.switch()
+        unwinder.put(self.shown)
         gdb.execute(f"frame {self.level}", to_string=True)
 
 
@@ -224,7 +227,9 @@ class Thread:
         )
 
     def registers(self):
-        return processor().registers(self.pointer["ctx"]["sp"])
+        """As numbers: what gdb fetches later may be another process's."""
+        found = processor().registers(self.pointer["ctx"]["sp"])
+        return {name: int(value) for name, value in found.items()}
 
 
 def threads():
@@ -254,9 +259,19 @@ class View:
 
 def thread_of(argument):
     every = threads()
-    for t in every:
-        if t.name() == argument:
-            return t
+    named = [
+        t
+        for t in every
+        if t.name() == argument or argument == "main" and t.is_a("main")
+    ]
+    if len(named) > 1:
+        found = " ".join(f"{t.address:#x}" for t in named[:SHOWN])
+        raise gdb.GdbError(
+            f"{len(named)} threads are called {argument}: take one of {found}"
+            + (" ..." if len(named) > SHOWN else "")
+        )
+    if named:
+        return named[0]
     try:
         address = int(gdb.parse_and_eval(argument))
     except gdb.error:
@@ -271,26 +286,40 @@ def thread_of(argument):
 
 
 class UserThread(Unwinder):
-    """Where a thread that does not run is shown, frame 1 is its newest."""
+    """The kernel thread on which a user thread is shown that does not run there
+    has its newest frame, which may be several, of inlined functions, and behind
+    it those of the user thread."""
 
     def __init__(self):
         super().__init__("marcel")
-        self.target = None
+        self.shown = None  # the kernel thread, its outermost frame, registers
 
     def show(self, registers):
-        """Show these registers' frames from now on; what was shown before."""
-        before, self.target = self.target, registers
-        if before != registers:
+        """On the selected kernel thread, from now on; number of the newest frame
+        of the user thread."""
+        self.put(None)
+        frame = gdb.newest_frame()
+        while frame.type() == gdb.INLINE_FRAME:
+            frame = frame.older()
+        level = frame.level()
+        self.put((gdb.selected_thread().ptid, level, registers))
+        return level + 1
+
+    def put(self, shown):
+        if shown != self.shown:
+            self.shown = shown
             gdb.invalidate_cached_frames()
-        return before
 
     def __call__(self, pending):
-        if self.target is None or pending.level() != 0:
+        if self.shown is None:
             return None
-        info = pending.create_unwind_info(FrameId(self.target))
-        for name, value in self.target.items():
+        ptid, level, registers = self.shown
+        if pending.level() != level or gdb.selected_thread().ptid != ptid:
+            return None
+        info = pending.create_unwind_info(FrameId(registers))
+        for name, value in registers.items():
             kind = pending.read_register(name).type
-            info.add_saved_register(name, gdb.Value(int(value)).cast(kind))
+            info.add_saved_register(name, gdb.Value(value).cast(kind))
         return info
 
 
@@ -298,10 +327,9 @@ class FrameId:
     """Just below the thread's newest frame, where gdb expects frame 0."""
 
     def __init__(self, registers):
-        regs = {name: int(value) for name, value in registers.items()}
         word = gdb.lookup_type("unsigned long")
-        sp = regs.get("rsp", regs.get("sp")) - 64
-        pc = regs.get("rip", regs.get("pc"))
+        sp = registers.get("rsp", registers.get("sp")) - 64
+        pc = registers.get("rip", registers.get("pc"))
         self.sp = gdb.Value(sp).cast(word)
         self.pc = gdb.Value(pc).cast(word)
 
@@ -312,7 +340,7 @@ register_unwinder(None, unwinder, replace=True)
 
 def forget(_event=None):
     """The program goes on: nobody is shown any more."""
-    unwinder.target = None
+    unwinder.shown = None
 
 
 gdb.events.cont.connect(forget)
@@ -326,19 +354,33 @@ def back_trace(thread, view):
         return
     with Kept():
         if lwp is not None:
-            show_kernel_thread(lwp)
+            show_kernel_thread(lwp.kernel_thread())
         elif thread.is_a("foreign"):
-            print("  (a kernel thread of its own: see gdb's thread apply all)")
+            show_kernel_thread(kernel_thread_of(thread))
         else:
-            unwinder.show(thread.registers())
+            first = unwinder.show(thread.registers())
             lines = gdb.execute("bt", to_string=True).splitlines()
-            print("\n".join(line for line in lines if line[:2] != "#0"))
+            start = next(i for i, l in enumerate(lines) if l.startswith(f"#{first} "))
+            print("\n".join(lines[start:]))
 
 
-def show_kernel_thread(lwp):
-    number = lwp.kernel_thread()
+def kernel_thread_of(foreign):
+    """gdb's number of the kernel thread that has this descriptor, or None."""
+    with Kept():
+        for thread in gdb.selected_inferior().threads():
+            thread.switch()
+            try:
+                own = gdb.parse_and_eval("marcel_tls")["self"]
+            except gdb.error:  # gdb has no libthread_db, or it is not begun
+                continue
+            if int(own) == foreign.address:
+                return thread.num
+    return None
+
+
+def show_kernel_thread(number):
     if number is None:
-        print("  (its kernel thread is not there)")
+        print("  (its kernel thread is not found: see thread apply all bt)")
         return
     gdb.execute(f"thread {number}", to_string=True)
     print(gdb.execute("bt", to_string=True), end="")
@@ -405,30 +447,32 @@ class Marcel(gdb.Command):
         super().__init__("marcel", gdb.COMMAND_STACK, prefix=True)
 
     def invoke(self, argument, from_tty):
+        if argument:
+            raise gdb.GdbError(f"no such command: marcel {argument}; see marcel")
         print(__doc__.strip())
 
 
-class Threads(gdb.Command):
+class Threads(Command):
     """List the user threads, and the kernel threads that used marcel."""
 
-    def __init__(self):
-        super().__init__("marcel threads", gdb.COMMAND_STACK)
+    name = "threads"
+    kind = gdb.COMMAND_STACK
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         view = View()
         for t in threads():
             print(t.line(view))
 
 
-class Bt(gdb.Command):
+class Bt(Command):
     """Back-trace a user thread, by address or name; "all": each of them."""
 
-    def __init__(self):
-        super().__init__("marcel bt", gdb.COMMAND_STACK)
+    name = "bt"
+    kind = gdb.COMMAND_STACK
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         view = View()
-        which = argument.strip().strip('"')
+        which = argument.strip('"')
         if which in ("", "all"):
             for t in threads():
                 back_trace(t, view)
@@ -437,42 +481,40 @@ class Bt(gdb.Command):
             back_trace(thread_of(which), view)
 
 
-class ThreadCommand(gdb.Command):
-    """Show a user thread's frames, from 1 on; without one: the kernel's."""
+class ThreadCommand(Command):
+    """Show a user thread's frames; without one: the kernel thread's own."""
 
-    def __init__(self):
-        super().__init__("marcel thread", gdb.COMMAND_STACK)
+    name = "thread"
+    kind = gdb.COMMAND_STACK
 
-    def invoke(self, argument, from_tty):
-        which = argument.strip().strip('"')
+    def run(self, argument):
+        which = argument.strip('"')
         if not which:
-            unwinder.show(None)
+            unwinder.put(None)
             gdb.execute("frame 0")
             return
         view = View()
         t = thread_of(which)
         lwp = t.lwp(view)
-        if STATES[t.state] in ("new", "ended") or t.is_a("foreign"):
+        if STATES[t.state] in ("new", "ended"):
             raise gdb.GdbError("it has no stack to show: " + t.line(view))
         print(t.line(view))
-        if lwp is None:
-            unwinder.show(t.registers())
-            gdb.execute("frame 1")
+        if lwp is None and not t.is_a("foreign"):
+            gdb.execute(f"frame {unwinder.show(t.registers())}")
             return
-        unwinder.show(None)
-        number = lwp.kernel_thread()
+        unwinder.put(None)
+        number = lwp.kernel_thread() if lwp else kernel_thread_of(t)
         if number is None:
             raise gdb.GdbError("its kernel thread is not there")
         gdb.execute(f"thread {number}")
 
 
-class Vps(gdb.Command):
+class Vps(Command):
     """List the virtual processors."""
 
-    def __init__(self):
-        super().__init__("marcel vps", gdb.COMMAND_STATUS)
+    name = "vps"
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         drivers = {l.drives(): l for l in lwps()}
         for vp in vps():
             number = int(vp["id"])
@@ -491,13 +533,12 @@ class Vps(gdb.Command):
             )
 
 
-class Lwps(gdb.Command):
+class Lwps(Command):
     """List the kernel threads that drive virtual processors, or wait to."""
 
-    def __init__(self):
-        super().__init__("marcel lwps", gdb.COMMAND_STATUS)
+    name = "lwps"
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         for lwp in lwps():
             vp = lwp.drives()
             does = "drives nothing" if vp is None else f"drives vp {vp}"
@@ -510,13 +551,12 @@ class Lwps(gdb.Command):
             )
 
 
-class Queues(gdb.Command):
+class Queues(Command):
     """List the threads that are ready, by queue."""
 
-    def __init__(self):
-        super().__init__("marcel queues", gdb.COMMAND_STATUS)
+    name = "queues"
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         view = View()
         for vp in vps():
             name = f"vp {int(vp['id'])}"

@@ -1,8 +1,13 @@
 """Reading a process or a core file: variables, fields, lists."""
 
+import os
+
 import gdb
 
-NOT_THERE = "lib{} is not loaded, or has no debug information"
+NO_DEBUG = (
+    "{} has no debug information: build it with -Ddebug=true and do not strip "
+    "it, or install its -dbgsym package"
+)
 
 
 # --- values ---
@@ -19,11 +24,22 @@ def number(value):
     return int(atomic(value))
 
 
+def not_there(library):
+    """Why nothing is known of a library."""
+    name = f"lib{library}.so"
+    for found in gdb.objfiles():
+        if os.path.basename(found.filename).startswith(name):
+            return gdb.GdbError(NO_DEBUG.format(found.filename))
+    return gdb.GdbError(
+        f"{name} is not loaded, nor is it in the program with its debug information"
+    )
+
+
 def variable(name, library="marcel"):
     try:
         return gdb.parse_and_eval(name)
     except gdb.error as error:
-        raise gdb.GdbError(NOT_THERE.format(library)) from error
+        raise not_there(library) from error
 
 
 def static_beside(name, function):
@@ -46,7 +62,7 @@ def type_of(name, function=None, library="marcel"):
             raise gdb.error("no " + function)
         return gdb.lookup_type(name, symbol.symtab.static_block())
     except gdb.error as error:
-        raise gdb.GdbError(NOT_THERE.format(library)) from error
+        raise not_there(library) from error
 
 
 def at(address, kind):

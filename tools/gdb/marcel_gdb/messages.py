@@ -2,6 +2,7 @@
 
 import gdb
 
+from .command import Command
 from .memory import (
     at,
     container,
@@ -200,26 +201,24 @@ def telling(tell, objects):
     return [lambda o=o: tell(o) for o in objects]
 
 
-class Match(gdb.Command):
+class Match(Command):
     """List the receives and probes that are posted, and what is unexpected."""
 
-    def __init__(self):
-        super().__init__("marcel match", gdb.COMMAND_STATUS)
+    name = "match"
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         m = found()
         show("posted", telling(m.tell, m.posted()))
         came = [x for s in m.sessions.values() for x in m.unexpected(s)]
         show("unexpected", telling(m.tell_message, came))
 
 
-class Gates(gdb.Command):
+class Gates(Command):
     """List rails, and gates: their counters and what waits to be sent."""
 
-    def __init__(self):
-        super().__init__("marcel gates", gdb.COMMAND_STATUS)
+    name = "gates"
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         m = found()
         core = m.core
         print(

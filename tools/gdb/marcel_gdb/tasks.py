@@ -2,6 +2,7 @@
 
 import gdb
 
+from .command import Command
 from .memory import (
     atomic,
     container,
@@ -101,13 +102,12 @@ def show_queue(queue):
         print("  " + tell(task))
 
 
-class Ltasks(gdb.Command):
+class Ltasks(Command):
     """List the tasks of pioman, by queue, and how often queues were polled."""
 
-    def __init__(self):
-        super().__init__("marcel ltasks", gdb.COMMAND_STATUS)
+    name = "ltasks"
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         found = queues()
         if not found:
             print("pioman does not run")
