@@ -1,6 +1,6 @@
 /*
- * tools/gdb/marcel.py shows the user threads of a live process and of a core
- * file, and the process goes on as if nothing had been.
+ * tools/gdb/marcel.py shows the user threads of a live process, of the ranks of
+ * a job and of a core file, and processes go on as if nothing had been.
  *
  * gdb takes its time to start: it is started once for each of these, is asked
  * everything there, and each answer has its command as title.
@@ -300,21 +300,95 @@ TEST(the_program_goes_on_undisturbed)
 	CHECK(has(answer(MPI_LIVE, "continue"), "exited normally"));
 }
 
+/* What the nth command has printed of a rank. */
+static const char *of_rank(struct run r, int command, int rank)
+{
+	char start[32];
+	const char *at = r.out;
+
+	snprintf(start, sizeof(start), "--- rank %d of 2, pid ", rank);
+	for (int i = 0; i <= command; i++) {
+		at = strstr(at, start);
+		CHECK(at != NULL);
+		at += strlen(start);
+	}
+	return cut(at, "--- rank");
+}
+
+static void knows_the_other(struct run r, int rank)
+{
+	enum { BT, MATCH, GATES, LTASKS };
+	char line[100];
+
+	snprintf(line, sizeof(line),
+		 " from rank %d, tag 5, 4 bytes, MPI_COMM_WORLD", !rank);
+	waits(of_rank(r, BT, rank), "\" main,", "receive ", line);
+	CHECK(has(of_rank(r, BT, rank), " hang ("));
+	snprintf(line, sizeof(line), " to rank %d, tag 11, 40 bytes, ", !rank);
+	waits(of_rank(r, BT, rank), "\"the sender\"", "send ", line);
+	CHECK(has(of_rank(r, BT, rank), " sender (arg="));
+	CHECK(has(of_rank(r, MATCH, rank), "posted: 5\n"));
+	CHECK(has(of_rank(r, MATCH, rank), "unexpected: 3\n"));
+	snprintf(line, sizeof(line), " from rank %d, tag 13, 1048576 bytes, ",
+		 !rank);
+	CHECK(has(of_rank(r, MATCH, rank), line));
+	CHECK(has(of_rank(r, MATCH, rank), ", announced\n"));
+	snprintf(line, sizeof(line), "rank %d of 2, ", rank);
+	CHECK(has(of_rank(r, GATES, rank), line));
+	snprintf(line, sizeof(line), "gate %d: shm, packets ", !rank);
+	CHECK(has(of_rank(r, GATES, rank), line));
+	CHECK(has(of_rank(r, LTASKS, rank), "queue of machine 0: 1 ltasks"));
+}
+
+/* Two ranks that wait for each other; afterwards they are told to go on. */
+TEST(ranks_of_a_job_are_looked_at_and_go_on)
+{
+	/* clang-format off */
+	struct run r = run(
+		NULL,
+		"mkfifo '%s/out'; "
+		"'%s' --timeout 50 -n 2 '%s' >'%s/out' & P=$!; exec 4<'%s/out'; "
+		"n=0; while [ $n -lt 2 ] && read -r l <&4; do n=$((n + 1)); done; "
+		GDB "-ex 'source %s' -ex \"marcel attach $P\" "
+		"-ex 'marcel each marcel bt all' "
+		"-ex 'marcel each marcel match' "
+		"-ex 'marcel each marcel gates' "
+		"-ex 'marcel each marcel ltasks' 2>&1 4<&-; "
+		"kill -USR1 $P; cat <&4; wait $P; echo \"job: $?\"",
+		in_folder(), run_path("MPIRUN"), run_path("MPI_TARGET"),
+		in_folder(), in_folder(), run_path("SCRIPT"));
+	/* clang-format on */
+
+	CHECK(has(r.out, "job: 0\n"));
+	if (strstr(r.out, "ptrace: ") != NULL)
+		check_skip("the kernel does not let gdb attach");
+	CHECK(has(r.out, "inferior 1: rank "));
+	CHECK(has(r.out, "inferior 2: rank "));
+	knows_the_other(r, 0);
+	knows_the_other(r, 1);
+}
+
 /* --- what it does not know --- */
 
 TEST(commands_explain_themselves)
 {
-	struct run r = run(NULL,
-			   GDB "-ex 'source %s' -ex 'help marcel' "
-			       "-ex 'help marcel match' -ex 'marcel threads' "
-			       "-ex 'marcel trheads' "
-			       "-ex starti -ex 'marcel threads' /bin/true 2>&1",
-			   run_path("SCRIPT"));
+	struct run r = run(
+		NULL,
+		GDB "-ex 'source %s' -ex 'help marcel' "
+		    "-ex 'help marcel match' -ex 'marcel threads' "
+		    "-ex 'marcel trheads' -ex 'marcel attach' "
+		    "-ex 'marcel attach 999999999' -ex \"marcel attach $$\" "
+		    "-ex starti -ex 'marcel threads' /bin/true 2>&1",
+		run_path("SCRIPT"));
 
 	CHECK(has(r.out, "marcel bt"));
 	CHECK(has(r.out, "List the receives and probes that are posted"));
 	CHECK(has(r.out, "nothing to look at: start the program, "));
 	CHECK(has(r.out, "no such command: marcel trheads"));
+	CHECK(has(r.out, "marcel attach: pids are wanted, "));
+	CHECK(has(r.out, "999999999: there is no such process"));
+	CHECK(has(r.out,
+		  ": neither it nor what it has started uses libmarcel"));
 	CHECK(has(r.out,
 		  "libmarcel.so is not loaded, nor is it in the program"));
 	CHECK(strstr(r.out, "Python Exception") == NULL);

@@ -16,6 +16,9 @@
                                 to be sent
     marcel match                receives that are posted, messages that came
                                 before theirs
+    marcel attach PID ...       attach to these processes, or to all ranks that
+                                the launcher PID (mpirun) has started
+    marcel each COMMAND         do that in each process that gdb has, by rank
 
 A THREAD is an address that `marcel threads` shows, a name that no other has, or
 main. Needs the libraries with debug information. Nothing is called in the
@@ -40,6 +43,7 @@ from marcel_gdb.memory import (
     variable,
 )
 from marcel_gdb.memory import symbol as where
+from marcel_gdb.job import Attach, Each
 from marcel_gdb.messages import Gates, Match
 from marcel_gdb.tasks import Ltasks, level_name, levels
 from marcel_gdb.waits import Waits
@@ -587,5 +591,7 @@ for command in (
     Ltasks,
     Gates,
     Match,
+    Attach,
+    Each,
 ):
     command()
