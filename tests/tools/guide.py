@@ -4,7 +4,8 @@ chapter.
 
 What stands behind <!-- file: NAME --> is written there, blocks of sh are run, one
 after the other as in one terminal, and a block of text is what the one before it
-has printed; ... in it is anything. Blocks of `sh slurm` are run in tools/lab/slurm.
+has printed; ... in it is anything. Blocks of `sh slurm` are run in tools/lab/slurm,
+those of `sh gdb` where gdb may attach.
 
 With --clone the guide begins in a clone of SOURCE and its install commands are run
 as they stand, which takes minutes. Without, they install BUILD, as it is."""
@@ -68,6 +69,8 @@ class Terminal:
         keep = f"\n{{ export -p; echo \"cd '$PWD'\"; }} >'{self.state}'\n"
         script.write_text(f"{load}{before}set -e\n{block}{keep}")
         command = ["bash", script]
+        if how == "gdb":
+            tap.need("gdb")
         if how == "slurm":
             command = [root / "tools/lab/slurm", "up", "2", *command]
         command = ["env", "-u", "LD_LIBRARY_PATH", *command]
@@ -82,6 +85,8 @@ class Terminal:
         )
         if how == "slurm" and done.returncode == 77:
             raise tap.Skip(done.stdout.strip())
+        if how == "gdb" and "ptrace: " in done.stdout:
+            raise tap.Skip("the kernel does not let gdb attach")
         # How Slurm says that the last job is not over everywhere.
         self.printed = re.sub(r"^srun: job \d+ .*\n", "", done.stdout, flags=re.M)
         assert done.returncode == 0, f"{block}exit code {done.returncode}\n{self.printed}"

@@ -297,6 +297,20 @@ TEST(schedules_are_tried_from_where_that_is_installed)
 	CHECK(has(r.out, "no failure: 3 seeds"));
 }
 
+TEST(gdb_has_its_commands_from_where_that_is_installed)
+{
+	struct run r;
+
+	install_once();
+	r = run(NULL, "%s marcel-gdb --help", head);
+	CHECK(has(r.out, "usage: marcel-gdb "));
+	CHECK_INT(r.code, 0);
+	if (run(NULL, "command -v gdb").code != 0)
+		check_skip("gdb is not installed");
+	r = run(NULL, "%s marcel-gdb -nx -batch -ex marcel", head);
+	CHECK(has(r.out, "marcel threads "));
+}
+
 TEST(traces_are_shown_from_where_that_is_installed)
 {
 	struct run r;
