@@ -85,8 +85,8 @@ TEST(who_computes_does_so_and_who_has_nothing_to_do_does_not)
 {
 	struct run r = watch_target("", "$TOP -b -n 1 -d 0.1 -p $P");
 
-	CHECK(has(after(r), "  threads 0.0 %"));
-	CHECK(has(after(r), "  threads 100.0 %  ltasks 0.0 %  idle 0.0 %"));
+	CHECK(has(after(r), "  threads 0 %"));
+	CHECK(has(after(r), "  threads 100 %  ltasks 0 %  idle 0 %"));
 }
 
 /* It sleeps; and still does, not woken once, when it has been looked at. */
@@ -95,7 +95,7 @@ TEST(who_is_looked_at_does_nothing_for_it)
 	struct run r = watch_target(
 		"still",
 		"until [ $($TOP -b -n 1 -d 0.05 -p $P | "
-		"grep -c 'sleeping 100.0 %') = 2 ]; do :; done; "
+		"grep -c 'sleeping 100 %') = 2 ]; do :; done; "
 		"switches() { cat /proc/$P/task/*/status | grep ctxt; }; "
 		"before=$(switches); $TOP -b -n 3 -d 0.1 -p $P >/dev/null; "
 		"[ \"$before\" = \"$(switches)\" ] && echo undisturbed; "
@@ -142,10 +142,29 @@ TEST(what_it_cannot_do_it_says)
 	refuses("-b -d 0", 2, "-d 0: not a number from 0.05 to 3600");
 	refuses("-b -n 1.5", 2, "-n 1.5: not a whole number from 1 to ");
 	refuses("-b -n", 2, "-n: its value is missing");
+	refuses("-b --pid", 2, "--pid: its value is missing");
+	refuses("-bx", 2, "-x: no such option");
 	refuses("--colour", 2, "--colour: no such option");
+	refuses("-b 4711", 2, "4711: an argument of no option; -p takes");
 	refuses("", 2, "the output is no terminal: -b prints");
 	refuses("-b -p 999999999", 1, "999999999: there is no such process");
 	refuses("-b -p $$", 1, "it does not use marcel");
+}
+
+TEST(whose_a_process_is_is_told_to_others)
+{
+	struct run r;
+
+	if (geteuid() != 0)
+		check_skip("only root may become somebody else");
+	/* The file may lie where nobody else comes. */
+	r = run(NULL,
+		"d=$(mktemp -d) && chmod 755 $d && cp '%s' $d/top && "
+		"setpriv --reuid=65534 --clear-groups $d/top -b -p $$; "
+		"code=$?; rm -r $d; exit $code",
+		run_path("TOP"));
+	CHECK_INT(r.code, 1);
+	CHECK(has(r.err, "only root, whose it is, may read it"));
 }
 
 /* These open themselves to nobody. */
@@ -210,9 +229,10 @@ TEST(a_screen_is_filled_and_no_more)
 		_exit(127);
 	}
 	CHECK(pid > 0);
-	/* Another screen; the line is cut after ten characters. */
+	/* Another screen; the line goes on below after ten characters. */
 	CHECK(shows(fd, "\033[?1049h"));
 	CHECK(shows(fd, "\033[Hmarcel-top\033[K"));
+	CHECK(shows(fd, " more "));
 	size.ws_col = 200;
 	CHECK_INT(ioctl(fd, TIOCSWINSZ, &size), 0);
 	CHECK(shows(fd, " s: "));
@@ -221,4 +241,26 @@ TEST(a_screen_is_filled_and_no_more)
 	CHECK_INT(waitpid(pid, &status, 0), pid);
 	CHECK_INT(status, 0);
 	close(fd);
+}
+
+TEST(a_screen_of_80_columns_has_all)
+{
+	static const char *const parts[] = { " foreign;",    " created ",
+					     " interrupts ", " packets in ",
+					     "  vp 1 ",      " sleeping " };
+	struct run r = watch_target(
+		"still", "export TOP P; script -qec 'stty cols 80 rows 24; "
+			 "$TOP -d0.05 -n 2 -p $P' /dev/null");
+	const char *c = strstr(after(r), "\033[H");
+	int column = 0;
+
+	CHECK_INT(r.code, 0);
+	CHECK(c != NULL);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		CHECK(has(c, parts[i]));
+	for (; *c != '\0'; c++) {
+		column = *c == '\n' ? 0 : column + 1;
+		/* \033[K and the return are not seen. */
+		CHECK(column <= 80 + 4);
+	}
 }

@@ -2,11 +2,12 @@
  * The processes of this host that have something to show.
  */
 #include <ctype.h>
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "top.h"
@@ -113,6 +114,26 @@ static void ask_again(struct process *p)
 	offer_open(p);
 }
 
+/* Why one that was asked for cannot be read. */
+static void tell_why(struct process *p, int error)
+{
+	const struct passwd *owner = NULL;
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)p->pid);
+	if ((error == EACCES || error == EPERM) && stat(path, &st) == 0 &&
+	    st.st_uid != geteuid())
+		owner = getpwuid(st.st_uid);
+	if (owner != NULL)
+		snprintf(p->trouble, sizeof(p->trouble),
+			 "only %s%.32s, whose it is, may read it",
+			 st.st_uid == 0 ? "" : "root and ", owner->pw_name);
+	else
+		snprintf(p->trouble, sizeof(p->trouble),
+			 "it cannot be read: %s", strerror(error));
+}
+
 static void consider(struct process **list, pid_t pid, bool wanted)
 {
 	struct process found = { .rank = -1, .size = -1, .seen = true };
@@ -129,8 +150,7 @@ static void consider(struct process **list, pid_t pid, bool wanted)
 	}
 	rc = offer_open(&found);
 	if (rc < 0 && wanted && found.trouble[0] == '\0')
-		snprintf(found.trouble, sizeof(found.trouble),
-			 "it cannot be read: %s", strerror(-rc));
+		tell_why(&found, -rc);
 	if (rc == 0 && wanted)
 		snprintf(found.trouble, sizeof(found.trouble),
 			 "it does not use marcel");

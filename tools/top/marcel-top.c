@@ -6,6 +6,7 @@
  * for it, takes no time stamps and has no switch for them.
  */
 #include <errno.h>
+#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -76,11 +77,8 @@ static double number(const char *option, const char *text, double low,
 		     double high, bool whole)
 {
 	char *end;
-	double value;
+	double value = strtod(text, &end);
 
-	if (text == NULL)
-		die(2, "%s: its value is missing", option);
-	value = strtod(text, &end);
 	if (end == text || *end != '\0' || !(value >= low && value <= high) ||
 	    (whole && value != (double)(long)value))
 		die(2, "%s %s: not a %snumber from %g to %.0f", option, text,
@@ -88,35 +86,60 @@ static double number(const char *option, const char *text, double low,
 	return value;
 }
 
-static bool is(const char *arg, const char *brief, const char *full)
+static const struct option known[] = {
+	{ "batch", no_argument, NULL, 'b' },
+	{ "delay", required_argument, NULL, 'd' },
+	{ "rounds", required_argument, NULL, 'n' },
+	{ "pid", required_argument, NULL, 'p' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'v' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* One that getopt_long() does not take: as it stands, or its letter. */
+static void refuse(int why, const char *arg)
 {
-	return strcmp(arg, brief) == 0 || strcmp(arg, full) == 0;
+	char letter[] = { '-', (char)optopt, '\0' };
+	const char *option = arg[0] == '-' && arg[1] == '-' ? arg : letter;
+
+	die(2, "%s: %s; see --help", option,
+	    why == ':' ? "its value is missing" : "no such option");
 }
 
-static void read_options(char **argv)
+static void read_options(int argc, char **argv)
 {
-	for (char **a = argv + 1; *a != NULL; a++) {
-		if (is(*a, "-h", "--help")) {
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":bd:n:p:h", known, NULL)) != -1)
+		switch (c) {
+		case 'b':
+			options.batch = true;
+			break;
+		case 'd':
+			options.seconds =
+				number("-d", optarg, 0.05, 3600, false);
+			break;
+		case 'n':
+			options.rounds =
+				(long)number("-n", optarg, 1, 1e9, true);
+			break;
+		case 'p':
+			options.pid =
+				(pid_t)number("-p", optarg, 1, 1 << 30, true);
+			break;
+		case 'h':
 			fputs(help, stdout);
 			exit(0);
-		}
-		if (strcmp(*a, "--version") == 0) {
+		case 'v':
 			puts(MARCEL_TOP " " MARCEL_VERSION);
 			exit(0);
+		default:
+			refuse(c, argv[optind - 1]);
 		}
-		if (is(*a, "-b", "--batch"))
-			options.batch = true;
-		else if (is(*a, "-d", "--delay"))
-			options.seconds = number(*a, a[1], 0.05, 3600, false);
-		else if (is(*a, "-n", "--rounds"))
-			options.rounds = (long)number(*a, a[1], 1, 1e9, true);
-		else if (is(*a, "-p", "--pid"))
-			options.pid = (pid_t)number(*a, a[1], 1, 1 << 30, true);
-		else
-			die(2, "%s: no such option; see --help", *a);
-		if (!is(*a, "-b", "--batch"))
-			a++;
-	}
+	if (optind < argc)
+		die(2, "%s: an argument of no option; -p takes a process",
+		    argv[optind]);
 }
 
 /* --- the screen --- */
@@ -282,8 +305,7 @@ int main(int argc, char **argv)
 	struct process *list = NULL;
 	double began;
 
-	(void)argc;
-	read_options(argv);
+	read_options(argc, argv);
 	if (!options.batch && !isatty(STDOUT_FILENO))
 		die(2, "the output is no terminal: -b prints");
 	find_processes(&list, options.pid);
