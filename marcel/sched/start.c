@@ -48,6 +48,7 @@ enum {
 	O_VERBOSE,
 	O_DUMP_SIGNAL,
 	O_DEADLOCK,
+	O_DEADLOCK_QUIET_S,
 	O_LWP_MAX,
 	O_TIMESLICE_US,
 	O_GUARDS,
@@ -87,6 +88,11 @@ static struct base_option options[] = {
 			 deadlock,
 			 "look whether nothing can ever move again, and say "
 			 "who waits for what; abort: and end" },
+	[O_DEADLOCK_QUIET_S] = { "MARCEL_DEADLOCK_QUIET_S", BASE_OPTION_INT,
+				 "60", 0, 1000000, NULL,
+				 "seconds in which nothing moves after which "
+				 "MARCEL_DEADLOCK says so, though something "
+				 "might; 0: never" },
 	[O_LWP_MAX] = { "MARCEL_LWP_MAX", BASE_OPTION_INT, "64", 1, 4096, NULL,
 			"kernel threads for each virtual processor" },
 	[O_TIMESLICE_US] = { "MARCEL_TIMESLICE_US", BASE_OPTION_INT, "10000", 0,
@@ -553,6 +559,7 @@ static int start(const struct marcel_config *config)
 	}
 	marcel_dump_init(dump_signal);
 	marcel_hang_init((enum marcel_hang_mode)options[O_DEADLOCK].value,
+			 (unsigned)options[O_DEADLOCK_QUIET_S].value,
 			 dump_signal);
 	return 0;
 }

@@ -320,6 +320,34 @@ bool marcel_timers_sleep(struct marcel_timers *ts, void *word, uint32_t value)
 	return false;
 }
 
+/* The next in the heap, each after who is above it; NULL: that was the last. */
+static const struct marcel_timer *after(const struct marcel_timer *t)
+{
+	if (t->child != NULL)
+		return t->child;
+	while (t != NULL && t->sibling == NULL) {
+		while (t->back != NULL && t->back->child != t)
+			t = t->back;
+		t = t->back;
+	}
+	return t != NULL ? t->sibling : NULL;
+}
+
+bool marcel_timers_any(struct marcel_timers *ts,
+		       bool (*counts)(const struct marcel_timer *t))
+{
+	const struct marcel_timer *t;
+
+	if (!marcel_timers_are_armed(ts))
+		return false;
+	base_spin_lock(&ts->lock);
+	t = ts->root;
+	while (t != NULL && !counts(t))
+		t = after(t);
+	base_spin_unlock(&ts->lock);
+	return t != NULL;
+}
+
 static size_t check_below(const struct marcel_timer *t)
 {
 	const struct marcel_timer *back = t, *c;

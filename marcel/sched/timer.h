@@ -150,6 +150,10 @@ static inline bool marcel_timers_are_armed(struct marcel_timers *ts)
 	return unlikely(load_relaxed(&ts->next) != 0);
 }
 
+/* Whether `counts` holds for one of them; it is called under the lock. */
+bool marcel_timers_any(struct marcel_timers *ts,
+		       bool (*counts)(const struct marcel_timer *t));
+
 /* Whether the first has come; from signal handlers, too. */
 bool marcel_timers_are_due(struct marcel_timers *ts);
 

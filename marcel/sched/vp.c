@@ -243,6 +243,7 @@ static struct marcel_thread *search_on(struct marcel_vp *vp)
 	uint64_t since = 0;
 
 	for (;;) {
+		store_relaxed(&vp->searched, load_relaxed(&vp->searched) + 1);
 		if (marcel_timers_are_armed(&vp->timers))
 			marcel_timers_look(&vp->timers);
 		if (marcel_tasklets_are_pending(vp)) {
@@ -416,7 +417,9 @@ void marcel_vp_idle(struct marcel_lwp *l)
 		t = next_thread(vp);
 		if (t == NULL)
 			return;
-		store_relaxed(&vp->entered, load_relaxed(&vp->entered) + 1);
+		if (!marcel_thread_has(t, MARCEL_F_POLLS))
+			store_relaxed(&vp->entered,
+				      load_relaxed(&vp->entered) + 1);
 		if (load_relaxed(&t->state) == MARCEL_T_NEW &&
 		    unlikely(!marcel_switch_equip(vp, t)))
 			sched_yield();

@@ -109,7 +109,13 @@ struct marcel_vp {
 	struct base_list stuck;    /* o: kept by LWP 0, which is busy */
 	ATOMIC(uint32_t) nstuck;   /* a: relaxed; as nbound */
 	ATOMIC(uint32_t) hook_due; /* a: relaxed; that of the tick is wanted */
-	ATOMIC(uint32_t) entered;  /* a: relaxed; owner: threads after idling */
+	ATOMIC(uint32_t)
+	entered;                   /* a: relaxed; owner: threads after idling,
+				    * but those that poll: thread/hang.c */
+	ATOMIC(uint32_t) searched; /* a: relaxed; owner: rounds of its search */
+	ATOMIC(uint32_t)
+	settled;                      /* a: relaxed; owner: its picks when who
+				       * polls there was last in a round */
 	ATOMIC(uint32_t) preempted;   /* a: relaxed; how often */
 	ATOMIC(uint32_t) unpreempted; /* a: relaxed; for want of an LWP */
 	ATOMIC(uint32_t) revoked;     /* a: relaxed; how often */
@@ -163,6 +169,9 @@ struct marcel_sched {
 	/* Foreign threads that push or cancel. a: order(guest) */
 	ATOMIC(uint32_t) guests;
 	ATOMIC(long) threads; /* a: relaxed; that exist, if SCARCE_THREADS */
+	ATOMIC(uint64_t)
+	polls; /* a: relaxed; how often threads began, and
+		* ended, to poll: thread/hang.c */
 };
 
 /*

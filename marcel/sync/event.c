@@ -32,6 +32,7 @@
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include <base/diag.h>
+#include <base/hang.h>
 #include <base/pin.h>
 #include "../sched/timer.h"
 #include "../sched/vp.h"

@@ -117,6 +117,22 @@ static void add_thread(struct words *w, struct marcel_thread *t)
 		add(w, " \"%s\"", name[0] != '\0' ? name : "main");
 }
 
+/* A constant of a library that may be gone. */
+static void add_call(struct words *w, struct marcel_thread *t)
+{
+	const char *call = load_relaxed(&t->rest->call);
+	char name[64];
+
+	if (call == NULL)
+		return;
+	for (size_t i = 0; i < sizeof(name); i++)
+		if (!peek(&name[i], call + i, 1) || name[i] == '\0')
+			break;
+	name[sizeof(name) - 1] = '\0';
+	if (name[0] != '\0')
+		add(w, " in %s", name);
+}
+
 /* --- whom a thread waits for --- */
 
 /* A condition's waiter that was signalled waits for the mutex. */
@@ -318,15 +334,19 @@ static int add_wait(struct words *w, uint64_t word)
 static void tell_thread(struct base_teller *teller, struct marcel_thread *t)
 {
 	struct words w = { .length = 0 };
+	bool polls = marcel_thread_has(t, MARCEL_F_POLLS);
 	struct marcel_info info;
 	int rank = -1;
 
 	if (!marcel_thread_look(t, &info) || info.state == MARCEL_STATE_ENDED)
 		return;
 	add_thread(&w, t);
-	if (info.state == MARCEL_STATE_WAITING) {
+	add_call(&w, t);
+	if (info.state == MARCEL_STATE_WAITING || polls) {
 		add(&w, " waits for ");
 		rank = add_wait(&w, marcel_thread_waits_for(t));
+		if (polls)
+			add(&w, "; it polls");
 	} else {
 		add(&w, " is %s%s", marcel_state_name(info.state),
 		    info.kind == MARCEL_KIND_FOREIGN ? ", foreign" : "");

@@ -4,14 +4,16 @@
  *
  * The invariant. At a look the process is *still* if
  *
- *  a. every VP is on its idle thread and asleep, or has run its hooks since the
- *     look before: so it has done all that was left to do by whoever ran there
- *     last (an `after`, a wake);
- *  b. every user thread is PARKED or has ended, no tasklet is pending, and no
- *     layer is at work (base_hang.busy);
+ *  a. every VP is on its idle thread and asleep, or has begun a round of its
+ *     search since the look before, or runs a thread that polls and has
+ *     begun a round since it came there (vp->settled): so it has done all
+ *     that was left to do by whoever ran there last (an `after`, a wake);
+ *  b. every user thread is PARKED, or has ended, or polls: it has begun a round
+ *     since the look before, and finished it in vain (told.c); no tasklet is
+ *     pending, and no layer is at work (base_hang.busy);
  *  c. the counters of all that is done (threads made and ended, threads that an
- *     idle VP has entered; packets) are what they were at the look before,
- *     which found it still but for c.
+ *     idle VP has entered, beginnings and ends of polling; packets) are what
+ *     they were at the look before, which found it still but for c.
  *
  * Between two such looks no thread ran: every VP was idle in both, and has
  * entered none meanwhile. So whoever could wake one by running had done so
@@ -21,6 +23,16 @@
  * another process. If there is
  * none of them the process is *dead*: nothing will ever change. With any of
  * them it is *quiet*, and that can not be told from a process that waits.
+ *
+ * Threads that poll (engine none, PIOM_WAIT=active, naps between polls) make
+ *way for others by themselves, and who is entered then is not counted. So where
+ * there are any it takes three looks: at the second no VP has anything left to
+ * do, since by the first it idled already or ran who polls; and nobody can be
+ * ready at the third whom nothing of the above has woken. That what they wait
+ * for was not there before their last round is known since the number of looks,
+ * by which they say when that began, grows when a look is over.
+ *
+ * Who stays quiet for MARCEL_DEADLOCK_QUIET_S says so, once.
  *
  * Who may do so is asked of the layers; here are counted the kernel threads of
  * the process that are not ours, whatever they do, and the signals for which
@@ -35,6 +47,8 @@
  *	quiet MOVED SENT RECEIVED    we are still     l   have you moved since?
  *	busy                         or not           r   tell what you wait for
  *	text LINE, edge RANK LINE, end                    the report
+ *	silent                       for long         d   the same, still or not
+ *	said LINE, state WORD        that report: busy, quiet or dead
  */
 #include "hang.h"
 
@@ -46,11 +60,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <base/clock.h>
 #include <base/diag.h>
 #include <base/hang.h>
 #include <base/option.h>
@@ -59,7 +75,12 @@
 #include "../sched/vp.h"
 #include "blame.h"
 
-enum { LOOK_MS = 100 };
+enum {
+	LOOK_MS = 100,
+	DOUBTS_MAX = 10, /* looks in which it may be otherwise, if none moved */
+};
+
+#define NS_PER_S ((uint64_t)1000000000)
 
 static struct {
 	/* -: const while it runs    o: the watchman's    a: relaxed */
@@ -69,15 +90,30 @@ static struct {
 	ATOMIC(bool) stop, asked;   /* a: */
 	int launcher;               /* o: a socket, or -1 */
 	uint64_t our_signals;       /* -: whose handlers move nobody */
+	uint64_t quiet_ns;          /* -: after which it is said; 0: never */
 	pthread_t kernel_thread;    /* -: */
-	uint32_t *hooks;            /* o: by VP, its hooking.seq at the last */
+	uint32_t *searched;         /* o: by VP, at the last look */
 	struct base_hang last;      /* o: what the last look found */
 	bool was_calm;              /* o: that a. and b. hold */
-	bool is_told;               /* o: of this stillness */
-	bool wants_answer;          /* o: the launcher, to 'l' */
+	bool polls;                 /* o: that somebody does */
+	unsigned stills;            /* o: so many looks in a row, but one */
+	unsigned doubts;            /* o: others since then */
+	uint64_t since;             /* o: ns; when nothing moved any more */
+	uint64_t cpu;            /* o: ns that we had used at the last look */
+	bool is_told, is_silent; /* o: of this stillness, to the launcher */
+	bool is_reported;        /* o: of this stillness, that it is dead */
+	uint64_t ran;            /* o: what VPs have moved at the last */
+	bool wants_answer;       /* o: the launcher, to 'l' */
+	bool wants_report;       /* o: and to 'd' */
 } hang = { .launcher = -1 };
 
 /* --- one look --- */
+
+/* And not just a nap between polls. */
+static bool ends_wait(const struct marcel_timer *t)
+{
+	return !marcel_thread_has(t->thread, MARCEL_F_POLLS);
+}
 
 /* Whether it sleeps: runs no hooks. */
 static bool look_at_vp(struct marcel_vp *vp, struct base_hang *h)
@@ -85,17 +121,24 @@ static bool look_at_vp(struct marcel_vp *vp, struct base_hang *h)
 	uint32_t asleep = load_acquire(&vp->sleeper.asleep); /* order(sleeper)*/
 	uintptr_t owner = load_relaxed(&vp->owner);
 	struct marcel_lwp *l = (struct marcel_lwp *)owner;
-	uint32_t hooks = load_relaxed(&vp->hooking.seq);
+	uint32_t searched = load_relaxed(&vp->searched);
+	struct marcel_thread *self;
 
-	if ((owner & (MARCEL_SECTION | MARCEL_REVOKING)) != 0 ||
-	    load_relaxed(&l->self) != &l->idle ||
-	    (asleep != MARCEL_ASLEEP && hooks == hang.hooks[vp->id]))
-		h->busy = true;
-	hang.hooks[vp->id] = hooks;
 	h->moved += load_relaxed(&vp->created) + load_relaxed(&vp->ended) +
 		    load_relaxed(&vp->entered);
-	if (marcel_timers_are_armed(&vp->timers))
+	if (marcel_timers_any(&vp->timers, ends_wait))
 		h->by |= BASE_HANG_TIME;
+	if ((owner & (MARCEL_SECTION | MARCEL_REVOKING)) != 0) {
+		h->busy = true;
+	} else if ((self = load_relaxed(&l->self)) == &l->idle) {
+		h->busy |= asleep != MARCEL_ASLEEP &&
+			   searched == hang.searched[vp->id];
+	} else {
+		h->busy |=
+			!marcel_thread_has(self, MARCEL_F_POLLS) ||
+			load_relaxed(&vp->settled) != load_relaxed(&vp->picks);
+	}
+	hang.searched[vp->id] = searched;
 	return asleep == MARCEL_ASLEEP;
 }
 
@@ -110,6 +153,22 @@ static int hooks_at_idle(void)
 	return n;
 }
 
+/* It is PARKED, for a nap, or runs. */
+static void look_at_polling(struct marcel_thread *t, uint32_t state,
+			    struct base_hang *h)
+{
+	uint32_t polled = load_relaxed(&t->rest->polled);
+
+	if (state != MARCEL_T_PARKED &&
+	    (state != MARCEL_T_RUNNING ||
+	     (polled & ~MARCEL_POLLED_TIMED) !=
+		     load_relaxed(&marcel_watch.looks)))
+		h->busy = true;
+	if ((polled & MARCEL_POLLED_TIMED) != 0)
+		h->by |= BASE_HANG_TIME;
+	hang.polls = true;
+}
+
 static void look_at_thread(struct marcel_thread *t, void *arg)
 {
 	uint32_t state = load_relaxed(&t->state);
@@ -119,6 +178,10 @@ static void look_at_thread(struct marcel_thread *t, void *arg)
 	if (marcel_thread_has(t, MARCEL_F_FOREIGN) || state == MARCEL_T_FREE ||
 	    state == MARCEL_T_ENDED)
 		return;
+	if (marcel_thread_has(t, MARCEL_F_POLLS)) {
+		look_at_polling(t, state, h);
+		return;
+	}
 	if (state != MARCEL_T_PARKED) {
 		h->busy = true;
 		return;
@@ -156,18 +219,20 @@ static void look_outside(struct base_hang *h)
 }
 
 /* What is dear to see is not looked at if the rest says that it moves. */
-static void look(struct base_hang *h)
+static void look_at_all(struct base_hang *h)
 {
 	struct marcel_sched *s = &marcel_sched;
 	bool asleep = true;
 
 	memset(h, 0, sizeof(*h));
+	hang.polls = false;
 	os_barrier_all(); /* what was stored anywhere is seen */
 	for (int i = 0; i < s->nvp; i++)
 		asleep &= look_at_vp(&s->vps[i], h);
 	if (!asleep)
 		h->hooks = hooks_at_idle();
-	h->moved += load_relaxed(&s->created);
+	h->moved += load_relaxed(&s->created) + load_relaxed(&s->polls);
+	hang.ran = h->moved;
 	if ((load_relaxed(&s->before_switch) & ~MARCEL_BEFORE_HOOKS) != 0)
 		h->busy = true;
 	base_dumpers_walk(look_at_layer, h);
@@ -179,6 +244,14 @@ static void look(struct base_hang *h)
 	if (!asleep && h->hooks > 0)
 		h->by |= BASE_HANG_HOOK;
 	look_outside(h);
+}
+
+static void look(struct base_hang *h)
+{
+	look_at_all(h);
+	if (hang.polls)
+		os_barrier_all(); /* whatever we saw was before: see above */
+	fetch_add_relaxed(&marcel_watch.looks, 1);
 }
 
 /* --- what is said --- */
@@ -210,24 +283,34 @@ static void who_may(unsigned by, char *out, size_t room)
 					       at > 0 ? ", " : "", whos[i]);
 }
 
-static void report(bool still)
+enum { VERDICT = 400 };
+
+static void judgement(bool still, char out[VERDICT])
 {
-	struct base_teller t = { .line = to_stderr };
 	char may[256];
 
 	who_may(hang.last.by, may, sizeof(may));
 	if (!still)
-		base_dump("marcel[%d]: not quiet: somebody runs, or did just "
-			  "now",
-			  getpid());
+		snprintf(out, VERDICT,
+			 "not quiet: somebody runs, or did just now");
 	else if (hang.last.by == 0)
-		base_dump("marcel[%d]: deadlock: nothing in this process can "
-			  "ever move again",
-			  getpid());
+		snprintf(out, VERDICT,
+			 "deadlock: nothing in this process can "
+			 "ever move again");
 	else
-		base_dump("marcel[%d]: quiet, not provably dead: it may be "
-			  "moved by %s",
-			  getpid(), may);
+		snprintf(out, VERDICT,
+			 "quiet, not provably dead, for %" PRIu64
+			 " s: it may be moved by %s",
+			 (base_now_ns() - hang.since) / NS_PER_S, may);
+}
+
+static void report(bool still)
+{
+	struct base_teller t = { .line = to_stderr };
+	char verdict[VERDICT];
+
+	judgement(still, verdict);
+	base_dump("marcel[%d]: %s", getpid(), verdict);
 	marcel_blame(&t);
 	base_dump("marcel[%d]: end of report", getpid());
 }
@@ -276,10 +359,29 @@ static void edge_to_launcher(struct base_teller *t, int rank, const char *text)
 	say_line("edge %d %s\n", rank, text);
 }
 
+static void said_to_launcher(struct base_teller *t, const char *text)
+{
+	(void)t;
+	say_line("said %s\n", text);
+}
+
 static void say_quiet(void)
 {
 	say_line("quiet %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", hang.last.moved,
 		 hang.last.sent, hang.last.received);
+}
+
+static void report_to_launcher(bool still)
+{
+	struct base_teller t = { .line = said_to_launcher };
+	char verdict[VERDICT];
+
+	judgement(still, verdict);
+	say_line("said %s\n", verdict);
+	marcel_blame(&t);
+	say_line("state %s\n", !still              ? "busy"
+			       : hang.last.by != 0 ? "quiet"
+						   : "dead");
 }
 
 /* It has asked for something. */
@@ -298,6 +400,9 @@ static void hear(void)
 	} else if (what == 'l') {
 		hang.wants_answer = true;
 		hang.was_calm = false; /* only what is seen from now on */
+		hang.stills = 0;
+	} else if (what == 'd') {
+		hang.wants_report = true;
 	} else if (what == 'r') {
 		marcel_blame(&t);
 		say_line("end\n");
@@ -306,7 +411,20 @@ static void hear(void)
 
 /* --- the watchman --- */
 
-/* A stillness has begun, or the launcher asks. */
+/* For long, though somebody may move us; who is dead has said so. */
+static void tell_silence(void)
+{
+	if (hang.is_silent || hang.quiet_ns == 0 ||
+	    base_now_ns() - hang.since < hang.quiet_ns)
+		return;
+	hang.is_silent = true;
+	if (hang.launcher >= 0)
+		say_line("silent\n");
+	else if (hang.last.by != 0)
+		report(true);
+}
+
+/* A stillness has begun, or goes on, or the launcher asks. */
 static void tell_still(void)
 {
 	bool of_job = hang.launcher >= 0 && hang.last.by == BASE_HANG_PEER;
@@ -317,38 +435,80 @@ static void tell_still(void)
 	else if (hang.launcher >= 0 &&
 		 (hang.wants_answer || (hang.is_told && !is_sure)))
 		say_line("busy\n");
-	if (!hang.is_told && hang.last.by == 0) {
+	if (!hang.is_reported && hang.last.by == 0) {
+		hang.is_reported = true;
 		report(true);
 		if (hang.mode == MARCEL_HANG_ABORT)
 			_exit(MARCEL_HANG_EXIT);
 	}
 	hang.is_told = is_sure; /* else it may be so while all stays still */
 	hang.wants_answer = false;
+	tell_silence();
+}
+
+/* It moves, or somebody has been met at work who moved nothing. */
+static void tell_move(bool moved)
+{
+	bool is_over = moved || ++hang.doubts >= DOUBTS_MAX;
+
+	if (!is_over && !hang.wants_answer)
+		return;
+	if (hang.launcher >= 0 &&
+	    (hang.wants_answer || hang.is_told || hang.is_silent))
+		say_line("busy\n");
+	hang.wants_answer = hang.is_told = hang.is_silent = false;
+	if (!is_over)
+		return;
+	hang.is_reported = false;
+	hang.since = base_now_ns();
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* What kernel threads that are not ours do is known by their CPU time only. */
+static bool foreign_compute(uint64_t since_look)
+{
+	return (hang.last.by & BASE_HANG_FOREIGN) != 0 &&
+	       since_look > LOOK_MS * (NS_PER_S / 1000) / 10;
 }
 
 /* Once a look. */
 static void judge(void)
 {
 	struct base_hang before = hang.last;
-	bool was_calm = hang.was_calm, still;
+	bool was_calm = hang.was_calm, same, sure;
+	uint64_t cpu = hang.cpu, ran = hang.ran;
 
 	look(&hang.last);
+	hang.cpu = cpu_ns();
 	hang.was_calm = !hang.last.busy;
-	still = was_calm && hang.was_calm && before.moved == hang.last.moved &&
-		before.sent == hang.last.sent &&
-		before.received == hang.last.received;
-	if (xchg_relaxed(&hang.asked, false))
-		report(still);
-	if (still) {
-		tell_still();
+	same = before.moved == hang.last.moved &&
+	       before.sent == hang.last.sent &&
+	       before.received == hang.last.received;
+	hang.stills = was_calm && hang.was_calm && same ? hang.stills + 1 : 0;
+	sure = hang.stills > (hang.polls ? 1 : 0);
+	/* The next look tells. */
+	if (!sure && hang.was_calm && (!was_calm || hang.stills > 0))
 		return;
+	if (xchg_relaxed(&hang.asked, false))
+		report(sure);
+	if (hang.wants_report)
+		report_to_launcher(sure);
+	hang.wants_report = false;
+	if (foreign_compute(hang.cpu - cpu))
+		hang.since = base_now_ns();
+	if (sure) {
+		hang.doubts = 0;
+		tell_still();
+	} else {
+		tell_move(hang.ran != ran || (hang.was_calm && !same));
 	}
-	if (hang.was_calm && !was_calm && hang.wants_answer)
-		return; /* the next look tells */
-	if (hang.launcher >= 0 && (hang.wants_answer || hang.is_told))
-		say_line("busy\n");
-	hang.wants_answer = false;
-	hang.is_told = false;
 }
 
 static void *watch(void *arg)
@@ -430,29 +590,38 @@ static uint64_t our_signals(int dump_signal)
 
 static bool start(void)
 {
-	hang.hooks = calloc((size_t)marcel_sched.nvp, sizeof(*hang.hooks));
+	hang.searched =
+		calloc((size_t)marcel_sched.nvp, sizeof(*hang.searched));
 	hang.bell = eventfd(0, EFD_CLOEXEC);
-	if (hang.hooks != NULL && hang.bell >= 0 &&
+	if (hang.searched != NULL && hang.bell >= 0 &&
 	    os_thread_create(&hang.kernel_thread, watch, NULL) == 0)
 		return true;
 	if (hang.bell >= 0)
 		close(hang.bell);
-	free(hang.hooks);
+	free(hang.searched);
 	return false;
 }
 
-void marcel_hang_init(enum marcel_hang_mode mode, int dump_signal)
+void marcel_hang_init(enum marcel_hang_mode mode, unsigned quiet_s,
+		      int dump_signal)
 {
 	hang.mode = mode;
 	if (mode == MARCEL_HANG_OFF)
 		return;
 	find_launcher();
 	hang.our_signals = our_signals(dump_signal);
-	hang.was_calm = hang.is_told = hang.wants_answer = false;
+	hang.quiet_ns = (uint64_t)quiet_s * NS_PER_S;
+	hang.since = base_now_ns();
+	hang.was_calm = hang.is_told = hang.is_silent = false;
+	hang.is_reported = false;
+	hang.wants_answer = hang.wants_report = false;
+	store_relaxed(&marcel_watch.looks, 1);
 	store_relaxed(&hang.stop, false);
 	store_relaxed(&hang.asked, false);
 	hang.runs = start();
-	if (!hang.runs)
+	if (hang.runs)
+		fetch_or_relaxed(&marcel_watch.on, MARCEL_WATCH_HANGS);
+	else
 		base_warn(
 			"marcel",
 			"MARCEL_DEADLOCK: no kernel thread to look for hangs");
@@ -464,16 +633,18 @@ void marcel_hang_exit(void)
 
 	if (!hang.runs)
 		return;
+	fetch_and_relaxed(&marcel_watch.on, ~(uint32_t)MARCEL_WATCH_HANGS);
 	store_relaxed(&hang.stop, true);
 	(void)!syscall(SYS_write, hang.bell, &one, sizeof(one));
 	pthread_join(hang.kernel_thread, NULL);
 	hang.runs = false;
 	close(hang.bell);
-	free(hang.hooks);
+	free(hang.searched);
 }
 
 void marcel_hang_forked(void)
 {
+	fetch_and_relaxed(&marcel_watch.on, ~(uint32_t)MARCEL_WATCH_HANGS);
 	if (hang.runs)
 		close(hang.bell);
 	if (hang.launcher >= 0)

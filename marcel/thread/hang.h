@@ -16,10 +16,12 @@ enum marcel_hang_mode {
 enum { MARCEL_HANG_EXIT = 123 };
 
 /*
- * The runtime runs, or is about to end. `dump_signal`: ours, or 0. Where there
- * is no kernel thread for it that is said, and all else goes on.
+ * The runtime runs, or is about to end. quiet_s: after which it is said that
+ * nothing moves, though something might; 0: never. `dump_signal`: ours, or 0.
+ * Where there is no kernel thread for it that is said, and all else goes on.
  */
-void marcel_hang_init(enum marcel_hang_mode mode, int dump_signal);
+void marcel_hang_init(enum marcel_hang_mode mode, unsigned quiet_s,
+		      int dump_signal);
 void marcel_hang_exit(void);
 
 /* Somebody asks for a report, dead or not. Signal-safe; nothing if off. */

@@ -184,6 +184,7 @@ static BASE_COLD void clear_rest(struct marcel_thread *t)
 	store_relaxed(&rest->name[0], 0);
 	rest->cleanup = NULL;
 	store_relaxed(&rest->cpu_ns, 0);
+	store_relaxed(&rest->call, NULL);
 }
 
 void marcel_thread_put(struct marcel_vp *vp, struct marcel_thread *t)

@@ -53,6 +53,12 @@ enum marcel_cancel_flags {
 	MARCEL_F_SHELTER = 8192, /* but it does not; only it sets that */
 };
 
+/* Likewise; only it sets that, while it is watched: marcel_polls(). */
+#define MARCEL_F_POLLS ((unsigned)16384)
+
+/* In `polled`: it stops at some time. */
+#define MARCEL_POLLED_TIMED ((uint32_t)1 << 31)
+
 enum marcel_thread_flags {
 	MARCEL_F_FOREIGN = 1,   /* a kernel thread that drives no VP */
 	MARCEL_F_MAIN = 2,      /* called marcel_init() */
@@ -120,6 +126,11 @@ struct marcel_thread_rest {
 	wait;                    /* a: cancel.h; if it has no stack */
 	ATOMIC(uint32_t) cancel; /* o: cancel.c's; who cancels it reads it */
 	ATOMIC(bool) awaits_io;  /* a: if it has no stack of ours */
+	/* Of hang.h, while it is watched. a: relaxed; it */
+	ATOMIC(const char *) call; /* the function that it is in, or NULL */
+	ATOMIC(uint32_t)
+	polled; /* if POLLS: looks when its last round in
+		 * vain began, and TIMED */
 };
 
 struct marcel_thread {

@@ -20,7 +20,8 @@ enum marcel_waits {
 	MARCEL_WAITS_ONCE,
 	MARCEL_WAITS_JOIN,   /* struct marcel_thread */
 	MARCEL_WAITS_EVENT,  /* marcel_event_t */
-	MARCEL_WAITS_EVENTS, /* struct marcel_events, on the stack of it */
+	MARCEL_WAITS_EVENTS, /* struct marcel_events, on the stack of it: hang.h
+			      */
 	MARCEL_WAITS_DESCRIPTOR,
 	MARCEL_WAITS_SIGNAL,
 	MARCEL_WAITS_SLEEP,
@@ -29,12 +30,6 @@ enum marcel_waits {
 };
 
 #define MARCEL_WAITS_SHIFT 56
-
-/* Several events, NULL among them. */
-struct marcel_events {
-	const void *const *event;
-	size_t n;
-};
 
 static inline uint64_t marcel_waits(enum marcel_waits kind, const void *object)
 {

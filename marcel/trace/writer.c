@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include <base/diag.h>
+#include <base/hang.h>
 #include <marcel/marcel.h>
 #include "../os/os.h"
 #include "file.h"
@@ -190,6 +191,7 @@ int marcel_trace_init(const char *path, size_t buffer, int nvp)
 	trace.is_open = true;
 	store_relaxed(&marcel_trace_here.on, 1);
 	store_relaxed(&marcel_trace_switch.on, 1);
+	fetch_or_relaxed(&marcel_watch.on, MARCEL_WATCH_TRACE);
 	return 0;
 err_rings:
 	unmap_rings();
@@ -217,6 +219,7 @@ static void say_lost(void)
 
 static void stop_recording(void)
 {
+	fetch_and_relaxed(&marcel_watch.on, ~(uint32_t)MARCEL_WATCH_TRACE);
 	store_relaxed(&marcel_trace_switch.on, 0);
 	store_relaxed(&marcel_trace_here.on, 0);
 }

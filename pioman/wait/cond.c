@@ -17,6 +17,7 @@
 #include <base/clock.h>
 #include <base/compiler.h>
 #include <base/diag.h>
+#include <base/hang.h>
 #include <base/pin.h>
 
 #include <marcel/marcel.h>
@@ -216,12 +217,30 @@ static bool poll_for(struct waiting *w, uint64_t ns, bool give_way)
 	return false;
 }
 
+/* For MARCEL_DEADLOCK, which shall not take this for work. */
+static struct marcel_polling polling_of(const struct waiting *w)
+{
+	return (struct marcel_polling){
+		.events = { (const void *const *)w->conds, w->n },
+		.is_timed = w->until != NEVER,
+	};
+}
+
+static void begin_round(struct marcel_polling *p)
+{
+	if (marcel_is_watched())
+		marcel_polls(p);
+}
+
 /* Nobody polls for us: do it ourselves, and let others run meanwhile. */
 static void poll_on(struct waiting *w)
 {
-	while (poll_all(0), !is_over(w) && !is_late(w))
+	struct marcel_polling p = polling_of(w);
+
+	while (begin_round(&p), poll_all(0), !is_over(w) && !is_late(w))
 		if (marcel_is_oversubscribed() || marcel_others_ready())
 			piom_wait_relax();
+	marcel_polls_end(&p);
 }
 
 /*
@@ -269,14 +288,16 @@ static bool is_armed(void)
  * sleeps for good: what is submitted next may have to be polled, and nobody
  * else may do it.
  */
-static void wait_between_polls(struct waiting *w)
+static void poll_between_naps(struct waiting *w, struct marcel_polling *p)
 {
 	uint64_t polls = polls_of_others(), ns = NAP_MIN_NS, longest;
 	bool armed;
 
 	for (;;) {
-		bool moved = poll_all(PIOM_LAST);
+		bool moved;
 
+		begin_round(p);
+		moved = poll_all(PIOM_LAST);
 		if (is_over(w) || is_late(w))
 			return;
 		if (moved) {
@@ -304,6 +325,14 @@ static void wait_between_polls(struct waiting *w)
 		if (ns < longest)
 			ns *= 2;
 	}
+}
+
+static void wait_between_polls(struct waiting *w)
+{
+	struct marcel_polling p = polling_of(w);
+
+	poll_between_naps(w, &p);
+	marcel_polls_end(&p);
 }
 
 static bool polls_for_ever(void)

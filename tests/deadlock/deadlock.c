@@ -156,6 +156,62 @@ TEST(a_hook_of_idle_vps_may_wake_anybody)
 	quiet("hook", "moved by a hook");
 }
 
+TEST(who_stays_quiet_says_so_unasked)
+{
+	pid_t pid =
+		run_start(NULL,
+			  "MARCEL_DEADLOCK=report MARCEL_DEADLOCK_QUIET_S=1 "
+			  "exec '%s' sleep 2>&1",
+			  run_path("THREADS"));
+
+	CHECK_INT(run_has_printed("end of report"), 1);
+	kill(pid, SIGTERM);
+	CHECK(has(run_wait().out, QUIET ", for 1 s: it may be moved by a timed "
+					"wait"));
+}
+
+/* --- who waits polls --- */
+
+static const char *const ways_to_poll[][2] = {
+	{ "PIOM_ENGINE", "none" },
+	{ "PIOM_ENGINE", "pthread" },
+	{ "PIOM_WAIT", "active" },
+};
+
+TEST(an_ltask_is_missed_however_it_is_waited_for)
+{
+	for (size_t i = 0; i < sizeof(ways_to_poll) / sizeof(*ways_to_poll);
+	     i++) {
+		setenv(ways_to_poll[i][0], ways_to_poll[i][1], 1);
+		dead("ltask");
+		setenv("PIOM_MODE", "poll", 1);
+		CHECK(has(dead("ltask").err, "\"ltask\" waits for event"));
+		unsetenv("PIOM_MODE");
+		unsetenv(ways_to_poll[i][0]);
+	}
+}
+
+TEST(many_poll_on_few_vps)
+{
+	setenv("PIOM_ENGINE", "none", 1);
+	for (int nvp = 1; nvp <= 3; nvp += 2) {
+		setenv("MARCEL_NVP", nvp == 1 ? "1" : "3", 1);
+		CHECK(has(dead("ltasks").err, "waits for event"));
+	}
+	unsetenv("MARCEL_NVP");
+	unsetenv("PIOM_ENGINE");
+}
+
+TEST(who_polls_until_some_time_is_not_dead)
+{
+	setenv("PIOM_ENGINE", "none", 1);
+	quiet("timed", "moved by a timed wait");
+	setenv("PIOM_WAIT", "active", 1);
+	quiet("timed", "moved by a timed wait");
+	unsetenv("PIOM_WAIT");
+	unsetenv("PIOM_ENGINE");
+}
+
 /* --- messages --- */
 
 static struct run dead_job(int n, const char *which)
@@ -176,8 +232,20 @@ TEST(receives_from_each_other)
 	CHECK(has(r.err, "a cycle of 3 rank(s)"));
 	CHECK(has(r.err, "rank 0 waits for rank 1: "));
 	CHECK(has(r.err, "rank 2 waits for rank 0: "));
-	CHECK(has(r.err, "a receive from rank 1, tag 5, MPI_COMM_WORLD, "
-			 "4 bytes"));
+	CHECK(has(r.err,
+		  "\"main\" in MPI_Recv waits for a receive from rank 1, "
+		  "tag 5, MPI_COMM_WORLD, 4 bytes"));
+}
+
+TEST(receives_are_missed_however_they_are_waited_for)
+{
+	for (size_t i = 0; i < sizeof(ways_to_poll) / sizeof(*ways_to_poll);
+	     i++) {
+		setenv(ways_to_poll[i][0], ways_to_poll[i][1], 1);
+		CHECK(has(dead_job(2, "each_other").err,
+			  "a cycle of 2 rank(s)"));
+		unsetenv(ways_to_poll[i][0]);
+	}
 }
 
 TEST(a_tag_that_nobody_receives)
@@ -209,6 +277,7 @@ TEST(a_collective_operation_that_a_rank_skips)
 {
 	struct run r = dead_job(3, "skipped");
 
+	CHECK(has(r.err, "in MPI_Barrier waits for "));
 	CHECK(has(r.err, "collective operation "));
 	CHECK(has(r.err, "a receive from rank 0, tag 1, MPI_COMM_WORLD"));
 }
@@ -236,4 +305,106 @@ TEST(a_report_alone_ends_nothing)
 	CHECK_INT(run_has_printed("a cycle of 2 rank(s)"), 1);
 	kill(pid, SIGTERM);
 	CHECK(run_wait().code != EXIT_DEADLOCK);
+}
+
+/* --- a job that is asked --- */
+
+#define END "mpirun: end of report"
+
+static pid_t start_job(const char *settings, const char *which)
+{
+	return run_start(NULL,
+			 "%s MARCEL_DEADLOCK=report exec '%s' -n 2 '%s' "
+			 "%s 2>&1",
+			 settings, run_path("MPIRUN"), run_path("MESSAGES"),
+			 which);
+}
+
+/* Until the report says that: the first may come before all are at rest. */
+static void ask_until(pid_t mpirun, const char *text)
+{
+	for (unsigned n = 0; strstr(run_printed(), text) == NULL; n++) {
+		kill(mpirun, SIGUSR2);
+		while (count(run_printed(), END) == n)
+			sched_yield();
+	}
+}
+
+static struct run end_job(pid_t mpirun)
+{
+	kill(mpirun, SIGTERM);
+	return run_wait();
+}
+
+TEST(a_job_that_is_asked_reports_in_the_order_of_ranks)
+{
+	pid_t pid = start_job("", "sleeper");
+	const char *first, *second;
+	struct run r;
+
+	CHECK_INT(run_has_printed("ready"), 1);
+	ask_until(pid, "mpirun: report: quiet, not provably dead: no rank");
+	r = end_job(pid);
+	first = strstr(r.out, "rank 0: quiet, not provably dead");
+	second = strstr(r.out, "rank 1: quiet, not provably dead");
+	CHECK(first != NULL && second != NULL && first < second);
+	CHECK(has(first, "a timed wait, messages of other ranks"));
+	CHECK(has(second, "moved by messages of other ranks"));
+	CHECK(has(second, "rank 1: thread "));
+	CHECK(has(second, "in MPI_Recv waits for a receive from rank 0"));
+	CHECK(has(second, "rank 1: this is rank 1 of 2"));
+	CHECK(strstr(r.out, "deadlock") == NULL);
+}
+
+TEST(a_rank_that_runs_is_told_from_one_that_waits)
+{
+	pid_t pid = start_job("", "runner");
+	struct run r;
+
+	CHECK_INT(run_has_printed("ready"), 1);
+	ask_until(pid, "mpirun: report: not quiet: 1 of 2 rank(s)");
+	r = end_job(pid);
+	CHECK(has(r.out, "rank 0: not quiet"));
+}
+
+TEST(a_report_does_not_wait_for_a_rank_that_is_stopped)
+{
+	pid_t pid = start_job("", "stopped");
+	struct run r;
+
+	CHECK_INT(run_has_printed("ready"), 1);
+	ask_until(pid, "mpirun: report: 1 of 2 rank(s) do not answer");
+	r = end_job(pid);
+	CHECK(has(r.out, "rank 0: does not answer: it is stopped"));
+	CHECK(has(r.out, "rank 1: quiet, not provably dead"));
+}
+
+TEST(who_asks_after_a_deadlock_is_told_of_it)
+{
+	pid_t pid = start_job("", "each_other");
+
+	CHECK_INT(run_has_printed("a cycle of 2 rank(s)"), 1);
+	ask_until(pid, "mpirun: report: deadlock, as was said");
+	CHECK_INT(count(end_job(pid).out, "mpirun: deadlock:"), 1);
+}
+
+TEST(a_job_that_stays_quiet_says_so_unasked)
+{
+	pid_t pid = start_job("MARCEL_DEADLOCK_QUIET_S=1", "sleeper");
+
+	CHECK_INT(run_has_printed(END), 1);
+	CHECK(has(end_job(pid).out, "no rank has moved for"));
+}
+
+TEST(without_it_the_signal_is_the_programs)
+{
+	pid_t pid = run_start(NULL,
+			      "exec '%s' -n 1 sh -c "
+			      "'trap \"echo mine; exit 3\" USR2; "
+			      "echo ready; while :; do sleep 0.01; done'",
+			      run_path("MPIRUN"));
+
+	CHECK_INT(run_has_printed("ready"), 1);
+	kill(pid, SIGUSR2);
+	CHECK(has(run_wait().out, "mine"));
 }

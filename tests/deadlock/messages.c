@@ -1,8 +1,10 @@
 /* Programs whose ranks hang, each in another way: messages WHICH. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <marcel/marcel.h>
 #include <mpi.h>
 
 static int rank, size;
@@ -60,6 +62,41 @@ static void end_too_soon(void)
 		receive(1, 1);
 }
 
+/* --- not dead --- */
+
+static void ready(void)
+{
+	printf("ready\n");
+	fflush(stdout);
+}
+
+static void sleeper(void)
+{
+	ready();
+	if (rank == 0)
+		marcel_sleep(100000);
+	else
+		receive(0, 1);
+}
+
+static void runner(void)
+{
+	volatile int turns = 0;
+
+	ready();
+	while (rank == 0)
+		turns++;
+	receive(0, 1);
+}
+
+static void stopped(void)
+{
+	ready();
+	if (rank == 0)
+		raise(SIGSTOP);
+	receive(0, 1);
+}
+
 static const struct {
 	const char *name;
 	void (*fn)(void);
@@ -71,6 +108,9 @@ static const struct {
 	{ "large_sends", large_sends },
 	{ "skipped", skipped },
 	{ "end_too_soon", end_too_soon },
+	{ "sleeper", sleeper },
+	{ "runner", runner },
+	{ "stopped", stopped },
 };
 
 int main(int argc, char **argv)

@@ -111,7 +111,31 @@ static void *wait_for_task(void *arg)
 	return arg;
 }
 
+static void *wait_for_own_task(void *arg)
+{
+	struct piom_ltask own;
+
+	piom_ltask_init(&own, never, NULL, PIOM_LTASK_REPEAT, NULL);
+	piom_ltask_wait(&own);
+	return arg;
+}
+
+static void ltasks(void)
+{
+	for (int i = 0; i < 20; i++)
+		start("one of many", wait_for_own_task, NULL);
+}
+
 /* --- not dead --- */
+
+static void *wait_for_task_until(void *arg)
+{
+	piom_cond_t cond;
+
+	piom_cond_init(&cond);
+	piom_cond_wait_until(&cond, UINT64_MAX / 4);
+	return arg;
+}
 
 static void *sleep_for_ever(void *arg)
 {
@@ -156,6 +180,8 @@ static const struct {
 	{ "handler", wait_for_sem },
 	{ "hook", wait_for_sem },
 	{ "endless", wait_for_task },
+	{ "ltasks", wait_for_task },
+	{ "timed", wait_for_task_until },
 };
 
 static void prepare(const char *which)
@@ -192,6 +218,8 @@ int main(int argc, char **argv)
 		abba();
 	if (strcmp(which, "joins") == 0)
 		joins();
+	if (strcmp(which, "ltasks") == 0)
+		ltasks();
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
 		if (strcmp(which, ways[i].name) == 0)
 			marcel_join(start(which, ways[i].fn, NULL), NULL);

@@ -270,11 +270,13 @@ def narrowed(a, b):
 
 
 def recorded(api, f, call):
-    """The call of a body, with what MARCEL_TRACE says of it."""
+    """The call of a body, with what MARCEL_TRACE and MARCEL_DEADLOCK tell."""
     number = api.functions.index(f)
-    return ['marcel_trace(MARCEL_TRACE_MPI_ENTER, %d, 0);' % number,
+    return ['was = marcel_call_begin("%s");' % f.name,
+            'marcel_trace(MARCEL_TRACE_MPI_ENTER, %d, 0);' % number,
             'rc = %s;' % call,
-            'marcel_trace(MARCEL_TRACE_MPI_LEAVE, %d, (unsigned)rc);' % number]
+            'marcel_trace(MARCEL_TRACE_MPI_LEAVE, %d, (unsigned)rc);' % number,
+            'marcel_call_end(was);']
 
 
 def forward(api, f):
@@ -303,12 +305,14 @@ def forward(api, f):
     traced = not is_always(f) and f.returns == 'int'
     out = ['BASE_PUBLIC %s P%s(%s)' % (f.returns, f.name, f.parameters), '{']
     out += before
+    if traced:
+        out.append('\tconst char *was;')
     if after or traced:
         out.append('\tint rc;')
     if not is_always(f):
         out.append('\tmadmpi_enter("%s");' % f.name)
     if traced and not after:
-        out += ['\tif (!marcel_trace_is_on())', '\t\treturn %s;' % call]
+        out += ['\tif (!marcel_is_watched())', '\t\treturn %s;' % call]
     if traced:
         out += ['\t%s' % line for line in recorded(api, f, call)]
     elif after:
@@ -363,7 +367,8 @@ def unsupported(f):
 
 def make_forwards(api, sources, path):
     lines = ['/* The exported functions. Made by tools/gen/mpi_abi.py. */',
-             '#include <base/compiler.h>', '#include <base/trace.h>',
+             '#include <base/compiler.h>', '#include <base/hang.h>',
+             '#include <base/trace.h>',
              '#include <mpi.h>',
              '#include "bodies.h"', '#include "comm/comm.h"',
              '#include "core/enter.h"', '#include "env/error.h"', '']

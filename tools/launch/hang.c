@@ -15,6 +15,12 @@
  *
  * A rank that has ended, or is none of marcel's yet, says nothing; then nothing
  * is found, unless it has failed and the others go on without it.
+ *
+ * On SIGUSR2, and when all ranks have been quiet for long (each says so), all
+ * are asked what they wait for, dead or not. That has lines of its own ('d',
+ * and said and state), for a rank may be stopped, and never answer: then it
+ * goes without. What a rank owes it still brings when it goes on; it is not
+ * asked again before.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +32,11 @@
 
 #include "job.h"
 
-enum { EXIT_DEADLOCK = 123, TEXT_MAX = 1 << 20 };
+enum {
+	EXIT_DEADLOCK = 123,
+	TEXT_MAX = 1 << 20,
+	ANSWER_MS = 2000, /* a rank that has not answered then does not */
+};
 
 /* What the job is at. */
 enum { WATCHES, ASKS, GATHERS, SAID };
@@ -37,18 +47,30 @@ struct edge {
 	char *what;
 };
 
+/* Lines, each with its newline. */
+struct text {
+	char *lines; /* or NULL */
+	size_t length;
+};
+
+/* What a rank that was asked says it is. */
+enum state { UNKNOWN, BUSY, QUIET, DEAD };
+
 struct hang_rank {
 	bool quiet;    /* it has said so, and nothing else since */
+	bool silent;   /* likewise: for long */
 	bool answered; /* of this round */
 	unsigned long long moved, sent, received;
 	unsigned long long was_moved; /* when we asked again */
 	char line[LINE];
 	size_t len;
-	char *text; /* its report: lines, each with its newline */
-	size_t text_len;
+	struct text text; /* its report */
 	struct edge *edges;
 	int nedges;
-	bool ends; /* the program is to be ended if the job is dead */
+	bool owes;        /* an answer to 'd' */
+	struct text said; /* that; if it owes one, what came so far */
+	enum state state; /* of that answer */
+	bool ends;        /* the program is to be ended if the job is dead */
 };
 
 /* The value of the variable in what a program gets. */
@@ -82,16 +104,21 @@ int hang_open(struct rank *r, const struct program *p)
 	return ends[1];
 }
 
+static void drop_text(struct text *t)
+{
+	free(t->lines);
+	t->lines = NULL;
+	t->length = 0;
+}
+
 static void drop_report(struct hang_rank *h)
 {
 	for (int i = 0; i < h->nedges; i++)
 		free(h->edges[i].what);
 	free(h->edges);
-	free(h->text);
+	drop_text(&h->text);
 	h->edges = NULL;
-	h->text = NULL;
 	h->nedges = 0;
-	h->text_len = 0;
 }
 
 static void drop_reports(struct job *j)
@@ -103,19 +130,21 @@ static void drop_reports(struct job *j)
 
 /* --- what was found --- */
 
+static void print_text(int rank, const struct text *t)
+{
+	for (char *at = t->lines; at != NULL && *at != '\0';) {
+		char *end = strchr(at, '\n');
+
+		say("rank %d: %.*s", rank, (int)(end - at), at);
+		at = end + 1;
+	}
+}
+
 static void print(struct job *j)
 {
-	for (int i = 0; i < j->opt.ranks; i++) {
-		struct hang_rank *h = j->ranks[i].hang;
-
-		for (char *at = h != NULL ? h->text : NULL;
-		     at != NULL && *at != '\0';) {
-			char *end = strchr(at, '\n');
-
-			say("rank %d: %.*s", i, (int)(end - at), at);
-			at = end + 1;
-		}
-	}
+	for (int i = 0; i < j->opt.ranks; i++)
+		if (j->ranks[i].hang != NULL)
+			print_text(i, &j->ranks[i].hang->text);
 }
 
 /* The edge of rank i that the walk takes: its first to somebody who waits. */
@@ -245,19 +274,138 @@ static void judge(struct job *j)
 		ask(j, 'l', ASKS);
 }
 
+/* --- asked what they wait for, dead or not --- */
+
+static bool can_answer(const struct rank *r)
+{
+	return r->hang != NULL && r->hang_fd >= 0 && r->pid > 0;
+}
+
+/* The ranks whose answer is that; of all that have not ended. */
+static int count(const struct job *j, enum state state)
+{
+	int n = 0;
+
+	for (int i = 0; i < j->opt.ranks; i++)
+		n += j->ranks[i].pid > 0 &&
+		     (j->ranks[i].hang != NULL ? j->ranks[i].hang->state
+					       : UNKNOWN) == state;
+	return n;
+}
+
+static void print_verdict(const struct job *j)
+{
+	int unknown = count(j, UNKNOWN), busy = count(j, BUSY);
+
+	if (j->hang_phase == SAID)
+		say("report: deadlock, as was said: no rank can ever go on");
+	else if (busy > 0)
+		say("report: not quiet: %d of %d rank(s) run, or did just now",
+		    busy, j->running);
+	else if (unknown > 0)
+		say("report: %d of %d rank(s) do not answer, the others are "
+		    "quiet",
+		    unknown, j->running);
+	else
+		say("report: quiet, not provably dead: no rank runs");
+}
+
+static void print_rank(const struct rank *r)
+{
+	const struct hang_rank *h = r->hang;
+
+	if (h == NULL && r->pid > 0)
+		say("rank %d: is not watched: its program is without "
+		    "MARCEL_DEADLOCK",
+		    r->number);
+	else if (r->pid == 0)
+		say("rank %d: has ended", r->number);
+	else if (h->state != UNKNOWN)
+		print_text(r->number, &h->said);
+	else
+		say("rank %d: does not answer: it is stopped, or not in MPI",
+		    r->number);
+}
+
+static void print_answers(struct job *j)
+{
+	j->hang_due = 0;
+	print_verdict(j);
+	for (int i = 0; i < j->opt.ranks; i++)
+		print_rank(&j->ranks[i]);
+	say("end of report");
+}
+
+static bool any_owes(const struct job *j)
+{
+	for (int i = 0; i < j->opt.ranks; i++)
+		if (can_answer(&j->ranks[i]) && j->ranks[i].hang->owes)
+			return true;
+	return false;
+}
+
+static void ask_all(struct job *j)
+{
+	static const char what = 'd';
+
+	for (int i = 0; i < j->opt.ranks; i++) {
+		struct rank *r = &j->ranks[i];
+
+		if (!can_answer(r))
+			continue;
+		r->hang->state = UNKNOWN;
+		if (r->hang->owes)
+			continue;
+		drop_text(&r->hang->said);
+		r->hang->owes = send(r->hang_fd, &what, 1,
+				     MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+	}
+	j->hang_due = now_ms() + ANSWER_MS;
+}
+
+bool hang_ask(struct job *j)
+{
+	bool watched = false;
+
+	for (int i = 0; i < j->opt.ranks; i++)
+		watched |= j->ranks[i].hang != NULL;
+	if (watched && j->hang_due == 0)
+		ask_all(j);
+	return watched;
+}
+
+void hang_look(struct job *j, long now)
+{
+	if (j->hang_due != 0 && (now >= j->hang_due || !any_owes(j)))
+		print_answers(j);
+}
+
+/* Nobody has moved for long: all that have not ended say so. */
+static void judge_silence(struct job *j)
+{
+	if (j->hang_phase == SAID || j->failed)
+		return;
+	for (int i = 0; i < j->opt.ranks; i++)
+		if (j->ranks[i].pid > 0 &&
+		    (!can_answer(&j->ranks[i]) || !j->ranks[i].hang->silent))
+			return;
+	say("no rank has moved for MARCEL_DEADLOCK_QUIET_S");
+	hang_ask(j);
+}
+
 /* --- lines --- */
 
-static void add_text(struct hang_rank *h, const char *line)
+static void add_text(struct text *t, const char *line)
 {
 	size_t n = strlen(line);
 
-	if (h->text_len + n + 2 > TEXT_MAX)
+	if (t->length + n + 2 > TEXT_MAX)
 		return;
-	h->text = must(realloc(h->text, h->text_len + n + 2));
-	memcpy(h->text + h->text_len, line, n);
-	h->text_len += n + 1;
-	h->text[h->text_len - 1] = '\n';
-	h->text[h->text_len] = '\0';
+	t->lines = must(realloc(t->lines, t->length + n + 2));
+	memcpy(t->lines + t->length, line, n);
+	t->length += n + 1;
+	t->lines[t->length - 1] = '\n';
+	t->lines[t->length] = '\0';
 }
 
 static void add_edge(struct hang_rank *h, const char *line)
@@ -278,7 +426,17 @@ static void line(struct job *j, struct rank *r, const char *text)
 	struct hang_rank *h = r->hang;
 
 	if (strncmp(text, "text ", 5) == 0) {
-		add_text(h, text + 5);
+		add_text(&h->text, text + 5);
+	} else if (strncmp(text, "said ", 5) == 0) {
+		add_text(&h->said, text + 5);
+	} else if (strncmp(text, "state ", 6) == 0) {
+		h->owes = false;
+		h->state = strcmp(text + 6, "busy") == 0    ? BUSY
+			   : strcmp(text + 6, "quiet") == 0 ? QUIET
+							    : DEAD;
+	} else if (strcmp(text, "silent") == 0) {
+		h->silent = true;
+		judge_silence(j);
 	} else if (strncmp(text, "edge ", 5) == 0) {
 		add_edge(h, text + 5);
 	} else if (strcmp(text, "end") == 0) {
@@ -286,6 +444,8 @@ static void line(struct job *j, struct rank *r, const char *text)
 	} else {
 		h->quiet = sscanf(text, "quiet %llu %llu %llu", &h->moved,
 				  &h->sent, &h->received) == 3;
+		if (!h->quiet)
+			h->silent = false;
 		if (!h->quiet && j->hang_phase == SAID)
 			j->hang_phase = WATCHES; /* somebody moves after all */
 		h->answered |= j->hang_phase == ASKS;
@@ -297,7 +457,7 @@ static void lost(struct job *j, struct rank *r)
 {
 	close(r->hang_fd);
 	r->hang_fd = -1;
-	r->hang->quiet = false;
+	r->hang->quiet = r->hang->silent = false;
 	r->hang->answered = true;
 	judge(j);
 }
@@ -333,8 +493,10 @@ void hang_close(struct job *j, struct rank *r)
 	if (r->hang_fd >= 0)
 		close(r->hang_fd);
 	r->hang_fd = -1;
-	if (r->hang != NULL)
+	if (r->hang != NULL) {
 		drop_report(r->hang);
+		drop_text(&r->hang->said);
+	}
 	free(r->hang);
 	r->hang = NULL;
 	judge(j);

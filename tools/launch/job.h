@@ -120,8 +120,9 @@ struct job {
 	bool failed;          /* the job is being ended */
 	long kill_at, end_at; /* ms: SIGKILL, --timeout; 0: not set */
 	int hang_phase;       /* hang.c's */
-	int interrupts;       /* signals that ask for an end, so far */
-	int key_fd;           /* the job key, for the ranks */
+	long hang_due;  /* ms; when its report is printed; 0: none is due */
+	int interrupts; /* signals that ask for an end, so far */
+	int key_fd;     /* the job key, for the ranks */
 	char kvs_name[64];
 	struct kvs_entry *kvs[KVS_BUCKETS];
 	struct sink sinks[2];
@@ -174,10 +175,14 @@ bool sink_is_full(const struct sink *s);
 /*
  * hang.c: the rank's end of a socket, if its program wants that, else -1; read
  * and judge what the rank has said; it has ended.
+ * hang_ask(): every rank is to say what it waits for; false: none can. What
+ * they say is printed by hang_look(), at hang_due at the latest.
  */
 int hang_open(struct rank *r, const struct program *p);
 void hang_serve(struct job *j, struct rank *r);
 void hang_close(struct job *j, struct rank *r);
+bool hang_ask(struct job *j);
+void hang_look(struct job *j, long now);
 
 /* mpirun.c */
 long now_ms(void);

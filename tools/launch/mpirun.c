@@ -155,6 +155,11 @@ static void take_signal(struct job *j, int sig)
 		children_signal(j, sig);
 		raise(SIGSTOP);
 		break;
+	case SIGUSR2:
+		if (hang_ask(j))
+			break;
+		children_signal(j, sig);
+		break;
 	default:
 		children_signal(j, sig);
 	}
@@ -218,6 +223,7 @@ static int patience(const struct job *j)
 
 	sooner(&first, j->kill_at);
 	sooner(&first, j->end_at);
+	sooner(&first, j->hang_due);
 	for (int i = 0; i < j->opt.ranks; i++) {
 		struct rank *r = &j->ranks[i];
 
@@ -255,6 +261,7 @@ static void look_at_clock(struct job *j)
 
 	for (int i = 0; i < j->opt.ranks; i++)
 		look_at_rank(j, &j->ranks[i], now);
+	hang_look(j, now);
 	if (j->end_at != 0 && now >= j->end_at) {
 		j->end_at = 0;
 		job_fail(j, EXIT_TIMEOUT, "not done after %d s (--timeout)",

@@ -1,5 +1,6 @@
 /*
- * What a layer adds to two questions: can anything in this process still move,
+ * What threads say of themselves while somebody watches, and what a layer adds
+ * to two questions: can anything in this process still move,
  * and what is it that its threads wait for? marcel asks them (thread/hang.c),
  * on a kernel thread of its own and never in a handler, of the layers that have
  * a dumper (diag.h) with such functions.
@@ -11,7 +12,71 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <base/atomic.h>
 #include <base/compiler.h>
+
+/* --- what a thread says --- */
+
+/* Who watches; bits. */
+enum marcel_watch_for { MARCEL_WATCH_TRACE = 1, MARCEL_WATCH_HANGS = 2 };
+
+struct marcel_watch {
+	ATOMIC(uint32_t) on;    /* a: relaxed; of these; by marcel */
+	ATOMIC(uint32_t) looks; /* a: relaxed; for hangs, so far; never 0 */
+};
+
+extern struct marcel_watch marcel_watch;
+
+/* A branch on a word that never changes while the runtime runs. */
+static inline bool marcel_is_watched(void)
+{
+	return unlikely(load_relaxed(&marcel_watch.on) != 0);
+}
+
+/* The slow halves of those below; only while it is watched. */
+const char *marcel_call_push(const char *name);
+void marcel_call_pop(const char *was);
+
+/*
+ * The calling thread is in the function of that name, a constant, until
+ * marcel_call_end(what this returned). Any thread.
+ */
+static inline const char *marcel_call_begin(const char *name)
+{
+	return marcel_is_watched() ? marcel_call_push(name) : NULL;
+}
+
+static inline void marcel_call_end(const char *was)
+{
+	if (marcel_is_watched())
+		marcel_call_pop(was);
+}
+
+/* Several events, NULL among them. */
+struct marcel_events {
+	const void *const *event;
+	size_t n;
+};
+
+/* In the frame of a thread that waits for one of them, and polls. */
+struct marcel_polling {
+	struct marcel_events events;
+	bool is_timed;  /* it stops at some time */
+	uint32_t began; /* looks when this round began; 0: there was none */
+};
+
+/*
+ * Another round begins; the one before, if there was one, found no event, and
+ * is counted elsewhere if it found anything else. Who waits so does not move:
+ * it is as good as asleep. Only while it is watched; any thread, at the top of
+ * its loop.
+ */
+void marcel_polls(struct marcel_polling *p);
+
+/* It does not poll any more. If it ever did. */
+void marcel_polls_end(struct marcel_polling *p);
+
+/* --- what a layer adds --- */
 
 /* Who may move a process in which no thread runs; bits. */
 enum base_hang_by {
