@@ -212,7 +212,8 @@ static void look_outside(struct base_hang *h)
 	unsigned ours = os_threads_own() + 1 + (BASE_TSAN ? 1 : 0);
 	unsigned n = os_threads();
 
-	if (n == 0 || n > ours || load_relaxed(&marcel_sched.guests) != 0)
+	h->foreign += (int)n - (int)ours;
+	if (n == 0 || h->foreign > 0 || load_relaxed(&marcel_sched.guests) != 0)
 		h->by |= BASE_HANG_FOREIGN;
 	if ((os_signals_handled() & ~hang.our_signals) != 0)
 		h->by |= BASE_HANG_SIGNAL;

@@ -43,6 +43,8 @@ struct nm_boot_info {
 	int local_rank, local_size; /* among the ranks of my host */
 	const int *node;            /* size numbers; ranks with the same one
 				     * share a host */
+	int nthreads; /* kernel threads of the client's library: they wake
+		       * nobody but who asks it */
 	/*
 	 * Known to the processes of this job and to nobody else; who shows it
 	 * is one of us. Valid after the first nm_boot_fence().

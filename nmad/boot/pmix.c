@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <pmix.h>
 
@@ -181,9 +182,18 @@ static int number(const struct pmix *p, pmix_rank_t rank, const char *key,
 
 /* --- opening --- */
 
-/* The library's thread inherits that it handles no signal. */
-static pmix_status_t init(struct pmix *p)
+/* Kernel threads that there are. */
+static int nthreads(void)
 {
+	struct stat st;
+
+	return stat("/proc/self/task", &st) == 0 ? (int)st.st_nlink - 2 : 0;
+}
+
+/* The library's thread inherits that it handles no signal. */
+static pmix_status_t init(struct nm_boot *b, struct pmix *p)
+{
+	int before = nthreads();
 	pmix_status_t status;
 	sigset_t all, old;
 
@@ -191,6 +201,7 @@ static pmix_status_t init(struct pmix *p)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	status = p->call.init(&p->me, NULL, 0);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	b->info.nthreads = nthreads() - before;
 	return status;
 }
 
@@ -270,7 +281,7 @@ static int pmix_open(struct nm_boot *b)
 	rc = load(&p->call);
 	if (rc != 0)
 		goto err_free;
-	status = init(p);
+	status = init(b, p);
 	if (status != PMIX_SUCCESS) {
 		base_warn("nmad",
 			  "PMIx_Init: %s; PMIX_RANK is %s, PMIX_NAMESPACE %s",

@@ -18,6 +18,7 @@
 #include <base/pin.h>
 #include <pioman/ltask.h>
 
+#include "../boot/boot.h"
 #include "core.h"
 #include "part.h"
 
@@ -87,6 +88,8 @@ static void look(void *arg, struct base_hang *h)
 	struct nm_core *core = arg;
 
 	h->ltasks--; /* that is the polling for all this */
+	if (core->boot != NULL)
+		h->foreign -= nm_boot_info(core->boot)->nthreads;
 	if (core->size > 1)
 		h->by |= BASE_HANG_PEER;
 	if (!nm_core_is_heeded(&core->lock) || nm_calls_are_due(core) ||

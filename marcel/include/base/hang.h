@@ -95,6 +95,7 @@ struct base_hang {
 	unsigned by; /* of enum base_hang_by */
 	int ltasks;  /* pioman's; whoever knows what his do takes them off */
 	int hooks;   /* that VPs which do not sleep run; likewise */
+	int foreign; /* kernel threads that are not ours; likewise */
 	uint64_t
 		moved; /* a sum of counters: it changes with whatever is done */
 	uint64_t sent, received; /* packets, to and from other processes */
