@@ -99,7 +99,7 @@ static void go(struct marcel_thread *self, const marcel_vpset_t *set)
 	if (!marcel_thread_may_run(self, vp->id)) {
 		vp->after = moved_after;
 		vp->after_arg = self;
-		vp = marcel_switch(vp, self, marcel_switch_next(vp));
+		vp = marcel_switch_ready(vp, self, marcel_switch_next(vp));
 	}
 	marcel_san_leave();
 	marcel_leave(vp);

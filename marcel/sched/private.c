@@ -59,6 +59,7 @@ static struct marcel_vp *enter(struct marcel_vp *vp, struct marcel_lwp *l)
 
 	if (unlikely(marcel_sched.counts_cpu))
 		marcel_cputime_leaves(l);
+	marcel_trace_enter(vp, l->only);
 	marcel_switch_leave(vp, &l->idle, l->only);
 	marcel_san_release(l->only); /* what lies in thread-local storage */
 	marcel_san_start(&fake, l->only);

@@ -34,7 +34,6 @@ static inline void marcel_switch_leave(struct marcel_vp *vp,
 	/* The monitor may be trying just now: REVOKING, until it sees us. */
 	struct marcel_lwp *l = marcel_vp_lwp(vp);
 
-	marcel_trace_enter(vp, next);
 	store_release(&l->self, next); /* order(settle): what was done */
 	if (BASE_TSAN)
 		vp->left = self;
@@ -63,6 +62,18 @@ struct marcel_vp *marcel_switch_exceptions(struct marcel_vp *vp,
 					   struct marcel_thread *self,
 					   struct marcel_thread *next);
 
+/* marcel_switch(); what: as marcel_trace_leave() has it. */
+static inline struct marcel_vp *marcel_switch_told(struct marcel_vp *vp,
+						   struct marcel_thread *self,
+						   enum marcel_trace_kind what,
+						   struct marcel_thread *next)
+{
+	marcel_trace_leave(vp, self, what, next);
+	if (unlikely(marcel_exceptions_any(vp->exceptions)))
+		return marcel_switch_exceptions(vp, self, next);
+	return marcel_switch_bare(vp, self, next);
+}
+
 /*
  * From `self`, which runs on vp, to `next`, which has a stack. Returns when
  * somebody switches back to self; the result is the VP on which it then runs.
@@ -71,16 +82,31 @@ static inline struct marcel_vp *marcel_switch(struct marcel_vp *vp,
 					      struct marcel_thread *self,
 					      struct marcel_thread *next)
 {
-	if (unlikely(marcel_exceptions_any(vp->exceptions)))
-		return marcel_switch_exceptions(vp, self, next);
-	return marcel_switch_bare(vp, self, next);
+	return marcel_switch_told(vp, self, MARCEL_TRACE_NONE, next);
 }
 
-/* The same for good: nobody will ever switch back. */
+/* The same of one that stays ready: it makes way. */
+static inline struct marcel_vp *marcel_switch_ready(struct marcel_vp *vp,
+						    struct marcel_thread *self,
+						    struct marcel_thread *next)
+{
+	return marcel_switch_told(vp, self, MARCEL_TRACE_YIELD, next);
+}
+
+/* The same of one that sleeps until it is woken. */
+static inline struct marcel_vp *
+marcel_switch_blocked(struct marcel_vp *vp, struct marcel_thread *self,
+		      struct marcel_thread *next)
+{
+	return marcel_switch_told(vp, self, MARCEL_TRACE_BLOCK, next);
+}
+
+/* The same of one that has ended: nobody will ever switch back. */
 static inline BASE_NORETURN void marcel_switch_last(struct marcel_vp *vp,
 						    struct marcel_thread *self,
 						    struct marcel_thread *next)
 {
+	marcel_trace_leave(vp, self, MARCEL_TRACE_ENDED, next);
 	marcel_switch_leave(vp, self, next);
 	marcel_san_start(NULL, next);
 	marcel_ctx_switch(&self->ctx, &next->ctx, vp);

@@ -109,8 +109,7 @@ BASE_PUBLIC void marcel_park(marcel_after_fn after, void *arg)
 		vp->after = parked_after;
 		vp->after_arg = t;
 	}
-	marcel_trace_block(vp, t);
-	vp = marcel_switch(vp, t, marcel_switch_next(vp));
+	vp = marcel_switch_blocked(vp, t, marcel_switch_next(vp));
 woken:
 	marcel_san_leave();
 	marcel_leave(vp);
@@ -239,8 +238,7 @@ BASE_PUBLIC int marcel_yield(void)
 	if (likely(vp->sole)) {
 		next = marcel_runq_rotate_sole(vp, t);
 		if (likely(next != NULL)) {
-			marcel_trace_vp(vp, MARCEL_TRACE_YIELD, 0, t);
-			vp = marcel_switch(vp, t, next);
+			vp = marcel_switch_ready(vp, t, next);
 			goto yielded;
 		}
 		if (marcel_sched.random.on && marcel_runq_draws_stay(vp, t))
@@ -251,10 +249,9 @@ BASE_PUBLIC int marcel_yield(void)
 	if (next != vp->idle || vp->give != NULL ||
 	    unlikely(marcel_thread_has(t, MARCEL_F_MOVES | MARCEL_F_SIGNAL)) ||
 	    marcel_thread_band(t) == MARCEL_BAND_IDLE) {
-		marcel_trace_vp(vp, MARCEL_TRACE_YIELD, 0, t);
 		vp->after = yield_after;
 		vp->after_arg = t;
-		vp = marcel_switch(vp, t, next);
+		vp = marcel_switch_ready(vp, t, next);
 	}
 yielded:
 	marcel_san_leave();
@@ -272,10 +269,9 @@ static bool yield_to(struct marcel_vp **where, struct marcel_thread *t)
 		return false;
 	vp->handovers++;
 	next = marcel_switch_to(vp, t);
-	marcel_trace_vp(vp, MARCEL_TRACE_YIELD, 0, self);
 	vp->after = yield_after;
 	vp->after_arg = self;
-	*where = marcel_switch(vp, self, next);
+	*where = marcel_switch_ready(vp, self, next);
 	return true;
 }
 

@@ -265,10 +265,9 @@ static struct marcel_vp *begin_here(struct marcel_vp *vp,
 	if (!marcel_switch_equip(vp, t))
 		return vp;
 	vp->handovers++;
-	marcel_trace_vp(vp, MARCEL_TRACE_YIELD, 0, self);
 	vp->after = made_after;
 	vp->after_arg = self;
-	return marcel_switch(vp, self, t);
+	return marcel_switch_ready(vp, self, t);
 }
 
 BASE_PUBLIC int marcel_create_first(marcel_t *out, const marcel_attr_t *attr,
@@ -357,7 +356,6 @@ static void count_ended(struct marcel_vp *vp)
 /* On the next thread's stack: what the dead leave behind. */
 static void bury(struct marcel_vp *vp, struct marcel_thread *t)
 {
-	marcel_trace_vp(vp, MARCEL_TRACE_ENDED, 0, t);
 	marcel_san_free(t);
 	marcel_stack_put(vp, t->stack);
 	count_ended(vp);
@@ -571,9 +569,8 @@ static bool join_seed(struct marcel_vp **where, struct marcel_thread *self,
 	}
 	vp->handovers++;
 	marcel_thread_waits(self, MARCEL_WAITS_JOIN, t);
-	marcel_trace_block(vp, self);
 	store_relaxed(&self->state, MARCEL_T_PARKED);
-	*where = marcel_switch(vp, self, t);
+	*where = marcel_switch_blocked(vp, self, t);
 	return true;
 }
 

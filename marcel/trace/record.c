@@ -230,13 +230,20 @@ BASE_NOINLINE void marcel_trace_vp_text(struct marcel_vp *vp,
 		write_event(&marcel_trace_rings.all[vp->id], &e);
 }
 
-BASE_NOINLINE void marcel_trace_vp_blocks(struct marcel_vp *vp,
-					  struct marcel_thread *t)
+BASE_NOINLINE void marcel_trace_vp_leaves(struct marcel_vp *vp,
+					  struct marcel_thread *self,
+					  enum marcel_trace_kind what,
+					  struct marcel_thread *next)
 {
-	const char *what = marcel_waits_name(marcel_thread_waits_for(t));
+	const char *why;
 
-	marcel_trace_vp_text(vp, MARCEL_TRACE_BLOCK, t,
-			     what != NULL ? what : "");
+	if (what == MARCEL_TRACE_BLOCK) {
+		why = marcel_waits_name(marcel_thread_waits_for(self));
+		marcel_trace_vp_text(vp, what, self, why != NULL ? why : "");
+	} else if (what != MARCEL_TRACE_NONE) {
+		put_vp(vp, what, 0, (uintptr_t)self);
+	}
+	marcel_trace_vp_enters(vp, next);
 }
 
 void marcel_trace_text(enum marcel_trace_kind kind, struct marcel_thread *t,

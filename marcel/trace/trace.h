@@ -16,7 +16,9 @@ void marcel_trace_vp_put(struct marcel_vp *vp, enum marcel_trace_kind kind,
 void marcel_trace_vp_text(struct marcel_vp *vp, enum marcel_trace_kind kind,
 			  struct marcel_thread *t, const char *text);
 void marcel_trace_vp_enters(struct marcel_vp *vp, struct marcel_thread *t);
-void marcel_trace_vp_blocks(struct marcel_vp *vp, struct marcel_thread *t);
+void marcel_trace_vp_leaves(struct marcel_vp *vp, struct marcel_thread *self,
+			    enum marcel_trace_kind what,
+			    struct marcel_thread *next);
 
 static inline bool marcel_trace_is_here(void)
 {
@@ -40,12 +42,17 @@ static inline void marcel_trace_enter(struct marcel_vp *vp,
 		marcel_trace_vp_enters(vp, t);
 }
 
-/* t, which runs on vp, is about to sleep. */
-static inline void marcel_trace_block(struct marcel_vp *vp,
-				      struct marcel_thread *t)
+/*
+ * vp runs next from now on, in the place of self. what: why, BLOCK, YIELD or
+ * ENDED, or NONE, if self is no thread or that was told before.
+ */
+static inline void marcel_trace_leave(struct marcel_vp *vp,
+				      struct marcel_thread *self,
+				      enum marcel_trace_kind what,
+				      struct marcel_thread *next)
 {
 	if (marcel_trace_is_here())
-		marcel_trace_vp_blocks(vp, t);
+		marcel_trace_vp_leaves(vp, self, what, next);
 }
 
 /* Something about t by a text, by anyone. */

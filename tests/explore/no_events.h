@@ -22,6 +22,6 @@
 #define marcel_trace_vp_text(vp, k, t, s)  NOT_DONE(vp, t, s)
 #define marcel_trace_text(kind, t, s)      NOT_DONE(kind, t, s)
 #define marcel_trace_enter(vp, t)          NOT_DONE(vp, t, 0)
-#define marcel_trace_block(vp, t)          NOT_DONE(vp, t, 0)
+#define marcel_trace_leave(vp, s, k, t)    NOT_DONE(vp, s, t)
 
 #endif

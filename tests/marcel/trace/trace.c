@@ -120,7 +120,7 @@ static void step_thread(const struct trace_event *e)
 		CHECK_PTR(model.on[lane], t);
 		break;
 	case MARCEL_TRACE_ENDED:
-		CHECK(model.on[lane] != t);
+		CHECK_PTR(model.on[lane], t);
 		t->ends++;
 		t->state = GONE;
 		break;
@@ -222,8 +222,8 @@ TEST(the_life_of_a_thread_is_there_in_its_order)
 	CHECK_STR(find(&t, &at, MARCEL_TRACE_BLOCK, model.threads[0].id)->text,
 		  "join");
 	find(&t, &at, MARCEL_TRACE_RUN, id);
-	find(&t, &at, MARCEL_TRACE_RUN, model.threads[0].id);
 	find(&t, &at, MARCEL_TRACE_ENDED, id);
+	find(&t, &at, MARCEL_TRACE_RUN, model.threads[0].id);
 	CHECK_INT(t.lost, 0);
 	CHECK_INT(t.nends, 1);
 	CHECK_INT(t.nmodules, 2);
