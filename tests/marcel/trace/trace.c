@@ -354,6 +354,40 @@ TEST(several_vps_have_a_lane_each)
 	trace_free(&t);
 }
 
+static void *go_to_the_other(void *arg)
+{
+	marcel_vpset_t other;
+
+	marcel_vpset_zero(&other);
+	marcel_vpset_add(&other, !marcel_current_vp());
+	CHECK_INT(marcel_setaffinity(marcel_self(), &other), 0);
+	return arg;
+}
+
+static void move_one(void)
+{
+	marcel_t t;
+
+	CHECK_INT(marcel_create(&t, NULL, go_to_the_other, NULL), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+/* It does not leave its VP without a word. */
+TEST(a_thread_that_moves_makes_way)
+{
+	struct trace t;
+	size_t at = 0;
+	uint64_t id = 0;
+
+	without_ticks_on(2, move_one);
+	load(&t);
+	for (size_t i = 0; i < t.n; i++)
+		if (t.events[i].r->kind == MARCEL_TRACE_NEW)
+			id = t.events[i].r->b;
+	CHECK_INT(find(&t, &at, MARCEL_TRACE_YIELD, id)->r->b, id);
+	trace_free(&t);
+}
+
 static void sleep_a_while(void)
 {
 	CHECK_INT(marcel_usleep(2000), 0);
