@@ -1,5 +1,5 @@
-"""The trace event format of Chrome, in JSON: what Perfetto, chrome://tracing and
-speedscope open.
+"""The trace event format of Chrome, in JSON: what Perfetto, speedscope and
+the viewer of chrome://tracing open.
 
 A process for each rank, with a lane for each VP and kernel thread, and one more
 for its user threads, with a lane for each."""
