@@ -1,65 +1,109 @@
-"""A browser without a window, and a job to show in it."""
+"""A browser without a window, asked over a pipe in Chrome's DevTools protocol:
+it is started once, which takes longer than what a page costs."""
 
+import atexit
+import base64
+import fcntl
+import itertools
+import json
+import os
+import select
 import shutil
 import subprocess
 import tempfile
 
 import run  # noqa: F401; puts the folder of tap.py into the path
 import tap
-from writer import FOREIGN, Writer
 
-BROWSERS = ["chromium", "chromium-browser", "google-chrome", "chrome"]
-BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
-A, B = 0x1000, 0x2000
-
-
-def job():
-    """Two ranks; "main" sends 8 bytes with tag 7, "solver" takes them in."""
-    ranks = [Writer(r, 2, "alpha", 2, program="made <b>up") for r in range(2)]
-    for w in ranks:
-        w.new(0, 0, A, "main")
-        w.new(10, 0, B, "solver")
-        w.run(20, 0, A)
-        w.run(30, 1, B)
-    a, b = ranks
-    a.enter(1000, 0, "MPI_Send")
-    a.send(1200, 0, 1, peer=1, tag=7, bytes=8)
-    a.leave(1500, 0, "MPI_Send")
-    b.enter(900, 1, "MPI_Recv")
-    b.block(1000, 1, B, "a message")
-    b.idle(1050, 1)
-    b.arrive(2800, 1, 1, peer=0, tag=7, bytes=8)
-    b.receive(2900, 1, 1, peer=0, tag=7, bytes=8)
-    b.ltask(3000, 1, 250, 0xF00)
-    b.ready(3000, 1, B)
-    b.run(3100, 1, B)
-    b.leave(3200, 1, "MPI_Recv")
-    b.lane(3900, FOREIGN, 55, "watcher")
-    b.interrupt(4000, FOREIGN, 9)
-    b.send(5000, 0, 1, peer=0, tag=77, bytes=1 << 20)
-    a.arrive(7000, 1, 1, peer=1, tag=77, bytes=1 << 20)
-    a.receive(8000, 1, 1, peer=1, tag=77, bytes=1 << 20)
-    for w in ranks:
-        w.block(8500, 0, A, "join")
-        w.idle(8600, 0)
-        w.sleep(9000, 0)
-        w.block(9300, 1, B, "cond")
-        w.idle(9400, 1)
-        w.wake(10000, 0)
-    a.new_chunk(0, lost=5)
-    a.idle(12000, 0)
-    return ranks
+NAMES = ["chromium", "chromium-browser", "google-chrome", "chrome"]
+PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
+SECONDS = 110  # in which it answers, unless it hangs
+WINDOW = {"width": 1000, "height": 800, "deviceScaleFactor": 1, "mobile": False}
 
 
-def browse(path, place, *options):
+def pipe():
+    """Above the numbers that the browser knows its ends by."""
+    return [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in os.pipe()]
+
+
+class Browser:
     """With a folder of its own, so that no other browser is asked to do it."""
-    if BROWSER is None:
-        raise tap.Skip("no chromium here")
-    with tempfile.TemporaryDirectory() as own:
-        return subprocess.run(
-            [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-             "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
-             f"--user-data-dir={own}", "--window-size=1000,800", *options,
-             f"file://{path}#{place}"],
-            capture_output=True, check=False, timeout=110,
+
+    def __init__(self):
+        self.own = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        theirs, self.to = pipe()
+        self.answers, answer = pipe()
+        self.process = subprocess.Popen(
+            [PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+             "--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe",
+             f"--user-data-dir={self.own.name}", "about:blank"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(3, 4),
+            preexec_fn=lambda: (os.dup2(theirs, 3), os.dup2(answer, 4)),
         )
+        os.close(theirs)
+        os.close(answer)
+        self.numbers = itertools.count(1)
+        self.rest = b""
+        self.events = []
+
+    def end(self):
+        self.call("Browser.close")
+        self.process.wait(SECONDS)
+        self.own.cleanup()
+
+    def receive(self):
+        while b"\0" not in self.rest:
+            ready, _, _ = select.select([self.answers], [], [], SECONDS)
+            more = os.read(self.answers, 1 << 20) if ready else b""
+            assert more, f"{PROGRAM} " + ("has ended" if ready else "says nothing")
+            self.rest += more
+        message, self.rest = self.rest.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, session=None, **params):
+        number = next(self.numbers)
+        message = {"id": number, "method": method, "params": params}
+        if session:
+            message["sessionId"] = session
+        os.write(self.to, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self.receive()
+            if answer.get("id") == number:
+                assert "error" not in answer, f"{method}: {answer['error']}"
+                return answer["result"]
+            self.events.append(answer)
+
+    def until(self, method):
+        while not any(e.get("method") == method for e in self.events):
+            self.events.append(self.receive())
+
+    def look(self, path, place):
+        """(its elements as text, a picture as PNG, what the console has said)"""
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        session = self.call(
+            "Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(f"{domain}.enable", session)
+        self.call("Emulation.setDeviceMetricsOverride", session, **WINDOW)
+        self.events.clear()
+        self.call("Page.navigate", session, url=f"file://{path}#{place}")
+        self.until("Page.loadEventFired")
+        text = self.call("Runtime.evaluate", session,
+                         expression="document.documentElement.outerHTML")
+        picture = self.call("Page.captureScreenshot", session, format="png")
+        said = [json.dumps(e["params"]) for e in self.events if e.get("method") in (
+            "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")]
+        self.call("Target.closeTarget", targetId=target)
+        return text["result"]["value"], base64.b64decode(picture["data"]), said
+
+
+_browsers = []
+
+
+def look(path, place=""):
+    if PROGRAM is None:
+        raise tap.Skip("no chromium here")
+    if not _browsers:
+        _browsers.append(Browser())
+        atexit.register(_browsers[0].end)
+    return _browsers[0].look(path, place)

@@ -8,34 +8,47 @@ import json
 import os
 import re
 import struct
+import tempfile
 import zlib
 
-from browser import browse, job
+import browser
 from run import Run, equal, folder, has
 import tap  # run.py has put its folder into the path
-from writer import Writer
+from writer import Writer, job
 
-A = 0x1000
+A, B, C = 0x1000, 0x2000, 0x3000
 
 
-def drawn(writers, place="", script=""):
-    """What the page says, and its text; after what a script has done to it."""
-    with folder(*writers) as where:
-        done = Run(where, "--html", "t.html", "t")
-        equal(done.code, 0)
-        with open(os.path.join(where, "t.html"), "a", encoding="utf-8") as f:
-            f.write(script)
-        seen = browse(os.path.join(where, "t.html"), place, "--dump-dom")
-    text = seen.stdout.decode()
+@functools.cache
+def page_of(make):
+    """What marcel-trace makes of these writers."""
+    with folder(*make()) as where:
+        equal(Run(where, "--html", "t.html", "t").code, 0)
+        with open(os.path.join(where, "t.html"), encoding="utf-8") as f:
+            return f.read()
+
+
+def browse(make, place="", script=""):
+    """(its text, a picture); after what a script has done to it."""
+    with tempfile.NamedTemporaryFile("w", suffix=".html", encoding="utf-8") as f:
+        f.write(page_of(make) + script)
+        f.flush()
+        text, picture, said = browser.look(f.name, place)
+    assert not said, "\n".join(said)
+    return text, picture
+
+
+def drawn(make, place="", script=""):
+    """What the page says, and its text."""
+    text, _ = browse(make, place, script)
     told = re.search(r'data-drawn="([^"]*)"', text)
-    errors = re.findall(r".*CONSOLE.*", seen.stderr.decode())
-    assert told and not errors, "\n".join(errors) or seen.stderr.decode()[-2000:]
+    assert told, text[-2000:]
     return json.loads(html.unescape(told[1])), text
 
 
 @functools.cache
 def whole():
-    return drawn(job())
+    return drawn(job)
 
 
 def expected_lanes_are_drawn():
@@ -64,20 +77,20 @@ def arrows_lead_to_the_receivers():
 
 
 def a_stretch_shows_what_happens_then():
-    found, _ = drawn(job(), "from=0.0000002&to=0.0000008&threads=0")
+    found, _ = drawn(job, "from=0.0000002&to=0.0000008&threads=0")
     equal(found["arrows"], [])
     equal(found["kinds"], {"thread": 4})
     equal(found["lanes"][2:4], ["rank 0: user threads", "rank 1: VP 0"])
-    found, _ = drawn(job(), "from=0.000002&to=0.0000025&find=nobody")
+    found, _ = drawn(job, "from=0.000002&to=0.0000025&find=nobody")
     equal(found["arrows"], ["rank 0: VP 0 -> rank 1: VP 1, tag 7, 8 bytes"])
     equal(found["matches"], 0)
 
 
 def a_search_finds_tags_and_names():
-    found, text = drawn(job(), "find=tag 7")
+    found, text = drawn(job, "find=tag 7")
     has(text, 'data-found="1"')
     equal(len(found["arrows"]), 2)
-    found, text = drawn(job(), "find=mpi_recv")
+    found, text = drawn(job, "find=mpi_recv")
     has(text, 'data-found="3"')
     equal(found["matches"], 3)
 
@@ -111,7 +124,7 @@ document.body.dataset.said = JSON.stringify(said);
 
 def used(script, place=""):
     """What is drawn at the end, and what the script has kept in said."""
-    found, text = drawn(job(), place, USER % script)
+    found, text = drawn(job, place, USER % script)
     return found, json.loads(html.unescape(re.search(r'data-said="([^"]*)"', text)[1]))
 
 
@@ -190,18 +203,18 @@ def crowd():
         w.run(1000 + n * 300, 0, A + 64 * (n % 1000))
         w.block(1000 + n * 300 + 190, 0, A + 64 * (n % 1000))
         w.idle(1000 + n * 300 + 200, 0)
-    return w
+    return [w]
 
 
 def a_hundred_thousand_slices_share_the_columns():
-    found, _ = drawn([crowd()])
+    found, _ = drawn(crowd)
     equal(found["lanes"], ["rank 0: VP 0", "rank 0: user threads"])
     assert 500 < found["columns"] < 1000, found["columns"]
-    found, _ = drawn([crowd()], "from=0.001&to=0.001003")
+    found, _ = drawn(crowd, "from=0.001&to=0.001003")
     equal(found["kinds"]["thread"], 11)
 
 
-def a_long_slice_that_begins_beside_a_short_one_is_drawn():
+def beside():
     w = Writer(nvp=1)
     w.new(0, 0, A, "main")
     w.idle(0, 0)
@@ -210,7 +223,11 @@ def a_long_slice_that_begins_beside_a_short_one_is_drawn():
         w.idle(10 + n, 0)
     w.run(20, 0, A)
     w.idle(1000000, 0)
-    found, _ = drawn([w])
+    return [w]
+
+
+def a_long_slice_that_begins_beside_a_short_one_is_drawn():
+    found, _ = drawn(beside)
     has(found["texts"], "runs")
     equal(found["kinds"]["thread"], 2)
 
@@ -256,13 +273,7 @@ def unfiltered(kind, line, above, size):
 
 def there_is_a_picture():
     """The colours of draw.js are on the screen."""
-    with folder(*job()) as where:
-        equal(Run(where, "--html", "t.html", "t").code, 0)
-        shot = os.path.join(where, "t.png")
-        browse(os.path.join(where, "t.html"), "", f"--screenshot={shot}",
-               "--force-device-scale-factor=1")
-        with open(shot, "rb") as f:
-            width, rows = pixels(f.read())
+    width, rows = pixels(browse(job)[1])
     equal(width, 1000)
     for name, colour in (("MPI call", "8b5cc7"), ("idle", "dce6ee"), ("ltask", "f08c2e"),
                          ("lost", "e5484d")):
@@ -271,10 +282,7 @@ def there_is_a_picture():
 
 
 def nothing_is_fetched():
-    with folder(*job()) as where:
-        equal(Run(where, "--html", "t.html", "t").code, 0)
-        with open(os.path.join(where, "t.html"), encoding="utf-8") as f:
-            page = f.read()
+    page = page_of(job)
     assert not re.search(r"(src|href)\s*=|url\(|@import|fetch\(|https?:", page)
 
 

@@ -11,9 +11,10 @@ import os
 import re
 import subprocess
 
-from browser import browse, job
+import browser
 from run import Run, arrows, equal, folder
 import tap  # run.py has put its folder into the path
+from writer import job
 
 MPIRUN, RING = (os.environ.get(name) for name in ("MPIRUN", "RING"))
 VIEWERS = ["/usr/share/go-*/src/cmd/trace/static",
@@ -92,9 +93,9 @@ def seen():
         path = os.path.join(where, "page.html")
         with open(path, "w", encoding="utf-8") as f:
             f.write(page(traces))
-        done = browse(path, "", "--dump-dom")
-    told = re.search(r'data-seen="([^"]*)"', done.stdout.decode())
-    assert told, re.findall(r".*CONSOLE.*", done.stderr.decode())
+        text, _, said = browser.look(path)
+    told = re.search(r'data-seen="([^"]*)"', text)
+    assert told, said
     return list(zip(json.loads(html.unescape(told[1])), (events for _, events in traces)))
 
 
