@@ -79,12 +79,6 @@ void explore_name(const void *p, size_t bytes, const char *fmt, ...)
 void explore_spurious(int cas, int futex);
 
 /*
- * More executions than this fail the scenario, which then has not been
- * explored: default 1,000,000.
- */
-void explore_bound(uint64_t executions);
-
-/*
  * For tests of the explorer: together the executions must have exactly these
  * outcomes, one bit each; a thread or finish says which one it is.
  */

@@ -179,9 +179,10 @@ enum outcome { RUNNING, COMPLETE, CUT, FAILED };
 struct explorer {
 	jmp_buf outside; /* where a failure in setup or finish goes */
 	int mutant;      /* the access that is weaker than written; or 0 */
+	uint64_t bound;  /* of executions */
 
 	/* the scenario */
-	uint64_t bound, executions, cuts;
+	uint64_t executions, cuts;
 	uint64_t outcomes, expected;
 	bool has_expected;
 	const char *expected_error;

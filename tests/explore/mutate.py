@@ -25,6 +25,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -33,7 +34,9 @@ sys.path.insert(0, os.path.join(ROOT, "tools", "check"))
 from order import ATOMIC, Orders  # noqa: E402
 
 WORKERS = 2
-LIMITS = [1, 4, 40]  # seconds of CPU time for a test, and for its next tries
+# Executions of a test, and in its next tries; seconds of CPU time in which each
+# is over, unless what is weaker makes it loop.
+LIMITS = [(1000, 2), (30000, 8), (10000000, 60)]
 MODULES = ["marcel", "pioman", "nmad", "madmpi"]
 
 WEAKER = {
@@ -80,11 +83,17 @@ class Scenario:
         return {os.path.relpath(os.path.realpath(w), ROOT) for w in words}
 
 
-class Mutant:
-    """One access, made weaker; numbers begin at 1."""
+def number_of(*what):
+    """What tells a mutant from others, whatever else changes in the sources:
+    then a compiler's cache has what it is in."""
+    return zlib.crc32(":".join(map(str, what)).encode()) >> 1
 
-    def __init__(self, number, site, weaker, scenarios):
-        self.number = number
+
+class Mutant:
+    """One access, made weaker."""
+
+    def __init__(self, site, weaker, scenarios):
+        self.number = number_of(site.path, site.line, site.column, weaker)
         self.site = site
         self.weaker = weaker
         self.scenarios = scenarios
@@ -126,18 +135,20 @@ def find_mutants(orders, scenarios):
         if not inner:
             able = [s for s in able if s.covers & site.names]
         for order in weaker if able else []:
-            mutants.append(Mutant(len(mutants) + 1, site, order, able))
+            mutants.append(Mutant(site, order, able))
         if not able:
             uncovered.append(site)
+    if len({m.number for m in mutants} | {0}) != len(mutants) + 1:
+        raise RuntimeError("two mutants have one number")
     return mutants, uncovered
 
 
-def macro(number, mutants):
+def macro(mutants):
     """What an access becomes: as it was, unless one of its mutants is meant."""
     body = f"{mutants[0].old()}(__VA_ARGS__)"
     for m in mutants:
         body = f"(explore_mutant({m.number}) ? {m.new()}(__VA_ARGS__) : {body})"
-    return f"#define mutable_{number}_(...) {body}\n"
+    return f"#define mutable_{mutants[0].number}_(...) {body}\n"
 
 
 def write_copy(top, mutants):
@@ -149,7 +160,7 @@ def write_copy(top, mutants):
         sites.setdefault((m.site.path, m.site.line, m.site.column), []).append(m)
     texts, macros = {}, []
     # From the end of a line to its beginning, so that columns stay true.
-    for number, where in enumerate(sorted(sites, reverse=True)):
+    for where in sorted(sites, reverse=True):
         path, line, column = where
         if path not in texts:
             with open(os.path.join(top, path), encoding="utf-8") as f:
@@ -158,9 +169,11 @@ def write_copy(top, mutants):
         if not re.match(old + r"\b", text[column:]):
             raise RuntimeError(f"{sites[where][0]}: not found")
         texts[path][line - 1] = (
-            text[:column] + f"mutable_{number}_" + text[column + len(old) :]
+            text[:column]
+            + f"mutable_{sites[where][0].number}_"
+            + text[column + len(old) :]
         )
-        macros.append(macro(number, sites[where]))
+        macros.append(macro(sites[where]))
     for path, lines in texts.items():
         with open(os.path.join(top, path), "w", encoding="utf-8") as f:
             f.write("\n".join(lines))
@@ -179,16 +192,20 @@ class Check:
         self.used = {}  # (scenario, test): the limit in which it has found one
 
     def build(self, scenario):
-        program = os.path.join(self.top, scenario.name)
-        source = os.path.join(self.top, "tests", "explore", scenario.name + ".c")
-        header = ["-include", os.path.join(self.top, "mutants.h")]
-        object_file = program + ".o"
+        source = os.path.join("tests", "explore", scenario.name + ".c")
+        header = ["-include", "mutants.h"]
+        object_file = scenario.name + ".o"
+        # From there, so that a compiler's cache sees no other paths each time.
         for command in (
-            FLAGS + includes(self.top) + header + ["-c", source, "-o", object_file],
-            ["-Wl,--gc-sections", object_file, self.library, "-o", program],
+            FLAGS + includes(".") + header + ["-c", source, "-o", object_file],
+            ["-Wl,--gc-sections", object_file, self.library, "-o", scenario.name],
         ):
             done = subprocess.run(
-                self.compiler + command, capture_output=True, text=True, check=False
+                self.compiler + command,
+                cwd=self.top,
+                capture_output=True,
+                text=True,
+                check=False,
             )
             if done.returncode != 0:
                 raise RuntimeError(
@@ -196,15 +213,20 @@ class Check:
                 )
 
     def _run(self, number, scenario, test, limit):
-        """The exit code: 1 if it fails, -SIGKILL if it did not end in time."""
-        # Not by the clock: that would depend on what else the machine does.
-        command = ["prlimit", f"--cpu={limit}", os.path.join(self.top, scenario.name)]
+        """The exit code: 1 if it fails, 2 or -SIGKILL if it needs more."""
+        executions, seconds = limit
+        program = os.path.join(self.top, scenario.name)
+        command = ["prlimit", f"--cpu={seconds}", program]
         return subprocess.run(
             command + [test],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             check=False,
-            env=dict(os.environ, EXPLORE_MUTANT=str(number)),
+            env=dict(
+                os.environ,
+                EXPLORE_MUTANT=str(number),
+                EXPLORE_BOUND=str(executions),
+            ),
         ).returncode
 
     def run(self, mutant):
@@ -222,7 +244,7 @@ class Check:
                     self.kills.update((scenario, test, name) for name in names)
                     self.used[scenario, test] = limit
                     return
-                if code == -signal.SIGKILL:
+                if code in (2, -signal.SIGKILL):
                     mutant.timed_out.append((scenario, test))
             todo = mutant.timed_out
 
@@ -300,11 +322,13 @@ def main():
     compiler = args.cc.split()
 
     orders = Orders(ROOT)
-    scenarios = [
-        Scenario(f[:-2], compiler)
+    files = [
+        f
         for f in sorted(os.listdir(HERE))
         if f.endswith(".c") and "EXPLORE(" in open(os.path.join(HERE, f)).read()
     ]
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        scenarios = list(pool.map(lambda f: Scenario(f[:-2], compiler), files))
     if args.names:
         orders.sites = [s for s in orders.sites if s.names & set(args.names)]
     mutants, uncovered = find_mutants(orders, scenarios)

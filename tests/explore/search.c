@@ -354,11 +354,6 @@ void explore_spurious(int cas, int futex)
 	X->spurious_futex = futex;
 }
 
-void explore_bound(uint64_t executions)
-{
-	X->bound = executions;
-}
-
 void explore_outcomes(uint64_t expected)
 {
 	X->expected = expected;
@@ -392,7 +387,6 @@ static bool next_execution(void)
 /* 0; 1: an error was found; 2: the bound was hit. */
 static int explore(const struct explore_test *test)
 {
-	X->bound = 1000000;
 	X->names = 0;
 	X->named = false;
 	X->nodes = X->nodes_max = 0;
@@ -473,8 +467,9 @@ static bool wanted(const char *name, int argc, char **argv)
 }
 
 /*
- * Exit status: 0; 1: an error was found; 2: only a bound was hit. With a number
- * as EXPLORE_MUTANT in the environment that access is weaker (mutate.py).
+ * Exit status: 0; 1: an error was found; 2: only a bound was hit. More than
+ * EXPLORE_BOUND executions (a million) fail a test, which then has not been
+ * explored; the access with the number EXPLORE_MUTANT is weaker (mutate.py).
  */
 int main(int argc, char **argv)
 {
@@ -484,12 +479,14 @@ int main(int argc, char **argv)
 				.sa_flags = SA_ONSTACK };
 	int number = 0, worst = 0, planned = 0;
 	const char *mutant = getenv("EXPLORE_MUTANT");
+	const char *bound = getenv("EXPLORE_BOUND");
 
 	X = calloc(1, sizeof(*X));
 	if (X == NULL)
 		abort();
 	X->thread[0].name = "setup";
 	X->mutant = mutant == NULL ? 0 : atoi(mutant);
+	X->bound = bound == NULL ? 1000000 : strtoull(bound, NULL, 10);
 	sigaltstack(&ss, NULL);
 	sigaction(SIGSEGV, &sa, NULL);
 	sigaction(SIGABRT, &sa, NULL);
