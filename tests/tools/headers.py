@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Each public header compiles alone, in every C and C++ that a program may be
-written in, with the names of POSIX or without, and without a warning.
+"""Each public header compiles alone, and all of them in every C and C++ that a
+program may be written in, with the names of POSIX or without, and without a
+warning. What a header forgets to include it lacks in the oldest language, too:
+there each is compiled alone, in later ones all at once.
 
 usage: headers.py ROOT
 """
@@ -19,7 +21,7 @@ MODULES = ["marcel", "pioman", "nmad"]
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only"]
 POSIX = ["", "-D_POSIX_C_SOURCE=200809L"]
 
-# compilers, suffix, standards, each with these
+# compilers, suffix, standards from the oldest on, each with these
 KINDS = [
     (["gcc", "clang"], ".c", ["c99", "c11", "c17"], POSIX),
     (["gcc", "clang"], ".c", ["gnu99", "gnu11", "gnu17"], [""]),
@@ -53,17 +55,24 @@ def headers(root):
             yield os.path.relpath(path, folder)
 
 
-def write(folder, root, suffix):
-    """One file for each header, which it includes twice, and one of uses."""
-    paths = []
-    for name in headers(root):
-        paths.append(os.path.join(folder, name.replace("/", "_") + suffix))
-        with open(paths[-1], "w", encoding="utf-8") as f:
-            f.write(f"#include <{name}>\n" * 2)
-    paths.append(os.path.join(folder, "uses" + suffix))
-    with open(paths[-1], "w", encoding="utf-8") as f:
-        f.write(USES)
-    return paths
+def write(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    return path
+
+
+def alone(folder, root, suffix):
+    """A file for each header, which it includes twice, and one of uses."""
+    return [write(folder, "uses" + suffix, USES)] + [
+        write(folder, name.replace("/", "_") + suffix, f"#include <{name}>\n" * 2)
+        for name in headers(root)
+    ]
+
+
+def together(folder, root, suffix):
+    text = "".join(f"#include <{name}>\n" for name in headers(root))
+    return [write(folder, "all" + suffix, text + USES)]
 
 
 def compiles(root, compiler, standard, define, paths):
@@ -80,20 +89,20 @@ def compiles(root, compiler, standard, define, paths):
 
 
 def ways():
-    """(suffix, compiler, standard, definition), of compilers that there are."""
+    """(files, suffix, compiler, standard, definition), of compilers that there
+    are."""
     for compilers, suffix, standards, defines in KINDS:
         for compiler in filter(shutil.which, compilers):
             for standard in standards:
+                files = alone if standard == standards[0] else together
                 for define in defines:
-                    yield suffix, compiler, standard, define
+                    yield files, suffix, compiler, standard, define
 
 
 def results(root, wanted):
     with tempfile.TemporaryDirectory() as folder:
-        paths = {suffix: write(folder, root, suffix)
-                 for _, suffix, _, _ in KINDS}
-        for suffix, *how in wanted:
-            done = compiles(root, *how, paths[suffix])
+        for files, suffix, *how in wanted:
+            done = compiles(root, *how, files(folder, root, suffix))
             yield " ".join(how), tap.unless(done.returncode == 0,
                                             done.returncode, done.stdout)
 
