@@ -24,9 +24,9 @@ from order import Orders  # noqa: E402
 MODULES = ["marcel", "pioman", "nmad", "madmpi"]
 
 # Nothing inlined or folded: what a function does stands in it. No calls of
-# libgcc's, which would hide it.
-FLAGS = """-std=gnu11 -O2 -fno-inline -fkeep-static-functions
--fkeep-inline-functions -fno-ipa-icf -mno-outline-atomics -DNDEBUG -D_GNU_SOURCE
+# libgcc's, which would hide it. Of the headers that a source includes only what
+# it calls.
+FLAGS = """-std=gnu11 -O2 -fno-inline -fkeep-static-functions -fno-ipa-icf -mno-outline-atomics -DNDEBUG -D_GNU_SOURCE
 -Wno-attributes -S -o -""".split()
 
 # hwloc's headers are this machine's, behind all of the compiler's own.
@@ -49,6 +49,8 @@ NEEDS = {
 def functions_of(compiler, made, path):
     """{function: its instructions}; a header is compiled alone."""
     command = compiler + FLAGS
+    if path.endswith(".h"):
+        command.append("-fkeep-inline-functions")
     for module in MODULES:
         command += ["-I", os.path.join(ROOT, module, "include")]
     if path.startswith("madmpi"):
