@@ -52,8 +52,8 @@ static const struct mode every_mode[] = {
 	{ 4, "pthread", "passive", "0" },
 };
 
-/* Each of them; instead of every_mode the one that TEST_MODE says, if it does:
- * tests/combinations/run. */
+/* Each of them; if TEST_MODE says one, instead of every_mode that one, and of
+ * others those of its engine: tests/combinations/run. */
 static inline void with_all(const struct mode *m, size_t n, void (*body)(void))
 {
 	const char *said = getenv("TEST_MODE");
@@ -67,7 +67,8 @@ static inline void with_all(const struct mode *m, size_t n, void (*body)(void))
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
-		with_mode(&m[i], body);
+		if (said == NULL || strstr(said, m[i].engine) != NULL)
+			with_mode(&m[i], body);
 }
 
 #define WITH_ALL(modes, body) with_all(modes, BASE_ARRAY_LEN(modes), body)

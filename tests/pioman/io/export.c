@@ -18,7 +18,7 @@
 #if BASE_TSAN || BASE_ASAN
 enum { ROUNDS = 150 };
 #else
-enum { ROUNDS = 1000 };
+enum { ROUNDS = 300 };
 #endif
 
 /* Events that are counted, and a semaphore for who waits for them. */

@@ -9,7 +9,7 @@
 #if BASE_TSAN || BASE_ASAN
 enum { ROUNDS = 200, CROWD = 200 };
 #else
-enum { ROUNDS = 2000, CROWD = 1000 };
+enum { ROUNDS = 500, CROWD = 1000 };
 #endif
 
 /* --- many --- */

@@ -16,7 +16,7 @@
 #if BASE_TSAN || BASE_ASAN
 enum { ROUNDS = 150, FORKS = 5 };
 #else
-enum { ROUNDS = 1000, FORKS = 20 };
+enum { ROUNDS = 300, FORKS = 5 };
 #endif
 
 /* --- no event is lost --- */
