@@ -1,6 +1,6 @@
 /*
  * marcel/sched/tick.c: wherever a thread was interrupted, it goes on as if
- * nothing had been. Each place is hit a thousand times; what counts is that
+ * nothing had been. Each place is hit some hundred times; what counts is that
  * the thread lost its VP between its way in and its way out.
  *
  * They call marcel now and then: one that slept on a lock unannounced, and thus
@@ -19,7 +19,7 @@
 #include "../../../marcel/sched/vp.h"
 #include "../with.h"
 
-enum { ENOUGH = 1000 / FEWER };
+enum { ENOUGH = 200 / FEWER };
 
 enum place { ALLOCATOR, STREAM, COMPARATOR, CALLBACK, CONSTRUCTOR, PLACES };
 
