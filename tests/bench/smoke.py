@@ -205,7 +205,7 @@ def refuse(build, folder, case):
 
 def compile_all(one, folder):
     for program in MPI:
-        wrong = one.compile(program, os.path.join(folder, program))
+        wrong = one.compile(program, os.path.join(folder, program), "-O0")
         if wrong is not None:
             return f"{program}: {wrong}"
     return None

@@ -33,10 +33,10 @@ class Mpi:
         self.crowd = list(crowd)  # options of the launcher for > 1 rank a core
         self.args = list(args)  # in front of the program's
 
-    def compile(self, program, out):
+    def compile(self, program, out, optimize="-O2"):
         """What the compiler says if it fails, else None."""
         done = subprocess.run(
-            [self.compiler, "-O2", "-w", "-o", out, source(program),
+            [self.compiler, optimize, "-w", "-o", out, source(program),
              *self.threads.split()], stderr=subprocess.PIPE, text=True,
             check=False)
         return done.stderr if done.returncode != 0 else None
