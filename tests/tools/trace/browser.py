@@ -47,9 +47,12 @@ class Browser:
         self.events = []
 
     def end(self):
-        self.call("Browser.close")
-        self.process.wait(SECONDS)
-        self.own.cleanup()
+        try:
+            self.call("Browser.close")
+            self.process.wait(SECONDS)
+        finally:
+            self.process.kill()
+            self.own.cleanup()
 
     def receive(self):
         while b"\0" not in self.rest:
