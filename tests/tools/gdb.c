@@ -409,5 +409,6 @@ TEST(a_library_that_was_stripped_is_told)
 	CHECK(has(r.out, "libmarcel.so."));
 	CHECK(has(r.out, " has no debug information: build it with -Ddebug"));
 	CHECK(has(r.out, "libpioman.so is not loaded, nor is it in "));
+	CHECK(has(r.out, "libnmad.so is not loaded, nor is it in "));
 	CHECK(strstr(r.out, "Python Exception") == NULL);
 }

@@ -87,6 +87,8 @@ class Terminal:
             raise tap.Skip(done.stdout.strip())
         if how == "gdb" and "ptrace: " in done.stdout:
             raise tap.Skip("the kernel does not let gdb attach")
+        if how == "gdb" and "has no debug information" in done.stdout:
+            raise tap.Skip("a build without debug information")
         # How Slurm says that the last job is not over everywhere.
         self.printed = re.sub(r"^srun: job \d+ .*\n", "", done.stdout, flags=re.M)
         assert done.returncode == 0, f"{block}exit code {done.returncode}\n{self.printed}"

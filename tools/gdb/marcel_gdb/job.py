@@ -140,5 +140,5 @@ class Each(Command):
             try:
                 gdb.execute(argument)
             except gdb.error as error:  # the others go on
-                print(error)
+                gdb.write(f"{error}\n", gdb.STDERR)
         before.switch()

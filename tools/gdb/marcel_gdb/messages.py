@@ -42,8 +42,7 @@ class Messages:
     def find():
         """None: no nmad here, or it does not run."""
         try:
-            core = variable("nm_core_self", "nmad")
-            return Messages(core.dereference()) if int(core) else None
+            return found()
         except gdb.GdbError:
             return None
 
@@ -183,10 +182,10 @@ class Messages:
 
 
 def found():
-    messages = Messages.find()
-    if messages is None:
-        raise gdb.GdbError("nmad does not run, or has no debug information")
-    return messages
+    core = variable("nm_core_self", "nmad")
+    if not int(core):
+        raise gdb.GdbError("nmad does not run: it is before MPI_Init or after its end")
+    return Messages(core.dereference())
 
 
 def show(title, lines):
