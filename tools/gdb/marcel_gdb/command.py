@@ -3,7 +3,7 @@
 import gdb
 
 NOTHING = "nothing to look at: start the program, attach to it, or load its core file"
-OF_ANOTHER = "{}; is marcel.py of the version of the library?"
+OF_ANOTHER = " The library is of another version than marcel.py."
 
 
 class Command(gdb.Command):
@@ -24,7 +24,10 @@ class Command(gdb.Command):
         except gdb.MemoryError as error:
             raise gdb.GdbError(f"{error}: is the process still there?") from error
         except gdb.error as error:
-            raise gdb.GdbError(OF_ANOTHER.format(error)) from error
+            text = str(error)
+            if "no member" in text:
+                text += OF_ANOTHER
+            raise gdb.GdbError(text) from error
 
     @staticmethod
     def check_process():

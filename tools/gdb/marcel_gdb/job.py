@@ -68,6 +68,14 @@ def select(inferior):
     min(inferior.threads(), key=lambda t: t.num).switch()
 
 
+def set_quiet(is_quiet):
+    """Whether gdb says where it goes; older ones always do."""
+    try:
+        gdb.execute(f"set suppress-cli-notifications {'on' if is_quiet else 'off'}")
+    except gdb.error:
+        pass
+
+
 def attach(pid):
     if pid in [i.pid for i in gdb.inferiors()]:
         return
@@ -86,7 +94,7 @@ def rank():
     try:
         core = variable("nm_core_self", "nmad")
         return (int(core["rank"]), int(core["size"])) if int(core) else None
-    except gdb.GdbError:
+    except (gdb.GdbError, gdb.error):
         return None
 
 
@@ -115,9 +123,13 @@ class Attach(Command):
         pids = argument.split()
         if not pids or not all(map(str.isdigit, pids)):
             raise gdb.GdbError("marcel attach: pids are wanted, of ranks or of mpirun")
-        for pid in pids:
-            for found in ranks_of(int(pid)):
-                attach(found)
+        set_quiet(True)
+        try:
+            for pid in pids:
+                for found in ranks_of(int(pid)):
+                    attach(found)
+        finally:
+            set_quiet(False)
         ranks = by_rank()
         for title, inferior in ranks:
             print(f"inferior {inferior.num}: {title}")

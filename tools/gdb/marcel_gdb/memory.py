@@ -39,7 +39,9 @@ def variable(name, library="marcel"):
     try:
         return gdb.parse_and_eval(name)
     except gdb.error as error:
-        raise not_there(library) from error
+        if "No symbol" in str(error) or "unknown type" in str(error):
+            raise not_there(library) from error
+        raise
 
 
 def static_beside(name, function):
