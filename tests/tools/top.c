@@ -142,8 +142,9 @@ TEST(what_it_cannot_do_it_says)
 	refuses("-b -d 0", 2, "-d 0: not a number from 0.05 to 3600");
 	refuses("-b -n 1.5", 2, "-n 1.5: not a whole number from 1 to ");
 	refuses("-b -n", 2, "-n: its value is missing");
-	refuses("-b --pid", 2, "--pid: its value is missing");
-	refuses("-bx", 2, "-x: no such option");
+	refuses("-b --pid", 2, "-p: its value is missing");
+	refuses("--batch -xn1", 2, "-x: no such option");
+	refuses("--batch=1", 2, "-b: it takes no value");
 	refuses("--colour", 2, "--colour: no such option");
 	refuses("-b 4711", 2, "4711: an argument of no option; -p takes");
 	refuses("", 2, "the output is no terminal: -b prints");

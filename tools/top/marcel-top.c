@@ -86,24 +86,28 @@ static double number(const char *option, const char *text, double low,
 	return value;
 }
 
+enum { VERSION = 256 }; /* has no letter */
+
 static const struct option known[] = {
 	{ "batch", no_argument, NULL, 'b' },
 	{ "delay", required_argument, NULL, 'd' },
 	{ "rounds", required_argument, NULL, 'n' },
 	{ "pid", required_argument, NULL, 'p' },
 	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'v' },
+	{ "version", no_argument, NULL, VERSION },
 	{ NULL, 0, NULL, 0 },
 };
 
-/* One that getopt_long() does not take: as it stands, or its letter. */
+/* What getopt_long() does not take: `arg`, if there is no letter for it. */
 static void refuse(int why, const char *arg)
 {
-	char letter[] = { '-', (char)optopt, '\0' };
-	const char *option = arg[0] == '-' && arg[1] == '-' ? arg : letter;
-
-	die(2, "%s: %s; see --help", option,
-	    why == ':' ? "its value is missing" : "no such option");
+	if (optopt == 0 || optopt == VERSION)
+		die(2, "%s: no such option; see --help", arg);
+	if (why == ':')
+		die(2, "-%c: its value is missing", optopt);
+	die(2, "-%c: %s; see --help", optopt,
+	    optopt == 'b' || optopt == 'h' ? "it takes no value"
+					   : "no such option");
 }
 
 static void read_options(int argc, char **argv)
@@ -131,7 +135,7 @@ static void read_options(int argc, char **argv)
 		case 'h':
 			fputs(help, stdout);
 			exit(0);
-		case 'v':
+		case VERSION:
 			puts(MARCEL_TOP " " MARCEL_VERSION);
 			exit(0);
 		default:
