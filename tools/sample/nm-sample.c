@@ -102,6 +102,18 @@ static void tell_one(int i, const struct sample *one)
 	       one->eager.n > 0 ? "" : " (not measured in the time given)");
 }
 
+/* The i-th of "shm+ibverbs+tcp". */
+static void tell_lack(int i)
+{
+	const struct nm_core *core = nm_core_self;
+	const char *name = core->names;
+
+	for (int k = core->first_listed + i; k > 0; k--)
+		name = strchr(name, '+') + 1;
+	printf("rail %d, %.*s, is not to be had here\n", i,
+	       (int)strcspn(name, "+"), name);
+}
+
 /* How many rails are known. */
 static int tell(const struct samples *s)
 {
@@ -111,10 +123,9 @@ static int tell(const struct samples *s)
 		const struct sample *one = &s->of[i];
 
 		if (one->driver == NULL)
-			printf("rail %d is not to be had here\n", i);
+			tell_lack(i);
 		else if (one->peer < 0)
-			printf("rail %d, %s, is used to nobody%s\n", i,
-			       one->driver,
+			printf("rail %d, %s, is not used%s\n", i, one->driver,
 			       nm_size() == 1 ? ": mpirun -n 2 makes two" : "");
 		else
 			tell_one(i, one);
