@@ -30,7 +30,7 @@ meson() {
 	[[ $1 == install ]] || return 0
 	DESTDIR=$HOME/root command meson install -C '%s' --no-rebuild --quiet
 	local mpicc=$(find "$HOME/root" -path '*/bin/mpicc')
-	ln -s "${mpicc%%/bin/mpicc}" "$HOME/marcel"
+	ln -s "${mpicc%%/bin/mpicc}" "$HOME/mpi"
 }
 """
 
