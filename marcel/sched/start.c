@@ -72,7 +72,8 @@ static const char *const deadlock[] = { "off", "report", "abort", NULL };
 
 static struct base_option options[] = {
 	[O_NVP] = { "MARCEL_NVP", BASE_OPTION_INT, "0", 0, MARCEL_VP_MAX, NULL,
-		    "virtual processors; 0: one per allowed CPU" },
+		    "virtual processors; 0: the allowed CPUs, shared among the "
+		    "ranks of the machine" },
 	[O_STACKSIZE] = { "MARCEL_STACKSIZE", BASE_OPTION_SIZE, "64k",
 			  MARCEL_STACK_MIN, MARCEL_STACK_MAX, NULL,
 			  "bytes of a thread's stack" },
