@@ -194,6 +194,10 @@ TEST(everything_is_shown_even_if_marcel_does_not_start)
 	CHECK(strstr(r.err, "MARCEL_DUMP_SIGNAL=SIGNONSENSE") != NULL);
 	CHECK(strstr(r.out, "marcel does not start") != NULL);
 	CHECK(strstr(r.out, "\nsettings of nmad\n") != NULL);
+	r = run(NULL, "MARCEL_NVP=x exec '%s' --topology", INFO);
+	CHECK_INT(r.code, 1);
+	CHECK(strstr(r.err, "MARCEL_NVP=x: not a whole number") != NULL);
+	CHECK_STR(r.out, "topology, stacks: marcel does not start\n");
 }
 
 TEST(algorithms_are_listed_and_may_be_forced)

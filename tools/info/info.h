@@ -20,9 +20,6 @@ bool settings_print(void);
  */
 void settings_list(void);
 
-/* Whether no setting of marcel is bad; says nothing. */
-bool settings_are_good(void);
-
 /* Every algorithm of the collective operations, and which are forced. */
 void algorithms_print(void);
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <base/option.h>
-#include <marcel/settings.h>
 
 #include "../../madmpi/core/state.h"
 #include "info.h"
@@ -35,21 +34,6 @@ static bool each_table(table_fn fn, void *arg)
 		for (size_t i = 0; (t = madmpi_settings(m, i)) != NULL; i++)
 			all &= fn(t, arg);
 	return all;
-}
-
-static bool is_good(const struct base_option_table *table, void *arg)
-{
-	bool good = true;
-
-	(void)arg;
-	for (size_t i = 0; i < table->n; i++)
-		good &= base_option_read(&table->options[i]) == 0;
-	return good;
-}
-
-bool settings_are_good(void)
-{
-	return is_good(marcel_settings(0), NULL);
 }
 
 static bool print_one(struct base_option *o)
