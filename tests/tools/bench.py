@@ -58,7 +58,7 @@ def option(letter, default):
 if "fail" in args or os.environ.get("FAIL") == name:
     sys.exit(3)
 if os.environ.get("STOP") == name + " " + driver:
-    os.kill(os.getppid(), signal.SIGINT)
+    os.kill(os.getppid(), signal.SIGTERM)
     signal.pause()
 numbers = [a for i, a in enumerate(args)
            if a.isdigit() and not args[i - 1].startswith("-")]

@@ -232,7 +232,8 @@ def main():
     steps = steps_of(options, names, mpis)
     wanted, of_suite = check(parser, options, steps)
     names += of_suite
-    signal.signal(signal.SIGTERM, interrupted)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)  # ignored by what a shell runs aside
     if hosts.NETWORK in options.networks:
         subprocess.run(hosts.SWITCH, check=True)
     mpis += mpi.find(options.build, options.peers)
