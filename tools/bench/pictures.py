@@ -1,6 +1,7 @@
 """Results as pictures: curves of what has an x, and dots in rows of what has
 none, both with intervals. Drawn by gnuplot, as SVG and as PNG.
 """
+import itertools
 import math
 import os
 import shutil
@@ -20,6 +21,7 @@ KEY = 14  # and in the key
 AROUND = 150  # likewise, what is above and beneath the rows
 WIDE = 10  # times, from which on an axis is logarithmic
 MOST = {"curves": 8, "rows": 14}  # in one picture
+FEW = {"x": 2, "y": 3}  # decades of an axis
 APART = 1 / 24  # of the axis of x are labels at least
 # As they are called on an axis.
 UNITS = {"us": "time [µs]", "ns": "time [ns]", "ms": "time [ms]",
@@ -52,6 +54,8 @@ OURS = ["#0072b2", "#56b4e9", "#332288", "#8c6bb1", "#44aa99", "#003c5e",
 PEERS = {"mpich": "#d55e00", "openmpi": "#009e73", "pthread": "#d55e00",
          "pth": "#009e73", "boost": "#cc79a7", "go": "#e69f00"}
 OTHERS = ["#d55e00", "#009e73", "#cc79a7", "#e69f00", "#777777"]
+SERIES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
+          "#332288", "#777777"]
 POINTS = [7, 5, 9, 13, 11, 15, 6, 4]  # of gnuplot, filled if possible
 MISSING = "gnuplot is not in the PATH (Debian: gnuplot-nox; " \
           "tools/bench/peers installs it)"
@@ -118,20 +122,21 @@ def head(sheet, what, lines):
             "set border 3", "set tics nomirror"]
 
 
+def colours(names):
+    """Of libraries, or if none is ours, of series."""
+    if not any(map(samples.is_ours, names)):
+        return itertools.islice(itertools.cycle(SERIES), len(names))
+    ours, others = itertools.cycle(OURS), itertools.cycle(OTHERS)
+    return [PEERS[name] if name in PEERS else next(
+        ours if samples.is_ours(name) else others) for name in names]
+
+
 def styles(names):
     """{library or series: how it is drawn}; plain ours is thick."""
-    found, ours, others = {}, 0, 0
-    for i, name in enumerate(names):
-        if name in PEERS:
-            colour = PEERS[name]
-        elif samples.is_ours(name):
-            colour, ours = OURS[ours % len(OURS)], ours + 1
-        else:
-            colour, others = OTHERS[others % len(OTHERS)], others + 1
-        found[name] = (
-            f"linecolor rgb '{colour}' pointtype {POINTS[i % len(POINTS)]} "
-            f"pointsize 0.8 linewidth {3 if name == samples.OURS else 1.5}")
-    return found
+    return {name: f"linecolor rgb '{colour}' pointtype {kind} pointsize 0.8 "
+                  f"linewidth {3 if name == samples.OURS else 1.5}"
+            for name, colour, kind in zip(names, colours(names),
+                                          itertools.cycle(POINTS))}
 
 
 # --- axes ---
@@ -141,10 +146,10 @@ def number(x):
     return f"{x:,.0f}" if x >= 1000 else f"{x:g}"
 
 
-def decades(low, high):
+def decades(low, high, few):
     """Tics between; of few decades three in each."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    steps = (1, 2, 5) if last - first <= 3 else (1,)
+    steps = (1, 2, 5) if last - first <= few else (1,)
     return {number(float(f"{step}e{ten}")): step * 10.0 ** ten
             for ten in range(first, last + 1) for step in steps}
 
@@ -161,7 +166,8 @@ def values_axis(axis, points, unit, names):
     high = max(p.high for p in points)
     text = [f"set {axis}label {label(unit, names)}"]
     if low > 0 and high >= WIDE * low and unit != "share":
-        return text + [f"set logscale {axis}", tics(axis, decades(low, high)),
+        return text + [f"set logscale {axis}", tics(axis, decades(low, high,
+                                                           FEW[axis])),
                        f"set {axis}range [{low / 1.3:.9g}:{high * 1.3:.9g}]"]
     top = max(high, 1.0 if unit == "share" else 0.0)
     room = 0.05 * (top - min(low, 0)) or 1
@@ -180,16 +186,26 @@ def apart(ends, scale):
     return few
 
 
-def x_axis(sheet, names, xs):
-    """Tics are where something was measured, called as the names end."""
+def places(xs):
+    """{x: where it is drawn}: one after the other, where there can be no
+    logarithm."""
+    order = sorted(xs)
+    if order[0] <= 0 and order[-1] >= WIDE * order[1]:
+        return {x: i for i, x in enumerate(order)}
+    return {x: x for x in order}
+
+
+def x_axis(sheet, names, at):
+    """Tics are where something was measured, called as the names end; at: by
+    places()."""
     sized = any(n[-1] in "BKM" for n in names)
     what = BYTES if sized else COUNTED.get(sheet.benchmark, "number")
     text = [f"set xlabel {quoted(what)}"]
     ends = {}
     for name in names:
         _, x = samples.point(name)
-        ends[name.rpartition("_")[2] if sized else number(x)] = x
-    first, last = min(xs), max(xs)
+        ends[name.rpartition("_")[2] if sized else number(x)] = at[x]
+    first, last = min(at.values()), max(at.values())
     if first > 0 and last >= WIDE * first:
         few = apart(ends, math.log)
         text += ["set logscale x 2",
@@ -226,7 +242,10 @@ def curve(sheet, name, what, names, lines):
     unit = sheet.units[names[0]]
     every = [p for points in lines.values() for p in points]
     text = head(sheet, what, lines) + values_axis("y", every, unit, names)
-    text += x_axis(sheet, names, [p.x for p in every])
+    at = places({p.x for p in every})
+    text += x_axis(sheet, names, at)
+    for p in every:
+        p.x = at[p.x]
     for i, points in enumerate(lines.values()):
         text += [f"$d{i} << EOD",
                  *(p.line(["x", "y", "low", "high"])
