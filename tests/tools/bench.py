@@ -124,9 +124,9 @@ PROGRAMS = ["bench_locks", "bench_rpc", "bench_event", "bench_memory",
 # What is asked for, what its tables have to contain, by words.
 CASES = [
     (["mpi", "latency", "many"],
-     ["latency, shm: ours, rounds: 2", "latency_8 3.0000 3.0000..3.0000 unit",
-      "many, tcp: ours, rounds: 2", "many 1.0000"]),
-    (["--networks", "tcp", "mpi", "rate"],
+     ["latency, shm: ours, rounds: 1", "latency_8 3.0000 3.0000..3.0000 unit",
+      "many, tcp: ours, rounds: 1", "many 1.0000"]),
+    (["--rounds", "2", "--networks", "tcp", "mpi", "rate"],
      ["rate, tcp: ours kernel, rounds: 2", "rate_1 2.0000",
       "rate, tcp: ours aggreg, rounds: 2", "rate_1 1.0000"]),
     (["--args", "12 -m 3", "mpi", "latency"], ["latency_12 3.0000"]),
@@ -135,23 +135,23 @@ CASES = [
 ]
 # The same of one run of all.
 TOGETHER = [
-    (["locks"], ["locks, self: ours fine, rounds: 2",
+    (["locks"], ["locks, self: ours fine, rounds: 1",
                  "threads_1_8 0.6000 0.6000..0.6000 1.20 (1.20..1.20) ours unit",
                  "threads_2_8 1.6000 1.6000..1.6000 1.60 (1.60..1.60) ours",
                  "locks_counts, self: ours coarse", "message_1K 50.0000"]),
-    (["rpc"], ["rpc, tcp: ours calls, rounds: 2",
+    (["rpc"], ["rpc, tcp: ours calls, rounds: 1",
                "message 2.0000 2.0000..2.0000 2.00 (2.00..2.00) ours unit",
                "messages 2.0000 2.0000..2.0000 4.00 (4.00..4.00) ours",
                "event_counts, self: ours", "done 100.0"]),
-    (["counts"], ["marcel_counts, 1 CPU: ours, rounds: 2",
+    (["counts"], ["marcel_counts, 1 CPU: ours, rounds: 1",
                   "create_only 100.0 100.0..100.0 instructions",
                   "mutex 50.0000", "pioman_counts, 1 CPU: ours pthread",
                   "own 100.0 100.0..100.0 1.00 (1.00..1.00) ours none "
                   "instructions"]),
-    (["messages"], ["messages, tcp: ours, rounds: 2", "sender 30.0000",
+    (["messages"], ["messages, tcp: ours, rounds: 1", "sender 30.0000",
                     "sender_MPI_Isend 10.0000", "receiver_MPI_Waitall 20.0000"]),
     (["heat", "queues", "overhead", "progress", "match"],
-     ["heat, 2 processes: ours 1 thread each, rounds: 2 ", "job 0.",
+     ["heat, 2 processes: ours 1 thread each, rounds: 1 ", "job 0.",
       "pioman_queues, by the last CPU: ours run by others",
       "bench_queues 1.0000 1.0000..1.0000 1.0000 1.00 (1.00..1.00) a cache "
       "line unit", "pioman_contention, all CPUs: ours one queue",
@@ -161,18 +161,18 @@ TOGETHER = [
       "match, tables: ours", "bench_match 1.0000"]),
     (["--programs", "mutex,yield_2", "threads", "ltask"],
      ["boost: not in this build; it needs libboost-fiber-dev",
-      "marcel, 1 CPU: ours, rounds: 2", "mutex 1.0000 1.0000..1.0000 3.0000 "
+      "marcel, 1 CPU: ours, rounds: 1", "mutex 1.0000 1.0000..1.0000 3.0000 "
       "0.33 (0.33..0.33) pth unit", "marcel, 1 CPU: ours in main",
-      "marcel, 2 CPUs: ours, rounds: 2", "yield_2 1.0000 1.0000..1.0000 unit",
+      "marcel, 2 CPUs: ours, rounds: 1", "yield_2 1.0000 1.0000..1.0000 unit",
       "pioman_ltask, all CPUs: ours", "bench_ltask 1.0000"]),
-    (["nmad"], ["nmad, shm: ours, rounds: 2", "bench_nmadshm 1.0000",
-                "nmad, tcp: ours, rounds: 2", "bench_nmadtcp 1.0000"]),
-    (["growth"], ["growth, tables, cells: ours, rounds: 2",
+    (["nmad"], ["nmad, shm: ours, rounds: 1", "bench_nmadshm 1.0000",
+                "nmad, tcp: ours, rounds: 1", "bench_nmadtcp 1.0000"]),
+    (["growth"], ["growth, tables, cells: ours, rounds: 1",
                   "shuffle_1000 4.0000 4.0000..4.0000 unit <= 1.1 x "
                   "shuffle_1000: fewer than 3 rounds",
                   "growth, tables: ours", "growth, MPI to itself: ours",
                   "burst_10000 100.0 100.0..100.0 instructions <= 1.1 x"]),
-    (["sim"], ["sim_overlap, to itself, computing 100 us: ours, rounds: 2",
+    (["sim"], ["sim_overlap, to itself, computing 100 us: ours, rounds: 1",
                "sender_65536 105.0", "sim_overlap, 2 ranks, computing as long",
                "receiver_32768 100.0", "sim_offload, 2 ranks, tcp, computing "
                "20 us: ours from 64 B on", "sim_rails, equal: ours 2 rails",
@@ -207,7 +207,7 @@ def run(root, build, what, out="out", **more):
                PATH=os.path.join(root, "bin") + ":" + os.environ["PATH"])
     env.update(more)
     return subprocess.run(
-        [sys.executable, RUN, "--build", build, "--rounds", "2", "--peers",
+        [sys.executable, RUN, "--build", build, "--rounds", "1", "--peers",
          "none", "--out", os.path.join(root, out), *what], env=env,
         capture_output=True, text=True, check=False)
 

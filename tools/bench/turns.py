@@ -24,8 +24,8 @@ def why(wrong):
     if isinstance(wrong, subprocess.CalledProcessError):
         by = wrong.returncode
         said = (wrong.stderr or "").strip().splitlines()[-1:]
-        return (f"exit code {by}" if by >= 0
-                else signal.Signals(-by).name) + "".join(f": {x}" for x in said)
+        return (f"exit code {by}" if by >= 0 else f"signal {-by}") + "".join(
+            f": {line}" for line in said)
     if isinstance(wrong, OSError) and wrong.filename:
         return f"{wrong.filename}: {wrong.strerror}"
     return str(wrong)
