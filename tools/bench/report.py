@@ -102,12 +102,12 @@ def table(sheet, library):
     peers = list(sheet.peers(""))
     wide = max([12, *(len(p) + 2 for p in peers)])
     found = list(rows(sheet, library))
-    has_ratio = any(row.ratio for row in found)
-    ratio = 35 if has_ratio else 3
+    longest = max(len(row.ratio) for row in found)
+    ratio = max(35, longest + 5) if longest > 0 else 3
     lines = [title(sheet, library),
              f"{'':30}{'median':>12} {'95 %':>24}"
              + "".join(f"{p:>{wide}}" for p in peers)
-             + f"{'   ' + RATIO if has_ratio else '':{ratio}}"
+             + f"{'   ' + RATIO if longest > 0 else '':{ratio}}"
              + f"{'unit':15}target"]
     for row in found:
         line = f"{row.name:30}{row.median:>12} {row.span:>24}"
