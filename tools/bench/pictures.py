@@ -113,7 +113,7 @@ def head(sheet, what, lines):
     """A single line needs no key, but for its name."""
     about = f"{sheet.benchmark}, {sheet.setting}" + (
         f": {what}" if what and what != sheet.benchmark else "")
-    if len(lines) == 1:
+    if len(lines) == 1 and what not in lines:
         about += f" ({next(iter(lines))})"
     return ["set encoding utf8", f"set title {quoted(about)}",
             "set key outside right top vertical Left reverse"
