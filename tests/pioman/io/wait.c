@@ -657,10 +657,10 @@ static int child_main(int parents)
 
 	if (piom_read(parents, &c, 1) != -EPERM)
 		return 1;
-	close(parents); /* the next one has its number */
 	if (marcel_init(NULL) != 0 || piom_init() != 0)
 		return 2;
 	open_pipe(ends);
+	ends[0] = dup2(ends[0], parents); /* the next one has its number */
 	t = asleep(sleep_reading, &s, ends[0]);
 	if (ends[0] != parents || piom_write(ends[1], "x", 1) != 1)
 		return 3;
