@@ -20,25 +20,26 @@
  * when the first look ended, and the second would have seen it ready. From then
  * on only these can wake a thread: a timer, a descriptor, an ltask or a hook
  * that idle VPs run, a kernel thread that is not ours, a signal, a message of
- * another process. If there is
- * none of them the process is *dead*: nothing will ever change. With any of
- * them it is *quiet*, and that can not be told from a process that waits.
- *
- * Threads that poll (engine none, PIOM_WAIT=active, naps between polls) make
- *way for others by themselves, and who is entered then is not counted. So where
- * there are any it takes three looks: at the second no VP has anything left to
- * do, since by the first it idled already or ran who polls; and nobody can be
- * ready at the third whom nothing of the above has woken. That what they wait
- * for was not there before their last round is known since the number of looks,
- * by which they say when that began, grows when a look is over.
- *
- * Who stays quiet for MARCEL_DEADLOCK_QUIET_S says so, once.
+ * another process. If there is none of them the process is *dead*: nothing will
+ * ever change. With any of them it is *quiet*, and that can not be told from a
+ * process that waits.
  *
  * Who may do so is asked of the layers; here are counted the kernel threads of
  * the process that are not ours, whatever they do, and the signals for which
- * the program has a handler. A process that gets SIGSEGV by kill() is beyond
- * us, and so is memory that another process changes: nobody waits for that but
- * by running.
+ * the program has a handler. Messages wake nobody if nothing that they end is
+ * pending and no thread waits for an event. A process that gets SIGSEGV by
+ * kill() is beyond us, and so is memory that another process changes: nobody
+ * waits for that but by running.
+ *
+ * Threads that poll (engine none, PIOM_WAIT=active, naps between polls) make
+ * way for others by themselves, and who is entered then is not counted. So
+ * where there are any it takes three looks: at the second no VP has anything
+ * left to do, since by the first it idled already or ran who polls; and nobody
+ * can be ready at the third whom nothing of the above has woken. That what they
+ * wait for was not there before their last round is known since the number of
+ * looks, by which they say when that began, grows when a look is over.
+ *
+ * Who stays quiet for MARCEL_DEADLOCK_QUIET_S says so, once.
  *
  * If only peers may move it, and mpirun is there (MARCEL_DEADLOCK_FD), it is
  * told so with the number of packets sent and received, and asks whether that
@@ -166,6 +167,7 @@ static void look_at_polling(struct marcel_thread *t, uint32_t state,
 		h->busy = true;
 	if ((polled & MARCEL_POLLED_TIMED) != 0)
 		h->by |= BASE_HANG_TIME;
+	h->events++;
 	hang.polls = true;
 }
 
@@ -187,6 +189,10 @@ static void look_at_thread(struct marcel_thread *t, void *arg)
 		return;
 	}
 	switch (marcel_waits_kind(marcel_thread_waits_for(t))) {
+	case MARCEL_WAITS_EVENT:
+	case MARCEL_WAITS_EVENTS:
+		h->events++;
+		break;
 	case MARCEL_WAITS_DESCRIPTOR:
 		h->by |= BASE_HANG_DESCRIPTOR;
 		break;
@@ -240,6 +246,9 @@ static void look_at_all(struct base_hang *h)
 	if (h->busy)
 		return;
 	marcel_thread_walk(look_at_thread, h);
+	/* A message would find nobody, and nothing that it ends. */
+	if (h->events <= 0 && !h->wanted)
+		h->by &= ~(unsigned)BASE_HANG_PEER;
 	if (h->ltasks > 0)
 		h->by |= BASE_HANG_LTASK;
 	if (!asleep && h->hooks > 0)
@@ -428,8 +437,8 @@ static void tell_silence(void)
 /* A stillness has begun, or goes on, or the launcher asks. */
 static void tell_still(void)
 {
-	bool of_job = hang.launcher >= 0 && hang.last.by == BASE_HANG_PEER;
-	bool is_sure = of_job || hang.last.by == 0;
+	bool is_sure = (hang.last.by & ~(unsigned)BASE_HANG_PEER) == 0;
+	bool of_job = hang.launcher >= 0 && is_sure;
 
 	if (of_job && (!hang.is_told || hang.wants_answer))
 		say_quiet();

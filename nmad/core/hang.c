@@ -90,8 +90,11 @@ static void look(void *arg, struct base_hang *h)
 	h->ltasks--; /* that is the polling for all this */
 	if (core->boot != NULL)
 		h->foreign -= nm_boot_info(core->boot)->nthreads;
+	h->events--; /* for which the refiller waits: that is work, too */
 	if (core->size > 1)
 		h->by |= BASE_HANG_PEER;
+	if (load_relaxed(&core->pending) != 0)
+		h->wanted = true;
 	if (!nm_core_is_heeded(&core->lock) || nm_calls_are_due(core) ||
 	    load_relaxed(&core->calls.held) != 0 || !enter(core)) {
 		h->busy = true;

@@ -288,6 +288,24 @@ TEST(a_rank_that_others_still_want_is_at_its_end)
 		  "a receive from rank 1, tag 1, MPI_COMM_WORLD"));
 }
 
+/* It says so itself, and mpirun that the others cannot go on either. */
+TEST(a_rank_that_hangs_by_itself)
+{
+	pid_t pid = run_start(NULL,
+			      "MARCEL_DEADLOCK=report exec '%s' -n 2 '%s' "
+			      "alone 2>&1",
+			      run_path("MPIRUN"), run_path("MESSAGES"));
+	struct run r;
+
+	CHECK_INT(run_has_printed("mpirun: deadlock: no rank"), 1);
+	CHECK_INT(run_has_printed("mpirun: rank 1: this is rank 1 of 2"), 1);
+	kill(pid, SIGTERM);
+	r = run_wait();
+	CHECK_INT(count(r.out, DEAD), 1);
+	CHECK(has(r.out, "mpirun: rank 0: thread "));
+	CHECK(has(r.out, "a cycle of 1 thread(s)"));
+}
+
 TEST(hangs_over_tcp_are_found_too)
 {
 	setenv("NMAD_DRIVER", "tcp", 1);
@@ -348,7 +366,7 @@ TEST(a_job_that_is_asked_reports_in_the_order_of_ranks)
 	first = strstr(r.out, "rank 0: quiet, not provably dead");
 	second = strstr(r.out, "rank 1: quiet, not provably dead");
 	CHECK(first != NULL && second != NULL && first < second);
-	CHECK(has(first, "a timed wait, messages of other ranks"));
+	CHECK(has(first, "moved by a timed wait\n"));
 	CHECK(has(second, "moved by messages of other ranks"));
 	CHECK(has(second, "rank 1: thread "));
 	CHECK(has(second, "in MPI_Recv waits for a receive from rank 0"));

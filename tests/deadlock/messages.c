@@ -62,6 +62,18 @@ static void end_too_soon(void)
 		receive(1, 1);
 }
 
+/* Rank 0 hangs by itself. */
+static void alone(void)
+{
+	static marcel_mutex_t mutex = MARCEL_MUTEX_INITIALIZER;
+
+	if (rank == 0) {
+		marcel_mutex_lock(&mutex);
+		marcel_mutex_lock(&mutex);
+	}
+	receive(0, 1);
+}
+
 /* --- not dead --- */
 
 static void ready(void)
@@ -108,6 +120,7 @@ static const struct {
 	{ "large_sends", large_sends },
 	{ "skipped", skipped },
 	{ "end_too_soon", end_too_soon },
+	{ "alone", alone },
 	{ "sleeper", sleeper },
 	{ "runner", runner },
 	{ "stopped", stopped },

@@ -54,6 +54,12 @@ TEST(a_start_asks_nothing_about_each_rank)
 	job_asks_little("mpiexec.hydra");
 }
 
+TEST(ranks_that_hang_say_so)
+{
+	need_hydra();
+	job_tells_of_hangs("mpiexec.hydra");
+}
+
 TEST(programs_that_ranks_start_are_singletons)
 {
 	need_hydra();

@@ -3,6 +3,7 @@
  */
 #include "launch.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 
@@ -110,6 +111,33 @@ void job_is_killed(const char *launcher)
 	/* What was printed last may be lost; timeout and the shell say 124 ff.
 	 */
 	CHECK(r.code > 0 && (r.code < 124 || r.code > 127));
+}
+
+void job_tells_of_hangs(const char *launcher)
+{
+	static const char quiet[] = "in MPI_Recv waits for a receive from rank";
+	struct run r;
+	pid_t pid = run_start(NULL,
+			      "export MARCEL_DEADLOCK=report "
+			      "MARCEL_DEADLOCK_QUIET_S=1; "
+			      "exec %s -n 2 \"$TALK\" hang 2>&1",
+			      launcher);
+
+	while (count(run_printed(), "end of report") < 2)
+		sched_yield();
+	kill(pid, SIGTERM);
+	r = run_wait();
+	CHECK_INT(count(r.out, quiet), 2);
+	CHECK_INT(count(r.out, "quiet, not provably dead, for 1 s"), 2);
+	CHECK(has(r.out, "this is rank 0 of 2"));
+	CHECK(has(r.out, "this is rank 1 of 2"));
+	CHECK_INT(count(r.out, "deadlock:"), 0);
+	r = run(NULL,
+		"export MARCEL_DEADLOCK=abort; "
+		"exec %s -n 2 \"$TALK\" lock 2>&1",
+		launcher);
+	CHECK(has(r.out, "nothing in this process can ever move again"));
+	CHECK(r.code != 0);
 }
 
 void job_children_are_singletons(const char *launcher)

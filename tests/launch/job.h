@@ -36,6 +36,12 @@ void job_talks(const char *launcher);
 /* Who is killed with SIGKILL takes the job of four with it. */
 void job_is_killed(const char *launcher);
 
+/*
+ * With MARCEL_DEADLOCK both of two ranks that wait for each other say so after
+ * a second; and one that hangs by itself says that, and ends.
+ */
+void job_tells_of_hangs(const char *launcher);
+
 void job_children_are_singletons(const char *launcher);
 
 /* Rank 1 is killed; the launcher ends nobody else, and says so by its code. */

@@ -45,6 +45,12 @@ TEST(an_abort_ends_the_job)
 		CHECK_INT(r.code, 42);
 }
 
+TEST(ranks_that_hang_say_so)
+{
+	need_openmpi();
+	job_tells_of_hangs(ORTE);
+}
+
 TEST(programs_that_ranks_start_are_singletons)
 {
 	need_openmpi();

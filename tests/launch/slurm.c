@@ -107,6 +107,11 @@ TEST(a_rank_that_is_killed_ends_a_job_of_srun)
 	job_is_killed(PMI2 TWO);
 }
 
+TEST(ranks_that_hang_say_so_under_srun)
+{
+	job_tells_of_hangs(PMI2);
+}
+
 TEST(the_others_go_on_if_srun_is_told_so)
 {
 	job_outlives_a_rank(PMI2 KEEP TWO);
@@ -148,6 +153,12 @@ TEST(a_job_has_one_key_through_pmix)
 {
 	need_pmix();
 	job_has_one_key(PMIX);
+}
+
+TEST(ranks_that_hang_say_so_through_pmix)
+{
+	need_pmix();
+	job_tells_of_hangs(PMIX);
 }
 
 TEST(the_others_go_on_through_pmix_if_srun_is_told_so)

@@ -2,15 +2,18 @@
  * An MPI program for launchers: messages between all pairs, collectives, and
  * who shares a host with whom. "talk", or what rank 1 does before the end:
  *
- *   talk [exit NUMBER | abort NUMBER | kill | outlive]
+ *   talk [exit NUMBER | abort NUMBER | kill | outlive | hang | lock]
  *
  * With "outlive", as with "kill", rank 1 kills itself, and the others say what
- * they make of it and go on.
+ * they make of it and go on. With "hang" all wait for the next, with "lock"
+ * rank 1 for itself, and the others for it.
  */
 #include "../madmpi/program.h"
 
 #include <signal.h>
 #include <unistd.h>
+
+#include <marcel/marcel.h>
 
 enum { WORDS = 20000 };
 
@@ -78,6 +81,17 @@ static void end(const char *how, int number)
 	kill(getpid(), SIGKILL);
 }
 
+static void hang(bool alone)
+{
+	marcel_mutex_t mutex = MARCEL_MUTEX_INITIALIZER;
+	int word;
+
+	for (int i = 0; alone && rank == 1 && i < 2; i++)
+		marcel_mutex_lock(&mutex);
+	MPI_Recv(&word, 1, MPI_INT, (rank + 1) % size, 1, MPI_COMM_WORLD,
+		 MPI_STATUS_IGNORE);
+}
+
 /* What waits for rank 1 fails, and there is an end without it. */
 static void outlive(void)
 {
@@ -106,6 +120,10 @@ int main(int argc, char **argv)
 	}
 	collectives();
 	hosts();
+	if (argc > 1 && strcmp(argv[1], "hang") == 0)
+		hang(false);
+	if (argc > 1 && strcmp(argv[1], "lock") == 0)
+		hang(true);
 	if (argc > 1 && rank == 1)
 		end(argv[1], argc > 2 ? atoi(argv[2]) : 0);
 	if (argc > 1 && strcmp(argv[1], "outlive") == 0)

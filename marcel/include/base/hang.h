@@ -96,6 +96,8 @@ struct base_hang {
 	int ltasks;  /* pioman's; whoever knows what his do takes them off */
 	int hooks;   /* that VPs which do not sleep run; likewise */
 	int foreign; /* kernel threads that are not ours; likewise */
+	int events;  /* that threads wait for; likewise */
+	bool wanted; /* something that messages end is not over */
 	uint64_t
 		moved; /* a sum of counters: it changes with whatever is done */
 	uint64_t sent, received; /* packets, to and from other processes */
