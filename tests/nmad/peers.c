@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "pattern.h"
+
 const char *current = "";
 struct nm_session *session;
 uint64_t session_id = 100, same_random_stream;
@@ -28,25 +30,20 @@ uint64_t same_random(void)
 	return z ^ (z >> 31);
 }
 
-/* What stands at byte i of the message with this number, from this rank. */
-static unsigned char byte_of(uint32_t number, int rank, size_t i)
+/* Of the message with this number, from this rank. */
+static uint64_t pattern_of(uint32_t number, int rank)
 {
-	return (unsigned char)((i * 31 + (i >> 8)) ^ (number * 131u) ^
-			       (unsigned)rank * 77u);
+	return (uint64_t)number << 8 | (unsigned)rank;
 }
 
 void paint(unsigned char *p, size_t bytes, uint32_t number)
 {
-	for (size_t i = 0; i < bytes; i++)
-		p[i] = byte_of(number, nm_rank(), i);
+	pattern(pattern_of(number, nm_rank()), p, bytes);
 }
 
 bool is_painted(const unsigned char *p, size_t bytes, uint32_t number, int rank)
 {
-	for (size_t i = 0; i < bytes; i++)
-		if (p[i] != byte_of(number, rank, i))
-			return false;
-	return true;
+	return is_pattern(pattern_of(number, rank), p, bytes);
 }
 
 /* --- one message at a time --- */

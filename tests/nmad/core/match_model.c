@@ -12,7 +12,12 @@
 
 #include "../../../nmad/core/match.h"
 
-enum { SESSIONS = 3, GATES = 4, ALIVE = 200 };
+enum {
+	SESSIONS = 3,
+	GATES = 4,
+	ALIVE = 200,
+	OPERATIONS = BASE_TSAN ? 5000 : 20000, /* one thread */
+};
 
 struct recv {
 	struct nm_match_recv recv;
@@ -301,15 +306,15 @@ static void run(unsigned operations, unsigned ntags)
 
 TEST(few_tags_as_one_plain_list)
 {
-	run(20000, 3);
+	run(OPERATIONS, 3);
 }
 
 TEST(some_tags_as_one_plain_list)
 {
-	run(20000, 40);
+	run(OPERATIONS, 40);
 }
 
 TEST(fresh_tags_as_one_plain_list)
 {
-	run(20000, 1000000);
+	run(OPERATIONS, 1000000);
 }

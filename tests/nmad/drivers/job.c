@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../pattern.h"
+
 enum { KIND_RTS = 1000, KIND_RTR, PARTS = 100 };
 
 struct nm_pkt {
@@ -65,28 +67,12 @@ void job_fail(const struct job *j, const char *file, int line, const char *what)
 
 void job_pattern(uint64_t number, void *to, size_t length)
 {
-	unsigned char *p = to;
-	uint64_t z = number * 0x9e3779b97f4a7c15u + 1;
-
-	/* By words: a sanitizer looks at each access. */
-	for (size_t i = 0; i < length; i += 8) {
-		uint64_t word;
-
-		z = z * 6364136223846793005u + 1442695040888963407u;
-		word = z ^ z >> 32; /* the low bits alone repeat soon */
-		memcpy(p + i, &word, length - i < 8 ? length - i : 8);
-	}
+	pattern(number, to, length);
 }
 
 bool job_is_pattern(uint64_t number, const void *data, size_t length)
 {
-	unsigned char *want = malloc(length + 1);
-	bool same;
-
-	job_pattern(number, want, length);
-	same = memcmp(want, data, length) == 0;
-	free(want);
-	return same;
+	return is_pattern(number, data, length);
 }
 
 /* --- packets --- */

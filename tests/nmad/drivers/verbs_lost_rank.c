@@ -19,6 +19,7 @@
 
 #include "../../../nmad/core/core.h"
 #include "../../../nmad/drivers/verbs/verbs.h"
+#include "../pattern.h"
 #include "fake_verbs/fake_verbs.h"
 
 enum {
@@ -73,26 +74,6 @@ static nm_tag_t tag_of(uint64_t number)
 	return (nm_tag_t)(number >> 40) % TAGS;
 }
 
-static void paint(unsigned char *to, size_t bytes, uint64_t number)
-{
-	for (size_t i = 0; i < bytes; i += 8) {
-		uint64_t word = mix(number + i);
-
-		memcpy(to + i, &word, bytes - i < 8 ? bytes - i : 8);
-	}
-}
-
-static bool is_painted(const unsigned char *p, size_t bytes, uint64_t number)
-{
-	for (size_t i = 0; i < bytes; i += 8) {
-		uint64_t word = mix(number + i);
-
-		if (memcmp(p + i, &word, bytes - i < 8 ? bytes - i : 8) != 0)
-			return false;
-	}
-	return true;
-}
-
 /* Messages one way, between this rank and `peer`. */
 struct stream {
 	int peer;
@@ -120,7 +101,7 @@ static void begin(struct stream *s)
 	struct nm_data d = nm_data_flat(place(s, i), size_of(n));
 
 	if (s->sends)
-		paint(place(s, i), size_of(n), n);
+		pattern(n, place(s, i), size_of(n));
 	else
 		memset(place(s, i), 0xee, size_of(n) + 64);
 	MUST((s->sends ? nm_sr_isend(session, gate, tag_of(n), &d, 0,
@@ -139,7 +120,7 @@ static void look_at(const struct stream *s, uint64_t i,
 	if (s->sends)
 		return;
 	MUST(status->length == bytes && status->sent == bytes);
-	MUST(is_painted(place(s, i), bytes, n));
+	MUST(is_pattern(n, place(s, i), bytes));
 	for (size_t k = 0; k < 64; k++)
 		MUST(place(s, i)[bytes + k] == 0xee);
 }
@@ -351,7 +332,7 @@ static void lose_all(void)
 	unsigned char *large = malloc(LARGEST);
 	struct nm_data d = nm_data_flat(large, LARGEST);
 
-	paint(large, LARGEST, 1);
+	pattern(1, large, LARGEST);
 	await_rank_1();
 	MUST(nm_sr_irecv(session, nm_gate_of(!nm_rank()), TAGS, NM_TAG_EXACT,
 			 &d, &reqs[0]) == 0);

@@ -6,6 +6,7 @@
  *
  * TEST_ROUNDS: how many messages are sent around the moment of falling asleep.
  */
+#include "../fewer.h"
 #include "job.h"
 
 #include <errno.h>
@@ -216,7 +217,7 @@ static long rounds(void)
 {
 	const char *n = getenv("TEST_ROUNDS");
 
-	return n != NULL ? atol(n) : 20000;
+	return (n != NULL ? atol(n) : 20000) / FEWER;
 }
 
 static void dawdle(uint64_t n)
@@ -266,7 +267,7 @@ TEST(no_wake_up_is_lost_among_three)
 static void large_body(struct job *j)
 {
 	static const size_t sizes[] = { 1,      20000,   100000,
-					262144, 1048577, 16777216 };
+					262144, 1048577, (1 << 24) / FEWER };
 
 	get_to_know(j);
 	for (unsigned i = 0; i < 4 * sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -445,7 +446,7 @@ TEST(who_lacks_a_buffer_is_woken_though_its_holder_sleeps)
  */
 static void early_ring_body(struct job *j)
 {
-	enum { ROUNDS = 5000 };
+	enum { ROUNDS = 5000 / FEWER };
 
 	get_to_know(j);
 	j->recv = keeps;

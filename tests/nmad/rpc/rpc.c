@@ -19,6 +19,8 @@
 #include <nmad/rpc.h>
 #include <pioman/cond.h>
 
+#include "../pattern.h"
+
 #define MUST(x)                                                                \
 	((x) ? (void)0 : failed(__FILE__, __LINE__, #x, nm_rank(), current))
 
@@ -154,23 +156,14 @@ __attribute__((constructor)) static void fixture(void)
 
 /* --- what arrives and comes back --- */
 
-static unsigned char byte_of(size_t i, size_t length)
-{
-	return (unsigned char)(i * 31 + (i >> 8) + length);
-}
-
 static void paint(unsigned char *p, size_t length)
 {
-	for (size_t i = 0; i < length; i++)
-		p[i] = byte_of(i, length);
+	pattern(length, p, length);
 }
 
 static bool is_painted(const unsigned char *p, size_t length)
 {
-	for (size_t i = 0; i < length; i++)
-		if (p[i] != byte_of(i, length))
-			return false;
-	return true;
+	return is_pattern(length, p, length);
 }
 
 /* Returns how much of both it has found right. */
@@ -230,13 +223,13 @@ static int minus(struct nm_rpc_call *c, void *arg)
 /* A handler that wants no body, or a part of it. */
 static int cut(struct nm_rpc_call *c, void *arg)
 {
-	unsigned char some[100];
+	unsigned char some[100], begins[100];
 	struct nm_data into = nm_data_flat(some, sizeof(some));
 
 	(void)arg;
 	MUST(nm_rpc_receive(c, &into) == -EMSGSIZE);
-	for (size_t i = 0; i < sizeof(some); i++)
-		MUST(some[i] == byte_of(i, nm_rpc_body_length(c)));
+	pattern(nm_rpc_body_length(c), begins, sizeof(begins));
+	MUST(memcmp(some, begins, sizeof(some)) == 0);
 	return 5;
 }
 
