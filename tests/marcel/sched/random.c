@@ -16,7 +16,7 @@
 
 #define TARGET run_path("TARGET")
 
-enum { RUNS = 100, SEEDS = 200 };
+enum { RUNS = FEWER > 1 ? 20 : 100, SEEDS = 200 };
 
 /* What a run of `mix` prints. */
 struct mix {
@@ -233,7 +233,7 @@ static void *be_first(void *arg)
 
 TEST(every_thread_that_is_ready_may_be_next)
 {
-	enum { THREADS = 5, EACH = 60 };
+	enum { THREADS = 5, EACH = FEWER > 1 ? 20 : 60 };
 	int was_first[THREADS] = { 0 };
 	marcel_t t[THREADS];
 	char sched[32];

@@ -6,19 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <base/compiler.h>
+
 #include "../../check.h"
 #include "../../run.h"
 
 enum {
 	LEAST = 5, /* the program is loaded, and finds the launcher */
 	ENOUGH = 40,
+	/* No order of threads hangs on which descriptor is the last. */
+	STEP = BASE_TSAN ? 5 : 1,
 };
 
 static void works_or_says_why(const char *driver)
 {
 	int first = ENOUGH;
 
-	for (int n = LEAST; n <= ENOUGH; n++) {
+	for (int n = LEAST; n <= ENOUGH; n += STEP) {
 		struct run r = run(NULL,
 				   "NMAD_DRIVER=%s exec \"$MPIRUN\" -n 3 "
 				   "sh -c 'ulimit -n %d; exec \"$RANK\" who'",
