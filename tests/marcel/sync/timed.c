@@ -10,7 +10,7 @@
 
 #include <base/clock.h>
 
-enum { MS = 1000000 };
+enum { MS = 1000000, TURNS = BASE_TSAN ? 5 : 20 };
 
 /* One of each, none of which can be had while it is shut. */
 struct things {
@@ -314,7 +314,7 @@ TEST(a_wait_that_is_granted_in_time_does_not_run_out)
 			if (kind->alone)
 				w.crowd = alone[c];
 			vps_start(w.crowd.nvp);
-			for (int round = 0; round < 20; round++)
+			for (int round = 0; round < TURNS; round++)
 				open_for(&w);
 			vps_stop();
 		}

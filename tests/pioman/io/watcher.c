@@ -14,7 +14,7 @@
 #include "pipes.h"
 
 #if BASE_TSAN || BASE_ASAN
-enum { ROUNDS = 150, FORKS = 5 };
+enum { ROUNDS = 60, FORKS = 5 };
 #else
 enum { ROUNDS = 300, FORKS = 5 };
 #endif
