@@ -105,6 +105,12 @@ void marcel_monitor_wake(void)
 	cpu_tls_pin(-1);
 }
 
+void marcel_monitor_call_adrift(void)
+{
+	marcel_cancel_barrier();
+	marcel_monitor_wake();
+}
+
 /*
  * Who shall drive a VP that we have taken: anyone; or, if all are used up, one
  * that keeps a ready thread. What the VP's own waits for may be had from that.
@@ -409,21 +415,24 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	help(vp, l, t, last);
 }
 
-/* A signal ends no sleep: it is taken after that, when somebody is awake. */
+/*
+ * A signal ends no sleep, and nobody moves in one: that is after it, when
+ * somebody is awake.
+ */
 static bool is_adrift_called(struct marcel_lwp *l)
 {
 	struct marcel_thread *t = load_relaxed(&l->self);
 
 	return marcel_cancel_is_due(t) ||
-	       (marcel_thread_has(t, MARCEL_F_SIGNAL) &&
+	       (marcel_thread_has(t, MARCEL_F_SIGNAL | MARCEL_F_MOVES) &&
 		!os_thread_sleeps(load_relaxed(&l->tid)));
 }
 
 /*
  * A thread that was asleep unannounced, lost its VP and is awake again is to
  * wait for its turn as any other. Seen at two looks: it may just return. Or it
- * is to end where it computes, and no VP need be awake for that: whether there
- * is one.
+ * is to end where it computes, to take a signal or to move, and no VP need be
+ * awake for that: whether there is one.
  */
 static bool call_adrift(void)
 {

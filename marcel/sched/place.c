@@ -17,6 +17,7 @@
 #include "private.h"
 #include "runq.h"
 #include "switch.h"
+#include "tick.h"
 
 struct base_spin marcel_place_lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
 
@@ -78,6 +79,7 @@ static void want(struct marcel_thread *t, const marcel_vpset_t *set)
 	t->rest->wanted = *set;
 	fetch_or_relaxed(&t->flags, MARCEL_F_MOVES);
 	base_spin_unlock(&marcel_place_lock);
+	marcel_monitor_call_adrift();
 }
 
 /* --- for oneself --- */

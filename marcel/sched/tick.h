@@ -50,6 +50,10 @@ extern BASE_HIDDEN struct marcel_monitor marcel_monitor;
 
 void marcel_monitor_wake(void);
 
+/* Anyone, who wants something of a thread that may compute without a VP, and
+ * has said so: it is called, also while all VPs sleep. */
+void marcel_monitor_call_adrift(void);
+
 /*
  * Anyone, who has just pushed a real-time thread, and has woken no VP for it:
  * it may run on VPs of the set (NULL: all). If one of these computes something

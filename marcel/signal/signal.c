@@ -257,13 +257,6 @@ static int send_foreign(struct marcel_thread *t, int signal)
 	return pthread_kill(pthread_self(), signal);
 }
 
-/* t may compute without a VP, and all of them sleep. */
-static void call_monitor(void)
-{
-	marcel_cancel_barrier();
-	marcel_monitor_wake();
-}
-
 BASE_PUBLIC int marcel_kill(marcel_t t, int signal)
 {
 	if (!marcel_thread_is_alive(t))
@@ -289,7 +282,7 @@ BASE_PUBLIC int marcel_kill(marcel_t t, int signal)
 	if (t == marcel_thread_self())
 		marcel_signal_take(t, 0);
 	else
-		call_monitor();
+		marcel_monitor_call_adrift();
 	return 0;
 }
 

@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <base/atomic.h>
+#include "../../../marcel/sched/tick.h"
 #include "../parked.h"
 
 static marcel_vpset_t set_of(int a, int b)
@@ -157,6 +160,56 @@ TEST(who_computes_is_taken_there_by_the_tick)
 		check_skip("no tick");
 	with_vps(2, move_a_computing_thread);
 	with_vps(4, move_a_computing_thread);
+}
+
+static int ends[2];
+
+/* Unannounced: its VP goes, and then there is nothing that others wait for. */
+static void *sleep_and_compute(void *arg)
+{
+	char c;
+
+	CHECK_INT(syscall(SYS_read, ends[0], &c, 1), 1);
+	return compute_until_there(arg);
+}
+
+/* A kernel thread. */
+static void *wake_and_move(void *arg)
+{
+	marcel_vpset_t set = only(0);
+
+	while (load_relaxed(&marcel_monitor.asleep) == 0)
+		usleep(1000);
+	CHECK_INT(write(ends[1], "x", 1), 1);
+	while (!load_relaxed(&runs))
+		;
+	CHECK_INT(marcel_setaffinity(arg, &set), 0);
+	return NULL;
+}
+
+static void move_while_all_vps_sleep(void)
+{
+	marcel_attr_t attr;
+	pthread_t p;
+	marcel_t t;
+
+	store_relaxed(&runs, 0);
+	CHECK_INT(pipe(ends), 0);
+	CHECK_INT(marcel_attr_init(&attr), 0);
+	CHECK_INT(marcel_attr_setvp(&attr, 1), 0);
+	CHECK_INT(marcel_create(&t, &attr, sleep_and_compute, NULL), 0);
+	CHECK_INT(pthread_create(&p, NULL, wake_and_move, t), 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	CHECK_INT(pthread_join(p, NULL), 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+TEST(who_computes_while_all_vps_sleep_is_taken_there)
+{
+	if (BASE_TSAN)
+		check_skip("no tick");
+	with_vps(2, move_while_all_vps_sleep);
 }
 
 static ATOMIC(int) stop;
