@@ -212,13 +212,14 @@ extern struct madmpi_background_count {
 /*
  * Who has asked in vain, and may ask again and again, is in the way: of those
  * threads, wherever they may run; of one that has been woken to serve what just
- * came; and of other processes, if there are more than CPUs, one of which has
- * to send what is asked for.
+ * came, or has not come to the end of that while it was favoured; and of other
+ * processes, if there are more than CPUs, one of which has to send what is
+ * asked for.
  */
 static inline void madmpi_make_way(void)
 {
 	if (unlikely(load_relaxed(&madmpi_background_count.threads) != 0) ||
-	    unlikely(marcel_make_way(0)))
+	    unlikely(marcel_asked_in_vain()))
 		marcel_yield();
 	else if (unlikely(marcel_is_oversubscribed()))
 		sched_yield();

@@ -89,9 +89,10 @@ struct marcel_lwp {
 	uint64_t cpu_since;        /* l: cpu_lock; since it was switched to */
 	/* a: relaxed; whoever that is makes way himself while he runs here */
 	ATOMIC(struct marcel_thread *) makes_way;
-	pthread_t kernel_thread;    /* -: not of LWP 0 */
-	struct marcel_lwp *next;    /* l: in the pool */
-	struct marcel_lwp *all;     /* l: every one but LWP 0 */
+	ATOMIC(uint32_t) asked;  /* a: relaxed; in vain, by whoever ran here */
+	pthread_t kernel_thread; /* -: not of LWP 0 */
+	struct marcel_lwp *next; /* l: in the pool */
+	struct marcel_lwp *all;  /* l: every one but LWP 0 */
 	struct marcel_thread *only; /* g: it runs no other: private.h */
 	marcel_tasklet_t end;       /* that thread's: private.c */
 	int turns;                  /* o: of its destructors */

@@ -307,6 +307,21 @@ BASE_PUBLIC int marcel_make_way(int on)
 	return marcel_runq_is_urgent();
 }
 
+BASE_PUBLIC int marcel_asked_in_vain(void)
+{
+	enum { PATIENCE = 64 };
+	struct marcel_lwp *l = cpu_tls_word();
+	uint32_t n;
+
+	if (l == NULL)
+		return 0;
+	if (unlikely(marcel_runq_is_urgent()))
+		return 1;
+	n = load_relaxed(&l->asked) + 1;
+	store_relaxed(&l->asked, n);
+	return unlikely(n % PATIENCE == 0) && marcel_others_ready();
+}
+
 BASE_PUBLIC int marcel_others_ready(void)
 {
 	struct marcel_vp *vp = marcel_enter();

@@ -75,6 +75,14 @@ int marcel_others_ready(void);
  */
 int marcel_make_way(int on);
 
+/*
+ * The caller has asked for something in vain, and may ask for ever: true if it
+ * is to yield before it asks again. Real-time threads are ready, or, which is
+ * looked at one time in 64, any other on the caller's VP: whoever brings what
+ * it asks for may be among them, and need not wait for the end of a time slice.
+ */
+int marcel_asked_in_vain(void);
+
 /* True if a VP has nothing to run: it looks for work, or sleeps. A hint. */
 int marcel_any_idle(void);
 

@@ -188,6 +188,40 @@ TEST(who_makes_way_is_not_interrupted_before_he_computes_again)
 	with_long_slices(makes_way);
 }
 
+static ATOMIC(int) is_there;
+
+static void *brings_it(void *arg)
+{
+	store_relaxed(&is_there, 1);
+	return arg;
+}
+
+/* What brings it is a thread like any other, and nobody else interrupts. */
+static void asks_in_vain(void)
+{
+	marcel_t t;
+	int n = 0;
+
+	store_relaxed(&is_there, 0);
+	CHECK_INT(marcel_create(&t, NULL, brings_it, NULL), 0);
+	while (load_relaxed(&is_there) == 0 && n++ < 1000)
+		if (marcel_asked_in_vain())
+			marcel_yield();
+	CHECK_INT(load_relaxed(&is_there), 1);
+	CHECK_INT(marcel_join(t, NULL), 0);
+	for (int i = 0; i < 1000; i++)
+		CHECK(!marcel_asked_in_vain());
+	store_relaxed(&count, 0);
+	t = start_urgent();
+	CHECK(marcel_asked_in_vain() || load_relaxed(&count) != 0);
+	CHECK_INT(marcel_join(t, NULL), 0);
+}
+
+TEST(who_asks_in_vain_lets_others_run)
+{
+	with_vps(1, asks_in_vain);
+}
+
 static void *makes_way_and_waits(void *arg)
 {
 	CHECK_INT(marcel_make_way(1), 0);
