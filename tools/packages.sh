@@ -37,6 +37,7 @@ test | procps | command -v ps | tests look at processes
 test | man-db | command -v man | finds and shows the manual pages
 test | mandoc | command -v mandoc | warns of what is wrong in them
 test | chromium | command -v chromium | opens the page of marcel-trace
+test | golang-src | have_trace_viewer | the viewer of chrome://tracing, which opens its JSON
 ci | git | command -v git | which files are ours
 ci | ccache | command -v ccache | compiles once what has not changed; meson takes it
 ci | clang | command -v clang | the second compiler
@@ -88,6 +89,13 @@ have_file() {
 # Lmod reads the same, and is removed where the other one is installed.
 have_modules() {
 	have_file modulecmd.tcl || test -d /usr/share/lmod
+}
+
+have_trace_viewer() {
+	local file=static/trace_viewer_full.html
+
+	compgen -G "/usr/share/go-*/src/cmd/trace/$file" ||
+		compgen -G "/usr/share/go-*/src/internal/trace/traceviewer/$file"
 }
 
 have_mpi() {
@@ -145,8 +153,8 @@ need() {
 		die "there is no apt-get here: install them, then run this again"
 	if [[ $(id -u) != 0 ]]; then
 		here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-		say "root installs them by this; then run that again:"
-		printf '    sudo %s\n' "$here/packages.sh $*" >&2
+		say "only root can install them; run this, then ${0##*/} again:"
+		printf '    sudo %q %s\n' "$here/packages.sh" "$*" >&2
 		exit 1
 	fi
 	say "installing them with apt-get, which may take minutes"
@@ -155,6 +163,11 @@ need() {
 	mapfile -t lack < <(missing_packages "$@")
 	((${#lack[@]} == 0)) ||
 		die "installed, and still not usable: ${lack[*]}"
+}
+
+# All uses, on a line.
+uses() {
+	sed -n 's/ |.*//p' <<<"$packages" | sort -u | paste -sd ' '
 }
 
 # configure DIR [meson options]: a build tree that exists is kept as it is.
@@ -188,4 +201,10 @@ build() {
 	rm -f "$log"
 }
 
-[[ ${BASH_SOURCE[0]} != "$0" ]] || need "$@"
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+	(($# > 0)) || die "for which use? $(uses)"
+	for use; do
+		grep -qw "$use" <<<"$(uses)" || die "no use $use: $(uses)"
+	done
+	need "$@"
+fi
