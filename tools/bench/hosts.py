@@ -49,8 +49,11 @@ def measure(build, rounds, peers, out, names):
     with subprocess.Popen(command) as started:
         try:
             code = started.wait(LIMIT)
-        except KeyboardInterrupt:  # which it has got, too: it will have written
-            started.wait(turns.LIMIT)
+        except KeyboardInterrupt:  # of a ^C it has heard, too, and writes
+            try:
+                started.wait(2 * turns.GRACE)
+            except subprocess.TimeoutExpired:
+                started.terminate()
             raise
         except subprocess.TimeoutExpired:
             started.kill()
@@ -58,4 +61,4 @@ def measure(build, rounds, peers, out, names):
     if code == CANNOT:
         raise turns.Cannot("no hosts can be made of namespaces here")
     if code != 0:
-        raise turns.Cannot("they have failed")
+        raise turns.Cannot(f"the benchmarks between hosts failed: {code}")

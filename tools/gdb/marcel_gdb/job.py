@@ -79,13 +79,17 @@ def set_quiet(is_quiet):
 def attach(pid):
     if pid in [i.pid for i in gdb.inferiors()]:
         return
-    if gdb.selected_inferior().pid:
+    before, added = gdb.selected_inferior(), None
+    if before.pid:
         gdb.execute("add-inferior", to_string=True)
         added = max(i.num for i in gdb.inferiors())
         gdb.execute(f"inferior {added}", to_string=True)
     try:
         gdb.execute(f"attach {pid}", to_string=True)
     except gdb.error as error:
+        if added is not None:
+            select(before)
+            gdb.execute(f"remove-inferiors {added}", to_string=True)
         raise gdb.GdbError(f"{pid}: {error}") from error
 
 
@@ -147,10 +151,13 @@ class Each(Command):
             raise gdb.GdbError("marcel each: which command?")
         before = gdb.selected_thread()
         for title, inferior in by_rank():
+            if not inferior.is_valid() or not inferior.threads():
+                continue  # what was done to another has ended it
             select(inferior)
             print(f"--- {title}")
             try:
                 gdb.execute(argument)
             except gdb.error as error:  # the others go on
                 gdb.write(f"{error}\n", gdb.STDERR)
-        before.switch()
+        if before is not None and before.is_valid():
+            before.switch()
