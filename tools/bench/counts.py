@@ -32,7 +32,10 @@ def count(command, settings):
          *command],
         env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         timeout=1800, check=True)
-    return int(re.search(r"Collected : (\d+)", done.stderr).group(1))
+    collected = re.search(r"Collected : (\d+)", done.stderr)
+    if collected is None:
+        raise ValueError("callgrind did not say what it has counted")
+    return int(collected[1])
 
 
 def count_each(command_for, runs=1, **settings):

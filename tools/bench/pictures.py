@@ -47,7 +47,7 @@ NUMBERS = {
     BYTES: ["locks"],
 }
 COUNTED = {name: what for what, names in NUMBERS.items() for name in names}
-# Told apart by who does not see colours, too. Each library has its own in all
+# Told apart by who does not see colours, too. Each peer has its own in all
 # pictures; settings of ours are dark or light, peers are not blue.
 OURS = ["#0072b2", "#56b4e9", "#332288", "#8c6bb1", "#44aa99", "#003c5e",
         "#9ecae1", "#777777"]
@@ -297,7 +297,7 @@ def rows(sheet, unit, names, part):
             p.x += 0.7 * ((i + 0.5) / len(every) - 0.5)
         text += [f"$d{i} << EOD",
                  *(p.line(["y", "x", "low", "high"]) for p in points), "EOD"]
-    # Names and libraries of bars lie between lines.
+    # Names and libraries lie between lines.
     text += [f"set arrow from graph 0, first {i + 0.5} to graph 1, first "
              f"{i + 0.5} nohead linecolor rgb '#bbbbbb'"
              for i in range(len(names) - 1)]

@@ -189,8 +189,10 @@ def run_step(step, path, build):
         try:
             step(out)
         except (turns.Cannot, subprocess.SubprocessError, OSError,
-                ValueError) as wrong:
+                ValueError, LookupError) as wrong:
             failed = turns.why(wrong)
+            if isinstance(wrong, subprocess.SubprocessError):
+                failed += "; " + " ".join(wrong.cmd)
         finally:
             if not out.is_empty():
                 machine.write(path, description)

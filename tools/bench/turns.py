@@ -26,6 +26,8 @@ def why(wrong):
         said = (wrong.stderr or "").strip().splitlines()[-1:]
         return (f"exit code {by}" if by >= 0 else f"signal {-by}") + "".join(
             f": {line}" for line in said)
+    if isinstance(wrong, LookupError):
+        return f"{wrong} is not in what was printed"
     if isinstance(wrong, OSError) and wrong.filename:
         return f"{wrong.filename}: {wrong.strerror}"
     return str(wrong)

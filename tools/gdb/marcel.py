@@ -5,9 +5,9 @@
                                 of which peer, tag and size ...
     marcel bt [THREAD|all]      the stack of one, or of each
     marcel thread [THREAD]      look at this one: bt, up, info locals ... show
-                                its frames, from 1 on, mostly; before them is
-                                where the kernel thread is that is selected.
-                                Without THREAD: back to that
+                                its frames. Frame 0, and sometimes a few more,
+                                are still those of the kernel thread that is
+                                selected. Without THREAD: back to that
     marcel vps                  virtual processors and who runs on them
     marcel lwps                 kernel threads of ours
     marcel queues               threads that are ready, by queue
