@@ -210,8 +210,8 @@ static void canceller(void *arg)
 	int err = piom_ltask_cancel(&tasks[0]);
 
 	explore_check(err == (load_seq(&found) ? -EALREADY : 0));
-	explore_check(!(kernel_says() & ENTRY));
 	explore_gone(&tasks[0], sizeof(tasks[0]));
+	explore_check(!(kernel_says() & ENTRY));
 }
 
 /* order(hold) */

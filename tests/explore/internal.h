@@ -20,7 +20,7 @@
 enum {
 	THREADS_MAX = 7, /* thread 0 runs setup and finish */
 	CLOCKS = 8,      /* at least as many; a round number is faster */
-	LOCS_MAX = 64,
+	LOCS_MAX = 80,
 	MSGS_MAX = 100, /* of one word in one execution */
 	SEQ_MAX = 256,  /* seq_cst accesses of one execution, and one */
 	STEPS_MAX = 1000,
@@ -197,6 +197,7 @@ struct explorer {
 	void (*finish)(void);
 	int spurious_cas, spurious_futex;
 	struct thread thread[THREADS_MAX];
+	uint32_t token_word[THREADS_MAX]; /* never written: a place */
 	int seqs;
 	struct seq_set seq_after[SEQ_MAX]; /* who is later in S */
 	int locs;

@@ -481,6 +481,32 @@ EXPLORE(a_spin_that_nobody_ends_is_reported)
 	explore_expect("spins for ever");
 }
 
+static void adds_and_parks(void *arg)
+{
+	fetch_add_relaxed(&x, 1);
+	explore_park();
+}
+
+static void adds(void *arg)
+{
+	fetch_add_relaxed(&x, 1);
+}
+
+static void adds_and_unparks(void *arg)
+{
+	fetch_add_relaxed(&y, 1);
+	explore_unpark(1, true);
+}
+
+EXPLORE(a_second_unpark_before_the_park_is_reported)
+{
+	explore_spawn("S", adds_and_parks, NULL);
+	explore_spawn("D", adds, NULL);
+	explore_spawn("A", adds_and_unparks, NULL);
+	explore_spawn("B", adds_and_unparks, NULL);
+	explore_expect("unparked twice");
+}
+
 static void not_twice(void)
 {
 	explore_check(load_relaxed(&x) == 3);

@@ -427,11 +427,25 @@ void explore_wake(const void *word, int n)
 	}
 }
 
+/*
+ * Who comes first of two that unpark, and of one and the thread that parks,
+ * makes a difference: each is a step that conflicts with the others.
+ */
+static void touch_token(int thread)
+{
+	struct op op = { .kind = OP_WAKE };
+
+	op.loc = loc_find(&X->token_word[thread], 4, NULL);
+	if (X->running)
+		announce(self(), &op);
+}
+
 void explore_park(void)
 {
 	struct thread *t = self();
 
 	spin_leave(t);
+	touch_token(X->current);
 	trace_add("park", NULL, -1, -1);
 	if (!t->token) {
 		if (!X->running)
@@ -450,6 +464,8 @@ void explore_unpark(int thread, bool ordered)
 	struct thread *t = self();
 	struct thread *w = &X->thread[thread];
 
+	spin_leave(t);
+	touch_token(thread);
 	trace_add("unpark", NULL, -1, -1);
 	trace_write((uint64_t)thread);
 	if (w->token)
