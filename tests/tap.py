@@ -36,7 +36,7 @@ def tell(n, cases):
     """Of n cases, as they come: a title, and what is wrong: a text, None, or a
     Skip. Why comes before that it is so, for tools/tally.py. Returns the exit
     code."""
-    code = 0
+    code = number = 0
     print('1..%d' % n, flush=True)
     for number, (title, wrong) in enumerate(cases, 1):
         result = 'ok'
@@ -46,7 +46,7 @@ def tell(n, cases):
             result, code = 'not ok', 1
             print('\n'.join('# ' + line for line in wrong.splitlines()))
         print('%s %d - %s' % (result, number, title), flush=True)
-    return code
+    return code if number == n else 1
 
 
 def run(checks):

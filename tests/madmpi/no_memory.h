@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 extern void *__libc_malloc(size_t bytes);
@@ -17,13 +18,18 @@ static struct {
 	_Atomic long left;    /* that there is memory for; negative: for all */
 	_Atomic size_t least; /* bytes; smaller ones are not counted */
 	_Atomic int refused;
+	_Atomic uintptr_t frame; /* of who has said so */
 } no_memory = { .left = -1 };
 
-/* Of the allocations of so many bytes and more only the nth fails, from 0 on.
+/*
+ * Of the allocations of so many bytes and more only the nth fails, from 0 on;
+ * if that is all, of those of the thread that calls this, which is main: others
+ * get theirs later, or do without.
  */
 static inline void no_memory_for(long nth, size_t least)
 {
 	no_memory.least = least;
+	no_memory.frame = (uintptr_t)__builtin_frame_address(0);
 	no_memory.left = nth;
 }
 
@@ -34,9 +40,19 @@ static inline int no_memory_end(void)
 	return atomic_exchange(&no_memory.refused, 0);
 }
 
+/* No other stack is near main's. */
+static int no_memory_is_mine(void)
+{
+	enum { NEAR = 1 << 20 };
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	return frame - no_memory.frame + NEAR < 2 * NEAR;
+}
+
 static int no_memory_here(size_t bytes)
 {
 	if (bytes < no_memory.least || no_memory.left < 0 ||
+	    (no_memory.least == 0 && !no_memory_is_mine()) ||
 	    atomic_fetch_sub(&no_memory.left, 1) != 0)
 		return 0;
 	no_memory.refused = 1;

@@ -9,7 +9,7 @@ import tempfile
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3))
 TOOL = os.path.join(ROOT, "tools", "trace", "marcel-trace")
-sys.path += [os.path.dirname(TOOL), os.path.join(ROOT, "tests")]
+sys.path[:0] = [os.path.dirname(TOOL), os.path.join(ROOT, "tests")]
 
 
 class Run:
