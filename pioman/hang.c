@@ -54,8 +54,10 @@ static void look_at_queue(struct piom_queue *q, void *arg)
 static void look(void *arg, struct base_hang *h)
 {
 	(void)arg;
-	if (piom.engine == PIOM_ENGINE_MARCEL)
-		h->hooks--; /* it runs the tasks */
+	if (piom.engine == PIOM_ENGINE_MARCEL) {
+		h->hooks--; /* they run the tasks */
+		h->turns -= 2;
+	}
 	piom_tree_walk(look_at_queue, h);
 	if (piom_io_nwaits() > 0)
 		h->by |= BASE_HANG_DESCRIPTOR;

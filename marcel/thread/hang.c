@@ -143,9 +143,9 @@ static bool look_at_vp(struct marcel_vp *vp, struct base_hang *h)
 	return asleep == MARCEL_ASLEEP;
 }
 
-static int hooks_at_idle(void)
+static int hooks_at(enum marcel_hook_point point)
 {
-	struct marcel_hook_table *table = &marcel_hooks[MARCEL_HOOK_IDLE];
+	struct marcel_hook_table *table = &marcel_hooks[point];
 	unsigned used = load_relaxed(&table->used);
 	int n = 0;
 
@@ -237,7 +237,8 @@ static void look_at_all(struct base_hang *h)
 	for (int i = 0; i < s->nvp; i++)
 		asleep &= look_at_vp(&s->vps[i], h);
 	if (!asleep)
-		h->hooks = hooks_at_idle();
+		h->hooks = hooks_at(MARCEL_HOOK_IDLE);
+	h->turns = hooks_at(MARCEL_HOOK_SWITCH) + hooks_at(MARCEL_HOOK_TICK);
 	h->moved += load_relaxed(&s->created) + load_relaxed(&s->polls);
 	hang.ran = h->moved;
 	if ((load_relaxed(&s->before_switch) & ~MARCEL_BEFORE_HOOKS) != 0)
@@ -251,7 +252,8 @@ static void look_at_all(struct base_hang *h)
 		h->by &= ~(unsigned)BASE_HANG_PEER;
 	if (h->ltasks > 0)
 		h->by |= BASE_HANG_LTASK;
-	if (!asleep && h->hooks > 0)
+	/* Who polls switches, and is interrupted. */
+	if ((!asleep && h->hooks > 0) || (hang.polls && h->turns > 0))
 		h->by |= BASE_HANG_HOOK;
 	look_outside(h);
 }
@@ -469,7 +471,6 @@ static void tell_move(bool moved)
 	hang.wants_answer = hang.is_told = hang.is_silent = false;
 	if (!is_over)
 		return;
-	hang.is_reported = false;
 	hang.since = base_now_ns();
 }
 
@@ -517,6 +518,9 @@ static void judge(void)
 		hang.doubts = 0;
 		tell_still();
 	} else {
+		/* Who is dead may get messages, and is so for all that. */
+		if (hang.ran != ran)
+			hang.is_reported = false;
 		tell_move(hang.ran != ran || (hang.was_calm && !same));
 	}
 }

@@ -9,7 +9,7 @@
 
 BASE_PUBLIC struct marcel_watch marcel_watch;
 
-BASE_PUBLIC const char *marcel_call_push(const char *name)
+BASE_PUBLIC const char *marcel_function_push(const char *name)
 {
 	struct marcel_thread *self = marcel_self();
 	const char *was = load_relaxed(&self->rest->call);
@@ -19,7 +19,7 @@ BASE_PUBLIC const char *marcel_call_push(const char *name)
 	return was;
 }
 
-BASE_PUBLIC void marcel_call_pop(const char *was)
+BASE_PUBLIC void marcel_function_pop(const char *was)
 {
 	store_relaxed(&marcel_self()->rest->call, was);
 }

@@ -201,7 +201,8 @@ static pmix_status_t init(struct nm_boot *b, struct pmix *p)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	status = p->call.init(&p->me, NULL, 0);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	b->info.nthreads = nthreads() - before;
+	/* It makes one; more may be others', which have come meanwhile. */
+	b->info.nthreads = nthreads() > before;
 	return status;
 }
 

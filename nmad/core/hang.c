@@ -21,6 +21,7 @@
 #include "../boot/boot.h"
 #include "core.h"
 #include "part.h"
+#include "watch.h"
 
 enum {
 	TRIES = 1000, /* whoever is in the core is so for a moment */
@@ -93,7 +94,8 @@ static void look(void *arg, struct base_hang *h)
 	h->events--; /* for which the refiller waits: that is work, too */
 	if (core->size > 1)
 		h->by |= BASE_HANG_PEER;
-	if (load_relaxed(&core->pending) != 0)
+	if (load_relaxed(&core->pending) != 0 ||
+	    load_relaxed(&nm_watcher.kinds) != 0)
 		h->wanted = true;
 	if (!nm_core_is_heeded(&core->lock) || nm_calls_are_due(core) ||
 	    load_relaxed(&core->calls.held) != 0 || !enter(core)) {

@@ -228,7 +228,7 @@ static struct marcel_polling polling_of(const struct waiting *w)
 
 static void begin_round(struct marcel_polling *p)
 {
-	if (marcel_is_watched())
+	if (marcel_is_watched_for(MARCEL_WATCH_HANGS))
 		marcel_polls(p);
 }
 

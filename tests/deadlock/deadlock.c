@@ -212,6 +212,14 @@ TEST(who_polls_until_some_time_is_not_dead)
 	unsetenv("PIOM_ENGINE");
 }
 
+/* It makes way, and so the hook runs. */
+TEST(a_hook_at_switches_may_wake_who_polls)
+{
+	setenv("PIOM_ENGINE", "none", 1);
+	quiet("turns", "moved by a hook");
+	unsetenv("PIOM_ENGINE");
+}
+
 /* --- messages --- */
 
 static struct run dead_job(int n, const char *which)
@@ -371,6 +379,18 @@ TEST(a_job_that_is_asked_reports_in_the_order_of_ranks)
 	CHECK(has(second, "rank 1: thread "));
 	CHECK(has(second, "in MPI_Recv waits for a receive from rank 0"));
 	CHECK(has(second, "rank 1: this is rank 1 of 2"));
+	CHECK(strstr(r.out, "deadlock") == NULL);
+}
+
+TEST(who_watches_messages_may_be_woken_by_one)
+{
+	pid_t pid = start_job("", "watcher");
+	struct run r;
+
+	CHECK_INT(run_has_printed("ready"), 1);
+	ask_until(pid, "mpirun: report: quiet, not provably dead: no rank");
+	r = end_job(pid);
+	CHECK(has(r.out, "rank 1: quiet, not provably dead"));
 	CHECK(strstr(r.out, "deadlock") == NULL);
 }
 

@@ -6,6 +6,7 @@
 
 #include <marcel/marcel.h>
 #include <mpi.h>
+#include <nmad/event.h>
 
 static int rank, size;
 static char large[1 << 20];
@@ -91,6 +92,26 @@ static void sleeper(void)
 		receive(0, 1);
 }
 
+static marcel_sem_t sight;
+
+static void saw(const struct nm_sight *s)
+{
+	(void)s;
+	marcel_sem_post(&sight);
+}
+
+/* No receive, and still a message would wake it. */
+static void watcher(void)
+{
+	marcel_sem_init(&sight, 0, 0);
+	nm_watch(NM_SAW_UNEXPECTED, saw);
+	ready();
+	if (rank == 0)
+		marcel_sleep(100000);
+	else
+		marcel_sem_wait(&sight);
+}
+
 static void runner(void)
 {
 	volatile int turns = 0;
@@ -122,6 +143,7 @@ static const struct {
 	{ "end_too_soon", end_too_soon },
 	{ "alone", alone },
 	{ "sleeper", sleeper },
+	{ "watcher", watcher },
 	{ "runner", runner },
 	{ "stopped", stopped },
 };

@@ -179,6 +179,7 @@ static const struct {
 	{ "foreign", wait_for_sem },
 	{ "handler", wait_for_sem },
 	{ "hook", wait_for_sem },
+	{ "turns", wait_for_task },
 	{ "endless", wait_for_task },
 	{ "ltasks", wait_for_task },
 	{ "timed", wait_for_task_until },
@@ -199,6 +200,8 @@ static void prepare(const char *which)
 		pthread_create(&foreign, NULL, pause_for_ever, NULL);
 	if (strcmp(which, "hook") == 0)
 		marcel_hook_add(MARCEL_HOOK_IDLE, &hook);
+	if (strcmp(which, "turns") == 0)
+		marcel_hook_add(MARCEL_HOOK_SWITCH, &hook);
 	if (strcmp(which, "handler") == 0)
 		signal(SIGUSR1, handle);
 }

@@ -272,11 +272,11 @@ def narrowed(a, b):
 def recorded(api, f, call):
     """The call of a body, with what MARCEL_TRACE and MARCEL_DEADLOCK tell."""
     number = api.functions.index(f)
-    return ['was = marcel_call_begin("%s");' % f.name,
+    return ['was = marcel_function_begin("%s");' % f.name,
             'marcel_trace(MARCEL_TRACE_MPI_ENTER, %d, 0);' % number,
             'rc = %s;' % call,
             'marcel_trace(MARCEL_TRACE_MPI_LEAVE, %d, (unsigned)rc);' % number,
-            'marcel_call_end(was);']
+            'marcel_function_end(was);']
 
 
 def forward(api, f):

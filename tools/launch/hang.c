@@ -306,6 +306,8 @@ static void print_verdict(const struct job *j)
 		say("report: %d of %d rank(s) do not answer, the others are "
 		    "quiet",
 		    unknown, j->running);
+	else if (count(j, DEAD) == j->running)
+		say("report: deadlock: no rank that is left can ever go on");
 	else
 		say("report: quiet, not provably dead: no rank runs");
 }

@@ -21,8 +21,9 @@
 enum marcel_watch_for { MARCEL_WATCH_TRACE = 1, MARCEL_WATCH_HANGS = 2 };
 
 struct marcel_watch {
-	ATOMIC(uint32_t) on;    /* a: relaxed; of these; by marcel */
-	ATOMIC(uint32_t) looks; /* a: relaxed; for hangs, so far; never 0 */
+	/* a: relaxed; by marcel */
+	ATOMIC(uint32_t) on;    /* bits: of these */
+	ATOMIC(uint32_t) looks; /* for hangs, so far: never 0 while they do */
 };
 
 extern struct marcel_watch marcel_watch;
@@ -33,23 +34,28 @@ static inline bool marcel_is_watched(void)
 	return unlikely(load_relaxed(&marcel_watch.on) != 0);
 }
 
+static inline bool marcel_is_watched_for(enum marcel_watch_for what)
+{
+	return unlikely((load_relaxed(&marcel_watch.on) & what) != 0);
+}
+
 /* The slow halves of those below; only while it is watched. */
-const char *marcel_call_push(const char *name);
-void marcel_call_pop(const char *was);
+const char *marcel_function_push(const char *name);
+void marcel_function_pop(const char *was);
 
 /*
  * The calling thread is in the function of that name, a constant, until
- * marcel_call_end(what this returned). Any thread.
+ * marcel_function_end(what this returned). Any thread.
  */
-static inline const char *marcel_call_begin(const char *name)
+static inline const char *marcel_function_begin(const char *name)
 {
-	return marcel_is_watched() ? marcel_call_push(name) : NULL;
+	return marcel_is_watched() ? marcel_function_push(name) : NULL;
 }
 
-static inline void marcel_call_end(const char *was)
+static inline void marcel_function_end(const char *was)
 {
 	if (marcel_is_watched())
-		marcel_call_pop(was);
+		marcel_function_pop(was);
 }
 
 /* Several events, NULL among them. */
@@ -68,8 +74,8 @@ struct marcel_polling {
 /*
  * Another round begins; the one before, if there was one, found no event, and
  * is counted elsewhere if it found anything else. Who waits so does not move:
- * it is as good as asleep. Only while it is watched; any thread, at the top of
- * its loop.
+ * it is as good as asleep. Only while hangs are watched for; any thread, at the
+ * top of its loop.
  */
 void marcel_polls(struct marcel_polling *p);
 
@@ -95,6 +101,7 @@ struct base_hang {
 	unsigned by; /* of enum base_hang_by */
 	int ltasks;  /* pioman's; whoever knows what his do takes them off */
 	int hooks;   /* that VPs which do not sleep run; likewise */
+	int turns;   /* hooks that run at switches and ticks; likewise */
 	int foreign; /* kernel threads that are not ours; likewise */
 	int events;  /* that threads wait for; likewise */
 	bool wanted; /* something that messages end is not over */

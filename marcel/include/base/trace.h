@@ -44,7 +44,8 @@ enum marcel_trace_kind {
 	MARCEL_TRACE_BLOCK,
 	/* thread makes way, and stays ready; a: 1 if it was interrupted */
 	MARCEL_TRACE_YIELD,
-	/* thread ends, as the last that it does; its address may come again */
+	/* thread ends; only destructors of a kernel thread of its own still
+	 * come. Its address may come again */
 	MARCEL_TRACE_ENDED,
 
 	/* --- VPs: what is not a thread --- */
