@@ -142,7 +142,8 @@ EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 /* There is room in the queue that this has come from. */
 static void retire(const struct fv_cqe *cqe)
 {
-	struct fv_qp *q = fv_qps[cqe->wc.qp_num >> 8 & (FV_QPS - 1)];
+	struct fv_qp *q =
+		load_acquire(&fv_qps[cqe->wc.qp_num >> 8 & (FV_QPS - 1)].qp);
 
 	if (cqe->is_send)
 		store_relaxed(&q->retired, cqe->sent);

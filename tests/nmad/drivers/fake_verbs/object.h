@@ -189,7 +189,10 @@ struct fv_qp {
 /* Under this lock: lists of all objects, and what a round of progress does. */
 extern struct fv_lock fv_list_lock;
 extern struct fv_context *fv_contexts;
-extern struct fv_qp *fv_qps[FV_QPS];
+/* Who polls need not be who has made it. */
+extern struct fv_number {
+	ATOMIC(struct fv_qp *) qp; /* a: */
+} fv_qps[FV_QPS];
 extern struct fv_qp *fv_qp_list;
 extern struct fv_cq *fv_cq_list;
 extern struct fv_srq *fv_srq_list;

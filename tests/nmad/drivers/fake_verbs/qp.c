@@ -7,7 +7,7 @@
 
 #include "object.h"
 
-struct fv_qp *fv_qps[FV_QPS];
+struct fv_number fv_qps[FV_QPS];
 struct fv_qp *fv_qp_list;
 
 /* --- errors --- */
@@ -312,13 +312,13 @@ static bool enlist(struct fv_qp *q)
 	fv_lock(&fv_list_lock);
 	for (i = 0; i < FV_QPS; i++) {
 		n = (next + i) % FV_QPS;
-		if (fv_qps[n] == NULL)
+		if (load_relaxed(&fv_qps[n].qp) == NULL)
 			break;
 	}
 	if (i < FV_QPS) {
 		next = n + 1;
 		open_end(q, n);
-		fv_qps[n] = q;
+		store_release(&fv_qps[n].qp, q);
 		q->next = fv_qp_list;
 		fv_qp_list = q;
 	}
@@ -410,7 +410,7 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 	if (q->is_waiting)
 		fetch_sub_relaxed(&fv_waiting, 1);
 	fv_unlock(&q->sq_lock);
-	fv_qps[qp->qp_num >> 8 & (FV_QPS - 1)] = NULL;
+	store_relaxed(&fv_qps[qp->qp_num >> 8 & (FV_QPS - 1)].qp, NULL);
 	fv_unlock(&fv_list_lock);
 	fv_events_drop(&fv_context(qp->context)->async, q);
 	pthread_mutex_lock(&qp->mutex);
