@@ -74,6 +74,7 @@ static struct {
 	/* -: const between start and exit  l: lock  q: the ltask's run */
 	marcel_mutex_t lock;
 	bool open;                         /* l: */
+	bool stopped;                      /* -: by who ends pioman */
 	int epoll;                         /* -: */
 	struct piom_ltask task;            /* -: */
 	ATOMIC(uint32_t) waits;            /* a: relaxed; links entered */
@@ -432,20 +433,22 @@ bool piom_io_stop(void)
 	if (load_relaxed(&set.waits) > 0)
 		return false;
 	piom_ltask_cancel(&set.task);
+	set.stopped = true;
 	return true;
 }
 
 void piom_io_go_on(void)
 {
-	if (set.open)
+	if (set.stopped)
 		piom_ltask_submit(&set.task);
+	set.stopped = false;
 }
 
 void piom_io_exit(void)
 {
 	if (set.open)
 		close(set.epoll);
-	set.open = false;
+	set.open = set.stopped = false;
 }
 
 /* Its locks may be held by threads, and its waits be of threads, that are not
