@@ -415,16 +415,14 @@ static void look_at(struct marcel_vp *vp, struct look *last)
 	help(vp, l, t, last);
 }
 
-/*
- * A signal ends no sleep, and nobody moves in one: that is after it, when
- * somebody is awake.
- */
+/* A signal ends no sleep: it is taken after that, when somebody is awake. */
 static bool is_adrift_called(struct marcel_lwp *l)
 {
 	struct marcel_thread *t = load_relaxed(&l->self);
 
 	return marcel_cancel_is_due(t) ||
-	       (marcel_thread_has(t, MARCEL_F_SIGNAL | MARCEL_F_MOVES) &&
+	       marcel_thread_has(t, MARCEL_F_MOVES) ||
+	       (marcel_thread_has(t, MARCEL_F_SIGNAL) &&
 		!os_thread_sleeps(load_relaxed(&l->tid)));
 }
 

@@ -163,6 +163,7 @@ TEST(who_computes_is_taken_there_by_the_tick)
 }
 
 static int ends[2];
+static bool moves_first; /* while it sleeps */
 
 /* Unannounced: its VP goes, and then there is nothing that others wait for. */
 static void *sleep_and_compute(void *arg)
@@ -180,10 +181,13 @@ static void *wake_and_move(void *arg)
 
 	while (load_relaxed(&marcel_monitor.asleep) == 0)
 		usleep(1000);
+	if (moves_first)
+		CHECK_INT(marcel_setaffinity(arg, &set), 0);
 	CHECK_INT(write(ends[1], "x", 1), 1);
 	while (!load_relaxed(&runs))
 		;
-	CHECK_INT(marcel_setaffinity(arg, &set), 0);
+	if (!moves_first)
+		CHECK_INT(marcel_setaffinity(arg, &set), 0);
 	return NULL;
 }
 
@@ -209,6 +213,8 @@ TEST(who_computes_while_all_vps_sleep_is_taken_there)
 {
 	if (BASE_TSAN)
 		check_skip("no tick");
+	with_vps(2, move_while_all_vps_sleep);
+	moves_first = true;
 	with_vps(2, move_while_all_vps_sleep);
 }
 
