@@ -19,7 +19,10 @@ struct marcel_hook_table {
 
 extern BASE_HIDDEN struct marcel_hook_table marcel_hooks[MARCEL_HOOK_POINTS];
 
-/* l: who adds and removes. */
+/* The argument of marcel's own hooks, which wake nobody by themselves. */
+#define MARCEL_HOOK_OWN (&marcel_hooks)
+
+/* l: who adds and removes, and who looks at what others have added. */
 extern BASE_HIDDEN struct base_spin marcel_hook_lock;
 
 /* The owner. The highest answer of the point's hooks. */

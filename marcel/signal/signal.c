@@ -18,6 +18,7 @@
 #include <base/diag.h>
 #include <marcel/hook.h>
 #include "../sched/enter.h"
+#include "../sched/hook.h"
 #include "../thread/cancel.h"
 #include "../sched/switch.h"
 #include "../sched/tick.h"
@@ -218,7 +219,7 @@ static BASE_NO_TSAN enum marcel_hook_answer look_at_each(void *arg, int vp)
 	return MARCEL_HOOK_NOTHING;
 }
 
-static struct marcel_hook hook = { .fn = look_at_each };
+static struct marcel_hook hook = { .fn = look_at_each, .arg = MARCEL_HOOK_OWN };
 static ATOMIC(int) is_hooked; /* a: relaxed */
 
 /* --- to send them --- */

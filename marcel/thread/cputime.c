@@ -9,6 +9,7 @@
 #include <marcel/hook.h>
 #include "../os/os.h"
 #include "../os/tls.h"
+#include "../sched/hook.h"
 #include "../sched/vp.h"
 #include "fork.h"
 #include "look.h"
@@ -34,7 +35,7 @@ static enum marcel_hook_answer leaves(void *arg, int vp)
 	return MARCEL_HOOK_NOTHING;
 }
 
-static struct marcel_hook hook = { .fn = leaves };
+static struct marcel_hook hook = { .fn = leaves, .arg = MARCEL_HOOK_OWN };
 
 void marcel_cputime_init(struct marcel_thread *main)
 {

@@ -146,11 +146,15 @@ static bool look_at_vp(struct marcel_vp *vp, struct base_hang *h)
 static int hooks_at(enum marcel_hook_point point)
 {
 	struct marcel_hook_table *table = &marcel_hooks[point];
-	unsigned used = load_relaxed(&table->used);
 	int n = 0;
 
-	for (unsigned i = 0; i < used; i++)
-		n += load_relaxed(&table->slot[i]) != NULL;
+	base_spin_lock(&marcel_hook_lock);
+	for (unsigned i = 0; i < load_relaxed(&table->used); i++) {
+		const struct marcel_hook *hook = load_relaxed(&table->slot[i]);
+
+		n += hook != NULL && hook->arg != MARCEL_HOOK_OWN;
+	}
+	base_spin_unlock(&marcel_hook_lock);
 	return n;
 }
 

@@ -12,6 +12,7 @@
 #include <base/atomic.h>
 #include <base/diag.h>
 #include <marcel/hook.h>
+#include "../sched/hook.h"
 #include "../sched/vp.h"
 #include "overflow.h"
 #include "stack.h"
@@ -33,7 +34,7 @@ static enum marcel_hook_answer look(void *arg, int vp)
 	return MARCEL_HOOK_NOTHING;
 }
 
-static struct marcel_hook hook = { .fn = look };
+static struct marcel_hook hook = { .fn = look, .arg = MARCEL_HOOK_OWN };
 static ATOMIC(int) is_on; /* a: relaxed */
 
 void marcel_watch_begin(void)
