@@ -204,7 +204,7 @@ build() {
 if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
 	(($# > 0)) || die "for which use? $(uses)"
 	for use; do
-		grep -qw "$use" <<<"$(uses)" || die "no use $use: $(uses)"
+		[[ " $(uses) " == *" $use "* ]] || die "no use $use: $(uses)"
 	done
 	need "$@"
 fi
