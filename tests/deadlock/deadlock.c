@@ -365,15 +365,22 @@ static struct run end_job(pid_t mpirun)
 	return run_wait();
 }
 
-TEST(a_job_that_is_asked_reports_in_the_order_of_ranks)
+/* A job that does not end by itself, asked until the report says that. */
+static struct run reported(const char *which, const char *text)
 {
-	pid_t pid = start_job("", "sleeper");
-	const char *first, *second;
-	struct run r;
+	pid_t pid = start_job("", which);
 
 	CHECK_INT(run_has_printed("ready"), 1);
-	ask_until(pid, "mpirun: report: quiet, not provably dead: no rank");
-	r = end_job(pid);
+	ask_until(pid, text);
+	return end_job(pid);
+}
+
+TEST(a_job_that_is_asked_reports_in_the_order_of_ranks)
+{
+	struct run r = reported(
+		"sleeper", "mpirun: report: quiet, not provably dead: no rank");
+	const char *first, *second;
+
 	first = strstr(r.out, "rank 0: quiet, not provably dead");
 	second = strstr(r.out, "rank 1: quiet, not provably dead");
 	CHECK(first != NULL && second != NULL && first < second);
@@ -387,35 +394,26 @@ TEST(a_job_that_is_asked_reports_in_the_order_of_ranks)
 
 TEST(who_watches_messages_may_be_woken_by_one)
 {
-	pid_t pid = start_job("", "watcher");
-	struct run r;
+	struct run r = reported(
+		"watcher", "mpirun: report: quiet, not provably dead: no rank");
 
-	CHECK_INT(run_has_printed("ready"), 1);
-	ask_until(pid, "mpirun: report: quiet, not provably dead: no rank");
-	r = end_job(pid);
 	CHECK(has(r.out, "rank 1: quiet, not provably dead"));
 	CHECK(strstr(r.out, "deadlock") == NULL);
 }
 
 TEST(a_rank_that_runs_is_told_from_one_that_waits)
 {
-	pid_t pid = start_job("", "runner");
-	struct run r;
+	struct run r =
+		reported("runner", "mpirun: report: not quiet: 1 of 2 rank(s)");
 
-	CHECK_INT(run_has_printed("ready"), 1);
-	ask_until(pid, "mpirun: report: not quiet: 1 of 2 rank(s)");
-	r = end_job(pid);
 	CHECK(has(r.out, "rank 0: not quiet"));
 }
 
 TEST(a_report_does_not_wait_for_a_rank_that_is_stopped)
 {
-	pid_t pid = start_job("", "stopped");
-	struct run r;
+	struct run r = reported("stopped",
+				"mpirun: report: 1 of 2 rank(s) do not answer");
 
-	CHECK_INT(run_has_printed("ready"), 1);
-	ask_until(pid, "mpirun: report: 1 of 2 rank(s) do not answer");
-	r = end_job(pid);
 	CHECK(has(r.out, "rank 0: does not answer: it is stopped"));
 	CHECK(has(r.out, "rank 1: quiet, not provably dead"));
 }
