@@ -269,7 +269,6 @@ static int ask(struct nm_core *core, const struct nm_link *link)
 	return rc == 0 ? -EAGAIN : rc;
 }
 
-/* Nobody asks at the start and at the end, when there are fences. */
 int nm_rail_address(const struct nm_link *link, void *to, size_t *len)
 {
 	struct nm_core *core = link->rail->core;
@@ -299,6 +298,22 @@ void nm_rail_address_drop(const struct nm_link *link)
 	base_spin_lock(&core->asking);
 	if (core->asker == link)
 		core->asker = NULL;
+	base_spin_unlock(&core->asking);
+}
+
+static const struct nm_link nobody; /* asks while it is held */
+
+void nm_launcher_hold(struct nm_core *core)
+{
+	base_spin_lock(&core->asking);
+	core->asker = &nobody;
+	base_spin_unlock(&core->asking);
+}
+
+void nm_launcher_release(struct nm_core *core)
+{
+	base_spin_lock(&core->asking);
+	core->asker = NULL;
 	base_spin_unlock(&core->asking);
 }
 

@@ -75,7 +75,8 @@ struct nm_core {
 	char names[NM_RAILS_MAX * 16];        /* -: the rails' drivers */
 	struct nm_boot *boot;                 /* -: for connect.c */
 	struct base_spin asking;              /* for the next: one at a time */
-	const struct nm_link *asker;          /* whose address is asked for */
+	const struct nm_link *asker;          /* whose address is asked for, or
+					       *    that it is held */
 	struct nm_rail *polled[NM_RAILS_MAX]; /* -: those that are used */
 	int npolled;                          /* -: */
 	int epoll;                            /* -: of their descriptors, or
@@ -244,6 +245,16 @@ int nm_rails_open(struct nm_core *core, struct nm_boot *boot, const char *list);
 int nm_rails_join(struct nm_core *core);
 int nm_rails_link(struct nm_core *core);
 void nm_rails_close(struct nm_core *core);
+
+/*
+ * connect.c: the launcher hears one at a time. Who calls it while rails are
+ * polled, be it for a fence, holds it: a peer's address, which a rail may want
+ * at any time if another rail is lost, is asked for when it is released. Held
+ * is for who needs no connection that is not there, and whom others that need
+ * one can call.
+ */
+void nm_launcher_hold(struct nm_core *core);
+void nm_launcher_release(struct nm_core *core);
 
 /*
  * connect.c, core lock held or nobody else there: up to which size the messages

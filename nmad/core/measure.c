@@ -436,12 +436,14 @@ static int choose_peers(struct nm_core *core, struct nm_boot *boot, int *peer)
 			peer[i] = peer_over(core, i);
 	if (core->size == 1)
 		return 0;
+	nm_launcher_hold(core);
 	if (core->rank == 0)
 		rc = nm_boot_put(boot, name, peer, bytes);
 	if (rc == 0)
 		rc = nm_boot_fence(boot);
 	if (rc == 0 && core->rank != 0)
 		rc = nm_boot_get(boot, 0, name, peer, bytes, &got);
+	nm_launcher_release(core);
 	return rc == -ENOENT || got != bytes ? misled(core, name) : rc;
 }
 
@@ -485,6 +487,7 @@ static int spread(struct nm_core *core, struct nm_boot *boot, struct found *f)
 
 	if (core->size == 1)
 		return 0;
+	nm_launcher_hold(core);
 	for (int i = 0; i < NM_RAILS_MAX && rc == 0 && core->rank == 0; i++) {
 		rc = put_curve(boot, i, "bodies", &f[i].body);
 		if (rc == 0)
@@ -497,6 +500,7 @@ static int spread(struct nm_core *core, struct nm_boot *boot, struct found *f)
 		if (rc == 0 && f[i].body.n > 0)
 			rc = get_curve(core, boot, i, "eager", &f[i].eager);
 	}
+	nm_launcher_release(core);
 	return rc;
 }
 

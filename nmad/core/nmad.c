@@ -462,7 +462,7 @@ static bool sessions_are_open(void)
 
 BASE_PUBLIC int nm_exit(void)
 {
-	int rc;
+	int rc, fenced;
 
 	base_handler_check("nmad", "nm_exit()");
 	if (depth == 0)
@@ -475,9 +475,9 @@ BASE_PUBLIC int nm_exit(void)
 		return -EBUSY;
 	rc = barrier();
 	flush();
+	nm_launcher_hold(core); /* for ever */
 	/* With a dead peer nobody else would ever come to the fence. */
-	if (rc == 0)
-		nm_boot_fence(boot);
+	fenced = rc == 0 ? nm_boot_fence(boot) : 0;
 	nm_core_session_close(ours);
 	nm_core_self = NULL;
 	nm_core_stop(core);
@@ -491,5 +491,5 @@ BASE_PUBLIC int nm_exit(void)
 	rc = nm_boot_close(boot);
 	boot = NULL;
 	depth = 0;
-	return rc;
+	return fenced < 0 ? fenced : rc;
 }

@@ -112,6 +112,22 @@ TEST(an_acknowledgement_that_is_lost_costs_a_rail)
 	goes_on(SPARE, "ack", false);
 }
 
+/*
+ * Who is in the fence, or has left it, loses one, and might ask the launcher
+ * where tcp leads to.
+ */
+TEST(a_rail_that_is_lost_while_all_leave_disturbs_no_fence)
+{
+	struct run r;
+
+	for (int i = 0; i < 3; i++) {
+		r = job(2, SPARE, "last", 10, "");
+		lost(&r, 2);
+		r = job(3, SPARE, "last", 10, "");
+		lost(&r, 3);
+	}
+}
+
 TEST(whatever_happens_at_once_costs_a_rail)
 {
 	goes_on(TWO, "any", false);

@@ -30,9 +30,10 @@ enum {
 	FAULTS = 4, /* at most, of a rank */
 };
 
-enum fault { NOTHING, PORT, DEVICE, QP, ACK, ANY, BLINK, NFAULTS };
-static const char *const faults[NFAULTS] = { "nothing", "port", "device", "qp",
-					     "ack",     "any",  "blink" };
+enum fault { NOTHING, PORT, DEVICE, QP, ACK, ANY, BLINK, LAST, NFAULTS };
+static const char *const faults[NFAULTS] = {
+	"nothing", "port", "device", "qp", "ack", "any", "blink", "last"
+};
 
 #define MUST(x) ((x) ? (void)0 : failed(__LINE__, #x))
 
@@ -181,6 +182,20 @@ static void lose_acknowledgement(void)
 				      .status = IBV_WC_RETRY_EXC_ERR,
 				      .delivered = draw() % 4 != 0 };
 
+	fake_verbs()->fail(&f);
+}
+
+/* While all leave, and soon enough for some to wait in the fence. */
+static void lose_last(void)
+{
+	struct fake_verbs_fault f = { .device = 0,
+				      .after = (unsigned)(draw() % 2),
+				      .count = 1,
+				      .status = IBV_WC_RETRY_EXC_ERR,
+				      .delivered = true };
+
+	MUST(fake_verbs() != NULL);
+	fake_verbs()->set("TIMEOUT_MS", "2");
 	fake_verbs()->fail(&f);
 }
 
@@ -360,7 +375,8 @@ static enum fault fault_of(const char *name)
 int main(int argc, char **argv)
 {
 	struct stream streams[2 * (RANKS - 1)] = { 0 };
-	int n = 0;
+	enum fault what;
+	int n = 0, rc;
 
 	MUST(nm_init() == 0);
 	MUST(argc >= 4 && nm_size() <= RANKS);
@@ -368,7 +384,8 @@ int main(int argc, char **argv)
 	seed = strtoull(argv[1], NULL, 0);
 	total = strtoull(argv[3], NULL, 0);
 	meet();
-	make_plan(fault_of(argv[2]));
+	what = fault_of(argv[2]);
+	make_plan(what);
 	for (int r = 0; r < nm_size(); r++)
 		for (int k = 0; k < 2 && r != nm_rank(); k++, n++) {
 			streams[n].peer = r;
@@ -386,6 +403,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < n; i++)
 		free(streams[i].memory);
 	MUST(nm_session_close(session) == 0);
-	nm_exit();
-	return 0;
+	if (what == LAST)
+		lose_last();
+	rc = nm_exit();
+	return rc == 0 || argc > 4 ? 0 : 1;
 }
