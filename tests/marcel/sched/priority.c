@@ -650,8 +650,8 @@ static void by_turns(void)
 
 	for (int i = 0; i < 2; i++)
 		store_relaxed(&turns[i], 0);
-	t[2] = start(NORMAL, -1, see_count, NULL);
 	CHECK_INT(marcel_setpriority(marcel_self(), REALTIME), 0);
+	t[2] = start(NORMAL, -1, see_count, NULL); /* which waits for main */
 	for (long i = 0; i < 2; i++)
 		t[i] = start(REALTIME, -1, compute_by_turns, (void *)i);
 	CHECK_INT(marcel_setpriority(marcel_self(), NORMAL), 0);
