@@ -46,6 +46,7 @@ static const char on_threads[] =
 	ASK("marcel bt main")
 	ASK("marcel bt the comer")
 	ASK("marcel bt nobody")
+	ASK("marcel stacks")
 	ASK("marcel vps")
 	ASK("marcel lwps")
 	ASK("marcel queues")
@@ -218,6 +219,52 @@ TEST(threads_are_back_traced)
 {
 	back_traces(LIVE);
 	back_traces(CORE);
+}
+
+/* The line before the first that has `text`. */
+static const char *line_before(const char *said, const char *text)
+{
+	const char *at = strstr(said, text);
+
+	CHECK(at != NULL);
+	while (at > said && at[-1] != '\n')
+		at--;
+	CHECK(at > said);
+	for (at--; at > said && at[-1] != '\n'; at--)
+		;
+	return at;
+}
+
+static unsigned count(const char *text, const char *part)
+{
+	unsigned n = 0;
+
+	for (; (text = strstr(text, part)) != NULL; text += strlen(part))
+		n++;
+	return n;
+}
+
+/* Two have come to the barrier by the same way; all others are alone. */
+static void groups(int which)
+{
+	const char *said = answer(which, "marcel stacks");
+
+	CHECK(strncmp(said, "2 threads:\n  0x", 15) == 0);
+	CHECK_INT(count(said, "\"the comer\""), 2);
+	CHECK_INT(count(said, "comer (arg="), 1);
+	CHECK_INT(count(said, " threads:\n"), 1);
+	CHECK_INT(count(said, "wait_deep (depth="), 3);
+	CHECK(strncmp(line_before(said, "\"the waiter\""), "1 thread:\n", 10) ==
+	      0);
+	CHECK(strncmp(line_before(said, "\"the seed\""), "1 thread:\n", 10) ==
+	      0);
+	CHECK(has(said, "foreigner (arg="));
+}
+
+TEST(stacks_are_grouped)
+{
+	groups(LIVE);
+	groups(CORE);
 }
 
 static void selects(int which)

@@ -4,6 +4,7 @@
                                 a mutex and who holds it, whose end, a message
                                 of which peer, tag and size ...
     marcel bt [THREAD|all]      the stack of one, or of each
+    marcel stacks               each stack once, and which threads have it
     marcel thread [THREAD]      look at this one: bt, up, info locals ... show
                                 its frames. Frame 0, and sometimes a few more,
                                 are still those of the kernel thread that is
@@ -26,6 +27,7 @@ program, and nothing is written.
 """
 
 import os
+import re
 import sys
 
 import gdb
@@ -54,7 +56,9 @@ STATES = ["free", "new", "running", "parked", "woken", "ended"]
 FLAGS = {"foreign": 1, "main": 2}
 SECTION = 1  # MARCEL_SECTION, in an owner
 QUEUE_SHOWN = 100  # threads of a queue that are listed
-SHOWN = 8  # of several that are meant
+SHOWN = 8  # of several that are meant, or have one stack
+# A line of gdb's bt: #0  0x... in function (arguments) at file:line
+FRAME = re.compile(r"#\d+ +(?:0x[0-9a-f]+ in )?(\S+) \(.*?\)(?: (?:at|from) (.*))?$")
 
 
 # --- what a context is, by processor ---
@@ -351,21 +355,34 @@ gdb.events.cont.connect(forget)
 gdb.events.exited.connect(forget)
 
 
-def back_trace(thread, view):
-    print(thread.line(view))
+def stack(thread, view):
+    """gdb's lines, newest frame first."""
     lwp = thread.lwp(view)
     if STATES[thread.state] in ("new", "ended"):
-        return
+        return []
     with Kept():
         if lwp is not None:
-            show_kernel_thread(lwp.kernel_thread())
-        elif thread.is_a("foreign"):
-            show_kernel_thread(kernel_thread_of(thread))
-        else:
-            first = unwinder.show(thread.registers())
-            lines = gdb.execute("bt", to_string=True).splitlines()
-            start = next(i for i, l in enumerate(lines) if l.startswith(f"#{first} "))
-            print("\n".join(lines[start:]))
+            return kernel_thread_stack(lwp.kernel_thread())
+        if thread.is_a("foreign"):
+            return kernel_thread_stack(kernel_thread_of(thread))
+        first = unwinder.show(thread.registers())
+        lines = gdb.execute("bt", to_string=True).splitlines()
+        start = next(i for i, l in enumerate(lines) if l.startswith(f"#{first} "))
+        return lines[start:]
+
+
+def back_trace(thread, view):
+    print("\n".join([thread.line(view)] + stack(thread, view)))
+
+
+def path(lines):
+    """What a stack has in common with others: functions and lines, without the
+    numbers of frames, addresses and arguments."""
+    found = []
+    for line in lines:
+        frame = FRAME.match(line)
+        found.append(frame.groups() if frame else line)
+    return tuple(found)
 
 
 def kernel_thread_of(foreign):
@@ -382,12 +399,12 @@ def kernel_thread_of(foreign):
     return None
 
 
-def show_kernel_thread(number):
+def kernel_thread_stack(number):
     if number is None:
-        print("  (its kernel thread is not found: see thread apply all bt)")
-        return
-    gdb.execute(f"thread {number}", to_string=True)
-    print(gdb.execute("bt", to_string=True), end="")
+        return ["  (its kernel thread is not found: see thread apply all bt)"]
+    every = gdb.selected_inferior().threads()
+    next(t for t in every if t.num == number).switch()
+    return gdb.execute("bt", to_string=True).splitlines()
 
 
 # --- queues ---
@@ -483,6 +500,26 @@ class Bt(Command):
                 print()
         else:
             back_trace(thread_of(which), view)
+
+
+class Stacks(Command):
+    """Show each stack once, and the threads that have it: the most first."""
+
+    name = "stacks"
+    kind = gdb.COMMAND_STACK
+
+    def run(self, argument):
+        view, groups = View(), {}
+        for t in threads():
+            lines = stack(t, view)
+            groups.setdefault(path(lines), (lines, []))[1].append(t)
+        for lines, alike in sorted(groups.values(), key=lambda g: -len(g[1])):
+            print(f"{len(alike)} thread{'s' if len(alike) > 1 else ''}:")
+            for t in alike[:SHOWN]:
+                print("  " + t.line(view))
+            if len(alike) > SHOWN:
+                print(f"  and {len(alike) - SHOWN} more")
+            print("\n".join(lines + [""]))
 
 
 class ThreadCommand(Command):
@@ -584,6 +621,7 @@ for command in (
     Marcel,
     Threads,
     Bt,
+    Stacks,
     ThreadCommand,
     Vps,
     Lwps,
