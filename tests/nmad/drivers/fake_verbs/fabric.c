@@ -249,11 +249,10 @@ static void sweep(void)
 static void name_file(void)
 {
 	const char *job = getenv("FAKE_VERBS_JOB");
-	char session[32];
 
-	snprintf(session, sizeof(session), "%d", (int)getsid(0));
-	snprintf(path, sizeof(path), FOLDER "/" PREFIX "%u.%s",
-		 (unsigned)getuid(), job != NULL ? job : session);
+	snprintf(path, sizeof(path), FOLDER "/" PREFIX "%u.%d%s%s",
+		 (unsigned)getuid(), (int)getsid(0), job != NULL ? "." : "",
+		 job != NULL ? job : "");
 }
 
 /* Open it, new or not, with the right to join. 0, or errno. */

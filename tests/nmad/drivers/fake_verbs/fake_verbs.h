@@ -1,11 +1,11 @@
 /*
  * A libibverbs.so.1 without devices: what tests may ask it for, besides verbs.
  *
- * Processes of one user and one job (FAKE_VERBS_JOB, else the session of
- * processes, getsid()) share a network of devices fake0, fake1, ... The
- * semantics are those of verbs; a sender's own process moves the bytes, with
- * process_vm_writev. Found through LD_LIBRARY_PATH by whoever opens libibverbs,
- * so that tests get these functions by fake_verbs().
+ * Processes of one user, one session (getsid()) and one job (FAKE_VERBS_JOB)
+ * share a network of devices fake0, fake1, ... The semantics are those of
+ * verbs; a sender's own process moves the bytes, with process_vm_writev. Found
+ * through LD_LIBRARY_PATH by whoever opens libibverbs, so that tests get these
+ * functions by fake_verbs().
  *
  * Where devices differ, this one is strict: a place in a queue is free when a
  * completion has been polled, lkeys are no rkeys, nobody answers a queue pair
@@ -18,7 +18,7 @@
  * A setting is a variable of the environment, FAKE_VERBS_<NAME>, which
  * ibv_get_device_list() reads, unless set() has given it another value:
  *
- *   JOB          whose network it is
+ *   JOB          whose network it is, of those of a session ("")
  *   DEVICES      how many (2); 0: there is none
  *   PORTS        of each: 1 or 2 (1)
  *   LINK         roce: addresses are GIDs, indices 0 and 1; ib: LIDs (roce)

@@ -424,15 +424,17 @@ TEST(delayed_sends_stay_in_order)
 {
 	struct end a = { 0 }, b = { 0 };
 	struct fake_verbs_counts n;
+	bool have_waited = false;
 
 	fake->set("DELAY_US", "3000");
 	ends_open(&a, &b);
 	for (unsigned i = 0; i < ENDS_WR; i++) {
 		CHECK_INT(end_recv(&b, i, 0, 64), 0);
 		CHECK_INT(end_send(&a, i, 0, 8, IBV_SEND_SIGNALED), 0);
+		fake->counts(&n);
+		have_waited |= n.waiting > 0;
 	}
-	fake->counts(&n);
-	CHECK(n.waiting > 0);
+	CHECK(have_waited);
 	for (unsigned i = 0; i < ENDS_WR; i++)
 		ends_expect(b.rcq, i, IBV_WC_SUCCESS);
 	for (unsigned i = 0; i < ENDS_WR; i++)
