@@ -190,15 +190,18 @@ static void starved_body(struct job *j)
 		job_progress(j);
 	leave(j);
 	job_meet(j);
-	JOB_CHECK(j, p->done != p->posted);
+	/* A question for life, which is answered, tells of all before it. */
+	while (p->done == p->posted) {
+		job_send(j, 1 - j->rank, 0, 1, 100);
+		leave(j);
+	}
 	n = v->nfree;
 	memcpy(free, v->free, sizeof(free));
 	v->nfree = 0;
 	JOB_CHECK(j, !nm_verbs_has_frame(v, p, false));
 	JOB_CHECK(j, !nm_driver_ibverbs.is_busy(&j->rail));
-	while (v->nfree == 0)
+	while (v->nfree == 0 || p->done != p->posted)
 		job_progress(j);
-	JOB_CHECK(j, p->done == p->posted);
 	for (unsigned i = 0; i < v->nfree; i++)
 		free[n + i] = v->free[i];
 	v->nfree += n;
