@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../../tasks.h"
 #include "fake_verbs/fake_verbs.h"
 #include "verbs_talk.h"
 
@@ -82,7 +83,7 @@ static void nothing_is_left(struct job *j)
 	/* What is kept by the C library is there after some rounds. */
 	if (j->round == step) {
 		descriptors = entries("/proc/self/fd");
-		threads = entries("/proc/self/task");
+		threads = kernel_threads();
 		maps = mappings();
 	}
 	if (step == 0 || j->round % step != 0)
@@ -91,13 +92,13 @@ static void nothing_is_left(struct job *j)
 		printf("# %d rounds: %d descriptors, %d threads, %d mappings, "
 		       "%ld KB resident; %llu queue pairs made, %llu "
 		       "registrations, %llu addresses\n",
-		       j->round, entries("/proc/self/fd") - 3,
-		       entries("/proc/self/task") - 2, mappings(),
-		       resident_kb(), (unsigned long long)c.calls.create_qp,
+		       j->round, entries("/proc/self/fd") - 3, kernel_threads(),
+		       mappings(), resident_kb(),
+		       (unsigned long long)c.calls.create_qp,
 		       (unsigned long long)c.calls.reg_mr,
 		       (unsigned long long)c.calls.create_ah);
 	JOB_CHECK(j, entries("/proc/self/fd") == descriptors);
-	JOB_CHECK(j, entries("/proc/self/task") == threads);
+	JOB_CHECK(j, kernel_threads() == threads);
 	JOB_CHECK(j, mappings() <= maps + MAPPINGS);
 }
 
