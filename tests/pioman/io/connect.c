@@ -82,16 +82,17 @@ TEST(several_threads_accept_what_several_connect)
 	WITH_ALL(every_mode, connections_of_all_kinds);
 }
 
+/* Nobody listens at the port, nor can anybody else: it is taken. */
 static void refused(void)
 {
 	struct sockaddr_in addr;
-	int dead = listen_any(&addr, 0), fd;
+	int deaf = bind_any(&addr, 0), fd;
 
-	CHECK_INT(close(dead), 0);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CHECK_INT(piom_connect(fd, (struct sockaddr *)&addr, sizeof(addr)),
 		  -ECONNREFUSED);
 	CHECK_INT(piom_close(fd), 0);
+	CHECK_INT(piom_close(deaf), 0);
 	/* A datagram socket has nobody to ask. */
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	CHECK_INT(piom_connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);

@@ -58,8 +58,8 @@ static inline void close_both(int ends[2])
 	CHECK_INT(piom_close(ends[1]), 0);
 }
 
-/* A socket that listens on a port of its own. */
-static inline int listen_any(struct sockaddr_in *addr, int flags)
+/* A socket with a port of its own. */
+static inline int bind_any(struct sockaddr_in *addr, int flags)
 {
 	socklen_t len = sizeof(*addr);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
@@ -69,8 +69,16 @@ static inline int listen_any(struct sockaddr_in *addr, int flags)
 	addr->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	CHECK(fd >= 0);
 	CHECK_INT(bind(fd, (struct sockaddr *)addr, len), 0);
-	CHECK_INT(listen(fd, 128), 0);
 	CHECK_INT(getsockname(fd, (struct sockaddr *)addr, &len), 0);
+	return fd;
+}
+
+/* And that listens there. */
+static inline int listen_any(struct sockaddr_in *addr, int flags)
+{
+	int fd = bind_any(addr, flags);
+
+	CHECK_INT(listen(fd, 128), 0);
 	return fd;
 }
 
