@@ -45,9 +45,14 @@ uint64_t nm_tcp_now(void)
 	return (uint64_t)ts.tv_sec * 1000u + (uint64_t)ts.tv_nsec / 1000000u;
 }
 
+static uint64_t timeout_ms(void)
+{
+	return (uint64_t)nm_tcp_options[TCP_OPT_TIMEOUT].value;
+}
+
 static uint64_t deadline(void)
 {
-	return nm_tcp_now() + (uint64_t)nm_tcp_options[TCP_OPT_TIMEOUT].value;
+	return nm_tcp_now() + timeout_ms();
 }
 
 /* --- the alarm --- */
@@ -236,6 +241,7 @@ static int try_call(struct tcp *tcp, struct tcp_peer *p)
 					tcp->scope);
 	int fd, rc;
 
+	h->deadline = deadline();
 	fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
 		    0);
 	if (fd < 0)
@@ -255,7 +261,6 @@ static int try_call(struct tcp *tcp, struct tcp_peer *p)
 	h->g.callee = (uint32_t)p->link->rank;
 	random_nonce(h->g.caller_nonce);
 	p->state = TCP_CALLING;
-	p->retry = 0;
 	return watch(tcp, EPOLL_CTL_ADD, fd, &h->sock);
 }
 
@@ -297,21 +302,29 @@ static bool can_wait(const struct tcp_peer *p, int error)
 	       base_list_is_empty(&p->sending);
 }
 
+static bool began_in_time(const struct tcp_peer *p)
+{
+	return p->hand.deadline < p->give_up + timeout_ms();
+}
+
 /*
  * Call, at the next address if one cannot be called. After the last: once more
- * a little later, if somebody may have been busy.
+ * a little later, if somebody may have been busy, and if the last call began
+ * before it was time to give up: what has come to nothing just then, or while
+ * we were stopped, was not the last.
  */
 static void call_on(struct tcp *tcp, struct tcp_peer *p, int error)
 {
 	struct tcp_text t;
 
+	p->retry = 0;
 	for (; p->next_addr < p->naddrs; p->next_addr++) {
 		error = try_call(tcp, p);
 		if (error == 0)
 			return;
 		nm_tcp_hand_drop(tcp, &p->hand);
 	}
-	if (p->was_busy) {
+	if (p->was_busy && began_in_time(p)) {
 		p->next_addr = p->busy_addr;
 		p->retry = nm_tcp_now() + RETRY_MS;
 		nm_tcp_alarm_by(tcp, p->retry);
@@ -368,13 +381,16 @@ void nm_tcp_call(struct tcp *tcp, struct tcp_peer *p)
  * Our call has come to nothing, so the next address: a peer's may exist here,
  * too, and lead to whoever listens at it. Who was cut off in his hello
  * (`was_busy`) may have called the peer, which was not ready or had too many
- * callers.
+ * callers. If that was after all the time that a hello may take, it is we who
+ * were away, and the peer that has waited for us.
  */
 static void call_failed(struct tcp *tcp, struct tcp_peer *p, int error,
 			bool was_busy)
 {
 	nm_tcp_hand_drop(tcp, &p->hand);
 	p->state = TCP_COLD;
+	if (was_busy && nm_tcp_now() >= p->hand.deadline)
+		p->give_up = deadline();
 	if (was_busy && !p->was_busy) {
 		p->was_busy = true;
 		p->busy_addr = p->next_addr;
@@ -744,15 +760,14 @@ void nm_tcp_deadlines(struct tcp *tcp, uint64_t now)
 		struct tcp_peer *p = container_of(n, struct tcp_peer, on_call);
 
 		base_list_push_back(&tcp->calling, n);
-		if (now >= p->give_up) {
+		if (p->retry != 0) {
+			if (now >= p->retry)
+				call_on(tcp, p, 0);
+		} else if (now >= p->give_up) {
 			call_is_late(tcp, p);
-		} else if (p->retry != 0 && now >= p->retry) {
-			call_on(tcp, p, 0);
 		}
 		if (base_link_is_on(&p->on_call))
 			nm_tcp_alarm_by(tcp,
-					p->retry != 0 && p->retry < p->give_up
-						? p->retry
-						: p->give_up);
+					p->retry != 0 ? p->retry : p->give_up);
 	}
 }

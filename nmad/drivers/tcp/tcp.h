@@ -132,7 +132,7 @@ struct tcp_hand {
 	struct tcp_greeting g;
 	unsigned state;    /* enum tcp_hello_kind that is awaited, or
 			    * TCP_CALL: that must be sent (peer) */
-	uint64_t deadline; /* ms */
+	uint64_t deadline; /* ms: it is cut off; a call of ours, by them */
 	unsigned have;     /* bytes of the awaited message */
 	unsigned char in[TCP_HELLO];
 };

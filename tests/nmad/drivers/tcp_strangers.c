@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -277,7 +278,7 @@ TEST(a_slow_or_truncated_hello_ends_at_its_deadline)
 	unsetenv("NMAD_TCP_TIMEOUT_MS");
 }
 
-enum { CROWD = 1000 };
+enum { CROWD = 1000, AWAY_TIMEOUT_MS = 100 };
 
 /*
  * More callers than there are entries, and than rank 0 may have descriptors;
@@ -570,6 +571,72 @@ TEST(who_has_refused_a_call_or_left_it_is_called_again)
 	refuses = false;
 	job_run(&nm_driver_tcp, 2, yields_body, &refuses);
 	unsetenv("NMAD_TCP_TIMEOUT_MS");
+}
+
+/* --- who is away in the middle of his own call --- */
+
+static void tell(struct job *j, const int *ends)
+{
+	JOB_CHECK(j, write(ends[j->rank], "", 1) == 1);
+}
+
+static void await(struct job *j, const int *ends)
+{
+	char c;
+
+	JOB_CHECK(j, read(ends[j->rank], &c, 1) == 1);
+}
+
+/* Rank 1 takes the call, and hangs up when rank 0 is not there to see it. */
+static void away_body(struct job *j)
+{
+	const struct tcp *tcp = j->rail.drv;
+	struct pollfd p = { .fd = tcp->listener.fd, .events = POLLIN };
+	const int *ends = j->arg;
+	struct tcp_hello h;
+	uint64_t back;
+	int fd;
+
+	j->recv = ignore;
+	if (j->rank == 0) {
+		struct pollfd told = { .fd = ends[0], .events = POLLIN };
+
+		job_send(j, 1, 0, 1, 100);
+		while (poll(&told, 1, 0) == 0)
+			job_progress(j);
+		await(j, ends);
+		tell(j, ends);
+		await(j, ends);
+		back = nm_tcp_now() + 2 * AWAY_TIMEOUT_MS;
+		while (nm_tcp_now() < back)
+			sched_yield();
+	} else {
+		JOB_CHECK(j, poll(&p, 1, -1) == 1);
+		fd = accept(p.fd, NULL, NULL);
+		JOB_CHECK(j, fd >= 0);
+		JOB_CHECK(j, hear(fd, &h) && h.kind == TCP_CALL);
+		tell(j, ends);
+		await(j, ends);
+		close(fd);
+		tell(j, ends);
+	}
+	while (j->ngot < (unsigned)j->rank || !job_idle(j))
+		job_progress(j);
+	JOB_CHECK(j, j->deaths[1 - j->rank] == 0);
+}
+
+TEST(who_was_stopped_in_the_middle_of_his_call_calls_again)
+{
+	char ms[16];
+	int ends[2];
+
+	CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	snprintf(ms, sizeof(ms), "%d", AWAY_TIMEOUT_MS);
+	setenv("NMAD_TCP_TIMEOUT_MS", ms, 1);
+	job_run(&nm_driver_tcp, 2, away_body, ends);
+	unsetenv("NMAD_TCP_TIMEOUT_MS");
+	close(ends[0]);
+	close(ends[1]);
 }
 
 /* --- no descriptor for who calls --- */
