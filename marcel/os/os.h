@@ -71,6 +71,8 @@ uint64_t os_signals_handled(void);
 
 /* The kernel's number of the calling kernel thread. */
 pid_t os_tid(void);
+/* Of another one, which has not been joined; 0: it has ended, or who knows. */
+pid_t os_thread_tid(pthread_t thread);
 /* Who has our user number may read our memory, where Yama would forbid it. */
 void os_allow_readers(void);
 /* False: too many signals of the user are pending. */

@@ -191,6 +191,17 @@ static void list(struct marcel_lwp *l)
 	base_spin_unlock(&marcel_lwps.lock);
 }
 
+/* What may get no CPU for long is known by its number: it is not asleep. */
+static int create(struct marcel_lwp *l)
+{
+	int rc = marcel_poller_create(&l->kernel_thread, lwp_main, l);
+	pid_t tid = rc == 0 ? os_thread_tid(l->kernel_thread) : 0;
+
+	if (tid != 0)
+		store_relaxed(&l->tid, tid);
+	return rc;
+}
+
 static BASE_COLD struct marcel_lwp *make(bool low)
 {
 	struct marcel_lwp *l;
@@ -201,7 +212,7 @@ static BASE_COLD struct marcel_lwp *make(bool low)
 	if (l == NULL)
 		goto err_left;
 	l->is_low = low;
-	if (marcel_poller_create(&l->kernel_thread, lwp_main, l) != 0)
+	if (create(l) != 0)
 		goto err_free;
 	list(l);
 	return l;
@@ -283,7 +294,7 @@ err_left:
 
 int marcel_lwp_start(struct marcel_lwp *l)
 {
-	int rc = marcel_poller_create(&l->kernel_thread, lwp_main, l);
+	int rc = create(l);
 
 	if (rc == 0)
 		l->is_joined = false;

@@ -24,6 +24,16 @@ pid_t os_tid(void)
 	return (pid_t)syscall(SYS_gettid);
 }
 
+/* From the kernel's number of its clock: see CPUCLOCK_PERTHREAD there. */
+pid_t os_thread_tid(pthread_t thread)
+{
+	clockid_t clock;
+
+	if (pthread_getcpuclockid(thread, &clock) != 0)
+		return 0;
+	return (pid_t) ~(clock >> 3);
+}
+
 void os_allow_readers(void)
 {
 	/* Without Yama it is an error, and all is well. */
@@ -40,7 +50,7 @@ bool os_thread_kill(pid_t tid, int signal)
 	return sent;
 }
 
-/* The kernel's number of that clock: see CPUCLOCK_PERTHREAD there. */
+/* By the same. */
 uint64_t os_thread_cpu_ns(pid_t tid)
 {
 	clockid_t clock = (clockid_t)(~(unsigned)tid << 3 | 6);
