@@ -82,6 +82,7 @@ struct look {
 	unsigned still;  /* looks since it has run, if nobody waited */
 	unsigned urgent; /* looks that have met but urgent threads */
 	bool was_asleep; /* in the kernel */
+	bool was_told;   /* that it has the VP, or may take it, by us */
 };
 
 static struct {
@@ -168,8 +169,24 @@ static void let_loose(struct marcel_vp *vp)
 
 	for (unsigned i = 0; i < vp->nabove && l == NULL; i++)
 		l = marcel_levelq_let_loose(vp->above[i]);
-	if (l != NULL)
-		marcel_lwp_tell(l);
+	if (l == NULL)
+		return;
+	store_relaxed(&marcel_monitor.loosened,
+		      load_relaxed(&marcel_monitor.loosened) + 1);
+	marcel_lwp_tell(l);
+}
+
+/*
+ * l sleeps where LWPs wait for a VP, though it has one, or may take it: whoever
+ * was about to tell it so may have lost its CPU. So it is told, once.
+ */
+static bool is_to_be_told(struct marcel_lwp *l, struct look *last)
+{
+	if (last->was_told || load_relaxed(&l->waits) == 0)
+		return false;
+	last->was_told = true;
+	marcel_lwp_tell(l);
+	return true;
 }
 
 /*
@@ -337,7 +354,9 @@ static void help(struct marcel_vp *vp, struct marcel_lwp *l,
 	if (marcel_lwp_may_provide())
 		marcel_poller_want_lwp();
 	last->was_asleep = tid == 0 || is_asleep(last, tid);
-	if (last->was_asleep && was_asleep)
+	if (!last->was_asleep)
+		last->was_told = false;
+	if (last->was_asleep && was_asleep && !is_to_be_told(l, last))
 		help_asleep(vp, l, t == &l->idle);
 	else if (!last->was_asleep && wanted && t != &l->idle &&
 		 marcel_thread_is_preemptible(t))
@@ -375,7 +394,9 @@ static void look_at_section(struct marcel_vp *vp, struct look *last)
 		tid = load_relaxed(&l->tid);
 		now.lwp = l;
 		now.was_asleep = tid == 0 || os_thread_sleeps(tid);
-		if (now.was_asleep && last->was_asleep && last->lwp == l)
+		now.was_told = last->was_told && last->lwp == l;
+		if (now.was_asleep && last->was_asleep && last->lwp == l &&
+		    !is_to_be_told(l, &now))
 			let_loose(vp);
 	}
 	*last = now;
@@ -650,6 +671,7 @@ int marcel_monitor_init(void)
 	store_relaxed(&marcel_monitor.looks, 0);
 	store_relaxed(&marcel_monitor.early, 0);
 	store_relaxed(&marcel_monitor.ticks, 0);
+	store_relaxed(&marcel_monitor.loosened, 0);
 	store_relaxed(&marcel_monitor.asleep, 0);
 	store_relaxed(&marcel_monitor.hurry, 0);
 	if (marcel_poller_start() < 0 ||

@@ -44,6 +44,8 @@ struct marcel_monitor {
 	ATOMIC(uint64_t) looks;  /* a: relaxed; at all VPs, so far */
 	ATOMIC(uint64_t) early;  /* a: relaxed; for who is urgent, so far */
 	ATOMIC(uint64_t) ticks;  /* a: relaxed; sent, so far */
+	/* a: relaxed; threads that were to go on without a VP, so far */
+	ATOMIC(uint64_t) loosened;
 };
 
 extern BASE_HIDDEN struct marcel_monitor marcel_monitor;
