@@ -16,7 +16,7 @@
 #include "../../../marcel/sched/vp.h"
 #include "../with.h"
 
-enum { READERS = 200 / FEWER, ROUNDS = 3000 / FEWER, THREADS = 16 };
+enum { READERS = 200 / FEWER, ROUNDS = 1000 / FEWER, THREADS = 16 };
 
 static int pipes[READERS][2];
 

@@ -131,6 +131,8 @@ static void show_waiter(void *arg)
 	store_release(&waiter, arg);
 }
 
+enum { CALLS = 20 };
+
 /* Wakes whoever waits, after some calls that found nothing yet. */
 static enum marcel_hook_answer wake_later(void *arg, int vp)
 {
@@ -138,7 +140,7 @@ static enum marcel_hook_answer wake_later(void *arg, int vp)
 
 	(void)arg;
 	(void)vp;
-	if (fetch_add_relaxed(&calls, 1) % 1000 != 999)
+	if ((fetch_add_relaxed(&calls, 1) + 1) % CALLS != 0)
 		return MARCEL_HOOK_PENDING;
 	t = xchg_acq_rel(&waiter, NULL);
 	if (t == NULL)
@@ -147,7 +149,7 @@ static enum marcel_hook_answer wake_later(void *arg, int vp)
 	return MARCEL_HOOK_WORKED;
 }
 
-TEST_VPS(an_idle_vp_polls_as_long_as_something_is_pending)
+static void park_while_pending(void)
 {
 	struct marcel_hook later = { .fn = wake_later };
 
@@ -155,8 +157,17 @@ TEST_VPS(an_idle_vp_polls_as_long_as_something_is_pending)
 	CHECK_INT(marcel_hook_add(MARCEL_HOOK_IDLE, &later), 0);
 	for (int i = 0; i < 20; i++)
 		marcel_park(show_waiter, marcel_self());
-	CHECK(load_relaxed(&calls) >= 20);
+	CHECK(load_relaxed(&calls) >= 20 * CALLS);
 	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &later), 0);
+}
+
+/* The time is over for which it looks without giving the CPU away. */
+TEST(an_idle_vp_polls_as_long_as_something_is_pending)
+{
+	setenv("MARCEL_SPIN_US", "0", 1);
+	with_vps(1, park_while_pending);
+	with_vps(4, park_while_pending);
+	unsetenv("MARCEL_SPIN_US");
 }
 
 /* As the VP has said that it sleeps, and looks once more. */
@@ -293,7 +304,7 @@ static enum marcel_hook_answer take_work(void *arg, int vp)
 /* From outside: each piece of work must be seen though all VPs may sleep. */
 static void *give_work(void *arg)
 {
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < HANDOVERS; i++) {
 		while (load_acquire(&work) != 0 ||
 		       load_acquire(&waiter) == NULL)
 			sched_yield();
@@ -312,7 +323,7 @@ TEST_VPS(a_kick_wakes_a_vp_that_runs_the_idle_hooks)
 	store_relaxed(&waiter, NULL);
 	CHECK_INT(marcel_hook_add(MARCEL_HOOK_IDLE, &taker), 0);
 	CHECK_INT(pthread_create(&p, NULL, give_work, NULL), 0);
-	for (int i = 0; i < 300; i++)
+	for (int i = 0; i < HANDOVERS; i++)
 		marcel_park(show_waiter, marcel_self());
 	CHECK_INT(pthread_join(p, NULL), 0);
 	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &taker), 0);

@@ -44,7 +44,8 @@ static void until_runs(int n)
 {
 	while (load_acquire(&runs) < n) {
 		marcel_yield();
-		sched_yield();
+		if (marcel_nvp() > 1)
+			sched_yield();
 	}
 }
 
@@ -104,15 +105,15 @@ TEST_VPS(it_runs_after_it_was_scheduled)
 
 	reset();
 	CHECK_INT(marcel_tasklet_init(&t, count, NULL), 0);
-	for (int i = 1; i <= ROUNDS; i++) {
+	for (int i = 1; i <= HANDOVERS; i++) {
 		CHECK_INT(i % 2 ? marcel_tasklet_schedule(&t)
 				: marcel_tasklet_hi_schedule(&t),
 			  0);
 		until_runs(i);
 	}
 	CHECK_INT(marcel_tasklet_kill(&t), 0);
-	CHECK_INT(load_relaxed(&runs), ROUNDS);
-	CHECK_INT(plain, ROUNDS);
+	CHECK_INT(load_relaxed(&runs), HANDOVERS);
+	CHECK_INT(plain, HANDOVERS);
 }
 TEST_2(it_runs_after_it_was_scheduled)
 
@@ -368,7 +369,7 @@ TEST_VPS(it_runs_where_it_is_pinned)
 		marcel_vpset_add(&set, vp);
 		CHECK_INT(marcel_tasklet_init(&t[vp], count, NULL), 0);
 		CHECK_INT(marcel_tasklet_set_vpset(&t[vp], &set), 0);
-		for (int i = 1; i <= 100; i++) {
+		for (int i = 1; i <= HANDOVERS / 4; i++) {
 			CHECK_INT(marcel_tasklet_schedule(&t[vp]), 0);
 			until_runs(i);
 		}
@@ -391,7 +392,7 @@ TEST(it_runs_within_its_set)
 	marcel_vpset_add(&set, 3);
 	CHECK_INT(marcel_tasklet_init(&t, count, NULL), 0);
 	CHECK_INT(marcel_tasklet_set_vpset(&t, &set), 0);
-	for (int i = 1; i <= ROUNDS; i++) {
+	for (int i = 1; i <= HANDOVERS; i++) {
 		CHECK_INT(marcel_tasklet_schedule(&t), 0);
 		until_runs(i);
 	}

@@ -5,7 +5,7 @@
 #include <base/spin.h>
 #include "../with.h"
 
-enum { ROUNDS = 20000, THREADS = 40 };
+enum { ROUNDS = 20000 / FEWER, THREADS = 40 };
 
 /*
  * A baton of one slot: who finds it empty waits in it, who finds somebody
@@ -56,10 +56,10 @@ static void *pass_often(void *arg)
 	return arg;
 }
 
-static void start_passing(void)
+static void start_passing(long total)
 {
 	baton.passed = 0;
-	baton.total = ROUNDS;
+	baton.total = total;
 	store_relaxed(&finished, 0);
 }
 
@@ -67,7 +67,7 @@ TEST_VPS(threads_that_wait_in_turn_are_all_woken)
 {
 	marcel_t t[THREADS];
 
-	start_passing();
+	start_passing(ROUNDS);
 	for (int i = 0; i < THREADS; i++)
 		CHECK_INT(marcel_create(&t[i], NULL, pass_often, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
@@ -80,7 +80,7 @@ TEST_VPS(user_threads_and_kernel_threads_wake_each_other)
 	marcel_t t[THREADS];
 	pthread_t p[4];
 
-	start_passing();
+	start_passing(10 * HANDOVERS);
 	for (int i = 0; i < 4; i++)
 		CHECK_INT(pthread_create(&p[i], NULL, pass_often, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
@@ -97,6 +97,7 @@ TEST_VPS(user_threads_and_kernel_threads_wake_each_other)
 /* --- without an after action: the wake may come before the sleep --- */
 
 static ATOMIC(marcel_t) partner[2];
+static int rounds;
 
 static void *ping(void *arg)
 {
@@ -106,7 +107,7 @@ static void *ping(void *arg)
 	store_release(&partner[me], marcel_self());
 	while ((other = load_acquire(&partner[!me])) == NULL)
 		marcel_yield();
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		if (me == 0)
 			marcel_wake(other);
 		marcel_park(NULL, NULL);
@@ -117,8 +118,9 @@ static void *ping(void *arg)
 	return NULL;
 }
 
-static void reset_ping(void)
+static void reset_ping(int n)
 {
+	rounds = n;
 	store_relaxed(&finished, 0);
 	store_relaxed(&partner[0], NULL);
 	store_relaxed(&partner[1], NULL);
@@ -128,7 +130,7 @@ TEST_VPS(a_wake_before_the_park_is_kept)
 {
 	marcel_t t[2];
 
-	reset_ping();
+	reset_ping(ROUNDS);
 	for (long i = 0; i < 2; i++)
 		CHECK_INT(marcel_create(&t[i], NULL, ping, (void *)i), 0);
 	for (int i = 0; i < 2; i++)
@@ -139,7 +141,7 @@ TEST_VPS(a_wake_before_the_park_of_a_kernel_thread_is_kept)
 {
 	pthread_t p;
 
-	reset_ping();
+	reset_ping(HANDOVERS);
 	CHECK_INT(pthread_create(&p, NULL, ping, (void *)1), 0);
 	ping((void *)0);
 	CHECK_INT(pthread_join(p, NULL), 0);

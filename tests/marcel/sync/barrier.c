@@ -1,7 +1,6 @@
 /* sync/barrier.c */
 #include <string.h>
 
-#include "../with.h"
 #include "crowd.h"
 
 #include <errno.h>

@@ -5,21 +5,15 @@
 #ifndef TESTS_MARCEL_SYNC_CROWD_H
 #define TESTS_MARCEL_SYNC_CROWD_H
 
-#include "../../check.h"
+#include "../with.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include <base/atomic.h>
-#include <base/compiler.h>
-#include <marcel/marcel.h>
 
-#if BASE_TSAN || BASE_ASAN
-enum { ROUNDS = 300 };
-#else
-enum { ROUNDS = 3000 };
-#endif
+enum { ROUNDS = FEWER > 1 ? 300 : 1000 };
 
 enum { CROWD_MAX = 64, VPS_MANY = 4 };
 

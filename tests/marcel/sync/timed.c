@@ -10,7 +10,7 @@
 
 #include <base/clock.h>
 
-enum { MS = 1000000, TURNS = BASE_TSAN ? 5 : 20 };
+enum { MS = 1000000, TURNS = FEWER > 1 ? 5 : 10 };
 
 /* One of each, none of which can be had while it is shut. */
 struct things {

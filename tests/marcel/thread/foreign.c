@@ -29,7 +29,7 @@ TEST(a_kernel_threads_descriptor_is_used_again)
 
 	CHECK_INT(pthread_create(&p, NULL, self, &first), 0);
 	CHECK_INT(pthread_join(p, &first), 0);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < HANDOVERS / 5; i++) {
 		CHECK_INT(pthread_create(&p, NULL, self, &first), 0);
 		CHECK_INT(pthread_join(p, &next), 0);
 		CHECK_PTR(next, first);
@@ -76,7 +76,7 @@ TEST(the_runtime_may_end_while_kernel_threads_make_threads)
 	struct marcel_config config = { .nvp = 2 };
 	pthread_t p[3];
 
-	for (int n = 0; n < 100 / FEWER; n++) {
+	for (int n = 0; n < HANDOVERS / 5; n++) {
 		CHECK_INT(marcel_init(&config), 0);
 		for (int i = 0; i < 3; i++)
 			CHECK_INT(pthread_create(&p[i], NULL, make, NULL), 0);
