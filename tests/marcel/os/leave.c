@@ -176,11 +176,15 @@ static void *holds(void *arg)
 
 	pthread_mutex_lock(&lock);
 	store_release(&locked, 1);
-	while (!os_thread_sleeps(main))
-		sched_yield();
-	os_thread_kill(main, SIGUSR1);
-	while (load_relaxed(&answer) < 0)
-		sched_yield();
+	/* It may have slept on its way there, in libc, for a page. */
+	while (load_relaxed(&answer) != 1) {
+		store_relaxed(&answer, -1);
+		while (!os_thread_sleeps(main))
+			sched_yield();
+		os_thread_kill(main, SIGUSR1);
+		while (load_relaxed(&answer) < 0)
+			sched_yield();
+	}
 	pthread_mutex_unlock(&lock);
 	return arg;
 }

@@ -10,7 +10,7 @@
 #include <base/atomic.h>
 #include <marcel/hook.h>
 #include "../../../marcel/sched/runq.h"
-#include "../../../marcel/sched/tick.h"
+#include "../loose.h"
 #include "../with.h"
 
 enum { MANY = 1000 / FEWER };
@@ -213,7 +213,8 @@ static void asks_in_vain(void)
 		CHECK(!marcel_asked_in_vain());
 	store_relaxed(&count, 0);
 	t = start_urgent();
-	CHECK(marcel_asked_in_vain() || load_relaxed(&count) != 0);
+	CHECK(marcel_asked_in_vain() || is_without_vp() ||
+	      load_relaxed(&count) != 0);
 	CHECK_INT(marcel_join(t, NULL), 0);
 }
 
@@ -294,15 +295,11 @@ static bool is_early(marcel_attr_t *attr)
 	return load_relaxed(&marcel_monitor.early) != early;
 }
 
-/* Unless a slice was over just then. */
-enum { TIMES = 20 };
-
 static void moves(void)
 {
 	marcel_vpset_t here = only(1), there = only(2);
 	marcel_attr_t attr;
 	marcel_t t;
-	int times = 0;
 
 	store_relaxed(&step, 0);
 	store_relaxed(&over, 0);
@@ -314,7 +311,7 @@ static void moves(void)
 	wait_for_step(2);
 	CHECK_INT(marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME), 0);
 	while (!is_early(&attr))
-		CHECK(++times < TIMES);
+		; /* a slice was over just then */
 	store_relaxed(&over, 1);
 	CHECK_INT(marcel_join(t, NULL), 0);
 }

@@ -50,7 +50,7 @@ void __wrap_os_futex_wait(void *word, uint32_t value)
 }
 
 static marcel_sem_t sem;
-static ATOMIC(int) asked, answered;
+static ATOMIC(int) asked, posted, answered;
 
 /* Of the threads that compute on main's VP. */
 static uint32_t slices(void)
@@ -66,8 +66,9 @@ static void *wakes(void *arg)
 		/* Main waits, and another computes in its place. */
 		while (load_relaxed(&ran) == 0)
 			sched_yield();
-		store_relaxed((ATOMIC(uint32_t) *)arg, slices());
 		CHECK_INT(marcel_sem_post(&sem), 0);
+		store_relaxed((ATOMIC(uint32_t) *)arg, slices());
+		store_release(&posted, i);
 		while (load_relaxed(&answered) < i)
 			sched_yield();
 	}
@@ -84,15 +85,17 @@ static void *computes_there(void *arg)
 
 static void wait_beside_computing(bool first)
 {
-	ATOMIC(uint32_t) before;
+	ATOMIC(uint32_t) after; /* the post */
 	marcel_t busy[2];
 	marcel_attr_t attr;
 	pthread_t p;
+	uint32_t now;
 	int late = 0;
 
 	lwp_0 = pthread_self();
 	woken_are_first = first;
 	store_relaxed(&asked, 0);
+	store_relaxed(&posted, 0);
 	store_relaxed(&answered, 0);
 	CHECK_INT(marcel_sem_init(&sem, 0, 0), 0);
 	marcel_attr_init(&attr);
@@ -103,15 +106,18 @@ static void wait_beside_computing(bool first)
 			  0);
 	}
 	marcel_attr_destroy(&attr);
-	CHECK_INT(pthread_create(&p, NULL, wakes, &before), 0);
+	CHECK_INT(pthread_create(&p, NULL, wakes, &after), 0);
 	for (int i = 1; i <= WAKES; i++) {
 		store_relaxed(&ran, 0);
 		store_release(&asked, i);
 		CHECK_INT(marcel_sem_wait(&sem), 0);
-		late += slices() - load_relaxed(&before) > SLICES_MAX;
+		now = slices();
+		while (load_acquire(&posted) < i)
+			sched_yield();
+		late += (int32_t)(now - load_relaxed(&after)) > SLICES_MAX;
 		store_relaxed(&answered, i);
 	}
-	/* Now and then the poster has lost its CPU since it looked. */
+	/* Now and then a slice ends just then. */
 	CHECK(late < WAKES / 2);
 	store_relaxed(&stop, 1);
 	for (int i = 0; i < marcel_nvp(); i++)

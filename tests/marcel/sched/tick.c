@@ -21,6 +21,7 @@
 #include "../../../marcel/sched/block.h"
 #include "../../../marcel/sched/enter.h"
 #include "../../../marcel/sched/switch.h"
+#include "../loose.h"
 #include "../slice.h"
 
 #ifndef UFFD_USER_MODE_ONLY
@@ -215,17 +216,9 @@ static bool is_wanted(void *arg, int vp)
 }
 
 /*
- * The monitor lets main go on by itself if the LWP that takes its VP is long in
- * coming, as on a loaded machine: then no VP computes, and no hook is due.
+ * Nobody waits for the VP: it is the hook alone that comes; and none is due
+ * while main goes on without.
  */
-static bool is_without_vp(void)
-{
-	struct marcel_lwp *l = marcel_tls.lwp;
-
-	return marcel_vp_lwp(load_relaxed(&l->vp)) != l;
-}
-
-/* Nobody waits for the VP: it is the hook alone that comes. */
 TEST_TICK(hooks_come_between_what_computes, "1000")
 {
 	struct marcel_hook hook = { .fn = comes,

@@ -8,7 +8,6 @@
 
 #include <base/atomic.h>
 #include "../parked.h"
-#include "../../../marcel/sched/vp.h"
 
 static void *nothing(void *arg)
 {
@@ -29,15 +28,6 @@ static long cpu_ms(void)
 enum { SPAN_MS = 300, QUIET_MS = 30 };
 
 static ATOMIC(marcel_t) sleeper;
-
-static int all_asleep(void)
-{
-	for (int i = 0; i < marcel_nvp(); i++)
-		if (load_relaxed(&marcel_sched.vps[i].sleeper.asleep) !=
-		    MARCEL_ASLEEP)
-			return 0;
-	return 1;
-}
 
 static void show_sleeper(void *arg)
 {
@@ -63,11 +53,11 @@ static void *look_and_wake(void *arg)
 {
 	marcel_t t;
 
-	while ((t = load_acquire(&sleeper)) == NULL || !all_asleep())
+	while ((t = load_acquire(&sleeper)) == NULL || !all_vps_sleep())
 		sched_yield();
 	while (burnt_ms() >= QUIET_MS)
 		;
-	CHECK(all_asleep());
+	CHECK(all_vps_sleep());
 	marcel_wake(t);
 	return arg;
 }
@@ -102,7 +92,7 @@ TEST(each_sleeping_vp_is_woken_for_work)
 	marcel_t t[3];
 
 	CHECK_INT(marcel_init(&config), 0);
-	for (int round = 0; round < 200 / FEWER; round++) {
+	for (int round = 0; round < HANDOVERS / 4; round++) {
 		store_relaxed(&here, 0);
 		store_relaxed(&everywhere, 0);
 		for (int i = 0; i < 3; i++)
@@ -120,7 +110,7 @@ static void *meet_from_outside(void *arg)
 {
 	marcel_t t[4];
 
-	for (int round = 0; round < 100 / FEWER; round++) {
+	for (int round = 0; round < HANDOVERS / 4; round++) {
 		store_relaxed(&here, 0);
 		for (int i = 0; i < 4; i++)
 			CHECK_INT(marcel_create(&t[i], NULL, meet, NULL), 0);
@@ -156,7 +146,7 @@ TEST(work_that_is_bound_wakes_its_own_vp)
 	marcel_t t[4];
 
 	CHECK_INT(marcel_init(&config), 0);
-	for (int round = 0; round < 200 / FEWER; round++) {
+	for (int round = 0; round < HANDOVERS / 4; round++) {
 		store_relaxed(&here, 0);
 		for (int vp = 0; vp < 4; vp++) {
 			CHECK_INT(marcel_attr_init(&attr), 0);
@@ -204,7 +194,7 @@ TEST(a_thread_does_not_wait_for_who_woke_it)
 	struct marcel_config config = { .nvp = 2 };
 
 	CHECK_INT(marcel_init(&config), 0);
-	for (int round = 0; round < 200 / FEWER; round++)
+	for (int round = 0; round < HANDOVERS / 4; round++)
 		post_and_compute(round % 2 == 0);
 	CHECK_INT(marcel_end(), 0);
 }
