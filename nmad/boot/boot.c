@@ -284,6 +284,17 @@ void nm_boot_abort(struct nm_boot *b, int code, const char *text)
 	_exit(code);
 }
 
+int nm_boot_fd(const struct nm_boot *b)
+{
+	return b->fd;
+}
+
+void nm_boot_lost(void)
+{
+	base_warn("nmad", "the launcher is gone: this process ends");
+	_exit(EXIT_FAILURE);
+}
+
 /* --- open and close --- */
 
 /* Of these is said what they are, if anything has to be said. */
@@ -467,6 +478,7 @@ int nm_boot_open(struct nm_boot **out)
 	if (b == NULL)
 		return -ENOMEM;
 	b->pid = getpid();
+	b->fd = -1;
 	rc = open_wanted(b);
 	if (rc != 0) {
 		free(b->node);

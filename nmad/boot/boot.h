@@ -105,6 +105,20 @@ int nm_boot_answer(struct nm_boot *b, void *out, size_t room, size_t *bytes);
 void nm_boot_abort(struct nm_boot *b, int code, const char *text) BASE_NORETURN;
 
 /*
+ * A launcher that is gone is missed by who asks it, and no call of MPI does.
+ * This descriptor hangs up then (POLLRDHUP), until nm_boot_close(); -1: there
+ * is none, and the client calls nm_boot_lost() by itself, or nobody launched
+ * us.
+ */
+int nm_boot_fd(const struct nm_boot *b);
+
+/*
+ * It has: end this process, which nobody would end otherwise, and say so. From
+ * any thread.
+ */
+void nm_boot_lost(void) BASE_NORETURN;
+
+/*
  * Leave the job in good order, after which exiting is no failure to the
  * launcher. b is freed whatever is returned. In a forked child: frees only.
  */
@@ -141,6 +155,7 @@ struct nm_boot {
 	const struct nm_boot_client *client;
 	struct nm_boot_info info;
 	int *node;    /* info.node, ours to free */
+	int fd;       /* as nm_boot_fd() says; the client's to open and close */
 	void *priv;   /* the client's */
 	bool has_key; /* info.key is valid */
 	pid_t pid;    /* who opened it: a forked child must not use it */

@@ -349,8 +349,10 @@ static int pmi_open(struct nm_boot *b)
 	b->info.rank = (int)rank;
 	b->info.size = (int)size;
 	rc = join(b, id);
-	if (rc == 0)
+	if (rc == 0) {
+		b->fd = p->wire.fd;
 		return 0;
+	}
 	free(p);
 err_close:
 	close((int)fd);

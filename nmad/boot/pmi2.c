@@ -132,10 +132,12 @@ static int pmi2_open(struct nm_boot *b)
 		snprintf(p->job, sizeof(p->job), "%s", id);
 	b->priv = p;
 	rc = join(b, rank);
-	if (rc != 0) {
-		close((int)fd);
-		free(p);
+	if (rc == 0) {
+		b->fd = p->wire.fd;
+		return 0;
 	}
+	close((int)fd);
+	free(p);
 	return rc;
 }
 

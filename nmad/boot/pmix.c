@@ -43,6 +43,7 @@ struct functions {
 	typeof(PMIx_Get_nb) *get_nb;
 	typeof(PMIx_Resolve_nodes) *nodes;
 	typeof(PMIx_Resolve_peers) *peers;
+	typeof(PMIx_Register_event_handler) *hear;
 	typeof(PMIx_Error_string) *error;
 };
 
@@ -52,6 +53,9 @@ struct pmix {
 	pmix_proc_t me;
 	struct nm_boot_reply reply; /* key in reply.h */
 };
+
+/* The name of our job, for a function that gets no argument. */
+static pmix_nspace_t job;
 
 /* --- the library --- */
 
@@ -69,6 +73,7 @@ static const struct {
 	{ "PMIx_Get_nb", offsetof(struct functions, get_nb) },
 	{ "PMIx_Resolve_nodes", offsetof(struct functions, nodes) },
 	{ "PMIx_Resolve_peers", offsetof(struct functions, peers) },
+	{ "PMIx_Register_event_handler", offsetof(struct functions, hear) },
 	{ "PMIx_Error_string", offsetof(struct functions, error) },
 };
 
@@ -206,6 +211,35 @@ static pmix_status_t init(struct nm_boot *b, struct pmix *p)
 	return status;
 }
 
+/*
+ * On the library's thread: a connection is lost, of this process to the
+ * launcher, or of another rank, of which the launcher tells us.
+ */
+static void lost(size_t id, pmix_status_t status, const pmix_proc_t *source,
+		 pmix_info_t info[], size_t n, pmix_info_t *results,
+		 size_t nresults, pmix_event_notification_cbfunc_fn_t done,
+		 void *data)
+{
+	if (source == NULL ||
+	    strncmp(source->nspace, job, sizeof(source->nspace)) != 0)
+		nm_boot_lost();
+	if (done != NULL)
+		done(PMIX_EVENT_NO_ACTION_TAKEN, NULL, 0, NULL, NULL, data);
+}
+
+/* Whether it is heard of or not: nothing else depends on it. */
+static void hears(pmix_status_t status, size_t id, void *data)
+{
+}
+
+static void hear_of_loss(const struct pmix *p)
+{
+	pmix_status_t codes[] = { PMIX_ERR_LOST_CONNECTION };
+
+	memcpy(job, p->me.nspace, sizeof(job));
+	p->call.hear(codes, 1, NULL, 0, lost, hears, NULL);
+}
+
 static int learn_size(struct nm_boot *b)
 {
 	struct pmix *p = b->priv;
@@ -301,6 +335,7 @@ static int pmix_open(struct nm_boot *b)
 		goto err_finalize;
 	if (number(p, p->me.rank, PMIX_APPNUM, RANKS_MAX, &b->info.appnum) != 0)
 		b->info.appnum = -1;
+	hear_of_loss(p);
 	return 0;
 
 err_finalize:

@@ -4,6 +4,7 @@
 #include "core.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -12,9 +13,14 @@
 
 #include <marcel/marcel.h>
 
+#include "../boot/boot.h"
 #include "hang.h"
 
-enum { ROOM_AT_START = 4096 };
+enum {
+	ROOM_AT_START = 4096,
+	LOOK_EVERY = 512, /* runs of the ltask that find nothing */
+	LOOK_ARMED = 64,  /* an arming counts as so many */
+};
 
 static void gate_init(struct nm_gate *gate, struct nm_core *core, int rank)
 {
@@ -44,7 +50,8 @@ int nm_core_init(struct nm_core *core, int rank, int size,
 	nm_calls_init(&core->calls);
 	base_mpsc_init(&core->freed);
 	core->config = *config;
-	core->epoll = core->event = -1;
+	core->epoll = core->event = core->launcher = -1;
+	core->until_look = LOOK_EVERY;
 	core->rank = rank;
 	core->size = size;
 	for (int i = 0; i < size; i++)
@@ -101,21 +108,43 @@ static void *refiller(void *arg)
 	return NULL;
 }
 
+/*
+ * Without its launcher a rank might wait for ever, and nobody would end it. Its
+ * connection wakes who sleeps, again and again until the launcher is asked for.
+ */
+static BASE_COLD void look_for_launcher(struct nm_core *core)
+{
+	struct pollfd w = { .fd = core->launcher, .events = POLLRDHUP };
+
+	core->until_look = LOOK_EVERY;
+	if (w.fd >= 0 && poll(&w, 1, 0) > 0 &&
+	    (w.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
+		nm_boot_lost();
+}
+
 static enum piom_ltask_result progress(void *arg)
 {
 	struct nm_core *core = arg;
 
 	if (nm_core_progress(core))
 		return PIOM_LTASK_WORKED;
+	if (unlikely(--core->until_look == 0))
+		look_for_launcher(core);
 	return nm_core_is_quiet(core) ? PIOM_LTASK_QUIET : PIOM_LTASK_AGAIN;
 }
 
-static int arm(void *core)
+/* As the ltask's function, and never beside it. */
+static int arm(void *arg)
 {
+	struct nm_core *core = arg;
+
+	core->until_look = core->until_look > LOOK_ARMED
+				   ? core->until_look - LOOK_ARMED
+				   : 1;
 	return nm_core_arm(core);
 }
 
-/* One set for the descriptors of all rails. */
+/* One set for the descriptors of all rails, and the launcher's. */
 static int gather(struct nm_core *core)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -134,6 +163,10 @@ static int gather(struct nm_core *core)
 		    epoll_ctl(core->epoll, EPOLL_CTL_ADD, rail->fd, &ev) < 0)
 			return -errno;
 	}
+	ev.events = EPOLLRDHUP;
+	if (core->launcher >= 0 &&
+	    epoll_ctl(core->epoll, EPOLL_CTL_ADD, core->launcher, &ev) < 0)
+		return -errno;
 	return 0;
 }
 
@@ -180,6 +213,8 @@ int nm_core_start(struct nm_core *core)
 	marcel_attr_destroy(&attr);
 	if (rc != 0)
 		return -rc;
+	if (core->boot != NULL)
+		core->launcher = nm_boot_fd(core->boot);
 	piom_ltask_init(&core->ltask, progress, core, PIOM_LTASK_REPEAT, NULL);
 	may_block(core);
 	piom_ltask_submit(&core->ltask);

@@ -82,6 +82,9 @@ struct nm_core {
 	int epoll;                            /* -: of their descriptors, or
 					       *    -1: they are only polled */
 	int event;                            /* -: in it, an eventfd: nudged */
+	int launcher;                         /* -: in it, nm_boot_fd() */
+	uint32_t until_look;                  /* the ltask's: runs in vain until
+					       *    it asks for the launcher */
 	struct nm_calls calls;                /* a: order(due) */
 	ATOMIC(uint32_t)
 	nudged; /* a: it was written to since it

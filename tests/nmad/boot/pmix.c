@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../../../nmad/boot/boot.h"
 #include "launcher.h"
@@ -57,6 +59,30 @@ static int wait_for_answer(struct nm_boot *b)
 	if (rc == 0)
 		CHECK(n == 16 && got[15] == 0xff);
 	return rc;
+}
+
+/* Nobody else would end it. */
+TEST(who_loses_the_launcher_ends)
+{
+	int status;
+	pid_t pid;
+
+	listen_to_stderr();
+	pid = fork();
+	if (pid == 0) {
+		joined("gone");
+		_exit(0);
+	}
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	heard();
+	CHECK(WIFEXITED(status));
+	CHECK_INT(WEXITSTATUS(status), EXIT_FAILURE);
+	CHECK(has_said("the launcher is gone: this process ends"));
+}
+
+TEST(who_hears_of_another_that_is_lost_goes_on)
+{
+	CHECK_INT(nm_boot_close(joined("peer gone")), 0);
 }
 
 TEST(a_job_of_pmix_exchanges_values)
