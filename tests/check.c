@@ -16,6 +16,7 @@
 
 static struct check_test *tests, **last = &tests;
 static void (*fixture_setup)(void), (*fixture_teardown)(void);
+static bool (*after_each)(bool failed);
 static jmp_buf out;
 static void *test_stack; /* of the frame that runs the tests */
 static const char *current = "(none)";
@@ -34,6 +35,11 @@ void check_fixture(void (*setup)(void), void (*teardown)(void))
 {
 	fixture_setup = setup;
 	fixture_teardown = teardown;
+}
+
+void check_after(bool (*after)(bool failed))
+{
+	after_each = after;
 }
 
 /* Whether this frame stands on the stack that runs the tests. */
@@ -89,7 +95,7 @@ static void timed_out(int sig)
 
 static void run(struct check_test *t, int number)
 {
-	int how = setjmp(out);
+	volatile int how = setjmp(out);
 
 	current = t->name;
 	if (how == 0) {
@@ -99,6 +105,8 @@ static void run(struct check_test *t, int number)
 		if (fixture_teardown)
 			fixture_teardown();
 	}
+	if (after_each && !after_each(how == FAILED))
+		how = FAILED;
 	if (how == FAILED)
 		failures++;
 	printf("%s %d - %s%s\n", how == FAILED ? "not ok" : "ok", number,

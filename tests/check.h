@@ -33,6 +33,11 @@ void check_fail(const char *file, int line, const char *fmt, ...)
 void check_skip(const char *reason) __attribute__((noreturn));
 /* Deterministic for one TEST_SEED; one stream for the whole program. */
 uint64_t check_random(void);
+/*
+ * What is done after every test, told whether that has failed; false: it shall
+ * have. Before main() runs, or by a test.
+ */
+void check_after(bool (*after)(bool failed));
 /* Set up and tear down around every test; optional, before main() runs. */
 void check_fixture(void (*setup)(void), void (*teardown)(void));
 

@@ -1,9 +1,13 @@
 /*
  * Commands for tests. Output goes to files, so that a command that prints much
  * never waits for us and nothing is lost when it is killed.
+ *
+ * What they start becomes our child when its parent ends, so none of it is lost
+ * sight of, whatever groups, sessions or namespaces it is in.
  */
 #include "run.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,15 +24,147 @@
 
 #include "check.h"
 
-static int limit_ms = 60000;
+static int limit_ms = -1;
 static int files[2] = { -1, -1 };
 static char *texts[2];
-static pid_t running;
+static pid_t running, owner; /* the last command; who starts them */
 
 void run_may_take(int seconds)
 {
-	limit_ms = seconds * 1000;
+	limit_ms = seconds < 0 ? -1 : seconds * 1000;
 }
+
+/* --- what is left of them --- */
+
+/* Those of the main thread, which gets the orphans too; some at least. */
+static int children(pid_t *out, int room)
+{
+	char path[64], text[4096], *at = text, *end;
+	ssize_t n;
+	int fd, found = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	while (found < room) {
+		long pid = strtol(at, &end, 10);
+
+		if (end == at || *end != ' ')
+			break; /* of a number that was cut off */
+		out[found++] = (pid_t)pid;
+		at = end;
+	}
+	return found;
+}
+
+/* In signal handlers, too. Children of those killed become ours. */
+static void kill_all(void)
+{
+	pid_t pids[256];
+	int n;
+
+	while ((n = children(pids, 256)) > 0) {
+		for (int i = 0; i < n; i++)
+			kill(pids[i], SIGKILL);
+		for (int i = 0; i < n; i++)
+			waitpid(pids[i], NULL, 0);
+	}
+}
+
+/* Wait for all that is left, for as long as the test may take. */
+static bool leave_none(bool failed)
+{
+	siginfo_t who;
+
+	if (failed)
+		kill_all();
+	while (waitid(P_ALL, 0, &who, WEXITED) == 0 || errno == EINTR)
+		;
+	return true;
+}
+
+/* To standard output as comments of TAP, without memory of its own. */
+static void show_file(int i)
+{
+	char text[512], line[2 * sizeof(text)];
+	bool begins = true;
+	off_t at = 0;
+	ssize_t n;
+
+	while (files[i] >= 0 &&
+	       (n = pread(files[i], text, sizeof(text), at)) > 0) {
+		size_t length = 0;
+
+		at += n;
+		for (ssize_t c = 0; c < n; c++) {
+			if (begins)
+				line[length++] = '#';
+			line[length++] = text[c];
+			begins = text[c] == '\n';
+		}
+		if (write(STDOUT_FILENO, line, length) != (ssize_t)length)
+			return;
+	}
+	if (!begins)
+		dprintf(STDOUT_FILENO, "\n");
+}
+
+static void say_left(void)
+{
+	char command[64], text[256];
+	pid_t pids[16];
+	int n = children(pids, 16);
+
+	for (int i = 0; i < n; i++) {
+		int fd, length;
+
+		snprintf(command, sizeof(command), "/proc/%d/cmdline",
+			 (int)pids[i]);
+		fd = open(command, O_RDONLY | O_CLOEXEC);
+		length = fd < 0 ? 0 : (int)read(fd, text, sizeof(text));
+		for (int c = 0; c < length; c++)
+			if (text[c] == '\0')
+				text[c] = ' ';
+		dprintf(STDOUT_FILENO, "# process %d is left: %.*s\n", pids[i],
+			length > 0 ? length : 0, text);
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+/* We are ended: by the harness (SIGABRT), because of the time, or by others. */
+static void ended(int sig)
+{
+	static const char begin[] = "# the last command had printed:\n";
+
+	if (getpid() == owner &&
+	    write(STDOUT_FILENO, begin, sizeof(begin) - 1) > 0) {
+		show_file(0);
+		show_file(1);
+		say_left();
+		kill_all();
+	}
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static void begin(void)
+{
+	static const int signals[] = { SIGABRT, SIGTERM, SIGINT, SIGHUP };
+
+	if (owner == getpid())
+		return;
+	owner = getpid();
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	check_after(leave_none);
+	for (int i = 0; i < 4; i++)
+		signal(signals[i], ended);
+}
+
+/* --- one --- */
 
 static int file_with(const char *text)
 {
@@ -44,7 +181,9 @@ static pid_t start(const char *input, const char *fmt, va_list ap)
 {
 	char command[8192];
 	int in = file_with(input);
+	bool main_thread = gettid() == getpid();
 
+	begin();
 	CHECK(vsnprintf(command, sizeof(command), fmt, ap) <
 	      (int)sizeof(command));
 	for (int i = 0; i < 2; i++) {
@@ -58,6 +197,9 @@ static pid_t start(const char *input, const char *fmt, va_list ap)
 	running = fork();
 	CHECK(running >= 0);
 	if (running == 0) {
+		/* Another thread's end is not the test's. */
+		if (main_thread)
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(in, 0);
 		dup2(files[0], 1);
 		dup2(files[1], 2);
@@ -133,15 +275,32 @@ const char *run_printed(void)
 	return text_of(0, NULL);
 }
 
-/* Files give no event; a look every millisecond, bounded. */
-int run_has_printed(const char *text)
+static bool is_printed(const char *text, int times)
 {
-	for (int i = 0; i < limit_ms; i++) {
-		if (strstr(text_of(0, NULL), text) != NULL)
-			return 1;
+	const char *at = text_of(0, NULL);
+
+	for (; times > 0 && (at = strstr(at, text)) != NULL; times--)
+		at += strlen(text);
+	return times == 0;
+}
+
+/* Files give no event; a look every millisecond. */
+bool run_has_printed_times(const char *text, int times)
+{
+	siginfo_t who = { .si_pid = 0 };
+
+	while (!is_printed(text, times)) {
+		if (who.si_pid != 0)
+			return false;
+		waitid(P_PID, (id_t)running, &who, WEXITED | WNOHANG | WNOWAIT);
 		poll(NULL, 0, 1);
 	}
-	return 0;
+	return true;
+}
+
+bool run_has_printed(const char *text)
+{
+	return run_has_printed_times(text, 1);
 }
 
 /* Each line as a comment of TAP. */

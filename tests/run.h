@@ -1,5 +1,9 @@
 /*
  * Run a shell command and look at what it did: for tests of programs.
+ *
+ * A test leaves no process behind. Those that its commands have left have to
+ * end by themselves before it is over; when it fails or takes too long they are
+ * killed, and in the latter case what the last command printed is shown.
  */
 #ifndef TESTS_RUN_H
 #define TESTS_RUN_H
@@ -15,7 +19,7 @@ struct run {
 	size_t out_bytes;
 };
 
-/* What a command may take, and what is waited for what it prints (60 s). */
+/* What a command may take; else as long as the test, TEST_TIMEOUT. */
 void run_may_take(int seconds);
 
 /*
@@ -30,8 +34,9 @@ pid_t run_start(const char *input, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 struct run run_wait(void);
 
-/* What has been printed so far contains the text: waits for it. */
-int run_has_printed(const char *text);
+/* Wait until it has printed the text so often; false: it has ended before. */
+bool run_has_printed(const char *text);
+bool run_has_printed_times(const char *text, int times);
 
 /* What has been printed so far; freed by the next call of any of these. */
 const char *run_printed(void);

@@ -85,5 +85,25 @@ TEST(ranks_may_have_to_connect)
 TEST(a_rank_that_is_killed_ends_the_job)
 {
 	need_hydra();
-	job_is_killed("timeout 40 mpiexec.hydra");
+	job_is_killed("mpiexec.hydra");
+}
+
+TEST(ranks_that_wait_end_with_what_has_launched_them)
+{
+	need_hydra();
+	job_ends_without_launcher("mpiexec.hydra");
+	job_ends_without_launcher("env NMAD_BOOT=pmi2 mpiexec.hydra");
+}
+
+TEST(ranks_that_poll_end_with_what_has_launched_them)
+{
+	need_hydra();
+	job_ends_without_launcher("env PIOM_MODE=poll mpiexec.hydra");
+}
+
+TEST(ranks_that_have_connected_end_with_what_has_launched_them)
+{
+	need_hydra();
+	job_ends_without_launcher(
+		"env NMAD_DRIVER=tcp mpiexec.hydra -pmi-port");
 }

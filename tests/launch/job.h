@@ -36,6 +36,9 @@ void job_talks(const char *launcher);
 /* Who is killed with SIGKILL takes the job of four with it. */
 void job_is_killed(const char *launcher);
 
+/* Three ranks that wait for each other end when who has started them does. */
+void job_ends_without_launcher(const char *launcher);
+
 /*
  * With MARCEL_DEADLOCK both of two ranks that wait for each other say so after
  * a second; and one that hangs by itself says that, and ends.

@@ -31,16 +31,16 @@ static inline char launch_state(int pid)
 	return c;
 }
 
-static inline bool becomes(int pid, char want)
+/* Wait until it is so. */
+static inline void becomes(int pid, char want)
 {
-	for (int i = 0; i < 30000; i++) {
+	for (;;) {
 		char now = launch_state(pid);
 
 		if (now == want || (want == 0 && now == 'Z'))
-			return true;
+			return;
 		usleep(1000);
 	}
-	return false;
 }
 
 #endif

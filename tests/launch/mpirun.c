@@ -250,7 +250,7 @@ TEST(what_a_dead_rank_has_started_ends_with_it)
 
 	CHECK_INT(r.code, 128 + 9);
 	CHECK_INT(sscanf(r.out, "pid %d", &pid), 1);
-	CHECK(becomes(pid, 0));
+	becomes(pid, 0);
 }
 
 TEST(exits_out_of_turn_end_the_job)
@@ -378,10 +378,10 @@ TEST(a_stopped_job_goes_on_when_told)
 	int pid = started_sleeper(&mpirun);
 
 	kill(mpirun, SIGTSTP);
-	CHECK(becomes(pid, 'T'));
-	CHECK(becomes(mpirun, 'T'));
+	becomes(pid, 'T');
+	becomes(mpirun, 'T');
 	kill(mpirun, SIGCONT);
-	CHECK(becomes(pid, 'S'));
+	becomes(pid, 'S');
 	kill(mpirun, SIGTERM);
 	CHECK_INT(run_wait().code, 128 + SIGTERM);
 }
@@ -393,7 +393,19 @@ TEST(ranks_die_with_mpirun)
 
 	kill(mpirun, SIGKILL);
 	CHECK_INT(run_wait().code, -1);
-	CHECK(becomes(pid, 0));
+	becomes(pid, 0);
+}
+
+/* Also those that are no child of it. */
+TEST(ranks_of_scripts_end_with_mpirun)
+{
+	pid_t mpirun = run_start(
+		NULL, "exec '%s' -n 2 sh -c '\"$TALK\" hang; :'", MPIRUN);
+
+	CHECK(run_has_printed("2 talked"));
+	kill(mpirun, SIGKILL);
+	CHECK_INT(run_wait().code, -1);
+	job_ends_without_launcher("\"$MPIRUN\"");
 }
 
 /* --- CPUs --- */

@@ -86,6 +86,9 @@ static void hang(bool alone)
 	marcel_mutex_t mutex = MARCEL_MUTEX_INITIALIZER;
 	int word;
 
+	if (rank == 0)
+		printf("launched by process %d.\n", (int)getppid());
+	fflush(stdout);
 	for (int i = 0; alone && rank == 1 && i < 2; i++)
 		marcel_mutex_lock(&mutex);
 	MPI_Recv(&word, 1, MPI_INT, (rank + 1) % size, 1, MPI_COMM_WORLD,
