@@ -74,6 +74,12 @@ static void most_asked(const char *launcher, int ranks, const char *driver,
 	}
 }
 
+/*
+ * At the end each of 17 meets those that are 1, 2, 4 and 8 (or 16) before and
+ * behind it. It may ask where any of them is: who is called first does not.
+ */
+enum { MET = 8 };
+
 void job_asks_little(const char *launcher)
 {
 	int few[2], many[2];
@@ -86,8 +92,8 @@ void job_asks_little(const char *launcher)
 	most_asked(launcher, 2, "tcp", few);
 	most_asked(launcher, 17, "tcp", many);
 	CHECK(few[1] > 0);
-	CHECK(many[0] <= few[0] + 4);
-	CHECK(many[1] <= few[1] + 4);
+	CHECK(many[0] <= few[0] + MET);
+	CHECK(many[1] <= few[1] + MET);
 }
 
 void job_talks(const char *launcher)

@@ -21,8 +21,8 @@ void job_aborts(const char *launcher);
 
 /*
  * A rank that starts and ends asks as much in a job of 17 as in one of 2; over
- * tcp also for the addresses of those whom it meets at the end, which are as
- * many as the logarithm of the ranks. PMI_FD only.
+ * tcp also for the addresses of those whom it meets at the end, who are as many
+ * as twice the logarithm of the ranks. PMI_FD only.
  */
 void job_asks_little(const char *launcher);
 
