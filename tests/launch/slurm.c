@@ -162,12 +162,6 @@ TEST(ranks_that_hang_say_so_through_pmix)
 	job_tells_of_hangs(PMIX);
 }
 
-TEST(the_others_go_on_through_pmix_if_srun_is_told_so)
-{
-	need_pmix();
-	job_outlives_a_rank(PMIX KEEP TWO);
-}
-
 TEST(programs_that_ranks_start_are_singletons_through_pmix)
 {
 	need_pmix();
