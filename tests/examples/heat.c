@@ -19,12 +19,12 @@
 static void verified(const char *driver, int ranks, const char *options,
 		     const char *picture)
 {
-	struct run r = run(
-		NULL,
-		IN_A_FOLDER "NMAD_DRIVER=%s "
-			    "'%s' -n %d --timeout 50 '%s' --verify %s '%s/%s' "
-			    "&& head -c 2 heat-out.pgm",
-		driver, MPIRUN, ranks, HEAT, options, PICTURES, picture);
+	struct run r =
+		run(NULL,
+		    IN_A_FOLDER "NMAD_DRIVER=%s "
+				"'%s' -n %d '%s' --verify %s '%s/%s' "
+				"&& head -c 2 heat-out.pgm",
+		    driver, MPIRUN, ranks, HEAT, options, PICTURES, picture);
 
 	CHECK(has(r.out, "those of a sequential run, bit for bit"));
 	CHECK(has(r.out, "P5"));
@@ -85,7 +85,7 @@ static void refused(const char *arguments, int code, const char *message)
 	struct run r = run(NULL,
 			   IN_A_FOLDER "printf 'P5 8 8 255\\nabc' > "
 				       "short.pgm && echo hello > no.pgm && "
-				       "'%s' -n 2 --timeout 50 '%s' %s",
+				       "'%s' -n 2 '%s' %s",
 			   MPIRUN, HEAT, arguments);
 
 	CHECK(has(r.err, message));

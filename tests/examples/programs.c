@@ -21,7 +21,7 @@ static void job(int ranks, const char *program, const char *message)
 	for (int i = 0; i < 2; i++) {
 		struct run r =
 			run(NULL,
-			    "NMAD_DRIVER=%s exec '%s' --timeout 50 "
+			    "NMAD_DRIVER=%s exec '%s' "
 			    "-n %d '%s'/%s",
 			    drivers[i], MPIRUN, ranks, EXAMPLES, program);
 

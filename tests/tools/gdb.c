@@ -394,7 +394,7 @@ TEST(ranks_of_a_job_are_looked_at_and_go_on)
 	struct run r = run(
 		NULL,
 		"mkfifo '%s/out'; "
-		"'%s' --timeout 50 -n 2 '%s' >'%s/out' & P=$!; exec 4<'%s/out'; "
+		"'%s' -n 2 '%s' >'%s/out' & P=$!; exec 4<'%s/out'; "
 		"n=0; while [ $n -lt 2 ] && read -r l <&4; do n=$((n + 1)); done; "
 		GDB "-ex 'source %s' -ex \"marcel attach $P\" "
 		"-ex 'marcel each marcel bt all' "

@@ -86,7 +86,7 @@ class Trace:
 def run(program, mpirun, folder, *args):
     path = os.path.join(folder, '-'.join(('t',) + args))
     out = subprocess.run(
-        mpirun + ['-n', '2', '--timeout', '60', program, *args],
+        mpirun + ['-n', '2', program, *args],
         env=dict(os.environ, MARCEL_TRACE=path), capture_output=True,
         text=True)
     return out, path

@@ -82,19 +82,16 @@ OPTIONS = [
 
 
 def run(command, env):
-    try:
-        p = subprocess.run(command, env=dict(os.environ, **env), timeout=60,
-                           capture_output=True, text=True)
-        return p.returncode, p.stderr
-    except subprocess.TimeoutExpired:
-        return 'hangs', ''
+    p = subprocess.run(command, env=dict(os.environ, **env),
+                       capture_output=True, text=True)
+    return p.returncode, p.stderr
 
 
 def results(cases):
     for command, env, want, text, title in cases:
         code, err = run(command, env)
         right = code == want if want is not None else \
-            isinstance(code, int) and 0 < code < 128
+            0 < code < 128
         right = right and re.search(text, err, re.S) is not None
         yield title, tap.unless(right, code, err)
 
