@@ -6,9 +6,11 @@
 
 static MPI_Comm comm = MPI_COMM_WORLD;
 
+enum { MOST = 300000 };
+
 /* Sizes around the limits between algorithms. */
-static const int counts[] = { 0, 1, 3, 17, 1000, 8193, 20000, 300000 };
-enum { NCOUNTS = sizeof(counts) / sizeof(counts[0]), MOST = 300000 };
+static const int counts[] = { 0, 1, 3, 17, 1000, 8193, 20000, MOST / FEWER };
+enum { NCOUNTS = sizeof(counts) / sizeof(counts[0]) };
 
 static int value(int of, int i)
 {
