@@ -7,7 +7,7 @@
 #include "../../../pioman/ltask/poll.h"
 
 #if BASE_TSAN || BASE_ASAN
-enum { ROUNDS = 200, CROWD = 200 };
+enum { ROUNDS = 60, CROWD = 200 };
 #else
 enum { ROUNDS = 500, CROWD = 1000 };
 #endif
