@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +55,7 @@ static uint64_t nsends[JOB_MAX], nrecvs[JOB_MAX];
 static struct hello early[256];
 static int early_from[256];
 static unsigned nearly;
+static int nothers; /* processes of this job that have not been waited for */
 
 void job_fail(const struct job *j, const char *file, int line, const char *what)
 {
@@ -605,7 +608,16 @@ void job_reopen(struct job *j)
 	open_rail(j);
 }
 
-/* Of an earlier test that failed in the middle, and of the parent. */
+/* Of an earlier test that failed in the middle: they would wait for ever. */
+static void end_others(void)
+{
+	for (; nothers > 0; nothers--) {
+		kill(job_pids[nothers], SIGKILL);
+		waitpid(job_pids[nothers], NULL, 0);
+	}
+}
+
+/* Of such a test, and of the parent. */
 static void forget(void)
 {
 	memset(out, 0, sizeof(out));
@@ -625,6 +637,22 @@ struct nm_awaited *job_awaited;
 void (*job_copies)(struct job *j);
 pid_t job_pids[JOB_MAX];
 
+/* A process other than rank 0; it does not outlive it. */
+static pid_t run_other(struct job *j, int rank, void (*body)(struct job *))
+{
+	pid_t first = getpid(), pid = fork();
+
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != first)
+		_exit(1);
+	nothers = 0;
+	j->rank = rank;
+	run_one(j, body);
+	_exit(0);
+}
+
 void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
 	     void *arg)
 {
@@ -635,6 +663,7 @@ void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shared != MAP_FAILED);
+	end_others();
 	forget();
 	if (job_spec == NULL)
 		job_spec = getenv("SPEC");
@@ -644,13 +673,9 @@ void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
 	fflush(stdout);
 	job_pids[0] = getpid();
 	for (int r = 1; r < n; r++) {
-		job_pids[r] = fork();
+		job_pids[r] = run_other(j, r, body);
 		CHECK(job_pids[r] >= 0);
-		if (job_pids[r] == 0) {
-			j->rank = r;
-			run_one(j, body);
-			_exit(0);
-		}
+		nothers = r;
 	}
 	run_one(j, body);
 	for (int r = 1; r < n; r++) {
@@ -659,6 +684,7 @@ void job_run(const struct nm_driver *driver, int n, void (*body)(struct job *),
 		    !(j->deaths[r] && WIFSIGNALED(status)))
 			ok = false;
 	}
+	nothers = 0;
 	munmap(shared, sizeof(*shared));
 	free(j);
 	CHECK(ok);
