@@ -217,7 +217,7 @@ static long rounds(void)
 {
 	const char *n = getenv("TEST_ROUNDS");
 
-	return (n != NULL ? atol(n) : 20000) / FEWER;
+	return (n != NULL ? atol(n) : 8000) / FEWER;
 }
 
 static void dawdle(uint64_t n)
@@ -446,7 +446,7 @@ TEST(who_lacks_a_buffer_is_woken_though_its_holder_sleeps)
  */
 static void early_ring_body(struct job *j)
 {
-	enum { ROUNDS = 5000 / FEWER };
+	enum { ROUNDS = 2000 / FEWER };
 
 	get_to_know(j);
 	j->recv = keeps;
