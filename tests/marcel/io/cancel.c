@@ -121,7 +121,7 @@ static void ends_open(struct ends *e)
 	if (e->child > 0)
 		return;
 	signal(SIGALRM, SIG_DFL);
-	alarm(240); /* where a test that failed forgot it */
+	alarm(600); /* where a test that failed forgot it */
 	for (;;)
 		pause();
 }

@@ -405,7 +405,7 @@ static void make_child(void)
 	if (e.child > 0)
 		return;
 	signal(SIGALRM, SIG_DFL);
-	alarm(240); /* where a test that failed forgot it */
+	alarm(600); /* where a test that failed forgot it */
 	for (;;)
 		pause();
 }
@@ -628,7 +628,7 @@ static void lock_in_child(void)
 	CHECK(e.child >= 0);
 	if (e.child == 0) {
 		signal(SIGALRM, SIG_DFL);
-		alarm(240); /* where a test that failed forgot it */
+		alarm(600); /* where a test that failed forgot it */
 		if (fcntl(e.locked, F_SETLK, &all) < 0 ||
 		    write(ends[1], &c, 1) != 1)
 			_exit(1);
