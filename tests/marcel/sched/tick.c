@@ -330,11 +330,24 @@ void __wrap_os_futex_wait_for(void *word, uint32_t value, uint64_t ns)
 }
 
 static ATOMIC(int) computing;
+static ATOMIC(uint32_t) beats[2]; /* of each that computes */
 
 static void *says_that_it_computes(void *arg)
 {
-	fetch_add_relaxed(&computing, 1);
-	return computes(arg);
+	int me = fetch_add_relaxed(&computing, 1);
+
+	while (load_relaxed(&stop) == 0)
+		fetch_add_relaxed(&beats[me], 1);
+	return arg;
+}
+
+/* Again, if others had the CPU that it is to go on with. */
+static void until_each_computes(void)
+{
+	for (int i = 0; i < marcel_sched.nvp; i++)
+		for (uint32_t was = load_relaxed(&beats[i]);
+		     load_relaxed(&beats[i]) == was;)
+			sched_yield();
 }
 
 static uint64_t ticks_by_then; /* when it ran */
@@ -356,6 +369,7 @@ static void *foreign_when_all_compute(void *arg)
 	while (load_relaxed(&computing) < marcel_sched.nvp)
 		sched_yield();
 	do {
+		until_each_computes();
 		store_release(&monitor, TO_BE_HELD);
 		while (load_acquire(&monitor) != HELD)
 			sched_yield();
