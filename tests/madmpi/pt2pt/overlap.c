@@ -3,33 +3,23 @@
  * calls neither MPI nor marcel until the sender, whose call has returned, says
  * so by other means.
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "../program.h"
 
 enum { MESSAGES = 5, BYTES = 3000000 };
 
-/* What both processes see beside MPI. */
-static volatile int *open_word(void)
+/* What both processes see beside messages. */
+static volatile int *open_word(MPI_Win *win)
 {
-	char name[64];
-	void *p;
-	int fd;
+	MPI_Aint bytes;
+	int unit, *word;
 
-	snprintf(name, sizeof(name), "/overlap-%d", (int)getppid());
-	fd = shm_open(name, O_RDWR | O_CREAT, 0600);
-	EXPECT(fd >= 0);
-	EXPECT_INT(ftruncate(fd, sizeof(int)), 0);
-	p = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	EXPECT(p != MAP_FAILED);
-	close(fd);
-	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_allocate_shared(rank == 0 ? sizeof(int) : 0, 1, MPI_INFO_NULL,
+				MPI_COMM_WORLD, &word, win);
+	MPI_Win_shared_query(*win, 0, &bytes, &unit, &word);
 	if (rank == 0)
-		shm_unlink(name);
-	return p;
+		*word = 0;
+	MPI_Barrier(MPI_COMM_WORLD);
+	return word;
 }
 
 static void send_all(volatile int *sent, unsigned char *bytes)
@@ -64,17 +54,19 @@ int main(int argc, char **argv)
 	const char *engine = getenv("PIOM_ENGINE");
 	unsigned char *bytes = malloc(BYTES);
 	volatile int *sent;
+	MPI_Win win;
 
 	/* Where only those poll who wait, nothing is promised meanwhile. */
 	if (engine != NULL && strcmp(engine, "none") == 0)
 		unsetenv("PIOM_ENGINE");
 	program_begin(&argc, &argv);
 	EXPECT(bytes != NULL);
-	sent = open_word();
+	sent = open_word(&win);
 	if (rank == 0)
 		send_all(sent, bytes);
 	else
 		receive_all(sent, bytes);
 	free(bytes);
+	MPI_Win_free(&win);
 	return program_end("overlap");
 }
