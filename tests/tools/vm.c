@@ -12,11 +12,8 @@
 /* The kernel comes over the network once, which may take longer than a test. */
 static void need_vm(void)
 {
-	struct run r;
+	struct run r = run(NULL, "exec timeout 100 \"$VM\" --fetch");
 
-	/* A guest takes 5 s, and more where others use the CPUs, too. */
-	run_may_take(110);
-	r = run(NULL, "exec timeout 100 \"$VM\" --fetch");
 	if (r.code == 77)
 		check_skip(strtok(strdup(r.err), "\n"));
 	if (r.code == 124)
@@ -33,17 +30,18 @@ TEST(a_command_is_as_here_and_finds_the_devices_that_it_was_given)
 	need_vm();
 	r = run(NULL,
 		"d=$(mktemp -d) && mkdir $d/rw && cd $d && WORD='two  words' "
-		"\"$VM\" --rw rw --rdma 2 --memlock 1024 --topo 2x1 --numa 2 "
+		"\"$VM\" --timeout 1000 --rw rw --rdma 2 --memlock 1024 --topo "
+		"2x1 --numa 2 "
 		"-- sh -c 'printf \"%%s|\" \"$WORD\" \"$@\"; hostname; ls; "
 		"echo kept >rw/file; echo lost >file; echo wrong >&2; cat; "
 		"ibv_devices | grep -o \"rxe[0-9]\"; nproc; "
 		"ls -d /sys/devices/system/node/node*; "
 		"cat /sys/class/infiniband/rxe1/ports/1/gids/1; "
-		"timeout 60 ibv_rc_pingpong -d rxe0 -g 1 -e -n 5 >/dev/null & "
+		"timeout 900 ibv_rc_pingpong -d rxe0 -g 1 -e -n 5 >/dev/null & "
 		"until ss -ltn | grep -q 18515; do kill -0 $! && sleep 0.1 || "
 		"exit; "
 		"done; "
-		"timeout 60 ibv_rc_pingpong -d rxe1 -g 1 -e -n 5 10.77.0.1 "
+		"timeout 900 ibv_rc_pingpong -d rxe1 -g 1 -e -n 5 10.77.0.1 "
 		"| grep -o \"^5 iters\"; wait; "
 		"test $(cat /sys/class/net/port0/statistics/rx_packets) -ge 10 "
 		"&& echo over the wire; "
@@ -75,7 +73,8 @@ TEST(a_guest_that_dies_is_not_taken_for_one_that_ends_well)
 	struct run r;
 
 	need_vm();
-	r = run(NULL, "exec \"$VM\" sh -c 'echo c >/proc/sysrq-trigger'");
+	r = run(NULL, "exec \"$VM\" --timeout 1000 sh -c 'echo c "
+		      ">/proc/sysrq-trigger'");
 	CHECK(has(r.err, "vm: the guest died"));
 	CHECK(has(r.err, "Kernel Offset"));
 	CHECK_INT(r.code, 125);
