@@ -28,6 +28,7 @@ static int limit_ms = -1;
 static int files[2] = { -1, -1 };
 static char *texts[2];
 static pid_t running, owner; /* the last command; who starts them */
+static char folder[64];
 
 void run_may_take(int seconds)
 {
@@ -151,6 +152,40 @@ static void ended(int sig)
 	raise(sig);
 }
 
+/*
+ * A process that is none of ours, in a session of its own, removes the folder
+ * when the pipe tells that we have ended, be it by SIGKILL.
+ */
+static void make_folder(void)
+{
+	const char *in = getenv("TMPDIR");
+	int ends[2];
+	pid_t pid;
+	char c;
+
+	snprintf(folder, sizeof(folder), "%s/test.XXXXXX", in ? in : "/tmp");
+	CHECK(mkdtemp(folder) != NULL);
+	/* Commands may run as somebody else. */
+	CHECK(chmod(folder, 01777) == 0 && pipe2(ends, O_CLOEXEC) == 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid > 0) {
+		close(ends[0]);
+		waitpid(pid, NULL, 0);
+		setenv("TMPDIR", folder, 1);
+		return;
+	}
+	if (fork() != 0)
+		_exit(0);
+	setsid();
+	dup2(ends[0], 0);
+	close_range(1, ~0u, 0);
+	while (read(0, &c, 1) < 0 && errno == EINTR)
+		;
+	execl("/bin/rm", "rm", "-rf", folder, (char *)NULL);
+	_exit(127);
+}
+
 static void begin(void)
 {
 	static const int signals[] = { SIGABRT, SIGTERM, SIGINT, SIGHUP };
@@ -158,10 +193,17 @@ static void begin(void)
 	if (owner == getpid())
 		return;
 	owner = getpid();
+	make_folder();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	check_after(leave_none);
 	for (int i = 0; i < 4; i++)
 		signal(signals[i], ended);
+}
+
+const char *run_folder(void)
+{
+	begin();
+	return folder;
 }
 
 /* --- one --- */

@@ -44,6 +44,12 @@ const char *run_printed(void);
 /* Whether the text has that part; if not, it is shown. */
 bool has(const char *text, const char *part);
 
+/*
+ * A folder of this program's, of which nothing is left when that ends. It is
+ * TMPDIR, so what commands make with mktemp(1) is there, too.
+ */
+const char *run_folder(void);
+
 /* The value of an environment variable that the build must have set. */
 const char *run_path(const char *variable);
 

@@ -17,25 +17,6 @@
 #define TITLE        "=== "
 #define ASK(command) "-ex 'echo " TITLE command "\\n' -ex '" command "' "
 
-static char folder[] = "/tmp/marcel-gdb.XXXXXX";
-
-static void remove_folder(void)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	(void)!system(command);
-}
-
-static const char *in_folder(void)
-{
-	if (folder[sizeof(folder) - 2] == 'X') {
-		CHECK(mkdtemp(folder) != NULL);
-		atexit(remove_folder);
-	}
-	return folder;
-}
-
 /* --- what gdb says --- */
 
 /* clang-format off */
@@ -87,7 +68,7 @@ static void make_core(const char *target)
 	struct run r = run(NULL,
 			   "cd '%s'; ulimit -c unlimited; '%s' crash; "
 			   "mv core* %s",
-			   in_folder(), run_path(target), target);
+			   run_folder(), run_path(target), target);
 
 	CHECK(has(r.err, "Segmentation fault"));
 	if (r.code == 0)
@@ -96,7 +77,7 @@ static void make_core(const char *target)
 	r = run(NULL,
 		"MARCEL_GUARDS=mprotect gdb -nx -batch -ex run "
 		"-ex 'generate-core-file %s/%s' --args '%s' crash",
-		in_folder(), target, run_path(target));
+		run_folder(), target, run_path(target));
 	CHECK_INT(r.code, 0);
 }
 
@@ -107,7 +88,7 @@ static void ask(struct look *look)
 
 	if (look->core)
 		make_core(look->target);
-	snprintf(core, sizeof(core), "-core '%s/%s'", in_folder(),
+	snprintf(core, sizeof(core), "-core '%s/%s'", run_folder(),
 		 look->target);
 	r = run(NULL, GDB "-ex 'source %s' %s %s '%s' 2>&1", run_path("SCRIPT"),
 		look->core ? core : "-ex 'break stop_here' -ex run",
@@ -402,8 +383,8 @@ TEST(ranks_of_a_job_are_looked_at_and_go_on)
 		"-ex 'marcel each marcel gates' "
 		"-ex 'marcel each marcel ltasks' 2>&1 4<&-; "
 		"kill -USR1 $P; cat <&4; wait $P; echo \"job: $?\"",
-		in_folder(), run_path("MPIRUN"), run_path("MPI_TARGET"),
-		in_folder(), in_folder(), run_path("SCRIPT"));
+		run_folder(), run_path("MPIRUN"), run_path("MPI_TARGET"),
+		run_folder(), run_folder(), run_path("SCRIPT"));
 	/* clang-format on */
 
 	CHECK(has(r.out, "job: 0\n"));
@@ -450,7 +431,7 @@ TEST(a_library_that_was_stripped_is_told)
 		"LD_LIBRARY_PATH=. " GDB "-ex 'source %s' "
 		"-ex 'break stop_here' -ex run -ex 'marcel threads' "
 		"-ex 'marcel ltasks' -ex 'marcel match' '%s' 2>&1",
-		in_folder(), run_path("TARGET"), run_path("SCRIPT"),
+		run_folder(), run_path("TARGET"), run_path("SCRIPT"),
 		run_path("TARGET"));
 
 	CHECK(has(r.out, "libmarcel.so."));

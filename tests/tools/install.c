@@ -8,17 +8,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
-static char folder[256]; /* temporary, removed at exit */
+static char folder[256]; /* temporary */
 static char plain[256];  /* likewise; no blank is in its name */
-
-static void remove_folders(void)
-{
-	char command[1024];
-
-	snprintf(command, sizeof(command), "rm -rf '%s' '%s'", folder, plain);
-	(void)!system(command);
-}
 
 /*
  * Shell text that every command begins with: $top is the installed prefix,
@@ -34,10 +27,10 @@ static void install_once(void)
 
 	if (folder[0] != '\0')
 		return;
-	snprintf(folder, sizeof(folder), "/tmp/madmpi install.XXXXXX");
-	snprintf(plain, sizeof(plain), "/tmp/madmpi-install.XXXXXX");
-	CHECK(mkdtemp(folder) != NULL && mkdtemp(plain) != NULL);
-	atexit(remove_folders);
+	snprintf(folder, sizeof(folder), "%s/madmpi install", run_folder());
+	snprintf(plain, sizeof(plain), "%s/madmpi-install", run_folder());
+	CHECK_INT(mkdir(folder, 0700), 0);
+	CHECK_INT(mkdir(plain, 0700), 0);
 	r = run(NULL,
 		"set -e; d='%s'; p='%s'; "
 		"DESTDIR=\"$d/root\" meson install -C '%s' --quiet "

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MODES  run_path("MODES")
 #define MPIRUN run_path("MPIRUN")
@@ -15,12 +16,12 @@
 #define MANUAL run_path("MANUAL")
 #define INFO   run_path("INFO")
 
-static char folder[] = "/tmp/modes.XXXXXX";
+static char folder[128];
 
 static void make_folder(void)
 {
-	strcpy(strrchr(folder, '.'), ".XXXXXX");
-	CHECK(mkdtemp(folder) != NULL);
+	snprintf(folder, sizeof(folder), "%s/modes", run_folder());
+	CHECK_INT(mkdir(folder, 0700), 0);
 }
 
 static void remove_folder(void)
