@@ -16,6 +16,11 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Whether an emulator runs us: tools/aarch64.ini says so. */
+#ifndef EMULATED
+#define EMULATED 0
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -10,16 +10,12 @@
 #include <marcel/marcel.h>
 #include "../check.h"
 
-#ifndef TESTS_EMULATED
-#define TESTS_EMULATED 0
-#endif
-
 /*
- * TSan takes a millisecond to make a thread: fewer of them there. And of what
- * is done thousands of times, ASan has nothing to say any more after some
- * hundreds; an emulator takes long.
+ * TSan and an emulator take a millisecond to make a thread: fewer of them
+ * there. And of what is done thousands of times, ASan has nothing to say any
+ * more after some hundreds.
  */
-enum { FEWER = BASE_TSAN ? 20 : BASE_ASAN || TESTS_EMULATED ? 4 : 1 };
+enum { FEWER = BASE_TSAN || EMULATED ? 20 : BASE_ASAN ? 4 : 1 };
 
 /*
  * So often a kernel thread has to get a CPU before a test goes on. Where others
