@@ -233,28 +233,29 @@ static struct shm_pkt packet;
 
 static void reads_and_gives_back(void *arg)
 {
-	struct shm_buf *buf = &seg->buf[0];
-
-	packet.in.drv = buf;
-	explore_check(buf->data[0] == 1);
+	packet.in.drv = &seg->back[0];
+	packet.number = 1;
+	explore_check(seg->buf[0][0] == 1);
 	shm_release(&rails[SENDER], &packet.in);
 }
 
 static void takes_again(void *arg)
 {
 	if (buf_is_back(&shms[RECEIVER], 0))
-		seg->buf[0].data[0] = 2;
+		seg->buf[0][0] = 2;
 }
 
 EXPLORE(a_buffer_is_reused_when_it_has_been_read)
 {
 	set_up(BLOCKS, false);
 	rails[SENDER].drv = &shms[SENDER];
-	shms[RECEIVER].all = &peers[RECEIVER];
-	shms[RECEIVER].lending.lent = 1;
+	shms[RECEIVER].lending.holder[0] = &peers[RECEIVER];
+	shms[RECEIVER].lending.number[0] = 1;
+	shms[RECEIVER].lending.nlent = 1;
 	peers[RECEIVER].nbufs = 1;
-	store_relaxed(&seg->buf[0].busy, 1);
-	seg->buf[0].data[0] = 1;
+	store_relaxed(&seg->back[0], 0);
+	seg->buf[0][0] = 1;
+	explore_name(&seg->back[0], sizeof(seg->back[0]), "back");
 	explore_name(&seg->buf[0], sizeof(seg->buf[0]), "buffer");
 	explore_spawn("receiver", reads_and_gives_back, NULL);
 	explore_spawn("owner", takes_again, NULL);

@@ -157,12 +157,10 @@ static void bury(struct shm *shm, struct shm_peer *p)
 
 	p->gone = true;
 	shm->nexited--;
-	for (unsigned i = 0; i < SHM_BUFS; i++) {
-		if ((l->lent >> i & 1) == 0 || l->holder[i] != p->index)
-			continue;
-		l->lent &= ~(1ull << i);
-		store_relaxed(&shm->seg->buf[i].busy, 0);
-	}
+	for (unsigned i = 0; i < SHM_BUFS; i++)
+		if (l->holder[i] == p)
+			l->holder[i] = NULL;
+	l->nlent -= p->nbufs;
 	p->nbufs = 0;
 	nm_shm_large_drop(shm, p, -ECONNRESET);
 	if (bye || p->left)

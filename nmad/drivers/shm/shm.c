@@ -22,6 +22,9 @@
 enum {
 	RDV_THRESHOLD = 8192, /* where one copy becomes faster than two */
 	POLLS_A_LOOK = 64,    /* a power of two */
+	WARM = 5120,          /* longer packets are written faster where it
+			       * is cold */
+	BACKS_A_LINE = BASE_CACHE_LINE / sizeof(uint32_t),
 	/* Naps, at most. The first is so long that the watcher takes what comes
 	 * after it for rare, and has nobody poll.
 	 */
@@ -48,29 +51,66 @@ static const struct base_option_table options =
 static bool buf_is_back(struct shm *shm, unsigned i)
 {
 	struct shm_lending *l = &shm->lending;
+	uint32_t back;
 
-	if ((l->lent >> i & 1) == 0)
+	if (l->holder[i] == NULL)
 		return true;
-	if (load_acquire(&shm->seg->buf[i].busy)) /* order(shm-buf) */
+	back = load_acquire(&shm->seg->back[i]); /* order(shm-buf) */
+	if (back != l->number[i])
 		return false;
-	l->lent &= ~(1ull << i);
-	shm->all[l->holder[i]].nbufs--;
+	l->holder[i]->nbufs--;
+	l->holder[i] = NULL;
+	l->nlent--;
 	return true;
 }
 
-/* A buffer of mine for this peer, or -1; the warmest first. */
-static int buf_get(struct shm *shm, struct shm_peer *p)
+/* The peer has its share. */
+static bool has_share(const struct shm_lending *l, const struct shm_peer *p)
 {
-	struct shm_lending *l = &shm->lending;
+	return p->nbufs >= SHM_BUFS - l->nlent;
+}
 
-	if (buf_is_back(shm, l->last) && p->nbufs < SHM_BUF_QUOTA)
-		return (int)l->last;
-	if (p->nbufs >= SHM_BUF_QUOTA || ~l->lent == 0)
-		for (unsigned i = 0; i < SHM_BUFS; i++)
-			buf_is_back(shm, i);
-	if (p->nbufs >= SHM_BUF_QUOTA || ~l->lent == 0)
+/* Look at all whose words share this one's line. */
+static void bufs_look(struct shm *shm, unsigned i)
+{
+	unsigned end = (i | (BACKS_A_LINE - 1)) + 1;
+
+	for (i = end - BACKS_A_LINE; i < end; i++)
+		buf_is_back(shm, i);
+}
+
+/* Out of turn: somebody has his share, or holds the next one for long. */
+static BASE_NOINLINE int buf_seek(struct shm *shm, const struct shm_peer *p)
+{
+	const struct shm_lending *l = &shm->lending;
+
+	for (unsigned i = 0; i < SHM_BUFS; i += BACKS_A_LINE)
+		bufs_look(shm, i);
+	if (has_share(l, p))
 		return -1;
-	return __builtin_ctzll(~l->lent);
+	for (unsigned n = 0; n < SHM_BUFS; n++) {
+		unsigned i = (l->next + n) % SHM_BUFS;
+
+		if (l->holder[i] == NULL)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* A buffer of mine for this peer, or -1. See struct shm_lending. */
+static int buf_get(struct shm *shm, const struct shm_peer *p, size_t length)
+{
+	const struct shm_lending *l = &shm->lending;
+	unsigned next = l->next, last = (next - 1) % SHM_BUFS;
+
+	if (length <= WARM && shm->rx.head != l->heard &&
+	    buf_is_back(shm, last) && !has_share(l, p))
+		return (int)last;
+	if (l->holder[next] != NULL)
+		bufs_look(shm, next);
+	if (likely(l->holder[next] == NULL && !has_share(l, p)))
+		return (int)next;
+	return buf_seek(shm, p);
 }
 
 /* A packet has found no room there, for want of a buffer perhaps; or some. */
@@ -104,18 +144,20 @@ static int post_medium(struct shm *shm, struct shm_peer *p, struct nm_pkt *pkt,
 {
 	struct shm_lending *l = &shm->lending;
 	struct shm_where where;
-	int i = buf_get(shm, p);
+	int i = buf_get(shm, p, length);
 	uint64_t t;
 
+	base_assert(length <= SHM_BUF_BYTES);
 	if (i < 0 || !shm_ring_claim(&p->tx, &t))
 		return is_stuck(shm, p, true, i < 0);
-	l->last = (unsigned)i;
-	l->lent |= 1ull << i;
-	l->holder[i] = p->index;
+	l->next = ((unsigned)i + 1) % SHM_BUFS;
+	l->heard = shm->rx.head;
+	l->holder[i] = p;
+	l->nlent++;
 	p->nbufs++;
-	store_relaxed(&shm->seg->buf[i].busy, 1);
-	nm_pkt_copy(pkt, shm->seg->buf[i].data);
+	nm_pkt_copy(pkt, shm->seg->buf[i]);
 	where.buf = (uint32_t)i;
+	where.number = ++l->number[i];
 	where.length = (uint32_t)length;
 	memcpy(shm_ring_slot(&p->tx, t)->data, &where, sizeof(where));
 	fill_slot(shm, p, t, SHM_MEDIUM, sizeof(where), pkt);
@@ -183,7 +225,6 @@ static bool unpack(struct shm_pkt *pkt, const struct shm_peer *p,
 {
 	unsigned length = shm_ring_length(word);
 	struct shm_where where;
-	struct shm_buf *buf;
 
 	if (shm_ring_kind(word) == SHM_SMALL && length <= SHM_INLINE) {
 		if (length <= SHM_FIRST_LINE)
@@ -199,10 +240,10 @@ static bool unpack(struct shm_pkt *pkt, const struct shm_peer *p,
 	if (shm_ring_kind(word) != SHM_MEDIUM || where.buf >= SHM_BUFS ||
 	    where.length > SHM_BUF_BYTES)
 		return false;
-	buf = &p->seg->buf[where.buf];
-	pkt->in.data = buf->data;
+	pkt->in.data = p->seg->buf[where.buf];
 	pkt->in.length = where.length;
-	pkt->in.drv = buf;
+	pkt->in.drv = &p->seg->back[where.buf];
+	pkt->number = where.number;
 	return true;
 }
 
@@ -210,10 +251,10 @@ static void shm_release(struct nm_rail *rail, struct nm_pkt_in *in)
 {
 	struct shm_pkt *pkt = container_of(in, struct shm_pkt, in);
 	struct shm *shm = rail->drv;
-	struct shm_buf *buf = in->drv;
+	ATOMIC(uint32_t) *back = in->drv;
 
-	if (buf != NULL) {
-		store_release(&buf->busy, 0); /* order(shm-buf): our reads */
+	if (back != NULL) {
+		store_release(back, pkt->number); /* order(shm-buf): reads */
 		/* Only the owner rings. */
 		if (shm_bell_is_hungry(&shm->seg->bell, shm->light))
 			nm_shm_bell_self(shm);
@@ -340,7 +381,7 @@ static bool is_room(struct shm *shm)
 		struct shm_peer *p = container_of(n, struct shm_peer, all);
 
 		if (p->stuck && shm_ring_has_room(&p->tx) &&
-		    (!p->no_buf || buf_get(shm, p) >= 0))
+		    (!p->no_buf || buf_seek(shm, p) >= 0))
 			return true;
 	}
 	return false;
@@ -658,11 +699,9 @@ static void shm_dump(const struct nm_rail *rail)
 {
 	const struct shm *shm = rail->drv;
 
-	base_dump("shm: %u processes here; ring at %lu; %u buffers lent, "
-		  "%u + %u blocks free",
-		  shm->nlocal, (unsigned long)shm->rx.head,
-		  (unsigned)__builtin_popcountll(shm->lending.lent),
-		  shm->ctls.nplain, shm->ctls.npipe);
+	base_dump("shm: %u processes here; ring at %lu; %u + %u blocks free",
+		  shm->nlocal, (unsigned long)shm->rx.head, shm->ctls.nplain,
+		  shm->ctls.npipe);
 	base_list_for_each (n, &shm->peers) {
 		const struct shm_peer *p =
 			container_of(n, struct shm_peer, all);

@@ -40,12 +40,11 @@
 
 enum {
 	SHM_MAGIC = 0x6d68736e, /* "nshm" */
-	SHM_VERSION = 6,
+	SHM_VERSION = 7,
 	SHM_NONCE = 16,
 
-	SHM_BUFS = 64,
-	SHM_BUF_QUOTA = SHM_BUFS / 4, /* that one peer may hold */
-	SHM_BUF_BYTES = 16384,        /* max_small */
+	SHM_BUFS = 128,        /* a power of two */
+	SHM_BUF_BYTES = 16384, /* max_small */
 
 	SHM_CTLS = 256,
 	SHM_PIPES = 8, /* the first control blocks have chunks */
@@ -64,15 +63,11 @@ enum {
 
 struct shm_where {
 	uint32_t buf;    /* index in the sender's segment */
+	uint32_t number; /* what the receiver says when it gives it back */
 	uint32_t length; /* of the packet */
 };
 
-struct shm_buf {
-	ATOMIC(uint32_t)
-	busy; /* a: set by its owner, cleared by the receiver;
-	       * order(shm-buf) */
-	unsigned char data[SHM_BUF_BYTES] BASE_ALIGNED(BASE_CACHE_LINE);
-} BASE_ALIGNED(BASE_CACHE_PAIR);
+typedef unsigned char shm_buf_t[SHM_BUF_BYTES];
 
 /*
  * States of an announced transfer; above them, in the same word, the number of
@@ -138,7 +133,11 @@ struct shm_seg {
 	ATOMIC(uint64_t) claim[SHM_SLOTS] BASE_ALIGNED(BASE_CACHE_PAIR);
 	struct shm_slot slot[SHM_SLOTS];
 	struct shm_ctl ctl[SHM_CTLS];
-	struct shm_buf buf[SHM_BUFS];
+	ATOMIC(uint32_t)
+	back[SHM_BUFS] BASE_ALIGNED(
+		BASE_CACHE_PAIR); /* a: of each buffer, the number under which
+				   * it was given back last; order(shm-buf) */
+	shm_buf_t buf[SHM_BUFS] BASE_ALIGNED(BASE_CACHE_PAIR);
 	unsigned char chunk[SHM_PIPES][SHM_DEPTH][SHM_CHUNK];
 	struct shm_note note[]; /* a: by index: the peer and I */
 };
@@ -217,18 +216,33 @@ struct shm_peer {
 
 /* A received packet. */
 struct shm_pkt {
-	struct nm_pkt_in in; /* in.drv: buffer of a medium one or NULL */
+	struct nm_pkt_in in; /* in.drv: of a medium one where in the sender's
+			      * segment it is given back, or NULL */
+	uint32_t number;     /* and as what */
 	ATOMIC(uint32_t)
 	busy; /* a: set by the rail's owner, cleared by who has done with it;
 	       * order(shm-pkt) */
 	unsigned char data[SHM_INLINE];
 };
 
-/* My buffers for medium packets. The rail's owner's. */
+/*
+ * My buffers for medium packets. The rail's owner's.
+ *
+ * They are lent in turn: what has just come back is in the caches of who has
+ * read it, and written from there at a third of the speed. But who sends one
+ * and hears something before the next finds the last one back, and a short
+ * packet is there at once where both have been before. A peer may hold half of
+ * what no other one holds: so there is one left for many that give none back.
+ *
+ * Who lends writes the number here only, so that the words by which buffers
+ * come back change their side once for a line of them.
+ */
 struct shm_lending {
-	uint64_t lent;             /* bit i: a peer may hold buffer i */
-	uint32_t holder[SHM_BUFS]; /* which: its index */
-	unsigned last;             /* the warmest */
+	uint32_t number[SHM_BUFS]; /* under which it is, or was last, lent */
+	struct shm_peer *holder[SHM_BUFS]; /* who may have it still, or NULL */
+	unsigned nlent;                    /* of them there are holders */
+	unsigned next;                     /* whose turn it is: the coldest */
+	uint64_t heard; /* the ring's head when the last one was lent */
 };
 
 /* My control blocks. The rail's owner's. */

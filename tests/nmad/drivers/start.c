@@ -43,7 +43,7 @@ static void be_first(void)
 
 	CHECK_INT(start.pidfds, 0);
 	CHECK(start.maps <= 2); /* the beginning, and its own segment */
-	CHECK(start.bytes > 0 && start.bytes < 2400000);
+	CHECK(start.bytes > 0 && start.bytes < 3400000);
 	send_to(1, TALK);
 	hear_from(1, TALK);
 	then = look();

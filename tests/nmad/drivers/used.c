@@ -73,7 +73,7 @@ static void check_peers(struct job *j, const struct has *before,
 	JOB_CHECK(j, before->maps <= 2);
 	JOB_CHECK(j, now.maps <= 2 + npeers);
 	JOB_CHECK(j, now.bytes == before->bytes + npeers * shm->bytes);
-	JOB_CHECK(j, shm->bytes < 2400000);
+	JOB_CHECK(j, shm->bytes < 3400000);
 	JOB_CHECK(j, now.pidfds == before->pidfds + npeers);
 	JOB_CHECK(j, now.pipes == before->pipes + npeers);
 	JOB_CHECK(j, now.fds == before->fds + 2 * npeers);

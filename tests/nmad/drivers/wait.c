@@ -386,7 +386,7 @@ TEST(who_finds_no_room_sleeps_until_there_is_some)
 
 /* As many packets as one peer has buffers for. */
 #ifndef BUFFERS
-#define BUFFERS 16
+#define BUFFERS 64
 #endif
 enum { KEPT = BUFFERS };
 
@@ -446,7 +446,7 @@ TEST(who_lacks_a_buffer_is_woken_though_its_holder_sleeps)
  */
 static void early_ring_body(struct job *j)
 {
-	enum { ROUNDS = 2000 / FEWER };
+	enum { ROUNDS = 32000 / KEPT / FEWER };
 
 	get_to_know(j);
 	j->recv = keeps;
