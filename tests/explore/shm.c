@@ -12,7 +12,7 @@
 #include "../../nmad/drivers/shm/large.c"
 #include "../../nmad/drivers/shm/shm.c"
 
-enum { SENDER, RECEIVER, SIDES, BLOCKS = 2, CHUNKS = SHM_DEPTH + 2 };
+enum { SENDER, RECEIVER, SIDES, BLOCKS = 3, CHUNKS = SHM_DEPTH + 2 };
 
 /* Each side's own; the transfers are in the receiver's. Not put back. */
 static struct shm_seg *segs[SIDES], *seg;
@@ -60,7 +60,8 @@ static void copy(int i)
 int nm_shm_cma_move(struct nm_xfer *x, size_t offset, size_t length,
 		    uint64_t remote, bool push)
 {
-	copy((int)offset);
+	for (size_t i = offset; i < offset + length; i++)
+		copy((int)i);
 	return 0;
 }
 

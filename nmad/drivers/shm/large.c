@@ -44,7 +44,7 @@ enum {
 	PIECE_MIN = 256, /* mean bytes below which two copies are faster */
 	PROBE = 32,      /* pieces looked at for that */
 	CHUNKS_A_STEP = 4,
-	STEPS_A_POLL = 4, /* that move anything */
+	BLOCKS_A_POLL = 4, /* or so many steps that move anything */
 };
 
 enum flags {
@@ -560,32 +560,42 @@ int nm_shm_large_send(struct nm_xfer *x)
 
 /* --- moving --- */
 
-/* Take a block: the receiver from the front, the sender from the back. */
-static bool claim(struct shm_x *sx, uint32_t *out)
+/*
+ * Take blocks: the receiver from the front, the sender from the back; how many,
+ * and the first. Half of what nobody has, since the kernel takes as long to be
+ * called as to copy 16 KB: who is alone calls it seldom, and whoever joins him
+ * finds enough to do.
+ */
+static uint32_t claim(struct shm_x *sx, uint32_t *first)
 {
 	uint64_t word = load_relaxed(&sx->ctl->claim);
-	uint32_t front, back;
+	uint32_t front, back, n;
 
 	do {
 		front = (uint32_t)(word >> 32);
 		back = (uint32_t)word;
 		if (front >= sx->nblocks || back >= sx->nblocks - front)
-			return false;
-		*out = sx->sender ? sx->nblocks - 1 - back : front;
-	} while (!cas_weak_relaxed(&sx->ctl->claim, &word,
-				   word + (sx->sender ? 1 : 1ull << 32)));
-	return true;
+			return 0;
+		n = (sx->nblocks - front - back + 1) / 2;
+		if (n > BLOCKS_A_POLL)
+			n = BLOCKS_A_POLL;
+		*first = sx->sender ? sx->nblocks - back - n : front;
+	} while (
+		!cas_weak_relaxed(&sx->ctl->claim, &word,
+				  word + (sx->sender ? n : (uint64_t)n << 32)));
+	return n;
 }
 
-static void copy_block(struct shm *shm, struct shm_x *sx, uint32_t i)
+static void copy_blocks(struct shm *shm, struct shm_x *sx, uint32_t first,
+			uint32_t n)
 {
-	size_t offset = (size_t)i * sx->block;
-	size_t length = sx->length - offset;
+	size_t offset = (size_t)first * sx->block;
+	size_t length = (size_t)n * sx->block;
 	uint32_t none = 0;
 	int rc;
 
-	if (length > sx->block)
-		length = sx->block;
+	if (length > sx->length - offset)
+		length = sx->length - offset;
 	if (load_relaxed(&sx->ctl->error) == 0) {
 		rc = nm_shm_cma_move(xfer_of(sx), offset, length, sx->remote,
 				     sx->sender);
@@ -594,24 +604,21 @@ static void copy_block(struct shm *shm, struct shm_x *sx, uint32_t i)
 		if (rc == -ESRCH)
 			nm_shm_live_look(shm, true);
 	}
-	sx->mine++;
+	sx->mine += n;
 	/* What was written, and that no more is read. */
 	store_seq(count_of(sx, sx->sender), sx->mine); /* order(shm-account) */
 }
 
-static bool step_blocks(struct shm *shm, struct shm_x *sx)
+static unsigned step_blocks(struct shm *shm, struct shm_x *sx)
 {
-	bool moved = false;
-	uint32_t i;
+	uint32_t first, n = sx->remote != 0 ? claim(sx, &first) : 0;
 
-	if (sx->remote != 0 && claim(sx, &i)) {
-		copy_block(shm, sx, i);
-		moved = true;
-	}
+	if (n > 0)
+		copy_blocks(shm, sx, first, n);
 	if (sx->mine + others(sx) < sx->nblocks)
-		return moved;
+		return n;
 	finish(shm, sx);
-	return true;
+	return n + 1;
 }
 
 static size_t chunk_bytes(const struct shm_x *sx, uint32_t i)
@@ -680,17 +687,17 @@ static bool step_empty(struct shm *shm, struct shm_x *sx)
 	return true;
 }
 
-/* If it does not move it is on its list still. */
-static bool step(struct shm *shm, struct shm_x *sx)
+/* How much it has moved; if not at all it is on its list still. */
+static unsigned step(struct shm *shm, struct shm_x *sx)
 {
-	bool moved;
+	unsigned moved;
 
 	sx->waits = 0;
 	if (!sx->pipe)
 		moved = step_blocks(shm, sx);
 	else
 		moved = sx->sender ? step_fill(shm, sx) : step_empty(shm, sx);
-	if (!moved)
+	if (moved == 0)
 		sx->waits = 1;
 	return moved;
 }
@@ -746,7 +753,7 @@ bool nm_shm_large_poll(struct shm *shm)
 
 	base_list_init(&batch);
 	base_list_splice_back(&batch, &shm->active);
-	while (moved < STEPS_A_POLL &&
+	while (moved < BLOCKS_A_POLL &&
 	       (n = base_list_take_front(&batch)) != NULL) {
 		base_list_push_back(&shm->active, n);
 		moved += step(shm, (void *)n);
