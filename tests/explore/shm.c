@@ -122,6 +122,7 @@ static void set_up(uint32_t nblocks, bool pipe)
 		struct shm_x *sx = sx_of(side);
 
 		base_list_init(&shms[side].active);
+		shms[side].several = false;
 		shms[side].seg = segs[side];
 		store_relaxed(&segs[side]->bell.asleep, 0);
 		peers[side].seg = segs[!side];
@@ -205,6 +206,13 @@ EXPLORE(who_may_not_copy_is_told)
 {
 	both_and_sleep(BLOCKS);
 	sx_of(SENDER)->remote = 0;
+}
+
+EXPLORE(who_finds_all_taken_is_told)
+{
+	both_and_sleep(BLOCKS);
+	for (int side = 0; side < SIDES; side++)
+		shms[side].several = true;
 }
 
 EXPLORE(chunks_are_seen_whole)

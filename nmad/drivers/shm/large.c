@@ -564,9 +564,9 @@ int nm_shm_large_send(struct nm_xfer *x)
  * Take blocks: the receiver from the front, the sender from the back; how many,
  * and the first. Half of what nobody has, since the kernel takes as long to be
  * called as to copy 16 KB: who is alone calls it seldom, and whoever joins him
- * finds enough to do.
+ * finds enough to do. That is so as well if all is taken of each of several.
  */
-static uint32_t claim(struct shm_x *sx, uint32_t *first)
+static uint32_t claim(const struct shm *shm, struct shm_x *sx, uint32_t *first)
 {
 	uint64_t word = load_relaxed(&sx->ctl->claim);
 	uint32_t front, back, n;
@@ -576,7 +576,9 @@ static uint32_t claim(struct shm_x *sx, uint32_t *first)
 		back = (uint32_t)word;
 		if (front >= sx->nblocks || back >= sx->nblocks - front)
 			return 0;
-		n = (sx->nblocks - front - back + 1) / 2;
+		n = sx->nblocks - front - back;
+		if (!shm->several)
+			n = (n + 1) / 2;
 		if (n > BLOCKS_A_POLL)
 			n = BLOCKS_A_POLL;
 		*first = sx->sender ? sx->nblocks - back - n : front;
@@ -611,7 +613,7 @@ static void copy_blocks(struct shm *shm, struct shm_x *sx, uint32_t first,
 
 static unsigned step_blocks(struct shm *shm, struct shm_x *sx)
 {
-	uint32_t first, n = sx->remote != 0 ? claim(sx, &first) : 0;
+	uint32_t first, n = sx->remote != 0 ? claim(shm, sx, &first) : 0;
 
 	if (n > 0)
 		copy_blocks(shm, sx, first, n);
@@ -741,6 +743,16 @@ bool nm_shm_large_may_move(struct shm *shm)
 	return false;
 }
 
+static bool several_move(const struct shm *shm)
+{
+	unsigned n = 0;
+
+	base_list_for_each (l, &shm->active)
+		if (!((const struct shm_x *)(const void *)l)->waits && n++ > 0)
+			return true;
+	return false;
+}
+
 /*
  * One step of each, but only so many that copy: the next call goes on with
  * those that had to wait. An upcall may add transfers at the end.
@@ -751,6 +763,7 @@ bool nm_shm_large_poll(struct shm *shm)
 	struct base_link *n;
 	unsigned moved = 0;
 
+	shm->several = several_move(shm);
 	base_list_init(&batch);
 	base_list_splice_back(&batch, &shm->active);
 	while (moved < BLOCKS_A_POLL &&

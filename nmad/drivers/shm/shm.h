@@ -271,6 +271,7 @@ struct shm {
 	unsigned next;               /* o: the packets below are busy */
 	struct base_list active;     /* o: transfers that poll() moves */
 	struct base_list waiting[2]; /* o: for a block: plain, with chunks */
+	bool several;                /* o: of the former move, as of now */
 	unsigned npolls;             /* o: */
 	unsigned nexited;            /* o: peers exited and not yet gone */
 	unsigned nowed;              /* o: peers that are to be rung */
