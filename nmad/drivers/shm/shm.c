@@ -143,7 +143,7 @@ static int post_medium(struct shm *shm, struct shm_peer *p, struct nm_pkt *pkt,
 		       size_t length)
 {
 	struct shm_lending *l = &shm->lending;
-	struct shm_where where;
+	struct shm_where *where;
 	int i = buf_get(shm, p, length);
 	uint64_t t;
 
@@ -156,11 +156,13 @@ static int post_medium(struct shm *shm, struct shm_peer *p, struct nm_pkt *pkt,
 	l->nlent++;
 	p->nbufs++;
 	nm_pkt_copy(pkt, shm->seg->buf[i]);
-	where.buf = (uint32_t)i;
-	where.number = ++l->number[i];
-	where.length = (uint32_t)length;
-	memcpy(shm_ring_slot(&p->tx, t)->data, &where, sizeof(where));
-	fill_slot(shm, p, t, SHM_MEDIUM, sizeof(where), pkt);
+	/* Not from the stack: what is read there by other pieces than it was
+	 * written by waits for all that is written before, the copy too. */
+	where = (void *)shm_ring_slot(&p->tx, t)->data;
+	where->buf = (uint32_t)i;
+	where->number = ++l->number[i];
+	where->length = (uint32_t)length;
+	fill_slot(shm, p, t, SHM_MEDIUM, sizeof(*where), pkt);
 	return NM_SENT;
 }
 

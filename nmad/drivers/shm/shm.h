@@ -65,7 +65,7 @@ struct shm_where {
 	uint32_t buf;    /* index in the sender's segment */
 	uint32_t number; /* what the receiver says when it gives it back */
 	uint32_t length; /* of the packet */
-};
+} BASE_MAY_ALIAS;
 
 typedef unsigned char shm_buf_t[SHM_BUF_BYTES];
 
