@@ -116,6 +116,12 @@ static bool needs_rdv(const struct nm_gate *gate, const struct nm_req *req)
 		gate->credit_used + length > gate->core->config.window);
 }
 
+static inline void use_credit(struct nm_gate *gate, size_t length)
+{
+	if (length > NM_FREE_PAYLOAD)
+		gate->credit_used += length;
+}
+
 static bool add_rts(struct nm_gate *gate, struct nm_pkt *pkt,
 		    struct nm_req *req, struct nm_wire_chunk *c)
 {
@@ -153,8 +159,7 @@ BASE_INLINE bool leaves(struct nm_gate *gate, struct nm_req *req,
 		nm_out_dequeue(gate, req);
 		nm_pending_add(core, -1);
 	}
-	if (c->length > NM_FREE_PAYLOAD)
-		gate->credit_used += c->length;
+	use_credit(gate, c->length);
 	nm_count(&core->stats.eager_out);
 	return true;
 }
@@ -287,18 +292,15 @@ static bool form(struct nm_pass *pass, struct nm_gate *gate,
 	return true;
 }
 
-/* Eager, without a question of credit, parts or answers. */
-static bool is_short(const struct nm_gate *gate, const struct nm_req *req)
+/* Eager, without a question of parts or answers. */
+static bool is_plain(const struct nm_gate *gate, const struct nm_req *req)
 {
-	size_t length = req->data.length;
-
-	return length <= NM_FREE_PAYLOAD &&
-	       length <= load_relaxed(&gate->eager_max) &&
-	       req->data.kind == NM_DATA_FLAT && !(req->flags & NM_REQ_SYNC);
+	return !needs_rdv(gate, req) && req->data.kind == NM_DATA_FLAT &&
+	       !(req->flags & NM_REQ_SYNC);
 }
 
 /*
- * What most messages are: short, to a peer for whom nothing else waits, and the
+ * What most messages are: eager, to a peer for whom nothing else waits, and the
  * one link is free. No strategy that is `plain` could do anything but form this
  * packet, so it is not asked. False: it is not so.
  */
@@ -311,7 +313,7 @@ static bool send_alone(struct nm_pass *pass, struct nm_req *req)
 
 	if (gate->nlinks != 1 || base_link_is_on(&gate->active) ||
 	    gate->is_dear || !pass->core->config.strategy->plain ||
-	    !is_short(gate, req) || link->pkt == NULL ||
+	    !is_plain(gate, req) || link->pkt == NULL ||
 	    !nm_turn_is_free(&link->turn))
 		return false;
 
@@ -328,6 +330,7 @@ static bool send_alone(struct nm_pass *pass, struct nm_req *req)
 	pkt->now = req->flags & NM_REQ_NOW;
 	nm_chain_append(&pkt->reqs, &req->node);
 	nm_pending_add(pass->core, -1);
+	use_credit(gate, c.length);
 	nm_count(&pass->core->stats.eager_out);
 	launch(pass, gate, link, pkt);
 	return true;

@@ -26,9 +26,9 @@ struct nm_share {
 struct nm_strategy {
 	const char *name;
 	bool gathers; /* packets of several messages: waiting may pay */
-	bool plain;   /* a short message that waits alone for a gate of one link
-		       * is a packet of its own, and nothing is to be known of
-		       * it: pack() is not asked */
+	bool plain; /* an eager message that waits alone for a gate of one link
+		     * is a packet of its own, and nothing is to be known of
+		     * it: pack() is not asked */
 
 	/*
 	 * Priorities count for bodies, too: of those from one peer over one
