@@ -127,6 +127,16 @@ void marcel_lwp_put(struct marcel_lwp *l)
 }
 
 /*
+ * The monitor, which may raise it meanwhile, says so and then does it. So the
+ * last word of the two is 0 if the last deed is ours: it is raised again.
+ */
+static void lower(struct marcel_lwp *l)
+{
+	os_thread_lowest();
+	store_relaxed(&l->raised, 0);
+}
+
+/*
  * Up to its first wait it allocates nothing: who holds the allocator's lock may
  * have been interrupted, and wait for the VP that it is to drive.
  */
@@ -141,7 +151,7 @@ static void *lwp_main(void *arg)
 	marcel_tick_block(false);
 	marcel_call_allow();
 	if (l->is_low)
-		os_thread_lowest();
+		lower(l);
 	if (BASE_ASAN)
 		os_stack_bounds(&l->idle_rest.stack_low,
 				&l->idle_rest.stack_bytes);
@@ -404,10 +414,8 @@ static void retire(struct marcel_vp *vp, struct marcel_lwp *l)
 {
 	if (l == &marcel_lwps.first)
 		return; /* only who drives VP 0 gives it that one */
-	if (unlikely(load_relaxed(&l->raised) != 0)) {
-		store_relaxed(&l->raised, 0);
-		os_thread_lowest();
-	}
+	if (unlikely(load_relaxed(&l->raised) != 0))
+		lower(l);
 	if (l->is_low && load_relaxed(&marcel_lwps.lowers) != 0 &&
 	    load_relaxed(&vp->stand_in) == NULL)
 		store_relaxed(&vp->stand_in, l);

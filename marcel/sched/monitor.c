@@ -205,16 +205,21 @@ static void tick(struct marcel_lwp *l)
 	marcel_tick_send(l);
 }
 
-/* Another process on its CPU must not starve the VP for more than a slice. */
+/*
+ * Another process on its CPU must not starve the VP for more than a slice. It
+ * may lower itself just now: it says so when it has (lwp.c), and we before.
+ */
 static void raise_low(struct marcel_lwp *l)
 {
 	if (!l->is_low || load_relaxed(&l->raised) != 0 ||
 	    load_relaxed(&l->tid) == 0)
 		return;
+	store_relaxed(&l->raised, 1);
 	if (os_thread_ordinary(load_relaxed(&l->tid)))
-		store_relaxed(&l->raised, 1);
-	else /* the program has given privileges up: no more such spares */
-		store_relaxed(&marcel_lwps.lowers, 0);
+		return;
+	/* The program has given privileges up: no more such spares. */
+	store_relaxed(&l->raised, 0);
+	store_relaxed(&marcel_lwps.lowers, 0);
 }
 
 /*

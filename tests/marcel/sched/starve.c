@@ -18,6 +18,7 @@
 #include <marcel/io.h>
 #include "../../../marcel/os/os.h"
 #include "../../../marcel/sched/lwp.h"
+#include "../../../marcel/sched/tick.h"
 #include "../with.h"
 
 enum { ENOUGH_MS = 400, NOBODY = 65534 };
@@ -116,6 +117,34 @@ static void on_one_vp(void)
 TEST(another_process_leaves_a_third)
 {
 	on_one_cpu(on_one_vp);
+}
+
+/*
+ * The linker puts this before: who is about to lower itself has no CPU for some
+ * looks of the monitor, which raises it meanwhile.
+ */
+enum { LOOKS = 5 };
+
+static ATOMIC(int) is_late;
+
+void __real_os_thread_lowest(void);
+void __wrap_os_thread_lowest(void);
+
+void __wrap_os_thread_lowest(void)
+{
+	uint64_t end = load_relaxed(&marcel_monitor.looks) + LOOKS;
+
+	while (load_relaxed(&is_late) != 0 &&
+	       load_relaxed(&marcel_monitor.looks) < end)
+		sched_yield();
+	__real_os_thread_lowest();
+}
+
+TEST(another_process_leaves_a_third_to_who_is_raised_too_soon)
+{
+	store_relaxed(&is_late, 1);
+	on_one_cpu(on_one_vp);
+	store_relaxed(&is_late, 0);
 }
 
 static void lose_privileges(void)
