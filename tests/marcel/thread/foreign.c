@@ -56,18 +56,28 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-/* Until there is no runtime; each that is made is run. */
+enum { MADE = 20 };
+
+/*
+ * Each that is made is run. Not for ever: the runtime ends when nobody has one,
+ * which never comes if all wait for a CPU most of the time, to join theirs.
+ */
 static void *make(void *arg)
 {
 	void *out = NULL;
 	marcel_t t;
-	int rc;
+	int rc = 0;
 
-	while ((rc = marcel_create(&t, NULL, nothing, &t)) == 0) {
+	for (int i = 0; i < MADE; i++) {
+		rc = marcel_create(&t, NULL, nothing, &t);
+		if (rc != 0)
+			break;
 		CHECK_INT(marcel_join(t, &out), 0);
 		CHECK_PTR(out, &t);
 	}
-	CHECK_INT(rc, EPERM);
+	while (rc == 0 && marcel_is_running())
+		sched_yield();
+	CHECK_INT(rc == 0 ? marcel_create(&t, NULL, nothing, &t) : rc, EPERM);
 	return arg;
 }
 
@@ -76,7 +86,7 @@ TEST(the_runtime_may_end_while_kernel_threads_make_threads)
 	struct marcel_config config = { .nvp = 2 };
 	pthread_t p[3];
 
-	for (int n = 0; n < HANDOVERS / 5; n++) {
+	for (int n = 0; n < HANDOVERS / 2; n++) {
 		CHECK_INT(marcel_init(&config), 0);
 		for (int i = 0; i < 3; i++)
 			CHECK_INT(pthread_create(&p[i], NULL, make, NULL), 0);
