@@ -15,11 +15,7 @@
 #include "../../tasks.h"
 #include "modes.h"
 
-#if BASE_TSAN || BASE_ASAN
 enum { ROUNDS = 150 };
-#else
-enum { ROUNDS = 300 };
-#endif
 
 /* Events that are counted, and a semaphore for who waits for them. */
 struct source {

@@ -9,7 +9,7 @@
 #if BASE_TSAN || BASE_ASAN
 enum { ROUNDS = 60, CROWD = 200, ORDERED = 50 };
 #else
-enum { ROUNDS = 500, CROWD = 1000, ORDERED = 100 };
+enum { ROUNDS = 200, CROWD = 1000, ORDERED = 100 };
 #endif
 
 /* --- many --- */

@@ -17,7 +17,7 @@
 #if BASE_TSAN || BASE_ASAN
 enum { ROUNDS = 60, FORKS = 5 };
 #else
-enum { ROUNDS = 300, FORKS = 5 };
+enum { ROUNDS = 120, FORKS = 5 };
 #endif
 
 /* --- no event is lost --- */

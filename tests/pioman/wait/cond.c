@@ -3,10 +3,12 @@
 
 #include <errno.h>
 
+#include <base/clock.h>
+
 #if BASE_TSAN || BASE_ASAN
 enum { ROUNDS = 200, CROWD = 50, ALIENS = 3 };
 #else
-enum { ROUNDS = 2000, CROWD = 1000, ALIENS = 3 };
+enum { ROUNDS = 500, CROWD = 1000, ALIENS = 3 };
 #endif
 
 /* An operation: an ltask completes it after it was polled some times. */
@@ -217,15 +219,22 @@ static enum marcel_hook_answer count_switch(void *arg, int vp)
 
 static struct marcel_hook counter = { .fn = count_switch };
 
+/* Unless the kernel has let us spin for a second with a hundred polls. */
 static void early_completion(void)
 {
+	uint64_t start;
 	struct op op;
+	int n;
 
 	CHECK_INT(marcel_hook_add(MARCEL_HOOK_SWITCH, &counter), 0);
-	switches = 0;
-	op_start(&op, 100);
-	piom_cond_wait(&op.done);
-	CHECK_INT(switches, 0);
+	do {
+		start = base_now_ns();
+		switches = 0;
+		op_start(&op, 100);
+		piom_cond_wait(&op.done);
+		n = switches;
+	} while (n > 0 && base_now_ns() - start >= 1000000000);
+	CHECK_INT(n, 0);
 	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_SWITCH, &counter), 0);
 }
 
