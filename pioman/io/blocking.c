@@ -279,7 +279,9 @@ static void *watch_on(void *arg)
 	piom_cost_answer();
 	while (goes_on) {
 		n = epoll_wait(watcher.set, ev, EVENTS, ms);
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && errno == EINTR)
+			continue; /* it was stopped, and goes on */
+		if (n < 0)
 			base_fatal("pioman", "the descriptor of its epoll set "
 					     "was closed");
 		fired = false;
