@@ -5,7 +5,6 @@
 #include "../check.h"
 #include "../run.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,10 +113,9 @@ static void quiet(const char *which, const char *by)
 
 	CHECK_INT(run_has_printed("ready"), 1);
 	/* Until the watchman has looked at it at rest. */
-	for (unsigned n = 0; strstr(run_printed(), QUIET) == NULL; n++) {
+	for (int n = 1; strstr(run_printed(), QUIET) == NULL; n++) {
 		kill(pid, SIGUSR2);
-		while (count(run_printed(), "end of report") == n)
-			sched_yield();
+		CHECK(run_has_printed_times("end of report", n));
 	}
 	kill(pid, SIGTERM);
 	r = run_wait();
@@ -352,10 +350,9 @@ static pid_t start_job(const char *settings, const char *which)
 /* Until the report says that: the first may come before all are at rest. */
 static void ask_until(pid_t mpirun, const char *text)
 {
-	for (unsigned n = 0; strstr(run_printed(), text) == NULL; n++) {
+	for (int n = 1; strstr(run_printed(), text) == NULL; n++) {
 		kill(mpirun, SIGUSR2);
-		while (count(run_printed(), END) == n)
-			sched_yield();
+		CHECK(run_has_printed_times(END, n));
 	}
 }
 
