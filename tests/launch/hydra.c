@@ -92,7 +92,6 @@ TEST(ranks_that_wait_end_with_what_has_launched_them)
 {
 	need_hydra();
 	job_ends_without_launcher("mpiexec.hydra");
-	job_ends_without_launcher("env NMAD_BOOT=pmi2 mpiexec.hydra");
 }
 
 TEST(ranks_that_poll_end_with_what_has_launched_them)
