@@ -254,6 +254,7 @@ static void start_rank(struct job *j, struct start *s, struct rank *r)
 		r->pid = 0;
 		j->running--;
 		cannot_run(j, s->program, &failure);
+		hang_close(j, r);
 	}
 	close(report[0]);
 }
