@@ -12,8 +12,10 @@ MADMPI is where the build makes madmpi's headers."""
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
@@ -27,7 +29,9 @@ MODULES = ["marcel", "pioman", "nmad", "madmpi"]
 # libgcc's, which would hide it. Of the headers that a source includes only what
 # it calls.
 FLAGS = """-std=gnu11 -O2 -fno-inline -fkeep-static-functions -fno-ipa-icf -mno-outline-atomics -DNDEBUG -D_GNU_SOURCE
--Wno-attributes -S -o -""".split()
+-Wno-attributes -S""".split()
+
+CCACHE = [ccache] if (ccache := shutil.which("ccache")) else []
 
 # hwloc's headers are this machine's, behind all of the compiler's own.
 HWLOC = [
@@ -46,21 +50,22 @@ NEEDS = {
 }
 
 
-def functions_of(compiler, made, path):
-    """{function: its instructions}; a header is compiled alone."""
-    command = compiler + FLAGS
+def functions_of(compiler, made, path, out):
+    """{function: its instructions}; a header is compiled alone. In the folder
+    of the sources, so that ccache knows them in another clone."""
+    command = CCACHE + compiler + FLAGS + ["-o", out]
     if path.endswith(".h"):
         command.append("-fkeep-inline-functions")
     for module in MODULES:
-        command += ["-I", os.path.join(ROOT, module, "include")]
+        command += ["-I", os.path.join(module, "include")]
     if path.startswith("madmpi"):
-        for folder in (os.path.join(ROOT, "madmpi"), made,
-                       os.path.join(made, "include")):
+        for folder in ("madmpi", made, os.path.join(made, "include")):
             command += ["-I", folder]
     for folder in HWLOC:
         command += ["-idirafter", folder]
     done = subprocess.run(
-        command + ["-x", "c", os.path.join(ROOT, path)],
+        command + ["-x", "c", path],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
@@ -68,7 +73,9 @@ def functions_of(compiler, made, path):
     if done.returncode != 0:
         sys.exit(f"{path} does not compile:\n{done.stderr}")
     found, name = {}, None
-    for line in done.stdout.split("\n"):
+    with open(out, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    for line in lines:
         label = re.match(r"(\w+)(\.\w+)*:", line)
         if label:
             name = label.group(1)
@@ -79,20 +86,22 @@ def functions_of(compiler, made, path):
 
 
 def main():
-    compiler, made = sys.argv[1:-1], sys.argv[-1]
+    compiler, made = sys.argv[1:-1], os.path.relpath(sys.argv[-1], ROOT)
     known, checked, bad = {}, 0, []
-    for site in Orders(ROOT).sites:
-        if site.accessor == "call" or site.order not in NEEDS:
-            continue
-        if site.path not in known:
-            known[site.path] = functions_of(compiler, made, site.path)
-        text = known[site.path].get(site.function, "")
-        checked += 1
-        if not all(p.search(text) for p in NEEDS[site.order]):
-            bad.append(
-                f"{site.path}:{site.line}: {site.function} has no instruction for "
-                f"{site.accessor}_{site.order}"
-            )
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "out.s")
+        for site in Orders(ROOT).sites:
+            if site.accessor == "call" or site.order not in NEEDS:
+                continue
+            if site.path not in known:
+                known[site.path] = functions_of(compiler, made, site.path, out)
+            text = known[site.path].get(site.function, "")
+            checked += 1
+            if not all(p.search(text) for p in NEEDS[site.order]):
+                bad.append(
+                    f"{site.path}:{site.line}: {site.function} has no instruction for "
+                    f"{site.accessor}_{site.order}"
+                )
     for line in bad:
         print(line)
     print(f"{checked} accesses, {len(bad)} findings")
