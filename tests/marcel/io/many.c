@@ -16,7 +16,7 @@
 #include "../../tasks.h"
 
 enum {
-	WANTED = 10000 / FEWER,
+	WANTED = FEWER > 1 ? 500 : 10000,
 	FDS_EACH = 3, /* a pipe, and the poller's duplicate */
 	FDS_ELSE = 100,
 	LWPS = 4,
