@@ -14,6 +14,17 @@
 
 enum { EXIT_DEADLOCK = 123 };
 
+/* What a test does not set is not set, either, where all others run with it. */
+static void forget(void)
+{
+	unsetenv("MARCEL_DEADLOCK");
+}
+
+__attribute__((constructor)) static void fixture(void)
+{
+	check_fixture(forget, NULL);
+}
+
 static unsigned count(const char *text, const char *part)
 {
 	unsigned n = 0;
