@@ -166,24 +166,39 @@ static int post_medium(struct shm *shm, struct shm_peer *p, struct nm_pkt *pkt,
 	return NM_SENT;
 }
 
+_Static_assert((SHM_INLINE - SHM_FIRST_LINE) % BASE_CACHE_LINE == 0,
+	       "a slot ends where a line ends");
+
 /*
- * The receiver may be looking at the first line without a pause: all of it is
- * written at the end, together with `full`, so that it is taken away from us
- * once and not half written.
+ * From or to a slot a line at a time, from its beginning on, and of the last
+ * line all: no store lies in two lines. Such a store waits until both have
+ * come from the other core, and they come one after the other.
+ */
+static inline void copy_lines(unsigned char *to, const unsigned char *from,
+			      size_t length)
+{
+	memcpy(to, from, SHM_FIRST_LINE);
+	for (size_t at = SHM_FIRST_LINE; at < length; at += BASE_CACHE_LINE)
+		memcpy(to + at, from + at, BASE_CACHE_LINE);
+}
+
+/*
+ * What is in no more than two lines is put together there; more would be lines
+ * that the receiver, who looks at the first without a pause, takes away from us
+ * half written.
  */
 static void write_slot(struct shm_slot *slot, const struct nm_pkt *pkt,
 		       size_t length)
 {
-	unsigned char bytes[SHM_INLINE];
+	unsigned char bytes[SHM_INLINE + BASE_CACHE_LINE];
 
-	if (length <= SHM_FIRST_LINE) {
+	if (length <= SHM_FIRST_LINE + BASE_CACHE_LINE) {
 		nm_pkt_copy(pkt, slot->data);
 		return;
 	}
 	nm_pkt_copy(pkt, bytes);
-	memcpy(slot->data + SHM_FIRST_LINE, bytes + SHM_FIRST_LINE,
-	       length - SHM_FIRST_LINE);
-	memcpy(slot->data, bytes, SHM_FIRST_LINE);
+	memset(bytes + length, 0, BASE_CACHE_LINE); /* not our stack */
+	copy_lines(slot->data, bytes, length);
 }
 
 static int shm_post_send(struct nm_link *link, struct nm_pkt *pkt)
@@ -229,10 +244,7 @@ static bool unpack(struct shm_pkt *pkt, const struct shm_peer *p,
 	struct shm_where where;
 
 	if (shm_ring_kind(word) == SHM_SMALL && length <= SHM_INLINE) {
-		if (length <= SHM_FIRST_LINE)
-			memcpy(pkt->data, slot->data, SHM_FIRST_LINE);
-		else
-			memcpy(pkt->data, slot->data, length);
+		copy_lines(pkt->data, slot->data, length);
 		pkt->in.data = pkt->data;
 		pkt->in.length = length;
 		pkt->in.drv = NULL;
