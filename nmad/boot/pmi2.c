@@ -7,7 +7,7 @@
  *   cmd=info-getjobattr;key=K; -> cmd=info-getjobattr-response;found=TRUE;
  *                                 value=V;rc=0;
  *   cmd=kvs-put;key=K;value=V; -> cmd=kvs-put-response;rc=0;
- *   cmd=kvs-fence;             -> cmd=kvs-fence-response;rc=0;
+ *   cmd=kvs-fence;             -> cmd=kvs-fence-response;rc=0; and see there
  *   cmd=kvs-get;key=K;         -> cmd=kvs-get-response;found=TRUE;value=V;rc=0;
  *
  * A ';' within a value would be doubled; what we leave there has none.
@@ -152,15 +152,6 @@ static int pmi2_put(struct nm_boot *b, const char *name, const char *text)
 	return rc == 0 ? check_rc(&p->wire, "cmd=kvs-put") : rc;
 }
 
-static int pmi2_fence(struct nm_boot *b)
-{
-	struct pmi2 *p = b->priv;
-	int rc = nm_boot_wire_ask(&p->wire, "kvs-fence-response",
-				  "cmd=kvs-fence;");
-
-	return rc == 0 ? check_rc(&p->wire, "cmd=kvs-fence") : rc;
-}
-
 /* srcid: a rank that the value might be cached of; -1: nobody. */
 #define GET "cmd=kvs-get;jobid=%s;srcid=-1;key=%d.%s;"
 
@@ -172,6 +163,28 @@ static int pmi2_get(struct nm_boot *b, int rank, const char *name, char *out,
 				  rank, name);
 
 	return rc == 0 ? value(&p->wire, "cmd=kvs-get", out, room) : rc;
+}
+
+/*
+ * Hydra answers at once, and to who asks for what nobody leaves only when all
+ * have come. So that is asked for, in vain.
+ */
+static int pmi2_fence(struct nm_boot *b)
+{
+	struct pmi2 *p = b->priv;
+	int rc = nm_boot_wire_ask(&p->wire, "kvs-fence-response",
+				  "cmd=kvs-fence;");
+	char text[2];
+
+	if (rc == 0)
+		rc = check_rc(&p->wire, "cmd=kvs-fence");
+	if (rc != 0)
+		return rc;
+	rc = pmi2_get(b, b->info.rank, "none", text, sizeof(text));
+	if (rc == 0)
+		rc = nm_boot_wire_unexpected(&p->wire, "cmd=kvs-get",
+					     "found=FALSE");
+	return rc == -ENOENT ? 0 : rc;
 }
 
 static int pmi2_ask(struct nm_boot *b, int rank, const char *name)

@@ -72,6 +72,14 @@ TEST(programs_get_right_results)
 	job_talks("mpiexec.hydra");
 }
 
+/* Its fence lets who has come go on, which is none. */
+TEST(programs_get_right_results_through_pmi2)
+{
+	need_hydra();
+	for (int i = 0; i < 5; i++)
+		job_talks("env NMAD_BOOT=pmi2 mpiexec.hydra");
+}
+
 /* Ranks connect to a port instead of inheriting a socket. */
 TEST(ranks_may_have_to_connect)
 {
@@ -92,6 +100,7 @@ TEST(ranks_that_wait_end_with_what_has_launched_them)
 {
 	need_hydra();
 	job_ends_without_launcher("mpiexec.hydra");
+	job_ends_without_launcher("env NMAD_BOOT=pmi2 mpiexec.hydra");
 }
 
 TEST(ranks_that_poll_end_with_what_has_launched_them)

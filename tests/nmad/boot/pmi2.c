@@ -13,7 +13,8 @@
 #define FULL "cmd=fullinit-response;rank=1;size=2;appnum=3;rc=0;"
 #define MAP                                                                    \
 	"cmd=info-getjobattr-response;found=TRUE;value=(vector,(0,1,2));rc=0;"
-#define FENCED "cmd=kvs-fence-response;rc=0;"
+#define NOTHING "cmd=kvs-get-response;found=FALSE;rc=0;"
+#define FENCED  "cmd=kvs-fence-response;rc=0;", NOTHING
 #define KEY                                                                    \
 	"rc=0;value=00112233445566778899aabbccddeeff;found=TRUE;"              \
 	"cmd=kvs-get-response;"
@@ -28,7 +29,7 @@ TEST(a_job_of_pmi2_exchanges_values)
 		FENCED,
 		KEY,
 		"cmd=kvs-get-response;found=TRUE;value=6869;rc=0;",
-		"cmd=kvs-get-response;found=FALSE;rc=0;",
+		NOTHING,
 		"cmd=finalize-response;rc=0;",
 		NULL,
 	};
@@ -66,7 +67,7 @@ TEST(who_asks_by_pmi2_is_answered_later)
 		FENCED,
 		KEY,
 		"cmd=kvs-get-response;found=TRUE;value=6869;rc=0;",
-		"cmd=kvs-get-response;found=FALSE;rc=0;",
+		NOTHING,
 		"cmd=finalize-response;rc=0;",
 		NULL,
 	};
@@ -164,6 +165,30 @@ TEST(nonsense_from_a_launcher_of_pmi2_is_quoted)
 	launcher_refused(few, -EPROTO, "expected size=N and rank=PMI_RANK");
 	launcher_refused(nodes, -EPROTO, "PMI_process_mapping is \"(a)\"");
 	launcher_refused(lost, -EPROTO, "expected found=TRUE or FALSE");
+}
+
+TEST(a_value_that_nobody_has_left_is_no_fence)
+{
+	static const char *const lines[] = {
+		INIT,
+		FULL,
+		MAP,
+		"cmd=kvs-fence-response;rc=0;",
+		"cmd=kvs-get-response;found=TRUE;value=f;rc=0;",
+		"cmd=finalize-response;rc=0;",
+		NULL,
+	};
+	struct nm_boot *b;
+
+	setenv("NMAD_BOOT", "pmi2", 1);
+	launch(lines);
+	CHECK_INT(nm_boot_open(&b), 0);
+	listen_to_stderr();
+	CHECK_INT(nm_boot_fence(b), -EPROTO);
+	CHECK_INT(nm_boot_close(b), 0);
+	heard();
+	CHECK(has_said("to cmd=kvs-get: expected found=FALSE"));
+	launcher_leaves();
 }
 
 TEST(a_launcher_of_pmi2_that_refuses_or_goes_is_no_hang)
