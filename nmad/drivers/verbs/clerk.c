@@ -166,11 +166,11 @@ static void *work(void *arg)
 		base_mpsc_for_each (n, base_mpsc_take(&c->orders))
 			obey(c, container_of(n, struct verbs_order, node));
 		nm_verbs_regs_clean(c->v->regs);
+		if (fds[2].revents & POLLIN)
+			see_events(c);
 		/* Nobody is late whose hello has come: we may be stopped. */
 		now = verbs_now_ms();
 		nm_verbs_calls_hear(c);
-		if (fds[2].revents & POLLIN)
-			see_events(c);
 		nm_verbs_calls_go_on(c, now, &next);
 		tick(c, now, &next);
 		if (next != UINT64_MAX)
