@@ -731,6 +731,16 @@ static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 	nm_tcp_dead(tcp, p, -ETIMEDOUT);
 }
 
+/* When something is to be done for it: a call has the time of a hello. */
+static uint64_t due(const struct tcp_peer *p)
+{
+	if (p->retry != 0)
+		return p->retry;
+	return p->state == TCP_CALLING && p->hand.deadline > p->give_up
+		       ? p->hand.deadline
+		       : p->give_up;
+}
+
 void nm_tcp_deadlines(struct tcp *tcp, uint64_t now)
 {
 	struct base_list batch;
@@ -760,14 +770,13 @@ void nm_tcp_deadlines(struct tcp *tcp, uint64_t now)
 		struct tcp_peer *p = container_of(n, struct tcp_peer, on_call);
 
 		base_list_push_back(&tcp->calling, n);
-		if (p->retry != 0) {
-			if (now >= p->retry)
+		if (now >= due(p)) {
+			if (p->retry != 0)
 				call_on(tcp, p, 0);
-		} else if (now >= p->give_up) {
-			call_is_late(tcp, p);
+			else
+				call_is_late(tcp, p);
 		}
 		if (base_link_is_on(&p->on_call))
-			nm_tcp_alarm_by(tcp,
-					p->retry != 0 ? p->retry : p->give_up);
+			nm_tcp_alarm_by(tcp, due(p));
 	}
 }
