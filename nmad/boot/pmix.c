@@ -22,6 +22,7 @@
 
 #include <pmix.h>
 
+#include <base/atomic.h>
 #include <base/diag.h>
 
 #include "boot.h"
@@ -56,6 +57,9 @@ struct pmix {
 
 /* The name of our job, for a function that gets no argument. */
 static pmix_nspace_t job;
+
+/* a: others in this process may use the library after us, and lose it. */
+static ATOMIC(bool) is_joined;
 
 /* --- the library --- */
 
@@ -220,8 +224,9 @@ static void lost(size_t id, pmix_status_t status, const pmix_proc_t *source,
 		 size_t nresults, pmix_event_notification_cbfunc_fn_t done,
 		 void *data)
 {
-	if (source == NULL ||
-	    strncmp(source->nspace, job, sizeof(source->nspace)) != 0)
+	if (load_relaxed(&is_joined) &&
+	    (source == NULL ||
+	     strncmp(source->nspace, job, sizeof(source->nspace)) != 0))
 		nm_boot_lost();
 	if (done != NULL)
 		done(PMIX_EVENT_NO_ACTION_TAKEN, NULL, 0, NULL, NULL, data);
@@ -234,9 +239,11 @@ static void hears(pmix_status_t status, size_t id, void *data)
 
 static void hear_of_loss(const struct pmix *p)
 {
-	pmix_status_t codes[] = { PMIX_ERR_LOST_CONNECTION };
+	/* The library may read them later. */
+	static pmix_status_t codes[] = { PMIX_ERR_LOST_CONNECTION };
 
 	memcpy(job, p->me.nspace, sizeof(job));
+	store_relaxed(&is_joined, true);
 	p->call.hear(codes, 1, NULL, 0, lost, hears, NULL);
 }
 
@@ -450,11 +457,13 @@ static void pmix_abort(struct nm_boot *b, int code)
 static int pmix_close(struct nm_boot *b, bool forked)
 {
 	struct pmix *p = b->priv;
-	pmix_status_t status =
-		forked ? PMIX_SUCCESS : p->call.finalize(NULL, 0);
-	int rc =
-		status == PMIX_SUCCESS ? 0 : failed(p, "PMIx_Finalize", status);
+	pmix_status_t status = PMIX_SUCCESS;
+	int rc;
 
+	store_relaxed(&is_joined, false);
+	if (!forked)
+		status = p->call.finalize(NULL, 0);
+	rc = status == PMIX_SUCCESS ? 0 : failed(p, "PMIx_Finalize", status);
 	free(p);
 	return rc;
 }
