@@ -146,7 +146,7 @@ static void run(void *arg)
 	int side = (int)(intptr_t)arg;
 
 	while (!over[side])
-		if (!step(&shms[side], sx_of(side)))
+		if (!step(&shms[side], sx_of(side), BLOCKS_A_POLL))
 			cpu_relax();
 	if (side == SENDER)
 		return;
@@ -175,7 +175,7 @@ static void run_and_sleep(void *arg)
 	struct shm_bell *bell = &segs[side]->bell;
 
 	while (!over[side]) {
-		if (step(&shms[side], sx_of(side)))
+		if (step(&shms[side], sx_of(side), BLOCKS_A_POLL))
 			continue;
 		shm_bell_set(bell);
 		if (may_move(sx_of(side)))

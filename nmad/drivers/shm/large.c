@@ -566,7 +566,8 @@ int nm_shm_large_send(struct nm_xfer *x)
  * called as to copy 16 KB: who is alone calls it seldom, and whoever joins him
  * finds enough to do. That is so as well if all is taken of each of several.
  */
-static uint32_t claim(const struct shm *shm, struct shm_x *sx, uint32_t *first)
+static uint32_t claim(const struct shm *shm, struct shm_x *sx, unsigned most,
+		      uint32_t *first)
 {
 	uint64_t word = load_relaxed(&sx->ctl->claim);
 	uint32_t front, back, n;
@@ -579,8 +580,8 @@ static uint32_t claim(const struct shm *shm, struct shm_x *sx, uint32_t *first)
 		n = sx->nblocks - front - back;
 		if (!shm->several)
 			n = (n + 1) / 2;
-		if (n > BLOCKS_A_POLL)
-			n = BLOCKS_A_POLL;
+		if (n > most)
+			n = most;
 		*first = sx->sender ? sx->nblocks - back - n : front;
 	} while (
 		!cas_weak_relaxed(&sx->ctl->claim, &word,
@@ -611,16 +612,16 @@ static void copy_blocks(struct shm *shm, struct shm_x *sx, uint32_t first,
 	store_seq(count_of(sx, sx->sender), sx->mine); /* order(shm-account) */
 }
 
-static unsigned step_blocks(struct shm *shm, struct shm_x *sx)
+static unsigned step_blocks(struct shm *shm, struct shm_x *sx, unsigned most)
 {
-	uint32_t first, n = sx->remote != 0 ? claim(shm, sx, &first) : 0;
+	uint32_t first, n = sx->remote != 0 ? claim(shm, sx, most, &first) : 0;
 
 	if (n > 0)
 		copy_blocks(shm, sx, first, n);
 	if (sx->mine + others(sx) < sx->nblocks)
 		return n;
 	finish(shm, sx);
-	return n + 1;
+	return n > 0 ? n : 1;
 }
 
 static size_t chunk_bytes(const struct shm_x *sx, uint32_t i)
@@ -689,14 +690,14 @@ static bool step_empty(struct shm *shm, struct shm_x *sx)
 	return true;
 }
 
-/* How much it has moved; if not at all it is on its list still. */
-static unsigned step(struct shm *shm, struct shm_x *sx)
+/* How much it has moved, of so many blocks; if nothing it is on its list. */
+static unsigned step(struct shm *shm, struct shm_x *sx, unsigned most)
 {
 	unsigned moved;
 
 	sx->waits = 0;
 	if (!sx->pipe)
-		moved = step_blocks(shm, sx);
+		moved = step_blocks(shm, sx, most);
 	else
 		moved = sx->sender ? step_fill(shm, sx) : step_empty(shm, sx);
 	if (moved == 0)
@@ -769,7 +770,7 @@ bool nm_shm_large_poll(struct shm *shm)
 	while (moved < BLOCKS_A_POLL &&
 	       (n = base_list_take_front(&batch)) != NULL) {
 		base_list_push_back(&shm->active, n);
-		moved += step(shm, (void *)n);
+		moved += step(shm, (void *)n, BLOCKS_A_POLL - moved);
 	}
 	base_list_splice_back(&batch, &shm->active);
 	base_list_splice_back(&shm->active, &batch);

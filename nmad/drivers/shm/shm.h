@@ -67,8 +67,6 @@ struct shm_where {
 	uint32_t length; /* of the packet */
 } BASE_MAY_ALIAS;
 
-typedef unsigned char shm_buf_t[SHM_BUF_BYTES];
-
 /*
  * States of an announced transfer; above them, in the same word, the number of
  * the announcement, so that an old one cannot be taken. And what the receiver
@@ -137,7 +135,8 @@ struct shm_seg {
 	back[SHM_BUFS] BASE_ALIGNED(
 		BASE_CACHE_PAIR); /* a: of each buffer, the number under which
 				   * it was given back last; order(shm-buf) */
-	shm_buf_t buf[SHM_BUFS] BASE_ALIGNED(BASE_CACHE_PAIR);
+	unsigned char
+		buf[SHM_BUFS][SHM_BUF_BYTES] BASE_ALIGNED(BASE_CACHE_PAIR);
 	unsigned char chunk[SHM_PIPES][SHM_DEPTH][SHM_CHUNK];
 	struct shm_note note[]; /* a: by index: the peer and I */
 };
