@@ -81,7 +81,8 @@ static void look_inside(struct nm_core *core, struct base_hang *h)
 	if (backlog > announced)
 		h->by |= BASE_HANG_TRANSFER;
 	if (core->asker != NULL)
-		h->busy = true; /* the launcher is to say an address */
+		h->busy = true; /* the launcher is to say an address, or that
+				 * all have come: nobody is asked about that */
 }
 
 static void look(void *arg, struct base_hang *h)
