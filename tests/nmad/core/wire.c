@@ -15,7 +15,8 @@ static size_t put(size_t at, const struct nm_wire_chunk *c)
 		memcpy(packet + at, c->payload, c->length);
 		at += c->length;
 	}
-	if (c->kind == NM_WIRE_KIND_PART || c->kind == NM_WIRE_KIND_RESENT) {
+	if ((c->kind == NM_WIRE_KIND_PART || c->kind == NM_WIRE_KIND_RESENT) &&
+	    c->tail_len > 0) {
 		memcpy(packet + at, c->tail, c->tail_len);
 		at += c->tail_len;
 	}
