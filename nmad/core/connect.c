@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include <base/spin.h>
+#include <marcel/blocking.h>
 
 #include "../boot/boot.h"
 
@@ -308,6 +309,16 @@ void nm_launcher_hold(struct nm_core *core)
 	base_spin_lock(&core->asking);
 	core->asker = &nobody;
 	base_spin_unlock(&core->asking);
+}
+
+int nm_launcher_fence(struct nm_boot *boot)
+{
+	int rc;
+
+	marcel_blocking_begin();
+	rc = nm_boot_fence(boot);
+	marcel_blocking_end();
+	return rc;
 }
 
 void nm_launcher_release(struct nm_core *core)

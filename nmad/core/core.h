@@ -254,9 +254,11 @@ void nm_rails_close(struct nm_core *core);
  * polled, be it for a fence, holds it: a peer's address, which a rail may want
  * at any time if another rail is lost, is asked for when it is released. Held
  * is for who needs no connection that is not there, and whom others that need
- * one can call.
+ * one can call. Nor may the VP wait with who is in a fence: others might come
+ * to it only when the rails here have said something.
  */
 void nm_launcher_hold(struct nm_core *core);
+int nm_launcher_fence(struct nm_boot *boot);
 void nm_launcher_release(struct nm_core *core);
 
 /*

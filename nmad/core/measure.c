@@ -440,7 +440,7 @@ static int choose_peers(struct nm_core *core, struct nm_boot *boot, int *peer)
 	if (core->rank == 0)
 		rc = nm_boot_put(boot, name, peer, bytes);
 	if (rc == 0)
-		rc = nm_boot_fence(boot);
+		rc = nm_launcher_fence(boot);
 	if (rc == 0 && core->rank != 0)
 		rc = nm_boot_get(boot, 0, name, peer, bytes, &got);
 	nm_launcher_release(core);
@@ -494,7 +494,7 @@ static int spread(struct nm_core *core, struct nm_boot *boot, struct found *f)
 			rc = put_curve(boot, i, "eager", &f[i].eager);
 	}
 	if (rc == 0)
-		rc = nm_boot_fence(boot);
+		rc = nm_launcher_fence(boot);
 	for (int i = 0; i < NM_RAILS_MAX && rc == 0 && core->rank != 0; i++) {
 		rc = get_curve(core, boot, i, "bodies", &f[i].body);
 		if (rc == 0 && f[i].body.n > 0)

@@ -477,7 +477,7 @@ BASE_PUBLIC int nm_exit(void)
 	flush();
 	nm_launcher_hold(core); /* for ever */
 	/* With a dead peer nobody else would ever come to the fence. */
-	fenced = rc == 0 ? nm_boot_fence(boot) : 0;
+	fenced = rc == 0 ? nm_launcher_fence(boot) : 0;
 	nm_core_session_close(ours);
 	nm_core_self = NULL;
 	nm_core_stop(core);
