@@ -83,6 +83,15 @@ uint64_t check_random(void)
 	return z ^ (z >> 31);
 }
 
+unsigned check_limit(void)
+{
+	const char *seconds = getenv("TEST_TIMEOUT");
+
+	if (seconds != NULL)
+		return (unsigned)atoi(seconds);
+	return getenv("TEST_MINUTES") != NULL ? 0 : 120;
+}
+
 static void timed_out(int sig)
 {
 	static const char text[] = "# timed out\n";
@@ -132,8 +141,6 @@ static bool wanted(const char *name, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	const char *seed = getenv("TEST_SEED");
-	const char *seconds = getenv("TEST_TIMEOUT");
-	unsigned limit = getenv("TEST_MINUTES") != NULL ? 0 : 120;
 	int number = 0, ran = 0;
 
 	random_state =
@@ -153,7 +160,7 @@ int main(int argc, char **argv)
 	for (struct check_test *t = tests; t; t = t->next) {
 		if (!wanted(t->name, argc, argv))
 			continue;
-		alarm(seconds ? (unsigned)atoi(seconds) : limit);
+		alarm(check_limit());
 		run(t, ++number);
 	}
 	return failures > 0;

@@ -38,6 +38,8 @@ void check_fail(const char *file, int line, const char *fmt, ...)
 void check_skip(const char *reason) __attribute__((noreturn));
 /* Deterministic for one TEST_SEED; one stream for the whole program. */
 uint64_t check_random(void);
+/* Seconds that a test may take, or 0. */
+unsigned check_limit(void);
 /*
  * What is done after every test, told whether that has failed; false: it shall
  * have. Before main() runs, or by a test.

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../check.h"
+#include "../parent.h"
 
 static char said[4096]; /* what the child wrote on stderr */
 
@@ -24,7 +25,7 @@ static inline int in_child(void (*body)(void))
 
 	CHECK_INT(pipe(fds), 0);
 	fflush(stdout);
-	pid = fork();
+	pid = parent_forks(fork);
 	CHECK(pid >= 0);
 	if (pid == 0) {
 		setrlimit(RLIMIT_CORE, &none);

@@ -9,13 +9,10 @@
 #include <unistd.h>
 
 #include <marcel/io.h>
+#include "../parent.h"
 #include "with.h"
 
-enum {
-	THREADS = 100 / FEWER, /* that a child makes */
-	/* A child is killed after so long, and its test before. */
-	HANGS_S = 1000,
-};
+enum { THREADS = 100 / FEWER }; /* that a child makes */
 
 static inline void *nothing(void *arg)
 {
@@ -23,7 +20,7 @@ static inline void *nothing(void *arg)
 }
 
 /*
- * A child that does not hang for ever, and is to end with `code`. TSan's own
+ * A child that does not outlive us, and is to end with `code`. TSan's own
  * allocator does not know of forks: if another kernel thread of the parent is
  * inside, the child finds it locked for good as soon as it starts a runtime or
  * makes a thread. So there a child of a parent that has others at work only
@@ -33,13 +30,10 @@ static inline pid_t fork_one(int code)
 {
 	bool shows = BASE_TSAN && marcel_is_running() &&
 		     (marcel_nvp() > 1 || marcel_current_vp() < 0);
-	pid_t pid = fork();
+	pid_t pid = parent_forks(fork);
 
-	if (pid == 0) {
-		alarm(HANGS_S);
-		if (shows)
-			_exit(code);
-	}
+	if (pid == 0 && shows)
+		_exit(code);
 	return pid;
 }
 

@@ -5,6 +5,7 @@
 #ifndef TESTS_MARCEL_IO_KINDS_H
 #define TESTS_MARCEL_IO_KINDS_H
 
+#include "../../parent.h"
 #include "env.h"
 
 /* --- calls that a signal ends, whether or not they are to begin again --- */
@@ -400,12 +401,10 @@ static void give_writer(void)
 
 static void make_child(void)
 {
-	e.child = fork();
+	e.child = parent_forks(fork);
 	CHECK(e.child >= 0);
 	if (e.child > 0)
 		return;
-	signal(SIGALRM, SIG_DFL);
-	alarm(600); /* where a test that failed forgot it */
 	for (;;)
 		pause();
 }
@@ -624,7 +623,7 @@ static void lock_in_child(void)
 	char c = 0;
 
 	CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
-	e.child = fork();
+	e.child = parent_forks(fork);
 	CHECK(e.child >= 0);
 	if (e.child == 0) {
 		signal(SIGALRM, SIG_DFL);

@@ -24,13 +24,11 @@
 
 #include <base/atomic.h>
 #include "../../../marcel/sched/tick.h"
+#include "../../parent.h"
 #include "../with.h"
 
 static int ends[2];
 static ATOMIC(int) over;
-
-/* A child is killed after so long, and its test before. */
-enum { HANGS_S = 600 };
 
 static void *reads(void *arg)
 {
@@ -355,7 +353,6 @@ static void wait_for_tick(void)
 /* In a process of its own; 1: it came back. */
 static int become_quiet(void)
 {
-	alarm(HANGS_S); /* where nobody would answer */
 	marcel_tick_block(false);
 	execl(CAT, CAT, "/dev/null", (char *)NULL);
 	return 1;
@@ -368,7 +365,7 @@ TEST(a_child_without_handlers_of_fork_waits_for_no_tick)
 	pid_t pid;
 
 	wait_for_tick();
-	pid = _Fork();
+	pid = parent_forks(_Fork);
 	if (pid == 0)
 		_exit(become_quiet());
 	marcel_tick_block(false);
@@ -381,7 +378,6 @@ static int call_without_runtime(int fd)
 {
 	char c;
 
-	alarm(HANGS_S);
 	if (marcel_is_running() || marcel_current_vp() != -1)
 		return 1;
 	if (read(fd, &c, 1) != 1)
@@ -396,7 +392,7 @@ TEST(a_child_without_handlers_of_fork_has_no_runtime)
 	pid_t pid;
 
 	CHECK_INT(pipe(fds), 0);
-	pid = _Fork();
+	pid = parent_forks(_Fork);
 	if (pid == 0)
 		_exit(call_without_runtime(fds[0]));
 	CHECK_INT(write(fds[1], "", 1), 1);
@@ -414,16 +410,14 @@ static void *returns(void *arg)
 /* libc's locks are as they were: nobody else may hold one. */
 static void start_in_child(void)
 {
-	pid_t pid = _Fork();
+	pid_t pid = parent_forks(_Fork);
 	void *out = NULL;
 	marcel_t t;
 
-	if (pid == 0) {
-		alarm(HANGS_S);
+	if (pid == 0)
 		_exit(marcel_create(&t, NULL, returns, &t) != 0 ||
 		      marcel_join(t, &out) != 0 || out != &t ||
 		      marcel_current_vp() != 0);
-	}
 	CHECK(waits(pid));
 }
 
@@ -432,9 +426,9 @@ TEST(a_child_without_handlers_of_fork_may_start_a_runtime)
 	without_ticks(start_in_child);
 }
 
-static int becomes_quiet(void *arg)
+static int becomes_quiet(void *parent)
 {
-	(void)arg;
+	parent_binds(*(struct parent *)parent);
 	_exit(become_quiet());
 }
 
@@ -443,11 +437,12 @@ TEST(a_child_on_our_memory_holds_no_ticks)
 {
 	static char stack[1 << 16] BASE_ALIGNED(16);
 	marcel_t other = begin_ticks();
+	struct parent self = parent_self();
 	struct marcel_lwp *l;
 	pid_t pid;
 
 	pid = clone(becomes_quiet, stack + sizeof(stack),
-		    CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+		    CLONE_VM | CLONE_VFORK | SIGCHLD, &self);
 	CHECK(waits(pid));
 	l = marcel_tick_hold();
 	CHECK(l != NULL);

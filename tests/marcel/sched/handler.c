@@ -148,7 +148,6 @@ static void set_up(void)
 	struct marcel_config config = { .nvp = 1 };
 	static marcel_event_t never;
 
-	alarm(600); /* its test has a limit before */
 	CHECK_INT(marcel_init(&config), 0);
 	CHECK_INT(marcel_sem_init(&sem, 0, 0), 0);
 	CHECK_INT(marcel_barrier_init(&barrier, NULL, 2), 0);

@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,6 +18,7 @@
 #include "../../../marcel/os/os.h"
 #include "../../../marcel/sched/lwp.h"
 #include "../../../marcel/sched/tick.h"
+#include "../../parent.h"
 #include "../with.h"
 
 enum { ENOUGH_MS = 400, NOBODY = 65534 };
@@ -90,13 +90,10 @@ static void on_one_cpu(void (*body)(void))
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	CHECK_INT(sched_setaffinity(0, sizeof(one), &one), 0);
-	spinner = fork();
+	spinner = parent_forks(fork);
 	CHECK(spinner >= 0);
-	if (spinner == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			;
-	}
+	while (spinner == 0)
+		;
 	body();
 	CHECK_INT(kill(spinner, SIGKILL), 0);
 	CHECK_INT(waitpid(spinner, NULL, 0), spinner);

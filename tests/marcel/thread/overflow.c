@@ -269,8 +269,6 @@ static void *compute_after_a_fall(void *arg)
 	return arg;
 }
 
-enum { HANGS_S = 600 }; /* its test has a limit before */
-
 static const struct computing {
 	const char *guards;
 	int nvp;
@@ -300,7 +298,6 @@ static void overflow_by_tick(void)
 	marcel_attr_t attr;
 	marcel_t t;
 
-	alarm(HANGS_S); /* nobody has seen it */
 	setenv("MARCEL_TIMESLICE_US", "1000", 1);
 	setenv("MARCEL_GUARDS", now_computing->guards, 1);
 	if (marcel_init(&config) != 0 || marcel_attr_init(&attr) != 0 ||

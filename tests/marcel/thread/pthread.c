@@ -21,6 +21,7 @@
 #include <base/atomic.h>
 #include <base/compiler.h>
 #include "../../check.h"
+#include "../../parent.h"
 
 enum { THREADS = 20, ROUNDS = 50, SLOTS = 4 };
 
@@ -713,7 +714,7 @@ static void *pass_on(void *arg)
 static void *make_in_child(void *arg)
 {
 	pthread_t t[THREADS];
-	pid_t pid = fork();
+	pid_t pid = parent_forks(fork);
 	int status = -1;
 	void *out;
 
@@ -722,7 +723,6 @@ static void *make_in_child(void *arg)
 		CHECK_INT(status, 0);
 		return arg;
 	}
-	alarm(600); /* its test has a limit before */
 	for (int i = 0; i < THREADS; i++)
 		if (pthread_create(&t[i], NULL, pass_on, &t[i]) != 0)
 			_exit(1);

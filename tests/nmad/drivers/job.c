@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../parent.h"
 #include "../pattern.h"
 
 enum { KIND_RTS = 1000, KIND_RTR, PARTS = 100 };
@@ -640,13 +640,10 @@ pid_t job_pids[JOB_MAX];
 /* A process other than rank 0; it does not outlive it. */
 static pid_t run_other(struct job *j, int rank, void (*body)(struct job *))
 {
-	pid_t first = getpid(), pid = fork();
+	pid_t pid = parent_forks(fork);
 
 	if (pid != 0)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != first)
-		_exit(1);
 	nothers = 0;
 	j->rank = rank;
 	run_one(j, body);

@@ -117,7 +117,6 @@ static void set_up(void)
 {
 	struct marcel_config config = { .nvp = 1 };
 
-	alarm(60); /* it hangs */
 	setenv("PIOM_ENGINE", engine, 1);
 	CHECK_INT(marcel_init(&config), 0);
 	CHECK_INT(piom_init(), 0);
