@@ -81,14 +81,32 @@ TEST(counts_are_those_of_the_program)
 	CHECK(has(after(r), "rank 0 of 1, pid "));
 }
 
+/* A sample that is tried again; it is shown when the commands have ended. */
+#define REJECTED "rejected() { sed 's/^/# rejected: /' >&2; }; "
+
+static void show_rejected(struct run r)
+{
+	const char *line = r.err;
+
+	while ((line = strstr(line, "# ")) != NULL) {
+		int n = (int)strcspn(line, "\n");
+
+		printf("%.*s\n", n, line);
+		line += n;
+	}
+}
+
 /* In some span: the one that waits may have to wait for a CPU first. */
 TEST(who_computes_does_so_and_who_has_nothing_to_do_does_not)
 {
 	struct run r = watch_target(
-		"", "until o=$($TOP -b -n 1 -d 0.1 -p $P); "
-		    "case $o in *'  threads 0 %'*) ;; *) false; esac; do :; "
-		    "done; echo \"$o\"");
+		"",
+		REJECTED "until o=$($TOP -b -n 1 -d 0.1 -p $P); "
+			 "case $o in *'  threads 0 %'*) ;; *) false; esac; do "
+			 "echo \"$o\" | rejected; "
+			 "done; echo \"$o\"");
 
+	show_rejected(r);
 	CHECK(has(after(r), "  threads 0 %"));
 	CHECK(has(after(r), "  threads 100 %  ltasks 0 %  idle 0 %"));
 }
@@ -100,16 +118,19 @@ TEST(who_computes_does_so_and_who_has_nothing_to_do_does_not)
 TEST(who_is_looked_at_does_nothing_for_it)
 {
 	struct run r = watch_target(
-		"still",
-		"until [ $($TOP -b -n 1 -d 0.05 -p $P | "
-		"grep -c 'sleeping 100 %') = 2 ]; do :; done; "
+		"still", REJECTED
+		"until o=$($TOP -b -n 1 -d 0.05 -p $P); "
+		"[ $(echo \"$o\" | grep -c 'sleeping 100 %') = 2 ]; do "
+		"echo \"$o\" | rejected; done; "
 		"switches() { cat /proc/$P/task/*/status | grep ctxt; }; "
 		"until before=$(switches); "
-		"$TOP -b -n 3 -d 0.1 -p $P >/dev/null; "
-		"[ \"$before\" = \"$(switches)\" ]; do :; done; "
+		"$TOP -b -n 3 -d 0.1 -p $P >/dev/null; after=$(switches); "
+		"[ \"$before\" = \"$after\" ]; do "
+		"echo \"$before, then\n$after\" | rejected; done; "
 		"echo undisturbed; "
 		"ls /dev/shm | grep -c marcel-top");
 
+	show_rejected(r);
 	CHECK(has(after(r), "undisturbed\n0\n"));
 }
 

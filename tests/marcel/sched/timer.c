@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -382,6 +383,9 @@ static void *sees_all_sleep(void *arg)
 		n = switches_of_a_span();
 		if (has_come(CLOCK_MONOTONIC, *until))
 			return NULL;
+		if (n >= SWITCHES_MAX)
+			printf("# rejected: %ld switches in %d ms\n", n,
+			       SPAN_MS);
 	} while (n >= SWITCHES_MAX);
 	return arg;
 }
