@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -58,6 +59,8 @@ static void *nothing(void *arg)
 
 enum { MADE = 20 };
 
+static ATOMIC(int) nrefused; /* while they made theirs */
+
 /*
  * Each that is made is run. Not for ever: the runtime ends when nobody has one,
  * which never comes if all wait for a CPU most of the time, to join theirs.
@@ -66,36 +69,47 @@ static void *make(void *arg)
 {
 	void *out = NULL;
 	marcel_t t;
-	int rc = 0;
+	int rc = 0, i;
 
-	for (int i = 0; i < MADE; i++) {
+	for (i = 0; i < MADE; i++) {
 		rc = marcel_create(&t, NULL, nothing, &t);
 		if (rc != 0)
 			break;
 		CHECK_INT(marcel_join(t, &out), 0);
 		CHECK_PTR(out, &t);
 	}
+	if (rc == EPERM && i > 0)
+		fetch_add_relaxed(&nrefused, 1);
 	while (rc == 0 && marcel_is_running())
 		sched_yield();
 	CHECK_INT(rc == 0 ? marcel_create(&t, NULL, nothing, &t) : rc, EPERM);
 	return arg;
 }
 
-TEST(the_runtime_may_end_while_kernel_threads_make_threads)
+static void end_after(int yields)
 {
 	struct marcel_config config = { .nvp = 2 };
 	pthread_t p[3];
 
-	for (int n = 0; n < HANDOVERS / 2; n++) {
-		CHECK_INT(marcel_init(&config), 0);
-		for (int i = 0; i < 3; i++)
-			CHECK_INT(pthread_create(&p[i], NULL, make, NULL), 0);
-		for (int i = 0; i < n; i++)
-			marcel_yield();
-		CHECK_INT(marcel_end(), 0);
-		for (int i = 0; i < 3; i++)
-			CHECK_INT(pthread_join(p[i], NULL), 0);
-	}
+	CHECK_INT(marcel_init(&config), 0);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(pthread_create(&p[i], NULL, make, NULL), 0);
+	for (int i = 0; i < yields; i++)
+		marcel_yield();
+	CHECK_INT(marcel_end(), 0);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(pthread_join(p[i], NULL), 0);
+}
+
+/* And on, until it has ended between two of one's. */
+TEST(the_runtime_may_end_while_kernel_threads_make_threads)
+{
+	enum { ROUNDS = HANDOVERS / 2 };
+
+	store_relaxed(&nrefused, 0);
+	for (int n = 0; n < ROUNDS || load_relaxed(&nrefused) == 0; n++)
+		end_after(n % ROUNDS);
+	printf("# %d refused between two\n", load_relaxed(&nrefused));
 }
 
 /* --- the end of main --- */
