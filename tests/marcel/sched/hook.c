@@ -131,7 +131,7 @@ static void show_waiter(void *arg)
 	store_release(&waiter, arg);
 }
 
-enum { CALLS = 20 };
+static int calls_each; /* of the hook, until it wakes somebody */
 
 /* Wakes whoever waits, after some calls that found nothing yet. */
 static enum marcel_hook_answer wake_later(void *arg, int vp)
@@ -140,7 +140,7 @@ static enum marcel_hook_answer wake_later(void *arg, int vp)
 
 	(void)arg;
 	(void)vp;
-	if ((fetch_add_relaxed(&calls, 1) + 1) % CALLS != 0)
+	if ((fetch_add_relaxed(&calls, 1) + 1) % calls_each != 0)
 		return MARCEL_HOOK_PENDING;
 	t = xchg_acq_rel(&waiter, NULL);
 	if (t == NULL)
@@ -157,17 +157,27 @@ static void park_while_pending(void)
 	CHECK_INT(marcel_hook_add(MARCEL_HOOK_IDLE, &later), 0);
 	for (int i = 0; i < 20; i++)
 		marcel_park(show_waiter, marcel_self());
-	CHECK(load_relaxed(&calls) >= 20 * CALLS);
+	CHECK(load_relaxed(&calls) >= 20 * calls_each);
 	CHECK_INT(marcel_hook_remove(MARCEL_HOOK_IDLE, &later), 0);
 }
 
 /* The time is over for which it looks without giving the CPU away. */
 TEST(an_idle_vp_polls_as_long_as_something_is_pending)
 {
+	calls_each = 20;
 	setenv("MARCEL_SPIN_US", "0", 1);
 	with_vps(1, park_while_pending);
 	with_vps(4, park_while_pending);
 	unsetenv("MARCEL_SPIN_US");
+}
+
+/* First the time in which it keeps the CPU, and then on. */
+TEST(an_idle_vp_polls_without_a_break_and_then_with_breaks)
+{
+	if (EMULATED)
+		check_skip("20000 calls take too long");
+	calls_each = 1000;
+	with_vps(1, park_while_pending);
 }
 
 /* As the VP has said that it sleeps, and looks once more. */
