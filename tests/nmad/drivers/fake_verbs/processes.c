@@ -311,8 +311,6 @@ static void abandoned(int fd)
 	await(fd);
 }
 
-/* It may be another test's, which is just looking whether all are dead. */
-
 TEST(what_a_killed_job_has_left_is_removed_by_the_next_one)
 {
 	struct child c = child(abandoned);
@@ -322,6 +320,7 @@ TEST(what_a_killed_job_has_left_is_removed_by_the_next_one)
 	CHECK(has_file("abandoned"));
 	CHECK_INT(kill(c.pid, SIGKILL), 0);
 	reap(&c, -SIGKILL);
+	/* That may be another test's, just looking whether all are dead. */
 	do {
 		end_open(&e, 0);
 		end_close(&e);
