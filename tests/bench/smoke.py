@@ -177,7 +177,7 @@ def start(build, folder, program, ranks, args):
     mpirun = os.path.join(build, "tools", "launch", "mpirun")
     env = dict(os.environ, NMAD_DRIVER="self" if ranks == 1 else "shm")
     return subprocess.run([mpirun, "-n", str(ranks), path, *args], env=env,
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True)
 
 
 def run(build, folder, case):

@@ -21,7 +21,6 @@ import tap  # noqa: E402
 
 root, build = pathlib.Path(sys.argv[1]), sys.argv[2]
 is_clone = "--clone" in sys.argv[3:]
-limit = 1800 if is_clone else 120
 
 # `meson install` puts BUILD where --prefix would have had it.
 IN_PLACE = """
@@ -81,7 +80,6 @@ class Terminal:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=limit,
         )
         if how == "slurm" and done.returncode == 77:
             raise tap.Skip(done.stdout.strip())
