@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include <base/compiler.h>
+#include <marcel/marcel.h>
 #include <nmad/nmad.h>
+#include <pioman/pioman.h>
 
 #include "../../../nmad/core/core.h"
 #include "../../../nmad/drivers/verbs/verbs.h"
@@ -185,20 +187,6 @@ static void lose_acknowledgement(void)
 	fake_verbs()->fail(&f);
 }
 
-/* While all leave, and soon enough for some to wait in the fence. */
-static void lose_last(void)
-{
-	struct fake_verbs_fault f = { .device = 0,
-				      .after = (unsigned)(draw() % 2),
-				      .count = 1,
-				      .status = IBV_WC_RETRY_EXC_ERR,
-				      .delivered = true };
-
-	MUST(fake_verbs() != NULL);
-	fake_verbs()->set("TIMEOUT_MS", "2");
-	fake_verbs()->fail(&f);
-}
-
 static void happen(enum fault what, bool to_all)
 {
 	const struct fake_verbs *f = fake_verbs();
@@ -244,6 +232,31 @@ static void make_plan(enum fault what)
 		plan[i].what = what == ANY ? PORT + draw() % 4 : what;
 		plan[i].to_all = draw() % 3 == 0;
 	}
+}
+
+/* --- the fence at the end --- */
+
+static bool leaves; /* with such a fault */
+int __wrap_nm_boot_fence(struct nm_boot *boot);
+int __real_nm_boot_fence(struct nm_boot *boot);
+
+/*
+ * Rank 0 has a fault when it goes into the fence, and the last rank does not
+ * come before the test has read of the loss, and has made a file: until then
+ * nobody is out.
+ */
+int __wrap_nm_boot_fence(struct nm_boot *boot)
+{
+	const char *path = getenv("VERBS_LOST_SEEN");
+
+	if (leaves && nm_rank() == 0)
+		happen(DEVICE, draw() % 2 == 0);
+	while (leaves && nm_rank() == nm_size() - 1 &&
+	       access(path, F_OK) != 0) {
+		piom_poll();
+		marcel_yield();
+	}
+	return __real_nm_boot_fence(boot);
 }
 
 static void see_plan(uint64_t over)
@@ -403,8 +416,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < n; i++)
 		free(streams[i].memory);
 	MUST(nm_session_close(session) == 0);
-	if (what == LAST)
-		lose_last();
+	leaves = what == LAST;
 	rc = nm_exit();
 	return rc == 0 || argc > 4 ? 0 : 1;
 }
