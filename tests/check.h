@@ -41,10 +41,10 @@ uint64_t check_random(void);
 /* Seconds that a test may take, or 0. */
 unsigned check_limit(void);
 /*
- * What is done after every test, told whether that has failed; false: it shall
- * have. Before main() runs, or by a test.
+ * What is done after every test, told whether that has failed: by the thread
+ * that ends it. Before main() runs, or by a test.
  */
-void check_after(bool (*after)(bool failed));
+void check_after(void (*after)(bool failed));
 /* Set up and tear down around every test; optional, before main() runs. */
 void check_fixture(void (*setup)(void), void (*teardown)(void));
 

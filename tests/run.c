@@ -76,7 +76,7 @@ static void kill_all(void)
 }
 
 /* Wait for all that is left, for as long as the test may take. */
-static bool leave_none(bool failed)
+static void leave_none(bool failed)
 {
 	siginfo_t who;
 
@@ -84,7 +84,6 @@ static bool leave_none(bool failed)
 		kill_all();
 	while (waitid(P_ALL, 0, &who, WEXITED) == 0 || errno == EINTR)
 		;
-	return true;
 }
 
 /* To standard output as comments of TAP, without memory of its own. */
