@@ -64,6 +64,8 @@ void check_fail(const char *file, int line, const char *fmt, ...)
 		longjmp(out, FAILED);
 	printf("not ok - %s (failed outside the main thread)\n", current);
 	fflush(stdout);
+	if (after_each)
+		after_each(true);
 	_exit(1);
 }
 

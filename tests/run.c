@@ -7,8 +7,10 @@
  */
 #include "run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -28,7 +30,7 @@ static int limit_ms = -1;
 static int files[2] = { -1, -1 };
 static char *texts[2];
 static pid_t running, owner; /* the last command; who starts them */
-static char folder[64];
+static char folder[PATH_MAX];
 
 void run_may_take(int seconds)
 {
@@ -37,14 +39,14 @@ void run_may_take(int seconds)
 
 /* --- what is left of them --- */
 
-/* Those of the main thread, which gets the orphans too; some at least. */
-static int children(pid_t *out, int room)
+/* Those that a thread has started, the main one's with the orphans. */
+static int children_of(const char *thread, pid_t *out, int room)
 {
-	char path[64], text[4096], *at = text, *end;
+	char path[64], text[1024], *at = text, *end;
 	ssize_t n;
 	int fd, found = 0;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	snprintf(path, sizeof(path), "/proc/self/task/%.20s/children", thread);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	if (fd >= 0)
@@ -61,13 +63,36 @@ static int children(pid_t *out, int room)
 	return found;
 }
 
+/* Of all threads; some at least. In signal handlers, where readdir() is not. */
+static int children(pid_t *out, int room)
+{
+	_Alignas(struct dirent64) char entries[1024];
+	int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int found = 0;
+	ssize_t n;
+
+	while (fd >= 0 && (n = getdents64(fd, entries, sizeof(entries))) > 0) {
+		for (ssize_t at = 0; at < n;) {
+			struct dirent64 *e = (struct dirent64 *)(entries + at);
+
+			if (e->d_name[0] != '.')
+				found += children_of(e->d_name, out + found,
+						     room - found);
+			at += e->d_reclen;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
 /* In signal handlers, too. Children of those killed become ours. */
 static void kill_all(void)
 {
-	pid_t pids[256];
+	pid_t pids[64];
 	int n;
 
-	while ((n = children(pids, 256)) > 0) {
+	while ((n = children(pids, 64)) > 0) {
 		for (int i = 0; i < n; i++)
 			kill(pids[i], SIGKILL);
 		for (int i = 0; i < n; i++)
@@ -135,20 +160,41 @@ static void say_left(void)
 	}
 }
 
-/* We are ended: by the harness (SIGABRT), because of the time, or by others. */
+/*
+ * We are ended: by the harness (SIGABRT), because of the time, by others, or by
+ * a fault. Who reads what we say may have gone, or give us half a second.
+ */
+static const int signals[] = { SIGABRT, SIGTERM, SIGINT, SIGHUP,
+			       SIGPIPE, SIGSEGV, SIGBUS };
+enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
+static struct sigaction before[SIGNALS];
+
 static void ended(int sig)
 {
-	static const char begin[] = "# the last command had printed:\n";
-
-	if (getpid() == owner &&
-	    write(STDOUT_FILENO, begin, sizeof(begin) - 1) > 0) {
-		show_file(0);
-		show_file(1);
+	signal(SIGPIPE, SIG_IGN);
+	if (getpid() == owner) {
 		say_left();
 		kill_all();
+		dprintf(STDOUT_FILENO, "# the last command had printed:\n");
+		show_file(0);
+		show_file(1);
 	}
-	signal(sig, SIG_DFL);
+	for (int i = 0; i < SIGNALS; i++)
+		if (signals[i] == sig)
+			sigaction(sig, &before[i], NULL);
 	raise(sig);
+}
+
+/* Those that are not ignored. */
+static void handle_signals(void)
+{
+	struct sigaction to = { .sa_handler = ended, .sa_flags = SA_ONSTACK };
+
+	for (int i = 0; i < SIGNALS; i++) {
+		sigaction(signals[i], NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN)
+			sigaction(signals[i], &to, NULL);
+	}
 }
 
 /*
@@ -162,7 +208,8 @@ static void make_folder(void)
 	pid_t pid;
 	char c;
 
-	snprintf(folder, sizeof(folder), "%s/test.XXXXXX", in ? in : "/tmp");
+	CHECK(snprintf(folder, sizeof(folder), "%s/test.XXXXXX",
+		       in ? in : "/tmp") < (int)sizeof(folder));
 	CHECK(mkdtemp(folder) != NULL);
 	/* Commands may run as somebody else. */
 	CHECK(chmod(folder, 01777) == 0 && pipe2(ends, O_CLOEXEC) == 0);
@@ -181,22 +228,21 @@ static void make_folder(void)
 	close_range(1, ~0u, 0);
 	while (read(0, &c, 1) < 0 && errno == EINTR)
 		;
-	execl("/bin/rm", "rm", "-rf", folder, (char *)NULL);
+	execl("/bin/rm", "rm", "-rf", "--one-file-system", folder,
+	      (char *)NULL);
 	_exit(127);
 }
 
 static void begin(void)
 {
-	static const int signals[] = { SIGABRT, SIGTERM, SIGINT, SIGHUP };
-
 	if (owner == getpid())
 		return;
-	owner = getpid();
 	make_folder();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	check_after(leave_none);
-	for (int i = 0; i < 4; i++)
-		signal(signals[i], ended);
+	if (owner == 0)
+		handle_signals();
+	owner = getpid();
 }
 
 const char *run_folder(void)
@@ -333,7 +379,9 @@ bool run_has_printed_times(const char *text, int times)
 	while (!is_printed(text, times)) {
 		if (who.si_pid != 0)
 			return false;
-		waitid(P_PID, (id_t)running, &who, WEXITED | WNOHANG | WNOWAIT);
+		if (waitid(P_PID, (id_t)running, &who,
+			   WEXITED | WNOHANG | WNOWAIT) < 0)
+			return false;
 		poll(NULL, 0, 1);
 	}
 	return true;
