@@ -362,21 +362,12 @@ const char *run_printed(void)
 	return text_of(0, NULL);
 }
 
-static bool is_printed(const char *text, int times)
-{
-	const char *at = text_of(0, NULL);
-
-	for (; times > 0 && (at = strstr(at, text)) != NULL; times--)
-		at += strlen(text);
-	return times == 0;
-}
-
 /* Files give no event; a look every millisecond. */
-bool run_has_printed_times(const char *text, int times)
+bool run_has_printed_times(const char *text, unsigned times)
 {
 	siginfo_t who = { .si_pid = 0 };
 
-	while (!is_printed(text, times)) {
+	while (count(text_of(0, NULL), text) < times) {
 		if (who.si_pid != 0)
 			return false;
 		if (waitid(P_PID, (id_t)running, &who,
@@ -409,6 +400,15 @@ bool has(const char *text, const char *part)
 	printf("# is not in:\n");
 	print_comment(text);
 	return false;
+}
+
+unsigned count(const char *text, const char *part)
+{
+	unsigned n = 0;
+
+	for (; (text = strstr(text, part)) != NULL; text += strlen(part))
+		n++;
+	return n;
 }
 
 const char *run_path(const char *variable)

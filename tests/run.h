@@ -36,13 +36,16 @@ struct run run_wait(void);
 
 /* Wait until it has printed the text so often; false: it has ended before. */
 bool run_has_printed(const char *text);
-bool run_has_printed_times(const char *text, int times);
+bool run_has_printed_times(const char *text, unsigned times);
 
 /* What has been printed so far; freed by the next call of any of these. */
 const char *run_printed(void);
 
 /* Whether the text has that part; if not, it is shown. */
 bool has(const char *text, const char *part);
+
+/* How often the part is in the text, side by side. */
+unsigned count(const char *text, const char *part);
 
 /*
  * A folder of this program's, of which nothing is left when that ends. It is

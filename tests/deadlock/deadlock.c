@@ -25,17 +25,6 @@ __attribute__((constructor)) static void fixture(void)
 	check_fixture(forget, NULL);
 }
 
-static unsigned count(const char *text, const char *part)
-{
-	unsigned n = 0;
-
-	while ((text = strstr(text, part)) != NULL) {
-		text += strlen(part);
-		n++;
-	}
-	return n;
-}
-
 static struct run dead(const char *which)
 {
 	struct run r = run(NULL, "MARCEL_DEADLOCK=abort exec '%s' %s",

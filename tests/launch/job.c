@@ -6,17 +6,6 @@
 #include <signal.h>
 #include <string.h>
 
-int count(const char *text, const char *part)
-{
-	int n = 0;
-
-	while ((text = strstr(text, part)) != NULL) {
-		n++;
-		text++;
-	}
-	return n;
-}
-
 void job_exchanges(const char *launcher)
 {
 	for (int n = 1; n <= 8; n += n == 1 ? 1 : 3) {

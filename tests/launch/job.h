@@ -6,10 +6,6 @@
 #ifndef TESTS_LAUNCH_JOB_H
 #define TESTS_LAUNCH_JOB_H
 
-#include <stdbool.h>
-
-int count(const char *text, const char *part);
-
 /* Jobs of several sizes: every rank reads the values of all. */
 void job_exchanges(const char *launcher);
 

@@ -216,15 +216,6 @@ static const char *line_before(const char *said, const char *text)
 	return at;
 }
 
-static unsigned count(const char *text, const char *part)
-{
-	unsigned n = 0;
-
-	for (; (text = strstr(text, part)) != NULL; text += strlen(part))
-		n++;
-	return n;
-}
-
 /* Two have come to the barrier by the same way; all others are alone. */
 static void groups(int which)
 {

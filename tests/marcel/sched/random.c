@@ -189,7 +189,7 @@ TEST(it_takes_one_vp)
 	CHECK_INT(marcel_end(), 0);
 }
 
-static void *count(void *arg)
+static void *count_me(void *arg)
 {
 	++*(int *)arg;
 	return NULL;
@@ -202,7 +202,7 @@ static uint64_t hash_of_a_few(void)
 
 	CHECK_INT(start("random:3", 1), 0);
 	for (int i = 0; i < 10; i++)
-		CHECK_INT(marcel_create(&t[i], NULL, count, &ran), 0);
+		CHECK_INT(marcel_create(&t[i], NULL, count_me, &ran), 0);
 	for (int i = 0; i < 10; i++)
 		CHECK_INT(marcel_join(t[i], NULL), 0);
 	CHECK_INT(ran, 10);
@@ -269,7 +269,7 @@ TEST(many_threads_are_ready_at_a_time)
 
 	CHECK_INT(start("random:1", 1), 0);
 	for (int i = 0; i < MANY; i++)
-		CHECK_INT(marcel_create(&t[i], NULL, count, &ran), 0);
+		CHECK_INT(marcel_create(&t[i], NULL, count_me, &ran), 0);
 	for (int i = 0; i < MANY; i++)
 		CHECK_INT(marcel_join(t[i], NULL), 0);
 	CHECK_INT(ran, MANY);

@@ -83,7 +83,7 @@ TEST(a_full_dev_shm_is_an_error_at_the_start)
 /* --- which interfaces --- */
 
 /* Between so many bytes and a little more have left by eth0, eth1, eth2. */
-static void count(const struct run *r, const uint64_t want[3])
+static void check_bytes(const struct run *r, const uint64_t want[3])
 {
 	uint64_t got[3];
 
@@ -106,7 +106,7 @@ TEST(the_interface_that_is_named_is_used_and_no_other)
 						  2) RANK "count 1000000 4");
 	static const uint64_t second[] = { 0, 4 * MB, 0 };
 
-	count(&r, second);
+	check_bytes(&r, second);
 }
 
 TEST(the_interface_of_rails_that_name_none_may_be_set)
@@ -117,7 +117,7 @@ TEST(the_interface_of_rails_that_name_none_may_be_set)
 		    "count 1000000 4");
 	static const uint64_t second[] = { 0, 4 * MB, 0 };
 
-	count(&r, second);
+	check_bytes(&r, second);
 }
 
 TEST(two_that_are_named_are_two_rails)
@@ -128,7 +128,7 @@ TEST(two_that_are_named_are_two_rails)
 		    "NMAD_SAMPLING=$EQUAL; " RANKS(2) RANK "count 1000000 4");
 	static const uint64_t both[] = { 2 * MB, 0, 2 * MB };
 
-	count(&r, both);
+	check_bytes(&r, both);
 }
 
 TEST(an_interface_that_is_not_there_is_refused_with_those_that_are)
@@ -164,11 +164,11 @@ TEST(addresses_of_ipv6_may_be_named)
 	r = lab("max,max,max",
 		RANKS(2) "sh -c \"NMAD_DRIVER=tcp:fd00:1::\\$((PMI_RANK + 1)) "
 			 "exec $RANK count 1000000 4\"");
-	count(&r, second);
+	check_bytes(&r, second);
 	r = lab("max,max,max",
 		RANKS(2) "sh -c \"NMAD_DRIVER=tcp:fe80::\\$((PMI_RANK + 1))"
 			 "%eth1 exec $RANK count 1000000 4\"");
-	count(&r, second);
+	check_bytes(&r, second);
 }
 
 TEST(hosts_without_ipv4_meet_by_ipv6)

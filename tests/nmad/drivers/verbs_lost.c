@@ -15,15 +15,6 @@
 static const char two[] = "ibverbs:fake0+ibverbs:fake1";
 static const char spare[] = "ibverbs:fake0+tcp";
 
-static unsigned count(const char *text, const char *part)
-{
-	unsigned n = 0;
-
-	for (; (text = strstr(text, part)) != NULL; text += strlen(part))
-		n++;
-	return n;
-}
-
 /* A job of n ranks, each with a network of its own. */
 static void start(int n, const char *drivers, const char *fault,
 		  unsigned messages, const char *more)
