@@ -5,10 +5,10 @@
 #include "../check.h"
 #include "../run.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define MODES  run_path("MODES")
 #define MPIRUN run_path("MPIRUN")
@@ -16,12 +16,12 @@
 #define MANUAL run_path("MANUAL")
 #define INFO   run_path("INFO")
 
-static char folder[128];
+static char folder[PATH_MAX];
 
 static void make_folder(void)
 {
-	snprintf(folder, sizeof(folder), "%s/modes", run_folder());
-	CHECK_INT(mkdir(folder, 0700), 0);
+	snprintf(folder, sizeof(folder), "%s/modes.XXXXXX", run_folder());
+	CHECK(mkdtemp(folder) != NULL);
 }
 
 static void remove_folder(void)

@@ -5,6 +5,7 @@
 #include "../check.h"
 #include "../run.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -15,7 +16,7 @@
 
 enum { POINTS = 16, MAX = 1 << 20 };
 
-static char folder[128];
+static char folder[PATH_MAX];
 
 static void setup(void)
 {
