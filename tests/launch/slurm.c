@@ -118,6 +118,23 @@ TEST(the_others_go_on_if_srun_is_told_so)
 	job_outlives_a_rank(PMI2 KEEP TWO);
 }
 
+/* That is slurmstepd, whose end srun is not told of. */
+TEST(ranks_end_with_what_has_launched_them_under_srun)
+{
+	struct run r =
+		run(NULL,
+		    "out=$(mktemp); by='launched by process'; " PMI2
+		    "-n 3 \"$TALK\" hang >$out 2>&1 & "
+		    "until p=$(sed -n \"s/^$by \\([0-9]*\\)\\.$/\\1/p\" $out) "
+		    "&& [ \"$p\" ]; do sleep 0.01; done; "
+		    "ranks=$(" ON "pgrep -d , -P $p) && " ON "kill -KILL $p; "
+		    "while " ON "ps -p $ranks >/dev/null; do :; done; " ON
+		    "scancel -u root; wait; echo \"ended: $ranks\"");
+
+	CHECK(has(r.out, "ended: "));
+	CHECK_INT(count(r.out, ","), 2);
+}
+
 TEST(srun_without_pmi_is_no_silent_crowd_of_singletons)
 {
 	struct run r = run(NULL, "exec " ON "srun -n 3 \"$RANK\" info");
