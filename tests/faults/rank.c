@@ -495,6 +495,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: rank ACTIVITY FAULT HOSTS\n");
 		return 2;
 	}
+	printf("faults: process %d\n", (int)getpid());
+	fflush(stdout);
 	if (rank == victim)
 		hand_begin(fault, host_of(victim));
 	before = count_descriptors();
