@@ -4,6 +4,7 @@
  * order, each byte. When there is no other rail, all ends with an error. The
  * ranks are verbs_lost_rank.c, over the libibverbs of fake_verbs/.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -152,7 +153,7 @@ static void leave(int n, const char *seen)
  */
 TEST(a_rail_that_is_lost_while_all_leave_disturbs_no_fence)
 {
-	char seen[96];
+	char seen[PATH_MAX + 8];
 
 	snprintf(seen, sizeof(seen), "%s/seen", run_folder());
 	setenv("VERBS_LOST_SEEN", seen, 1);
