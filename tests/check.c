@@ -42,6 +42,8 @@ void check_after(void (*after)(bool failed))
 	after_each = after;
 }
 
+static volatile bool is_over;
+
 /* Whether this frame stands on the stack that runs the tests. */
 static bool on_test_stack(void)
 {
@@ -60,8 +62,12 @@ void check_fail(const char *file, int line, const char *fmt, ...)
 	va_end(ap);
 	printf("\n");
 	fflush(stdout);
-	if (on_test_stack())
+	if (on_test_stack()) {
+		while (is_over) /* what another has failed, who ends us */
+			pause();
 		longjmp(out, FAILED);
+	}
+	is_over = true;
 	printf("not ok - %s (failed outside the main thread)\n", current);
 	fflush(stdout);
 	if (after_each)

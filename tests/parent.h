@@ -33,6 +33,7 @@ static inline void parent_binds(struct parent p)
 	unsigned limit = check_limit();
 
 	if (!p.is_main) {
+		signal(SIGALRM, SIG_DFL);
 		alarm(limit != 0 ? limit : 600);
 		return;
 	}

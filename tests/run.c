@@ -169,8 +169,9 @@ static const int signals[] = { SIGABRT, SIGTERM, SIGINT, SIGHUP,
 enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
 static struct sigaction before[SIGNALS];
 
-static void ended(int sig)
+static void ended(int sig, siginfo_t *info, void *context)
 {
+	(void)context;
 	signal(SIGPIPE, SIG_IGN);
 	if (getpid() == owner) {
 		say_left();
@@ -182,13 +183,16 @@ static void ended(int sig)
 	for (int i = 0; i < SIGNALS; i++)
 		if (signals[i] == sig)
 			sigaction(sig, &before[i], NULL);
-	raise(sig);
+	/* A fault comes again, where it was. */
+	if (info->si_code <= 0 || (sig != SIGSEGV && sig != SIGBUS))
+		raise(sig);
 }
 
 /* Those that are not ignored. */
 static void handle_signals(void)
 {
-	struct sigaction to = { .sa_handler = ended, .sa_flags = SA_ONSTACK };
+	struct sigaction to = { .sa_sigaction = ended,
+				.sa_flags = SA_ONSTACK | SA_SIGINFO };
 
 	for (int i = 0; i < SIGNALS; i++) {
 		sigaction(signals[i], NULL, &before[i]);

@@ -195,7 +195,7 @@ struct tcp_peer {
 	struct in6_addr addr[TCP_ADDRS];
 	bool asks;                /* the launcher for its address */
 	bool was_busy;            /* perhaps, at busy_addr or later */
-	uint64_t give_up;         /* ms: when a call must have succeeded */
+	uint64_t give_up;         /* ms: from when on no call begins */
 	uint64_t retry;           /* ms: COLD: when to call again; 0: never */
 	uint64_t silent;          /* ms: when to call if it has not called */
 	uint64_t doubt;           /* ms: since when it does not answer; 0 */

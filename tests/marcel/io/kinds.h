@@ -626,8 +626,6 @@ static void lock_in_child(void)
 	e.child = parent_forks(fork);
 	CHECK(e.child >= 0);
 	if (e.child == 0) {
-		signal(SIGALRM, SIG_DFL);
-		alarm(600); /* where a test that failed forgot it */
 		if (fcntl(e.locked, F_SETLK, &all) < 0 ||
 		    write(ends[1], &c, 1) != 1)
 			_exit(1);
