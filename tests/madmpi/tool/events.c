@@ -19,7 +19,8 @@ struct data {
 static struct seen {
 	marcel_sem_t sem;
 	struct data data;
-	MPI_Count when;
+	MPI_Count last; /* the raiser's: when the last event was */
+	MPI_Count when; /* of data */
 	ATOMIC(int) n;
 } seen;
 
@@ -159,11 +160,12 @@ static void record(MPI_T_event_instance e, MPI_T_event_registration r,
 	EXPECT_INT(MPI_T_event_get_source(e, &source), MPI_SUCCESS);
 	EXPECT_INT(source, 0);
 	EXPECT_INT(MPI_T_event_get_timestamp(e, &when), MPI_SUCCESS);
-	EXPECT(when >= seen.when);
-	seen.when = when;
+	EXPECT(when >= seen.last);
+	seen.last = when;
 	if (d.tag != TAG)
 		return; /* the library's own */
 	seen.data = d;
+	seen.when = when;
 	fetch_add_relaxed(&seen.n, 1);
 	marcel_sem_post(&seen.sem);
 }
@@ -199,12 +201,11 @@ static void message(void)
 	give(r, MPI_T_CB_REQUIRE_MPI_RESTRICTED, record, &seen);
 	give(other, MPI_T_CB_REQUIRE_MPI_RESTRICTED, never, NULL);
 	MPI_T_source_get_timestamp(0, &before);
-	seen.when = before;
 	MPI_Barrier(MPI_COMM_WORLD);
 	for (int i = 0; i < 20; i++)
 		unexpected(5 * i, MPI_COMM_WORLD);
 	MPI_T_source_get_timestamp(0, &after);
-	EXPECT(seen.when <= after);
+	EXPECT(before <= seen.when && seen.when <= after);
 	EXPECT_INT(load_relaxed(&seen.n), 20);
 	end(r);
 	end(other);
