@@ -73,7 +73,7 @@ struct nm_core {
 	int nrails;                           /* -: */
 	int first_listed;                     /* -: of those in NMAD_DRIVER */
 	char names[NM_RAILS_MAX * 16];        /* -: the rails' drivers */
-	struct nm_boot *boot;                 /* -: for connect.c */
+	struct nm_boot *boot;                 /* -: or NULL: a test's */
 	struct base_spin asking;              /* for the next: one at a time */
 	const struct nm_link *asker;          /* whose address is asked for, or
 					       *    that it is held */

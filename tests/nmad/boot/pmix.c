@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../../nmad/boot/boot.h"
+#include "../../parent.h"
 #include "launcher.h"
 
 static void join(const char *answers)
@@ -70,9 +70,8 @@ TEST(who_loses_the_launcher_ends)
 	pid_t pid;
 
 	listen_to_stderr();
-	pid = fork();
+	pid = parent_forks(fork);
 	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		joined("gone");
 		_exit(0);
 	}
