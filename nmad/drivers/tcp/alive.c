@@ -9,6 +9,9 @@
  *                            tell until it gives up, after some 15 minutes: we
  *                            look. Who has been asked again, and has answered
  *                            nothing for two thirds of the bound, is dead.
+ *                            What counts is how often we have looked: while
+ *                            this process or its machine was away, nobody was
+ *                            asked, or his answers have not been taken up.
  *
  * TCP_USER_TIMEOUT, which is made for the second, also ends a connection whose
  * peer answers that it has no room, as that of a stopped process soon does.
@@ -33,6 +36,9 @@
 enum {
 	PERIOD_MIN_S = 1, /* what keep-alive can count */
 	RTO_MAX_S = 120,
+	PERIODS = 6,  /* in the bound */
+	DOUBTS = 4,   /* periods: two thirds */
+	TICK_MS = 10, /* that two coarse clocks may be apart */
 };
 
 static int bound_s(void)
@@ -42,7 +48,7 @@ static int bound_s(void)
 
 static uint64_t period_ms(void)
 {
-	return (uint64_t)bound_s() * 1000 / 6;
+	return (uint64_t)bound_s() * 1000 / PERIODS;
 }
 
 /*
@@ -51,7 +57,8 @@ static uint64_t period_ms(void)
  */
 void nm_tcp_alive_tune(int fd)
 {
-	int one = 1, idle = bound_s() / 3, every = bound_s() / 6, n, max;
+	int one = 1, idle = bound_s() / 3, every = bound_s() / PERIODS;
+	int n, max;
 
 	if (every < PERIOD_MIN_S)
 		every = PERIOD_MIN_S;
@@ -78,7 +85,7 @@ static uint64_t unanswered(int fd)
 
 bool nm_tcp_alive_answers(int fd)
 {
-	return unanswered(fd) == 0;
+	return unanswered(fd) < DOUBTS * period_ms();
 }
 
 static bool is_acknowledged(int fd)
@@ -88,20 +95,21 @@ static bool is_acknowledged(int fd)
 	return ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes == 0;
 }
 
-/* False: it is dead. */
-static bool ask(struct tcp_peer *p, uint64_t now)
+/*
+ * False: it is dead. An answer is older than the last look only if it is by the
+ * time at which that began, and by the time that it is now.
+ */
+static bool ask(const struct tcp *tcp, struct tcp_peer *p)
 {
 	uint64_t silent = unanswered(p->sock.fd);
 
-	if (silent == 0) {
-		p->doubt = 0;
-		return true;
-	}
-	if (p->doubt == 0 || now - p->doubt > silent) {
-		p->doubt = now;
-		return true;
-	}
-	return now - p->doubt < 4 * period_ms();
+	if (silent == 0)
+		p->doubts = 0;
+	else if (silent <= nm_tcp_now() - tcp->looked + TICK_MS)
+		p->doubts = 1;
+	else
+		p->doubts++;
+	return p->doubts <= DOUBTS;
 }
 
 void nm_tcp_alive_expect(struct tcp *tcp)
@@ -124,13 +132,16 @@ void nm_tcp_alive_look(struct tcp *tcp, uint64_t now)
 	base_list_for_each (n, &tcp->used) {
 		struct tcp_peer *p = container_of(n, struct tcp_peer, on_used);
 
-		if (p->sock.fd < 0 || is_acknowledged(p->sock.fd))
+		if (p->sock.fd < 0)
 			continue;
-		if (ask(p, now))
+		if (is_acknowledged(p->sock.fd))
+			p->doubts = 0;
+		else if (ask(tcp, p))
 			again = true;
 		else
 			nm_tcp_dead(tcp, p, -ETIMEDOUT);
 	}
+	tcp->looked = now;
 	if (again)
 		nm_tcp_alive_expect(tcp);
 }

@@ -198,7 +198,7 @@ struct tcp_peer {
 	uint64_t give_up;         /* ms: from when on no call begins */
 	uint64_t retry;           /* ms: COLD: when to call again; 0: never */
 	uint64_t silent;          /* ms: when to call if it has not called */
-	uint64_t doubt;           /* ms: since when it does not answer; 0 */
+	unsigned doubts;          /* looks in a row that it did not answer */
 	struct base_link on_call; /* on tcp->calling, or tcp->silents */
 	struct base_link on_used; /* on tcp->used */
 
@@ -239,6 +239,7 @@ struct tcp {
 	uint64_t deaf_until;             /* o: ms; 0: who calls is heard */
 	int lacks;          /* o: an errno: why calls cannot be taken; or 0 */
 	uint64_t next_look; /* o: ms: at who may be dead; 0 */
+	uint64_t looked;    /* o: ms: the last one */
 	struct tcp_peer *peers;           /* o: by rank; zero: never used */
 	struct base_list used;            /* o: those that are */
 	struct base_list reading;         /* o: peers with bytes to read */
@@ -358,7 +359,7 @@ void nm_tcp_dead(struct tcp *tcp, struct tcp_peer *p, int error);
 
 /* A new socket. */
 void nm_tcp_alive_tune(int fd);
-/* False: the kernel has repeated itself on it, and got no answer. */
+/* False: for two thirds of the bound the kernel has got no answer on it. */
 bool nm_tcp_alive_answers(int fd);
 void nm_tcp_alive_expect(struct tcp *tcp);
 void nm_tcp_alive_look(struct tcp *tcp, uint64_t now);
