@@ -260,18 +260,18 @@ static void first(bool sends)
 	nm_abort(3, "a message has ended with an error");
 }
 
-/* This process stops, and somebody lets it go on after so long. */
+/* Somebody stops this process, and lets it go on after so long. */
 static void stop_for(unsigned seconds)
 {
 	pid_t pid = fork();
 
 	MUST(pid >= 0);
 	if (pid == 0) {
+		kill(getppid(), SIGSTOP);
 		sleep(seconds);
 		kill(getppid(), SIGCONT);
 		_exit(0);
 	}
-	MUST(raise(SIGSTOP) == 0);
 	MUST(waitpid(pid, NULL, 0) == pid);
 }
 
