@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <base/diag.h>
@@ -30,7 +31,7 @@ enum { AUTO = 0, CLIENTS_FOUND = 3 }; /* values of the option: 1 + which */
 static const char *const names[] = { "auto",      "pmi",  "pmix",
 				     "singleton", "pmi2", NULL };
 
-enum { ABORT_MS = 200 }; /* for the last words of an abort to be read */
+enum { ABORT_MS = 10000 }; /* for the last words of an abort to be read */
 
 static struct base_option options[] = {
 	{ "NMAD_BOOT", BASE_OPTION_CHOICE, "auto", 0, 0, names,
@@ -261,11 +262,15 @@ int nm_boot_fence(struct nm_boot *b)
 
 /*
  * Launchers drop what a process has said when they hear of its abort. Wait
- * until the pipe behind stderr has been read, or is no pipe, for a bounded
- * time.
+ * until the pipe behind stderr has been read: launchers wait for a CPU, too,
+ * but one that reads no more must not keep us for ever.
  */
 static void let_read_stderr(void)
 {
+	struct stat st;
+
+	if (fstat(STDERR_FILENO, &st) != 0 || !S_ISFIFO(st.st_mode))
+		return;
 	for (int i = 0, left; i < ABORT_MS; i++) {
 		if (ioctl(STDERR_FILENO, FIONREAD, &left) != 0 || left == 0)
 			return;
@@ -278,7 +283,8 @@ void nm_boot_abort(struct nm_boot *b, int code, const char *text)
 	if (text != NULL)
 		base_warn("nmad", "%s", text);
 	if (b != NULL && b->pid == getpid()) {
-		let_read_stderr();
+		if (b->client != &nm_boot_singleton)
+			let_read_stderr();
 		b->client->abort(b, code);
 	}
 	_exit(code);

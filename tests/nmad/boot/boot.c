@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../../nmad/boot/boot.h"
@@ -304,6 +306,57 @@ TEST(a_launcher_that_goes_is_no_hang)
 	CHECK(has_said("launcher"));
 	launcher_leaves();
 }
+
+/* --- an abort --- */
+
+enum { LATE = 1000, CODE = 3 }; /* it is waited for in steps of 1 ms */
+
+static int words[2];
+
+int __real_poll(struct pollfd *fds, nfds_t n, int ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
+
+/* The launcher reads stderr after so many steps, of which none takes time. */
+int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	static int steps;
+	char text[256];
+
+	if (n > 0)
+		return __real_poll(fds, n, ms);
+	if (++steps == LATE)
+		CHECK(read(words[0], text, sizeof(text)) > 0);
+	return 0;
+}
+
+TEST(an_abort_is_told_when_its_last_words_are_read_however_late)
+{
+	static const char *const lines[] = { INIT, MAXES, KVS, APP,
+					     MAP,  "\n",  NULL };
+	int status = 0;
+	struct nm_boot *b;
+	char text[256];
+	pid_t pid;
+
+	CHECK_INT(pipe(words), 0);
+	launch(lines);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		dup2(words[1], 2);
+		if (nm_boot_open(&b) == 0)
+			nm_boot_abort(b, CODE, "these");
+		_exit(1);
+	}
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == CODE);
+	close(words[1]);
+	CHECK_INT(read(words[0], text, sizeof(text)), 0);
+	close(words[0]);
+	launcher_leaves();
+}
+
+/* --- at a port --- */
 
 #define HELLO "cmd=initack\n"
 #define WHO   HELLO "cmd=set size=2\ncmd=set rank=1\ncmd=set debug=0\n"
