@@ -17,6 +17,8 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tap  # noqa: E402
 
+LIMIT_S = int(os.environ.get("TEST_TIMEOUT", "120"))
+
 mpirun, scripts = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
 
 
@@ -107,7 +109,7 @@ class Terminal:
 
     def until(self, text):
         while text not in self.seen:
-            ready, _, _ = select.select([self.fd], [], [], 20)
+            ready, _, _ = select.select([self.fd], [], [], LIMIT_S)
             assert ready, f"{text!r} does not come after {self.seen!r}"
             try:
                 self.seen += os.read(self.fd, 4096).decode()
