@@ -66,13 +66,13 @@ CASES = [
         "the last ones before it, with so many columns",
         [entry(f"1..1\n{MANY}# {'x' * 200}\nnot ok 1 - a\n")],
         "FAILED: prog: a\n"
-        + shown(*numbered(13, 20), "x" * 160)
+        + shown(*numbered(9, 20), "x" * 160)
         + "0 passed, 1 failed\n",
     ),
     (
         "the first ones after it",
         [entry(f"1..1\nnot ok 1 - a\n{MANY}")],
-        "FAILED: prog: a\n" + shown(*numbered(0, 8)) + "0 passed, 1 failed\n",
+        "FAILED: prog: a\n" + shown(*numbered(0, 12)) + "0 passed, 1 failed\n",
     ),
     (
         "who died is shown with the ends of what it printed",
@@ -105,16 +105,91 @@ CASES = [
 ]
 
 
-def tally(entries):
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as log:
-        log.writelines(json.dumps(e) + "\n" for e in entries)
-        log.flush()
+def tally(entries, step="", looks=(), *options):
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log")
+        for path, what in ((log, entries), (log + ".hung", looks)):
+            with open(path, "w", encoding="utf-8") as f:
+                f.writelines(json.dumps(e) + "\n" for e in what)
         return subprocess.run(
-            [sys.executable, TALLY, log.name],
+            [sys.executable, TALLY, "--of", step, log, *options],
             capture_output=True,
             text=True,
             check=False,
         )
+
+
+LOOK = {
+    "name": "prog",
+    "seconds": 330,
+    "lines": [
+        "1 S poll: mpirun",
+        "  kernel thread 1 at poll < run",
+        "2 S futex_do_wait: prog",
+        "  0x7f main waits for send to rank 0",
+        "  1 thread at marcel_park < main",
+        "  kernel thread 2, 1 at syscall < os_futex_wait",
+    ],
+}
+HUNG = entry("# at work\n", "FAIL", -15)
+
+
+def a_hang_says_what_its_processes_do():
+    said = tally([HUNG], "TSan tests", [LOOK], "--lines", "4").stdout
+    assert said == (
+        "FAILED TSan tests: prog: hangs, not done after 330 s\n"
+        + shown(LOOK["lines"][0], LOOK["lines"][2], LOOK["lines"][3], "# at work")
+        + "0 passed, 1 failed\n"
+    ), said
+    said = tally([HUNG], "", [LOOK]).stdout
+    assert said.startswith(
+        "FAILED: prog: hangs, not done after 330 s\n" + shown(*LOOK["lines"])
+    ), said
+
+
+def the_first_error_is_shown_and_the_end():
+    err = [str(n) for n in range(30)]
+    err[7] = "WARNING: ThreadSanitizer: data race"
+    said = tally([entry("", stderr="\n".join(err))], "", (), "--lines", "9").stdout
+    assert said == (
+        "FAILED: prog: fail\n"
+        + shown("exit code 1", *err[7:11], *err[26:])
+        + "0 passed, 1 failed\n"
+    ), said
+
+
+def what_another_rank_says_in_between_hides_no_error():
+    said = tally([entry("1..2\n# x.c:3: y\nok 1 - a\n# z\nnot ok 1 - a\n")]).stdout
+    assert said == (
+        "FAILED: prog: a\n" + shown("x.c:3: y", "z") + "1 passed, 1 failed\n"
+    ), said
+
+
+def of_many_failures_each_has_fewer_lines():
+    said = tally([entry(f"1..1\n{MANY}not ok 1 - a\n")] * 10).stdout
+    assert said.count("FAILED") == 10, said
+    assert said.count("       | ") == 40, said
+
+
+def a_step_that_is_no_run_of_tests_is_named():
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as log:
+        log.write("[1/2] cc\nx.c:1: error: y\n")
+        log.flush()
+        said = tally([], "", (), "--broken", "gcc, release", log.name).stdout
+    assert said == (
+        "FAILED gcc, release: does not hold\n"
+        + shown("x.c:1: error: y")
+        + "0 passed, 1 failed\n"
+    ), said
+
+
+CHECKS = [
+    a_hang_says_what_its_processes_do,
+    the_first_error_is_shown_and_the_end,
+    what_another_rank_says_in_between_hides_no_error,
+    of_many_failures_each_has_fewer_lines,
+    a_step_that_is_no_run_of_tests_is_named,
+]
 
 
 def results():
@@ -123,6 +198,8 @@ def results():
         good = done.returncode == 0 and done.stdout == expected
         wrong = tap.unless(good, done.returncode, done.stdout + done.stderr)
         yield rule, wrong
+    for check in CHECKS:
+        yield check.__name__.replace("_", " "), tap.wrong_with(check)
 
 
-sys.exit(tap.tell(len(CASES), results()))
+sys.exit(tap.tell(len(CASES) + len(CHECKS), results()))
