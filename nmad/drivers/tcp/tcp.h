@@ -11,9 +11,9 @@
  *
  *   head    length 4 | kind 1 | 0 3 | window 4 | generation 4, little-endian
  *
- * Files: where.c (addresses), hello.c (who may speak to us), conn.c (who
- * connects to whom), alive.c (who still lives), send.c, recv.c, tcp.c (the
- * driver).
+ * Files: where.c (addresses), hello.c (who may speak to us), alarm.c (when
+ * something is due), conn.c (who connects to whom), alive.c (who still lives),
+ * send.c, recv.c, tcp.c (the driver).
  *
  * The rail's owner calls everything here; what others touch is marked.
  */
@@ -272,8 +272,6 @@ enum {
 };
 extern struct base_option nm_tcp_options[TCP_NOPTS];
 
-uint64_t nm_tcp_now(void); /* ms */
-
 static inline struct tcp_x *nm_tcp_x(struct nm_xfer *x)
 {
 	return (struct tcp_x *)(void *)x->drv;
@@ -330,6 +328,15 @@ struct tcp_text {
 };
 const char *nm_tcp_text(const struct in6_addr *a, struct tcp_text *to);
 
+/* --- alarm.c --- */
+
+uint64_t nm_tcp_now(void); /* ms */
+int nm_tcp_alarm_make(struct tcp *tcp);
+/* There is something for nm_tcp_deadlines() at this time. */
+void nm_tcp_alarm_by(struct tcp *tcp, uint64_t ms);
+/* It has fired: all say anew when there is something. */
+void nm_tcp_alarm_clear(struct tcp *tcp);
+
 /* --- conn.c --- */
 
 /* The peer, made at its first use: tcp.c. */
@@ -347,9 +354,6 @@ void nm_tcp_hand_drop(struct tcp *tcp, struct tcp_hand *h);
  * Whatever had come by `now` has been taken up.
  */
 void nm_tcp_deadlines(struct tcp *tcp, uint64_t now);
-int nm_tcp_alarm_make(struct tcp *tcp);
-/* There is something for nm_tcp_deadlines() at this time. */
-void nm_tcp_alarm_by(struct tcp *tcp, uint64_t ms);
 /* Close the connection, let go of everything; nothing is reported. */
 void nm_tcp_hang_up(struct tcp *tcp, struct tcp_peer *p);
 /* Hang up, and tell the core unless the peer has said goodbye. */
