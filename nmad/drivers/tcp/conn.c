@@ -13,10 +13,15 @@
  *
  * A connection that has not proved anything costs one of TCP_HANDS small
  * entries and ends at a deadline; when all are in use the oldest goes.
+ *
+ * No call stays unheard for want of a descriptor: nobody but us could tell the
+ * caller, who would wait as for one that computes. It is cut off, by means of a
+ * spare descriptor, and calls again, until it is time for it to give up.
  */
 #include "tcp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -246,11 +251,11 @@ static void call_silents(struct tcp *tcp, uint64_t now)
 	}
 }
 
-/* There is no descriptor for a call that only listens: later. */
+/* A call that only listens, and no descriptor for it, here or there: later. */
 static bool can_wait(const struct tcp_peer *p, int error)
 {
-	return (error == -EMFILE || error == -ENFILE) && p->pkt == NULL &&
-	       base_list_is_empty(&p->sending);
+	return (error == -EMFILE || error == -ENFILE || p->was_busy) &&
+	       p->pkt == NULL && base_list_is_empty(&p->sending);
 }
 
 static bool began_in_time(const struct tcp_peer *p)
@@ -275,17 +280,18 @@ static void call_on(struct tcp *tcp, struct tcp_peer *p, int error)
 			return;
 		nm_tcp_hand_drop(tcp, &p->hand);
 	}
-	if (p->was_busy && began_in_time(p)) {
-		p->next_addr = p->busy_addr;
-		p->retry = nm_tcp_now() + RETRY_MS;
-		nm_tcp_alarm_by(tcp, p->retry);
-		return;
-	}
 	if (can_wait(p, error)) {
 		base_list_remove(&p->on_call);
 		base_list_remove(&p->on_send);
 		p->next_addr = 0;
+		p->was_busy = false;
 		nm_tcp_await(tcp, p);
+		return;
+	}
+	if (p->was_busy && began_in_time(p)) {
+		p->next_addr = p->busy_addr;
+		p->retry = nm_tcp_now() + RETRY_MS;
+		nm_tcp_alarm_by(tcp, p->retry);
 		return;
 	}
 	base_warn("nmad", "tcp: cannot connect to rank %d at %s%s: %s",
@@ -570,6 +576,11 @@ static struct tcp_hand *free_hand(struct tcp *tcp)
 	return oldest;
 }
 
+static void take_spare(struct tcp *tcp)
+{
+	tcp->spare = fcntl(tcp->listener.fd, F_DUPFD_CLOEXEC, 0);
+}
+
 static void listen_for(struct tcp *tcp, uint32_t events)
 {
 	struct epoll_event ev = { .events = events,
@@ -579,16 +590,45 @@ static void listen_for(struct tcp *tcp, uint32_t events)
 }
 
 /*
- * Who calls stays in the kernel's queue, and the listener readable: it is not
- * listened to for a while, or nobody who waits for it would ever sleep.
+ * Accept with the spare, which then takes the caller's place. False: that does
+ * not help, or another thread was faster.
+ */
+static bool turn_away(struct tcp *tcp, int error)
+{
+	int fd;
+
+	if (tcp->spare < 0)
+		return false;
+	close(tcp->spare);
+	fd = accept4(tcp->listener.fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0) {
+		bool nobody = errno == EAGAIN;
+
+		take_spare(tcp);
+		return nobody;
+	}
+	if (!tcp->was_short) /* said before the caller can end the job */
+		base_warn("nmad", "tcp: a call cannot be taken: %s",
+			  strerror(error));
+	tcp->was_short = true;
+	tcp->spare = dup3(tcp->listener.fd, fd, O_CLOEXEC);
+	if (tcp->spare < 0)
+		close(fd);
+	return true;
+}
+
+/*
+ * Without the spare who calls stays in the kernel's queue, and the listener
+ * readable: it is not listened to for a while, or nobody who waits for it would
+ * ever sleep.
  */
 static void accept_failed(struct tcp *tcp, int error)
 {
-	tcp->lacks = 0;
 	if (error != EMFILE && error != ENFILE && error != ENOBUFS &&
 	    error != ENOMEM)
 		return;
-	tcp->lacks = error;
+	if (turn_away(tcp, error))
+		return;
 	listen_for(tcp, 0);
 	tcp->deaf_until = nm_tcp_now() + DEAF_MS;
 	nm_tcp_alarm_by(tcp, tcp->deaf_until);
@@ -603,6 +643,8 @@ static void listen_again(struct tcp *tcp, uint64_t now)
 		return;
 	}
 	tcp->deaf_until = 0;
+	if (tcp->spare < 0)
+		take_spare(tcp);
 	listen_for(tcp, EPOLLIN);
 }
 
@@ -643,9 +685,6 @@ static bool is_taken(const struct tcp_hand *h)
  * death would end the connection. Who was to call instead, and has not, may be
  * as well: he is called again. Where nobody takes the call, at none of its
  * addresses, the peer is lost.
- *
- * Who cannot take calls himself waits no longer: he may be who the peer waits
- * for, and so round, each with a call that nobody has a descriptor for.
  */
 static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 {
@@ -653,14 +692,6 @@ static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 		p->state = TCP_COLD;
 		p->give_up = deadline();
 		call_on(tcp, p, 0);
-		return;
-	}
-	if (p->state == TCP_CALLING && tcp->lacks != 0) {
-		base_warn("nmad",
-			  "tcp: rank %d says nothing, and no call can be taken "
-			  "here: %s",
-			  p->link->rank, strerror(tcp->lacks));
-		nm_tcp_dead(tcp, p, -tcp->lacks);
 		return;
 	}
 	if (p->state == TCP_CALLING && is_taken(&p->hand)) {

@@ -58,6 +58,8 @@ static void in_child(void)
 		close(t->epoll);
 		close(t->listener.fd);
 		close(t->alarm.fd);
+		if (t->spare >= 0)
+			close(t->spare);
 		for (unsigned i = 0; i < TCP_HANDS; i++)
 			if (t->hands[i].sock.fd >= 0)
 				close(t->hands[i].sock.fd);
@@ -307,6 +309,8 @@ static void drop(struct tcp *tcp)
 		close(tcp->listener.fd);
 	if (tcp->alarm.fd >= 0)
 		close(tcp->alarm.fd);
+	if (tcp->spare >= 0)
+		close(tcp->spare);
 	if (tcp->epoll >= 0)
 		close(tcp->epoll);
 	if (tcp->blocks != NULL && tcp->blocks != MAP_FAILED)
@@ -331,7 +335,7 @@ static int tcp_open(struct nm_rail *rail, const struct nm_boot_info *info,
 	tcp->rail = rail;
 	tcp->info = info;
 	tcp->listener.what = TCP_LISTENER;
-	tcp->listener.fd = tcp->alarm.fd = -1;
+	tcp->listener.fd = tcp->alarm.fd = tcp->spare = -1;
 	base_list_init(&tcp->reading);
 	base_list_init(&tcp->sending);
 	base_list_init(&tcp->calling);

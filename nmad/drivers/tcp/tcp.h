@@ -237,7 +237,8 @@ struct tcp {
 	struct tcp_sock alarm;           /* -: a timer, for deadlines */
 	uint64_t alarm_at;               /* o: ms; 0: not set */
 	uint64_t deaf_until;             /* o: ms; 0: who calls is heard */
-	int lacks;          /* o: an errno: why calls cannot be taken; or 0 */
+	int spare;          /* o: a descriptor for who calls in vain; or -1 */
+	bool was_short;     /* o: of descriptors, and has said so */
 	uint64_t next_look; /* o: ms: at who may be dead; 0 */
 	uint64_t looked;    /* o: ms: the last one */
 	struct tcp_peer *peers;           /* o: by rank; zero: never used */

@@ -1,0 +1,185 @@
+/*
+ * drivers/tcp: no descriptor for who calls. Rank 0 has the driver and no number
+ * left; rank 1 calls.
+ */
+#include "job.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "../../../nmad/drivers/tcp/tcp.h"
+
+extern const struct nm_driver nm_driver_tcp;
+
+/* Rank 0 calls nobody; rank 1 when a test says so. */
+__attribute__((constructor)) static void nobody_calls_unasked(void)
+{
+	job_connects_late = true;
+}
+
+static void ignore(struct job *j, int from, const struct job_msg *m,
+		   struct nm_pkt_in *in)
+{
+}
+
+/* In a ms: far less is made, by the clock; who does not sleep makes hundreds.
+ */
+enum { LOOKS_MAX = 2 };
+
+/* Asleep wherever that is possible, until fd is readable. How many looks. */
+static uint64_t sleep_until_told(struct job *j, int fd)
+{
+	struct pollfd p[2] = { { .fd = j->rail.fd, .events = POLLIN },
+			       { .fd = fd, .events = POLLIN } };
+	uint64_t looks = 0;
+
+	for (; (p[1].revents & POLLIN) == 0; looks++) {
+		job_progress(j);
+		if (nm_driver_tcp.is_busy(&j->rail) ||
+		    nm_driver_tcp.arm(&j->rail) < 0)
+			continue;
+		JOB_CHECK(j, poll(p, 2, -1) > 0);
+	}
+	return looks;
+}
+
+struct scarce {
+	int ends[4];
+	bool no_spare; /* another thread has taken that, too */
+};
+
+/* From now on rank 0 has none. What it could have before. */
+static struct rlimit take_all(struct job *j)
+{
+	const struct scarce *s = j->arg;
+	struct tcp *tcp = j->rail.drv;
+	struct rlimit old, none;
+	int lowest;
+
+	if (s->no_spare) {
+		close(tcp->spare);
+		tcp->spare = -1;
+	}
+	lowest = dup(0);
+	close(lowest);
+	JOB_CHECK(j, getrlimit(RLIMIT_NOFILE, &old) == 0);
+	none = old;
+	none.rlim_cur = (rlim_t)lowest;
+	JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &none) == 0);
+	return old;
+}
+
+static void run_scarce(void (*body)(struct job *), bool no_spare)
+{
+	struct scarce s = { .no_spare = no_spare };
+
+	CHECK_INT(pipe(s.ends), 0);
+	CHECK_INT(pipe(s.ends + 2), 0);
+	job_run(&nm_driver_tcp, 2, body, &s);
+	for (int i = 0; i < 4; i++)
+		close(s.ends[i]);
+}
+
+/* As long as rank 0 has none rank 1 calls; then it is heard. */
+static void scarce_body(struct job *j)
+{
+	const struct scarce *s = j->arg;
+	uint64_t start = nm_tcp_now(), end = start + 500, looks;
+	struct rlimit old = { .rlim_cur = 0 };
+	char c = 0;
+
+	j->recv = ignore;
+	if (j->rank == 0)
+		old = take_all(j);
+	job_meet(j);
+	if (j->rank == 1) {
+		job_send(j, 0, 0, 1, 100);
+		while (nm_tcp_now() < end)
+			job_progress(j);
+		JOB_CHECK(j, write(s->ends[1], &c, 1) == 1);
+		while (!job_idle(j))
+			job_progress(j);
+		JOB_CHECK(j, write(s->ends[3], &c, 1) == 1);
+	} else {
+		looks = sleep_until_told(j, s->ends[0]);
+		JOB_CHECK(j, looks < LOOKS_MAX * (nm_tcp_now() - start + 500));
+		JOB_CHECK(j, j->ngot == 0);
+		JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &old) == 0);
+		sleep_until_told(j, s->ends[2]);
+		while (j->ngot == 0)
+			job_progress(j);
+	}
+}
+
+TEST(who_has_no_descriptor_for_a_caller_sleeps_and_hears_it_later)
+{
+	run_scarce(scarce_body, false);
+	run_scarce(scarce_body, true);
+}
+
+/* Rank 0, which calls nobody itself, has none as long as rank 1 calls. */
+static void vain_body(struct job *j)
+{
+	const struct scarce *s = j->arg;
+	struct rlimit old;
+	char c = 0;
+
+	j->recv = ignore;
+	if (j->rank == 0) {
+		old = take_all(j);
+		job_meet(j);
+		sleep_until_told(j, s->ends[0]);
+		JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &old) == 0);
+	} else {
+		job_meet(j);
+		job_send(j, 0, 0, 1, 100);
+		while (j->deaths[0] == 0)
+			job_progress(j);
+		JOB_CHECK(j, j->death_error == -ECONNRESET);
+		JOB_CHECK(j, write(s->ends[1], &c, 1) == 1);
+	}
+}
+
+TEST(who_calls_where_no_descriptor_is_left_does_not_wait_for_ever)
+{
+	setenv("NMAD_TCP_TIMEOUT_MS", "300", 1);
+	run_scarce(vain_body, false);
+	unsetenv("NMAD_TCP_TIMEOUT_MS");
+}
+
+/* Rank 1 calls, several times, for the case that rank 0 should send. */
+static void listens_body(struct job *j)
+{
+	const struct scarce *s = j->arg;
+	uint64_t end = nm_tcp_now() + 400;
+	struct rlimit old;
+	char c = 0;
+
+	j->recv = ignore;
+	if (j->rank == 0) {
+		old = take_all(j);
+		job_meet(j);
+		sleep_until_told(j, s->ends[0]);
+		JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &old) == 0);
+		job_send(j, 1, 0, 1, 100);
+	} else {
+		job_meet(j);
+		JOB_CHECK(j, nm_driver_tcp.connect(&j->links[0]) == 0);
+		while (nm_tcp_now() < end)
+			job_progress(j);
+		JOB_CHECK(j, write(s->ends[1], &c, 1) == 1);
+	}
+	while (j->ngot < (unsigned)j->rank || !job_idle(j))
+		job_progress(j);
+	JOB_CHECK(j, j->deaths[1 - j->rank] == 0);
+}
+
+TEST(who_only_listens_waits_until_there_is_a_descriptor_for_him)
+{
+	setenv("NMAD_TCP_TIMEOUT_MS", "50", 1);
+	run_scarce(listens_body, false);
+	unsetenv("NMAD_TCP_TIMEOUT_MS");
+}
