@@ -311,14 +311,41 @@ void nm_launcher_hold(struct nm_core *core)
 	base_spin_unlock(&core->asking);
 }
 
-int nm_launcher_fence(struct nm_boot *boot)
-{
+struct fence {
+	struct nm_boot *boot;
 	int rc;
+};
+
+static void *fence(void *arg)
+{
+	struct fence *f = arg;
 
 	marcel_blocking_begin();
-	rc = nm_boot_fence(boot);
+	f->rc = nm_boot_fence(f->boot);
 	marcel_blocking_end();
-	return rc;
+	return NULL;
+}
+
+/*
+ * By a thread of its own: main's kernel thread may not sleep in a section while
+ * it keeps a thread that was interrupted there.
+ */
+int nm_launcher_fence(struct nm_boot *boot)
+{
+	struct fence f = { .boot = boot };
+	marcel_attr_t attr;
+	marcel_t t;
+	int rc;
+
+	marcel_attr_init(&attr);
+	marcel_attr_setname(&attr, "nmad-fence");
+	rc = marcel_create(&t, &attr, fence, &f);
+	marcel_attr_destroy(&attr);
+	if (rc == 0)
+		marcel_join(t, NULL);
+	else
+		fence(&f);
+	return f.rc;
 }
 
 void nm_launcher_release(struct nm_core *core)
