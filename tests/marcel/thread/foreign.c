@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <base/atomic.h>
+#include "../child.h"
 #include "../with.h"
 #include "../../../marcel/sched/vp.h"
 
@@ -59,11 +59,12 @@ static void *nothing(void *arg)
 
 enum { MADE = 20 };
 
-static ATOMIC(int) nrefused; /* while they made theirs */
+static ATOMIC(int) nrefused; /* while they made theirs, and not behind them */
 
 /*
- * Each that is made is run. Not for ever: the runtime ends when nobody has one,
- * which never comes if all wait for a CPU most of the time, to join theirs.
+ * Each that is made is run, until the runtime has ended between two of them.
+ * Those that come in a row have a bound: it ends when nobody has one, which
+ * never comes if all wait for a CPU most of the time, to join theirs.
  */
 static void *make(void *arg)
 {
@@ -101,15 +102,12 @@ static void end_after(int yields)
 		CHECK_INT(pthread_join(p[i], NULL), 0);
 }
 
-/* And on, until it has ended between two of one's. */
 TEST(the_runtime_may_end_while_kernel_threads_make_threads)
 {
-	enum { ROUNDS = HANDOVERS / 2 };
-
 	store_relaxed(&nrefused, 0);
-	for (int n = 0; n < ROUNDS || load_relaxed(&nrefused) == 0; n++)
-		end_after(n % ROUNDS);
-	printf("# %d refused between two\n", load_relaxed(&nrefused));
+	for (int n = 0; n < HANDOVERS / 2; n++)
+		end_after(n);
+	printf("# %d refused in a row\n", load_relaxed(&nrefused));
 }
 
 /* --- the end of main --- */
@@ -135,29 +133,19 @@ static void *start_and_leave(void *arg)
 	return arg;
 }
 
+static void main_leaves(void)
+{
+	pthread_t p;
+
+	if (pthread_create(&p, NULL, start_and_leave, NULL) == 0)
+		pthread_join(p, NULL);
+}
+
 /* Its VP would have nobody to drive it, and the process would hang some day. */
 TEST(main_may_not_leave_its_vp)
 {
-	char said[256] = "";
-	int fds[2], status;
-	pthread_t p;
-	pid_t pid;
+	int status = in_child(main_leaves);
 
-	CHECK_INT(pipe(fds), 0);
-	pid = fork();
-	if (pid == 0) {
-		struct rlimit none = { 0, 0 };
-
-		setrlimit(RLIMIT_CORE, &none);
-		dup2(fds[1], STDERR_FILENO);
-		if (pthread_create(&p, NULL, start_and_leave, NULL) == 0)
-			pthread_join(p, NULL);
-		_exit(0);
-	}
-	close(fds[1]);
-	CHECK(read(fds[0], said, sizeof(said) - 1) > 0);
-	close(fds[0]);
-	CHECK_INT(waitpid(pid, &status, 0), pid);
 	CHECK(WIFSIGNALED(status));
 	CHECK_INT(WTERMSIG(status), SIGABRT);
 	CHECK(strstr(said, "ends without marcel_end()") != NULL);
@@ -179,7 +167,7 @@ TEST(main_may_end_before_the_others)
 	char c;
 
 	CHECK_INT(pipe(fds), 0);
-	pid = fork();
+	pid = parent_forks(fork);
 	if (pid == 0) {
 		marcel_t t;
 
