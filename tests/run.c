@@ -137,26 +137,31 @@ static void show_file(int i)
 		dprintf(STDOUT_FILENO, "\n");
 }
 
-static void say_left(void)
+/* What is left, as text: of memory, for nobody may read what is printed. */
+static char left[4096];
+
+static void note_left(void)
 {
-	char command[64], text[256];
+	char path[64], text[200];
 	pid_t pids[16];
+	size_t used = 0;
 	int n = children(pids, 16);
 
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n && used < sizeof(left); i++) {
 		int fd, length;
 
-		snprintf(command, sizeof(command), "/proc/%d/cmdline",
-			 (int)pids[i]);
-		fd = open(command, O_RDONLY | O_CLOEXEC);
+		snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pids[i]);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
 		length = fd < 0 ? 0 : (int)read(fd, text, sizeof(text));
+		if (fd >= 0)
+			close(fd);
 		for (int c = 0; c < length; c++)
 			if (text[c] == '\0')
 				text[c] = ' ';
-		dprintf(STDOUT_FILENO, "# process %d is left: %.*s\n", pids[i],
-			length > 0 ? length : 0, text);
-		if (fd >= 0)
-			close(fd);
+		used += (size_t)snprintf(left + used, sizeof(left) - used,
+					 "# process %d is left: %.*s\n",
+					 (int)pids[i], length > 0 ? length : 0,
+					 text);
 	}
 }
 
@@ -174,9 +179,10 @@ static void ended(int sig, siginfo_t *info, void *context)
 	(void)context;
 	signal(SIGPIPE, SIG_IGN);
 	if (getpid() == owner) {
-		say_left();
+		note_left();
 		kill_all();
-		dprintf(STDOUT_FILENO, "# the last command had printed:\n");
+		dprintf(STDOUT_FILENO, "%s# the last command had printed:\n",
+			left);
 		show_file(0);
 		show_file(1);
 	}

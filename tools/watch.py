@@ -122,7 +122,8 @@ def stacks(pid):
     except OSError as error:
         return [f"gdb: {error.strerror}"]
     user, _, kernel = said.stdout.partition("== kernel threads\n")
-    return (user_threads(user) + kernel_threads(kernel)
+    lines = user_threads(user) + kernel_threads(kernel)
+    return (list(dict.fromkeys(lines))
             or said.stderr.splitlines()[-1:])
 
 

@@ -40,8 +40,9 @@ TEST(an_abort_ends_the_job)
 	run_may_take(40);
 	r = run(NULL, "exec " ORTE "-n 2 \"$RANK\" abort 1 42");
 	run_may_take(-1);
-	if (r.code == -1)
-		return; /* killed: what it had to say may not have come */
+	if (r.code == -1) /* what it had to say may not have come */
+		check_skip("mpirun.openmpi was not done after 40 s: does it "
+			   "hang, as 4.1.4 does at times?");
 	CHECK(has(r.err, "the test wants an abort"));
 	if (r.code <= 128)
 		CHECK_INT(r.code, 42);
