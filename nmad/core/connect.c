@@ -30,7 +30,10 @@ static const char automatic[] = "self+shm+ibverbs+tcp";
 /* Under which rank 0 leaves the names of its rails. */
 static const char list_name[] = "rails";
 
-enum { ENTRY_MAX = 128 };
+enum {
+	ENTRY_MAX = 128,
+	LAUNCHER_STACK = 1 << 20, /* what its library may take for granted */
+};
 
 /* An address as it is left for the others: who made it, then its bytes. */
 struct address {
@@ -339,6 +342,7 @@ int nm_launcher_fence(struct nm_boot *boot)
 
 	marcel_attr_init(&attr);
 	marcel_attr_setname(&attr, "nmad-fence");
+	marcel_attr_setstacksize(&attr, LAUNCHER_STACK);
 	rc = marcel_create(&t, &attr, fence, &f);
 	marcel_attr_destroy(&attr);
 	if (rc == 0)
