@@ -183,11 +183,11 @@ static void any_and_all(void)
 	piom_cond_t *conds[10] = { NULL };
 
 	for (int i = 0; i < ROUNDS / 10; i++) {
-		int slow = i % 8;
+		int first = i % 8;
 		size_t found;
 
 		for (int k = 0; k < 8; k++) {
-			op_start(&op[k], k == slow ? 0 : 100);
+			op_start(&op[k], k == first ? 0 : 10);
 			conds[k + 1] = &op[k].done;
 		}
 		found = piom_cond_wait_any(conds, 10);
