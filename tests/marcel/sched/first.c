@@ -321,7 +321,7 @@ static void moves(void)
 	wait_for_step(2);
 	CHECK_INT(marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME), 0);
 	/* A slice that ends now is the one that had begun. */
-	marcel_sched.slice_ns = 10 * UINT64_C(1000000000);
+	marcel_sched.slice_ns = 1000 * UINT64_C(1000000000);
 	if (!is_early(&attr))
 		CHECK(is_early(&attr));
 	store_relaxed(&over, 1);
