@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <base/compiler.h>
+
 #include "../../../nmad/boot/boot.h"
 #include "../../../nmad/boot/pmi.h"
 #include "launcher.h"
@@ -316,8 +318,11 @@ static int words[2];
 int __real_poll(struct pollfd *fds, nfds_t n, int ms);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
 
-/* The launcher reads stderr after so many steps, of which none takes time. */
-int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
+/*
+ * The launcher reads stderr after so many steps, of which none takes time. All
+ * see it, since the linker takes it for what libraries call, too.
+ */
+BASE_PUBLIC int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
 {
 	static int steps;
 	char text[256];
