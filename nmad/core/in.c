@@ -518,11 +518,33 @@ void nm_in_held(struct nm_pass *pass, struct nm_pkt_in *in)
 		packet_in(pass, in);
 }
 
+/*
+ * Two owners of a rail may enter the core in the other order than they had the
+ * rail in, so the end of a link may be heard of before its last packets: it
+ * waits for these.
+ */
+static void link_dead(struct nm_pass *pass, struct nm_link *link)
+{
+	link->is_dying = (int32_t)(link->last - link->heard) > 0;
+	if (likely(!link->is_dying))
+		nm_lost_dead(pass, link);
+}
+
+static inline void hear(struct nm_pass *pass, struct nm_pkt_in *in)
+{
+	struct nm_link *link = in->link;
+
+	packet_in(pass, in);
+	link->heard++;
+	if (unlikely(link->is_dying))
+		link_dead(pass, link);
+}
+
 void nm_in_event(struct nm_pass *pass, struct nm_event *e)
 {
 	switch (e->kind) {
 	case NM_EVENT_PKT_IN:
-		packet_in(pass, container_of(e, struct nm_pkt_in, event));
+		hear(pass, container_of(e, struct nm_pkt_in, event));
 		break;
 	case NM_EVENT_XFER_READY:
 		nm_rdv_ready(pass, container_of(e, struct nm_xfer, ready));
@@ -531,7 +553,7 @@ void nm_in_event(struct nm_pass *pass, struct nm_event *e)
 		nm_rdv_done(pass, container_of(e, struct nm_xfer, done));
 		break;
 	case NM_EVENT_LINK_DEAD:
-		nm_lost_dead(pass, container_of(e, struct nm_link, dead));
+		link_dead(pass, container_of(e, struct nm_link, dead));
 		break;
 	case NM_EVENT_UNSURE:
 		nm_lost_unsure(pass, container_of(e, struct nm_doubt, event));

@@ -441,10 +441,12 @@ int nm_rail_arm(struct nm_rail *rail, struct nm_news *news)
 
 void nm_rail_recv(struct nm_rail *rail, struct nm_pkt_in *in)
 {
-	if (unlikely(rail->up != NULL))
+	if (unlikely(rail->up != NULL)) {
 		rail->up->recv(rail, in);
-	else
-		tell(rail, &in->event, NM_EVENT_PKT_IN);
+		return;
+	}
+	in->link->told++;
+	tell(rail, &in->event, NM_EVENT_PKT_IN);
 }
 
 void nm_rail_sent(struct nm_rail *rail, struct nm_pkt *pkt)
@@ -513,6 +515,7 @@ void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
 	if (link->error != 0)
 		return;
 	link->error = error;
+	link->last = link->told;
 	if (link->may_lose && link->conn != NULL)
 		link->arrived = rail->driver->arrived(link);
 	if (!is_spared(link)) /* as in nm_rail_xfer_done() */

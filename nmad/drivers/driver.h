@@ -123,7 +123,11 @@ struct nm_link {
 	struct nm_event giveup; /* core's: order to end it, with the gate */
 	struct nm_event lose;   /* core's: likewise, the peer has lost it */
 	uint32_t arrived;       /* core's: when it is dead, as arrived() */
+	uint32_t told;          /* o: packets that the core was told of */
+	uint32_t heard;         /* l: of those, that it has taken apart */
+	uint32_t last;          /* core's: when it is dead, `told` */
 	bool may_lose;          /* -: the gate has other links or spare ones */
+	bool is_dying;          /* l: it is dead, but some are to be heard of */
 	bool hopeless; /* o: it ends with the gate: nothing is redone */
 };
 
