@@ -100,12 +100,14 @@ SEEN int nm_gate_read(const struct nm_gate *gate, const struct nm_data *d,
 
 /*
  * The rank that mpirun knows is a process that never dies, so that the job goes
- * on: it says the goodbye of the one that runs the program.
+ * on: it says the goodbye of the one that runs the program. But not of one that
+ * was to live, or that has ended in another way: mpirun is to name it.
  */
 static void guard(void)
 {
 	static const char goodbye[] = "cmd=finalize\n";
-	const char *fd = getenv("PMI_FD");
+	const char *fd = getenv("PMI_FD"), *number = getenv("PMI_RANK");
+	int lives = number == NULL || atoi(number) < LIVING;
 	pid_t pid = fork();
 	int status = 0;
 
@@ -117,8 +119,9 @@ static void guard(void)
 		continue;
 	if (WIFEXITED(status))
 		_exit(WEXITSTATUS(status));
-	if (WTERMSIG(status) != SIGKILL || fd == NULL ||
-	    write(atoi(fd), goodbye, strlen(goodbye)) < 0)
+	if (WTERMSIG(status) != SIGKILL || lives)
+		kill(getpid(), WTERMSIG(status));
+	if (fd == NULL || write(atoi(fd), goodbye, strlen(goodbye)) < 0)
 		_exit(1);
 	_exit(0);
 }
