@@ -274,6 +274,16 @@ static int file_with(const char *text)
 	return fd;
 }
 
+/*
+ * What nohup and the background of a shell have us ignore, the commands would,
+ * too; and a shell traps no signal that it was started to ignore.
+ */
+static void ignore_none(void)
+{
+	for (int sig = 1; sig < SIGRTMIN; sig++)
+		signal(sig, SIG_DFL);
+}
+
 static pid_t start(const char *input, const char *fmt, va_list ap)
 {
 	char command[8192];
@@ -300,6 +310,7 @@ static pid_t start(const char *input, const char *fmt, va_list ap)
 		dup2(in, 0);
 		dup2(files[0], 1);
 		dup2(files[1], 2);
+		ignore_none();
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
 	}
