@@ -237,6 +237,14 @@ static void finish(struct shm *shm, struct shm_x *sx)
 	nm_rail_xfer_done(shm->rail, x, status);
 }
 
+/* How a transfer with a dead peer ends: its account may be closed. */
+static int end_of(const struct shm_x *sx, int error)
+{
+	if (sx->ctl == NULL || sx->pipe || sx->mine + others(sx) < sx->nblocks)
+		return error;
+	return -(int)load_relaxed(&sx->ctl->error);
+}
+
 /*
  * Let go of the transfers with a peer; report them if error is not 0. A peer
  * that lives may still write to a control block: it lingers.
@@ -260,7 +268,7 @@ static void drop_list(struct shm *shm, struct base_list *list,
 			shm->ctls.linger[shm->ctls.nlinger++] =
 				(uint16_t)sx->index;
 		if (error != 0)
-			nm_rail_xfer_done(shm->rail, x, error);
+			nm_rail_xfer_done(shm->rail, x, end_of(sx, error));
 	}
 	base_list_splice_back(list, &keep);
 }

@@ -527,6 +527,60 @@ TEST(a_death_that_is_found_by_arming_is_told_at_once)
 	run(2, buried_body);
 }
 
+/* Rank 1 tells whether the kernel lets it copy; 2: not. */
+static bool rank_1_copies(struct job *j)
+{
+	get_to_know(j);
+	if (j->rank == 1)
+		store_release(&seen->asleep[1],
+			      DRIVER.copies(&j->rail, 0) ? 1 : 2);
+	WAIT_FOR(&seen->asleep[1], 1);
+	return load_relaxed(&seen->asleep[1]) == 1;
+}
+
+/* Rank 1 alone copies, into pieces, and while rank 0 sleeps. */
+static void last_gift_body(struct job *j)
+{
+	enum { BYTES = 8 << 20 };
+	unsigned char *data = calloc(1, BYTES);
+	struct iovec halves[] = { { data, BYTES / 2 },
+				  { data + BYTES / 2, BYTES / 2 } };
+	struct job_large l;
+
+	if (!rank_1_copies(j)) {
+		free(data);
+		return;
+	}
+	if (j->rank == 1)
+		job_large_recv(j, 0, &l, nm_data_iovec(halves, 2), 0, BYTES);
+	else
+		job_large_send(j, 1, &l, nm_data_flat(data, BYTES), 0, BYTES);
+	while (!l.started || !job_flushed(j))
+		job_progress(j);
+	if (j->rank == 1) {
+		WAIT_FOR(&seen->asleep[0], 1);
+		while (l.status == -EINPROGRESS)
+			job_progress(j);
+		JOB_CHECK(j, l.status == 0);
+		kill(getpid(), SIGKILL);
+	}
+	fall_asleep(j);
+	JOB_CHECK(j, l.status == -EINPROGRESS);
+	store_release(&seen->asleep[0], 1);
+	CHECK_INT(waitid(P_PID, (id_t)j->pids[1], NULL, WEXITED | WNOWAIT), 0);
+	JOB_CHECK(j, DRIVER.arm(&j->rail) == -EAGAIN);
+	CHECK_INT(j->deaths[1], 1);
+	CHECK_INT(l.status, 0);
+	free(data);
+}
+
+TEST(a_death_that_is_found_by_arming_ends_nothing_that_was_over)
+{
+	if (strcmp(DRIVER.name, "shm") != 0)
+		check_skip("the sender has to copy, too");
+	run(2, last_gift_body);
+}
+
 /* What it said last and its end come together, among other connections. */
 static void last_words_body(struct job *j)
 {
