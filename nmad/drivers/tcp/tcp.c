@@ -5,7 +5,9 @@
  * epoll first would double the cost of every message. With more, epoll tells
  * (edge-triggered, so that nothing is registered again) which sockets to read.
  * What is rare (callers, blocked senders) is looked for every few polls. So a
- * spare rail without a connection costs next to nothing.
+ * spare rail without a connection costs next to nothing. Who was short of
+ * descriptors looks at each: whom he cuts off only after the time of a hello
+ * would begin his anew.
  */
 #include "tcp.h"
 
@@ -161,7 +163,8 @@ static bool tcp_poll(struct nm_rail *rail, int budget)
 {
 	struct tcp *tcp = rail->drv;
 	bool often = tcp->nopen > 1 || (tcp->nopen == 0 && !rail->is_spare) ||
-		     tcp->nhands > 0 || !base_list_is_empty(&tcp->calling);
+		     tcp->nhands > 0 || tcp->was_short ||
+		     !base_list_is_empty(&tcp->calling);
 	bool rare = (++tcp->npolls & (POLLS_A_LOOK - 1)) == 0;
 	bool moved = false;
 

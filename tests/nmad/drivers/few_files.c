@@ -24,7 +24,7 @@ static void works_or_says_why(const char *driver)
 
 	for (int n = LEAST; n <= ENOUGH; n += STEP) {
 		struct run r = run(NULL,
-				   "NMAD_DRIVER=%s NMAD_TCP_TIMEOUT_MS=500 "
+				   "NMAD_DRIVER=%s NMAD_TCP_TIMEOUT_MS=2000 "
 				   "exec \"$MPIRUN\" -n 3 "
 				   "sh -c 'ulimit -n %d; exec \"$RANK\" who'",
 				   driver, n);
