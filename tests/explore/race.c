@@ -10,6 +10,7 @@
  */
 #include "internal.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +24,18 @@ struct byte {
 	uint16_t read[THREADS_MAX];
 };
 
-/* Eight bytes of memory. */
+/* Eight bytes of memory; most are a word of which no part is used alone. */
 struct cell {
 	uintptr_t addr;
 	uint64_t life; /* of another execution: empty */
 	const void *write_pc, *read_pc[THREADS_MAX];
 	/* the last access: who, and what it has read and written since */
 	uint8_t thread, read, written; /* a bit a byte */
+	uint8_t used;                  /* those that are used, as one */
+	bool apart;                    /* until some are used without others */
 	uint16_t now;
-	struct byte byte[8];
+	struct byte one;
+	struct byte byte[8]; /* once they are apart */
 };
 
 static struct shadow {
@@ -61,7 +65,7 @@ static struct cell *cell_of(uintptr_t addr)
 		if (c->life == shadow->life && c->addr == addr)
 			return c;
 		if (c->life != shadow->life) {
-			memset(c, 0, sizeof(*c));
+			memset(c, 0, offsetof(struct cell, byte));
 			c->life = shadow->life;
 			c->addr = addr;
 			return c;
@@ -88,10 +92,10 @@ static void report(const void *p, enum race kind, const void *pc, int other,
 		     self()->name, did, X->thread[other].name);
 }
 
-static void check_byte(struct cell *c, int i, enum race kind, const void *pc)
+static void check_byte(const struct cell *c, const struct byte *b, unsigned i,
+		       enum race kind, const void *pc)
 {
 	const struct view *v = &self()->view;
-	struct byte *b = &c->byte[i];
 	const char *p = (const char *)c->addr + i;
 	char name[64];
 
@@ -109,9 +113,9 @@ static void check_byte(struct cell *c, int i, enum race kind, const void *pc)
 			       c->read_pc[t]);
 }
 
-static void note_byte(struct cell *c, int i, enum race kind, const void *pc)
+static void note_byte(struct cell *c, struct byte *b, enum race kind,
+		      const void *pc)
 {
-	struct byte *b = &c->byte[i];
 	uint16_t now = self()->view.clock[X->current];
 
 	if (kind == RACE_READ || kind == RACE_ATOMIC) {
@@ -123,6 +127,30 @@ static void note_byte(struct cell *c, int i, enum race kind, const void *pc)
 	b->writer = (uint8_t)X->current;
 	b->gone = kind == RACE_GONE;
 	c->write_pc = pc;
+}
+
+static void use_byte(struct cell *c, struct byte *b, unsigned i, enum race kind,
+		     const void *pc)
+{
+	/* An earlier execution has begun with the same, and found none. */
+	if (X->depth >= X->fresh)
+		check_byte(c, b, i, kind, pc);
+	note_byte(c, b, kind, pc);
+}
+
+static void use(struct cell *c, unsigned bytes, enum race kind, const void *pc)
+{
+	if (!c->apart && (c->used == 0 || c->used == bytes)) {
+		c->used = (uint8_t)bytes;
+		use_byte(c, &c->one, (unsigned)__builtin_ctz(bytes), kind, pc);
+		return;
+	}
+	for (unsigned i = 0; i < 8 && !c->apart; i++)
+		c->byte[i] = c->used >> i & 1 ? c->one : (struct byte){ 0 };
+	c->apart = true;
+	for (unsigned i = 0; i < 8; i++)
+		if (bytes >> i & 1)
+			use_byte(c, &c->byte[i], i, kind, pc);
 }
 
 /* Whether the thread has just done the same: nothing is news. */
@@ -158,14 +186,11 @@ void race_access(const void *p, size_t bytes, enum race kind, const void *pc)
 		struct cell *c = cell_of(a & ~(uintptr_t)7);
 		unsigned from = a & 7;
 		unsigned to = end - a < 8 - from ? from + (end - a) : 8;
+		unsigned those = (0xffu >> (8 - to)) & (0xffu << from);
 
 		a += to - from;
-		if (is_known(c, (0xffu >> (8 - to)) & (0xffu << from), kind))
-			continue;
-		for (unsigned i = from; i < to; i++) {
-			check_byte(c, (int)i, kind, pc);
-			note_byte(c, (int)i, kind, pc);
-		}
+		if (!is_known(c, those, kind))
+			use(c, those, kind, pc);
 	}
 }
 
