@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Each public header compiles alone, and all of them in every C and C++ that a
 program may be written in, with the names of POSIX or without, and without a
-warning. What a header forgets to include it lacks in the oldest language, too:
-there each is compiled alone, in later ones all at once.
+warning. What a header forgets to include it lacks in the oldest language, too,
+and where the fewest names are to be had: there each is compiled alone, in later
+ones and those of GNU all at once.
 
 usage: headers.py ROOT
 """
@@ -28,6 +29,7 @@ KINDS = [
     (["g++", "clang++"], ".cc", ["c++11", "c++14", "c++17", "c++20"], [""]),
     (["g++", "clang++"], ".cc", ["gnu++11", "gnu++17"], [""]),
 ]
+ALONE = ["c99", "c++11"]
 
 # Macros are looked at where they are used.
 USES = """#include <marcel/pthread.h>
@@ -94,7 +96,7 @@ def ways():
     for compilers, suffix, standards, defines in KINDS:
         for compiler in filter(shutil.which, compilers):
             for standard in standards:
-                files = alone if standard == standards[0] else together
+                files = alone if standard in ALONE else together
                 for define in defines:
                     yield files, suffix, compiler, standard, define
 
