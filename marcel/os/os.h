@@ -62,6 +62,8 @@ int os_thread_create(pthread_t *out, void *(*fn)(void *), void *arg);
 
 /* How many of those run: no less than there are, but at their very end. */
 unsigned os_threads_own(void);
+/* Until all that have been made have begun. */
+void os_threads_await(void);
 /* In the child of a fork: there is none. */
 void os_threads_forked(void);
 /* How many kernel threads the process has, main included; 0: who knows. */

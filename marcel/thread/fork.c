@@ -160,14 +160,25 @@ void marcel_forked(void)
 }
 
 /*
+ * A sanitizer's allocator does not know of forks, as libc's does, and a kernel
+ * thread uses it before it comes to us: the child would find it locked.
+ */
+static void forks(void)
+{
+	if (BASE_ASAN || BASE_TSAN)
+		os_threads_await();
+}
+
+/*
  * Handlers in the child run as they were registered: those of the program may
  * use locks, of which they must not find the parent's waiters. So we are first,
- * unless the runtime is started from another constructor.
+ * and the last one before the fork, unless the runtime is started from another
+ * constructor.
  */
 __attribute__((constructor(101))) static void learn(void)
 {
 	if (!child.learns)
-		child.learns = pthread_atfork(NULL, NULL, marcel_forked) == 0;
+		child.learns = pthread_atfork(forks, NULL, marcel_forked) == 0;
 }
 
 int marcel_fork_init(void)

@@ -40,6 +40,9 @@ int os_cpu_set(int cpu)
 /* Of our own that have been made and have not ended. a: relaxed */
 static ATOMIC(unsigned) own;
 
+/* Of these, that have not begun. a: relaxed */
+static ATOMIC(unsigned) beginning;
+
 struct start {
 	void *(*fn)(void *);
 	void *arg;
@@ -51,6 +54,7 @@ static void *run_own(void *arg)
 	void *result;
 
 	free(arg);
+	fetch_sub_relaxed(&beginning, 1);
 	result = s.fn(s.arg);
 	fetch_sub_relaxed(&own, 1);
 	return result;
@@ -68,12 +72,14 @@ BASE_NOINLINE int os_thread_create(pthread_t *out, void *(*fn)(void *),
 	s->fn = fn;
 	s->arg = arg;
 	fetch_add_relaxed(&own, 1);
+	fetch_add_relaxed(&beginning, 1);
 	marcel_tls.makes_own = true;
 	rc = pthread_create(out, NULL, run_own, s);
 	marcel_tls.makes_own = false;
 	if (rc == 0)
 		return 0;
 	fetch_sub_relaxed(&own, 1);
+	fetch_sub_relaxed(&beginning, 1);
 	free(s);
 	return rc;
 }
@@ -83,9 +89,16 @@ unsigned os_threads_own(void)
 	return load_relaxed(&own);
 }
 
+void os_threads_await(void)
+{
+	while (load_relaxed(&beginning) != 0)
+		sched_yield();
+}
+
 void os_threads_forked(void)
 {
 	store_relaxed(&own, 0);
+	store_relaxed(&beginning, 0);
 }
 
 bool os_thread_ordinary(pid_t tid)
