@@ -22,6 +22,9 @@
 
 #include <base/spin.h>
 #include <marcel/blocking.h>
+#include <marcel/cancel.h>
+#include <marcel/marcel.h>
+#include <marcel/thread.h>
 
 #include "../boot/boot.h"
 
@@ -32,7 +35,7 @@ static const char list_name[] = "rails";
 
 enum {
 	ENTRY_MAX = 128,
-	LAUNCHER_STACK = 1 << 20, /* what its library may take for granted */
+	LAUNCHER_STACK = 8 << 20, /* what its library may take for granted */
 };
 
 /* An address as it is left for the others: who made it, then its bytes. */
@@ -329,25 +332,36 @@ static void *fence(void *arg)
 	return NULL;
 }
 
-/*
- * By a thread of its own: main's kernel thread may not sleep in a section while
- * it keeps a thread that was interrupted there.
- */
-int nm_launcher_fence(struct nm_boot *boot)
+/* True: a thread of its own has been to the fence. */
+static bool fence_apart(struct fence *f)
 {
-	struct fence f = { .boot = boot };
 	marcel_attr_t attr;
 	marcel_t t;
-	int rc;
+	int rc, old;
 
 	marcel_attr_init(&attr);
 	marcel_attr_setname(&attr, "nmad-fence");
 	marcel_attr_setstacksize(&attr, LAUNCHER_STACK);
-	rc = marcel_create(&t, &attr, fence, &f);
+	marcel_attr_setpriority(&attr, MARCEL_PRIORITY_REALTIME);
+	rc = marcel_create(&t, &attr, fence, f);
 	marcel_attr_destroy(&attr);
-	if (rc == 0)
-		marcel_join(t, NULL);
-	else
+	if (rc != 0)
+		return false;
+	marcel_setcancelstate(MARCEL_CANCEL_DISABLE, &old);
+	marcel_join(t, NULL);
+	marcel_setcancelstate(old, NULL);
+	return true;
+}
+
+/*
+ * Main's kernel thread may not sleep in a section while it keeps a thread that
+ * was interrupted there; one that is not the runtime's may, and needs no VP.
+ */
+int nm_launcher_fence(struct nm_boot *boot)
+{
+	struct fence f = { .boot = boot };
+
+	if (marcel_current_vp() < 0 || !fence_apart(&f))
 		fence(&f);
 	return f.rc;
 }

@@ -5,9 +5,11 @@
  */
 #include <dlfcn.h>
 #include <gnu/lib-names.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <marcel/cancel.h>
 #include "../../marcel/slice.h"
 
 #include "../../../nmad/boot/boot.h"
@@ -43,11 +45,16 @@ static void open_boot(struct nm_boot *b)
 	CHECK_INT(pipe(ends), 0);
 }
 
+static void close_ends(void)
+{
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void fence_and_close(struct nm_boot *b)
 {
 	CHECK_INT(nm_launcher_fence(b), -ECONNRESET);
-	close(ends[0]);
-	close(ends[1]);
+	close_ends();
 }
 
 static void *lets_through(void *arg)
@@ -70,6 +77,58 @@ static void let_through_by_another(void)
 TEST(others_run_while_one_is_in_a_fence)
 {
 	without_ticks(let_through_by_another);
+}
+
+static void *fences(void *arg)
+{
+	CHECK_INT(nm_launcher_fence(arg), -ECONNRESET);
+	store_relaxed(&stop, 1);
+	return arg;
+}
+
+static void cancel_who_waits(void)
+{
+	struct nm_boot b;
+	marcel_t t;
+	void *out;
+
+	store_relaxed(&stop, 0);
+	open_boot(&b);
+	t = start(fences, &b);
+	marcel_yield();
+	CHECK_INT(marcel_cancel(t), 0);
+	marcel_yield();
+	CHECK_INT(load_relaxed(&stop), 0);
+	CHECK_INT(syscall(SYS_write, ends[1], "x", 1), 1);
+	CHECK_INT(marcel_join(t, &out), 0);
+	CHECK_INT(load_relaxed(&stop), 1);
+	close_ends();
+}
+
+TEST(who_is_cancelled_in_a_fence_goes_on_after_it)
+{
+	without_ticks(cancel_who_waits);
+}
+
+/* Main has the one VP, and nobody knows that it waits. */
+static void fence_without_a_vp(void)
+{
+	struct nm_boot b;
+	pthread_t p;
+
+	store_relaxed(&stop, 0);
+	open_boot(&b);
+	CHECK_INT(syscall(SYS_write, ends[1], "x", 1), 1);
+	CHECK_INT(pthread_create(&p, NULL, fences, &b), 0);
+	while (load_relaxed(&stop) == 0)
+		;
+	CHECK_INT(pthread_join(p, NULL), 0);
+	close_ends();
+}
+
+TEST(who_is_no_user_thread_needs_no_vp_for_a_fence)
+{
+	without_ticks(fence_without_a_vp);
 }
 
 static ATOMIC(pid_t) first_on; /* where it ran when it was interrupted */
