@@ -17,7 +17,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tap  # noqa: E402
 
-LIMIT_S = int(os.environ.get("TEST_TIMEOUT", "120"))
+LIMIT_S = int(os.environ.get("TEST_TIMEOUT", "120")) or None
 
 mpirun, scripts = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
 
