@@ -68,7 +68,7 @@ def family(test, table):
     """A test's processes: what it has started, and what is in its session,
     whose-ever child that has become."""
     of_session = [pid for pid, (_, session, *_) in table.items() if session == test]
-    members = {test, *below(test, table), *of_session}
+    members = {*below(test, table), *of_session}
     for pid in of_session:
         members.update(below(pid, table))
     return sorted(members)
@@ -195,20 +195,20 @@ def send(function, pid, number):
 
 def end(test, members, table):
     """First by SIGTERM, upon which it may say something itself."""
-    send(os.killpg, test, signal.SIGTERM)
-    if not ends_within(test, table[test][3], 5):
-        send(os.killpg, test, signal.SIGKILL)
+    if test in members:
+        send(os.killpg, test, signal.SIGTERM)
+        ends_within(test, table[test][3], 5)
     now = processes()
-    for pid in members:
-        if pid in now and now[pid][3] == table[pid][3]:
+    for pid in {*members, *family(test, now)}:
+        if pid in now and now[pid][3] == table.get(pid, now[pid])[3]:
             send(os.kill, pid, signal.SIGKILL)
 
 
 def report(test, name, seconds, said):
     table = processes()
-    if test not in table:
-        return
     members = family(test, table)
+    if not members:
+        return
     lines = []
     for pid in members[:PROCESSES]:
         lines += look(pid, table[pid][2])
@@ -233,6 +233,9 @@ def watch(process, options, said):
         table = processes()
         now = time.monotonic()
         there = {(p, table[p][3]) for p in tests_below(process.pid, table)}
+        # meson also waits for who has a test's output after its end.
+        there.update(key for key in began
+                     if key[0] not in table and family(key[0], table))
         began = {key: began.get(key, now) for key in there}
         for key, first in began.items():
             limits.setdefault(key, None)

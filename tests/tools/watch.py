@@ -16,9 +16,9 @@ WATCH = os.path.join(
 )
 
 
-def watched(command, timeout):
+def watched(command, timeout, seconds=100000):
     """What is said of tests that hang, and how the command has ended."""
-    test = {"name": "sleeps", "cmd": ["sleep", "100000"], "env": {"OF": "x"},
+    test = {"name": "sleeps", "cmd": ["sleep", str(seconds)], "env": {"OF": "x"},
             "timeout": timeout}
     with tempfile.TemporaryDirectory() as build:
         os.mkdir(os.path.join(build, "meson-info"))
@@ -53,4 +53,13 @@ def who_takes_long_is_left_alone():
     assert (said, code) == ("done\n", 3), (said, code)
 
 
-tap.run([who_hangs_is_looked_at_and_ended, who_takes_long_is_left_alone])
+def whom_a_test_has_left_with_its_output_is_a_hang():
+    looks, said, code = watched(
+        "OF=x setsid -w sh -c 'sleep 5002 & exec sleep 1' | cat; echo over", 2, 1)
+    assert [look["name"] for look in looks] == ["sleeps"], looks
+    assert looks[0]["lines"][0].endswith(": sleep 5002"), looks
+    assert (said, code) == ("over\n", 0), (said, code)
+
+
+tap.run([who_hangs_is_looked_at_and_ended, who_takes_long_is_left_alone,
+         whom_a_test_has_left_with_its_output_is_a_hang])
