@@ -25,6 +25,7 @@
 #include <marcel/cancel.h>
 #include <marcel/marcel.h>
 #include <marcel/thread.h>
+#include <pioman/pioman.h>
 
 #include "../boot/boot.h"
 
@@ -276,15 +277,40 @@ static int ask(struct nm_core *core, const struct nm_link *link)
 	return rc == 0 ? -EAGAIN : rc;
 }
 
+/* What the launcher has said; only the first time counts. */
+struct nm_learnt {
+	struct nm_learnt *next;
+	const struct nm_link *link;
+	size_t len;
+	unsigned char addr[NM_ADDR_MAX];
+};
+
+static const struct nm_learnt *learnt_of(const struct nm_link *link)
+{
+	const struct nm_learnt *l = link->rail->core->learnt;
+
+	while (l != NULL && l->link != link)
+		l = l->next;
+	return l;
+}
+
 int nm_rail_address(const struct nm_link *link, void *to, size_t *len)
 {
 	struct nm_core *core = link->rail->core;
+	const struct nm_learnt *known;
 	struct address a;
 	size_t bytes = 0;
 	int rc = -EAGAIN;
 
 	if (!base_spin_trylock(&core->asking))
 		return -EAGAIN;
+	known = learnt_of(link);
+	if (known != NULL) {
+		memcpy(to, known->addr, known->len);
+		*len = known->len;
+		base_spin_unlock(&core->asking);
+		return 0;
+	}
 	if (core->asker == NULL)
 		rc = ask(core, link);
 	else if (core->asker == link)
@@ -306,6 +332,59 @@ void nm_rail_address_drop(const struct nm_link *link)
 	if (core->asker == link)
 		core->asker = NULL;
 	base_spin_unlock(&core->asking);
+}
+
+/* Without memory, or an answer, it is not learnt. */
+static void learn(const struct nm_link *link)
+{
+	struct nm_core *core = link->rail->core;
+	struct nm_learnt *l = malloc(sizeof(*l));
+	int rc = l != NULL ? -EAGAIN : -ENOMEM;
+
+	while (rc == -EAGAIN) {
+		rc = nm_rail_address(link, l->addr, &l->len);
+		if (rc == -EAGAIN) {
+			piom_poll();
+			marcel_yield();
+		}
+	}
+	base_spin_lock(&core->asking);
+	if (rc < 0 || learnt_of(link) != NULL) {
+		free(l);
+	} else {
+		l->link = link;
+		l->next = core->learnt;
+		core->learnt = l;
+	}
+	base_spin_unlock(&core->asking);
+}
+
+/* Its links, if one of them may be lost. */
+void nm_launcher_learn(const struct nm_gate *gate)
+{
+	bool may_lose = false;
+
+	for (unsigned i = 0; i < NM_RAILS_MAX; i++) {
+		const struct nm_link *link = nm_gate_link(gate, i);
+
+		may_lose = may_lose || (link != NULL && link->may_lose);
+	}
+	for (unsigned i = 0; i < NM_RAILS_MAX && may_lose; i++) {
+		const struct nm_link *link = nm_gate_link(gate, i);
+
+		if (link != NULL)
+			learn(link);
+	}
+}
+
+static void forget_addresses(struct nm_core *core)
+{
+	struct nm_learnt *l;
+
+	while ((l = core->learnt) != NULL) {
+		core->learnt = l->next;
+		free(l);
+	}
 }
 
 static const struct nm_link nobody; /* asks while it is held */
@@ -679,4 +758,5 @@ void nm_rails_close(struct nm_core *core)
 	}
 	core->nrails = 0;
 	core->npolled = 0;
+	forget_addresses(core);
 }

@@ -77,6 +77,7 @@ struct nm_core {
 	struct base_spin asking;              /* for the next: one at a time */
 	const struct nm_link *asker;          /* whose address is asked for, or
 					       *    that it is held */
+	struct nm_learnt *learnt;             /* those that are known */
 	struct nm_rail *polled[NM_RAILS_MAX]; /* -: those that are used */
 	int npolled;                          /* -: */
 	int epoll;                            /* -: of their descriptors, or
@@ -254,9 +255,12 @@ void nm_rails_close(struct nm_core *core);
  * polled, be it for a fence, holds it: a peer's address, which a rail may want
  * at any time if another rail is lost, is asked for when it is released. Held
  * is for who needs no connection that is not there, and whom others that need
- * one can call. Nor may the VP wait with who is in a fence: others might come
- * to it only when the rails here have said something.
+ * one can call; what he has said last may be on a rail that is lost then, so
+ * where whom he has said it to can be called is learnt before. Nor may the VP
+ * wait with who is in a fence: others might come to it only when the rails here
+ * have said something.
  */
+void nm_launcher_learn(const struct nm_gate *gate);
 void nm_launcher_hold(struct nm_core *core);
 int nm_launcher_fence(struct nm_boot *boot);
 void nm_launcher_release(struct nm_core *core);

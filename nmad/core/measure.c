@@ -553,6 +553,7 @@ static void look_at_all(struct side *s, const struct nm_measure *m,
 			look_at(s, i, m, &f[i]);
 		else
 			answer(s);
+		nm_launcher_learn(s->gate); /* who may still wait for us */
 	}
 }
 

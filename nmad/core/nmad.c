@@ -440,6 +440,14 @@ static int barrier(void)
 	return rc;
 }
 
+/* Those whom we have told in the barrier; they may not have heard it yet. */
+static void learn_addresses(void)
+{
+	for (int ahead = 1; ahead < core->size; ahead *= 2)
+		nm_launcher_learn(
+			&core->gates[(core->rank + ahead) % core->size]);
+}
+
 static void flush(void)
 {
 	while (!nm_core_is_quiet(core)) {
@@ -475,6 +483,8 @@ BASE_PUBLIC int nm_exit(void)
 		return -EBUSY;
 	rc = barrier();
 	flush();
+	if (rc == 0)
+		learn_addresses();
 	nm_launcher_hold(core); /* for ever */
 	/* With a dead peer nobody else would ever come to the fence. */
 	fenced = rc == 0 ? nm_launcher_fence(boot) : 0;

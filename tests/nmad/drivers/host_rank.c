@@ -1,7 +1,8 @@
 /*
- * A rank on one of several hosts (tools/lab/net), for hosts.c and dead_host.c:
- * which drivers it has chosen, what its interfaces have carried, what it does
- * when a cable is pulled. Lines that begin with "net: " are orders to the lab.
+ * A rank, as a rule on one of several hosts (tools/lab/net), for hosts.c,
+ * dead_host.c and others: which drivers it has chosen, what its interfaces have
+ * carried, what it does when a cable is pulled. Lines that begin with "net: "
+ * are orders to the lab.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -383,8 +384,8 @@ int main(int argc, char **argv)
 		first(strcmp(argv[2], "send") == 0);
 	else if (strcmp(what, "stop") == 0 && argc == 3)
 		stop(argv[2]);
-	else
-		MUST(!"who, count, cut, heal, listen, first or stop");
+	else if (strcmp(what, "leave") != 0)
+		MUST(!"who, count, cut, heal, listen, first, stop or leave");
 	MUST(nm_session_close(session) == 0);
 	MUST(nm_exit() == 0);
 	return 0;
