@@ -37,7 +37,7 @@ static BASE_NOINLINE void attach(struct marcel_lwp *l)
 		return;
 	l->errno_addr = marcel_os_errno();
 	l->exceptions = marcel_exceptions_find();
-	marcel_san_shared(l->errno_addr, sizeof(int));
+	marcel_san_libc();
 }
 
 static void init_lwp(struct marcel_lwp *l, struct marcel_vp *vp)

@@ -14,6 +14,8 @@
 #ifndef MARCEL_SCHED_SANITIZER_H
 #define MARCEL_SCHED_SANITIZER_H
 
+#include <ctype.h>
+#include <errno.h>
 #include <stddef.h>
 
 #include <base/compiler.h>
@@ -57,6 +59,17 @@ static inline void marcel_san_shared(void *p, size_t bytes)
 	AnnotateBenignRaceSized(__FILE__, __LINE__, p, bytes, "shared");
 }
 
+/* And those of libc's: errno, and the tables of <ctype.h>. */
+static inline void marcel_san_libc(void)
+{
+	marcel_san_shared(&errno, sizeof(errno));
+	marcel_san_shared(__ctype_b_loc(), sizeof(*__ctype_b_loc()));
+	marcel_san_shared(__ctype_tolower_loc(),
+			  sizeof(*__ctype_tolower_loc()));
+	marcel_san_shared(__ctype_toupper_loc(),
+			  sizeof(*__ctype_toupper_loc()));
+}
+
 /* For the thread that runs on this kernel thread already. */
 static inline void marcel_san_adopt(struct marcel_thread *t)
 {
@@ -97,6 +110,10 @@ static inline void marcel_san_shared(void *p, size_t bytes)
 {
 	(void)p;
 	(void)bytes;
+}
+
+static inline void marcel_san_libc(void)
+{
 }
 
 static inline void marcel_san_adopt(struct marcel_thread *t)

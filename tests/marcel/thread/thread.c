@@ -1,4 +1,5 @@
 /* marcel/thread/thread.c: threads begin, end, are joined and counted. */
+#include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 
 #include <base/atomic.h>
 #include <base/compiler.h>
+#include <marcel/blocking.h>
 #include <marcel/signal.h>
 #include "../with.h"
 #include "../../../marcel/thread/attr.h"
@@ -34,6 +36,32 @@ TEST_VPS(each_thread_runs_once_and_returns_its_value)
 		CHECK_INT((long)value, i + 1);
 	}
 	CHECK_INT(load_relaxed(&count), MANY);
+}
+
+/* On main's kernel thread a section goes elsewhere. */
+static void *uses_libcs_words(void *arg)
+{
+	for (int c = 'a'; c <= 'z'; c++) {
+		marcel_blocking_begin();
+		CHECK(isalpha(c) && toupper(c) == c - 'a' + 'A');
+		errno = c;
+		marcel_blocking_end();
+		CHECK_INT(errno, c);
+		marcel_yield();
+		CHECK_INT(tolower(toupper(c)), c);
+	}
+	return arg;
+}
+
+TEST_VPS(libcs_words_are_those_of_where_a_thread_runs)
+{
+	marcel_t t[4];
+
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(marcel_create(&t[i], NULL, uses_libcs_words, NULL),
+			  0);
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(marcel_join(t[i], NULL), 0);
 }
 
 TEST_VPS(a_thread_can_be_joined_at_once)
