@@ -30,6 +30,10 @@
  * rail's owner (nm_lost_dead(), nm_lost_unsure(), or a part that ended with it)
  * or from the peer. Its owner keeps what he finds formed for it, as UNSENT.
  *
+ * What has come over it counts, however its loss is heard of: it is over
+ * (gate->over) when it is dead here and its last packet has been heard. A gate
+ * without links sends nothing, and ends when all of them are over.
+ *
  * Called with the core lock held, but for nm_doubt_new() and nm_lost_carried().
  *                                          Design: doc/nmad.md, "A lost rail"
  */
@@ -118,12 +122,8 @@ void nm_lost(struct nm_pass *pass, struct nm_link *link, int error, bool heard)
 	if (gate->first_error == 0 && error != -EHOSTUNREACH)
 		gate->first_error = error;
 	nm_gate_relink(gate);
-	if (gate->nlinks == 0) {
-		nm_gate_fail(pass, gate,
-			     gate->first_error != 0 ? gate->first_error
-						    : error);
+	if (gate->nlinks == 0)
 		return;
-	}
 	/* It was never to be had: that is no loss. */
 	if (error != -EHOSTUNREACH) {
 		nm_count(&pass->core->stats.lost);
@@ -161,12 +161,11 @@ void nm_lost_unsure(struct nm_pass *pass, struct nm_doubt *d)
 {
 	struct nm_gate *gate = d->link->gate;
 
-	nm_lost(pass, d->link, d->link->error, false);
 	if (gate->error != 0) {
 		nm_lost_carried(d);
 		return;
 	}
-	nm_count(&pass->core->stats.resent_out);
+	nm_lost(pass, d->link, d->link->error, false);
 	nm_out_answer(gate, &d->answer);
 }
 
@@ -185,6 +184,7 @@ void nm_lost_add(struct nm_gate *gate, struct nm_pkt *pkt, struct nm_answer *a)
 		   pkt->link->rail->largest);
 	base_list_remove(&a->on);
 	nm_pending_add(gate->core, -1);
+	nm_count(&gate->core->stats.resent_out);
 	nm_pkt_put_part(pkt, &c, &d->data);
 	pkt->post.kind = NM_POST_RESENT;
 	pkt->doubt = d;
@@ -219,8 +219,6 @@ int nm_lost_unwrap(struct nm_pass *pass, struct nm_gate *gate,
 	if (find_resent(in, &c) < 0 || nm_lost_heard(pass, gate, c.rail) < 0)
 		return -EBADMSG;
 	link = nm_gate_link(gate, c.rail);
-	if (gate->error != 0)
-		return -EALREADY;
 	if (!(c.flags & NM_WIRE_UNSENT)) {
 		if (link == NULL)
 			return -EBADMSG;
@@ -254,16 +252,15 @@ void nm_lost_dead(struct nm_pass *pass, struct nm_link *link)
 {
 	struct nm_gate *gate = link->gate;
 
-	if (!link->may_lose) {
+	gate->over |= (uint8_t)bit_of(link);
+	if (link->may_lose && gate->error == 0) {
+		nm_lost(pass, link, link->error, false);
+		look_again(pass, gate);
+	}
+	if (!link->may_lose || gate->over == gate->reach)
 		nm_gate_fail(pass, gate,
 			     gate->first_error != 0 ? gate->first_error
 						    : link->error);
-		return;
-	}
-	nm_lost(pass, link, link->error, false);
-	gate->over |= (uint8_t)bit_of(link);
-	if (gate->error == 0)
-		look_again(pass, gate);
 }
 
 void nm_lost_fail(struct nm_pass *pass, struct nm_gate *gate)

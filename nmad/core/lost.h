@@ -33,14 +33,14 @@ void nm_lost_carried(struct nm_doubt *d);
 
 /*
  * The link is lost, if that is not known: by our driver, or the peer has told
- * (`heard`). The gate goes on, or is dead if it has no other.
+ * (`heard`). The gate goes on, or waits for its end if it has no other.
  */
 void nm_lost(struct nm_pass *pass, struct nm_link *link, int error, bool heard);
 /* The peer has lost that rail. 0, or -EBADMSG: it cannot. */
 int nm_lost_heard(struct nm_pass *pass, struct nm_gate *gate, unsigned rail);
 /* A packet is in doubt. */
 void nm_lost_unsure(struct nm_pass *pass, struct nm_doubt *d);
-/* The link is dead, of a rail of whatever kind. */
+/* The link is over, of a rail of whatever kind: dead, and all of it heard. */
 void nm_lost_dead(struct nm_pass *pass, struct nm_link *link);
 /* A RESENT that is queued, into the packet, if that is empty; it is full. */
 void nm_lost_add(struct nm_gate *gate, struct nm_pkt *pkt, struct nm_answer *a);
@@ -48,8 +48,8 @@ void nm_lost_add(struct nm_gate *gate, struct nm_pkt *pkt, struct nm_answer *a);
 void nm_lost_forget(struct nm_answer *a);
 /*
  * Not an ordinary packet. 0: a RESENT, and what is in it is in `in` now, to be
- * looked at; -EALREADY: that has come, or the gate is dead; -EINPROGRESS: it is
- * held, and comes to nm_in_held(); -EBADMSG.
+ * looked at; -EALREADY: that has come; -EINPROGRESS: it is held, and comes to
+ * nm_in_held(); -EBADMSG.
  */
 int nm_lost_unwrap(struct nm_pass *pass, struct nm_gate *gate,
 		   struct nm_pkt_in *in);

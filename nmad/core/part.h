@@ -86,7 +86,7 @@ void nm_part_refuse(struct nm_gate *gate, uint64_t id, uint8_t flags);
 /* Receiver: whether a part can come over that rail. */
 bool nm_redo_may(const struct nm_gate *gate, unsigned rail);
 /*
- * It has ended with its link, which is lost. False: so is the gate, and the
+ * It has ended with its link, which is lost. False: the gate is dead, and the
  * part is the caller's to end.
  */
 bool nm_redo_lost(struct nm_pass *pass, struct nm_part *p);

@@ -64,6 +64,9 @@ static void offer(struct nm_part *p)
 {
 	struct nm_gate *gate = p->trans->gate;
 
+	base_list_push_back(&gate->offers, &p->on);
+	if (gate->nlinks == 0)
+		return; /* it ends with the gate */
 	nm_part_taken(p);
 	nm_part_withdraw(p);
 	begin_anew(p, gate->links[0]->rail);
@@ -72,7 +75,6 @@ static void offer(struct nm_part *p)
 	nm_part_given(p);
 	nm_count(&gate->core->stats.redone);
 	p->granted = false;
-	base_list_push_back(&gate->offers, &p->on);
 	p->rtr.part = p;
 	p->rtr_queued = true;
 	nm_out_answer(gate, &p->rtr);
@@ -81,16 +83,12 @@ static void offer(struct nm_part *p)
 int nm_redo_granted(struct nm_pass *pass, struct nm_part *p, bool again)
 {
 	struct nm_gate *gate = p->trans->gate;
+	int rc = 0;
 
-	/* If that is the gate's end, it is the part's, too. */
-	base_list_push_back(&gate->offers, &p->on);
-	if (again && nm_lost_heard(pass, gate, (unsigned)p->rail->index) < 0)
-		return -EBADMSG;
-	if (gate->error != 0)
-		return 0;
-	base_list_remove(&p->on);
+	if (again)
+		rc = nm_lost_heard(pass, gate, (unsigned)p->rail->index);
 	offer(p);
-	return 0;
+	return rc;
 }
 
 /* --- the receiver --- */
@@ -162,7 +160,7 @@ int nm_redo_heard(struct nm_pass *pass, struct nm_gate *gate,
 	memcpy(p->offer.bytes, c->tail, c->tail_len);
 	if (nm_lost_heard(pass, gate, (unsigned)p->rail->index) < 0)
 		return -EBADMSG;
-	if (gate->error == 0 && p->stranded)
+	if (p->stranded)
 		grant(pass, p);
 	return 0;
 }
@@ -174,10 +172,9 @@ bool nm_redo_lost(struct nm_pass *pass, struct nm_part *p)
 	struct nm_gate *gate = p->trans->gate;
 	struct nm_link *link = link_of(p);
 
-	if (gate->error == 0)
-		nm_lost(pass, link, link->error, false);
 	if (gate->error != 0)
 		return false;
+	nm_lost(pass, link, link->error, false);
 	if (p->trans->is_send)
 		offer(p);
 	else
