@@ -530,14 +530,24 @@ static void link_dead(struct nm_pass *pass, struct nm_link *link)
 		nm_lost_dead(pass, link);
 }
 
-static inline void hear(struct nm_pass *pass, struct nm_pkt_in *in)
+static BASE_COLD void last_packet_in(struct nm_pass *pass, struct nm_pkt_in *in)
 {
 	struct nm_link *link = in->link;
 
 	packet_in(pass, in);
+	link_dead(pass, link);
+}
+
+/* What most packets are costs no more than the count. */
+static inline void hear(struct nm_pass *pass, struct nm_pkt_in *in)
+{
+	struct nm_link *link = in->link;
+
 	link->heard++;
-	if (unlikely(link->is_dying))
-		link_dead(pass, link);
+	if (likely(!link->is_dying))
+		packet_in(pass, in);
+	else
+		last_packet_in(pass, in);
 }
 
 void nm_in_event(struct nm_pass *pass, struct nm_event *e)

@@ -439,6 +439,16 @@ int nm_rail_arm(struct nm_rail *rail, struct nm_news *news)
 
 /* --- upcalls of drivers --- */
 
+enum {
+	MALLOCED = 16, /* what memory of calloc() is aligned to, at least */
+	HEARD = offsetof(struct nm_link, heard) / MALLOCED,
+	TOLD = offsetof(struct nm_link, told) / MALLOCED,
+	NEXT = sizeof(struct nm_link) / MALLOCED,
+	LINE = BASE_CACHE_LINE / MALLOCED,
+};
+_Static_assert(TOLD - HEARD >= LINE && NEXT - TOLD >= LINE,
+	       "two threads write for each packet, to a cache line each");
+
 void nm_rail_recv(struct nm_rail *rail, struct nm_pkt_in *in)
 {
 	if (unlikely(rail->up != NULL)) {

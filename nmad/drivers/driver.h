@@ -106,29 +106,33 @@ struct nm_event {
 	unsigned kind; /* enum nm_event_kind, core/rail.h */
 };
 
-/* One rail's connection to one gate. The core allocates and zeroes it. */
+/*
+ * One rail's connection to one gate. The core allocates and zeroes it. What the
+ * core counts for each packet that comes is beside what else it looks at then,
+ * and what the owner counts is on another cache line (rail.c).
+ */
 struct nm_link {
 	/* -: const once open  o: the rail's owner  l: core lock  a: atomic */
-	struct nm_gate *gate;   /* -: */
-	struct nm_rail *rail;   /* -: */
-	int rank;               /* -: the peer's */
-	void *conn;             /* o: driver's; NULL: not used yet */
-	int error;              /* o: 0, or why the link is dead */
-	struct nm_pkt *pkt;     /* who has the turn: the packet in flight;
-				 * NULL before the first */
-	struct nm_turn turn;    /* a: order(hungry) */
+	struct nm_gate *gate; /* -: */
+	struct nm_pkt *pkt;   /* who has the turn: the packet in flight;
+			       * NULL before the first */
+	struct nm_turn turn;  /* a: order(hungry) */
+	uint32_t heard;       /* l: packets that the core has taken apart */
+	bool is_dying;        /* l: it is dead, but some are to be heard of */
+	bool may_lose;        /* -: the gate has other links or spare ones */
+	bool hopeless;        /* o: it ends with the gate: nothing is redone */
+	int rank;             /* -: the peer's */
+	struct nm_rail *rail; /* -: */
+	void *conn;           /* o: driver's; NULL: not used yet */
 	struct base_list xfers; /* o: transfers that the driver has */
 	struct nm_event dead;   /* core's: news of its end */
+	uint32_t told;          /* o: packets that the core was told of */
+	int error;              /* o: 0, or why the link is dead */
+	uint32_t arrived;       /* core's: when it is dead, as arrived() */
+	uint32_t last;          /* core's: when it is dead, `told` */
 	struct nm_event first;  /* core's: order to connect it */
 	struct nm_event giveup; /* core's: order to end it, with the gate */
 	struct nm_event lose;   /* core's: likewise, the peer has lost it */
-	uint32_t arrived;       /* core's: when it is dead, as arrived() */
-	uint32_t told;          /* o: packets that the core was told of */
-	uint32_t heard;         /* l: of those, that it has taken apart */
-	uint32_t last;          /* core's: when it is dead, `told` */
-	bool may_lose;          /* -: the gate has other links or spare ones */
-	bool is_dying;          /* l: it is dead, but some are to be heard of */
-	bool hopeless; /* o: it ends with the gate: nothing is redone */
 };
 
 /* Bytes [offset, offset + length) of some data. */
