@@ -250,6 +250,9 @@ int nm_rails_join(struct nm_core *core);
 int nm_rails_link(struct nm_core *core);
 void nm_rails_close(struct nm_core *core);
 
+/* rail.c, nobody drives them any more: what they told of has been heard. */
+void nm_rails_check(const struct nm_core *core);
+
 /*
  * connect.c: the launcher hears one at a time. Who calls it while rails are
  * polled, be it for a fence, holds it: a peer's address, which a rail may want

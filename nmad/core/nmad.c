@@ -493,6 +493,7 @@ BASE_PUBLIC int nm_exit(void)
 	nm_core_stop(core);
 	if (options[STATS].value)
 		nm_stats_print(core);
+	nm_rails_check(core);
 	nm_rails_close(core);
 	nm_core_exit(core);
 	free(core);

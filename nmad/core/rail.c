@@ -455,6 +455,7 @@ void nm_rail_recv(struct nm_rail *rail, struct nm_pkt_in *in)
 		rail->up->recv(rail, in);
 		return;
 	}
+	base_assert(in->link->rail == rail);
 	in->link->told++;
 	tell(rail, &in->event, NM_EVENT_PKT_IN);
 }
@@ -543,4 +544,18 @@ void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
 		nm_rail_xfer_done(rail, x, error);
 	}
 	tell(rail, &link->dead, NM_EVENT_LINK_DEAD);
+}
+
+/* --- when all is over --- */
+
+void nm_rails_check(const struct nm_core *core)
+{
+	for (int i = 0; i < core->nrails; i++)
+		for (int rank = 0; rank < core->rails[i].nlinks; rank++) {
+			const struct nm_link *link =
+				&core->rails[i].links[rank];
+
+			base_assert(link->heard == link->told);
+			base_assert(!link->is_dying);
+		}
 }

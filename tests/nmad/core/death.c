@@ -79,6 +79,7 @@ static void teardown(void)
 {
 	CHECK_INT(nm_core_session_close(session), 0);
 	CHECK_INT(load_relaxed(&core.pending), 0);
+	nm_rails_check(&core);
 	for (int i = 0; i < RAILS; i++) {
 		struct nm_rail *rail = &core.rails[i];
 

@@ -182,6 +182,7 @@ static inline void lost_teardown(void)
 	CHECK_INT(load_relaxed(&core.pending), 0);
 	CHECK_INT(nm_core_session_close(session), 0);
 	progress();
+	nm_rails_check(&core);
 	CHECK_INT(core.mem.taken, taken);
 	for (int i = 0; i < RAILS; i++) {
 		struct nm_rail *rail = &core.rails[i];
