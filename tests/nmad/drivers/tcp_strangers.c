@@ -3,9 +3,8 @@
  * outside or inside, at most its connection ends. Rank 0 has the driver; rank
  * 1 is the stranger, with bare sockets.
  */
-#include "job.h"
+#include "bare.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -14,8 +13,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "../../../nmad/drivers/tcp/tcp.h"
 
 extern const struct nm_driver nm_driver_tcp;
 
@@ -48,15 +45,7 @@ static void besiege(void (*attack)(struct job *), struct job *j)
 
 static int dial(struct job *j)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET };
-	struct tcp_addr a;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	memcpy(&a, job_addr(0), sizeof(a));
-	to.sin_port = a.port;
-	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	JOB_CHECK(j, connect(fd, (void *)&to, sizeof(to)) == 0);
-	return fd;
+	return bare_dial_rank(j, 0);
 }
 
 /* The other side hangs up; what it says before does not matter. */
@@ -313,93 +302,6 @@ static void flood_body(struct job *j)
 TEST(a_crowd_of_silent_callers_does_not_keep_the_job_out)
 {
 	job_run(&nm_driver_tcp, 2, flood_body, NULL);
-}
-
-/*
- * A peer's address may exist here, too (that of a bridge, say), and another
- * program may listen at it. Rank 0 is one rank and that program, which says
- * something and hangs up; or NULL: it takes no call at all.
- */
-static int listen_as_rank_1(struct job *j, const struct tcp_peer *p)
-{
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = p->port };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
-	JOB_CHECK(j, bind(fd, (void *)&at, sizeof(at)) == 0);
-	JOB_CHECK(j, listen(fd, 0) == 0);
-	return fd;
-}
-
-/* As one may wait in its queue already, the kernel drops who comes now. */
-static int fill_queue(struct job *j, int listener)
-{
-	struct sockaddr_in at;
-	socklen_t len = sizeof(at);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	JOB_CHECK(j, getsockname(listener, (void *)&at, &len) == 0);
-	JOB_CHECK(j, connect(fd, (void *)&at, len) == 0);
-	return fd;
-}
-
-static void other_body(struct job *j)
-{
-	static const struct in6_addr here = {
-		.s6_addr = { [10] = 0xff, 0xff, 127, 0, 0, 2 }
-	};
-	struct tcp *tcp = j->rail.drv;
-	struct tcp_peer *p = &tcp->peers[1];
-	const char *says = j->arg;
-	int listener, caller = -1, ncalls = 0;
-
-	j->recv = ignore;
-	if (j->rank == 1) {
-		while (j->ngot < 1)
-			job_progress(j);
-		return;
-	}
-	JOB_CHECK(j, nm_driver_tcp.connect(&j->links[1]) == 0);
-	JOB_CHECK(j, nm_tcp_know(tcp, p, job_addr(1),
-				 sizeof(struct tcp_addr)) == 0);
-	JOB_CHECK(j, p->naddrs == 1);
-	p->addr[p->naddrs++] = p->addr[0];
-	p->addr[0] = here;
-	listener = listen_as_rank_1(j, p);
-	if (says == NULL)
-		caller = fill_queue(j, listener);
-	job_send(j, 1, 0, 1, 1000);
-	while (!job_idle(j) || p->state != TCP_OPEN) {
-		int fd = says == NULL ? -1 : accept(listener, NULL, NULL);
-
-		if (fd >= 0) {
-			ncalls++;
-			JOB_CHECK(j, send(fd, says, strlen(says),
-					  MSG_NOSIGNAL) >= 0);
-			close(fd);
-		}
-		job_progress(j);
-	}
-	JOB_CHECK(j, p->next_addr == 1);
-	JOB_CHECK(j, ncalls == (says != NULL));
-	close(listener);
-	if (caller >= 0)
-		close(caller);
-}
-
-TEST(who_is_not_the_peer_is_passed_over)
-{
-	job_run(&nm_driver_tcp, 2, other_body, (void *)"");
-	job_run(&nm_driver_tcp, 2, other_body,
-		(void *)"220 mail.example.org: what would you have us deliver, "
-			"and to whom?\r\n");
-}
-
-TEST(an_address_that_does_not_answer_is_passed_over)
-{
-	setenv("NMAD_TCP_TIMEOUT_MS", "300", 1);
-	job_run(&nm_driver_tcp, 2, other_body, NULL);
-	unsetenv("NMAD_TCP_TIMEOUT_MS");
 }
 
 /* --- inside: the key is right, the frames are not --- */
