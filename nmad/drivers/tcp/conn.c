@@ -216,8 +216,13 @@ static int try_call(struct tcp *tcp, struct tcp_peer *p)
 	h->g.caller = (uint32_t)tcp->info->rank;
 	h->g.callee = (uint32_t)p->link->rank;
 	random_nonce(h->g.caller_nonce);
+	rc = watch(tcp, EPOLL_CTL_ADD, fd, &h->sock);
+	if (rc < 0) {
+		nm_tcp_hand_drop(tcp, h);
+		return rc;
+	}
 	p->state = TCP_CALLING;
-	return watch(tcp, EPOLL_CTL_ADD, fd, &h->sock);
+	return 0;
 }
 
 /*
@@ -278,7 +283,6 @@ static void call_on(struct tcp *tcp, struct tcp_peer *p, int error)
 		error = try_call(tcp, p);
 		if (error == 0)
 			return;
-		nm_tcp_hand_drop(tcp, &p->hand);
 	}
 	if (can_wait(p, error)) {
 		base_list_remove(&p->on_call);

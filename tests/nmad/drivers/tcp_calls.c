@@ -82,3 +82,47 @@ TEST(an_address_that_does_not_answer_is_passed_over)
 {
 	run(other_body, NULL, "300");
 }
+
+/* --- a call that cannot be watched --- */
+
+static void unwatched_body(struct job *j)
+{
+	struct tcp *tcp = j->rail.drv;
+	struct tcp_peer *p;
+	struct in6_addr real;
+	int listener, epoll = tcp->epoll, fd;
+	uint64_t called;
+
+	j->recv = ignore;
+	if (j->rank == 1) {
+		while (j->ngot < 1)
+			job_progress(j);
+		return;
+	}
+	p = bare_peer(j, 1);
+	real = p->addr[0];
+	p->addr[0] = bare_elsewhere;
+	listener = bare_listen(j, p);
+	job_send(j, 1, 0, 1, 1000);
+	while (p->retry == 0) {
+		job_progress(j);
+		fd = accept(listener, NULL, NULL);
+		if (fd >= 0)
+			close(fd);
+	}
+	called = p->retry;
+	tcp->epoll = -1;
+	while (p->retry == called)
+		job_progress(j);
+	tcp->epoll = epoll;
+	JOB_CHECK(j, p->state == TCP_COLD);
+	p->addr[0] = real;
+	while (!job_idle(j))
+		job_progress(j);
+	close(listener);
+}
+
+TEST(a_call_that_cannot_be_watched_has_not_begun)
+{
+	run(unwatched_body, NULL, NULL);
+}
