@@ -14,14 +14,12 @@
  * A connection that has not proved anything costs one of TCP_HANDS small
  * entries and ends at a deadline; when all are in use the oldest goes.
  *
- * No call stays unheard for want of a descriptor: nobody but us could tell the
- * caller, who would wait as for one that computes. It is cut off, by means of a
- * spare descriptor, and calls again, until it is time for it to give up.
+ * No call stays unheard for want of a descriptor. It is cut off (spare.c), and
+ * the caller calls again, until it is time for it to give up.
  */
 #include "tcp.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -580,11 +578,6 @@ static struct tcp_hand *free_hand(struct tcp *tcp)
 	return oldest;
 }
 
-static void take_spare(struct tcp *tcp)
-{
-	tcp->spare = fcntl(tcp->listener.fd, F_DUPFD_CLOEXEC, 0);
-}
-
 static void listen_for(struct tcp *tcp, uint32_t events)
 {
 	struct epoll_event ev = { .events = events,
@@ -594,45 +587,19 @@ static void listen_for(struct tcp *tcp, uint32_t events)
 }
 
 /*
- * Accept with the spare, which then takes the caller's place. False: that does
- * not help, or another thread was faster.
- */
-static bool turn_away(struct tcp *tcp, int error)
-{
-	int fd;
-
-	if (tcp->spare < 0)
-		return false;
-	close(tcp->spare);
-	fd = accept4(tcp->listener.fd, NULL, NULL, SOCK_CLOEXEC);
-	if (fd < 0) {
-		bool nobody = errno == EAGAIN;
-
-		take_spare(tcp);
-		return nobody;
-	}
-	if (!tcp->was_short) /* said before the caller can end the job */
-		base_warn("nmad", "tcp: a call cannot be taken: %s",
-			  strerror(error));
-	tcp->was_short = true;
-	tcp->spare = dup3(tcp->listener.fd, fd, O_CLOEXEC);
-	if (tcp->spare < 0)
-		close(fd);
-	return true;
-}
-
-/*
  * Without the spare who calls stays in the kernel's queue, and the listener
  * readable: it is not listened to for a while, or nobody who waits for it would
  * ever sleep.
  */
 static void accept_failed(struct tcp *tcp, int error)
 {
+	tcp->lacks = 0;
 	if (error != EMFILE && error != ENFILE && error != ENOBUFS &&
 	    error != ENOMEM)
 		return;
-	if (turn_away(tcp, error))
+	if (nm_tcp_turn_away(tcp, error))
 		return;
+	tcp->lacks = error;
 	listen_for(tcp, 0);
 	tcp->deaf_until = nm_tcp_now() + DEAF_MS;
 	nm_tcp_alarm_by(tcp, tcp->deaf_until);
@@ -648,7 +615,7 @@ static void listen_again(struct tcp *tcp, uint64_t now)
 	}
 	tcp->deaf_until = 0;
 	if (tcp->spare < 0)
-		take_spare(tcp);
+		nm_tcp_spare_make(tcp);
 	listen_for(tcp, EPOLLIN);
 }
 
@@ -689,6 +656,9 @@ static bool is_taken(const struct tcp_hand *h)
  * death would end the connection. Who was to call instead, and has not, may be
  * as well: he is called again. Where nobody takes the call, at none of its
  * addresses, the peer is lost.
+ *
+ * Who cannot take calls himself, nor say so, waits no longer: he may be who the
+ * peer waits for, and so round, each with a call that nobody hears.
  */
 static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 {
@@ -698,7 +668,15 @@ static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 		call_on(tcp, p, 0);
 		return;
 	}
-	if (p->state == TCP_CALLING && is_taken(&p->hand)) {
+	if (tcp->lacks != 0) {
+		base_warn("nmad",
+			  "tcp: rank %d says nothing, and no call can be taken "
+			  "here: %s",
+			  p->link->rank, strerror(tcp->lacks));
+		nm_tcp_dead(tcp, p, -tcp->lacks);
+		return;
+	}
+	if (is_taken(&p->hand)) {
 		base_warn("nmad",
 			  "tcp: rank %d has taken our call and says nothing "
 			  "yet; waiting for it",

@@ -12,8 +12,8 @@
  *   head    length 4 | kind 1 | 0 3 | window 4 | generation 4, little-endian
  *
  * Files: where.c (addresses), hello.c (who may speak to us), alarm.c (when
- * something is due), conn.c (who connects to whom), alive.c (who still lives),
- * send.c, recv.c, tcp.c (the driver).
+ * something is due), conn.c (who connects to whom), spare.c (no descriptor for
+ * who calls), alive.c (who still lives), send.c, recv.c, tcp.c (the driver).
  *
  * The rail's owner calls everything here; what others touch is marked.
  */
@@ -238,6 +238,7 @@ struct tcp {
 	uint64_t alarm_at;               /* o: ms; 0: not set */
 	uint64_t deaf_until;             /* o: ms; 0: who calls is heard */
 	int spare;          /* o: a descriptor for who calls in vain; or -1 */
+	int lacks;          /* o: errno: why even that fails; or 0 */
 	bool was_short;     /* o: of descriptors, and has said so */
 	uint64_t next_look; /* o: ms: at who may be dead; 0 */
 	uint64_t looked;    /* o: ms: the last one */
@@ -359,6 +360,16 @@ void nm_tcp_deadlines(struct tcp *tcp, uint64_t now);
 void nm_tcp_hang_up(struct tcp *tcp, struct tcp_peer *p);
 /* Hang up, and tell the core unless the peer has said goodbye. */
 void nm_tcp_dead(struct tcp *tcp, struct tcp_peer *p, int error);
+
+/* --- spare.c --- */
+
+/* 0 or -errno. */
+int nm_tcp_spare_make(struct tcp *tcp);
+/*
+ * Take the next call with the spare, for want (`error`) of anything else, and
+ * end it. False: nor is that possible now.
+ */
+bool nm_tcp_turn_away(struct tcp *tcp, int error);
 
 /* --- alive.c --- */
 

@@ -13,7 +13,6 @@
 #include "tcp.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -359,7 +358,7 @@ static int fill(struct tcp *tcp, struct tcp_addr *a, const char *name,
 	return rc;
 }
 
-/* So many may wait to be accepted. The spare is a second number of it. */
+/* So many may wait to be accepted. */
 static int hear(struct tcp *tcp, struct tcp_addr *a, int backlog)
 {
 	struct epoll_event ev = { .events = EPOLLIN,
@@ -371,12 +370,9 @@ static int hear(struct tcp *tcp, struct tcp_addr *a, int backlog)
 	if (listen(fd, backlog) < 0 || getsockname(fd, (void *)&s, &len) < 0 ||
 	    epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, fd, &ev) < 0)
 		return -errno;
-	tcp->spare = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (tcp->spare < 0)
-		return -errno;
 	/* At the same place in both kinds. */
 	a->port = ((struct sockaddr_in *)(void *)&s)->sin_port;
-	return 0;
+	return nm_tcp_spare_make(tcp);
 }
 
 int nm_tcp_listen(struct tcp *tcp, const char *name)

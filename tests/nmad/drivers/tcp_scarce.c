@@ -2,15 +2,15 @@
  * drivers/tcp: no descriptor for who calls. Rank 0 has the driver and no number
  * left; rank 1 calls.
  */
-#include "job.h"
+#include "bare.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
-
-#include "../../../nmad/drivers/tcp/tcp.h"
 
 extern const struct nm_driver nm_driver_tcp;
 
@@ -83,6 +83,17 @@ static void run_scarce(void (*body)(struct job *), bool no_spare)
 		close(s.ends[i]);
 }
 
+/* Else closing it would not make room in a table of files that is full. */
+static void check_spare_is_a_file(struct job *j)
+{
+	const struct tcp *tcp = j->rail.drv;
+	struct stat spare, listener;
+
+	JOB_CHECK(j, fstat(tcp->spare, &spare) == 0);
+	JOB_CHECK(j, fstat(tcp->listener.fd, &listener) == 0);
+	JOB_CHECK(j, spare.st_ino != listener.st_ino);
+}
+
 /* As long as rank 0 has none rank 1 calls; then it is heard. */
 static void scarce_body(struct job *j)
 {
@@ -92,6 +103,7 @@ static void scarce_body(struct job *j)
 	char c = 0;
 
 	j->recv = ignore;
+	check_spare_is_a_file(j);
 	if (j->rank == 0)
 		old = take_all(j);
 	job_meet(j);
@@ -107,6 +119,8 @@ static void scarce_body(struct job *j)
 		looks = sleep_until_told(j, s->ends[0]);
 		JOB_CHECK(j, looks < LOOKS_MAX * (nm_tcp_now() - start + 500));
 		JOB_CHECK(j, j->ngot == 0);
+		if (!s->no_spare)
+			check_spare_is_a_file(j);
 		JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &old) == 0);
 		sleep_until_told(j, s->ends[2]);
 		while (j->ngot == 0)
@@ -181,5 +195,45 @@ TEST(who_only_listens_waits_until_there_is_a_descriptor_for_him)
 {
 	setenv("NMAD_TCP_TIMEOUT_MS", "50", 1);
 	run_scarce(listens_body, false);
+	unsetenv("NMAD_TCP_TIMEOUT_MS");
+}
+
+/*
+ * Rank 0 has none, nor a spare, and rank 1 neither answers nor gets through:
+ * were all like rank 0, each would wait for another.
+ */
+static void ring_body(struct job *j)
+{
+	const struct scarce *s = j->arg;
+	struct tcp *tcp = j->rail.drv;
+	struct rlimit old;
+	char c = 0;
+
+	j->recv = ignore;
+	if (j->rank == 0) {
+		job_send(j, 1, 0, 1, 100);
+		while (nm_tcp_peer(tcp, 1)->state != TCP_CALLING)
+			job_progress(j);
+		old = take_all(j);
+		JOB_CHECK(j, write(s->ends[3], &c, 1) == 1);
+		while (j->deaths[1] == 0)
+			job_progress(j);
+		JOB_CHECK(j, j->death_error == -EMFILE);
+		JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &old) == 0);
+		JOB_CHECK(j, write(s->ends[1], &c, 1) == 1);
+	} else {
+		int fd;
+
+		JOB_CHECK(j, read(s->ends[2], &c, 1) == 1);
+		fd = bare_dial_rank(j, 0);
+		JOB_CHECK(j, read(s->ends[0], &c, 1) == 1);
+		close(fd);
+	}
+}
+
+TEST(who_can_hear_nobody_does_not_wait_for_ever_either)
+{
+	setenv("NMAD_TCP_TIMEOUT_MS", "300", 1);
+	run_scarce(ring_body, true);
 	unsetenv("NMAD_TCP_TIMEOUT_MS");
 }
