@@ -617,11 +617,21 @@ static void end_others(void)
 	}
 }
 
-/* Of such a test, and of the parent. */
+/* Of such a test, of the parent, and what was to be sent to the dead. */
 static void forget(void)
 {
-	memset(out, 0, sizeof(out));
-	memset(flying, 0, sizeof(flying));
+	for (int r = 0; r < JOB_MAX; r++) {
+		while (out[r] != NULL) {
+			struct nm_pkt *pkt = out[r];
+
+			pop(r);
+			if (pkt == flying[r])
+				flying[r] = NULL;
+			free(pkt);
+		}
+		free(flying[r]);
+		flying[r] = NULL;
+	}
 	memset(nsends, 0, sizeof(nsends));
 	memset(nrecvs, 0, sizeof(nrecvs));
 	narrived = nearly = 0;
