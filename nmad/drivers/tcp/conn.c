@@ -14,8 +14,17 @@
  * A connection that has not proved anything costs one of TCP_HANDS small
  * entries and ends at a deadline; when all are in use the oldest goes.
  *
- * No call stays unheard for want of a descriptor. It is cut off (spare.c), and
- * the caller calls again, until it is time for it to give up.
+ * A call that comes to nothing is followed by another:
+ *
+ *   BUSY: the peer has no descriptor for us   there, a little later
+ *   cut off in the hello, by whomever         the next address; after the last
+ *                                             the first such, a little later
+ *   else                                      the next address
+ *
+ * until it is time to give up. Being cut off gives more time if that came late,
+ * for we or the peer may have been stopped; but not for ever, since it may be
+ * no peer who does it. Only who has nothing to send and hears BUSY never gives
+ * up: that is the peer, and it lives (spare.c).
  */
 #include "tcp.h"
 
@@ -33,6 +42,7 @@ enum {
 	RETRY_MS = 10,
 	SILENT_MS = 100, /* until who is only received from is called */
 	DEAF_MS = 100,   /* without a descriptor for who calls */
+	LATES = 8,       /* a caller may be cut off late */
 	COMPLAINTS = 16, /* lines about strangers */
 	UNSENT = 131072, /* bytes that wait in the kernel */
 };
@@ -195,6 +205,7 @@ static int try_call(struct tcp *tcp, struct tcp_peer *p)
 					tcp->scope);
 	int fd, rc;
 
+	p->called = nm_tcp_now();
 	h->deadline = deadline();
 	fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
 		    0);
@@ -220,6 +231,7 @@ static int try_call(struct tcp *tcp, struct tcp_peer *p)
 		return rc;
 	}
 	p->state = TCP_CALLING;
+	nm_tcp_alarm_by(tcp, h->deadline);
 	return 0;
 }
 
@@ -257,18 +269,21 @@ static void call_silents(struct tcp *tcp, uint64_t now)
 /* A call that only listens, and no descriptor for it, here or there: later. */
 static bool can_wait(const struct tcp_peer *p, int error)
 {
-	return (error == -EMFILE || error == -ENFILE || p->was_busy) &&
+	return (error == -EMFILE || error == -ENFILE || error == -EBUSY) &&
 	       p->pkt == NULL && base_list_is_empty(&p->sending);
 }
 
-static bool began_in_time(const struct tcp_peer *p)
+/* Begin with all the time there is. */
+static void begin(struct tcp_peer *p)
 {
-	return p->hand.deadline < p->give_up + timeout_ms();
+	p->began = nm_tcp_now();
+	p->give_up = p->began + timeout_ms();
+	p->lates = 0;
 }
 
 /*
  * Call, at the next address if one cannot be called. After the last: once more
- * a little later, if somebody may have been busy, and if the last call began
+ * a little later, if somebody may have been busy, and if this round began
  * before it was time to give up: what has come to nothing just then, or while
  * we were stopped, was not the last.
  */
@@ -276,6 +291,8 @@ static void call_on(struct tcp *tcp, struct tcp_peer *p, int error)
 {
 	struct tcp_text t;
 
+	if (p->retry != 0)
+		p->began = nm_tcp_now();
 	p->retry = 0;
 	for (; p->next_addr < p->naddrs; p->next_addr++) {
 		error = try_call(tcp, p);
@@ -290,7 +307,7 @@ static void call_on(struct tcp *tcp, struct tcp_peer *p, int error)
 		nm_tcp_await(tcp, p);
 		return;
 	}
-	if (p->was_busy && began_in_time(p)) {
+	if (p->was_busy && p->began < p->give_up) {
 		p->next_addr = p->busy_addr;
 		p->retry = nm_tcp_now() + RETRY_MS;
 		nm_tcp_alarm_by(tcp, p->retry);
@@ -329,8 +346,7 @@ void nm_tcp_call(struct tcp *tcp, struct tcp_peer *p)
 		nm_tcp_dead(tcp, p, rc);
 		return;
 	}
-	p->give_up = deadline();
-	nm_tcp_alarm_by(tcp, p->give_up);
+	begin(p);
 	base_list_remove(&p->on_call);
 	base_list_push_back(&tcp->calling, &p->on_call);
 	call_on(tcp, p, 0);
@@ -340,23 +356,24 @@ void nm_tcp_call(struct tcp *tcp, struct tcp_peer *p)
  * Our call has come to nothing, so the next address: a peer's may exist here,
  * too, and lead to whoever listens at it. Who was cut off in his hello
  * (`was_busy`) may have called the peer, which was not ready or had too many
- * callers. If that was after all the time that a hello may take, it is we who
- * were away, and the peer that has waited for us.
+ * callers; after BUSY it surely is the peer. If that came after all the time
+ * that a hello may take, we were away, or the peer was, and there is more time.
  */
 static void call_failed(struct tcp *tcp, struct tcp_peer *p, int error,
 			bool was_busy)
 {
 	nm_tcp_hand_drop(tcp, &p->hand);
 	p->state = TCP_COLD;
-	if (was_busy && nm_tcp_now() >= p->hand.deadline)
+	if (was_busy && nm_tcp_now() >= p->called + timeout_ms() &&
+	    p->lates++ < LATES)
 		p->give_up = deadline();
-	if (was_busy && !p->was_busy) {
+	if (error == -EBUSY || (was_busy && !p->was_busy)) {
 		p->was_busy = true;
 		p->busy_addr = p->next_addr;
 	} else if (error == -ECONNREFUSED && p->next_addr == p->busy_addr) {
 		p->was_busy = false; /* nobody listens there any more */
 	}
-	p->next_addr++;
+	p->next_addr = error == -EBUSY ? p->naddrs : p->next_addr + 1;
 	call_on(tcp, p, error);
 }
 
@@ -398,6 +415,9 @@ static int caller_heard(struct tcp *tcp, struct tcp_hand *h,
 	struct tcp_peer *p = h->peer;
 	struct tcp_hello out = { .from = h->g.caller, .to = h->g.callee };
 
+	if (in->kind == TCP_BUSY && h->state == TCP_ASK &&
+	    in->from == h->g.callee)
+		return nm_tcp_busy_is_true(tcp, in) ? -EBUSY : -EACCES;
 	if (in->kind != h->state || in->from != h->g.callee ||
 	    in->to != h->g.caller)
 		return -EPROTO;
@@ -416,6 +436,7 @@ static int caller_heard(struct tcp *tcp, struct tcp_hand *h,
 	} else {
 		nm_tcp_hand_drop(tcp, h);
 		p->state = TCP_YIELDED;
+		p->give_up = deadline();
 	}
 	return 1;
 }
@@ -654,8 +675,8 @@ static bool is_taken(const struct tcp_hand *h)
  * The call has not succeeded in time. Where somebody has taken it and holds the
  * connection, he may be stopped, or compute without a look at the network: his
  * death would end the connection. Who was to call instead, and has not, may be
- * as well: he is called again. Where nobody takes the call, at none of its
- * addresses, the peer is lost.
+ * as well: he is called again. Where nobody takes the call it is the next
+ * address's turn, or whoever was busy's; if there is neither the peer is lost.
  *
  * Who cannot take calls himself, nor say so, waits no longer: he may be who the
  * peer waits for, and so round, each with a call that nobody hears.
@@ -664,7 +685,7 @@ static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 {
 	if (p->state == TCP_YIELDED) {
 		p->state = TCP_COLD;
-		p->give_up = deadline();
+		begin(p);
 		call_on(tcp, p, 0);
 		return;
 	}
@@ -681,13 +702,12 @@ static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 			  "tcp: rank %d has taken our call and says nothing "
 			  "yet; waiting for it",
 			  p->link->rank);
-		p->give_up = deadline();
-		nm_tcp_alarm_by(tcp, p->give_up);
+		p->hand.deadline = deadline();
 		return;
 	}
-	if (p->next_addr + 1 < p->naddrs && !p->was_busy) {
-		p->give_up = deadline();
-		nm_tcp_alarm_by(tcp, p->give_up);
+	if (p->next_addr + 1 < p->naddrs || p->was_busy) {
+		if (!p->was_busy)
+			p->give_up = deadline();
 		call_failed(tcp, p, -ETIMEDOUT, false);
 		return;
 	}
@@ -695,14 +715,12 @@ static void call_is_late(struct tcp *tcp, struct tcp_peer *p)
 	nm_tcp_dead(tcp, p, -ETIMEDOUT);
 }
 
-/* When something is to be done for it: a call has the time of a hello. */
+/* When something is to be done for it. */
 static uint64_t due(const struct tcp_peer *p)
 {
 	if (p->retry != 0)
 		return p->retry;
-	return p->state == TCP_CALLING && p->hand.deadline > p->give_up
-		       ? p->hand.deadline
-		       : p->give_up;
+	return p->state == TCP_CALLING ? p->hand.deadline : p->give_up;
 }
 
 void nm_tcp_deadlines(struct tcp *tcp, uint64_t now)

@@ -1,8 +1,8 @@
 /*
  * The hello: what stands in its messages, and the proof that both ends know
  * the key of the job. The numbers drawn by both ends go into every proof, so
- * that an old one is worth nothing; the kind goes in, so that a proof cannot
- * be sent back to its author.
+ * that an old one is worth nothing (but BUSY's: spare.c); the kind goes in, so
+ * that a proof cannot be sent back to its author.
  *
  *   magic 4 | version 2 | kind 2 | from 4 | to 4 | nonce 16 | accept 4 | 0 4 |
  *   proof 8                                              little-endian

@@ -84,13 +84,16 @@ enum { TCP_HELLO = 48, TCP_NONCE = 16, TCP_VERSION = 1 };
  *              PROOF   proof ------------->   decides
  *              <------ proof      VERDICT
  *
- * A proof is the keyed hash of kind, verdict, ranks and both nonces.
+ * A proof is the keyed hash of kind, verdict, ranks and both nonces. An
+ * acceptor without a descriptor to hear anybody says BUSY at once, to whom it
+ * may concern, and that is all: spare.c.
  */
 enum tcp_hello_kind {
 	TCP_CALL = 1,
 	TCP_ASK,
 	TCP_PROOF,
 	TCP_VERDICT,
+	TCP_BUSY,
 };
 
 struct tcp_hello {
@@ -132,7 +135,7 @@ struct tcp_hand {
 	struct tcp_greeting g;
 	unsigned state;    /* enum tcp_hello_kind that is awaited, or
 			    * TCP_CALL: that must be sent (peer) */
-	uint64_t deadline; /* ms: it is cut off; a call of ours, by them */
+	uint64_t deadline; /* ms: it is cut off; a call of ours: looked at */
 	unsigned have;     /* bytes of the awaited message */
 	unsigned char in[TCP_HELLO];
 };
@@ -195,7 +198,11 @@ struct tcp_peer {
 	struct in6_addr addr[TCP_ADDRS];
 	bool asks;                /* the launcher for its address */
 	bool was_busy;            /* perhaps, at busy_addr or later */
-	uint64_t give_up;         /* ms: from when on no call begins */
+	uint64_t called;          /* ms: when our last call began */
+	uint64_t began;           /* ms: when the last round of calls did */
+	uint64_t give_up;         /* ms: from when on none does; YIELDED: until
+				   * when we wait for the peer's */
+	unsigned lates;           /* calls that were cut off late */
 	uint64_t retry;           /* ms: COLD: when to call again; 0: never */
 	uint64_t silent;          /* ms: when to call if it has not called */
 	unsigned doubts;          /* looks in a row that it did not answer */
@@ -367,9 +374,11 @@ void nm_tcp_dead(struct tcp *tcp, struct tcp_peer *p, int error);
 int nm_tcp_spare_make(struct tcp *tcp);
 /*
  * Take the next call with the spare, for want (`error`) of anything else, and
- * end it. False: nor is that possible now.
+ * say BUSY. False: nor is that possible now.
  */
 bool nm_tcp_turn_away(struct tcp *tcp, int error);
+/* Its sender knows the job's key. */
+bool nm_tcp_busy_is_true(const struct tcp *tcp, const struct tcp_hello *busy);
 
 /* --- alive.c --- */
 

@@ -49,6 +49,7 @@ static uint64_t sleep_until_told(struct job *j, int fd)
 struct scarce {
 	int ends[4];
 	bool no_spare; /* another thread has taken that, too */
+	bool no_way;   /* nobody answers at rank 0's second address */
 };
 
 /* From now on rank 0 has none. What it could have before. */
@@ -72,15 +73,18 @@ static struct rlimit take_all(struct job *j)
 	return old;
 }
 
-static void run_scarce(void (*body)(struct job *), bool no_spare)
+static void run_with(void (*body)(struct job *), struct scarce s)
 {
-	struct scarce s = { .no_spare = no_spare };
-
 	CHECK_INT(pipe(s.ends), 0);
 	CHECK_INT(pipe(s.ends + 2), 0);
 	job_run(&nm_driver_tcp, 2, body, &s);
 	for (int i = 0; i < 4; i++)
 		close(s.ends[i]);
+}
+
+static void run_scarce(void (*body)(struct job *), bool no_spare)
+{
+	run_with(body, (struct scarce){ .no_spare = no_spare });
 }
 
 /* Else closing it would not make room in a table of files that is full. */
@@ -152,7 +156,7 @@ static void vain_body(struct job *j)
 		job_send(j, 0, 0, 1, 100);
 		while (j->deaths[0] == 0)
 			job_progress(j);
-		JOB_CHECK(j, j->death_error == -ECONNRESET);
+		JOB_CHECK(j, j->death_error == -EBUSY);
 		JOB_CHECK(j, write(s->ends[1], &c, 1) == 1);
 	}
 }
@@ -169,6 +173,8 @@ static void listens_body(struct job *j)
 {
 	const struct scarce *s = j->arg;
 	uint64_t end = nm_tcp_now() + 400;
+	int silent[2] = { -1, -1 };
+	struct tcp_peer *p;
 	struct rlimit old;
 	char c = 0;
 
@@ -181,7 +187,12 @@ static void listens_body(struct job *j)
 		job_send(j, 1, 0, 1, 100);
 	} else {
 		job_meet(j);
-		JOB_CHECK(j, nm_driver_tcp.connect(&j->links[0]) == 0);
+		p = bare_peer(j, 0);
+		if (s->no_way) {
+			p->addr[p->naddrs++] = bare_elsewhere;
+			silent[0] = bare_listen(j, p);
+			silent[1] = bare_fill_queue(j, p);
+		}
 		while (nm_tcp_now() < end)
 			job_progress(j);
 		JOB_CHECK(j, write(s->ends[1], &c, 1) == 1);
@@ -189,13 +200,45 @@ static void listens_body(struct job *j)
 	while (j->ngot < (unsigned)j->rank || !job_idle(j))
 		job_progress(j);
 	JOB_CHECK(j, j->deaths[1 - j->rank] == 0);
+	if (silent[0] >= 0) {
+		close(silent[0]);
+		close(silent[1]);
+	}
 }
 
 TEST(who_only_listens_waits_until_there_is_a_descriptor_for_him)
 {
 	setenv("NMAD_TCP_TIMEOUT_MS", "50", 1);
 	run_scarce(listens_body, false);
+	run_with(listens_body, (struct scarce){ .no_way = true });
 	unsetenv("NMAD_TCP_TIMEOUT_MS");
+}
+
+/* Rank 0 says that it has none, until nobody listens where it was. */
+static void gone_body(struct job *j)
+{
+	const struct tcp *tcp = j->rail.drv;
+	struct rlimit old;
+
+	j->recv = ignore;
+	if (j->rank == 0) {
+		old = take_all(j);
+		job_meet(j);
+		while (!tcp->was_short)
+			job_progress(j);
+		JOB_CHECK(j, shutdown(tcp->listener.fd, SHUT_RDWR) == 0);
+		JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &old) == 0);
+	} else {
+		job_meet(j);
+		JOB_CHECK(j, nm_driver_tcp.connect(&j->links[0]) == 0);
+		while (j->deaths[0] == 0)
+			job_progress(j);
+	}
+}
+
+TEST(who_only_listens_hears_of_the_death_of_who_had_no_descriptor)
+{
+	run_scarce(gone_body, false);
 }
 
 /*
