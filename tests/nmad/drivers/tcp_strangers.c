@@ -267,7 +267,7 @@ TEST(a_slow_or_truncated_hello_ends_at_its_deadline)
 	unsetenv("NMAD_TCP_TIMEOUT_MS");
 }
 
-enum { CROWD = 1000, AWAY_TIMEOUT_MS = 100 };
+enum { CROWD = 150, AWAY_TIMEOUT_MS = 100 };
 
 /*
  * More callers than there are entries, and than rank 0 may have descriptors;
