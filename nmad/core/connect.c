@@ -277,10 +277,11 @@ static int ask(struct nm_core *core, const struct nm_link *link)
 	return rc == 0 ? -EAGAIN : rc;
 }
 
-/* What the launcher has said; only the first time counts. */
+/* What the launcher has said: where, or that there is no such rail. */
 struct nm_learnt {
 	struct nm_learnt *next;
 	const struct nm_link *link;
+	int rc;
 	size_t len;
 	unsigned char addr[NM_ADDR_MAX];
 };
@@ -292,6 +293,15 @@ static const struct nm_learnt *learnt_of(const struct nm_link *link)
 	while (l != NULL && l->link != link)
 		l = l->next;
 	return l;
+}
+
+static int recall(const struct nm_learnt *known, void *to, size_t *len)
+{
+	if (known->rc < 0)
+		return known->rc;
+	memcpy(to, known->addr, known->len);
+	*len = known->len;
+	return 0;
 }
 
 int nm_rail_address(const struct nm_link *link, void *to, size_t *len)
@@ -306,10 +316,11 @@ int nm_rail_address(const struct nm_link *link, void *to, size_t *len)
 		return -EAGAIN;
 	known = learnt_of(link);
 	if (known != NULL) {
-		memcpy(to, known->addr, known->len);
-		*len = known->len;
+		rc = recall(known, to, len);
+		if (core->asker == link) /* not to be answered any more */
+			core->asker = NULL;
 		base_spin_unlock(&core->asking);
-		return 0;
+		return rc;
 	}
 	if (core->asker == NULL)
 		rc = ask(core, link);
@@ -349,9 +360,10 @@ static void learn(const struct nm_link *link)
 		}
 	}
 	base_spin_lock(&core->asking);
-	if (rc < 0 || learnt_of(link) != NULL) {
+	if ((rc < 0 && rc != -EHOSTUNREACH) || learnt_of(link) != NULL) {
 		free(l);
 	} else {
+		l->rc = rc;
 		l->link = link;
 		l->next = core->learnt;
 		core->learnt = l;
