@@ -635,8 +635,8 @@ static void listen_again(struct tcp *tcp, uint64_t now)
 		return;
 	}
 	tcp->deaf_until = 0;
-	if (tcp->spare < 0)
-		nm_tcp_spare_make(tcp);
+	if (tcp->spare < 0 && nm_tcp_spare_make(tcp) == 0)
+		tcp->lacks = 0;
 	listen_for(tcp, EPOLLIN);
 }
 

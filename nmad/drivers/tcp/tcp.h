@@ -74,7 +74,7 @@ _Static_assert(sizeof(struct tcp_addr) <= NM_ADDR_MAX, "address");
 
 /* --- hello.c --- */
 
-enum { TCP_HELLO = 48, TCP_NONCE = 16, TCP_VERSION = 1 };
+enum { TCP_HELLO = 48, TCP_NONCE = 16, TCP_VERSION = 2 };
 
 /*
  * A message of the hello, four in all:
