@@ -71,9 +71,9 @@ BASE_NOINLINE int os_thread_create(pthread_t *out, void *(*fn)(void *),
 		return EAGAIN;
 	s->fn = fn;
 	s->arg = arg;
+	marcel_tls.makes_own = true;
 	fetch_add_relaxed(&own, 1);
 	fetch_add_relaxed(&beginning, 1);
-	marcel_tls.makes_own = true;
 	rc = pthread_create(out, NULL, run_own, s);
 	marcel_tls.makes_own = false;
 	if (rc == 0)
@@ -91,7 +91,8 @@ unsigned os_threads_own(void)
 
 void os_threads_await(void)
 {
-	while (load_relaxed(&beginning) != 0)
+	/* A handler that forks inside os_thread_create() does not wait. */
+	while (load_relaxed(&beginning) != 0 && !marcel_tls.makes_own)
 		sched_yield();
 }
 
