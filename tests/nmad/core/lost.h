@@ -182,20 +182,8 @@ static inline void lost_teardown(void)
 	CHECK_INT(load_relaxed(&core.pending), 0);
 	CHECK_INT(nm_core_session_close(session), 0);
 	progress();
-	nm_rails_check(&core);
 	CHECK_INT(core.mem.taken, taken);
-	for (int i = 0; i < RAILS; i++) {
-		struct nm_rail *rail = &core.rails[i];
-
-		base_mpsc_for_each (n, base_mpsc_take(&rail->settled)) {
-			struct nm_doubt *d =
-				container_of(n, struct nm_doubt, event.node);
-
-			nm_mem_put(&rail->mem, d->class, d);
-		}
-		CHECK_INT(rail->mem.taken, 0);
-		nm_mem_exit(&rail->mem);
-	}
+	mock_exit_rails(&core);
 	nm_core_exit(&core);
 }
 

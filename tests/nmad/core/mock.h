@@ -10,6 +10,7 @@
 
 #include "../../../nmad/core/core.h"
 #include "../../../nmad/core/gate.h"
+#include "../../../nmad/core/lost.h"
 #include "../../check.h"
 
 static struct nm_link links[NM_RAILS_MAX][2];
@@ -86,6 +87,24 @@ static inline void mock_core(struct nm_core *core,
 			     const struct nm_driver *driver, uint64_t window)
 {
 	mock_core_rails(core, driver, window, 1);
+}
+
+/* All that was told of is heard, and what was in doubt is given back. */
+static inline void mock_exit_rails(struct nm_core *core)
+{
+	nm_rails_check(core);
+	for (int i = 0; i < core->nrails; i++) {
+		struct nm_rail *rail = &core->rails[i];
+
+		base_mpsc_for_each (n, base_mpsc_take(&rail->settled)) {
+			struct nm_doubt *d =
+				container_of(n, struct nm_doubt, event.node);
+
+			nm_mem_put(&rail->mem, d->class, d);
+		}
+		CHECK_INT(rail->mem.taken, 0);
+		nm_mem_exit(&rail->mem);
+	}
 }
 
 /* The core hears of what a rail has brought. */
