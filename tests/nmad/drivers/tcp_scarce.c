@@ -57,20 +57,12 @@ static struct rlimit take_all(struct job *j)
 {
 	const struct scarce *s = j->arg;
 	struct tcp *tcp = j->rail.drv;
-	struct rlimit old, none;
-	int lowest;
 
 	if (s->no_spare) {
 		close(tcp->spare);
 		tcp->spare = -1;
 	}
-	lowest = dup(0);
-	close(lowest);
-	JOB_CHECK(j, getrlimit(RLIMIT_NOFILE, &old) == 0);
-	none = old;
-	none.rlim_cur = (rlim_t)lowest;
-	JOB_CHECK(j, setrlimit(RLIMIT_NOFILE, &none) == 0);
-	return old;
+	return job_no_more_files(j);
 }
 
 static void run_with(void (*body)(struct job *), struct scarce s)
