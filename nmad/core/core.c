@@ -69,11 +69,14 @@ int nm_core_init(struct nm_core *core, int rank, int size,
 	base_list_init(&core->retracts);
 	nm_chain_init(&core->stalled);
 	marcel_event_init(&core->refill);
-	if (nm_match_reserve(&core->match, ROOM_AT_START) < 0)
+	base_hash_init(&core->by_id, nm_session_hash, 0);
+	if (nm_match_reserve(&core->match, ROOM_AT_START) < 0 ||
+	    base_hash_reserve(&core->by_id, 1) < 0)
 		goto err_match;
 	return 0;
 
 err_match:
+	base_hash_exit(&core->by_id);
 	nm_match_exit(&core->match);
 err_free:
 	free(core->gates);
@@ -84,6 +87,7 @@ err_free:
 void nm_core_exit(struct nm_core *core)
 {
 	base_check(base_list_is_empty(&core->sessions));
+	base_hash_exit(&core->by_id);
 	nm_match_exit(&core->match);
 	nm_mem_exit(&core->mem);
 	free(core->gates);

@@ -16,6 +16,7 @@
 
 #include <base/atomic.h>
 #include <base/diag.h>
+#include <base/hash.h>
 #include <base/list.h>
 #include <base/option.h>
 #include <base/spin.h>
@@ -37,7 +38,6 @@
 
 enum {
 	NM_RAILS_MAX = NM_GATE_LINKS,
-	NM_SESSION_BUCKETS = 256,
 	NM_KICK_BYTES = 4096, /* larger messages wake an idle VP */
 };
 
@@ -111,7 +111,7 @@ struct nm_core {
 	uint32_t distrust, penalty;
 	bool burst_teaches;        /* l: this one is long enough */
 	struct base_list sessions; /* l: all of them */
-	struct nm_session *buckets[NM_SESSION_BUCKETS]; /* l: by id */
+	struct base_hash by_id;    /* l: sessions, by number */
 	struct base_list limbo;    /* l: messages of no session */
 	struct base_list retracts; /* l: RETRACTs of no session that have not
 				    *    found their message in limbo */

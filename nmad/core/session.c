@@ -31,18 +31,47 @@ uint64_t nm_session_id_of(const char *name)
 }
 
 /* Numbers are counters with a rank above; all bits must count. */
-static unsigned bucket(uint64_t id)
+static uint64_t hash(uint64_t id)
 {
-	return (unsigned)(id * 0x9e3779b97f4a7c15u >> 32) % NM_SESSION_BUCKETS;
+	return base_hash_mix(id, 0);
+}
+
+static struct nm_session *by_id(const struct base_link *link)
+{
+	return container_of(link, struct nm_session, by_id);
+}
+
+uint64_t nm_session_hash(const struct base_link *first, bool mark, unsigned arg)
+{
+	(void)mark;
+	(void)arg;
+	return hash(by_id(first)->id);
+}
+
+static bool has_id(const struct base_link *first, bool mark, const void *id)
+{
+	(void)mark;
+	return by_id(first)->id == *(const uint64_t *)id;
+}
+
+static struct base_hash_place place_of(const struct nm_core *core, uint64_t id)
+{
+	return base_hash_find(&core->by_id, hash(id), has_id, &id);
 }
 
 struct nm_session *nm_session_find(struct nm_core *core, uint64_t id)
 {
-	struct nm_session *s = core->buckets[bucket(id)];
+	struct base_hash_place place = place_of(core, id);
 
-	while (s != NULL && s->id != id)
-		s = s->next;
-	return s;
+	return place.at != NULL ? by_id(base_hash_first(place)) : NULL;
+}
+
+/* Without memory the table works on, with longer chains. */
+static void table_insert(struct nm_core *core, struct nm_session *s)
+{
+	base_hash_reserve(&core->by_id, 1);
+	base_hash_insert(&core->by_id, place_of(core, s->id), hash(s->id),
+			 &s->by_id, false);
 }
 
 static struct nm_session *session_new(struct nm_core *core, uint64_t id,
@@ -95,8 +124,7 @@ int nm_core_session_open_name(struct nm_core *core, uint64_t id,
 	if (other != NULL) {
 		rc = error_of(other, name);
 	} else {
-		s->next = core->buckets[bucket(id)];
-		core->buckets[bucket(id)] = s;
+		table_insert(core, s);
 		base_list_push_back(&core->sessions, &s->on);
 		nm_match_session_init(&core->match, &s->match);
 		nm_in_opened(&pass, s);
@@ -164,7 +192,6 @@ bool nm_session_forget(struct nm_session *s)
 int nm_core_session_close(struct nm_session *s)
 {
 	struct nm_core *core = s->core;
-	struct nm_session **p;
 	struct nm_pass pass;
 	int rc = 0;
 
@@ -173,9 +200,8 @@ int nm_core_session_close(struct nm_session *s)
 	if (s->nactive > 0) {
 		rc = -EBUSY;
 	} else {
-		for (p = &core->buckets[bucket(s->id)]; *p != s;)
-			p = &(*p)->next;
-		*p = s->next;
+		base_hash_remove(&core->by_id, place_of(core, s->id),
+				 &s->by_id);
 		base_list_remove(&s->on);
 		nm_session_forget(s);
 		drop_messages(core, s);

@@ -48,7 +48,7 @@ struct nm_session {
 	uint64_t id;                   /* -: */
 	struct nm_core *core;          /* -: */
 	struct base_link on;           /* l: core->sessions */
-	struct nm_session *next;       /* l: of the same bucket */
+	struct base_link by_id;        /* l: core->by_id */
 	struct nm_match_session match; /* l: */
 	struct nm_peer *peers;         /* l: by rank */
 	uint64_t nactive;              /* l: receives and probes that are not
@@ -73,6 +73,14 @@ enum { NM_WATCHED_MAX = 64 };
 
 /* The number that a name has in every process. */
 uint64_t nm_session_id_of(const char *name);
+
+/*
+ * The table by number grows with the sessions that are open, a few slots with
+ * each opening. Only openings and closings change it. They and all look-ups
+ * hold the core lock, so that a look-up needs no order of its own.
+ */
+uint64_t nm_session_hash(const struct base_link *first, bool mark,
+			 unsigned arg);
 
 /* Core lock held. NULL: not open here. */
 struct nm_session *nm_session_find(struct nm_core *core, uint64_t id);

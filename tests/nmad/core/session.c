@@ -161,3 +161,79 @@ TEST(a_name_is_copied)
 	CHECK_INT(nm_session_open_name("mine", &second), -EEXIST);
 	CHECK_INT(nm_session_close(first), 0);
 }
+
+/* --- the table by number --- */
+
+enum { TABLE_MANY = 100000, TABLE_LONGEST = 12 };
+
+/* How many sessions a look-up compares until it finds this one. */
+static int steps(uint64_t id)
+{
+	struct nm_session *s = nm_session_find(&core, id);
+	struct base_hash_slot *slot;
+	struct base_link *n;
+	int steps = 1;
+
+	if (s == NULL)
+		return TABLE_LONGEST + 1;
+	slot = base_hash_slot(&core.by_id,
+			      nm_session_hash(&s->by_id, false, 0));
+	for (n = base_hash_plain(slot->first); n != &s->by_id; steps++)
+		n = base_hash_plain(n->prev->next);
+	return steps;
+}
+
+/* As nm_session_new_id() gives them to two ranks. */
+static uint64_t table_id(int i)
+{
+	return (uint64_t)(1 + i % 2) << 40 | (uint64_t)i / 2;
+}
+
+TEST(a_look_up_among_a_hundred_thousand_sessions_compares_a_few)
+{
+	struct nm_session **s = malloc(TABLE_MANY * sizeof(*s));
+	int while_growing = 0, longest = 0;
+
+	for (int i = 0; i < TABLE_MANY; i++) {
+		CHECK_INT(nm_core_session_open(&core, table_id(i), &s[i]), 0);
+		while_growing += core.by_id.old.slots != NULL;
+		CHECK_PTR(nm_session_find(&core, table_id(i)), s[i]);
+		CHECK_PTR(nm_session_find(&core, table_id(i / 2)), s[i / 2]);
+		CHECK_PTR(nm_session_find(&core, table_id(0)), s[0]);
+		CHECK_PTR(nm_session_find(&core, table_id(i + 1)), NULL);
+	}
+	CHECK(while_growing > 0);
+	for (int i = 0; i < TABLE_MANY; i++)
+		if (steps(table_id(i)) > longest)
+			longest = steps(table_id(i));
+	CHECK(longest <= TABLE_LONGEST);
+	base_hash_check(&core.by_id);
+	for (int i = 0; i < TABLE_MANY; i += 2)
+		CHECK_INT(nm_core_session_close(s[i]), 0);
+	for (int i = 0; i < TABLE_MANY; i++)
+		CHECK_PTR(nm_session_find(&core, table_id(i)),
+			  i % 2 == 0 ? NULL : s[i]);
+	for (int i = 1; i < TABLE_MANY; i += 2)
+		CHECK_INT(nm_core_session_close(s[i]), 0);
+	CHECK_INT((int)core.by_id.count, 0);
+	free(s);
+}
+
+/* One is closed before the old index has been emptied. */
+TEST(a_session_is_closed_while_the_table_grows)
+{
+	struct nm_session *s[1000];
+	int n = 0;
+
+	do
+		CHECK_INT(nm_core_session_open(&core, table_id(n), &s[n]), 0);
+	while (core.by_id.old.slots == NULL && ++n < 1000);
+	CHECK(n < 1000);
+	for (int i = n; i >= 0; i--) {
+		CHECK_INT(nm_core_session_close(s[i]), 0);
+		CHECK_PTR(nm_session_find(&core, table_id(i)), NULL);
+		if (i > 0)
+			CHECK_PTR(nm_session_find(&core, table_id(i - 1)),
+				  s[i - 1]);
+	}
+}
