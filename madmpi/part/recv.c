@@ -124,10 +124,15 @@ int madmpi_parrived(MPI_Request request, int partition, int *flag)
 {
 	const char *fn = "MPI_Parrived";
 	struct madmpi_request *r;
+	struct madmpi_part *p;
 	int rc = MPI_SUCCESS;
-	struct madmpi_part *p =
-		madmpi_part_of_request(fn, MADMPI_RECV, request, &r, &rc);
 
+	/* As MPI_Test() of a null request. */
+	if (unlikely(request == MPI_REQUEST_NULL && flag != NULL)) {
+		*flag = 1;
+		return MPI_SUCCESS;
+	}
+	p = madmpi_part_of_request(fn, MADMPI_RECV, request, &r, &rc);
 	if (unlikely(p == NULL))
 		return rc;
 	if (unlikely(flag == NULL))

@@ -340,6 +340,15 @@ static void nobody(void)
 	MPI_Request_free(&r);
 }
 
+/* Parrived of a null request answers as Test does. */
+static void partitions_of_a_null_request_have_arrived(void)
+{
+	int flag = 0;
+
+	EXPECT_INT(MPI_Parrived(MPI_REQUEST_NULL, 0, &flag), MPI_SUCCESS);
+	EXPECT_INT(flag, 1);
+}
+
 /* --- what is wrong --- */
 
 static void misuse(void)
@@ -429,6 +438,7 @@ int main(int argc, char **argv)
 	never_started();
 	nobody();
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	partitions_of_a_null_request_have_arrived();
 	misuse();
 	mismatch(8, 5, MPI_ERR_TRUNCATE);
 	mismatch(5, 8, MPI_ERR_COUNT);
