@@ -6,11 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <pioman/pioman.h>
-
 #include "bodies.h"
 #include "env/error.h"
 #include "pt2pt/message.h"
+#include "pt2pt/request.h"
 #include "rma/op.h"
 #include "rma/serve.h"
 
@@ -162,11 +161,8 @@ int madmpi_win_test(MPI_Win win, int *flag)
 	if (rc != MPI_SUCCESS)
 		return rc;
 	*flag = over;
-	if (over)
-		return MPI_SUCCESS;
-	/* Who serves goes on, wherever that may be. */
-	piom_poll();
-	marcel_yield();
+	if (!over)
+		madmpi_make_way();
 	return MPI_SUCCESS;
 }
 

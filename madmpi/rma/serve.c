@@ -21,84 +21,15 @@
 #include <string.h>
 
 #include <base/diag.h>
-#include <base/list.h>
 #include <nmad/nmad.h>
 
 #include "env/error.h"
 #include "rma/combine.h"
+#include "rma/serving.h"
 #include "rma/type.h"
 #include "rma/wire.h"
 
 enum { FAVOUR_NS = 200 * 1000 };
-
-/* Somebody who waits for the lock. */
-struct candidate {
-	struct base_link on;
-	int rank;
-	uint32_t id;
-	bool exclusive;
-};
-
-/* What a process has of the lock. */
-enum has { NOTHING, SHARED, ALONE };
-
-/*
- * A receive of what an origin never sends, which ends when that has died, or
- * with the window.
- */
-struct watch {
-	/* -: const once it is posted  a: atomic */
-	struct madmpi_serve *serve; /* -: */
-	ATOMIC(bool) died;          /* a: before s->ndied counts it */
-	struct nm_sr_request never; /* nmad's */
-};
-
-/* A member, as an origin. */
-struct origin {
-	/* t: the thread's  m: mutex */
-	int fault;           /* t: what went wrong since it was told */
-	enum has has;        /* t: */
-	bool gone;           /* t, written with m: */
-	uint32_t completed;  /* m: epochs not waited for */
-	struct watch *watch; /* m: or NULL */
-};
-
-struct madmpi_serve {
-	/* -: const while the thread runs  t: the thread's  m: mutex */
-	marcel_t thread;      /* -: */
-	piom_sem_t work;      /* what has come, or died; at the end one more */
-	ATOMIC(bool) closing; /* a: before the last unit of work */
-	ATOMIC(unsigned) ndied; /* a: before a unit of work */
-	unsigned nburied;       /* t: so many of them are known of */
-	piom_sem_t unwatched;   /* watches that are over */
-
-	/* t: the request that is served */
-	struct {
-		struct madmpi_rma_head *head;
-		const char *described, *payload;
-		struct nm_gate *gate;
-		int rank;
-		struct madmpi_type *type; /* the target's */
-		char *place;              /* NULL: there is none */
-		int error;                /* why, -errno */
-	} now;
-	char *buffer; /* t: requests are received here */
-	size_t room;  /* t: */
-
-	/* t: the last type that was described, and its description */
-	struct madmpi_type *told;
-	void *told_by;
-	size_t told_bytes;
-
-	bool exclusive;           /* t: somebody has the lock, alone */
-	int nshared;              /* t: so many have it together */
-	bool orphaned;            /* t: somebody died with it */
-	struct base_list waiting; /* t: struct candidate */
-
-	struct origin *origin; /* by rank */
-	marcel_mutex_t mutex;
-	piom_cond_t *more; /* m: of who waits for one more, or NULL */
-};
 
 /* --- messages --- */
 
@@ -110,10 +41,12 @@ static struct nm_session *session(const struct madmpi_win *w)
 static void reply(struct madmpi_win *w, const struct nm_data *d)
 {
 	struct madmpi_serve *s = w->serve;
+	struct nm_sr_request req;
 
-	/* If the origin is dead there is nobody to be told of it. */
-	nm_sr_send(session(w), s->now.gate, MADMPI_RMA_REPLY | s->now.head->id,
-		   d, 0);
+	/* A dead origin hears nothing. */
+	if (nm_sr_isend(session(w), s->now.gate,
+			MADMPI_RMA_REPLY | s->now.head->id, d, 0, &req) == 0)
+		madmpi_serve_wait(s, &req);
 }
 
 static void reply_word(struct madmpi_win *w, int rank, uint32_t id, int fault)
@@ -148,11 +81,18 @@ static bool receive(struct madmpi_win *w, const struct nm_data *into)
 {
 	struct madmpi_serve *s = w->serve;
 	const struct madmpi_rma_head *h = s->now.head;
+	struct nm_sr_request req;
+	struct nm_sr_status st;
 
-	if (h->inlined == 0)
-		return nm_sr_recv(session(w), s->now.gate,
-				  MADMPI_RMA_BODY | h->id, NM_TAG_EXACT, into,
-				  NULL) == 0;
+	if (h->inlined == 0) {
+		if (nm_sr_irecv(session(w), s->now.gate,
+				MADMPI_RMA_BODY | h->id, NM_TAG_EXACT, into,
+				&req) != 0)
+			return false;
+		madmpi_serve_wait(s, &req);
+		nm_sr_status(&req, &st);
+		return st.error == 0;
+	}
 	if (into->length >= h->inlined)
 		nm_data_copy_in(into, 0, s->now.payload, h->inlined);
 	return into->length >= h->inlined;
@@ -363,20 +303,6 @@ static bool has_died(struct madmpi_serve *s, const struct origin *o)
 	return died;
 }
 
-/* Nobody waits for it from now on. */
-static void tell_of_death(struct madmpi_serve *s, struct origin *o)
-{
-	piom_cond_t *more;
-
-	marcel_mutex_lock(&s->mutex);
-	o->gone = true;
-	more = s->more;
-	s->more = NULL;
-	marcel_mutex_unlock(&s->mutex);
-	if (more != NULL)
-		piom_cond_signal(more);
-}
-
 /* --- the lock --- */
 
 static bool may_have(const struct madmpi_serve *s, bool exclusive)
@@ -491,63 +417,6 @@ static void stop_waiting(struct madmpi_win *w, int rank)
 	}
 }
 
-/* --- the end of access epochs --- */
-
-static void complete(struct madmpi_win *w)
-{
-	struct madmpi_serve *s = w->serve;
-	piom_cond_t *more;
-
-	marcel_mutex_lock(&s->mutex);
-	s->origin[s->now.rank].completed++;
-	more = s->more;
-	s->more = NULL;
-	marcel_mutex_unlock(&s->mutex);
-	if (more != NULL)
-		piom_cond_signal(more);
-}
-
-/* The mutex is held. 0; -EAGAIN; -ECONNRESET: but for those that have died. */
-static int all_completed(const struct madmpi_serve *s, const int ranks[], int n)
-{
-	int rc = 0;
-
-	for (int i = 0; i < n; i++) {
-		const struct origin *o = &s->origin[ranks[i]];
-
-		if (o->completed == 0 && !o->gone)
-			return -EAGAIN;
-		if (o->completed == 0)
-			rc = -ECONNRESET;
-	}
-	return rc;
-}
-
-int madmpi_serve_completed(struct madmpi_win *w, const int ranks[], int n,
-			   bool wait)
-{
-	struct madmpi_serve *s = w->serve;
-	piom_cond_t more;
-	int rc;
-
-	for (;;) {
-		marcel_mutex_lock(&s->mutex);
-		rc = all_completed(s, ranks, n);
-		for (int i = 0; rc != -EAGAIN && i < n; i++)
-			if (s->origin[ranks[i]].completed > 0)
-				s->origin[ranks[i]].completed--;
-		if (rc == -EAGAIN && wait) {
-			piom_cond_init(&more);
-			s->more = &more;
-		}
-		marcel_mutex_unlock(&s->mutex);
-		if (rc != -EAGAIN || !wait)
-			return rc;
-		/* No cancellation point, as no call of MPI is one. */
-		piom_cond_wait(&more);
-	}
-}
-
 /* --- one request --- */
 
 static void (*const handlers[MADMPI_RMA_KINDS])(struct madmpi_win *w) = {
@@ -559,7 +428,7 @@ static void (*const handlers[MADMPI_RMA_KINDS])(struct madmpi_win *w) = {
 	[MADMPI_RMA_FLUSH] = reply_fault,
 	[MADMPI_RMA_LOCK] = lock,
 	[MADMPI_RMA_UNLOCK] = unlock,
-	[MADMPI_RMA_COMPLETE] = complete,
+	[MADMPI_RMA_COMPLETE] = madmpi_serve_complete,
 };
 
 static bool moves_data(const struct madmpi_rma_head *h)
@@ -672,7 +541,7 @@ static void take(struct madmpi_win *w, struct nm_message *message,
 	make_room(s, what->length);
 	into = nm_data_flat(s->buffer, s->room);
 	nm_sr_mrecv(message, &into, &req);
-	nm_sr_wait(&req);
+	madmpi_serve_wait(s, &req);
 	nm_sr_status(&req, &st);
 	if (st.error == 0 || st.error == -EMSGSIZE)
 		serve(w, what->gate, st.sent, st.error != 0);
@@ -707,7 +576,7 @@ static void bury(struct madmpi_win *w)
 		s->nburied++;
 		stop_waiting(w, i);
 		s->orphaned |= s->origin[i].has != NOTHING;
-		tell_of_death(s, &s->origin[i]);
+		madmpi_serve_gone(s, &s->origin[i]);
 	}
 	if (s->orphaned)
 		stop_waiting(w, -1);
@@ -725,9 +594,14 @@ static void *run(void *arg)
 		piom_sem_wait(&w->serve->work);
 		if (load_relaxed(&w->serve->ndied) != w->serve->nburied)
 			bury(w);
-		if (!take_from(w, NM_ANY_GATE) &&
-		    load_relaxed(&w->serve->closing))
+		if (load_relaxed(&w->serve->asked)) {
+			while (take_from(w, NM_ANY_GATE))
+				;
+			madmpi_serve_caught_up(w->serve);
+		} else if (!take_from(w, NM_ANY_GATE) &&
+			   load_relaxed(&w->serve->closing)) {
 			return NULL;
+		}
 	}
 }
 

@@ -85,6 +85,29 @@ static void one_target_has_many_origins(void)
 	end_window(kind, &win, memory);
 }
 
+/* A barrier follows the complete: the first test finds the epoch over. */
+static void test_is_true_once_wait_would_return(void)
+{
+	int *memory, right = (rank + 1) % size, left = (rank + size - 1) % size;
+	MPI_Group to = group_of(1, &right), from = group_of(1, &left);
+	MPI_Win win = window(kind, sizeof(int), sizeof(int), &memory);
+	int flag;
+
+	for (int i = 0; i < TURNS; i++) {
+		MPI_Win_post(from, 0, win);
+		MPI_Win_start(to, 0, win);
+		MPI_Win_complete(win);
+		MPI_Barrier(MPI_COMM_WORLD);
+		flag = 0;
+		MPI_Win_test(win, &flag);
+		EXPECT(flag);
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	MPI_Group_free(&to);
+	MPI_Group_free(&from);
+	end_window(kind, &win, memory);
+}
+
 /* Nobody: such epochs begin and end by themselves. */
 static void groups_may_be_empty(void)
 {
@@ -196,6 +219,7 @@ int main(int argc, char **argv)
 	for (kind = kinds; kind->name != NULL; kind++) {
 		neighbours_take_turns();
 		one_target_has_many_origins();
+		test_is_true_once_wait_would_return();
 		groups_may_be_empty();
 		unchecked_starts_do_not_wait();
 		waits_are_not_cancelled();
