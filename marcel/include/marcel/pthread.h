@@ -8,6 +8,8 @@
  *	the first pthread_create() starts the runtime, and its caller becomes
  *	the main thread, which must not end before the process;
  *	a thread has 64 KiB of stack if no attribute says otherwise;
+ *	errno follows the thread, other thread-local storage does not: the
+ *	table in <marcel/errno.h> says what holds;
  *	sem_post() may be called by handlers of signals once it has started;
  *	signals of pthread_kill() are taken as <marcel/signal.h> says: they end
  *	no pause() and no sigsuspend(), which are the kernel thread's, as are
@@ -25,6 +27,9 @@
  */
 #ifndef MARCEL_PTHREAD_H
 #define MARCEL_PTHREAD_H
+
+/* Inline functions of the headers below use errno. */
+#include <marcel/errno.h>
 
 /* All that names these in declarations comes first. */
 #ifdef __cplusplus

@@ -12,6 +12,8 @@
 #ifndef MARCEL_THREAD_H
 #define MARCEL_THREAD_H
 
+#include <marcel/errno.h>
+
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -301,13 +303,6 @@ int marcel_key_create(marcel_key_t *out, void (*destructor)(void *));
 int marcel_key_delete(marcel_key_t key);
 int marcel_setspecific(marcel_key_t key, const void *value);
 void *marcel_getspecific(marcel_key_t key);
-
-/*
- * errno of the calling user thread. Compilers may keep the address behind
- * `errno` across a call that switches threads; code that migrates between VPs
- * reads it through this function, which they cannot.
- */
-int *marcel_errno_location(void);
 
 #ifdef __cplusplus
 }
