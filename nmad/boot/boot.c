@@ -5,7 +5,7 @@
  */
 #include "boot.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include "pmi.h"
 
 #include <ctype.h>
-#include <errno.h>
+#include <marcel/errno.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "wire.h"
 
 #include <ctype.h>
-#include <errno.h>
+#include <marcel/errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>

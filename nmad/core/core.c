@@ -3,7 +3,7 @@
  */
 #include "core.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>

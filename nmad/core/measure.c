@@ -29,7 +29,7 @@
  */
 #include "measure.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  */
 #include "rail.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <string.h>
 
 #include <base/diag.h>

@@ -21,7 +21,7 @@
  */
 #include "core.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -26,7 +26,7 @@
  */
 #include "driver.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

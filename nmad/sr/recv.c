@@ -3,7 +3,7 @@
  */
 #include "req.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 
 #include "../core/core.h"
 

@@ -4,7 +4,7 @@
  * Here the waits are entered first and then poll(2) looks: what comes later is
  * an event.
  */
-#include <errno.h>
+#include <marcel/errno.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>

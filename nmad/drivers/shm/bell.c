@@ -10,7 +10,7 @@
  */
 #include "shm.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <stdio.h>

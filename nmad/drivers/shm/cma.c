@@ -9,7 +9,7 @@
  */
 #include "shm.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <string.h>
 #include <sys/uio.h>
 

@@ -10,7 +10,7 @@
  */
 #include "shm.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>

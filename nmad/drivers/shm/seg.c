@@ -18,7 +18,7 @@
 #include "shm.h"
 
 #include <dirent.h>
-#include <errno.h>
+#include <marcel/errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

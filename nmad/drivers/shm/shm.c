@@ -8,7 +8,7 @@
  */
 #include "shm.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>

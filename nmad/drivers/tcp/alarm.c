@@ -5,7 +5,7 @@
  */
 #include "tcp.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <time.h>

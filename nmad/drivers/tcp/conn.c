@@ -28,7 +28,7 @@
  */
 #include "tcp.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -13,7 +13,7 @@
  */
 #include "tcp.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <string.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -14,7 +14,7 @@
  */
 #include "tcp.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <string.h>
 #include <sys/socket.h>
 

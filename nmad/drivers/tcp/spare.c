@@ -9,7 +9,7 @@
  */
 #include "tcp.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>

@@ -11,7 +11,7 @@
  */
 #include "tcp.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  */
 #include "tcp.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
  */
 #include "clerk.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <sys/random.h>
 
 #include <base/diag.h>

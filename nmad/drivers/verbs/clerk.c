@@ -5,7 +5,7 @@
  */
 #include "clerk.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>

@@ -10,7 +10,7 @@
 #include "verbs.h"
 
 #include <dirent.h>
-#include <errno.h>
+#include <marcel/errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

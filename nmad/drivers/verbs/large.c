@@ -17,7 +17,7 @@
  */
 #include "verbs.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 
 enum {
 	TOKEN = 32,

@@ -5,7 +5,7 @@
  */
 #include "clerk.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <sched.h>
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  */
 #include "verbs.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>

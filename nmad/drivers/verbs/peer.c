@@ -7,7 +7,7 @@
  */
 #include "verbs.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <limits.h>
 
 #include <base/diag.h>

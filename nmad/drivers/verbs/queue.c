@@ -3,7 +3,7 @@
  */
 #include "clerk.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 
 enum {
 	RETRIES = 6, /* 7 is for ever, to some adapters */

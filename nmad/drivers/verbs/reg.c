@@ -19,7 +19,7 @@
  */
 #include "reg.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -47,7 +47,7 @@
  */
 #include "unmap.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
