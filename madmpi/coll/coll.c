@@ -9,10 +9,11 @@
 
 #include "coll/compare.h"
 #include "coll/inter.h"
+#include "core/state.h"
 #include "pt2pt/message.h"
 
 static void begin(struct madmpi_coll *c, const char *function,
-		  struct madmpi_comm *comm, nm_tag_t tag)
+		  struct madmpi_comm *comm, nm_tag_t tag, uint32_t others)
 {
 	c->function = function;
 	c->comm = comm;
@@ -21,6 +22,7 @@ static void begin(struct madmpi_coll *c, const char *function,
 	c->rank = comm->rank;
 	c->size = comm->size;
 	c->tag = tag;
+	c->others = others;
 	c->error = 0;
 	c->why = NULL;
 	c->is_told = false;
@@ -29,7 +31,21 @@ static void begin(struct madmpi_coll *c, const char *function,
 void madmpi_coll_begin(struct madmpi_coll *c, const char *function,
 		       struct madmpi_comm *comm)
 {
-	begin(c, function, comm, comm->collectives++ % MADMPI_COLL_PERSISTENT);
+	begin(c, function, comm, comm->collectives++ % MADMPI_COLL_BACKGROUND,
+	      comm->persistents);
+}
+
+void madmpi_coll_begin_background(struct madmpi_coll *c, const char *function,
+				  struct madmpi_comm *comm)
+{
+	/* In one sequence with the blocking ones, the order is compared. */
+	if (unlikely(madmpi_checks_all))
+		madmpi_coll_begin(c, function, comm);
+	else
+		begin(c, function, comm,
+		      MADMPI_COLL_BACKGROUND |
+			      comm->backgrounds++ % MADMPI_COLL_BACKGROUND,
+		      comm->persistents);
 }
 
 void madmpi_coll_begin_persistent(struct madmpi_coll *c, const char *function,
@@ -38,7 +54,8 @@ void madmpi_coll_begin_persistent(struct madmpi_coll *c, const char *function,
 	begin(c, function, comm,
 	      MADMPI_COLL_PERSISTENT |
 		      comm->persistents++ %
-			      (MADMPI_COLL_BELL - MADMPI_COLL_PERSISTENT));
+			      (MADMPI_COLL_BELL - MADMPI_COLL_PERSISTENT),
+	      comm->collectives);
 }
 
 void madmpi_coll_across(struct madmpi_coll *c)
@@ -82,6 +99,10 @@ int madmpi_coll_end(struct madmpi_coll *c)
 	if (c->error == -EMSGSIZE)
 		return madmpi_error(c->comm, MPI_ERR_TRUNCATE, c->function,
 				    "a process sent more data than this one "
+				    "expects");
+	if (c->error == -ENODATA)
+		return madmpi_error(c->comm, MPI_ERR_COUNT, c->function,
+				    "a process sent less data than this one "
 				    "expects");
 	return madmpi_error_errno(c->comm, c->error, c->function,
 				  "a step of the operation failed");
@@ -138,8 +159,9 @@ static BASE_COLD void ended_badly(struct madmpi_coll *c,
 		madmpi_coll_fail(c, st->error);
 	else if (st->sent != f->bytes && is_told(c, st->gate))
 		return;
-	else if (st->sent > f->bytes)
-		madmpi_coll_fail(c, -EMSGSIZE);
+	else
+		madmpi_coll_check_bytes(c, (MPI_Count)st->sent,
+					(MPI_Count)f->bytes);
 }
 
 /* --- steps --- */

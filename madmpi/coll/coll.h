@@ -3,11 +3,17 @@
  *
  * An algorithm is a sequence of steps over the communicator's collective
  * session, run by the thread that called, or by one in the background
- * (forms.h). Every operation of a communicator takes the next number as its
- * tag, the same in all processes, so that a program which calls different
- * operations in different processes gets stuck instead of mixing up data. Tags
- * from MADMPI_COLL_LEADERS on are for what not all processes of the
+ * (forms.h). Every operation of a communicator takes the next number of its
+ * kind as its tag, the same in all processes: the steps of two operations never
+ * meet. Tags from MADMPI_COLL_LEADERS on are for what not all processes of the
  * communicator do (comm/inter.c, comm/create.c).
+ *
+ * Blocking and non-blocking operations are two kinds. A program that calls
+ * MPI_Iallreduce and MPI_Barrier in another order in each process is erroneous,
+ * but other libraries carry it out, and so does this one. With MADMPI_CHECK=2
+ * both kinds share one sequence, so that the operations of the wrong order meet
+ * and are compared (compare.c). What makes communicators, windows and the
+ * memory of a node is blocking, except MPI_Comm_idup.
  *
  * A persistent operation has a number of its own kind, which it takes when it
  * is made, as the processes may start theirs in any order. It is started again
@@ -33,6 +39,7 @@
  * the program is erroneous, and stuck even if its errors return: the others
  * wait for those, whose next operation has the number of this one. To give it
  * one all the same would help nobody, as what they were to send is not known.
+ * A step that gets more or fewer bytes than it expects fails.
  */
 #ifndef MADMPI_COLL_COLL_H
 #define MADMPI_COLL_COLL_H
@@ -44,6 +51,7 @@
 #include "comm/comm.h"
 #include "datatype/type.h"
 
+#define MADMPI_COLL_BACKGROUND 0x08000000u /* non-blocking, not persistent */
 #define MADMPI_COLL_PERSISTENT 0x10000000u
 #define MADMPI_COLL_WHY        0x20000000u /* of these two: of failed ones */
 #define MADMPI_COLL_BELL       0x1fffffffu /* no number: node.c */
@@ -61,6 +69,8 @@ struct madmpi_coll {
 	int size;                    /* how many these are */
 	int rank;                    /* of this process, in its own group */
 	nm_tag_t tag;
+	uint32_t
+		others; /* begun earlier, of kinds that do not share its tags */
 	/* o: the thread that runs it */
 	int error;    /* the first failure, -errno, or a class: */
 	char *why;    /* what that is, owned; or NULL */
@@ -75,9 +85,13 @@ struct madmpi_flight {
 	bool is_active;
 };
 
-/* Begin an operation of the communicator: one thread at a time. */
+/* Begin a blocking operation of the communicator: one thread at a time. */
 void madmpi_coll_begin(struct madmpi_coll *c, const char *function,
 		       struct madmpi_comm *comm);
+
+/* The same of a non-blocking one, which runs in the background. */
+void madmpi_coll_begin_background(struct madmpi_coll *c, const char *function,
+				  struct madmpi_comm *comm);
 
 /* The same of a persistent one, which may be run again and again. */
 void madmpi_coll_begin_persistent(struct madmpi_coll *c, const char *function,
@@ -95,6 +109,14 @@ void madmpi_coll_home(struct madmpi_coll *c);
 int madmpi_coll_end(struct madmpi_coll *c);
 
 void madmpi_coll_fail(struct madmpi_coll *c, int error);
+
+/* A step gets as many bytes as it expects, or fails. */
+static inline void madmpi_coll_check_bytes(struct madmpi_coll *c,
+					   MPI_Count bytes, MPI_Count expected)
+{
+	if (unlikely(bytes != expected))
+		madmpi_coll_fail(c, bytes > expected ? -EMSGSIZE : -ENODATA);
+}
 
 /* What has failed until now as -errno; 0: nothing. */
 static inline int madmpi_coll_errno(const struct madmpi_coll *c)

@@ -42,6 +42,7 @@ struct said {
 	uint64_t counts;    /* of arrays that all have; 0: does not matter */
 	int32_t root;       /* or UNKNOWN, NOBODY */
 	int32_t has_root;   /* of two groups: the other one 0, one's own 1 */
+	uint32_t others;    /* collective calls begun earlier, of other kinds */
 	int32_t rank;       /* whose words these are; UNKNOWN: nobody's */
 	int32_t is_foreign; /* of two groups: he is in the other one */
 };
@@ -68,7 +69,17 @@ struct speech {
 };
 
 /* What is compared, in this order. */
-enum field { NOTHING, FUNCTION, ROOT, OP, BYTES, KINDS, COUNTS, BALANCE };
+enum field {
+	NOTHING,
+	FUNCTION,
+	ORDER,
+	ROOT,
+	OP,
+	BYTES,
+	KINDS,
+	COUNTS,
+	BALANCE
+};
 
 /* --- what this process says --- */
 
@@ -349,6 +360,8 @@ static enum field differing(const struct said *a, const struct said *b)
 {
 	if (strcmp(a->function, b->function) != 0)
 		return FUNCTION;
+	if (a->others != b->others)
+		return ORDER;
 	if (a->has_root != b->has_root || differ(a->root, b->root, UNKNOWN))
 		return ROOT;
 	if (a->op[0] != '\0' && b->op[0] != '\0' && strcmp(a->op, b->op) != 0)
@@ -419,6 +432,18 @@ static void hear_others(struct madmpi_coll *c, struct words *w)
 	hear(w, &theirs, LEADER, true);
 }
 
+/* The message may be another operation's: that is for hear() to report. */
+static void receive_words(struct madmpi_coll *c, struct words *theirs, int rank)
+{
+	int error = c->error;
+
+	theirs->magic = 0;
+	madmpi_coll_recv(c, theirs, sizeof(*theirs), madmpi_type_of(MPI_BYTE),
+			 rank);
+	if (!c->is_told && (c->error == -ENODATA || c->error == -EMSGSIZE))
+		c->error = error;
+}
+
 /* All get what the first one has heard. */
 static void gather_words(struct madmpi_coll *c, struct words *w)
 {
@@ -433,9 +458,7 @@ static void gather_words(struct madmpi_coll *c, struct words *w)
 		}
 		if (c->rank + mask >= c->size)
 			continue;
-		theirs.magic = 0;
-		madmpi_coll_recv(c, &theirs, sizeof(theirs), byte,
-				 c->rank + mask);
+		receive_words(c, &theirs, c->rank + mask);
 		hear(w, &theirs, c->rank + mask, false);
 	}
 	if (c->rank == LEADER && madmpi_comm_is_inter(c->comm))
@@ -533,6 +556,8 @@ static void value(const struct said *s, enum field field, char out[NAME])
 		memcpy(out, s->function, NAME);
 	else if (field == OP)
 		memcpy(out, s->op, NAME);
+	else if (field == ORDER)
+		snprintf(out, NAME, "%u", (unsigned)s->others);
 	else if (field == BYTES)
 		snprintf(out, NAME, "%lld", (long long)s->bytes);
 	else if (s->root >= 0)
@@ -548,6 +573,10 @@ static const struct {
 	bool has_value;
 } fields[] = {
 	[FUNCTION] = { MPI_ERR_OTHER, "the function is", true },
+	[ORDER] = { MPI_ERR_OTHER,
+		    "the order is another: earlier collective calls of "
+		    "other kinds are",
+		    true },
 	[ROOT] = { MPI_ERR_ROOT, "root is", true },
 	[OP] = { MPI_ERR_OP, "the operation is", true },
 	[BYTES] = { MPI_ERR_COUNT, "the bytes are", true },
@@ -625,10 +654,11 @@ bool madmpi_coll_compare(struct madmpi_coll *c,
 	struct said own;
 
 	say(&mine, x);
+	w->all.others = c->others;
 	own = w->all;
 	gather_words(c, w);
 	/* Who has failed tells the others by what he does not send. */
-	if (c->error == -EMSGSIZE)
+	if (!c->is_told && (c->error == -EMSGSIZE || c->error == -ENODATA))
 		return false; /* something else was sent */
 	if (c->error != 0 || (w->odd.rank == UNKNOWN && w->balance == 0))
 		return true;

@@ -88,7 +88,7 @@ static void give(struct direct *d, const struct madmpi_parts *p, bool one,
 }
 
 /* Where the part for this process is. False: it is lost, or comes otherwise. */
-static bool find(struct direct *d, int rank, MPI_Count most,
+static bool find(struct direct *d, int rank, MPI_Count expected,
 		 struct place *place)
 {
 	struct madmpi_coll *c = d->c;
@@ -99,8 +99,7 @@ static bool find(struct direct *d, int rank, MPI_Count most,
 	if (likely(madmpi_word_has_come(&s->number, d->part)))
 		memcpy(place, s->data, sizeof(*place));
 	place->at += (uint64_t)(place->stride * c->rank);
-	if (c->error == 0 && place->bytes > most)
-		madmpi_coll_fail(c, -EMSGSIZE);
+	madmpi_coll_check_bytes(c, place->bytes, expected);
 	return c->error == 0;
 }
 
@@ -279,9 +278,8 @@ static void reduce_all(struct direct *d, const struct reduction *r)
 	char *room = malloc(2 * PIECE);
 
 	for (int i = 0; i < c->size; i++)
-		if (i != c->rank && place != NULL &&
-		    find(d, i, bytes, &place[i]) && place[i].bytes < bytes)
-			madmpi_coll_fail(c, -EMSGSIZE);
+		if (i != c->rank && place != NULL)
+			find(d, i, bytes, &place[i]);
 	if (place == NULL || room == NULL)
 		madmpi_coll_fail(c, -ENOMEM);
 	for (MPI_Count at = 0; at < r->n && c->error == 0; at += most)

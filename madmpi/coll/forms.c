@@ -173,7 +173,7 @@ int madmpi_collective_start(const struct madmpi_collective *x,
 		return madmpi_null_arg(x->comm, x->function, "request");
 	/* Also if there is no memory: the others have begun it, and are told.
 	 */
-	madmpi_coll_begin(&c, x->function, x->comm);
+	madmpi_coll_begin_background(&c, x->function, x->comm);
 	k = new (x, &c, &rc);
 	if (k != NULL)
 		rc = madmpi_background_start(x->function, x->comm, &k->b,

@@ -59,8 +59,7 @@ static void move_in(struct madmpi_coll *c, const struct madmpi_slot *s,
 		    const struct madmpi_type *t, MPI_Count from,
 		    MPI_Count bytes)
 {
-	if (unlikely(s->bytes > bytes))
-		madmpi_coll_fail(c, -EMSGSIZE);
+	madmpi_coll_check_bytes(c, s->bytes, bytes);
 	move(c, buf, n, t, from, (char *)(uintptr_t)data,
 	     least(s->bytes, bytes), true);
 }
@@ -202,9 +201,12 @@ static void reduce_little(const struct reduction *r)
 			madmpi_node_tell(c, s, part, (MPI_Count)bytes);
 	}
 	for (int i = c->size - 1; gets_it(r) && i >= 0; i--) {
-		from = i != c->rank
-			       ? madmpi_node_await(c, r->lane, i, part)->data
-			       : mine;
+		from = mine;
+		if (i != c->rank) {
+			s = madmpi_node_await(c, r->lane, i, part);
+			madmpi_coll_check_bytes(c, s->bytes, (MPI_Count)bytes);
+			from = s->data;
+		}
 		if (c->error != 0)
 			continue;
 		if (i == c->size - 1)

@@ -73,8 +73,12 @@ static void describe_coll(void *arg, nm_tag_t tag, int any_tag, char *out,
 		snprintf(out, room, "collective operation %u of %s",
 			 c->collectives, name);
 	else
-		snprintf(out, room, "collective operation %u of %s",
-			 (tag % MADMPI_COLL_PERSISTENT) + 1, name);
+		snprintf(out, room, "%scollective operation %u of %s",
+			 tag >= MADMPI_COLL_WHY          ? ""
+			 : tag >= MADMPI_COLL_PERSISTENT ? "persistent "
+			 : tag >= MADMPI_COLL_BACKGROUND ? "non-blocking "
+							 : "",
+			 tag % MADMPI_COLL_BACKGROUND + 1, name);
 }
 
 int madmpi_comm_open(struct madmpi_comm *c, const uint64_t ids[2])
@@ -135,7 +139,7 @@ static int comm_new(struct madmpi_comm *parent, struct madmpi_group *group,
 	c->is_predefined = false;
 	c->topo = NULL;
 	c->win = NULL;
-	c->collectives = c->persistents = c->blocking = 0;
+	c->collectives = c->backgrounds = c->persistents = c->blocking = 0;
 	c->no_node = false;
 	c->node = NULL;
 	c->hosts = NULL;

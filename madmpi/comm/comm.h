@@ -65,7 +65,8 @@ struct madmpi_comm {
 	uint64_t id;                 /* -: of the first of them */
 	bool is_predefined;          /* -: */
 	struct madmpi_topo *topo;    /* -: with a reference, or NULL */
-	uint32_t collectives;        /* o: how many were begun */
+	uint32_t collectives;        /* o: how many were begun, blocking */
+	uint32_t backgrounds;        /* o: the same, non-blocking */
 	uint32_t persistents;        /* o: how many of them were made */
 	uint32_t blocking;           /* o: those before it has a node */
 	bool no_node;                /* o: nor will have one */

@@ -166,7 +166,7 @@ static int idup(const char *fn, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
 	x->newcomm = newcomm;
 	*newcomm = MPI_COMM_NULL;
 	rc = copy(fn, c, info, x);
-	madmpi_coll_begin(&x->c, fn, c);
+	madmpi_coll_begin_background(&x->c, fn, c);
 	started = madmpi_background_start(fn, c, &x->b, request);
 	if (rc == MPI_SUCCESS || started != MPI_SUCCESS)
 		return started;

@@ -279,6 +279,80 @@ static void others_do_not_fit(MPI_Comm comm)
 	EXPECT(made == MPI_COMM_NULL);
 }
 
+/* --- calls in another order --- */
+
+enum { PAIR = 2 };
+
+static int barrier(enum form form, MPI_Comm comm, MPI_Request *r)
+{
+	return FORMS(form, Barrier, barrier, comm);
+}
+
+static int broadcast(enum form form, MPI_Comm comm, MPI_Request *r)
+{
+	return FORMS(form, Bcast, bcast, in, 1, MPI_INT, 0, comm);
+}
+
+static int neighbor(enum form form, MPI_Comm comm, MPI_Request *r)
+{
+	return FORMS(form, Neighbor_allgather, neighbor_allgather, in, 1,
+		     MPI_INT, out, 1, MPI_INT, comm);
+}
+
+typedef int order_fn(enum form form, MPI_Comm comm, MPI_Request *r);
+
+/* The last process makes two calls in the other order: both fail. */
+static void one_order_fails(order_fn *call[PAIR], const enum form form[PAIR],
+			    MPI_Comm comm)
+{
+	MPI_Request r[PAIR] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+	int rc[PAIR], i;
+
+	for (int step = 0; step < PAIR; step++) {
+		i = odd ? PAIR - 1 - step : step;
+		rc[i] = call[i](form[i], comm, &r[i]);
+	}
+	for (int step = 0; step < PAIR; step++) {
+		i = odd ? PAIR - 1 - step : step;
+		if (form[i] == PERSISTENT)
+			MPI_Start(&r[i]);
+		if (form[i] != BLOCKING)
+			rc[i] = MPI_Wait(&r[i], MPI_STATUS_IGNORE);
+		FAILS(rc[i], MPI_ERR_OTHER);
+		if (form[i] == PERSISTENT)
+			MPI_Request_free(&r[i]);
+	}
+}
+
+/* Of each pair of forms, and of neighbours too. */
+static void calls_in_another_order_fail(MPI_Comm comm)
+{
+	order_fn *other[] = { broadcast, neighbor };
+
+	for (int i = 0; i < 2; i++)
+		for (enum form a = 0; a < NFORMS; a++)
+			for (enum form b = 0; b < NFORMS; b++)
+				one_order_fails(
+					(order_fn *[]){ barrier, other[i] },
+					(enum form[]){ a, b }, comm);
+	EXPECT_INT(MPI_Barrier(comm), MPI_SUCCESS);
+}
+
+/* Persistent operations may start in another order in each process. */
+static void starts_in_another_order_fit(MPI_Comm comm)
+{
+	MPI_Request r[PAIR];
+
+	barrier(PERSISTENT, comm, &r[0]);
+	broadcast(PERSISTENT, comm, &r[1]);
+	MPI_Start(&r[odd]);
+	MPI_Start(&r[!odd]);
+	EXPECT_INT(MPI_Wait(&r[0], MPI_STATUS_IGNORE), MPI_SUCCESS);
+	EXPECT_INT(MPI_Wait(&r[1], MPI_STATUS_IGNORE), MPI_SUCCESS);
+	MPI_Request_free(&r[0]);
+	MPI_Request_free(&r[1]);
+}
+
 /* What is put together otherwise, and what has another name. */
 static void what_is_the_same_fits(MPI_Comm comm)
 {
@@ -332,6 +406,8 @@ int main(int argc, char **argv)
 	all_fail(cases, CASES, comm);
 	forms_never_fit(comm);
 	others_do_not_fit(comm);
+	calls_in_another_order_fail(comm);
+	starts_in_another_order_fit(comm);
 	what_is_the_same_fits(comm);
 	two_groups_begin();
 	MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);

@@ -403,6 +403,67 @@ static void a_wrong_call_begins_nothing(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Erroneous, but the blocking and the others do not wait for each other. */
+static void blocking_and_others_may_change_places(void)
+{
+	MPI_Comm comm, made;
+	MPI_Request r[2];
+	int sum, odd = rank == size - 1;
+	MPI_Win win;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	for (int i = 0; i < 20; i++) {
+		sum = -1;
+		if (odd)
+			MPI_Barrier(comm);
+		MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm, &r[0]);
+		MPI_Comm_idup(comm, &made, &r[1]);
+		if (!odd)
+			MPI_Barrier(comm);
+		MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, comm, &win);
+		MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+		EXPECT_INT(sum, size * (size - 1) / 2);
+		MPI_Barrier(made);
+		MPI_Win_free(&win);
+		MPI_Comm_free(&made);
+	}
+	MPI_Comm_free(&comm);
+}
+
+/* More or fewer bytes than agreed: an error, with and without a node. */
+static void another_length_is_an_error(MPI_Comm comm)
+{
+	int root = rank % 2 == 0, x[3] = { 0 }, sum = -1, rc;
+	MPI_Request r;
+
+	for (int i = 0; i < 20; i++) {
+		rc = MPI_Bcast(x, root ? 1 : 2, MPI_INT, 0, comm);
+		EXPECT_INT(class_of(rc), root ? MPI_SUCCESS : MPI_ERR_COUNT);
+		rc = MPI_Bcast(x, root ? 3 : 2, MPI_INT, 0, comm);
+		EXPECT_INT(class_of(rc), root ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
+		if (root)
+			MPI_Iallreduce(x, &sum, 1, MPI_INT, MPI_SUM, comm, &r);
+		else
+			MPI_Ibarrier(comm, &r);
+		rc = MPI_Wait(&r, MPI_STATUS_IGNORE);
+		EXPECT_INT(class_of(rc),
+			   root ? MPI_ERR_COUNT : MPI_ERR_TRUNCATE);
+	}
+}
+
+static void pairs_find_another_length(void)
+{
+	MPI_Comm two;
+	int n;
+
+	MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &two);
+	MPI_Comm_set_errhandler(two, MPI_ERRORS_RETURN);
+	MPI_Comm_size(two, &n);
+	if (n == 2)
+		another_length_is_an_error(two);
+	MPI_Comm_free(&two);
+}
+
 int main(int argc, char **argv)
 {
 	int provided;
@@ -432,5 +493,7 @@ int main(int argc, char **argv)
 		many_at_once(inter, size / 2);
 		two_groups_end();
 	}
+	blocking_and_others_may_change_places();
+	pairs_find_another_length();
 	return program_end("nonblocking");
 }
