@@ -62,7 +62,10 @@ int madmpi_options_load(void);
  */
 int madmpi_initial_errhandler(void);
 
-/* Says that `function` may not be called now, and ends the process. */
+/*
+ * Says that `function` may not be called now, and ends the process; waits for
+ * ever if another thread ends it already.
+ */
 void madmpi_enter_refuse(const char *function) BASE_NORETURN BASE_COLD;
 
 /*

@@ -20,6 +20,7 @@
 #include "core/enter.h"
 #include "env/error.h"
 #include "env/leaks.h"
+#include "proc/ending.h"
 #include "proc/library.h"
 #include "pt2pt/request.h"
 
@@ -103,6 +104,7 @@ void madmpi_enter_refuse(const char *function)
 {
 	const char *why = "before MPI_Init";
 
+	madmpi_ending_wait();
 	switch (load_relaxed(&madmpi_state.phase)) {
 	case MADMPI_FORKED:
 		why = "in a process made by fork(), which is no part of the "
@@ -120,7 +122,7 @@ void madmpi_enter_refuse(const char *function)
 	base_warn("madmpi", "%s was called %s", function, why);
 	if (load_relaxed(&madmpi_state.phase) == MADMPI_FORKED)
 		_exit(1);
-	exit(1);
+	madmpi_ending_exit(1);
 }
 
 int madmpi_options_load(void)

@@ -28,6 +28,7 @@
 #include "env/error.h"
 #include "env/leaks.h"
 #include "part/part.h"
+#include "proc/ending.h"
 #include "pt2pt/request.h"
 #include "rma/win.h"
 #include "session/letter.h"
@@ -38,6 +39,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int users;        /* l: the world model, sessions */
 static bool is_joined;   /* l: the network is up */
 static bool had_session; /* l: */
+static bool has_begun;   /* l: MPI was up once, or tried to come up */
 static int left_size;    /* l: of the job that was left; 0: none was */
 
 static struct {
@@ -152,10 +154,11 @@ static int exit_code(int code)
 
 void madmpi_kill(int code, const char *why)
 {
+	madmpi_ending_wait();
 	if (nm_size() > 0)
 		nm_abort(exit_code(code), why);
 	base_warn("madmpi", "%s", why);
-	exit(exit_code(code));
+	madmpi_ending_exit(exit_code(code));
 }
 
 /*
@@ -166,6 +169,7 @@ static void forked(void)
 {
 	int state = load_relaxed(&madmpi_state.phase);
 
+	madmpi_ending_forked();
 	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	is_joined = false;
 	if (state == MADMPI_STARTING || state == MADMPI_UP ||
@@ -174,14 +178,30 @@ static void forked(void)
 }
 
 /*
- * A process that exits in the midst of MPI leaves others waiting for it; after
- * the last session it is time to leave the job.
+ * exit() has begun, and more of the program's exit handlers follow. They may
+ * call MPI if it is up, and so may other threads.
  */
-static void exiting(int status, void *arg)
+static void exit_begins(int status, void *arg)
 {
-	int phase = load_relaxed(&madmpi_state.phase);
+	(void)status;
+	(void)arg;
+	madmpi_ending_begin();
+}
+
+/*
+ * The exit handlers of the program have run: a process that ends in the midst
+ * of MPI leaves others waiting for it; after the last session it is time to
+ * leave the job.
+ */
+static void exit_ends(int status, void *arg)
+{
+	int phase;
 
 	(void)arg;
+	if (!has_begun)
+		return;
+	madmpi_ending_begin();
+	phase = load_relaxed(&madmpi_state.phase);
 	if (phase == MADMPI_UP) {
 		store_relaxed(&madmpi_state.phase, MADMPI_STOPPING);
 		fflush(NULL);
@@ -228,15 +248,34 @@ static int make_parts(void)
 	return rc < 0 ? rc : madmpi_letters_init();
 }
 
+/*
+ * Handlers run in the reverse order of registration: this one is registered
+ * before the program can register any, and runs after all of them, those of
+ * the destructors of its static C++ objects included. (If the program loads
+ * the library at run time, those registered before that run later.)
+ */
+static __attribute__((constructor(101))) void watch_exit(void)
+{
+	on_exit(exit_ends, NULL);
+}
+
 /* Before anything that a child should know of. */
 static void hook(void)
 {
-	static bool hooked;
-
-	if (hooked)
+	if (has_begun)
 		return;
 	pthread_atfork(NULL, NULL, forked);
-	on_exit(exiting, NULL);
+	on_exit(exit_begins, NULL);
+	has_begun = true;
+}
+
+/* From now on calls of MPI are refused, so learn of exit() early. */
+static void hook_end(void)
+{
+	static bool hooked;
+
+	if (!hooked)
+		on_exit(exit_begins, NULL);
 	hooked = true;
 }
 
@@ -301,6 +340,7 @@ int madmpi_library_put(bool leave)
 	if (users == 1 && madmpi_leaks_wanted())
 		madmpi_leaks_report();
 	if (--users == 0) {
+		hook_end();
 		store_relaxed(&madmpi_state.phase, MADMPI_STOPPING);
 		if (leave)
 			rc = stop();
