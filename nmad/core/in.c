@@ -172,7 +172,7 @@ static inline void arrives(const struct nm_session *s,
 			   const struct nm_gate *gate, uint32_t tag,
 			   uint32_t seq, uint64_t length, bool unexpected)
 {
-	nm_trace_message(MARCEL_TRACE_ARRIVE, s, gate, tag, seq, length,
+	nm_trace_message(MARCEL_TRACE_ARRIVE, s->id, gate, tag, seq, length,
 			 unexpected);
 }
 

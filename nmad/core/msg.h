@@ -19,6 +19,9 @@ struct nm_msg {
 	/* l: all, core lock; constant but for the links */
 	union {
 		struct nm_match_msg match; /* in the tables */
+		/* A matched probe has taken it: the number of its session,
+		 * which may be closed, instead of match.session. */
+		uint64_t taken_from;
 		struct {
 			struct base_link on; /* parked, or in limbo */
 			struct nm_gate *from;

@@ -25,7 +25,7 @@ static void take_send(struct nm_pass *pass, struct nm_req *req)
 	peer = &req->session->peers[gate->rank];
 	peer->sent[peer->send_seq % NM_RECENT] = req->tag;
 	req->seq = peer->send_seq++;
-	nm_trace_message(MARCEL_TRACE_SEND, req->session, gate, req->tag,
+	nm_trace_message(MARCEL_TRACE_SEND, req->session->id, gate, req->tag,
 			 req->seq, req->length, 0);
 	if (unlikely(gate->announced != NULL || is_large(gate, req)))
 		nm_announce_use(gate, req);

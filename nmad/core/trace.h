@@ -14,13 +14,19 @@
 #include "session.h"
 
 static inline void nm_trace_message(enum marcel_trace_kind kind,
-				    const struct nm_session *s,
+				    uint64_t session,
 				    const struct nm_gate *gate, uint32_t tag,
 				    uint32_t seq, uint64_t bytes,
 				    uint32_t unexpected)
 {
 	marcel_trace_more(kind, seq, (uint64_t)gate->rank << 32 | tag,
-			  unexpected, bytes, s->id);
+			  unexpected, bytes, session);
+}
+
+/* The session's number; of a send or a receive. */
+static inline uint64_t nm_trace_session(const struct nm_req *req)
+{
+	return req->kind == NM_REQ_MRECV ? req->taken_from : req->session->id;
 }
 
 /* The request is about to be signalled. */
@@ -33,8 +39,8 @@ static inline void nm_trace_done(const struct nm_req *req)
 	    (req->error != 0 && req->error != -EMSGSIZE))
 		return;
 	nm_trace_message(sends ? MARCEL_TRACE_SENT : MARCEL_TRACE_RECV,
-			 req->session, req->gate, req->tag, req->seq, req->sent,
-			 0);
+			 nm_trace_session(req), req->gate, req->tag, req->seq,
+			 req->sent, 0);
 }
 
 #endif

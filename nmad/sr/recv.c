@@ -82,6 +82,7 @@ BASE_PUBLIC int nm_sr_mrecv(struct nm_message *message,
 	fill(req, NM_REQ_MRECV, NULL, msg->match.gate, msg->match.tag);
 	req->data = *data;
 	req->msg = msg;
+	req->taken_from = msg->taken_from;
 	nm_core_submit(msg->match.gate->core, req);
 	return 0;
 }
@@ -134,8 +135,10 @@ static int look(struct nm_session *s, struct nm_gate *from, nm_tag_t tag,
 		out->error = 0;
 		out->length = (*msg)->length;
 		out->sent = (*msg)->length;
-		if (take)
+		if (take) {
 			nm_match_take(&core->match, found);
+			(*msg)->taken_from = s->id;
+		}
 	} else {
 		rc = nm_submit_in_vain(&pass, s, from) ? -ECONNRESET : -EAGAIN;
 	}

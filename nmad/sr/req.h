@@ -50,7 +50,7 @@ struct nm_req {
 				     *    else see medium.c; order(parts) */
 	bool has_fn;                /* c: since it was posted */
 	int error;                  /* l */
-	struct nm_session *session; /* c */
+	struct nm_session *session; /* c; NULL: of an MRECV and a GENERAL */
 	struct nm_gate *gate;       /* c; of a receive from anyone: l */
 	uint32_t tag;               /* c; of a receive: the message's, l */
 	uint32_t seq;               /* l: the message's */
@@ -71,7 +71,10 @@ struct nm_req {
 			struct nm_req *behind;
 		} send;
 		struct {
-			struct nm_match_recv recv; /* l */
+			union {
+				struct nm_match_recv recv; /* l */
+				uint64_t taken_from;       /* c: of an MRECV */
+			};
 			struct nm_part *announced; /* l: or NULL: announce.c */
 			struct nm_await await;     /* a: order(awaited) */
 		};

@@ -2,6 +2,7 @@
 ends once in both, and calls are entered and left."""
 
 import collections
+import json
 import os
 import struct
 import subprocess
@@ -16,6 +17,8 @@ MORE, LTASK = 1, 48
 SEND, SENT, ARRIVE, RECV = 64, 65, 66, 67
 ENTER, LEAVE = 80, 81
 THREADS, CALLS = 20, 100
+# Tags and sizes of the messages that a matched probe takes, at rank 1.
+MATCHED = {(200, 8), (201, 20000), (202, 1 << 20)}
 
 Event = collections.namedtuple('Event', 'time kind lane a b more')
 Message = collections.namedtuple('Message', 'source to session number tag size')
@@ -83,16 +86,23 @@ class Trace:
                                    if e.kind == kind)
 
 
-def run(program, mpirun, folder, *args):
-    path = os.path.join(folder, '-'.join(('t',) + args))
+def run(program, mpirun, folder, *args, driver='shm'):
+    path = os.path.join(folder, '-'.join(('t', driver) + args))
     out = subprocess.run(
         mpirun + ['-n', '2', program, *args],
-        env=dict(os.environ, MARCEL_TRACE=path), capture_output=True,
-        text=True)
+        env=dict(os.environ, MARCEL_TRACE=path, NMAD_DRIVER=driver),
+        capture_output=True, text=True)
     return out, path
 
 
-def both_ends(traces):
+def traced(out, path):
+    """The traces of both ranks, and what is wrong."""
+    if out.returncode != 0:
+        return [], 'code %d, stderr:\n%s' % (out.returncode, out.stderr)
+    return [Trace('%s.%d' % (path, rank)) for rank in (0, 1)], None
+
+
+def both_ends(traces, least=2 * THREADS):
     sent, arrived, over, received = ({}, {}, {}, {})
     for t in traces:
         if t.lost or t.ends != 1 or t.size != 2:
@@ -102,13 +112,17 @@ def both_ends(traces):
         over.update(t.messages(SENT))
         arrived.update(t.messages(ARRIVE))
         received.update(t.messages(RECV))
-    if not len(sent) > 2 * THREADS:
+    if not len(sent) > least:
         return '%d messages' % len(sent)
     for what, others in (('end', over), ('arrival', arrived),
                          ('receive', received)):
         if set(others) != set(sent):
             return 'without %s: %s\nmore: %s' % (
                 what, set(sent) - set(others), set(others) - set(sent))
+    matched = {(m.tag, m.size) for m in received
+               if m.source == 0 and m.to == 1}
+    if not MATCHED <= matched:
+        return 'without matched receives: %s' % (MATCHED - matched)
     early = [m for m in sent if not sent[m] <= arrived[m] <= received[m]]
     return 'came before it was sent: %s' % early if early else None
 
@@ -139,22 +153,43 @@ def aborted(program, mpirun, folder):
     return None
 
 
-def cases(program, mpirun, folder):
-    out, path = run(program, mpirun, folder)
-    traces = []
-    if out.returncode == 0:
-        traces = [Trace('%s.%d' % (path, rank)) for rank in (0, 1)]
-    wrong = None if traces else out.stderr
-    yield 'each message has its ends once', wrong or both_ends(traces)
-    yield 'calls are entered and left', wrong or balanced(traces)
-    yield 'ltasks that found something are there', \
-        wrong or found_something(traces)
+def shown(tool, path):
+    """marcel-trace draws an arrow for each message that was received."""
+    out = subprocess.run([tool, '--json', path + '.json', path],
+                         capture_output=True, text=True)
+    if out.returncode != 0 or \
+            out.stderr != 'marcel-trace: %s.json is written\n' % path:
+        return 'code %d, stderr:\n%s' % (out.returncode, out.stderr)
+    with open(path + '.json', encoding='utf-8') as f:
+        events = json.load(f)['traceEvents']
+    arrows = sum(e['ph'] == 's' for e in events)
+    sent = sum(len(Trace('%s.%d' % (path, rank)).messages(SEND))
+               for rank in (0, 1))
+    return None if arrows == sent else '%d arrows, %d sent' % (arrows, sent)
+
+
+def cases(tool, program, mpirun, folder):
+    for driver in 'shm', 'tcp':
+        out, path = run(program, mpirun, folder, driver=driver)
+        traces, wrong = traced(out, path)
+        yield 'each message has its ends once, ' + driver, \
+            wrong or both_ends(traces)
+        yield 'calls are entered and left, ' + driver, \
+            wrong or balanced(traces)
+        yield 'ltasks that found something are there, ' + driver, \
+            wrong or found_something(traces)
+        yield 'marcel-trace shows each message, ' + driver, \
+            wrong or shown(tool, path)
+        out, path = run(program, mpirun, folder, 'calls', driver=driver)
+        traces, wrong = traced(out, path)
+        yield 'matched receives of a closed session, and calls, ' + driver, \
+            wrong or both_ends(traces, 12) or shown(tool, path)
     yield 'after MPI_Abort all is there', aborted(program, mpirun, folder)
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        return tell(4, cases(sys.argv[1], sys.argv[2:], folder))
+        return tell(11, cases(sys.argv[1], sys.argv[2], sys.argv[3:], folder))
 
 
 if __name__ == '__main__':
