@@ -48,6 +48,13 @@ void madmpi_coll_begin_background(struct madmpi_coll *c, const char *function,
 		      comm->persistents);
 }
 
+bool madmpi_coll_begin_call(struct madmpi_coll *c, const char *function,
+			    struct madmpi_comm *comm)
+{
+	madmpi_coll_begin(c, function, comm);
+	return likely(madmpi_coll_compare_function(c));
+}
+
 void madmpi_coll_begin_persistent(struct madmpi_coll *c, const char *function,
 				  struct madmpi_comm *comm)
 {
@@ -345,33 +352,20 @@ int madmpi_coll_least(struct madmpi_coll *c, int mine)
 	return c->error != 0 ? madmpi_coll_errno(c) : mine;
 }
 
-int madmpi_coll_agree(const char *function, struct madmpi_comm *comm, int mine)
+void madmpi_coll_allgather_bytes(struct madmpi_coll *c, const void *mine,
+				 MPI_Count n, void *all)
 {
-	struct madmpi_coll c;
+	int size = c->comm->size;
 
-	madmpi_coll_begin(&c, function, comm);
-	return madmpi_coll_least(&c, mine);
-}
-
-int madmpi_coll_allgather_bytes(const char *function, struct madmpi_comm *comm,
-				const void *mine, MPI_Count n, void *all)
-{
-	struct madmpi_coll c;
-
-	madmpi_coll_begin(&c, function, comm);
-	if (unlikely(!madmpi_coll_compare_function(&c)))
-		return madmpi_coll_end(&c);
 	if (all != NULL)
-		memcpy((char *)all + comm->rank * n, mine, (size_t)n);
+		memcpy((char *)all + c->rank * n, mine, (size_t)n);
 	else
-		madmpi_coll_fail(&c, -ENOMEM);
-	madmpi_allgather_bruck(&c, all, n, madmpi_type_of(MPI_BYTE));
-	if (madmpi_comm_is_inter(comm))
-		madmpi_inter_swap_bytes(&c, all, comm->size * n,
-					all ? (char *)all + comm->size * n
-					    : NULL,
-					comm->npeers * n);
-	return madmpi_coll_end(&c);
+		madmpi_coll_fail(c, -ENOMEM);
+	madmpi_allgather_bruck(c, all, n, madmpi_type_of(MPI_BYTE));
+	if (madmpi_comm_is_inter(c->comm))
+		madmpi_inter_swap_bytes(c, all, size * n,
+					all ? (char *)all + size * n : NULL,
+					c->comm->npeers * n);
 }
 
 int madmpi_check_root(const char *function, struct madmpi_comm *c, int root)

@@ -34,6 +34,12 @@
  * memory for need not exist, and nothing is computed from what never came; but
  * every step is made, and every message sent, by all that live.
  *
+ * A call that takes several rounds (a window, a topology) is one operation as
+ * well: it begins once, hands its struct madmpi_coll from round to round and
+ * ends once. Every process makes the steps of all rounds, whatever has failed
+ * here, so no step may depend on what only a process without a failure knows.
+ * Processes that live agree on the next number then, too.
+ *
  * A wrong argument is reported before the operation has a number. Where all
  * processes find one it is as if nothing had been called. Where only some do,
  * the program is erroneous, and stuck even if its errors return: the others
@@ -92,6 +98,13 @@ void madmpi_coll_begin(struct madmpi_coll *c, const char *function,
 /* The same of a non-blocking one, which runs in the background. */
 void madmpi_coll_begin_background(struct madmpi_coll *c, const char *function,
 				  struct madmpi_comm *comm);
+
+/*
+ * The same of a call that is no prepared one. Returns false if MADMPI_CHECK=2
+ * finds that the processes call different functions: make no step, but end it.
+ */
+bool madmpi_coll_begin_call(struct madmpi_coll *c, const char *function,
+			    struct madmpi_comm *comm);
 
 /* The same of a persistent one, which may be run again and again. */
 void madmpi_coll_begin_persistent(struct madmpi_coll *c, const char *function,
@@ -215,19 +228,18 @@ void madmpi_coll_tell(struct madmpi_coll *c, void *bytes, MPI_Count n,
 
 /*
  * The least that a process says: a number, or -errno of one that cannot go on.
- * As steps of an operation, which need no memory; or of an intracommunicator,
- * as an operation of its own.
+ * As steps of an operation, which need no memory.
  */
 int madmpi_coll_least(struct madmpi_coll *c, int mine);
-int madmpi_coll_agree(const char *function, struct madmpi_comm *comm, int mine);
 
 /*
- * What each process has, as an operation of its own. With an intercommunicator
- * all[] has what is of the own group, then what is of the other. If it is NULL
- * this process has no memory for it, or for what is to follow, and all hear so.
+ * Gathers n bytes of each process, as steps of an operation. With an
+ * intercommunicator all[] has those of the own group, then those of the other.
+ * NULL means that there is no memory for it: the operation fails everywhere.
+ * all[] is undefined after a failure.
  */
-int madmpi_coll_allgather_bytes(const char *function, struct madmpi_comm *comm,
-				const void *mine, MPI_Count n, void *all);
+void madmpi_coll_allgather_bytes(struct madmpi_coll *c, const void *mine,
+				 MPI_Count n, void *all);
 
 /* In an intercommunicator it is no buffer, and refused as such. */
 static inline bool madmpi_in_place(const struct madmpi_comm *c, const void *buf)

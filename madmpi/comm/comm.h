@@ -47,6 +47,7 @@ struct madmpi_group {
 enum { MADMPI_HINTS = 4 };
 enum madmpi_hint { MADMPI_HINT_NONE, MADMPI_HINT_TRUE, MADMPI_HINT_FALSE };
 
+struct madmpi_coll;
 struct madmpi_hosts;
 struct madmpi_node;
 struct madmpi_win;
@@ -200,11 +201,12 @@ int madmpi_check_members(const char *fn, struct madmpi_comm *c, MPI_Group group,
 			 struct madmpi_group **out);
 
 /*
- * All processes of c tell color and key, and those of a color unite; nobody, if
- * one of them is not able to: it has no memory.
+ * The last steps of an operation, which end it: all processes tell color and
+ * key, and those of a color unite. If a process has failed before, none does.
+ * Returns MPI_SUCCESS, or the class of the error that it has reported.
  */
-int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, bool able,
-			 int color, int key, MPI_Comm *newcomm);
+int madmpi_comm_split_by(struct madmpi_coll *x, int color, int key,
+			 MPI_Comm *newcomm);
 
 /* What of an info object, or MPI_INFO_NULL, is a hint of the communicator. */
 void madmpi_comm_hint(struct madmpi_comm *c, MPI_Info info);

@@ -361,16 +361,20 @@ int madmpi_intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 	const char *fn = "MPI_Intercomm_merge";
 	struct vote mine = { .high = high != 0 }, *all;
 	struct madmpi_comm *c, *made = NULL;
+	struct madmpi_coll x;
 	int rc = madmpi_check_inter(fn, intercomm, &c);
 
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (newintracomm == NULL)
 		return madmpi_null_arg(c, fn, "newintracomm");
+	if (!madmpi_coll_begin_call(&x, fn, c))
+		return madmpi_coll_end(&x);
 	all = calloc((size_t)madmpi_comm_everybody(c), sizeof(*all));
 	if (c->rank == 0)
 		madmpi_comm_new_ids(mine.ids);
-	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine), all);
+	madmpi_coll_allgather_bytes(&x, &mine, sizeof(mine), all);
+	rc = madmpi_coll_end(&x);
 	if (rc == MPI_SUCCESS)
 		rc = check_votes(fn, c, all);
 	if (rc == MPI_SUCCESS)

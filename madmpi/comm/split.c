@@ -110,19 +110,19 @@ static int gather_color(struct madmpi_comm *c, const struct entry *all,
 	return peers != NULL ? 0 : -ENOMEM;
 }
 
-int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, bool able,
-			 int color, int key, MPI_Comm *newcomm)
+int madmpi_comm_split_by(struct madmpi_coll *x, int color, int key,
+			 MPI_Comm *newcomm)
 {
+	struct madmpi_comm *c = x->comm, *made = NULL;
 	struct entry mine = { .color = color, .key = key };
 	struct entry *all =
 		calloc((size_t)madmpi_comm_everybody(c), sizeof(*all));
-	struct madmpi_comm *made = NULL;
 	int rc;
 
 	if (color != MPI_UNDEFINED)
 		madmpi_comm_new_ids(mine.ids);
-	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine),
-					 able ? all : NULL);
+	madmpi_coll_allgather_bytes(x, &mine, sizeof(mine), all);
+	rc = madmpi_coll_end(x);
 	if (rc != MPI_SUCCESS) {
 		free(all);
 		return rc;
@@ -131,10 +131,21 @@ int madmpi_comm_split_by(const char *fn, struct madmpi_comm *c, bool able,
 	if (color != MPI_UNDEFINED) {
 		rc = gather_color(c, all, color, &made);
 		if (rc < 0 || made != NULL)
-			rc = finish(fn, c, rc, made, newcomm);
+			rc = finish(x->function, c, rc, made, newcomm);
 	}
 	free(all);
 	return rc;
+}
+
+/* A call that does nothing but split. */
+static int split(const char *fn, struct madmpi_comm *c, int color, int key,
+		 MPI_Comm *newcomm)
+{
+	struct madmpi_coll x;
+
+	if (!madmpi_coll_begin_call(&x, fn, c))
+		return madmpi_coll_end(&x);
+	return madmpi_comm_split_by(&x, color, key, newcomm);
 }
 
 /* MPI_Comm_split */
@@ -151,7 +162,7 @@ int madmpi_comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 				    "color is %d: neither MPI_UNDEFINED nor "
 				    "0 or more",
 				    color);
-	return madmpi_comm_split_by(fn, c, true, color, key, newcomm);
+	return split(fn, c, color, key, newcomm);
 }
 
 int madmpi_check_members(const char *fn, struct madmpi_comm *c, MPI_Group group,
@@ -195,5 +206,5 @@ int madmpi_comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 	 */
 	if (g->rank != MPI_UNDEFINED)
 		color = madmpi_comm_is_inter(c) ? 0 : g->world[0];
-	return madmpi_comm_split_by(fn, c, true, color, g->rank, newcomm);
+	return split(fn, c, color, g->rank, newcomm);
 }

@@ -149,18 +149,17 @@ static int color_of(const struct madmpi_comm *c, const struct madmpi_spot all[],
 	return color;
 }
 
-static int color_and_kind(const char *fn, struct madmpi_comm *c, int split_type,
-			  const struct guide *g, int *color, int *by)
+static void color_and_kind(struct madmpi_coll *x, int split_type,
+			   const struct guide *g, int *color, int *by)
 {
-	int n = madmpi_comm_everybody(c);
+	int n = madmpi_comm_everybody(x->comm);
 	struct madmpi_spot mine, *all = malloc((size_t)n * sizeof(*all));
-	int rc;
 
 	madmpi_spot_find(&mine);
-	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine), all);
-	if (rc == MPI_SUCCESS) {
+	madmpi_coll_allgather_bytes(x, &mine, sizeof(mine), all);
+	if (x->error == 0) {
 		*by = split_by(split_type, g, all, n);
-		*color = color_of(c, all, n, *by);
+		*color = color_of(x->comm, all, n, *by);
 		/* A set of one process, whatever the others say. */
 		if (split_type == MPI_COMM_TYPE_RESOURCE_GUIDED &&
 		    !is_ambiguous(split_type, g) &&
@@ -168,7 +167,6 @@ static int color_and_kind(const char *fn, struct madmpi_comm *c, int split_type,
 			*color = nm_rank();
 	}
 	free(all);
-	return rc;
 }
 
 /* Unguided, an info object is told what the new communicator shares. */
@@ -200,6 +198,7 @@ int madmpi_comm_split_type(MPI_Comm comm, int split_type, int key,
 	const char *fn = "MPI_Comm_split_type";
 	struct madmpi_comm *c;
 	struct madmpi_info *i;
+	struct madmpi_coll x;
 	int rc = madmpi_check_new_comm(fn, comm, newcomm, &c);
 	int color = MPI_UNDEFINED, by = BY_NOTHING;
 	struct guide g;
@@ -212,9 +211,10 @@ int madmpi_comm_split_type(MPI_Comm comm, int split_type, int key,
 		return madmpi_error(c, MPI_ERR_ARG, fn, "split_type is %d",
 				    split_type);
 	read_guide(info, &g);
-	rc = color_and_kind(fn, c, split_type, &g, &color, &by);
-	if (rc == MPI_SUCCESS)
-		rc = madmpi_comm_split_by(fn, c, true, color, key, newcomm);
+	if (!madmpi_coll_begin_call(&x, fn, c))
+		return madmpi_coll_end(&x);
+	color_and_kind(&x, split_type, &g, &color, &by);
+	rc = madmpi_comm_split_by(&x, color, key, newcomm);
 	/* The others need us to come this far. */
 	if (rc == MPI_SUCCESS && is_ambiguous(split_type, &g))
 		rc = madmpi_error(c, MPI_ERR_INFO, fn,

@@ -61,24 +61,22 @@ static size_t offset_of(const struct madmpi_win *w, int rank, bool apart)
 	return at;
 }
 
-int madmpi_shared_make(const char *fn, struct madmpi_win *w,
-		       struct madmpi_comm *comm, bool apart, int error)
+int madmpi_shared_make(struct madmpi_coll *c, struct madmpi_win *w, bool apart,
+		       int error)
 {
 	struct madmpi_shared *s = calloc(1, sizeof(*s));
-	size_t bytes = offset_of(w, w->size, apart);
-	struct madmpi_coll c;
+	size_t bytes = error == 0 ? offset_of(w, w->size, apart) : 0;
 	int rc;
 
 	if (error == 0 && (s == NULL || bytes == 0))
 		error = -ENOMEM;
-	madmpi_coll_begin(&c, fn, comm);
-	rc = madmpi_segment_share(&c, bytes, error,
+	rc = madmpi_segment_share(c, bytes, error,
 				  s != NULL ? &s->segment : NULL);
-	w->shared = s;
 	if (rc != 0) {
-		madmpi_shared_drop(w);
+		free(s);
 		return rc;
 	}
+	w->shared = s;
 	for (int i = 0; i < w->size; i++)
 		if (w->member[i].size > 0)
 			w->member[i].at =

@@ -152,6 +152,8 @@ bool madmpi_win_find(struct madmpi_win *w, MPI_Aint disp, MPI_Count low,
 {
 	MPI_Count from, to;
 
+	if (load_relaxed(&w->is_abandoned))
+		return false;
 	if (__builtin_add_overflow(disp, low, &from) ||
 	    __builtin_add_overflow(disp, high, &to))
 		return false;
@@ -270,28 +272,37 @@ static int find_memory(const struct wish *x, struct madmpi_win *w)
 	return 0;
 }
 
-/* 0 or -errno, the same everywhere. */
-static int build(const struct wish *x, struct madmpi_win *w,
-		 const struct card *cards)
+/*
+ * Every process makes these steps, whatever has failed; without memory for it
+ * w is NULL. Returns true if the others may have the window although this
+ * process does not.
+ */
+static bool build(struct madmpi_coll *c, const struct wish *x,
+		  struct madmpi_win *w, const struct card *cards)
 {
-	bool must = x->flavor == MPI_WIN_FLAVOR_SHARED, share, apart;
-	int rc = 0, opened;
+	bool must = x->flavor == MPI_WIN_FLAVOR_SHARED, share, apart = false;
+	int rc = madmpi_coll_errno(c), made;
 
-	take_cards(w, cards, &share, &apart);
-	if (must && !share)
-		return -EXDEV;
-	opened = madmpi_comm_open(w->comm, cards[0].ids);
-	if (must || (share && x->flavor == MPI_WIN_FLAVOR_ALLOCATE)) {
-		rc = madmpi_shared_make(x->fn, w, x->parent, apart, opened);
-		w->is_shared = rc == 0;
-		if (rc != 0 && must)
-			return rc;
+	if (rc == 0) {
+		take_cards(w, cards, &share, &apart);
+		rc = madmpi_comm_open(w->comm, cards[0].ids);
 	}
-	if (!w->is_shared)
-		rc = opened == 0 ? find_memory(x, w) : opened;
+	if (must || x->flavor == MPI_WIN_FLAVOR_ALLOCATE) {
+		made = rc == 0 && !share ? -EXDEV : rc;
+		made = madmpi_shared_make(c, w, apart, made);
+		if (made == 0)
+			w->is_shared = true;
+		else if (must && rc == 0)
+			rc = made;
+	}
+	if (rc == 0 && !w->is_shared)
+		rc = find_memory(x, w);
 	if (rc == 0)
 		rc = madmpi_serve_start(w);
-	return madmpi_coll_agree(x->fn, x->parent, rc);
+	made = madmpi_coll_least(c, rc);
+	if (made < 0)
+		madmpi_coll_fail(c, made);
+	return rc == 0 && c->error == -ECONNRESET;
 }
 
 /* Requests may have it still: their errors are nobody's but the handler's. */
@@ -320,38 +331,56 @@ static void win_end(struct madmpi_win *w)
 	leave_comm(w);
 }
 
-static int report(const struct wish *x, int rc)
+static int report(struct madmpi_coll *c)
 {
-	if (rc == -EXDEV)
-		return madmpi_error(x->parent, MPI_ERR_RMA_SHARED, x->fn,
+	if (c->error == -EXDEV)
+		return madmpi_error(c->comm, MPI_ERR_RMA_SHARED, c->function,
 				    "not all processes are on one host");
-	return madmpi_error_errno(x->parent, rc, x->fn, "new window");
+	return madmpi_coll_end(c);
+}
+
+/*
+ * A process has died in the last step, so some processes may have the window
+ * and others not. This one does not: it tells the first barrier of the window,
+ * and answers requests until MPI ends, so that nobody waits for it.
+ */
+static void abandon(struct madmpi_win *w, int error)
+{
+	store_relaxed(&w->is_abandoned, true);
+	w->broken = error;
+	madmpi_win_fail_barrier(w);
+	madmpi_object_let_go(&w->object);
 }
 
 static int create(const struct wish *x, MPI_Win *win)
 {
-	struct card mine,
-		*cards = malloc((size_t)x->parent->size * sizeof(mine));
+	struct card mine, *cards;
 	struct madmpi_win *w = NULL;
-	int rc = cards ? win_new(x, &w) : -ENOMEM, told;
+	struct madmpi_coll c;
+	bool others_may_have_it;
 
+	if (!madmpi_coll_begin_call(&c, x->fn, x->parent))
+		return madmpi_coll_end(&c);
+	cards = malloc((size_t)x->parent->size * sizeof(mine));
+	if (cards == NULL || win_new(x, &w) < 0)
+		madmpi_coll_fail(&c, -ENOMEM);
 	fill_card(x, &mine);
-	told = madmpi_coll_allgather_bytes(x->fn, x->parent, &mine,
-					   sizeof(mine), rc ? NULL : cards);
-	if (told == MPI_SUCCESS && rc == 0)
-		rc = build(x, w, cards);
+	madmpi_coll_allgather_bytes(&c, &mine, sizeof(mine), cards);
+	others_may_have_it = build(&c, x, w, cards);
 	free(cards);
-	if (told == MPI_SUCCESS && rc == 0) {
+	if (c.error == 0) {
 		set_errhandler(w);
 		madmpi_win_hint(w, x->info);
 		*win = (MPI_Win)w;
 		return MPI_SUCCESS;
 	}
-	if (w != NULL) {
+	if (others_may_have_it) {
+		abandon(w, c.error);
+	} else if (w != NULL) {
 		win_end(w);
 		madmpi_pool_put(&pool, w);
 	}
-	return told != MPI_SUCCESS ? told : report(x, rc);
+	return report(&c);
 }
 
 /* MPI_Win_create, MPI_Win_create_c */

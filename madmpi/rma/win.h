@@ -99,6 +99,9 @@ struct madmpi_win {
 	void *owned;                      /* -: allocated, or NULL */
 	struct madmpi_shared *shared;     /* -: shared.c's, or NULL */
 	struct madmpi_serve *serve;       /* -: serve.c's */
+	/* a: relaxed; it was not made here: its memory must not be touched */
+	ATOMIC(bool) is_abandoned;
+	int broken; /* o: the thread in a barrier: one failed, -errno */
 
 	struct base_spin lock;
 	enum madmpi_epoch epoch;       /* l: */
@@ -176,6 +179,9 @@ int madmpi_win_unlock_targets(const char *fn, struct madmpi_win *w, int first,
 
 /* Nobody comes out before all have gone in. */
 int madmpi_win_barrier(const char *fn, struct madmpi_win *w);
+
+/* Tells the next barrier of the others that it fails, and waits for nobody. */
+void madmpi_win_fail_barrier(struct madmpi_win *w);
 
 /* info.c: what of an info object is a hint; the end of these. */
 void madmpi_win_hint(struct madmpi_win *w, MPI_Info info);

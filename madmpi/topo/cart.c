@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bodies.h"
+#include "coll/coll.h"
 #include "comm/comm.h"
 #include "pt2pt/message.h"
 #include "topo/place.h"
@@ -106,12 +107,12 @@ static int check_grid(const char *fn, struct madmpi_comm *c, int ndims,
  * The nodes of a grid near each other: which one this process has. What closes
  * a dimension, or leads nowhere, is behind the other edges.
  */
-static int place(const char *fn, struct madmpi_comm *c, int ndims,
-		 const int dims[], const int periods[], int nodes, int *node)
+static int place(struct madmpi_coll *x, int ndims, const int dims[],
+		 const int periods[], int nodes)
 {
 	size_t n = (size_t)nodes * (size_t)ndims, front = 0, back = n;
 	struct madmpi_edge *edge = calloc(n + 1, sizeof(*edge));
-	int rc;
+	int node;
 
 	for (int v = 0; edge != NULL && v < nodes; v++)
 		for (int i = ndims - 1, below = 1; i >= 0; i--) {
@@ -126,10 +127,10 @@ static int place(const char *fn, struct madmpi_comm *c, int ndims,
 					(struct madmpi_edge){ v, begin, 1 };
 			below *= dims[i];
 		}
-	rc = madmpi_topo_place(fn, c, nodes,
-			       &(struct madmpi_edges){ edge, n, front }, node);
+	node = madmpi_topo_place(x, nodes,
+				 &(struct madmpi_edges){ edge, n, front });
 	free(edge);
-	return rc;
+	return node;
 }
 
 /* MPI_Cart_create */
@@ -139,6 +140,7 @@ int madmpi_cart_create(MPI_Comm comm_old, int ndims, const int dims[],
 	const char *fn = "MPI_Cart_create";
 	struct madmpi_topo *t = NULL;
 	struct madmpi_comm *c;
+	struct madmpi_coll x;
 	int rc = madmpi_check_new_comm(fn, comm_old, comm_cart, &c);
 	int nodes, node;
 
@@ -150,14 +152,14 @@ int madmpi_cart_create(MPI_Comm comm_old, int ndims, const int dims[],
 		rc = check_grid(fn, c, ndims, dims, periods, &nodes);
 	if (rc != MPI_SUCCESS)
 		return rc;
+	if (!madmpi_coll_begin_call(&x, fn, c))
+		return madmpi_coll_end(&x);
 	node = madmpi_topo_stay(c->rank, nodes);
 	if (reorder)
-		rc = place(fn, c, ndims, dims, periods, nodes, &node);
-	if (rc != MPI_SUCCESS)
-		return rc;
+		node = place(&x, ndims, dims, periods, nodes);
 	if (node >= 0)
 		t = cart_new(ndims, dims, periods, node);
-	return madmpi_topo_unite(fn, c, 0, node, t, comm_cart);
+	return madmpi_topo_unite(&x, 0, node, t, comm_cart);
 }
 
 /* MPI_Cart_map: a local call, which cannot know where others run. */
@@ -187,6 +189,7 @@ int madmpi_cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 	int n = 0, color = 0, key = 0, *dims, *periods, rc;
 	struct madmpi_topo *t, *made = NULL;
 	struct madmpi_comm *c;
+	struct madmpi_coll x;
 
 	rc = madmpi_check_topo(fn, comm, MPI_CART, &c, &t);
 	if (rc == MPI_SUCCESS)
@@ -196,6 +199,8 @@ int madmpi_cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 		rc = madmpi_null_arg(c, fn, "newcomm");
 	if (rc != MPI_SUCCESS)
 		return rc;
+	if (!madmpi_coll_begin_call(&x, fn, c))
+		return madmpi_coll_end(&x);
 	dims = malloc((2 * (size_t)t->cart.ndims + 1) * sizeof(*dims));
 	periods = dims ? dims + t->cart.ndims : NULL;
 	for (int i = 0; dims != NULL && i < t->cart.ndims; i++) {
@@ -210,7 +215,7 @@ int madmpi_cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 	if (dims != NULL)
 		made = cart_new(n, dims, periods, key);
 	free(dims);
-	return madmpi_topo_unite(fn, c, color, key, made, newcomm);
+	return madmpi_topo_unite(&x, color, key, made, newcomm);
 }
 
 /* MPI_Cartdim_get */

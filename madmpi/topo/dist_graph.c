@@ -39,10 +39,10 @@ static struct madmpi_topo *dist_new(int indegree, int outdegree,
 	return t;
 }
 
-static MPI_Count bytes_of(const struct madmpi_topo *t)
+/* How many ints the lists of a process take. */
+static size_t ints_of(int indegree, int outdegree)
 {
-	return 2 * ((MPI_Count)t->indegree + t->outdegree) *
-	       (MPI_Count)sizeof(int);
+	return 2 * ((size_t)indegree + (size_t)outdegree);
 }
 
 /* --- near each other --- */
@@ -56,139 +56,152 @@ static void swap(struct madmpi_coll *x, const void *s, MPI_Count ns, int to,
 	madmpi_coll_exchange(x, s, ns, byte, to, r, nr, byte, from);
 }
 
-/* The lists of the node that this process has become, instead of its own; or
- * NULL. */
-static void change_node(struct madmpi_coll *x, const int *node,
-			struct madmpi_topo **t)
-{
-	struct madmpi_topo *mine = *t, *its;
-	int degrees[2] = { mine->indegree, mine->outdegree }, its_degrees[2];
-	int from = node[x->rank], to = 0;
+/* The lists of all processes, in the memory of each. */
+struct lists {
+	int (*degrees)[2]; /* in and out, by rank */
+	size_t *at;        /* by rank: where its lists begin; then the end */
+	int *all;          /* as in a topology's memory[] */
+};
 
-	while (node[to] != x->rank)
-		to++;
-	swap(x, degrees, sizeof(degrees), to, its_degrees, sizeof(its_degrees),
-	     from);
-	if (x->error != 0)
-		its_degrees[0] = its_degrees[1] = 0;
-	its = dist_new(its_degrees[0], its_degrees[1], mine->dist.is_weighted);
-	if (its == NULL)
-		madmpi_coll_fail(x, -ENOMEM);
-	swap(x, mine->memory, bytes_of(mine), to, its ? its->memory : NULL,
-	     its ? bytes_of(its) : 0, from);
-	madmpi_topo_put(mine);
-	if (x->error != 0) {
-		madmpi_topo_put(its);
-		its = NULL;
-	}
-	*t = its;
+static void lists_exit(struct lists *l)
+{
+	free(l->degrees);
+	free(l->at);
+	free(l->all);
 }
 
-/* All edges, of the processes one after the other, in everybody's memory. */
-static struct madmpi_edge *gather_edges(struct madmpi_coll *x,
-					const struct madmpi_topo *t,
-					const int *degree, size_t *n)
+/* Fills in at[], of nothing if the lists are not wanted. */
+static void lists_lay_out(struct madmpi_coll *x, struct lists *l, bool wanted)
 {
-	MPI_Count unit = sizeof(struct madmpi_edge);
+	l->at = calloc((size_t)x->size + 1, sizeof(*l->at));
+	for (int i = 0; wanted && l->at != NULL && i < x->size; i++)
+		l->at[i + 1] =
+			l->at[i] + ints_of(l->degrees[i][0], l->degrees[i][1]);
+	l->all = l->at ? malloc((l->at[x->size] + 1) * sizeof(*l->all)) : NULL;
+	if (l->all == NULL)
+		madmpi_coll_fail(x, -ENOMEM);
+}
+
+/*
+ * Gathers the lists if they are wanted. The processes that have not failed want
+ * alike; one that has failed cannot know, so all make the same steps, and
+ * nothing is in them if the lists are not wanted.
+ */
+static void gather_lists(struct madmpi_coll *x, const struct madmpi_topo *t,
+			 bool wanted, struct lists *l)
+{
+	const MPI_Count unit = sizeof(int);
+	int mine[2] = { t ? t->indegree : 0, t ? t->outdegree : 0 };
 	int next = (x->rank + 1) % x->size, s = x->rank, r;
 	int previous = (x->rank - 1 + x->size) % x->size;
-	struct madmpi_edge *all, *e;
-	size_t *at = calloc((size_t)x->size + 1, sizeof(*at));
+	size_t *at, none[2] = { 0, 0 };
 
-	for (int i = 0; at != NULL && i < x->size; i++)
-		at[i + 1] = at[i] + (size_t)degree[i];
-	all = at ? malloc((at[x->size] + 1) * sizeof(*all)) : NULL;
-	if (all == NULL)
-		madmpi_coll_fail(x, -ENOMEM);
-	*n = all ? at[x->size] : 0;
-	e = all ? all + at[x->rank] : NULL;
-	for (int i = 0; e != NULL && i < t->outdegree; i++)
-		*e++ = (struct madmpi_edge){ x->rank, t->destinations[i],
-					     t->dist.dest_weights[i] };
+	l->degrees = malloc((size_t)x->size * sizeof(*l->degrees));
+	madmpi_coll_allgather_bytes(x, mine, sizeof(mine), l->degrees);
+	lists_lay_out(x, l, wanted && x->error == 0);
+	at = l->at;
+	if (x->error == 0 && at[s + 1] > at[s])
+		memcpy(l->all + at[s], t->memory,
+		       (at[s + 1] - at[s]) * sizeof(int));
 	/* Pass on what came in the step before. */
 	for (int step = 1; step < x->size; step++, s = r) {
+		const size_t *out = at ? at + s : none;
+		const size_t *in = at ? at + (s - 1 + x->size) % x->size : none;
+
 		r = (s - 1 + x->size) % x->size;
-		swap(x, all ? all + at[s] : NULL, degree[s] * unit, next,
-		     all ? all + at[r] : NULL, degree[r] * unit, previous);
+		swap(x, l->all ? l->all + out[0] : NULL,
+		     (MPI_Count)(out[1] - out[0]) * unit, next,
+		     l->all ? l->all + in[0] : NULL,
+		     (MPI_Count)(in[1] - in[0]) * unit, previous);
 	}
-	free(at);
+}
+
+/* All edges, of the processes one after the other. NULL: no memory. */
+static struct madmpi_edge *edges_of(const struct lists *l, int size, size_t *n)
+{
+	struct madmpi_edge *all = malloc((l->at[size] + 1) * sizeof(*all));
+
+	*n = 0;
+	for (int r = 0; all != NULL && r < size; r++) {
+		int in = l->degrees[r][0], out = l->degrees[r][1];
+		const int *destination = l->all + l->at[r] + in;
+		const int *weight = destination + out + in;
+
+		for (int i = 0; i < out; i++)
+			all[(*n)++] = (struct madmpi_edge){ r, destination[i],
+							    weight[i] };
+	}
 	return all;
 }
 
-/*
- * With node[rank] for everybody: which process gets which node. All of them
- * know, or none goes on.
- */
-static int assign(const char *fn, struct madmpi_comm *c,
-		  const struct madmpi_places *p, const struct madmpi_topo *t,
-		  int *node)
+/* Node v's lists instead of *t. 0 or -ENOMEM. */
+static int become(const struct lists *l, int v, struct madmpi_topo **t)
 {
-	struct madmpi_edges edges;
-	struct madmpi_edge *all;
-	struct madmpi_coll x;
-	size_t n = 0;
-	int rc;
+	int in = l->degrees[v][0], out = l->degrees[v][1];
+	struct madmpi_topo *its = dist_new(in, out, (*t)->dist.is_weighted);
 
-	rc = madmpi_coll_allgather_bytes(fn, c, &t->outdegree, sizeof(int),
-					 node);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	madmpi_coll_begin(&x, fn, c);
-	all = gather_edges(&x, t, node, &n);
-	edges = (struct madmpi_edges){ all, n, n };
-	if (x.error == 0)
-		madmpi_coll_fail(
-			&x, madmpi_places_assign(p, c->size, &edges, node));
-	free(all);
-	rc = madmpi_coll_agree(fn, c, x.error);
-	return rc ? madmpi_error_errno(c, rc, fn, "the graph of all processes")
-		  : MPI_SUCCESS;
+	if (its == NULL)
+		return -ENOMEM;
+	if (in + out > 0)
+		memcpy(its->memory, l->all + l->at[v],
+		       ints_of(in, out) * sizeof(int));
+	madmpi_topo_put(*t);
+	*t = its;
+	return 0;
 }
 
-/*
- * Let the processes change places, *t with them, which may be NULL before and
- * after: there was no memory for it. An error is one that all know of.
- */
-static int place(const char *fn, struct madmpi_comm *c, struct madmpi_topo **t,
-		 int *node)
+/* The node of this process, which all find alike; *t becomes that. */
+static int assign(const struct madmpi_places *p, const struct lists *l,
+		  int rank, int *node, struct madmpi_topo **t)
 {
-	int *all = malloc((size_t)c->size * sizeof(*all));
-	struct madmpi_places p;
-	struct madmpi_coll x;
-	int rc;
+	int *all = malloc((size_t)p->n * sizeof(*all)), rc = -ENOMEM;
+	struct madmpi_edges edges;
+	struct madmpi_edge *edge;
+	size_t n;
 
-	rc = madmpi_places_find(fn, c, all != NULL && *t != NULL, &p);
-	if (rc != MPI_SUCCESS)
-		goto done;
-	if (madmpi_places_differ(&p)) {
-		rc = assign(fn, c, &p, *t, all);
-		if (rc == MPI_SUCCESS) {
-			madmpi_coll_begin(&x, fn, c);
-			*node = all[c->rank];
-			change_node(&x, all, t);
-		}
-	}
-	madmpi_places_free(&p);
-done:
+	edge = edges_of(l, p->n, &n);
+	edges = (struct madmpi_edges){ edge, n, n };
+	if (all != NULL && edge != NULL)
+		rc = madmpi_places_assign(p, p->n, &edges, all);
+	if (rc == 0)
+		rc = become(l, *node = all[rank], t);
+	free(edge);
 	free(all);
 	return rc;
+}
+
+/* Let the processes change places, *t with them: returns the own node. */
+static int place(struct madmpi_coll *x, struct madmpi_topo **t)
+{
+	struct lists l = { .degrees = NULL };
+	struct madmpi_places p;
+	int node = x->rank;
+	bool differ;
+
+	madmpi_places_find(x, &p);
+	differ = x->error == 0 && madmpi_places_differ(&p);
+	gather_lists(x, *t, differ, &l);
+	if (differ && x->error == 0)
+		madmpi_coll_fail(x, assign(&p, &l, x->rank, &node, t));
+	lists_exit(&l);
+	madmpi_places_free(&p);
+	return node;
 }
 
 /*
  * What both do with the lists of this process, whose reference is taken. NULL:
- * there is no memory for them.
+ * there is no memory for them, or the operation has failed.
  */
-static int unite(const char *fn, struct madmpi_comm *c, int reorder,
-		 struct madmpi_topo *t, MPI_Comm *newcomm)
+static int unite(struct madmpi_coll *x, int reorder, struct madmpi_topo *t,
+		 MPI_Comm *newcomm)
 {
-	int node = c->rank, rc = MPI_SUCCESS;
+	int node = x->rank;
 
+	if (t == NULL)
+		madmpi_coll_fail(x, -ENOMEM);
 	if (reorder)
-		rc = place(fn, c, &t, &node);
-	if (rc == MPI_SUCCESS)
-		return madmpi_topo_unite(fn, c, 0, node, t, newcomm);
-	madmpi_topo_put(t);
-	return rc;
+		node = place(x, &t);
+	return madmpi_topo_unite(x, 0, node, t, newcomm);
 }
 
 /* --- arguments --- */
@@ -282,6 +295,7 @@ int madmpi_dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
 	bool out = destweights != MPI_UNWEIGHTED;
 	struct madmpi_topo *t;
 	struct madmpi_comm *c;
+	struct madmpi_coll x;
 	int rc = check_create(fn, comm_old, info, comm_dist_graph, &c);
 
 	if (rc == MPI_SUCCESS)
@@ -305,6 +319,8 @@ int madmpi_dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
 		return madmpi_error(c, MPI_ERR_ARG, fn,
 				    "only one of sourceweights and destweights "
 				    "is MPI_UNWEIGHTED");
+	if (!madmpi_coll_begin_call(&x, fn, c))
+		return madmpi_coll_end(&x);
 	/* What is said of no edges does not count. */
 	t = dist_new(indegree, outdegree,
 		     outdegree > 0  ? out
@@ -316,7 +332,7 @@ int madmpi_dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
 		fill(t->destinations, t->dist.dest_weights, destinations,
 		     destweights, outdegree);
 	}
-	return unite(fn, c, reorder, t, comm_dist_graph);
+	return unite(&x, reorder, t, comm_dist_graph);
 }
 
 /* --- by anybody's edges --- */
@@ -493,8 +509,9 @@ int madmpi_dist_graph_create(MPI_Comm comm_old, int n, const int sources[],
 				     weights);
 	if (rc != MPI_SUCCESS)
 		return rc;
+	if (!madmpi_coll_begin_call(&x, fn, c))
+		return madmpi_coll_end(&x);
 	mine = describe(n, sources, degrees, destinations, weights, &nedges);
-	madmpi_coll_begin(&x, fn, c);
 	if (traffic_init(&f, c->size, nedges) < 0 || mine == NULL)
 		madmpi_coll_fail(&x, -ENOMEM);
 	else
@@ -504,7 +521,7 @@ int madmpi_dist_graph_create(MPI_Comm comm_old, int n, const int sources[],
 		t = collect(&f, c->size, c->rank, weights != MPI_UNWEIGHTED);
 	traffic_exit(&f, c->size);
 	free(mine);
-	return unite(fn, c, reorder, t, comm_dist_graph);
+	return unite(&x, reorder, t, comm_dist_graph);
 }
 
 /* --- what can be asked --- */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bodies.h"
+#include "coll/coll.h"
 #include "comm/comm.h"
 #include "pt2pt/message.h"
 #include "topo/place.h"
@@ -84,20 +85,20 @@ static struct madmpi_topo *graph_new(int nnodes, const int indx[],
 }
 
 /* The nodes of a graph near each other: which one this process has. */
-static int place(const char *fn, struct madmpi_comm *c, int nnodes,
-		 const int indx[], const int edges[], int *node)
+static int place(struct madmpi_coll *x, int nnodes, const int indx[],
+		 const int edges[])
 {
 	size_t n = (size_t)begin_of(indx, nnodes);
 	struct madmpi_edge *all = malloc((n + 1) * sizeof(*all));
-	int rc;
+	int node;
 
 	for (int v = 0; all != NULL && v < nnodes; v++)
 		for (int i = begin_of(indx, v); i < indx[v]; i++)
 			all[i] = (struct madmpi_edge){ v, edges[i], 1 };
-	rc = madmpi_topo_place(fn, c, nnodes,
-			       &(struct madmpi_edges){ all, n, n }, node);
+	node = madmpi_topo_place(x, nnodes,
+				 &(struct madmpi_edges){ all, n, n });
 	free(all);
-	return rc;
+	return node;
 }
 
 /* MPI_Graph_create */
@@ -107,6 +108,7 @@ int madmpi_graph_create(MPI_Comm comm_old, int nnodes, const int indx[],
 	const char *fn = "MPI_Graph_create";
 	struct madmpi_topo *t = NULL;
 	struct madmpi_comm *c;
+	struct madmpi_coll x;
 	int rc = madmpi_check_new_comm(fn, comm_old, comm_graph, &c), node;
 
 	if (rc != MPI_SUCCESS)
@@ -115,14 +117,14 @@ int madmpi_graph_create(MPI_Comm comm_old, int nnodes, const int indx[],
 	rc = check_graph(fn, c, nnodes, indx, edges);
 	if (rc != MPI_SUCCESS || nnodes == 0)
 		return rc;
+	if (!madmpi_coll_begin_call(&x, fn, c))
+		return madmpi_coll_end(&x);
 	node = madmpi_topo_stay(c->rank, nnodes);
 	if (reorder)
-		rc = place(fn, c, nnodes, indx, edges, &node);
-	if (rc != MPI_SUCCESS)
-		return rc;
+		node = place(&x, nnodes, indx, edges);
 	if (node >= 0)
 		t = graph_new(nnodes, indx, edges, node);
-	return madmpi_topo_unite(fn, c, 0, node, t, comm_graph);
+	return madmpi_topo_unite(&x, 0, node, t, comm_graph);
 }
 
 /* MPI_Graph_map: a local call, which cannot know where others run. */

@@ -73,32 +73,26 @@ static int compare(const void *a, const void *b, void *arg)
 									   : 1;
 }
 
-int madmpi_places_find(const char *fn, struct madmpi_comm *c, bool able,
-		       struct madmpi_places *p)
+void madmpi_places_find(struct madmpi_coll *x, struct madmpi_places *p)
 {
-	size_t n = (size_t)c->size;
+	size_t n = (size_t)x->size;
 	struct madmpi_spot mine, *all = malloc(n * sizeof(*all));
-	int rc;
 
-	p->n = c->size;
+	p->n = x->size;
 	p->levels = 1 + MADMPI_SPOT_KINDS;
 	p->at = malloc(n * (size_t)p->levels * sizeof(int));
 	p->order = malloc(n * sizeof(int));
-	able = able && p->at != NULL && p->order != NULL;
+	if (p->at == NULL || p->order == NULL)
+		madmpi_coll_fail(x, -ENOMEM);
 	madmpi_spot_find(&mine);
-	rc = madmpi_coll_allgather_bytes(fn, c, &mine, sizeof(mine),
-					 able ? all : NULL);
-	if (rc != MPI_SUCCESS)
-		goto done;
-	tell_levels(p, all);
-	for (int r = 0; r < p->n; r++)
-		p->order[r] = r;
-	qsort_r(p->order, n, sizeof(int), compare, p);
-done:
+	madmpi_coll_allgather_bytes(x, &mine, sizeof(mine), all);
+	if (x->error == 0) {
+		tell_levels(p, all);
+		for (int r = 0; r < p->n; r++)
+			p->order[r] = r;
+		qsort_r(p->order, n, sizeof(int), compare, p);
+	}
 	free(all);
-	if (rc != MPI_SUCCESS)
-		madmpi_places_free(p);
-	return rc;
 }
 
 void madmpi_places_free(struct madmpi_places *p)
@@ -333,24 +327,23 @@ done:
 	return rc;
 }
 
-int madmpi_topo_place(const char *fn, struct madmpi_comm *c, int nnodes,
-		      const struct madmpi_edges *edges, int *node)
+int madmpi_topo_place(struct madmpi_coll *x, int nnodes,
+		      const struct madmpi_edges *edges)
 {
+	int *all = malloc((size_t)x->size * sizeof(*all));
+	int node = madmpi_topo_stay(x->rank, nnodes);
 	struct madmpi_places p;
-	int *all, rc = madmpi_places_find(fn, c, edges->edge != NULL, &p);
 
-	*node = madmpi_topo_stay(c->rank, nnodes);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	if (!madmpi_places_differ(&p))
-		goto done;
-	all = malloc((size_t)c->size * sizeof(*all));
-	if (all == NULL || madmpi_places_assign(&p, nnodes, edges, all) < 0)
-		*node = MADMPI_NO_NODE;
-	else
-		*node = all[c->rank];
-	free(all);
-done:
+	if (all == NULL || edges->edge == NULL)
+		madmpi_coll_fail(x, -ENOMEM);
+	madmpi_places_find(x, &p);
+	if (x->error == 0 && madmpi_places_differ(&p)) {
+		if (madmpi_places_assign(&p, nnodes, edges, all) < 0)
+			madmpi_coll_fail(x, -ENOMEM);
+		else
+			node = all[x->rank];
+	}
 	madmpi_places_free(&p);
-	return rc;
+	free(all);
+	return node;
 }

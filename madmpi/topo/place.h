@@ -10,7 +10,7 @@
 
 #include <mpi.h>
 
-struct madmpi_comm;
+struct madmpi_coll;
 
 /* Messages go along it, in either direction; weight 0 or more. */
 struct madmpi_edge {
@@ -35,11 +35,10 @@ struct madmpi_places {
 };
 
 /*
- * All processes tell all; or that one is not able to go on, for want of memory.
- * MPI_SUCCESS or the class of what was reported.
+ * All processes tell all, as steps of an operation. *p must be freed, and can
+ * be used if nothing has failed.
  */
-int madmpi_places_find(const char *fn, struct madmpi_comm *c, bool able,
-		       struct madmpi_places *p);
+void madmpi_places_find(struct madmpi_coll *x, struct madmpi_places *p);
 void madmpi_places_free(struct madmpi_places *p);
 
 /* Whether some processes are nearer to each other than others. */
@@ -52,16 +51,13 @@ bool madmpi_places_differ(const struct madmpi_places *p);
 int madmpi_places_assign(const struct madmpi_places *p, int nnodes,
 			 const struct madmpi_edges *edges, int *node);
 
-/* A node that there was no memory to find: it is to have no topology. */
-enum { MADMPI_NO_NODE = -1 };
-
 /*
- * All this for a topology that every process knows: the node of this one. Edges
- * of NULL: there was no memory for them. MPI_SUCCESS or the class of what was
- * reported to all.
+ * All this for a topology that every process knows, as steps of an operation.
+ * Returns the node of this process. Edges of NULL mean that there is no memory
+ * for them: the operation fails everywhere.
  */
-int madmpi_topo_place(const char *fn, struct madmpi_comm *c, int nnodes,
-		      const struct madmpi_edges *edges, int *node);
+int madmpi_topo_place(struct madmpi_coll *x, int nnodes,
+		      const struct madmpi_edges *edges);
 
 /* The node of a process that keeps its rank. */
 static inline int madmpi_topo_stay(int rank, int nnodes)

@@ -3,9 +3,11 @@
  */
 #include "topo/topo.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "bodies.h"
+#include "coll/coll.h"
 #include "comm/comm.h"
 #include "pt2pt/message.h"
 
@@ -61,13 +63,16 @@ int madmpi_check_list(const char *fn, struct madmpi_comm *c, const char *name,
 				     : MPI_SUCCESS;
 }
 
-int madmpi_topo_unite(const char *fn, struct madmpi_comm *c, int color,
-		      int node, struct madmpi_topo *t, MPI_Comm *newcomm)
+int madmpi_topo_unite(struct madmpi_coll *x, int color, int node,
+		      struct madmpi_topo *t, MPI_Comm *newcomm)
 {
-	bool is_outside = node == MPI_UNDEFINED;
-	int rc = madmpi_comm_split_by(fn, c, t != NULL || is_outside,
-				      is_outside ? node : color, node, newcomm);
+	int rc;
 
+	if (node == MPI_UNDEFINED)
+		color = node;
+	else if (t == NULL)
+		madmpi_coll_fail(x, -ENOMEM);
+	rc = madmpi_comm_split_by(x, color, node, newcomm);
 	if (rc == MPI_SUCCESS && *newcomm != MPI_COMM_NULL)
 		madmpi_comm_of(*newcomm)->topo = t;
 	else

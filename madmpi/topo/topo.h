@@ -15,6 +15,7 @@
 
 #include "core/object.h"
 
+struct madmpi_coll;
 struct madmpi_comm;
 
 struct madmpi_topo {
@@ -62,12 +63,13 @@ int madmpi_check_list(const char *fn, struct madmpi_comm *c, const char *name,
 		      const int *list, int n);
 
 /*
- * The processes of c with the same color unite, in the order of their nodes.
- * Their communicator has the topology t, whose reference is taken over. It is
- * NULL for those who stay outside, whose node is MPI_UNDEFINED, and for who has
- * no memory for one: then nobody unites.
+ * The last steps of an operation, which end it: the processes with the same
+ * color unite, in the order of their nodes. Their communicator has the topology
+ * t, whose reference is taken over. t is NULL for a process that stays outside,
+ * whose node is MPI_UNDEFINED, and for one that has no memory for a topology:
+ * then, or after another failure, nobody unites.
  */
-int madmpi_topo_unite(const char *fn, struct madmpi_comm *c, int color,
-		      int node, struct madmpi_topo *t, MPI_Comm *newcomm);
+int madmpi_topo_unite(struct madmpi_coll *x, int color, int node,
+		      struct madmpi_topo *t, MPI_Comm *newcomm);
 
 #endif
