@@ -145,29 +145,46 @@ static void release(struct madmpi_operation *op)
 	free(x);
 }
 
+/* There is no thread: the others have begun it, and are told. */
+static void forsake(struct madmpi_coll *c)
+{
+	uint64_t ids[2] = { 0, 0 };
+
+	if (!madmpi_coll_compare_function(c))
+		return;
+	madmpi_coll_fail(c, -ENOMEM);
+	madmpi_coll_tell(c, ids, sizeof(ids), 0);
+}
+
 static int idup(const char *fn, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
 		MPI_Request *request)
 {
 	struct madmpi_comm *c;
 	struct birth *x;
+	struct madmpi_coll ours;
 	int rc = check(fn, comm, info, newcomm, &c), started;
 
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (request == NULL)
 		return madmpi_null_arg(c, fn, "request");
+	*newcomm = MPI_COMM_NULL;
+	madmpi_coll_begin_background(&ours, fn, c);
 	x = calloc(1, sizeof(*x));
-	if (x == NULL)
+	if (x == NULL) {
+		forsake(&ours);
 		return madmpi_error(c, MPI_ERR_NO_MEM, fn,
 				    "no memory for a request");
+	}
+	x->c = ours;
 	x->b.run = run;
 	x->b.op.release = release;
 	x->b.op.is_collective = true;
 	x->newcomm = newcomm;
-	*newcomm = MPI_COMM_NULL;
 	rc = copy(fn, c, info, x);
-	madmpi_coll_begin_background(&x->c, fn, c);
 	started = madmpi_background_start(fn, c, &x->b, request);
+	if (started != MPI_SUCCESS)
+		forsake(&ours);
 	if (rc == MPI_SUCCESS || started != MPI_SUCCESS)
 		return started;
 	/* It is over here, but the others hear of the numbers from us. */
