@@ -8,7 +8,9 @@
  * form, with how much data, in whose place and at which step follow from its
  * rank and the first argument. If that is "first", each dies at the next step
  * of a barrier that is the first one to use the memory of a node. If it is
- * "hosts", ranks 0 and 1 are taken to be on one host, all others on another.
+ * "hosts", ranks 0 and 1 are taken to be on one host, all others on another. If
+ * it is "rounds", each dies in a call of several rounds, at a step that follows
+ * from its rank and the second argument.
  */
 #include <dlfcn.h>
 #include <nmad/nmad.h>
@@ -335,10 +337,212 @@ static void carry_out(struct death *d)
 	MPI_Comm_free(&d->x.comm);
 }
 
+/* --- calls of several rounds --- */
+
+/* What a call has made here; or both are null. */
+struct made {
+	MPI_Comm comm;
+	MPI_Win win;
+};
+
+static int next_of(const struct death *d)
+{
+	int me;
+
+	MPI_Comm_rank(d->x.comm, &me);
+	return (me + 1) % d->n;
+}
+
+static int win_create(struct death *d, struct made *m)
+{
+	static int memory[4];
+
+	return MPI_Win_create(memory, sizeof(memory), 1, MPI_INFO_NULL,
+			      d->x.comm, &m->win);
+}
+
+static int win_create_dynamic(struct death *d, struct made *m)
+{
+	return MPI_Win_create_dynamic(MPI_INFO_NULL, d->x.comm, &m->win);
+}
+
+static int win_allocate(struct death *d, struct made *m)
+{
+	void *memory;
+
+	return MPI_Win_allocate(16, 1, MPI_INFO_NULL, d->x.comm, &memory,
+				&m->win);
+}
+
+static int win_allocate_shared(struct death *d, struct made *m)
+{
+	void *memory;
+
+	return MPI_Win_allocate_shared(16, 1, MPI_INFO_NULL, d->x.comm, &memory,
+				       &m->win);
+}
+
+static int split_type(struct death *d, struct made *m)
+{
+	return MPI_Comm_split_type(d->x.comm, MPI_COMM_TYPE_SHARED, 0,
+				   MPI_INFO_NULL, &m->comm);
+}
+
+static int cart_create(struct death *d, struct made *m)
+{
+	int no = 0;
+
+	return MPI_Cart_create(d->x.comm, 1, &d->n, &no, 1, &m->comm);
+}
+
+static int graph_create(struct death *d, struct made *m)
+{
+	int ends[LIVING + 1], to[LIVING + 1];
+
+	for (int i = 0; i < d->n; i++) {
+		ends[i] = i + 1;
+		to[i] = (i + 2) % d->n;
+	}
+	return MPI_Graph_create(d->x.comm, d->n, ends, to, 1, &m->comm);
+}
+
+/* Each describes an edge of another, so that edges travel. */
+static int dist_graph_create(struct death *d, struct made *m)
+{
+	int from = next_of(d), to = (from + 1) % d->n, one = 1;
+
+	return MPI_Dist_graph_create(d->x.comm, 1, &from, &one, &to, &one,
+				     MPI_INFO_NULL, 1, &m->comm);
+}
+
+static int dist_graph_create_adjacent(struct death *d, struct made *m)
+{
+	int to = next_of(d), from = (to + d->n - 2) % d->n, one = 1;
+
+	return MPI_Dist_graph_create_adjacent(d->x.comm, 1, &from, &one, 1, &to,
+					      &one, MPI_INFO_NULL, 1, &m->comm);
+}
+
+static int comm_split(struct death *d, struct made *m)
+{
+	return MPI_Comm_split(d->x.comm, 0, 0, &m->comm);
+}
+
+static int comm_dup(struct death *d, struct made *m)
+{
+	return MPI_Comm_dup(d->x.comm, &m->comm);
+}
+
+static int comm_idup(struct death *d, struct made *m)
+{
+	MPI_Request request;
+
+	EXPECT_INT(MPI_Comm_idup(d->x.comm, &m->comm, &request), MPI_SUCCESS);
+	return MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static const struct {
+	const char *name;
+	int (*call)(struct death *d, struct made *m);
+	int is_told_all; /* every process needs what each has */
+} of_rounds[] = {
+	{ "win_create", win_create, 1 },
+	{ "win_create_dynamic", win_create_dynamic, 1 },
+	{ "win_allocate", win_allocate, 1 },
+	{ "win_allocate_shared", win_allocate_shared, 1 },
+	{ "split_type", split_type, 1 },
+	{ "cart_create", cart_create, 1 },
+	{ "graph_create", graph_create, 1 },
+	{ "dist_graph_create", dist_graph_create, 1 },
+	{ "dist_graph_create_adjacent", dist_graph_create_adjacent, 1 },
+	{ "split", comm_split, 1 },
+	{ "dup", comm_dup, 0 },
+	{ "idup", comm_idup, 0 },
+};
+
+enum { ROUNDS = sizeof(of_rounds) / sizeof(of_rounds[0]), STRIDE = 3 };
+
+static void plan_rounds(struct death *d, int i, int seed)
+{
+	*d = (struct death){ .victim = LIVING + i, .n = LIVING + 1 };
+	d->step = i / ROUNDS * STRIDE + seed;
+	d->place = (i / ROUNDS + i) % d->n;
+}
+
+/*
+ * The members that have a window can use it among each other, and no barrier of
+ * it succeeds. A member may lack it: of that one they get a lock at least.
+ */
+static void use_without_the_dead(const struct death *d, MPI_Win win)
+{
+	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+	for (int r = 0; r < d->n; r++) {
+		int rc = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, r, 0, win);
+
+		EXPECT_INT(class_of(rc),
+			   r == d->place ? MPI_ERR_PROC_ABORTED : MPI_SUCCESS);
+		if (rc == MPI_SUCCESS)
+			FAILS(MPI_Win_unlock(r, win), MPI_SUCCESS);
+	}
+	for (int i = 0; i < 2; i++)
+		FAILS(MPI_Win_fence(0, win), MPI_ERR_PROC_ABORTED);
+	FAILS(MPI_Win_free(&win), MPI_ERR_PROC_ABORTED);
+}
+
+static void carry_out_rounds(struct death *d)
+{
+	int call = (d->victim - LIVING) % ROUNDS, class;
+	struct made m = { MPI_COMM_NULL, MPI_WIN_NULL };
+
+	unite(d);
+	if (rank == d->victim && d->step == 0)
+		die();
+	if (rank == d->victim)
+		atomic_store(&steps_left, d->step - 1);
+	class = class_of(of_rounds[call].call(d, &m));
+	if (rank == d->victim)
+		die();
+	if (class != MPI_ERR_PROC_ABORTED &&
+	    (class != MPI_SUCCESS ||
+	     (d->step == 0 && of_rounds[call].is_told_all)))
+		fprintf(stderr, "%s with %d killed at step %d: class %d\n",
+			of_rounds[call].name, d->place, d->step, class);
+	EXPECT(class == MPI_ERR_PROC_ABORTED ||
+	       (class == MPI_SUCCESS &&
+		(d->step > 0 || !of_rounds[call].is_told_all)));
+	/* All have come through as many steps of the parent. */
+	for (int i = 0; i < 2; i++)
+		FAILS(MPI_Barrier(d->x.comm), MPI_ERR_PROC_ABORTED);
+	if (m.win != MPI_WIN_NULL)
+		use_without_the_dead(d, m.win);
+	if (m.comm != MPI_COMM_NULL)
+		MPI_Comm_free(&m.comm);
+	MPI_Comm_free(&d->x.comm);
+}
+
+static const struct mode {
+	const char *name;
+	void (*plan)(struct death *d, int i, int seed);
+	void (*carry_out)(struct death *d);
+} modes[] = {
+	{ "first", plan_first, carry_out },
+	{ "rounds", plan_rounds, carry_out_rounds },
+	{ "", plan, carry_out },
+};
+
+static const struct mode *mode_named(const char *name)
+{
+	const struct mode *m = modes;
+
+	while (m->name[0] != '\0' && strcmp(m->name, name) != 0)
+		m++;
+	return m;
+}
+
 int main(int argc, char **argv)
 {
-	int first = argc > 1 && strcmp(argv[1], "first") == 0;
-	int seed = argc > 1 ? atoi(argv[1]) : 0, all = 0;
+	const struct mode *mode = mode_named(argc > 1 ? argv[1] : "");
+	int seed = argc > 1 ? atoi(argv[argc - 1]) : 0, all = 0;
 	MPI_Group world, group;
 	MPI_Comm living;
 	struct death d;
@@ -349,16 +553,16 @@ int main(int argc, char **argv)
 	EXPECT(size > LIVING);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	if (rank >= LIVING) {
-		(first ? plan_first : plan)(&d, rank - LIVING, seed);
-		carry_out(&d);
+		mode->plan(&d, rank - LIVING, seed);
+		mode->carry_out(&d);
 	}
 	MPI_Comm_group(MPI_COMM_WORLD, &world);
 	MPI_Group_incl(world, LIVING, (int[]){ 0, 1, 2 }, &group);
 	MPI_Comm_create_group(MPI_COMM_WORLD, group, 0, &living);
 	for (int i = 0; i < size - LIVING; i++) {
-		(first ? plan_first : plan)(&d, i, seed);
+		mode->plan(&d, i, seed);
 		if (rank < d.n - 1)
-			carry_out(&d);
+			mode->carry_out(&d);
 		EXPECT_INT(
 			MPI_Allreduce(&rank, &all, 1, MPI_INT, MPI_SUM, living),
 			MPI_SUCCESS);
