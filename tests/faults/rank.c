@@ -376,6 +376,128 @@ static void fence(void)
 	MPI_Win_free(&win);
 }
 
+/*
+ * The victim and the others are in a call of several rounds when the fault
+ * happens, and cannot be through, since the first one comes only then.
+ */
+static void in_the_midst(int (*call)(void), bool all_are_told)
+{
+	int class;
+
+	if (rank == victim)
+		hand_ask();
+	if (rank == 0 && !passes())
+		wait_for_the_fault();
+	class = class_of(call());
+	if (all_are_told || class != MPI_SUCCESS)
+		EXPECT_INT(class, wanted_of_all());
+	if (rank == victim && passes())
+		hand_wait();
+}
+
+static int free_window(int rc, MPI_Win *win)
+{
+	return rc != MPI_SUCCESS ? rc : MPI_Win_free(win);
+}
+
+/* The second one begins when the fault has happened. */
+static int make_windows(void)
+{
+	static int mine;
+	int rc, *memory;
+	MPI_Win win;
+
+	rc = MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL,
+			      MPI_COMM_WORLD, &memory, &win);
+	FAILS(free_window(rc, &win), wanted_of_all());
+	rc = MPI_Win_create(&mine, sizeof(int), sizeof(int), MPI_INFO_NULL,
+			    MPI_COMM_WORLD, &win);
+	return free_window(rc, &win);
+}
+
+static void windows(void)
+{
+	in_the_midst(make_windows, true);
+}
+
+static int free_comm(int rc, MPI_Comm *comm)
+{
+	return rc != MPI_SUCCESS ? rc : MPI_Comm_free(comm);
+}
+
+static int make_topologies(void)
+{
+	int no = 0, one = 1, to = (rank + 1) % size, rc;
+	MPI_Comm comm;
+
+	rc = MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &rank, &one, &to, &one,
+				   MPI_INFO_NULL, 1, &comm);
+	FAILS(free_comm(rc, &comm), wanted_of_all());
+	rc = MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &no, 1, &comm);
+	return free_comm(rc, &comm);
+}
+
+static void topology(void)
+{
+	in_the_midst(make_topologies, true);
+}
+
+static int split_it(void)
+{
+	MPI_Comm comm;
+	int rc = MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &comm);
+
+	FAILS(free_comm(rc, &comm), wanted_of_all());
+	rc = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
+				 MPI_INFO_NULL, &comm);
+	return free_comm(rc, &comm);
+}
+
+static void split(void)
+{
+	in_the_midst(split_it, true);
+}
+
+static int duplicate(void)
+{
+	MPI_Comm comm;
+	int rc = MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+
+	return free_comm(rc, &comm);
+}
+
+/* The first one sends down a tree, and not all are below the victim. */
+static void dup_comm(void)
+{
+	in_the_midst(duplicate, false);
+}
+
+static int make_session(void)
+{
+	MPI_Errhandler handler;
+	MPI_Session session;
+	MPI_Group group;
+	MPI_Comm comm;
+	int rc;
+
+	MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
+	FAILS(MPI_Session_init(MPI_INFO_NULL, handler, &session), MPI_SUCCESS);
+	FAILS(MPI_Group_from_session_pset(session, "mpi://WORLD", &group),
+	      MPI_SUCCESS);
+	rc = MPI_Comm_create_from_group(group, "faults", MPI_INFO_NULL, handler,
+					&comm);
+	rc = free_comm(rc, &comm);
+	MPI_Group_free(&group);
+	MPI_Errhandler_free(&handler);
+	FAILS(MPI_Session_finalize(&session), MPI_SUCCESS);
+	return rc;
+}
+
+static void session(void)
+{
+	in_the_midst(make_session, false);
+}
+
 /* The victim is in MPI_Finalize when it is hit, or it is not in it yet. */
 static void finalize(void)
 {
@@ -410,6 +532,11 @@ static const struct {
 	{ "put", put, false },
 	{ "lock", lock, false },
 	{ "fence", fence, false },
+	{ "window", windows, false },
+	{ "topology", topology, false },
+	{ "split", split, false },
+	{ "dup", dup_comm, false },
+	{ "session", session, false },
 	{ "init", init, false },
 	{ "finalize", finalize, true },
 	{ "late", finalize_late, true },
@@ -531,7 +658,8 @@ int main(int argc, char **argv)
 	if (rank == victim)
 		hand_end();
 	/* Who has had a session leaves the job when it exits. */
-	if (activities[i].act != nothing && count_descriptors() > before) {
+	if (activities[i].act != nothing && activities[i].act != session &&
+	    count_descriptors() > before) {
 		fprintf(stderr, "rank %d: descriptors are left open\n", rank);
 		return 1;
 	}
