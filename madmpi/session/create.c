@@ -94,36 +94,51 @@ static void note(struct madmpi_letter *l, int rc)
 		l->error = madmpi_error_class_of_errno(rc);
 }
 
-/* What the first member of the group has written goes to all. */
-static void tell(const struct madmpi_group *g, struct madmpi_letter *l)
+static struct nm_gate *member(const struct madmpi_group *g, int rank)
 {
-	int step = 1;
-
-	for (; step < g->size; step *= 2)
-		if (g->rank & step) {
-			note(l,
-			     madmpi_letter_recv(
-				     nm_gate_of(g->world[g->rank - step]), l));
-			break;
-		}
-	while ((step /= 2) > 0)
-		if (g->rank + step < g->size)
-			note(l,
-			     madmpi_letter_send(
-				     nm_gate_of(g->world[g->rank + step]), l));
+	return nm_gate_of(g->world[(rank + g->size) % g->size]);
 }
 
-/* Of the one group; kind says for what. MPI_SUCCESS or what was reported. */
-static int make(const struct call *c, enum madmpi_letter_kind kind,
+/*
+ * What one member of the group has written goes to all, down the tree of
+ * madmpi_bcast_binomial(). Members of a local group go on through that tree
+ * from the same root: if the one above has told a member that all is well it
+ * takes part in that, so it must not fail because another one below is dead.
+ */
+static void tell(const struct madmpi_group *g, struct madmpi_letter *l,
+		 int root)
+{
+	int me = (g->rank - root + g->size) % g->size, step = 1, rc;
+
+	for (; step < g->size; step *= 2)
+		if (me & step) {
+			note(l,
+			     madmpi_letter_recv(member(g, g->rank - step), l));
+			break;
+		}
+	while ((step /= 2) > 0) {
+		if (me + step >= g->size)
+			continue;
+		rc = madmpi_letter_send(member(g, g->rank + step), l);
+		if (l->kind != MADMPI_LETTER_LOCAL)
+			note(l, rc);
+	}
+}
+
+/*
+ * Of the one group, by its member root; kind says for what. MPI_SUCCESS or what
+ * was reported.
+ */
+static int make(const struct call *c, enum madmpi_letter_kind kind, int root,
 		struct madmpi_comm **out)
 {
 	struct madmpi_letter l;
 	int rc;
 
 	address(&l, kind, c, mix(0, c->group));
-	if (c->group->rank == 0)
+	if (c->group->rank == root)
 		madmpi_comm_new_ids(l.ids);
-	tell(c->group, &l);
+	tell(c->group, &l, root);
 	if (l.error != MPI_SUCCESS)
 		return madmpi_error_by(c->e, l.error, c->function,
 				       "a member of the group cannot be "
@@ -151,7 +166,7 @@ int madmpi_comm_create_from_group(MPI_Group group, const char *stringtag,
 
 	if (rc != MPI_SUCCESS || c.group->size == 0)
 		return rc;
-	rc = make(&c, MADMPI_LETTER_INTRA, &made);
+	rc = make(&c, MADMPI_LETTER_INTRA, 0, &made);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	madmpi_comm_hint(made, info);
@@ -261,7 +276,7 @@ int madmpi_intercomm_create_from_groups(MPI_Group local_group, int local_leader,
 				       "local_leader is %d, but local_group "
 				       "has %d processes",
 				       local_leader, c.group->size);
-	rc = make(&c, MADMPI_LETTER_LOCAL, &m.local);
+	rc = make(&c, MADMPI_LETTER_LOCAL, local_leader, &m.local);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	rc = make_inter(&c, &m, remote_group, remote_leader);

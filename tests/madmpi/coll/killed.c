@@ -441,6 +441,36 @@ static int comm_idup(struct death *d, struct made *m)
 	return MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+/* Ranks 0 and 1, and the others; the leaders are 1 and 3. */
+static int intercomm_create_from_groups(struct death *d, struct made *m)
+{
+	int ranks[] = { 0, 1, 2, 3 }, world_ranks[LIVING + 1], me, upper, rc;
+	MPI_Group all, first, world, local, remote;
+	MPI_Session session;
+
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+	MPI_Group_from_session_pset(session, "mpi://WORLD", &world);
+	MPI_Comm_group(d->x.comm, &all);
+	MPI_Comm_group(MPI_COMM_WORLD, &first);
+	MPI_Group_translate_ranks(all, d->n, ranks, first, world_ranks);
+	MPI_Group_free(&first);
+	MPI_Comm_rank(d->x.comm, &me);
+	upper = me >= 2 ? 2 : 0;
+	MPI_Group_incl(world, 2, world_ranks + upper, &local);
+	MPI_Group_incl(world, 2, world_ranks + 2 - upper, &remote);
+	rc = MPI_Intercomm_create_from_groups(local, 1, remote, 1, "killed",
+					      MPI_INFO_NULL, MPI_ERRORS_RETURN,
+					      &m->comm);
+	if (m->comm != MPI_COMM_NULL)
+		MPI_Comm_free(&m->comm);
+	MPI_Group_free(&remote);
+	MPI_Group_free(&local);
+	MPI_Group_free(&all);
+	MPI_Group_free(&world);
+	MPI_Session_finalize(&session);
+	return rc;
+}
+
 static const struct {
 	const char *name;
 	int (*call)(struct death *d, struct made *m);
@@ -458,6 +488,7 @@ static const struct {
 	{ "split", comm_split, 1 },
 	{ "dup", comm_dup, 0 },
 	{ "idup", comm_idup, 0 },
+	{ "intercomm_create_from_groups", intercomm_create_from_groups, 0 },
 };
 
 enum { ROUNDS = sizeof(of_rounds) / sizeof(of_rounds[0]), STRIDE = 3 };
