@@ -59,8 +59,16 @@ static int split_type(MPI_Comm *out)
 				   MPI_INFO_NULL, out);
 }
 
+static int idup(MPI_Comm *out)
+{
+	MPI_Request request;
+	int rc = MPI_Comm_idup(MPI_COMM_WORLD, out, &request);
+
+	return rc != MPI_SUCCESS ? rc : MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 static int (*const makers[])(MPI_Comm *out) = {
-	cart, sub, graph, adjacent, distributed, split, split_type,
+	cart, sub, graph, adjacent, distributed, split, split_type, idup,
 };
 
 /* Whether one has failed in the last process, which was told so. */
