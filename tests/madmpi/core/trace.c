@@ -163,7 +163,7 @@ static int calls(void)
 {
 	struct nm_session *s, *over;
 	struct nm_data none = nm_data_flat(NULL, 0);
-	struct nm_rpc *rpc;
+	struct nm_rpc *rpc = NULL;
 
 	must(nm_init() == 0 && nm_session_open(SESSION, &s) == 0 &&
 		     nm_session_open(SESSION + 1, &over) == 0 &&
