@@ -1,5 +1,6 @@
 """What the tests that are written in Python say of their cases, in TAP."""
 
+import os
 import shutil
 import sys
 import traceback
@@ -7,6 +8,16 @@ import traceback
 
 class Skip(Exception):
     """It cannot be tested here, and this is why."""
+
+
+# Variables that have a program print, or check, more than it does by itself.
+OBSERVERS = ('MARCEL_TRACE', 'MARCEL_DEADLOCK', 'MARCEL_CPUTIME', 'PIOM_STATS',
+             'NMAD_STATS', 'MADMPI_LEAKS', 'MADMPI_CHECK')
+
+
+def environment(**more):
+    """For programs whose output is compared: this one's, without observers."""
+    return {k: v for k, v in os.environ.items() if k not in OBSERVERS} | more
 
 
 def need(program):

@@ -104,7 +104,8 @@ RULES = [
 
 
 def cases(program, ways):
-    env = {k: v for k, v in os.environ.items() if k != 'LD_BIND_NOW'}
+    env = tap.environment()
+    env.pop('LD_BIND_NOW', None)
     for way, prefix in ways:
         for name, args, code, text in RULES:
             p = subprocess.run(prefix + [program] + args, env=env,

@@ -61,7 +61,7 @@ RULES = [
 def said(program, mpirun, name):
     """The exit code and what was said."""
     p = subprocess.run([mpirun, '-n', '3', program, name],
-                       env=dict(os.environ, MADMPI_CHECK='2'),
+                       env=tap.environment(MADMPI_CHECK='2'),
                        capture_output=True, text=True)
     return p.returncode, p.stderr
 

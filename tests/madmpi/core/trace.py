@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', '..'))
-from tap import tell
+from tap import environment, tell
 
 EVENTS, STRINGS, END = 1, 2, 5
 MORE, LTASK = 1, 48
@@ -90,7 +90,7 @@ def run(program, mpirun, folder, *args, driver='shm'):
     path = os.path.join(folder, '-'.join(('t', driver) + args))
     out = subprocess.run(
         mpirun + ['-n', '2', program, *args],
-        env=dict(os.environ, MARCEL_TRACE=path, NMAD_DRIVER=driver),
+        env=environment(MARCEL_TRACE=path, NMAD_DRIVER=driver),
         capture_output=True, text=True)
     return out, path
 

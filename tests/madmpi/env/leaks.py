@@ -60,7 +60,7 @@ SAID = {
 def said(program, mpirun, name, n, leaks):
     """The exit code, and the lines of each process."""
     p = subprocess.run([mpirun, '-n', str(n), program, name],
-                       env=dict(os.environ, MADMPI_LEAKS=leaks),
+                       env=tap.environment(MADMPI_LEAKS=leaks),
                        capture_output=True, text=True)
     by_rank = {r: [] for r in range(n)}
     for line in p.stderr.splitlines():

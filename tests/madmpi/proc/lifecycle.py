@@ -82,7 +82,7 @@ OPTIONS = [
 
 
 def run(command, env):
-    p = subprocess.run(command, env=dict(os.environ, **env),
+    p = subprocess.run(command, env=tap.environment(**env),
                        capture_output=True, text=True)
     return p.returncode, p.stderr
 
