@@ -28,8 +28,7 @@
 #ifndef MARCEL_PTHREAD_H
 #define MARCEL_PTHREAD_H
 
-/* Inline functions of the headers below use errno. */
-#include <marcel/errno.h>
+#include <marcel/errno.h> /* for inline functions of the headers below */
 
 /* All that names these in declarations comes first. */
 #ifdef __cplusplus

@@ -52,7 +52,7 @@ INOUT = re.compile(r'MPI_(\w+_free(_keyval)?|Comm_disconnect|Session_finalize|Ty
                    r'Cancel|Start|Mrecv|Imrecv)$')
 # These may be given the null handle.
 NULL_ALLOWED = re.compile(
-    r'MPI_(Wait|Test|Request_get_status|Comm_get_name|Type_get_name|Win_get_name|'
+    r'MPI_(Wait|Test|Parrived|Request_get_status|Comm_get_name|Type_get_name|Win_get_name|'
     r'Alloc_mem|Comm_dup_with_info|Comm_idup_with_info|Comm_split_type|'
     r'Session_get_num_psets|Session_get_nth_pset|'
     r'Comm_create_from_group|Intercomm_create_from_groups|'

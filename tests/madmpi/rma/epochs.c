@@ -85,13 +85,17 @@ static void one_target_has_many_origins(void)
 	end_window(kind, &win, memory);
 }
 
-/* A barrier follows the complete: the first test finds the epoch over. */
+/*
+ * A barrier follows the complete. Where the network keeps the order of
+ * messages, the first test finds the epoch over.
+ */
 static void test_is_true_once_wait_would_return(void)
 {
 	int *memory, right = (rank + 1) % size, left = (rank + size - 1) % size;
 	MPI_Group to = group_of(1, &right), from = group_of(1, &left);
 	MPI_Win win = window(kind, sizeof(int), sizeof(int), &memory);
-	int flag;
+	const char *network = getenv("NMAD_DRIVER");
+	int flag, in_order = network != NULL && strcmp(network, "shm") == 0;
 
 	for (int i = 0; i < TURNS; i++) {
 		MPI_Win_post(from, 0, win);
@@ -100,7 +104,9 @@ static void test_is_true_once_wait_would_return(void)
 		MPI_Barrier(MPI_COMM_WORLD);
 		flag = 0;
 		MPI_Win_test(win, &flag);
-		EXPECT(flag);
+		EXPECT(flag || !in_order);
+		while (!flag)
+			MPI_Win_test(win, &flag);
 		MPI_Barrier(MPI_COMM_WORLD);
 	}
 	MPI_Group_free(&to);
