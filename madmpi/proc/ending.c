@@ -29,18 +29,17 @@ static void BASE_NORETURN wait_for_ever(void)
 		pause();
 }
 
-/* True if the caller is the first one. */
-static bool claim(void)
+void madmpi_ending_begin(void)
 {
 	struct marcel_thread *none = NULL;
 
-	return cas_relaxed(&ender, &none, marcel_self());
+	if (!cas_relaxed(&ender, &none, marcel_self()))
+		madmpi_ending_wait();
 }
 
-void madmpi_ending_begin(void)
+bool madmpi_ending_has_begun(void)
 {
-	if (!claim())
-		madmpi_ending_wait();
+	return load_relaxed(&ender) != NULL;
 }
 
 void madmpi_ending_wait(void)
@@ -53,9 +52,9 @@ void madmpi_ending_wait(void)
 
 void madmpi_ending_exit(int code)
 {
-	if (claim())
-		exit(code);
 	madmpi_ending_wait();
+	if (!madmpi_ending_has_begun())
+		exit(code);
 	fflush(NULL);
 	nm_abort(code, NULL);
 }

@@ -5,13 +5,17 @@
 #ifndef MADMPI_PROC_ENDING_H
 #define MADMPI_PROC_ENDING_H
 
+#include <stdbool.h>
+
 #include <base/compiler.h>
 
 /*
- * The caller is in exit(), or enters it now: it is the thread that ends the
- * process. If another thread does that already, the caller waits for ever.
+ * The caller is in exit(): it is the thread that ends the process. If another
+ * thread does that already, the caller waits for ever.
  */
 void madmpi_ending_begin(void);
+
+bool madmpi_ending_has_begun(void);
 
 /* Wait for ever if another thread ends the process; else return at once. */
 void madmpi_ending_wait(void);

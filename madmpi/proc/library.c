@@ -47,11 +47,11 @@ static struct {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t said;
-	int answer; /* of its mutex: of nm_init(); 1: none yet */
+	int answer; /* of its mutex: of nm_init(), of nm_exit(); 1: none yet */
 	marcel_sem_t end;
-	int left; /* -: of nm_exit(), once it has ended */
 } keeper = { .mutex = PTHREAD_MUTEX_INITIALIZER,
-	     .said = PTHREAD_COND_INITIALIZER };
+	     .said = PTHREAD_COND_INITIALIZER,
+	     .answer = 1 };
 
 bool madmpi_library_had_session(void)
 {
@@ -65,36 +65,60 @@ bool madmpi_library_had_session(void)
 
 /* --- joining and leaving the job --- */
 
+/*
+ * A process in exit() does not wait for its user threads, some of which may
+ * wait for ever: it leaves the job, and marcel runs until the end.
+ */
+static int leave(void)
+{
+	if (madmpi_ending_has_begun())
+		marcel_init(NULL);
+	return nm_exit();
+}
+
+static void answer(int rc)
+{
+	pthread_mutex_lock(&keeper.mutex);
+	keeper.answer = rc;
+	pthread_cond_signal(&keeper.said);
+	pthread_mutex_unlock(&keeper.mutex);
+}
+
+static int hear(void)
+{
+	int rc;
+
+	pthread_mutex_lock(&keeper.mutex);
+	while ((rc = keeper.answer) > 0)
+		pthread_cond_wait(&keeper.said, &keeper.mutex);
+	keeper.answer = 1;
+	pthread_mutex_unlock(&keeper.mutex);
+	return rc;
+}
+
 static void *keep(void *arg)
 {
 	int rc = nm_init();
 
 	if (rc == 0)
 		marcel_sem_init(&keeper.end, 0, 0);
-	pthread_mutex_lock(&keeper.mutex);
-	keeper.answer = rc;
-	pthread_cond_signal(&keeper.said);
-	pthread_mutex_unlock(&keeper.mutex);
+	answer(rc);
 	if (rc < 0)
 		return arg;
 	marcel_sem_wait(&keeper.end);
-	keeper.left = nm_exit();
+	answer(leave());
+	if (marcel_is_running())
+		madmpi_ending_wait();
 	return arg;
 }
 
 static int join_by_keeper(void)
 {
-	int rc;
+	int rc = -pthread_create(&keeper.thread, NULL, keep, NULL);
 
-	keeper.answer = 1;
-	rc = -pthread_create(&keeper.thread, NULL, keep, NULL);
 	if (rc < 0)
 		return rc;
-	pthread_mutex_lock(&keeper.mutex);
-	while (keeper.answer > 0)
-		pthread_cond_wait(&keeper.said, &keeper.mutex);
-	rc = keeper.answer;
-	pthread_mutex_unlock(&keeper.mutex);
+	rc = hear();
 	if (rc < 0)
 		pthread_join(keeper.thread, NULL);
 	keeper.is_used = rc == 0;
@@ -108,12 +132,16 @@ static int join(void)
 
 static int leave_job(void)
 {
+	int rc;
+
 	if (!keeper.is_used)
-		return nm_exit();
+		return leave();
 	marcel_sem_post(&keeper.end);
-	pthread_join(keeper.thread, NULL);
+	rc = hear();
+	if (!madmpi_ending_has_begun())
+		pthread_join(keeper.thread, NULL);
 	keeper.is_used = false;
-	return keeper.left;
+	return rc;
 }
 
 /* --- up and down --- */
@@ -154,7 +182,9 @@ static int exit_code(int code)
 
 void madmpi_kill(int code, const char *why)
 {
-	madmpi_ending_wait();
+	/* A call that the end of MPI has made fail is no reason to abort. */
+	if (load_relaxed(&madmpi_state.phase) != MADMPI_UP)
+		madmpi_ending_wait();
 	if (nm_size() > 0)
 		nm_abort(exit_code(code), why);
 	base_warn("madmpi", "%s", why);

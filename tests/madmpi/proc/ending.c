@@ -18,10 +18,20 @@
 
 enum { OTHERS = 4 };
 
-static atomic_int in_mpi, last_words;
+static atomic_int in_mpi, last_words, too_late;
 static int code;
 
-/* Each has been in MPI when exit() is called, and calls it for ever. */
+/* Of AddressSanitizer: a thread that exit() stops has memory of its own. */
+const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+
+/*
+ * Each has been in MPI when exit() is called, and calls it for ever. They
+ * yield, since TSan has no time slices.
+ */
 static void *talk(void *arg)
 {
 	int x = 0;
@@ -32,6 +42,7 @@ static void *talk(void *arg)
 				     MPI_STATUS_IGNORE);
 		if (i == 10)
 			atomic_fetch_add(&in_mpi, 1);
+		marcel_yield();
 	}
 	return NULL;
 }
@@ -42,8 +53,10 @@ static void *ask(void *arg)
 	int size;
 
 	atomic_fetch_add(&in_mpi, 1);
-	for (;;)
+	for (;;) {
 		MPI_Comm_size(MPI_COMM_WORLD, &size);
+		marcel_yield();
+	}
 	return arg;
 }
 
@@ -87,7 +100,7 @@ static void talks(void)
 	MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/* The other threads call MPI after the end of it, and cannot go on. */
+/* The other threads use MPI, and cannot go on without it. */
 static void goes_on(void)
 {
 	for (int i = 0; i < 100; i++)
@@ -102,8 +115,9 @@ static void *asks_until_the_end(void *arg)
 	atomic_fetch_add(&in_mpi, 1);
 	while (!atomic_load(&last_words)) {
 		MPI_Finalized(&flag); /* allowed at any time */
-		sched_yield();
+		marcel_yield();
 	}
+	atomic_fetch_add(&too_late, 1);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	return arg;
 }
@@ -111,13 +125,20 @@ static void *asks_until_the_end(void *arg)
 static void lets_others_call(void)
 {
 	atomic_store(&last_words, 1);
+	while (atomic_load(&too_late) < OTHERS)
+		marcel_yield();
 	for (int i = 0; i < 1000; i++)
-		sched_yield();
+		marcel_yield();
 }
 
 static int is(const char *a, const char *b)
 {
 	return strcmp(a, b) == 0;
+}
+
+static int is_late(const char *others)
+{
+	return is(others, "posix_late") || is(others, "user_late");
 }
 
 static void start_others(const char *others)
@@ -128,13 +149,26 @@ static void start_others(const char *others)
 		for (intptr_t i = 0; i < n; i++)
 			start(is(others, "user"), i % 2 ? talk : ask,
 			      (void *)i);
-	else if (is(others, "late"))
+	else if (is_late(others))
 		for (int i = 0; i < n; i++)
-			start(0, asks_until_the_end, NULL);
+			start(is(others, "user_late"), asks_until_the_end,
+			      NULL);
 	else
 		n = 0;
 	while (atomic_load(&in_mpi) < n)
 		marcel_yield();
+}
+
+/* At the end of the last session the process stays in the job until exit(). */
+static int in_a_session(const char *others)
+{
+	MPI_Session session;
+
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+	atexit(lets_others_call);
+	start_others(others);
+	MPI_Session_finalize(&session);
+	return code;
 }
 
 int main(int argc, char **argv)
@@ -144,7 +178,11 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		return 77;
 	code = atoi(argv[3]);
-	if (is(others, "finalizes_before"))
+	if (is(ender, "session"))
+		return in_a_session(others);
+	if (is_late(others))
+		atexit(lets_others_call);
+	if (is(others, "finalizes_before") || is(ender, "handler"))
 		atexit(finalizes);
 	if (is(others, "talks_before"))
 		atexit(talks);
@@ -155,10 +193,8 @@ int main(int argc, char **argv)
 		atexit(talks);
 	if (is(others, "user") || is(others, "posix"))
 		atexit(goes_on);
-	if (is(others, "late"))
-		atexit(lets_others_call);
 	start_others(others);
-	if (is(others, "late"))
+	if (is_late(others) && !is(ender, "handler"))
 		MPI_Finalize();
 	if (is(ender, "finalized"))
 		MPI_Finalize();

@@ -32,8 +32,13 @@ RULES += [
     ('finalized', 'talks_before', 5, 1, r'was called after MPI_Finalize'),
     ('finalized', 'talks_after', 0, 1, r'was called after MPI_Finalize'),
     # Calls of other threads that come too late wait for the end.
-    ('return', 'late', 5, 5, r'^' + MINE),
-    ('return', 'late', 0, 0, r'^$'),
+    *[(ender, others, code, code, r'^' + MINE if code else r'^$')
+      for ender, others in (('return', 'posix_late'),
+                            ('handler', 'posix_late'),
+                            ('handler', 'user_late'),
+                            ('session', 'posix_late'),
+                            ('session', 'user_late'))
+      for code in (5, 0)],
     # Functions that skip the exit handlers.
     ('_exit', 'user', 5, 5, r'^' + MINE),
     ('quick_exit', 'posix', 5, 5, r'^' + MINE),
