@@ -14,8 +14,8 @@
 /*
  * Between MPI_Init and MPI_Finalize this is one load. Outside it says which
  * function was called too early, too late or in a forked child, and ends the
- * process with a nonzero exit code. If another thread is in exit(), the caller
- * waits there for ever instead, without a message.
+ * process with a nonzero exit code. If another thread is known to be in exit(),
+ * the caller waits there for ever instead, without a message.
  */
 static inline void madmpi_enter(const char *function)
 {

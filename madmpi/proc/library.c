@@ -67,7 +67,8 @@ bool madmpi_library_had_session(void)
 
 /*
  * A process in exit() does not wait for its user threads, some of which may
- * wait for ever: it leaves the job, and marcel runs until the end.
+ * wait for ever: it leaves the job, and marcel runs until the end. (If not this
+ * thread has started marcel, it cannot end it, either.)
  */
 static int leave(void)
 {

@@ -160,7 +160,7 @@ static void start_others(const char *others)
 }
 
 /* At the end of the last session the process stays in the job until exit(). */
-static int in_a_session(const char *others)
+static int in_a_session(const char *ender, const char *others)
 {
 	MPI_Session session;
 
@@ -168,6 +168,11 @@ static int in_a_session(const char *others)
 	atexit(lets_others_call);
 	start_others(others);
 	MPI_Session_finalize(&session);
+	if (!is(ender, "session")) {
+		start(is(ender, "session_user"), exits, NULL);
+		for (;;)
+			marcel_yield();
+	}
 	return code;
 }
 
@@ -178,8 +183,8 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		return 77;
 	code = atoi(argv[3]);
-	if (is(ender, "session"))
-		return in_a_session(others);
+	if (strncmp(ender, "session", 7) == 0)
+		return in_a_session(ender, others);
 	if (is_late(others))
 		atexit(lets_others_call);
 	if (is(others, "finalizes_before") || is(ender, "handler"))

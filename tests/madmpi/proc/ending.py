@@ -37,7 +37,9 @@ RULES += [
                             ('handler', 'posix_late'),
                             ('handler', 'user_late'),
                             ('session', 'posix_late'),
-                            ('session', 'user_late'))
+                            ('session', 'user_late'),
+                            ('session_posix', 'user_late'),
+                            ('session_user', 'user_late'))
       for code in (5, 0)],
     # Functions that skip the exit handlers.
     ('_exit', 'user', 5, 5, r'^' + MINE),
