@@ -109,5 +109,29 @@ def results(root, wanted):
                                             done.returncode, done.stdout)
 
 
+def keeps_errno(root):
+    """Headers of functions that may wait which leave errno as libc has it."""
+    includes = ["-I" + os.path.join(root, m, "include") for m in MODULES]
+    for name in headers(root):
+        module, header = name.split("/")
+        if module == "nmad" or header in ("settings.h", "stats.h"):
+            continue
+        text = subprocess.run(
+            [shutil.which("gcc") or "clang", "-E", *includes, "-"],
+            input=f"#include <{name}>\n#include <errno.h>\nseen: errno\n",
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        if "seen: (*marcel_errno_location())" not in text:
+            yield name
+
+
+def cases(root, wanted):
+    yield from results(root, wanted)
+    wrong = "\n".join(keeps_errno(root))
+    yield "headers of functions that may wait redefine errno", wrong or None
+
+
 found = list(ways())
-sys.exit(tap.tell(len(found), results(sys.argv[1], found)))
+sys.exit(tap.tell(len(found) + 1, cases(sys.argv[1], found)))

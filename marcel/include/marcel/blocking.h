@@ -10,6 +10,8 @@
 #ifndef MARCEL_BLOCKING_H
 #define MARCEL_BLOCKING_H
 
+#include <marcel/errno.h>
+
 #include <pthread.h>
 
 #ifdef __cplusplus

@@ -1,36 +1,52 @@
 /*
- * errno in user threads. <marcel/thread.h>, <marcel/marcel.h> and
- * <marcel/pthread.h> include this header. Order does not matter: <errno.h> or
- * <cerrno> may come before or after it. Each file whose code runs in user
- * threads needs one of these headers; <mpi.h> alone does not redefine errno.
- * Inline functions of other headers (std::stoi()) use errno as it was defined
- * where they stand: include this header before them, or compile with
- * `-include marcel/errno.h`.
+ * errno in user threads. The headers of marcel and pioman whose functions may
+ * wait include this one; <mpi.h> and nmad's headers do not. <errno.h> or
+ *<cerrno> may come before it or after it. Each file that runs in user threads
+ *needs it.
+ *
+ * An inline function of another header (std::stoi()) uses the errno that was
+ * defined above it: include this header first, or compile with
+ * `-include marcel/errno.h`. Link such a program with -lmarcel: mpicc adds only
+ * -lmpi_abi. This header includes <errno.h>, so a _GNU_SOURCE that the file
+ * defines comes too late: add -D_GNU_SOURCE= to the command line.
  *
  * libc keeps some values per kernel thread and declares the functions that
- * return their addresses const. A compiler then computes the address once and
- * uses it after a call that moved the user thread to another kernel thread.
- * Only calls that may wait (of marcel, pioman, nmad, MPI) move a thread. A time
- * slice that ends moves nobody: a preempted thread keeps its kernel thread.
- * Main and foreign threads never move, and a thread with
- * marcel_attr_setprivatetls() keeps its own kernel thread: for them, all of the
- * table holds as with POSIX threads.
+ * return their addresses const. A compiler then calls such a function once, and
+ * uses the address even after the user thread has moved to another kernel
+ * thread. A thread moves only in a call that waits, yields, or names another VP
+ * (marcel_setaffinity()). Such calls are those of marcel, pioman, nmad and MPI,
+ * and also libc's functions that libmarcel replaces: usleep(), read(), poll(),
+ * open() and others (<marcel/io.h>). The end of a time slice moves no thread.
+ * Main, foreign threads, and threads with marcel_attr_setprivatetls() never
+ * move: for them all of this holds as with POSIX threads.
  *
  *	errno		follows the user thread, through the macro below
- *	h_errno		right only until the next call that may wait, and only
- *			if the function does not use it before such a call:
- *			use getaddrinfo() or gethostbyname_r(), which return
- *			their errors
- *	__thread,	belong to the kernel thread: after a call that may wait
- *	thread_local	the value is another thread's, and the address may be
- *			the old one: use marcel_key_create(); for the kernel
- *			thread's value, a function that is not inlined
+ *	pthread_self(),	name the kernel thread, perhaps the one before the
+ *	std::this_	move; <marcel/pthread.h> redefines pthread_self(), but
+ *	thread::	not get_id(): use marcel_self()
+ *	get_id()
+ *	__thread,	belong to the kernel thread: after a move the value is
+ *	thread_local	another thread's, and the address may be the old one.
+ *			Use marcel_key_create(). To read the kernel thread's
+ *			value, call a function that returns the value, not the
+ *			address. Define it in another file, without LTO, or with
+ *			gcc's __attribute__((noipa))
+ *	h_errno, _res	right only until the thread moves, and only in a
+ *			function that has not used it before an earlier move:
+ *			use getaddrinfo() or gethostbyname_r(), and res_nquery()
+ *			with a struct of the thread's own
+ *	inet_ntoa(),	the text is right until the thread moves: after that,
+ *	strerror()	other threads may overwrite it. strerror() of a number
+ *			that libc knows is a constant. Use inet_ntop() and
+ *			strerror_r()
+ *	dlerror()	lost when the thread moves: call it right after the call
+ *			that failed
  *	<ctype.h>	right while all kernel threads have one locale: call
- *			setlocale() before the runtime starts, for libc updates
- *			the tables of the calling kernel thread only
+ *			setlocale() before the runtime starts, because libc
+ *			updates the tables of the calling kernel thread only
  *	uselocale()	changes the locale of the kernel thread: restore it
- *			before the next call that may wait, or use
- *			isalpha_l() and its like
+ *			before the next call that waits, or use isalpha_l() and
+ *			its like
  */
 #ifndef MARCEL_ERRNO_H
 #define MARCEL_ERRNO_H
@@ -43,10 +59,10 @@ extern "C" {
 
 /*
  * Returns the address of errno for the calling user thread. The address is
- * right until the thread's next call that may wait, and until a handler of
- * pthread_kill()'s signals makes such a call. A switch saves and restores the
- * value. In `errno = f();` a C compiler may take the address before it calls f:
- * if f may wait, write `rc = f(); errno = rc;`.
+ * right until the thread's next call that waits, yields or names another VP;
+ * such a call saves and restores the value. In `errno = f();`, C, and C++
+ * before C++17, may take the address before they call f. If f waits, write `rc
+ * = f(); errno = rc;`.
  */
 int *marcel_errno_location(void);
 

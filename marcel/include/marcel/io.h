@@ -26,6 +26,8 @@
 #ifndef MARCEL_IO_H
 #define MARCEL_IO_H
 
+#include <marcel/errno.h>
+
 #include <mqueue.h>
 #include <poll.h>
 #include <stddef.h>

@@ -22,6 +22,8 @@
 #ifndef MARCEL_SYNC_H
 #define MARCEL_SYNC_H
 
+#include <marcel/errno.h>
+
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>

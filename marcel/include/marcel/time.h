@@ -14,6 +14,8 @@
 #ifndef MARCEL_TIME_H
 #define MARCEL_TIME_H
 
+#include <marcel/errno.h>
+
 #include <sys/types.h>
 #include <time.h>
 

@@ -38,6 +38,8 @@
 #ifndef PIOMAN_IO_H
 #define PIOMAN_IO_H
 
+#include <marcel/errno.h>
+
 #include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
