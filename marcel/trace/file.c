@@ -10,7 +10,7 @@
  */
 #include "file.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,12 +98,15 @@ struct marcel_trace_head *marcel_trace_file_map(unsigned ring)
 {
 	off_t at = (off_t)fetch_add_relaxed(&file.end, file.chunk);
 	struct marcel_trace_head *h;
+	int rc;
 
 	do
-		errno = posix_fallocate(file.fd, at, (off_t)file.chunk);
-	while (errno == EINTR);
-	if (errno != 0)
+		rc = posix_fallocate(file.fd, at, (off_t)file.chunk);
+	while (rc == EINTR);
+	if (rc != 0) {
+		errno = rc;
 		return NULL;
+	}
 	h = mmap(NULL, file.chunk, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd,
 		 at);
 	if (h == MAP_FAILED)
