@@ -12,7 +12,7 @@
  */
 #include "coll/segment.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

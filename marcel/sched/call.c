@@ -15,7 +15,7 @@
  * only if it has failed. If the signal comes between our look and the
  * instruction, a timer of the kernel repeats it.
  */
-#include <errno.h>
+#include <marcel/errno.h>
 #include <signal.h>
 
 #include <marcel/blocking.h>

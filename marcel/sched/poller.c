@@ -10,7 +10,7 @@
  */
 #include "poller.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>

@@ -15,7 +15,7 @@
 #define MARCEL_SCHED_SANITIZER_H
 
 #include <ctype.h>
-#include <errno.h>
+#include <marcel/errno.h>
 #include <stddef.h>
 
 #include <base/compiler.h>

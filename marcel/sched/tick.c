@@ -27,7 +27,7 @@
  */
 #include "tick.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <signal.h>
 #include <ucontext.h>
 #include <unistd.h>

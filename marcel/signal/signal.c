@@ -9,7 +9,7 @@
  */
 #include "signal.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <ucontext.h>

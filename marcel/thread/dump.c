@@ -5,7 +5,7 @@
  */
 #include "dump.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -53,7 +53,7 @@
  */
 #include "hang.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>

@@ -8,7 +8,7 @@
  */
 #include "overflow.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <ucontext.h>

@@ -11,7 +11,7 @@
  */
 #include <marcel/pthread.h>
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <string.h>
 
 #include <base/compiler.h>

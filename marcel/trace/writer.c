@@ -5,7 +5,7 @@
  */
 #include "trace.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>

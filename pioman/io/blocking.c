@@ -3,7 +3,7 @@
  */
 #include "blocking.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>

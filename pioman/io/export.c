@@ -1,6 +1,6 @@
 #include "export.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>

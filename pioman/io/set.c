@@ -28,7 +28,7 @@
  */
 #include "set.h"
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>

@@ -3,7 +3,7 @@
  * accept() looks first if the socket itself does not say so, connect() has it
  * say so for a moment.
  */
-#include <errno.h>
+#include <marcel/errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #ifndef PIOMAN_POINT_SLEEPER_H
 #define PIOMAN_POINT_SLEEPER_H
 
-#include <errno.h>
+#include <marcel/errno.h>
 #include <semaphore.h>
 #include <stdbool.h>
 

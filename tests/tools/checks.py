@@ -66,6 +66,15 @@ CASES = [
     ("layers.py", {"marcel/x.c": "/* piom_poll */\n"}, None),
     ("layers.py", {"marcel/x.c": "int y;\nint z = piom_poll();\n"}, "marcel/x.c:2:"),
     ("layers.py", {"nmad/x.c": "int z = MPI_SUCCESS;\n"}, "names MPI_SUCCESS"),
+    ("layers.py", {"nmad/x.c": "#include <errno.h>\nint e = -EINVAL;\n"}, None),
+    ("layers.py", {"nmad/x.c": "#include <marcel/errno.h>\nint e = errno;\n"}, None),
+    (
+        "layers.py",
+        {"madmpi/x.c": "#include <errno.h>\n\nint e = errno;\n"},
+        "madmpi/x.c:3: names errno without <marcel/errno.h>",
+    ),
+    ("layers.py", {"marcel/thread/x.c": "int e = errno;\n"}, "x.c:1: names errno"),
+    ("layers.py", {"marcel/os/x.c": "int e = errno;\n"}, None),
     ("order.py", GOOD_PAIR, None),
     ("order.py", {"marcel/x.c": GOOD_PAIR["marcel/x.c"]}, "order(p) is not in"),
     (

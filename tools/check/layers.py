@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A lower module neither includes nor names a higher one, nobody includes
 the internals of another module, and installed headers show only each other.
+Files that name errno include <marcel/errno.h>: their threads may move.
 With --build, what the linked libraries ask for and offer is held to the same."""
 
 import glob
@@ -18,6 +19,12 @@ NAMES = {
     "madmpi": r"madmpi_|P?MPIX?_",
 }
 LIBRARIES = {"marcel": "libmarcel", "pioman": "libpioman", "nmad": "libnmad"}
+
+# Below user threads, where no function waits; and the header itself.
+WITHOUT_THREADS = re.compile(
+    r"marcel/(base|arch|os(?!/linux/front))/|marcel/include/marcel/errno\.h"
+)
+ERRNO = re.compile(r"^(?!\s*#\s*include).*\berrno\b", re.M)
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
@@ -68,6 +75,19 @@ def check_quoted(root, source, module, line, header, findings):
         )
 
 
+def check_errno(source, findings):
+    """A compiler may keep the address of libc's errno while a thread moves."""
+    match = ERRNO.search(source.code)
+    if match is None or WITHOUT_THREADS.match(source.path):
+        return
+    if not re.search(r"^#include <marcel/errno.h>", source.text, re.M):
+        findings.add(
+            source.path,
+            source.line_of(match.start()),
+            "names errno without <marcel/errno.h>",
+        )
+
+
 def check_source(root, path, findings):
     source = Source(root, path)
     module = module_of(path)
@@ -83,6 +103,7 @@ def check_source(root, path, findings):
                 check_public(source, line, header, findings)
         else:
             check_quoted(root, source, module, line, header, findings)
+    check_errno(source, findings)
     words = forbidden(module)
     for match in words.finditer(source.code) if words else []:
         findings.add(
