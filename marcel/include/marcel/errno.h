@@ -1,8 +1,7 @@
 /*
- * errno in user threads. The headers of marcel and pioman whose functions may
- * wait include this one; <mpi.h> and nmad's headers do not. <errno.h> or
- *<cerrno> may come before it or after it. Each file that runs in user threads
- *needs it.
+ * errno in user threads. Each file that runs in user threads needs this header.
+ * The headers of marcel and pioman whose functions may wait include it; <mpi.h>
+ * and nmad's headers do not. <errno.h> may come before it or after it.
  *
  * An inline function of another header (std::stoi()) uses the errno that was
  * defined above it: include this header first, or compile with
@@ -21,10 +20,10 @@
  * move: for them all of this holds as with POSIX threads.
  *
  *	errno		follows the user thread, through the macro below
- *	pthread_self(),	name the kernel thread, perhaps the one before the
- *	std::this_	move; <marcel/pthread.h> redefines pthread_self(), but
- *	thread::	not get_id(): use marcel_self()
- *	get_id()
+ *	pthread_self(), std::this_thread::get_id()
+ *			name the kernel thread, perhaps the one before the move;
+ *			<marcel/pthread.h> redefines pthread_self(), but not
+ *			get_id(): use marcel_self()
  *	__thread,	belong to the kernel thread: after a move the value is
  *	thread_local	another thread's, and the address may be the old one.
  *			Use marcel_key_create(). To read the kernel thread's
@@ -60,9 +59,9 @@ extern "C" {
 /*
  * Returns the address of errno for the calling user thread. The address is
  * right until the thread's next call that waits, yields or names another VP;
- * such a call saves and restores the value. In `errno = f();`, C, and C++
- * before C++17, may take the address before they call f. If f waits, write `rc
- * = f(); errno = rc;`.
+ * such a call saves and restores the value. C, and C++ before C++17, may take
+ * the address before they call f in `errno = f();`. If f waits, store its
+ * result in a variable first.
  */
 int *marcel_errno_location(void);
 
