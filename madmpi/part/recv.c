@@ -127,7 +127,7 @@ int madmpi_parrived(MPI_Request request, int partition, int *flag)
 	struct madmpi_part *p;
 	int rc = MPI_SUCCESS;
 
-	/* As MPI_Test() of a null request. */
+	/* A null request is complete, as in MPI_Test(). */
 	if (unlikely(request == MPI_REQUEST_NULL && flag != NULL)) {
 		*flag = 1;
 		return MPI_SUCCESS;

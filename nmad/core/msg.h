@@ -10,6 +10,8 @@
 #ifndef NMAD_CORE_MSG_H
 #define NMAD_CORE_MSG_H
 
+#include <stddef.h>
+
 #include <base/mpsc.h>
 
 #include "match.h"
@@ -19,8 +21,10 @@ struct nm_msg {
 	/* l: all, core lock; constant but for the links */
 	union {
 		struct nm_match_msg match; /* in the tables */
-		/* A matched probe has taken it: the number of its session,
-		 * which may be closed, instead of match.session. */
+		/* The session's number, once a matched probe has taken the
+		 * message: the session may be closed. It overwrites
+		 * match.session; the receive still reads match.gate and .tag.
+		 */
 		uint64_t taken_from;
 		struct {
 			struct base_link on; /* parked, or in limbo */
@@ -42,5 +46,8 @@ struct nm_msg {
 	uint8_t class;   /* of the block */
 	unsigned char data[];
 };
+
+_Static_assert(offsetof(struct nm_match_msg, gate) >= sizeof(uint64_t),
+	       "taken_from leaves match.gate and match.tag alone");
 
 #endif

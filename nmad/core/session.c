@@ -66,7 +66,7 @@ struct nm_session *nm_session_find(struct nm_core *core, uint64_t id)
 	return place.at != NULL ? by_id(base_hash_first(place)) : NULL;
 }
 
-/* Without memory the table works on, with longer chains. */
+/* If memory is short, the table does not grow, and its chains get longer. */
 static void table_insert(struct nm_core *core, struct nm_session *s)
 {
 	base_hash_reserve(&core->by_id, 1);

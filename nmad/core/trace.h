@@ -23,7 +23,10 @@ static inline void nm_trace_message(enum marcel_trace_kind kind,
 			  unexpected, bytes, session);
 }
 
-/* The session's number; of a send or a receive. */
+/*
+ * Returns the number of the session of a send or a receive. The session of a
+ * matched receive may be closed: the request has only its number.
+ */
 static inline uint64_t nm_trace_session(const struct nm_req *req)
 {
 	return req->kind == NM_REQ_MRECV ? req->taken_from : req->session->id;

@@ -50,7 +50,7 @@ struct nm_req {
 				     *    else see medium.c; order(parts) */
 	bool has_fn;                /* c: since it was posted */
 	int error;                  /* l */
-	struct nm_session *session; /* c; NULL: of an MRECV and a GENERAL */
+	struct nm_session *session; /* c; NULL if MRECV or GENERAL */
 	struct nm_gate *gate;       /* c; of a receive from anyone: l */
 	uint32_t tag;               /* c; of a receive: the message's, l */
 	uint32_t seq;               /* l: the message's */
@@ -73,7 +73,7 @@ struct nm_req {
 		struct {
 			union {
 				struct nm_match_recv recv; /* l */
-				uint64_t taken_from;       /* c: of an MRECV */
+				uint64_t taken_from;       /* c: if MRECV */
 			};
 			struct nm_part *announced; /* l: or NULL: announce.c */
 			struct nm_await await;     /* a: order(awaited) */

@@ -144,11 +144,15 @@ typedef void (*nm_describe_fn)(void *arg, nm_tag_t tag, int any_tag, char *out,
 void nm_session_describe(struct nm_session *s, nm_describe_fn fn, void *arg);
 
 /*
- * No request of it may be outstanding: -EBUSY if a receive is (but not one by
- * nm_sr_mrecv()), or a send that still waits to leave. Messages that have come
- * and nobody took are dropped, which completes large and synchronous sends of
- * them. What comes later is not, but a send that is given up (nm_sr_cancel())
- * completes even then. Its monitor ends (<nmad/event.h>).
+ * Close a session. Complete its requests first; only receives by nm_sr_mrecv()
+ * may be outstanding. Returns -EBUSY if another receive is, or a send that has
+ * not left yet. -EBUSY helps to find a mistake, but is no way to wait for
+ * requests: a send that has left may still be incomplete.
+ *
+ * Messages that have come and that nobody took are dropped; large and
+ * synchronous sends of them complete. A message that comes later is kept: its
+ * sender may complete the send by nm_sr_cancel(). The session's monitor ends
+ * (<nmad/event.h>).
  */
 int nm_session_close(struct nm_session *s);
 

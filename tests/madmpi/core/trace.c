@@ -172,7 +172,7 @@ static int calls(void)
 	     "nm_init()");
 	if (nm_rank() == 0) {
 		send_matched(s);
-		/* Before, the service may be unknown there. */
+		/* Rank 1 sends this after it has registered the service. */
 		nm_sr_recv(over, nm_gate_of(1), 0, NM_TAG_EXACT, &none, NULL);
 		call_all(rpc, 1);
 		nm_sr_send(over, nm_gate_of(1), 0, &none, 0);

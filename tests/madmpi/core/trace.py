@@ -96,7 +96,7 @@ def run(program, mpirun, folder, *args, driver='shm'):
 
 
 def traced(out, path):
-    """The traces of both ranks, and what is wrong."""
+    """Return both ranks' traces and None, or [] and why the program failed."""
     if out.returncode != 0:
         return [], 'code %d, stderr:\n%s' % (out.returncode, out.stderr)
     return [Trace('%s.%d' % (path, rank)) for rank in (0, 1)], None
