@@ -35,9 +35,11 @@ enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 	uint32_t seq = load_relaxed(&vp->hooking.seq);
 	struct marcel_hook *hook;
 	const void *outer;
+	int saved;
 
 	if (used == 0 || (seq & 1) != 0)
 		return MARCEL_HOOK_NOTHING;
+	saved = *vp->errno_addr;
 	marcel_san_acquire(&vp->hooking.seq);
 	store_seq(&vp->hooking.seq, seq + 1); /* order(hook) */
 	for (unsigned i = 0; i < used; i++) {
@@ -52,6 +54,7 @@ enum marcel_hook_answer marcel_hook_run(struct marcel_vp *vp,
 	}
 	store_release(&vp->hooking.seq,
 		      seq + 2); /* order(hook): no hook runs */
+	*vp->errno_addr = saved;
 	return highest;
 }
 

@@ -12,12 +12,13 @@
  * libc keeps some values per kernel thread and declares the functions that
  * return their addresses const. A compiler then calls such a function once, and
  * uses the address even after the user thread has moved to another kernel
- * thread. A thread moves only in a call that waits, yields, or names another VP
- * (marcel_setaffinity()). Such calls are those of marcel, pioman, nmad and MPI,
- * and also libc's functions that libmarcel replaces: usleep(), read(), poll(),
- * open() and others (<marcel/io.h>). The end of a time slice moves no thread.
- * Main, foreign threads, and threads with marcel_attr_setprivatetls() never
- * move: for them all of this holds as with POSIX threads.
+ * thread. A thread moves only in a call that waits or yields, and in
+ * marcel_setaffinity() and marcel_create_first(). Calls of marcel, pioman, nmad
+ * and MPI may wait, and so may libc's functions that libmarcel replaces:
+ * usleep(), read(), poll(), open() and others (<marcel/io.h>). The end of a
+ * time slice moves no thread. Main, foreign threads, and threads with
+ * marcel_attr_setprivatetls() never move: all of this holds for them as with
+ * POSIX threads.
  *
  *	errno		follows the user thread, through the macro below
  *	pthread_self(), std::this_thread::get_id()
@@ -58,10 +59,9 @@ extern "C" {
 
 /*
  * Returns the address of errno for the calling user thread. The address is
- * right until the thread's next call that waits, yields or names another VP;
- * such a call saves and restores the value. C, and C++ before C++17, may take
- * the address before they call f in `errno = f();`. If f waits, store its
- * result in a variable first.
+ * right until the thread moves: a call that moves it saves and restores the
+ * value. C, and C++ before C++17, may take the address before they call f in
+ * `errno = f();`. If f waits, store its result in a variable first.
  */
 int *marcel_errno_location(void);
 

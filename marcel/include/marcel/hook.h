@@ -30,8 +30,9 @@ enum marcel_hook_answer {
 /*
  * fn runs on the VP `vp`, perhaps on the stack of a user thread. It must not
  * block or park (the process ends with a message that names it: base/pin.h); it
- * may wake threads, whatever it answers. Memory is the caller's until removed.
- * In the child of a fork() there are no hooks but those that it adds.
+ * may wake threads, whatever it answers. The thread does not see the errno that
+ * the hook leaves. Memory is the caller's until removed. In the child of a
+ * fork() there are no hooks but those that it adds.
  *
  * At a tick it runs on the kernel thread that takes the VP over, whatever the
  * thread was doing that computes, and if `wanted` says so, or is NULL: which is

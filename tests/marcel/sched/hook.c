@@ -62,6 +62,38 @@ TEST_VPS(the_switch_hook_runs_before_each_yield_and_park)
 	CHECK_INT(load_relaxed(&calls), 20);
 }
 
+static enum marcel_hook_answer fail(void *arg, int vp)
+{
+	(void)vp;
+	fetch_add_relaxed(&calls, 1);
+	*marcel_errno_location() = EAGAIN;
+	return *(enum marcel_hook_answer *)arg;
+}
+
+TEST_VPS(errno_of_a_hook_is_not_that_of_the_thread_on_whose_stack_it_runs)
+{
+	enum marcel_hook_answer a = MARCEL_HOOK_NOTHING;
+	struct marcel_hook failing = { .fn = fail, .arg = &a };
+	int errors[2];
+
+	reset(a);
+	for (int i = 0; i < MARCEL_HOOK_POINTS; i++)
+		CHECK_INT(marcel_hook_add((enum marcel_hook_point)i, &failing),
+			  0);
+	*marcel_errno_location() = EDOM;
+	marcel_yield();
+	errors[0] = *marcel_errno_location();
+	marcel_park(wake_self, marcel_self());
+	errors[1] = *marcel_errno_location();
+	for (int i = 0; i < MARCEL_HOOK_POINTS; i++)
+		CHECK_INT(
+			marcel_hook_remove((enum marcel_hook_point)i, &failing),
+			0);
+	CHECK(load_relaxed(&calls) >= 2);
+	CHECK_INT(errors[0], EDOM);
+	CHECK_INT(errors[1], EDOM);
+}
+
 TEST_VPS(a_hook_is_pinned_and_a_thread_is_where_it_says_so)
 {
 	reset(MARCEL_HOOK_NOTHING);
