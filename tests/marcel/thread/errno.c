@@ -2,6 +2,7 @@
  * <marcel/errno.h>: errno follows a user thread to another kernel thread. This
  * file is compiled with optimization, as C and as C++, and with <errno.h>
  * before and after marcel's header: a compiler must not keep errno's address.
+ * usleep() is called for the move to another kernel thread.
  */
 #ifdef ERRNO_FIRST
 #include <errno.h>
@@ -18,9 +19,10 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "../../check.h"
 
-enum { THREADS = 20, ROUNDS = 50 };
+enum { THREADS = 50, ROUNDS = 50, SLEEPS = 400 };
 
 static void move_to(int vp)
 {
@@ -63,9 +65,20 @@ static void *sees_error_of_libc(void *arg)
 	return arg;
 }
 
-static void run(void *(*fn)(void *))
+static void *sees_error_of_open(void *arg)
 {
-	struct marcel_config config = { 2, 0, 0, 0 };
+	for (int i = 0; i < SLEEPS; i++) {
+		errno = 0;
+		CHECK_INT(open("/nonexistent/x", O_RDONLY), -1);
+		CHECK_INT(errno, ENOENT);
+		usleep(10);
+	}
+	return arg;
+}
+
+static void run(int vps, void *(*fn)(void *))
+{
+	struct marcel_config config = { vps, 0, 0, 0 };
 	marcel_t t[THREADS];
 
 	CHECK_INT(marcel_init(&config), 0);
@@ -78,10 +91,20 @@ static void run(void *(*fn)(void *))
 
 TEST(errno_keeps_its_value_when_a_thread_moves)
 {
-	run(keeps_value);
+	run(2, keeps_value);
 }
 
 TEST(errno_is_that_of_the_last_call_after_a_thread_moved)
 {
-	run(sees_error_of_libc);
+	run(2, sees_error_of_libc);
+}
+
+TEST(errno_is_that_of_the_last_call_after_a_sleep_on_one_vp)
+{
+	run(1, sees_error_of_open);
+}
+
+TEST(errno_is_that_of_the_last_call_after_a_sleep_on_two_vps)
+{
+	run(2, sees_error_of_open);
 }
