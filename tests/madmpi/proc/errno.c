@@ -7,7 +7,7 @@
 #include <marcel/marcel.h>
 #include <errno.h>
 
-enum { THREADS = 300 / FEWER, ROUNDS = 20 };
+enum { THREADS = 300 / FEWER, ROUNDS = 100 };
 
 static void keep(int value)
 {
