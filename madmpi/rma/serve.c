@@ -649,13 +649,16 @@ int madmpi_serve_start(struct madmpi_win *w)
 	if (s->origin != NULL &&
 	    make_room(s, sizeof(struct madmpi_rma_head) + MADMPI_RMA_INLINE))
 		rc = start_thread(w);
-	if (rc == 0) {
-		nm_session_monitor(session(w), arrived, w);
-		return 0;
+	if (rc < 0) {
+		serve_free(s, w->size);
+		w->serve = NULL;
 	}
-	serve_free(s, w->size);
-	w->serve = NULL;
 	return rc;
+}
+
+void madmpi_serve_open(struct madmpi_win *w)
+{
+	nm_session_monitor(session(w), arrived, w);
 }
 
 void madmpi_serve_stop(struct madmpi_win *w)

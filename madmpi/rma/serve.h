@@ -6,8 +6,15 @@
 
 #include "rma/win.h"
 
-/* From now on requests are served. 0 or -errno. */
+/* Starts the thread, which takes no request yet. 0 or -errno. */
 int madmpi_serve_start(struct madmpi_win *w);
+
+/*
+ * From now on requests are served, also those that have come already. Call this
+ * when it is certain whether this process has the window: another process that
+ * knows it earlier may send requests before.
+ */
+void madmpi_serve_open(struct madmpi_win *w);
 
 /* Nobody sends requests any more: what has come is served, and the end. */
 void madmpi_serve_stop(struct madmpi_win *w);

@@ -152,7 +152,7 @@ bool madmpi_win_find(struct madmpi_win *w, MPI_Aint disp, MPI_Count low,
 {
 	MPI_Count from, to;
 
-	if (load_relaxed(&w->is_abandoned))
+	if (w->is_abandoned)
 		return false;
 	if (__builtin_add_overflow(disp, low, &from) ||
 	    __builtin_add_overflow(disp, high, &to))
@@ -346,8 +346,9 @@ static int report(struct madmpi_coll *c)
  */
 static void abandon(struct madmpi_win *w, int error)
 {
-	store_relaxed(&w->is_abandoned, true);
+	w->is_abandoned = true;
 	w->broken = error;
+	madmpi_serve_open(w);
 	madmpi_win_fail_barrier(w);
 	madmpi_object_let_go(&w->object);
 }
@@ -371,6 +372,7 @@ static int create(const struct wish *x, MPI_Win *win)
 	if (c.error == 0) {
 		set_errhandler(w);
 		madmpi_win_hint(w, x->info);
+		madmpi_serve_open(w);
 		*win = (MPI_Win)w;
 		return MPI_SUCCESS;
 	}

@@ -99,9 +99,8 @@ struct madmpi_win {
 	void *owned;                      /* -: allocated, or NULL */
 	struct madmpi_shared *shared;     /* -: shared.c's, or NULL */
 	struct madmpi_serve *serve;       /* -: serve.c's */
-	/* a: relaxed; it was not made here: its memory must not be touched */
-	ATOMIC(bool) is_abandoned;
-	int broken; /* o: the thread in a barrier: one failed, -errno */
+	bool is_abandoned; /* -: not made here, so nobody touches its memory */
+	int broken;        /* o: the thread in a barrier: one failed, -errno */
 
 	struct base_spin lock;
 	enum madmpi_epoch epoch;       /* l: */
