@@ -273,6 +273,25 @@ static int find_memory(const struct wish *x, struct madmpi_win *w)
 }
 
 /*
+ * The kernel copies to a member's memory without asking that member (direct.c).
+ * So a process does that only if it knows that all members have the window: a
+ * member without it uses its memory for something else. A process that has come
+ * through this further vote knows that. Other processes that have the window
+ * send requests, which a member without it refuses.
+ */
+static void agree_to_copies(struct madmpi_coll *c, struct madmpi_win *w)
+{
+	bool has_it = c->error == 0;
+
+	if (madmpi_coll_least(c, 0) == 0 || !has_it)
+		return;
+	for (int i = 0; i < w->size; i++)
+		w->member[i].its = 0;
+	c->error = 0;
+	c->is_told = false;
+}
+
+/*
  * Every process makes these steps, whatever has failed; without memory for it
  * w is NULL. Returns true if the others may have the window although this
  * process does not.
@@ -302,6 +321,8 @@ static bool build(struct madmpi_coll *c, const struct wish *x,
 	made = madmpi_coll_least(c, rc);
 	if (made < 0)
 		madmpi_coll_fail(c, made);
+	if (x->flavor == MPI_WIN_FLAVOR_CREATE)
+		agree_to_copies(c, w);
 	return rc == 0 && c->error == -ECONNRESET;
 }
 

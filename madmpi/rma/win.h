@@ -47,7 +47,7 @@
 struct madmpi_win_member {
 	MPI_Aint size, unit; /* bytes; of displacements */
 	char *at;            /* where this process has it; NULL: not at all */
-	uintptr_t its;       /* where the member has it itself; 0: not told */
+	uintptr_t its;       /* the member's own address of it; 0: do not use */
 };
 
 /* What the process may do, as origin. A fence may begin nothing. */

@@ -25,6 +25,8 @@
 #include "../program.h"
 #include "calls.h"
 
+static MPI_Comm living;
+
 enum { LIVING = 3, FORM_COUNT = 3, SMALL = 5, LARGE = 20000, SHARED = 10 };
 
 /* --- dying --- */
@@ -343,7 +345,13 @@ static void carry_out(struct death *d)
 struct made {
 	MPI_Comm comm;
 	MPI_Win win;
+	int bytes; /* of each process, in the window */
 };
+
+/* More than a request for it carries. */
+enum { LENT = 3 * 4096 };
+
+static char lent[LENT]; /* to a window */
 
 static int next_of(const struct death *d)
 {
@@ -355,10 +363,9 @@ static int next_of(const struct death *d)
 
 static int win_create(struct death *d, struct made *m)
 {
-	static int memory[4];
-
-	return MPI_Win_create(memory, sizeof(memory), 1, MPI_INFO_NULL,
-			      d->x.comm, &m->win);
+	memset(lent, 0, LENT);
+	m->bytes = LENT;
+	return MPI_Win_create(lent, LENT, 1, MPI_INFO_NULL, d->x.comm, &m->win);
 }
 
 static int win_create_dynamic(struct death *d, struct made *m)
@@ -370,6 +377,7 @@ static int win_allocate(struct death *d, struct made *m)
 {
 	void *memory;
 
+	m->bytes = 16;
 	return MPI_Win_allocate(16, 1, MPI_INFO_NULL, d->x.comm, &memory,
 				&m->win);
 }
@@ -378,6 +386,7 @@ static int win_allocate_shared(struct death *d, struct made *m)
 {
 	void *memory;
 
+	m->bytes = 16;
 	return MPI_Win_allocate_shared(16, 1, MPI_INFO_NULL, d->x.comm, &memory,
 				       &m->win);
 }
@@ -500,12 +509,30 @@ static void plan_rounds(struct death *d, int i, int seed)
 	d->place = (i / ROUNDS + i) % d->n;
 }
 
+/* A byte, and all of them. The member may lack the window. */
+static void put(const struct made *m, int r)
+{
+	static char ones[LENT];
+	int class;
+
+	memset(ones, 1, LENT);
+	if (m->bytes > 0) {
+		MPI_Put(ones, 1, MPI_CHAR, r, 0, 1, MPI_CHAR, m->win);
+		MPI_Put(ones, m->bytes, MPI_CHAR, r, 0, m->bytes, MPI_CHAR,
+			m->win);
+	}
+	class = class_of(MPI_Win_unlock(r, m->win));
+	EXPECT(class == MPI_SUCCESS || class == MPI_ERR_RMA_RANGE);
+}
+
 /*
  * The members that have a window can use it among each other, and no barrier of
  * it succeeds. A member may lack it: of that one they get a lock at least.
  */
-static void use_without_the_dead(const struct death *d, MPI_Win win)
+static void use_without_the_dead(const struct death *d, const struct made *m)
 {
+	MPI_Win win = m->win;
+
 	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
 	for (int r = 0; r < d->n; r++) {
 		int rc = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, r, 0, win);
@@ -513,7 +540,7 @@ static void use_without_the_dead(const struct death *d, MPI_Win win)
 		EXPECT_INT(class_of(rc),
 			   r == d->place ? MPI_ERR_PROC_ABORTED : MPI_SUCCESS);
 		if (rc == MPI_SUCCESS)
-			FAILS(MPI_Win_unlock(r, win), MPI_SUCCESS);
+			put(m, r);
 	}
 	for (int i = 0; i < 2; i++)
 		FAILS(MPI_Win_fence(0, win), MPI_ERR_PROC_ABORTED);
@@ -523,7 +550,7 @@ static void use_without_the_dead(const struct death *d, MPI_Win win)
 static void carry_out_rounds(struct death *d)
 {
 	int call = (d->victim - LIVING) % ROUNDS, class;
-	struct made m = { MPI_COMM_NULL, MPI_WIN_NULL };
+	struct made m = { MPI_COMM_NULL, MPI_WIN_NULL, 0 };
 
 	unite(d);
 	if (rank == d->victim && d->step == 0)
@@ -541,14 +568,19 @@ static void carry_out_rounds(struct death *d)
 	EXPECT(class == MPI_ERR_PROC_ABORTED ||
 	       (class == MPI_SUCCESS &&
 		(d->step > 0 || !of_rounds[call].is_told_all)));
+	/* At once: another process may still wait inside of the call. */
+	if (m.win != MPI_WIN_NULL)
+		use_without_the_dead(d, &m);
 	/* All have come through as many steps of the parent. */
 	for (int i = 0; i < 2; i++)
 		FAILS(MPI_Barrier(d->x.comm), MPI_ERR_PROC_ABORTED);
-	if (m.win != MPI_WIN_NULL)
-		use_without_the_dead(d, m.win);
 	if (m.comm != MPI_COMM_NULL)
 		MPI_Comm_free(&m.comm);
 	MPI_Comm_free(&d->x.comm);
+	/* All have put. Nobody has to a process that got an error. */
+	MPI_Barrier(living);
+	if (m.bytes == LENT && m.win == MPI_WIN_NULL)
+		EXPECT(lent[0] == 0 && memcmp(lent, lent + 1, LENT - 1) == 0);
 }
 
 static const struct mode {
@@ -575,7 +607,6 @@ int main(int argc, char **argv)
 	const struct mode *mode = mode_named(argc > 1 ? argv[1] : "");
 	int seed = argc > 1 ? atoi(argv[argc - 1]) : 0, all = 0;
 	MPI_Group world, group;
-	MPI_Comm living;
 	struct death d;
 
 	has_hosts = argc > 1 && strcmp(argv[1], "hosts") == 0;
