@@ -173,12 +173,11 @@ static int tell(struct madmpi_meeting *m)
 {
 	struct madmpi_type *byte = madmpi_type_of(MPI_BYTE);
 	bool leads = m->local->rank == m->leader;
-	struct madmpi_coll c;
+	struct madmpi_coll *c = &m->coll;
 
 	if (!leads)
 		m->theirs = (struct madmpi_side){ .size = 0 };
-	madmpi_coll_begin(&c, m->function, m->local);
-	madmpi_bcast_binomial(&c, &m->theirs, sizeof(m->theirs), byte,
+	madmpi_bcast_binomial(c, &m->theirs, sizeof(m->theirs), byte,
 			      m->leader);
 	/* Who has not heard takes part in what follows all the same. */
 	if (m->theirs.error == MPI_SUCCESS && m->theirs.size == 0)
@@ -193,10 +192,10 @@ static int tell(struct madmpi_meeting *m)
 	if (!leads)
 		m->world = room_for(m);
 	if (m->world == NULL)
-		madmpi_coll_fail(&c, -ENOMEM);
-	madmpi_bcast_binomial(&c, m->world, bytes_of(m->theirs.size), byte,
+		madmpi_coll_fail(c, -ENOMEM);
+	madmpi_bcast_binomial(c, m->world, bytes_of(m->theirs.size), byte,
 			      m->leader);
-	return madmpi_coll_end(&c);
+	return madmpi_coll_end(c);
 }
 
 static int check_disjoint(const struct madmpi_meeting *m)
@@ -283,6 +282,9 @@ int madmpi_intercomm_create(MPI_Comm local_comm, int local_leader,
 
 	if (rc != MPI_SUCCESS)
 		return rc;
+	/* Before the leaders meet: one could wait for the other for ever. */
+	if (!madmpi_coll_begin_call(&c.m.coll, c.m.function, c.m.local))
+		return madmpi_coll_end(&c.m.coll);
 	if (c.m.local->rank == local_leader) {
 		rc = check_bridge(&c, peer_comm);
 		if (rc == MPI_SUCCESS)

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-struct madmpi_comm;
+#include "coll/coll.h"
 
 /* What one side says of itself, and a leader to its group of the other one. */
 struct madmpi_side {
@@ -21,7 +21,9 @@ struct madmpi_side {
 struct madmpi_meeting {
 	const char *function;
 	struct madmpi_comm *local;
-	int leader; /* in that */
+	struct madmpi_coll
+		coll; /* of that; begun before madmpi_meeting_end() */
+	int leader;   /* in the local communicator */
 	struct madmpi_side theirs;
 	int *world; /* their group: theirs.size, owned */
 };

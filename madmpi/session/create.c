@@ -279,6 +279,7 @@ int madmpi_intercomm_create_from_groups(MPI_Group local_group, int local_leader,
 	rc = make(&c, MADMPI_LETTER_LOCAL, local_leader, &m.local);
 	if (rc != MPI_SUCCESS)
 		return rc;
+	madmpi_coll_begin(&m.coll, c.function, m.local);
 	rc = make_inter(&c, &m, remote_group, remote_leader);
 	madmpi_comm_put(m.local);
 	return rc;

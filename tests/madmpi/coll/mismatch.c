@@ -276,6 +276,15 @@ static void others_do_not_fit(MPI_Comm comm)
 		rc = MPI_Comm_dup(comm, &made);
 	}
 	FAILS(rc, MPI_ERR_OTHER);
+	/* Neither leader waits for one that does not come. */
+	for (int i = 0; i < 2; i++) {
+		rc = odd == i
+			     ? MPI_Barrier(comm)
+			     : MPI_Intercomm_create(comm, i ? 0 : size - 1,
+						    MPI_COMM_WORLD,
+						    i ? size - 1 : 0, 0, &made);
+		FAILS(rc, MPI_ERR_OTHER);
+	}
 	EXPECT(made == MPI_COMM_NULL);
 }
 
