@@ -418,21 +418,32 @@ static void no_root(struct said *s)
 		s->root = NOBODY;
 }
 
+/*
+ * A message of another length may be another operation's: that is for hear() to
+ * report. `error` is what had failed before it came.
+ */
+static void excuse_length(struct madmpi_coll *c, int error)
+{
+	if (!c->is_told && (c->error == -ENODATA || c->error == -EMSGSIZE))
+		c->error = error;
+}
+
 /* Each leader hears of the other group. */
 static void hear_others(struct madmpi_coll *c, struct words *w)
 {
 	struct madmpi_type *byte = madmpi_type_of(MPI_BYTE);
 	struct words theirs = { .magic = 0 };
+	int error = c->error;
 
 	no_root(&w->all);
 	madmpi_coll_across(c);
 	madmpi_coll_exchange(c, w, sizeof(*w), byte, LEADER, &theirs,
 			     sizeof(theirs), byte, LEADER);
 	madmpi_coll_home(c);
+	excuse_length(c, error);
 	hear(w, &theirs, LEADER, true);
 }
 
-/* The message may be another operation's: that is for hear() to report. */
 static void receive_words(struct madmpi_coll *c, struct words *theirs, int rank)
 {
 	int error = c->error;
@@ -440,8 +451,7 @@ static void receive_words(struct madmpi_coll *c, struct words *theirs, int rank)
 	theirs->magic = 0;
 	madmpi_coll_recv(c, theirs, sizeof(*theirs), madmpi_type_of(MPI_BYTE),
 			 rank);
-	if (!c->is_told && (c->error == -ENODATA || c->error == -EMSGSIZE))
-		c->error = error;
+	excuse_length(c, error);
 }
 
 /* All get what the first one has heard. */
