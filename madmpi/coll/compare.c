@@ -667,9 +667,13 @@ bool madmpi_coll_compare(struct madmpi_coll *c,
 	w->all.others = c->others;
 	own = w->all;
 	gather_words(c, w);
-	/* Who has failed tells the others by what he does not send. */
-	if (!c->is_told && (c->error == -EMSGSIZE || c->error == -ENODATA))
-		return false; /* something else was sent */
+	/*
+	 * Something else was sent to this process, or to one above it in the
+	 * tree, so the others make no step, either. After any other failure all
+	 * go on, and tell by what they send.
+	 */
+	if (c->error == -EMSGSIZE || c->error == -ENODATA)
+		return false;
 	if (c->error != 0 || (w->odd.rank == UNKNOWN && w->balance == 0))
 		return true;
 	if (w->odd.rank == UNKNOWN)

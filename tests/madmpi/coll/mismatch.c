@@ -4,7 +4,8 @@
  *
  * Without arguments every case in every form: each returns the class of its
  * error in all processes, and what comes next works. With the name of a case
- * that one, blocking, whose error ends the job.
+ * that one, blocking, whose error ends the job. With "unchecked" rank 0 does
+ * not say what it calls.
  */
 #include "../program.h"
 #include "../two_groups.h"
@@ -401,13 +402,56 @@ static int one_by_name(const char *name)
 	return 0; /* which is wrong */
 }
 
+/* --- a process that does not say what it calls --- */
+
+static void do_without_check(void)
+{
+	const char *number = getenv("PMI_RANK");
+
+	if (number != NULL && atoi(number) == 0)
+		setenv("MADMPI_CHECK", "1", 1);
+}
+
+/* Data come instead of its words: to some at once, to others never. */
+static int none_waits_for_unchecked(void)
+{
+	MPI_Group all, checked;
+	MPI_Comm ours = MPI_COMM_SELF, across;
+	int rc;
+
+	EXPECT(size > 3);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	rc = MPI_Bcast(in, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	FAILS(rc, rank == 0 ? MPI_SUCCESS : MPI_ERR_COUNT);
+	MPI_Comm_group(MPI_COMM_WORLD, &all);
+	MPI_Group_excl(all, 1, (int[]){ 0 }, &checked);
+	if (rank > 0)
+		MPI_Comm_create_group(MPI_COMM_WORLD, checked, 0, &ours);
+	MPI_Intercomm_create(ours, 0, MPI_COMM_WORLD, rank == 0, 0, &across);
+	MPI_Comm_set_errhandler(across, MPI_ERRORS_RETURN);
+	rc = MPI_Bcast(in, 1, MPI_INT, rank == 0 ? MPI_ROOT : 0, across);
+	FAILS(rc, rank == 0 ? MPI_SUCCESS : MPI_ERR_OTHER);
+	MPI_Comm_free(&across);
+	if (rank > 0)
+		MPI_Comm_free(&ours);
+	MPI_Group_free(&checked);
+	MPI_Group_free(&all);
+	/* A barrier is a mismatch, too. */
+	return MPI_Finalize();
+}
+
 int main(int argc, char **argv)
 {
+	int is_unchecked = argc > 1 && strcmp(argv[1], "unchecked") == 0;
 	MPI_Comm comm;
 
+	if (is_unchecked)
+		do_without_check();
 	program_begin(&argc, &argv);
 	odd = rank == size - 1;
 	EXPECT(size > 1 && size <= MOST);
+	if (is_unchecked)
+		return none_waits_for_unchecked();
 	if (argc > 1)
 		return one_by_name(argv[1]);
 	comm = ring(MPI_COMM_WORLD);
