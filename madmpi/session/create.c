@@ -101,14 +101,12 @@ static struct nm_gate *member(const struct madmpi_group *g, int rank)
 
 /*
  * What one member of the group has written goes to all, down the tree of
- * madmpi_bcast_binomial(). Members of a local group go on through that tree
- * from the same root: if the one above has told a member that all is well it
- * takes part in that, so it must not fail because another one below is dead.
+ * madmpi_bcast_binomial(): first from the member above, unless this is the
+ * root. Returns the distance to the members below.
  */
-static void tell(const struct madmpi_group *g, struct madmpi_letter *l,
-		 int root)
+static int hear(const struct madmpi_group *g, struct madmpi_letter *l, int root)
 {
-	int me = (g->rank - root + g->size) % g->size, step = 1, rc;
+	int me = (g->rank - root + g->size) % g->size, step = 1;
 
 	for (; step < g->size; step *= 2)
 		if (me & step) {
@@ -116,6 +114,19 @@ static void tell(const struct madmpi_group *g, struct madmpi_letter *l,
 			     madmpi_letter_recv(member(g, g->rank - step), l));
 			break;
 		}
+	return step;
+}
+
+/*
+ * Then to the members below. Members of a local group go on through that tree
+ * from the same root: if the one above has told a member that all is well it
+ * takes part in that, so it must not fail because another one below is dead.
+ */
+static void tell(const struct madmpi_group *g, struct madmpi_letter *l,
+		 int root, int step)
+{
+	int me = (g->rank - root + g->size) % g->size, rc;
+
 	while ((step /= 2) > 0) {
 		if (me + step >= g->size)
 			continue;
@@ -126,30 +137,41 @@ static void tell(const struct madmpi_group *g, struct madmpi_letter *l,
 }
 
 /*
- * Of the one group, by its member root; kind says for what. MPI_SUCCESS or what
- * was reported.
+ * Of the one group, by its member root; kind says for what. A process makes its
+ * communicator before it tells those below, so that they do not go on if there
+ * is no memory for it. MPI_SUCCESS or what was reported.
  */
 static int make(const struct call *c, enum madmpi_letter_kind kind, int root,
 		struct madmpi_comm **out)
 {
+	struct madmpi_comm *made = NULL;
 	struct madmpi_letter l;
-	int rc;
+	int rc = 0, step;
 
 	address(&l, kind, c, mix(0, c->group));
 	if (c->group->rank == root)
 		madmpi_comm_new_ids(l.ids);
-	tell(c->group, &l, root);
-	if (l.error != MPI_SUCCESS)
-		return madmpi_error_by(c->e, l.error, c->function,
-				       "a member of the group cannot be "
-				       "reached");
-	madmpi_group_get(c->group);
-	rc = madmpi_comm_new(NULL, c->group, l.ids, out);
-	if (rc < 0)
-		return madmpi_error_by(c->e, madmpi_error_class_of_errno(rc),
-				       c->function, "new communicator");
-	madmpi_errhandler_give(*out, c->e);
-	return MPI_SUCCESS;
+	step = hear(c->group, &l, root);
+	if (l.error == MPI_SUCCESS) {
+		madmpi_group_get(c->group);
+		rc = madmpi_comm_new(NULL, c->group, l.ids, &made);
+		note(&l, rc);
+	}
+	tell(c->group, &l, root, step);
+	if (l.error == MPI_SUCCESS) {
+		madmpi_errhandler_give(made, c->e);
+		*out = made;
+		return MPI_SUCCESS;
+	}
+	if (rc == 0 && made != NULL)
+		madmpi_comm_put(made);
+	return madmpi_error_by(c->e, l.error, c->function,
+			       rc < 0 ? "new communicator"
+			       : l.error == MPI_ERR_PROC_ABORTED
+				       ? "a member of the group cannot be "
+					 "reached"
+				       : "another member of the group could "
+					 "not do its part");
 }
 
 /* MPI_Comm_create_from_group */
@@ -205,9 +227,12 @@ static int check_remote(const struct call *c, MPI_Group handle, int leader,
 	return MPI_SUCCESS;
 }
 
-/* The leaders tell each other numbers; those of the first group's are used. */
+/*
+ * The leaders tell each other numbers; those of the first group's are used. Or
+ * `error`, a class that was reported: then the other leader fails, too.
+ */
 static int meet(const struct call *c, const struct madmpi_group *remote,
-		int leader, struct madmpi_meeting *m)
+		int leader, int error, struct madmpi_meeting *m)
 {
 	const struct madmpi_group *local = c->group;
 	struct nm_gate *there = nm_gate_of(remote->world[leader]);
@@ -220,6 +245,7 @@ static int meet(const struct call *c, const struct madmpi_group *remote,
 		      : mix(mix(0, remote), local));
 	theirs = mine;
 	madmpi_comm_new_ids(mine.ids);
+	mine.error = error;
 	rc = madmpi_letter_send(there, &mine);
 	if (rc == 0)
 		rc = madmpi_letter_recv(there, &theirs);
@@ -228,23 +254,34 @@ static int meet(const struct call *c, const struct madmpi_group *remote,
 				       c->function,
 				       "the leader of the remote group cannot "
 				       "be reached");
+	if (error != MPI_SUCCESS)
+		return error;
+	if (theirs.error != MPI_SUCCESS)
+		return madmpi_error_by(c->e, theirs.error, c->function,
+				       "the remote group could not do its "
+				       "part");
 	return madmpi_meeting_hear(m, remote->world, remote->size,
 				   first ? mine.ids : theirs.ids);
 }
 
-static int make_inter(const struct call *c, struct madmpi_meeting *m,
+/* All processes; without a communicator of their group, the leader. */
+static int make_inter(const struct call *c, struct madmpi_meeting *m, int error,
 		      MPI_Group remote_group, int remote_leader)
 {
 	struct madmpi_group *remote;
 	struct madmpi_comm *made;
-	int rc = MPI_SUCCESS;
+	int rc = error;
 
-	if (m->local->rank == m->leader) {
+	if (c->group->rank == m->leader) {
 		rc = check_remote(c, remote_group, remote_leader, &remote);
 		if (rc == MPI_SUCCESS)
-			rc = meet(c, remote, remote_leader, m);
+			rc = meet(c, remote, remote_leader, error, m);
 	}
+	if (error != MPI_SUCCESS)
+		return error;
+	madmpi_coll_begin(&m->coll, c->function, m->local);
 	rc = madmpi_meeting_end(m, rc, &made);
+	madmpi_comm_put(m->local);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	madmpi_comm_hint(made, c->info);
@@ -277,10 +314,5 @@ int madmpi_intercomm_create_from_groups(MPI_Group local_group, int local_leader,
 				       "has %d processes",
 				       local_leader, c.group->size);
 	rc = make(&c, MADMPI_LETTER_LOCAL, local_leader, &m.local);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	madmpi_coll_begin(&m.coll, c.function, m.local);
-	rc = make_inter(&c, &m, remote_group, remote_leader);
-	madmpi_comm_put(m.local);
-	return rc;
+	return make_inter(&c, &m, rc, remote_group, remote_leader);
 }

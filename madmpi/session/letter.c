@@ -91,28 +91,37 @@ static bool take(struct box *b, struct madmpi_letter *l)
 	return true;
 }
 
-/* The next one into the box; the mutex is not held meanwhile. */
-static int read_one(struct nm_gate *from, struct box *b)
+/*
+ * The next one, into the box if it is not the one that *l names. The mutex is
+ * not held meanwhile. 1: it is that one, and in *l; 0; or -errno.
+ */
+static int read_one(struct nm_gate *from, struct box *b,
+		    struct madmpi_letter *l)
 {
-	struct waiting *w = malloc(sizeof(*w));
-	struct nm_data d;
+	struct madmpi_letter next = { .kind = 0 };
+	struct nm_data d = nm_data_flat(&next, sizeof(next));
+	struct waiting *w;
 	int rc;
 
-	if (w == NULL)
-		return -ENOMEM;
-	base_link_init(&w->on);
-	d = nm_data_flat(&w->letter, sizeof(w->letter));
 	b->is_read = true;
 	marcel_mutex_unlock(&mutex);
 	rc = nm_sr_recv(session, from, 0, NM_TAG_EXACT, &d, NULL);
 	marcel_mutex_lock(&mutex);
 	b->is_read = false;
-	if (rc == 0)
-		base_list_push_back(&b->letters, &w->on);
-	else
-		free(w);
 	marcel_cond_broadcast(&came);
-	return rc;
+	if (rc < 0)
+		return rc;
+	if (is_of_call(&next, l)) {
+		*l = next;
+		return 1;
+	}
+	w = malloc(sizeof(*w));
+	if (w == NULL)
+		return -ENOMEM; /* the call that it was for waits in vain */
+	base_link_init(&w->on);
+	w->letter = next;
+	base_list_push_back(&b->letters, &w->on);
+	return 0;
 }
 
 int madmpi_letter_recv(struct nm_gate *from, struct madmpi_letter *l)
@@ -125,8 +134,8 @@ int madmpi_letter_recv(struct nm_gate *from, struct madmpi_letter *l)
 		if (b->is_read)
 			madmpi_cond_wait(&came, &mutex);
 		else
-			rc = read_one(from, b);
+			rc = read_one(from, b, l);
 	}
 	marcel_mutex_unlock(&mutex);
-	return rc;
+	return rc < 0 ? rc : 0;
 }

@@ -67,9 +67,68 @@ static int idup(MPI_Comm *out)
 	return rc != MPI_SUCCESS ? rc : MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+/* The same name each time: nothing may be left of a call that has failed. */
+static MPI_Group all, ours, theirs;
+
+static int from_group(MPI_Comm *out)
+{
+	return MPI_Comm_create_from_group(all, "no_memory", MPI_INFO_NULL,
+					  MPI_ERRORS_RETURN, out);
+}
+
+static int from_groups(int leader, int other, MPI_Comm *out)
+{
+	return MPI_Intercomm_create_from_groups(ours, leader, theirs, other,
+						"no_memory", MPI_INFO_NULL,
+						MPI_ERRORS_RETURN, out);
+}
+
+static int nours, ntheirs;
+
+static int led_by_first(MPI_Comm *out)
+{
+	return from_groups(0, 0, out);
+}
+
+static int led_by_last(MPI_Comm *out)
+{
+	return from_groups(nours - 1, ntheirs - 1, out);
+}
+
+/* The last group is the larger one. */
+static void find_groups(MPI_Session *session)
+{
+	int half = size / 2,
+	    range[2][3] = { { 0, half - 1, 1 }, { half, size - 1, 1 } };
+	int last = rank >= half;
+
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, session);
+	MPI_Group_from_session_pset(*session, "mpi://WORLD", &all);
+	if (size == 1)
+		return;
+	MPI_Group_range_incl(all, 1, &range[last], &ours);
+	MPI_Group_range_incl(all, 1, &range[!last], &theirs);
+	MPI_Group_size(ours, &nours);
+	MPI_Group_size(theirs, &ntheirs);
+}
+
+static void drop_groups(MPI_Session *session)
+{
+	MPI_Group_free(&all);
+	if (size > 1) {
+		MPI_Group_free(&ours);
+		MPI_Group_free(&theirs);
+	}
+	MPI_Session_finalize(session);
+}
+
 static int (*const makers[])(MPI_Comm *out) = {
-	cart, sub, graph, adjacent, distributed, split, split_type, idup,
+	cart,       sub,  graph,      adjacent,     distributed, split,
+	split_type, idup, from_group, led_by_first, led_by_last,
 };
+
+/* The last ones need two groups. */
+enum { MAKERS = sizeof(makers) / sizeof(makers[0]), INTER = 2 };
 
 /* Whether one has failed in the last process, which was told so. */
 static int without(int (*make)(MPI_Comm *out), int nth)
@@ -92,6 +151,8 @@ static int without(int (*make)(MPI_Comm *out), int nth)
 
 int main(int argc, char **argv)
 {
+	MPI_Session session;
+
 	program_begin(&argc, &argv);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	right = (rank + 1) % size;
@@ -104,13 +165,15 @@ int main(int argc, char **argv)
 		degrees[i] = i + 1;
 	}
 	cart(&grid);
-	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+	find_groups(&session);
+	for (int i = 0; i < (size > 1 ? MAKERS : MAKERS - INTER); i++) {
 		int nth = 0;
 
 		while (without(makers[i], nth))
 			nth++;
 		EXPECT(nth > 1);
 	}
+	drop_groups(&session);
 	MPI_Comm_free(&grid);
 	free(neighbours);
 	free(degrees);
