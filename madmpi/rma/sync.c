@@ -151,11 +151,10 @@ int madmpi_win_unlock_targets(const char *fn, struct madmpi_win *w, int first,
 	return flush_all(fn, w, first, end, true);
 }
 
-/* The messages of a barrier, of which each says that this process has failed.
- */
-static void fail_barrier(struct madmpi_coll *c, int error)
+/* The messages of a barrier, each of which says that a member has died. */
+static void fail_barrier(struct madmpi_coll *c)
 {
-	madmpi_coll_fail(c, error);
+	madmpi_coll_fail(c, -ECONNRESET);
 	for (int far = 1; far < c->size; far *= 2)
 		madmpi_coll_send(c, NULL, 0, madmpi_type_of(MPI_BYTE),
 				 (c->rank + far) % c->size);
@@ -166,24 +165,26 @@ void madmpi_win_fail_barrier(struct madmpi_win *w)
 	struct madmpi_coll c;
 
 	madmpi_coll_begin(&c, "MPI_Win_free", w->comm);
-	fail_barrier(&c, w->broken);
+	fail_barrier(&c);
 }
 
 /*
  * Once a member has died no barrier succeeds any more. A member may even lack
  * the window (win.c, abandon()) and take part in the first barrier only. So
- * after a failure this process waits for nobody, but tells the others.
+ * after a death this process waits for nobody, but tells the others. After any
+ * other failure, of memory, all have made the steps and the next one may
+ * succeed.
  */
 int madmpi_win_barrier(const char *fn, struct madmpi_win *w)
 {
 	struct madmpi_coll c;
 
 	madmpi_coll_begin(&c, fn, w->comm);
-	if (w->broken != 0)
-		fail_barrier(&c, w->broken);
+	if (w->has_lost)
+		fail_barrier(&c);
 	else
 		madmpi_barrier_dissemination(&c);
-	w->broken = madmpi_coll_errno(&c);
+	w->has_lost |= c.error == -ECONNRESET;
 	return madmpi_coll_end(&c);
 }
 

@@ -365,10 +365,9 @@ static int report(struct madmpi_coll *c)
  * and others not. This one does not: it tells the first barrier of the window,
  * and answers requests until MPI ends, so that nobody waits for it.
  */
-static void abandon(struct madmpi_win *w, int error)
+static void abandon(struct madmpi_win *w)
 {
 	w->is_abandoned = true;
-	w->broken = error;
 	madmpi_serve_open(w);
 	madmpi_win_fail_barrier(w);
 	madmpi_object_let_go(&w->object);
@@ -398,7 +397,7 @@ static int create(const struct wish *x, MPI_Win *win)
 		return MPI_SUCCESS;
 	}
 	if (others_may_have_it) {
-		abandon(w, c.error);
+		abandon(w);
 	} else if (w != NULL) {
 		win_end(w);
 		madmpi_pool_put(&pool, w);

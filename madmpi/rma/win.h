@@ -100,7 +100,7 @@ struct madmpi_win {
 	struct madmpi_shared *shared;     /* -: shared.c's, or NULL */
 	struct madmpi_serve *serve;       /* -: serve.c's */
 	bool is_abandoned; /* -: not made here, so nobody touches its memory */
-	int broken;        /* o: the thread in a barrier: one failed, -errno */
+	bool has_lost;     /* o: the thread in a barrier: a member has died */
 
 	struct base_spin lock;
 	enum madmpi_epoch epoch;       /* l: */

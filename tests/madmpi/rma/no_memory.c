@@ -2,6 +2,9 @@
  * A process runs out of memory: the others do not wait for it, and those whose
  * call cannot be done are told why.
  */
+#include <dlfcn.h>
+#include <nmad/sendrecv.h>
+
 #include "../no_memory.h"
 #include "../program.h"
 
@@ -124,6 +127,39 @@ static void descriptions_need_memory_there(void)
 	}
 }
 
+/* The next receive of this process finds no memory. */
+static atomic_int receive_fails;
+
+/* Our own definition goes before the library's. */
+ALL_SEE_IT int nm_sr_irecv(struct nm_session *s, struct nm_gate *from,
+			   nm_tag_t tag, nm_tag_t mask,
+			   const struct nm_data *data,
+			   struct nm_sr_request *req)
+{
+	static int (*next)(struct nm_session *, struct nm_gate *, nm_tag_t,
+			   nm_tag_t, const struct nm_data *,
+			   struct nm_sr_request *);
+
+	if (atomic_exchange(&receive_fails, 0))
+		return -ENOMEM;
+	if (next == NULL)
+		*(void **)&next = dlsym(RTLD_NEXT, "nm_sr_irecv");
+	return next(s, from, tag, mask, data, req);
+}
+
+/* A process that had no memory in a barrier takes part in the next one. */
+static void fences_go_on_after_a_failure(void)
+{
+	int rc;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	receive_fails = rank == size - 1;
+	rc = MPI_Win_fence(0, win);
+	EXPECT_INT(class_of(rc), MPI_ERR_NO_MEM);
+	EXPECT_INT(receive_fails, 0);
+	FAILS(MPI_Win_fence(MPI_MODE_NOSUCCEED, win), MPI_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
 	program_begin(&argc, &argv);
@@ -137,6 +173,7 @@ int main(int argc, char **argv)
 	if (size > 1) {
 		operations_need_memory_there();
 		descriptions_need_memory_there();
+		fences_go_on_after_a_failure();
 	}
 	MPI_Win_free(&win);
 	free(many);
