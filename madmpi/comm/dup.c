@@ -150,10 +150,11 @@ static void forsake(struct madmpi_coll *c)
 {
 	uint64_t ids[2] = { 0, 0 };
 
-	if (!madmpi_coll_compare_function(c))
-		return;
-	madmpi_coll_fail(c, -ENOMEM);
-	madmpi_coll_tell(c, ids, sizeof(ids), 0);
+	if (madmpi_coll_compare_function(c)) {
+		madmpi_coll_fail(c, -ENOMEM);
+		madmpi_coll_tell(c, ids, sizeof(ids), 0);
+	}
+	free(c->why);
 }
 
 static int idup(const char *fn, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
