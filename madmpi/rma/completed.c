@@ -90,13 +90,14 @@ int madmpi_serve_completed(struct madmpi_win *w, const int ranks[], int n,
 			   bool wait)
 {
 	struct madmpi_serve *s = w->serve;
-	bool asks = !wait, answered = false;
+	bool asks = !wait, answered;
 	piom_cond_t more;
 	int rc;
 
 	for (;;) {
 		marcel_mutex_lock(&s->mutex);
 		rc = take_completed(s, ranks, n);
+		answered = !wait && !asks && !load_relaxed(&s->asked);
 		if (rc != -EAGAIN || answered || (asks && s->waits_for_data))
 			break;
 		piom_cond_init(&more);
@@ -109,7 +110,6 @@ int madmpi_serve_completed(struct madmpi_win *w, const int ranks[], int n,
 		/* No cancellation point, as no call of MPI is one. */
 		piom_cond_wait(&more);
 		asks = false;
-		answered = !wait && !load_relaxed(&s->asked);
 	}
 	marcel_mutex_unlock(&s->mutex);
 	return rc;
