@@ -4,8 +4,8 @@
  *
  * A test must not answer from the count alone: the last request may have come
  * without being served yet. So it asks the thread to serve all that has come,
- * and answers then. A thread that waits for data of a request answers at once,
- * because MPI_Win_wait() would wait for these data, too.
+ * and answers then. A thread that waits for data of a request, or for a reply
+ * to leave, answers at once, because MPI_Win_wait() would wait for it, too.
  */
 #include <errno.h>
 

@@ -51,6 +51,8 @@ struct madmpi_serve {
 	ATOMIC(unsigned) ndied; /* a: before a unit of work */
 	unsigned nburied;       /* t: so many of them are known of */
 	piom_sem_t unwatched;   /* watches that are over */
+	ATOMIC(unsigned) ncome; /* a: requests that arrived() was told of */
+	unsigned ntaken;        /* t: requests taken */
 
 	/* t: the request that is served */
 	struct {

@@ -1,7 +1,7 @@
 /*
- * The end of access epochs as MPI_Win_test sees it. The test plays the thread
+ * The end of access epochs as MPI_Win_test sees it. A test plays the thread
  * that serves: what that does happens where a function of the library is about
- * to wait or to lock.
+ * to wait or to lock. Or it plays the network, for the real thread.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -15,6 +15,7 @@ static struct origin origins[2];
 static struct madmpi_serve s;
 static struct madmpi_win w;
 
+static bool plays_thread;
 static int nwaits;
 static bool is_late; /* the thread catches up before the next lock */
 
@@ -26,6 +27,7 @@ static void begin(void)
 	piom_sem_init(&s.work, 0);
 	s.origin = origins;
 	w.serve = &s;
+	plays_thread = true;
 	nwaits = 0;
 	is_late = false;
 }
@@ -56,8 +58,10 @@ int __wrap_marcel_mutex_lock(marcel_mutex_t *mutex)
 /* One origin completes, and the thread has served everything a bit later. */
 void __wrap_piom_cond_wait(piom_cond_t *cond)
 {
-	complete(nwaits++);
-	is_late = nwaits == 1;
+	if (plays_thread) {
+		complete(nwaits++);
+		is_late = nwaits == 1;
+	}
 	__real_piom_cond_wait(cond);
 }
 
@@ -68,4 +72,65 @@ TEST(question_is_answered_if_a_completion_wakes_the_asker_first)
 	begin();
 	CHECK_INT(madmpi_serve_completed(&w, ranks, 2, false), -EAGAIN);
 	CHECK_INT(nwaits, 1);
+}
+
+/* --- the network --- */
+
+static ATOMIC(bool) comes_on; /* there is always one more request */
+
+int __wrap_nm_sr_mprobe(struct nm_session *session, struct nm_gate *from,
+			nm_tag_t tag, nm_tag_t mask, struct nm_message **out,
+			struct nm_sr_status *status);
+int __wrap_nm_sr_mrecv(struct nm_message *message, const struct nm_data *data,
+		       struct nm_sr_request *req);
+int __wrap_nm_sr_is_complete(const struct nm_sr_request *req);
+void __wrap_nm_sr_status(const struct nm_sr_request *req,
+			 struct nm_sr_status *out);
+
+int __wrap_nm_sr_mprobe(struct nm_session *session, struct nm_gate *from,
+			nm_tag_t tag, nm_tag_t mask, struct nm_message **out,
+			struct nm_sr_status *status)
+{
+	(void)session, (void)from, (void)tag, (void)mask;
+	*out = NULL;
+	memset(status, 0, sizeof(*status));
+	return load_relaxed(&comes_on) ? 0 : -EAGAIN;
+}
+
+int __wrap_nm_sr_mrecv(struct nm_message *message, const struct nm_data *data,
+		       struct nm_sr_request *req)
+{
+	(void)message, (void)data, (void)req;
+	return 0;
+}
+
+int __wrap_nm_sr_is_complete(const struct nm_sr_request *req)
+{
+	(void)req;
+	return true;
+}
+
+/* Its origin has died, so that nothing is done for it. */
+void __wrap_nm_sr_status(const struct nm_sr_request *req,
+			 struct nm_sr_status *out)
+{
+	(void)req;
+	memset(out, 0, sizeof(*out));
+	out->error = -ECONNRESET;
+}
+
+TEST(question_is_answered_although_requests_never_end)
+{
+	static struct madmpi_comm comm;
+	const int ranks[] = { 0 };
+
+	w = (struct madmpi_win){ .comm = &comm, .size = 1 };
+	plays_thread = false;
+	store_relaxed(&comes_on, true);
+	CHECK_INT(marcel_init(NULL), 0);
+	CHECK_INT(madmpi_serve_start(&w), 0);
+	CHECK_INT(madmpi_serve_completed(&w, ranks, 1, false), -EAGAIN);
+	store_relaxed(&comes_on, false);
+	madmpi_serve_stop(&w);
+	CHECK_INT(marcel_end(), 0);
 }
