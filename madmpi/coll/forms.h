@@ -57,6 +57,11 @@ int madmpi_collective_run(const struct madmpi_collective *x);
  */
 int madmpi_collective_start(const struct madmpi_collective *x,
 			    MPI_Request *request);
+
+/*
+ * The same of a persistent one. A process without memory does not tell the
+ * others: they make no step before they start theirs, and must not start it.
+ */
 int madmpi_collective_init(const struct madmpi_collective *x, MPI_Info info,
 			   MPI_Request *request);
 
