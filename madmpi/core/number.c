@@ -112,6 +112,18 @@ MPI_Errhandler madmpi_errhandler_fromint(int errhandler)
 	return madmpi_number_handle(errhandler, MADMPI_ERRHANDLER);
 }
 
+/* MPI_File_toint */
+int madmpi_file_toint(MPI_File file)
+{
+	return madmpi_number_of(file, MADMPI_FILE);
+}
+
+/* MPI_File_fromint */
+MPI_File madmpi_file_fromint(int file)
+{
+	return madmpi_number_handle(file, MADMPI_FILE);
+}
+
 /* MPI_Group_toint */
 int madmpi_group_toint(MPI_Group group)
 {

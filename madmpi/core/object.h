@@ -35,6 +35,7 @@ enum madmpi_kind {
 	MADMPI_T_SESSION = 0x4d431a0f,
 	MADMPI_T_EVENT = 0x4d431a0b,
 	MADMPI_T_INSTANCE = 0x4d431a10,
+	MADMPI_FILE = 0x4d431a11, /* of error handlers: there are no files */
 	/* Freed by the program before it is complete (ext/grequest.c). */
 	MADMPI_REQUEST_GIVEN_UP = 0x4d431b06,
 };

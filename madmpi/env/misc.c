@@ -70,17 +70,6 @@ int madmpi_get_library_version(char *version, int *resultlen)
 	return MPI_SUCCESS;
 }
 
-/* MPI_Abi_get_version */
-int madmpi_abi_get_version(int *abi_major, int *abi_minor)
-{
-	if (abi_major == NULL || abi_minor == NULL)
-		return madmpi_null_arg(NULL, "MPI_Abi_get_version",
-				       abi_major ? "abi_minor" : "abi_major");
-	*abi_major = MPI_ABI_VERSION;
-	*abi_minor = MPI_ABI_SUBVERSION;
-	return MPI_SUCCESS;
-}
-
 /* MPI_Pcontrol: there is nothing to control. */
 int madmpi_pcontrol(const int level, ...)
 {

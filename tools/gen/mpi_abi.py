@@ -35,7 +35,7 @@ ALWAYS = {
     'MPI_Status_set_source', 'MPI_Status_set_tag', 'MPI_Status_set_error',
     'MPI_Status_get_source', 'MPI_Status_get_tag', 'MPI_Status_get_error',
 }
-ALWAYS_PATTERN = re.compile(r'MPI_\w+_(from|to)int$|MPI_(Info|T|Abi_get)_')
+ALWAYS_PATTERN = re.compile(r'MPI_\w+_(from|to)int$|MPI_(Info|T|Abi)_')
 
 # The result is MPI_UNDEFINED where an int cannot hold it; all other results
 # that do not fit are the error MPI_ERR_VALUE_TOO_LARGE.

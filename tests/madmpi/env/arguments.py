@@ -54,7 +54,7 @@ INOUT = re.compile(r'MPI_(\w+_free(_keyval)?|Comm_disconnect|Session_finalize|Ty
 NULL_ALLOWED = re.compile(
     r'MPI_(Wait|Test|Parrived|Request_get_status|Comm_get_name|Type_get_name|Win_get_name|'
     r'Alloc_mem|Comm_dup_with_info|Comm_idup_with_info|Comm_split_type|'
-    r'Session_get_num_psets|Session_get_nth_pset|'
+    r'Session_get_num_psets|Session_get_nth_pset|Lookup_name|'
     r'Comm_create_from_group|Intercomm_create_from_groups|'
     r'Dist_graph_create(_adjacent)?|'
     r'Win_create|Win_create_dynamic|Win_allocate|Win_allocate_shared)'
@@ -123,6 +123,7 @@ RULES = [
     (r'int', r'ndims', '1', [('-1', 'ARG|DIMS')]),
     (r'int', r'order', 'MPI_ORDER_C', [('77', 'ARG')]),
     (r'int', r'rank', '0', [('-1', 'ARG|RANK'), ('1', 'ARG|RANK')]),
+    (r'int', r'logical_size', '4', [('0', 'ARG'), ('-1', 'ARG'), ('3', 'ARG')]),
     (r'int', r'typeclass', 'MPI_TYPECLASS_INTEGER', [('77', 'ARG')]),
     (r'int', r'p|r', '6', [('10000', 'ARG')]),
     (r'int|MPI_Count', r'max_(integers|datatypes)', '8',
@@ -194,6 +195,7 @@ RULES = [
     (r'char \*\[\]', r'argv', 'NULL', []),
     (r'const char \*', r'pset_name', '"mpi://SELF"',
      TEXT + [('"mpi://MOON"', 'ARG')]),
+    (r'const char \*', r'service_name', '"ocean"', TEXT),
     (r'const char \*', r'stringtag', '"tag"', TEXT + [('long_text', 'ARG')]),
     # --- functions; 0 is a constant where attributes are copied, deleted ---
     (r'MPI_Comm_errhandler_function \*', r'\w+', 'ignore', OUT),
@@ -211,6 +213,7 @@ RULES = [
     (r'void \*', r'buf|recvbuf|outbuf|inoutbuf|origin_addr|result_addr', 'data.in',
      [('NULL', 'BUFFER')]),
     (r'void \*', r'buffer', 'data.in', [('NULL', 'BUFFER|ARG')]),
+    (r'void \*', r'logical_(true|false)', 'data.in', [('NULL', 'ARG')]),
     (r'void \*', r'base', 'malloc(1)', []),
     # --- results ---
     (r'MPI_Status \*', r'status|array_of_statuses', 'statuses', []),
@@ -316,9 +319,10 @@ T_RULES = [
     (r'', r'int \*', r'\w+', 'results.i', T_NULL),
 ]
 # A right call of these is an error that says what cannot be done.
-T_REFUSES = re.compile(r'MPI_T_(pvar_(start|stop|reset|write|readreset)|'
-                       r'cvar_write)$|'
-                       r'MPI_T_(event_(?!get_num)|source_get_[it])')
+REFUSES = re.compile(r'MPI_(Abi_set_|Lookup_name)|'
+                     r'MPI_T_(pvar_(start|stop|reset|write|readreset)|'
+                     r'cvar_write)$|'
+                     r'MPI_T_(event_(?!get_num)|source_get_[it])')
 
 # What is done before a call, and after it with what it has returned.
 ROUND = [
@@ -664,7 +668,7 @@ def main():
         n = write_function(out, table[name])
         rows.append('\t{ "%s", call_%s, %s, %d, %d },' % (
             name, name, 'wrong_' + name if n else 'NULL', n,
-            name not in NO_RIGHT_CALL and not T_REFUSES.match(name)))
+            name not in NO_RIGHT_CALL and not REFUSES.match(name)))
     rows += [write_unsupported(out, table[n]) for n in table
              if n not in listed and not NO_CODE.match(n)]
     out += ['static const struct function functions[] = {'] + rows + ['};']

@@ -270,9 +270,143 @@ static void environment(void)
 	MPI_Free_mem(memory);
 }
 
+#ifdef MPI_ABI_VERSION
+static void info_says(MPI_Info info, const char *key, const char *wanted)
+{
+	char value[16] = "";
+	int flag = 0, room = sizeof(value);
+
+	MPI_Info_get_string(info, key, &room, value, &flag);
+	EXPECT_INT(flag, 1);
+	if (strcmp(value, wanted) != 0)
+		fprintf(stderr, "%s is %s, not %s\n", key, value, wanted);
+	EXPECT(strcmp(value, wanted) == 0);
+}
+
+static void integers_of_the_abi_have_8_bytes(void)
+{
+	MPI_Info info = MPI_INFO_NULL;
+	int nkeys = 0;
+
+	EXPECT_INT(MPI_Abi_get_info(&info), MPI_SUCCESS);
+	info_says(info, "mpi_aint_size", "8");
+	info_says(info, "mpi_count_size", "8");
+	info_says(info, "mpi_offset_size", "8");
+	MPI_Info_get_nkeys(info, &nkeys);
+	EXPECT_INT(nkeys, 3);
+	MPI_Info_free(&info);
+}
+
+/* What is said of a type is what MPI_Type_size says. */
+static void fortran_types_are_known(void)
+{
+	static const struct {
+		const char *key;
+		MPI_Datatype type;
+	} sizes[] = { { "mpi_logical_size", MPI_LOGICAL },
+		      { "mpi_integer_size", MPI_INTEGER },
+		      { "mpi_real_size", MPI_REAL },
+		      { "mpi_double_precision_size", MPI_DOUBLE_PRECISION } };
+	static const char *const optional[] = {
+		"logical1",  "logical2",       "logical4", "logical8",
+		"logical16", "integer1",       "integer2", "integer4",
+		"integer8",  "integer16",      "real2",    "real4",
+		"real8",     "real16",         "complex4", "complex8",
+		"complex16", "double_complex", "complex32"
+	};
+	MPI_Info info = MPI_INFO_NULL;
+	char text[64];
+	int nkeys = 0, bytes;
+
+	EXPECT_INT(MPI_Abi_get_fortran_info(&info), MPI_SUCCESS);
+	for (int i = 0; i < 4; i++) {
+		MPI_Type_size(sizes[i].type, &bytes);
+		snprintf(text, sizeof(text), "%d", bytes);
+		info_says(info, sizes[i].key, text);
+	}
+	for (int i = 0; i < 19; i++) {
+		snprintf(text, sizeof(text), "mpi_%s_supported", optional[i]);
+		info_says(info, text, "true");
+	}
+	MPI_Info_get_nkeys(info, &nkeys);
+	EXPECT_INT(nkeys, 4 + 19);
+	MPI_Info_free(&info);
+}
+
+/* They are what a reduction of MPI_LOGICAL makes. */
+static void fortran_booleans_are_known(void)
+{
+	int yes[2] = { 3, 77 }, no[2] = { 0, 77 }, made_yes, made_no, is_set;
+	char wide[2][32];
+
+	made_yes = 5;
+	made_no = 0;
+	MPI_Reduce_local(yes, &made_yes, 1, MPI_LOGICAL, MPI_LAND);
+	MPI_Reduce_local(no, &made_no, 1, MPI_LOGICAL, MPI_LOR);
+	EXPECT_INT(MPI_Abi_get_fortran_booleans(4, yes, no, &is_set),
+		   MPI_SUCCESS);
+	EXPECT_INT(is_set, 1);
+	EXPECT_INT(yes[0], made_yes);
+	EXPECT_INT(no[0], made_no);
+	EXPECT(yes[1] == 77 && no[1] == 77);
+	for (int n = 1; n <= 16; n *= 2) {
+		memset(wide, 9, sizeof(wide));
+		EXPECT_INT(MPI_Abi_get_fortran_booleans(n, wide[0], wide[1],
+							&is_set),
+			   MPI_SUCCESS);
+		EXPECT_INT(is_set, 1);
+		for (int i = 0; i < 32; i++) {
+			EXPECT_INT(wide[0][i], i >= n ? 9 : i == 0);
+			EXPECT_INT(wide[1][i], i >= n ? 9 : 0);
+		}
+	}
+	EXPECT_INT(MPI_Abi_get_fortran_booleans(32, wide[0], wide[1], &is_set),
+		   MPI_SUCCESS);
+	EXPECT_INT(is_set, 0);
+}
+
+/* As MPI_Init leaves them, errors end the job: these are none. */
+static void questions_are_answered(void)
+{
+	MPI_Comm parent = MPI_COMM_WORLD;
+	int major = 0, minor = -1;
+
+	EXPECT_INT(MPI_Comm_get_parent(&parent), MPI_SUCCESS);
+	EXPECT(parent == MPI_COMM_NULL);
+	EXPECT_INT(MPI_Abi_get_version(&major, &minor), MPI_SUCCESS);
+	EXPECT(major == MPI_ABI_VERSION && minor == MPI_ABI_SUBVERSION);
+	integers_of_the_abi_have_8_bytes();
+	fortran_types_are_known();
+	fortran_booleans_are_known();
+	EXPECT_INT(MPI_File_toint(MPI_FILE_NULL), (int)(size_t)MPI_FILE_NULL);
+	EXPECT(MPI_File_fromint(MPI_File_toint(MPI_FILE_NULL)) ==
+	       MPI_FILE_NULL);
+}
+
+static void what_is_known_is_not_changed(void)
+{
+	char port[MPI_MAX_PORT_NAME] = "unchanged";
+	int yes = -1, no = 0, is_set;
+	MPI_Info info;
+
+	MPI_Abi_get_fortran_info(&info);
+	FAILS(MPI_Abi_set_fortran_info(info), MPI_ERR_ABI);
+	MPI_Info_free(&info);
+	FAILS(MPI_Abi_set_fortran_booleans(4, &yes, &no), MPI_ERR_ABI);
+	FAILS(MPI_Abi_set_fortran_booleans(3, &yes, &no), MPI_ERR_ARG);
+	FAILS(MPI_Abi_get_fortran_booleans(0, &yes, &no, &is_set), MPI_ERR_ARG);
+	EXPECT_INT(yes, -1);
+	FAILS(MPI_Lookup_name("ocean", MPI_INFO_NULL, port), MPI_ERR_NAME);
+	EXPECT(strcmp(port, "unchanged") == 0);
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	program_begin(&argc, &argv);
+#ifdef MPI_ABI_VERSION
+	questions_are_answered();
+#endif
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 	environment();
@@ -283,6 +417,7 @@ int main(int argc, char **argv)
 	freed_and_foreign_handles();
 #ifdef MPI_ABI_VERSION
 	handles_of_what_is_still_used();
+	what_is_known_is_not_changed();
 #endif
 	a_request_given_twice_is_ended_once();
 	handlers_of_the_program_are_called();

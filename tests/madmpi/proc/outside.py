@@ -17,7 +17,7 @@ ALWAYS = re.compile(r'''MPI_(
     Info_\w+|Session_init|Session_create_errhandler|Session_call_errhandler|
     Errhandler_free|Error_string|Error_class|
     (Add|Remove)_error_(class|code|string)|T_\w+|
-    Abi_get_\w+|\w+_(to|from)int|Status_[gs]et_(source|tag|error)|
+    Abi_\w+|\w+_(to|from)int|Status_[gs]et_(source|tag|error)|
     Aint_add|Aint_diff|Wtime|Wtick|Pcontrol)$''', re.X)
 # The beginning.
 BEGIN = {'MPI_Init', 'MPI_Init_thread'}
