@@ -165,6 +165,7 @@ static int obey(struct madmpi_errhandler *e, struct madmpi_comm *c,
 	MPI_Comm comm = c != NULL ? madmpi_comm_handle(c) : none;
 	MPI_Session session = s != NULL ? (MPI_Session)s : MPI_SESSION_NULL;
 	MPI_Win win = c != NULL ? win_of(c) : MPI_WIN_NULL;
+	MPI_File file = MPI_FILE_NULL;
 
 	switch (e->how) {
 	case MADMPI_ERRORS_FATAL:
@@ -175,6 +176,8 @@ static int obey(struct madmpi_errhandler *e, struct madmpi_comm *c,
 			e->fn.session(&session, &code, NULL);
 		else if (e->of == MADMPI_WIN)
 			e->fn.win(&win, &code, NULL);
+		else if (e->of == MADMPI_FILE)
+			e->fn.file(&file, &code, NULL);
 		else
 			e->fn.comm(&comm, &code, NULL);
 		break;
@@ -412,6 +415,22 @@ int madmpi_win_create_errhandler(MPI_Win_errhandler_function *fn,
 		return rc;
 	e->of = MADMPI_WIN;
 	e->fn.win = fn;
+	return MPI_SUCCESS;
+}
+
+/* MPI_File_create_errhandler */
+int madmpi_file_create_errhandler(MPI_File_errhandler_function *fn,
+				  MPI_Errhandler *errhandler)
+{
+	int rc;
+	struct madmpi_errhandler *e =
+		create("MPI_File_create_errhandler", "file_errhandler_fn",
+		       fn != NULL, errhandler, &rc);
+
+	if (e == NULL)
+		return rc;
+	e->of = MADMPI_FILE;
+	e->fn.file = fn;
 	return MPI_SUCCESS;
 }
 

@@ -29,6 +29,7 @@ struct madmpi_errhandler {
 		MPI_Comm_errhandler_function *comm;
 		MPI_Session_errhandler_function *session;
 		MPI_Win_errhandler_function *win;
+		MPI_File_errhandler_function *file;
 	} fn;                /* -: as `of` says */
 	ATOMIC(int) handles; /* a: that the program has; nothing hangs on it */
 };
@@ -86,6 +87,9 @@ int madmpi_error_errno(struct madmpi_comm *comm, int err, const char *function,
 /* The same for a function that has no body. */
 int madmpi_unsupported(struct madmpi_comm *comm,
 		       const char *function) BASE_COLD;
+
+/* The same for a function of files, by the handler of MPI_FILE_NULL. */
+int madmpi_file_unsupported(const char *function) BASE_COLD;
 
 /* The class for a negative errno; MPI_SUCCESS for 0. */
 int madmpi_error_class_of_errno(int err);

@@ -341,17 +341,15 @@ def names(api):
 def excuse(f):
     """What a function without a body does, as statements."""
     comm = next((p.name for p in f.params if p.type == 'MPI_Comm'), None)
-    files = f.name.startswith('MPI_File_') or any(
-        p.type.startswith('MPI_File') for p in f.params)
 
-    # Neither the tool interface nor files have MPI_COMM_SELF's error handler;
-    # that of no file returns. A result that is no code is no handle.
+    # The tool interface has no error handler; files have that of MPI_FILE_NULL.
+    # A result that is no code is no handle.
     if f.name.startswith('MPI_T_'):
         return ['return MPI_T_ERR_NOT_SUPPORTED;']
     if f.returns != 'int' or f.name.endswith('_toint'):
         return ['return 0;']
-    if files:
-        return ['return MPI_ERR_UNSUPPORTED_OPERATION;']
+    if f.name.startswith(('MPI_File_', 'MPI_Register_datarep')):
+        return ['return madmpi_file_unsupported("%s");' % f.name]
     return ['return madmpi_unsupported(%s, "%s");' % (
         'madmpi_comm_of(%s)' % comm if comm else 'NULL', f.name)]
 

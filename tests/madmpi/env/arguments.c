@@ -42,6 +42,7 @@ static struct {
 	MPI_Request request;
 	MPI_Session session;
 	MPI_Win win, dynamic;
+	MPI_File file;
 	int comm_keyval, type_keyval, win_keyval;
 } right;
 
@@ -100,6 +101,12 @@ static void ignore_session(MPI_Session *session, int *code, ...)
 static void ignore_win(MPI_Win *win, int *code, ...)
 {
 	(void)win;
+	(void)code;
+}
+
+static void ignore_file(MPI_File *file, int *code, ...)
+{
+	(void)file;
 	(void)code;
 }
 
@@ -428,6 +435,12 @@ FREED(MPI_Message, message)
 FREED(MPI_Session, session)
 FREED(MPI_Win, win)
 
+/* There are no files that could be freed. */
+static MPI_File freed_file(void)
+{
+	return (MPI_File)freed_win();
+}
+
 static int freed_keyval(void)
 {
 	int keyval = fresh_comm_keyval();
@@ -671,6 +684,7 @@ static void make_right_ones(void)
 	right.uncommitted = fresh_datatype();
 	right.op = fresh_op();
 	right.errhandler = MPI_ERRORS_RETURN;
+	right.file = MPI_FILE_NULL; /* the only one */
 	right.info = fresh_info();
 	right.request = fresh_request();
 	right.session = fresh_session();

@@ -38,6 +38,7 @@ HANDLES = {
     'MPI_Message': ('REQUEST', 'MPI_MESSAGE_NULL'),
     'MPI_Session': ('SESSION', 'MPI_SESSION_NULL'),
     'MPI_Win': ('WIN', 'MPI_WIN_NULL'),
+    'MPI_File': ('FILE', 'MPI_FILE_NULL'),
 }
 
 # These want a communicator with a topology.
@@ -56,9 +57,9 @@ NULL_ALLOWED = re.compile(
     r'Alloc_mem|Comm_dup_with_info|Comm_idup_with_info|Comm_split_type|'
     r'Session_get_num_psets|Session_get_nth_pset|Lookup_name|'
     r'Comm_create_from_group|Intercomm_create_from_groups|'
-    r'Dist_graph_create(_adjacent)?|'
+    r'Dist_graph_create(_adjacent)?|File_\w+|'
     r'Win_create|Win_create_dynamic|Win_allocate|Win_allocate_shared)'
-    r'(_c)?:(request|comm|datatype|info|win)$|MPI_\w+_init(_c)?:info$')
+    r'(_c)?:(request|comm|datatype|info|win|file|fh)$|MPI_\w+_init(_c)?:info$')
 # Pointers that are handed over, not followed: anything goes.
 ANY_POINTER = {'extra_state', 'location'}
 
@@ -201,6 +202,7 @@ RULES = [
     (r'MPI_Comm_errhandler_function \*', r'\w+', 'ignore', OUT),
     (r'MPI_Session_errhandler_function \*', r'\w+', 'ignore_session', OUT),
     (r'MPI_Win_errhandler_function \*', r'\w+', 'ignore_win', OUT),
+    (r'MPI_File_errhandler_function \*', r'\w+', 'ignore_file', OUT),
     (r'MPI_User_function \*', r'\w+', 'add', OUT),
     (r'MPI_Grequest_query_function \*', r'\w+', 'query', OUT),
     (r'MPI_Grequest_free_function \*', r'\w+', 'let_go', OUT),

@@ -394,9 +394,83 @@ static void while_others_change_it(void)
 	MPI_Comm_free(&common);
 }
 
+#ifdef MPI_ABI_VERSION
+static int file_calls;
+
+static void note_file(MPI_File *file, int *code, ...)
+{
+	EXPECT(*file == MPI_FILE_NULL);
+	seen = *code;
+	file_calls++;
+}
+
+static void file_handler_was_called(int class)
+{
+	EXPECT_INT(file_calls, 1);
+	EXPECT_INT(class_of(seen), class);
+	file_calls = 0;
+}
+
+static MPI_Errhandler file_handler(void)
+{
+	MPI_Errhandler e = MPI_ERRHANDLER_NULL;
+
+	EXPECT_INT(MPI_File_get_errhandler(MPI_FILE_NULL, &e), MPI_SUCCESS);
+	return e;
+}
+
+static int open_file(void)
+{
+	MPI_File file = MPI_FILE_NULL;
+	int rc = MPI_File_open(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY,
+			       MPI_INFO_NULL, &file);
+
+	EXPECT(file == MPI_FILE_NULL);
+	return class_of(rc);
+}
+
+/* There are no files: what fails for that goes to the handler of none. */
+static void of_no_file(void)
+{
+	MPI_Errhandler e, same, of_comm;
+
+	EXPECT(file_handler() == MPI_ERRORS_RETURN);
+	EXPECT_INT(open_file(), MPI_ERR_UNSUPPORTED_OPERATION);
+	FAILS(MPI_Register_datarep("tape", NULL, NULL, NULL, NULL),
+	      MPI_ERR_UNSUPPORTED_OPERATION);
+	EXPECT_INT(MPI_File_create_errhandler(note_file, &e), MPI_SUCCESS);
+	EXPECT_INT(MPI_File_set_errhandler(MPI_FILE_NULL, e), MPI_SUCCESS);
+	same = file_handler();
+	EXPECT(same == e);
+	MPI_Errhandler_free(&same);
+	MPI_Errhandler_free(&e);
+	EXPECT_INT(open_file(), MPI_ERR_UNSUPPORTED_OPERATION);
+	file_handler_was_called(MPI_ERR_UNSUPPORTED_OPERATION);
+	EXPECT_INT(MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_NO_SPACE),
+		   MPI_SUCCESS);
+	file_handler_was_called(MPI_ERR_NO_SPACE);
+	FAILS(MPI_File_set_errhandler((MPI_File)MPI_COMM_WORLD,
+				      MPI_ERRORS_RETURN),
+	      MPI_ERR_FILE);
+	file_handler_was_called(MPI_ERR_FILE);
+	MPI_Comm_create_errhandler(note, &of_comm);
+	FAILS(MPI_File_set_errhandler(MPI_FILE_NULL, of_comm),
+	      MPI_ERR_ERRHANDLER);
+	file_handler_was_called(MPI_ERR_ERRHANDLER);
+	MPI_Errhandler_free(&of_comm);
+	EXPECT_INT(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN),
+		   MPI_SUCCESS);
+	EXPECT_INT(open_file(), MPI_ERR_UNSUPPORTED_OPERATION);
+	EXPECT_INT(file_calls + calls, 0);
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	program_begin(&argc, &argv);
+#ifdef MPI_ABI_VERSION
+	of_no_file();
+#endif
 	what_concerns_no_communicator();
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	those_of_the_standard_are_known_by_name();
