@@ -413,6 +413,8 @@ int madmpi_check_data(const char *function, struct madmpi_comm *c,
 {
 	int rc = madmpi_check_count(function, c, "count", count);
 
+	if (unlikely(count == 0))
+		datatype = madmpi_type_or_byte(datatype);
 	if (likely(rc == MPI_SUCCESS))
 		rc = check_in_place(function, c, buf);
 	if (likely(rc == MPI_SUCCESS))
@@ -448,11 +450,17 @@ static int check_part(const char *function, struct madmpi_comm *c,
 int madmpi_check_n_parts(const char *function, struct madmpi_comm *c,
 			 MPI_Datatype datatype, int n, struct madmpi_parts *p)
 {
-	int rc = madmpi_check_type(function, c, "datatype", datatype, &p->type);
+	int rc, empty = 0;
 
 	p->n = n;
-	if (rc == MPI_SUCCESS)
-		rc = check_arrays(function, c, p);
+	rc = check_arrays(function, c, p);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	while (empty < n && madmpi_array_get(p->counts, (size_t)empty) == 0)
+		empty++;
+	if (empty == n)
+		datatype = madmpi_type_or_byte(datatype);
+	rc = madmpi_check_type(function, c, "datatype", datatype, &p->type);
 	for (int i = 0; i < n && rc == MPI_SUCCESS; i++)
 		rc = check_part(function, c, p, i, p->type);
 	return rc;
@@ -461,6 +469,7 @@ int madmpi_check_n_parts(const char *function, struct madmpi_comm *c,
 int madmpi_check_n_typed_parts(const char *function, struct madmpi_comm *c,
 			       int n, struct madmpi_parts *p)
 {
+	MPI_Datatype datatype;
 	struct madmpi_type *t;
 	int rc;
 
@@ -470,8 +479,10 @@ int madmpi_check_n_typed_parts(const char *function, struct madmpi_comm *c,
 		return madmpi_error(c, MPI_ERR_ARG, function,
 				    "the array of datatypes is a null pointer");
 	for (int i = 0; i < n && rc == MPI_SUCCESS; i++) {
-		rc = madmpi_check_type(function, c, "a datatype", p->types[i],
-				       &t);
+		datatype = p->types[i];
+		if (madmpi_array_get(p->counts, (size_t)i) == 0)
+			datatype = madmpi_type_or_byte(datatype);
+		rc = madmpi_check_type(function, c, "a datatype", datatype, &t);
 		if (rc == MPI_SUCCESS)
 			rc = check_part(function, c, p, i, t);
 	}

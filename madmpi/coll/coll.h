@@ -370,7 +370,7 @@ struct madmpi_parts {
 	MPI_Count count; /* of each, if counts.at is NULL */
 	struct madmpi_array counts, displs;
 	struct madmpi_type *type;  /* of each, if types is NULL */
-	const MPI_Datatype *types; /* checked */
+	const MPI_Datatype *types; /* checked; null only where nothing is */
 	int n;                     /* elements of the arrays, if there are */
 };
 
@@ -403,10 +403,17 @@ enum madmpi_route madmpi_choose_allgather_route(const struct madmpi_coll *c,
 enum madmpi_route madmpi_choose_alltoall(const struct madmpi_coll *c,
 					 MPI_Count bytes);
 
-static inline const struct madmpi_type *
+/* Where nothing is moved no type need be named. */
+static inline MPI_Datatype madmpi_type_or_byte(MPI_Datatype datatype)
+{
+	return likely(datatype != MPI_DATATYPE_NULL) ? datatype : MPI_BYTE;
+}
+
+static inline struct madmpi_type *
 madmpi_parts_type(const struct madmpi_parts *p, int i)
 {
-	return p->types ? madmpi_type_of(p->types[i]) : p->type;
+	return p->types ? madmpi_type_of(madmpi_type_or_byte(p->types[i]))
+			: p->type;
 }
 
 static inline MPI_Count madmpi_parts_count(const struct madmpi_parts *p, int i)

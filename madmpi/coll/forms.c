@@ -98,7 +98,7 @@ static void parts_keep(struct madmpi_parts *p, char **room)
 	if (p->type != NULL)
 		madmpi_type_get(p->type);
 	for (int i = 0; p->types != NULL && i < p->n; i++)
-		madmpi_type_get(madmpi_type_of(p->types[i]));
+		madmpi_type_get(madmpi_parts_type(p, i));
 }
 
 static void parts_let_go(const struct madmpi_parts *p)
@@ -106,7 +106,7 @@ static void parts_let_go(const struct madmpi_parts *p)
 	if (p->type != NULL)
 		madmpi_type_put(p->type);
 	for (int i = 0; p->types != NULL && i < p->n; i++)
-		madmpi_type_put(madmpi_type_of(p->types[i]));
+		madmpi_type_put(madmpi_parts_type(p, i));
 }
 
 static int run(struct madmpi_background *b)

@@ -281,12 +281,15 @@ static int alltoallv(struct call *x, enum form form)
 		     x->displs, x->type, x->comm);
 }
 
-/* The types are freed at once. */
+/* The types are freed at once; a part of none is given no type. */
 static int alltoallw(struct call *x, enum form form)
 {
 	int rc;
 
 	for (int i = 0; i < x->peers; i++) {
+		x->types[i] = MPI_DATATYPE_NULL;
+		if (x->counts[i] == 0)
+			continue;
 		MPI_Type_dup(x->type, &x->types[i]);
 		MPI_Type_commit(&x->types[i]);
 	}
@@ -296,7 +299,8 @@ static int alltoallw(struct call *x, enum form form)
 	for (int i = 0; i < x->peers; i++) {
 		MPI_Datatype type = x->types[i];
 
-		MPI_Type_free(&type);
+		if (type != MPI_DATATYPE_NULL)
+			MPI_Type_free(&type);
 	}
 	return rc;
 }

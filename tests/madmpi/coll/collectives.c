@@ -356,6 +356,46 @@ static void alltoall_of_different_types(int *a, int *b)
 	MPI_Type_free(&column);
 }
 
+/* Each talks to the next one only, and has no types for all others. */
+static void alltoallw_of_those_who_talk(void)
+{
+	int next = (rank + 1) % size, previous = (rank + size - 1) % size;
+	int n[2][64] = { 0 }, at[64] = { 0 }, out = value(rank, 5), in;
+	MPI_Datatype types[2][64];
+
+	for (int i = 0; i < size; i++)
+		types[0][i] = types[1][i] = MPI_DATATYPE_NULL;
+	n[0][next] = n[1][previous] = 1;
+	types[0][next] = types[1][previous] = MPI_INT;
+	in = 0;
+	MPI_Alltoallw(&out, n[0], at, types[0], &in, n[1], at, types[1], comm);
+	EXPECT_INT(in, value(previous, 5));
+#if MPI_VERSION >= 4
+	MPI_Count wide[2][64] = { 0 };
+	MPI_Aint wide_at[64] = { 0 };
+
+	wide[0][next] = wide[1][previous] = 1;
+	in = 0;
+	MPI_Alltoallw_c(&out, wide[0], wide_at, types[0], &in, wide[1], wide_at,
+			types[1], comm);
+	EXPECT_INT(in, value(previous, 5));
+#endif
+#ifdef MPI_ABI_VERSION
+	/* Nothing at all. */
+	memset(n, 0, sizeof(n));
+	FAILS(MPI_Alltoallv(NULL, n[0], at, MPI_DATATYPE_NULL, NULL, n[1], at,
+			    MPI_DATATYPE_NULL, comm),
+	      MPI_SUCCESS);
+	FAILS(MPI_Alltoall(NULL, 0, MPI_DATATYPE_NULL, NULL, 0,
+			   MPI_DATATYPE_NULL, comm),
+	      MPI_SUCCESS);
+	FAILS(MPI_Gatherv(NULL, 0, MPI_DATATYPE_NULL, NULL, n[1], at,
+			  MPI_DATATYPE_NULL, 0, comm),
+	      MPI_SUCCESS);
+	FAILS(MPI_Bcast(NULL, 0, MPI_DATATYPE_NULL, 0, comm), MPI_SUCCESS);
+#endif
+}
+
 static void reduce_scatter_of_different_lengths(int *a, int *b)
 {
 	int n[64], total = 0, before = 0;
@@ -398,6 +438,7 @@ static void run_all(void)
 	allgather_of_every_size((int *)in, (int *)out);
 	alltoall_of_every_size((int *)in, (int *)out);
 	alltoall_of_different_types((int *)in, (int *)out);
+	alltoallw_of_those_who_talk();
 	reduce_scatter_of_different_lengths((int *)in, (int *)out);
 	a_local_reduction_has_two_buffers((int *)in);
 	free(in);

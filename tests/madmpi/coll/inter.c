@@ -495,7 +495,8 @@ static void wrong_arguments(int *a, int *b)
 	FAILS(MPI_Alltoallv(a, c, d, MPI_INT, b, c, d, MPI_INT, inter),
 	      MPI_ERR_COUNT);
 	FAILS(MPI_Alltoallw(a, c, d, t, b, c, d, t, inter), MPI_ERR_COUNT);
-	c[nothers - 1] = 0;
+	/* Only a part of none needs no type. */
+	c[nothers - 1] = 1;
 	t[nothers - 1] = MPI_DATATYPE_NULL;
 	FAILS(MPI_Alltoallw(a, c, d, t, b, c, d, t, inter), MPI_ERR_TYPE);
 	FAILS(MPI_Alltoallw(a, c, d, NULL, b, c, d, t, inter), MPI_ERR_ARG);

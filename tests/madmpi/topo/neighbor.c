@@ -13,18 +13,19 @@ int *unweighted = MPI_UNWEIGHTED;
 enum form { BLOCKING, NON_BLOCKING, PERSISTENT, FORMS };
 
 /* The same call in a form; a persistent one runs twice. */
-#define CALL(form, name, ...)                                                  \
+#define CALL(form, name, ...) CALL_OF(form, name, , __VA_ARGS__)
+#define CALL_OF(form, name, large, ...)                                        \
 	do {                                                                   \
 		MPI_Request r_;                                                \
                                                                                \
 		if ((form) == BLOCKING) {                                      \
-			MPI_Neighbor_##name(__VA_ARGS__);                      \
+			MPI_Neighbor_##name##large(__VA_ARGS__);               \
 		} else if ((form) == NON_BLOCKING) {                           \
-			MPI_Ineighbor_##name(__VA_ARGS__, &r_);                \
+			MPI_Ineighbor_##name##large(__VA_ARGS__, &r_);         \
 			MPI_Wait(&r_, MPI_STATUS_IGNORE);                      \
 		} else {                                                       \
-			MPI_Neighbor_##name##_init(__VA_ARGS__, MPI_INFO_NULL, \
-						   &r_);                       \
+			MPI_Neighbor_##name##_init##large(__VA_ARGS__,         \
+							  MPI_INFO_NULL, &r_); \
 			for (int i_ = 0; i_ < 2; i_++) {                       \
 				MPI_Start(&r_);                                \
 				MPI_Wait(&r_, MPI_STATUS_IGNORE);              \
@@ -238,6 +239,31 @@ static void nobody(enum form form)
 	MPI_Comm_free(&comm);
 }
 
+/* Along a ring in one direction: edges that carry nothing have no type. */
+static void one_way(enum form form)
+{
+	int dims[1] = { size }, periods[1] = { 1 }, in = UNTOUCHED;
+	int out_counts[2] = { 0, 1 }, in_counts[2] = { 1, 0 };
+	MPI_Aint at[2] = { 0, 0 };
+	MPI_Datatype out_types[2] = { MPI_DATATYPE_NULL, MPI_INT };
+	MPI_Datatype in_types[2] = { MPI_INT, MPI_DATATYPE_NULL };
+	MPI_Comm comm;
+
+	MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &comm);
+	CALL(form, alltoallw, &rank, out_counts, at, out_types, &in, in_counts,
+	     at, in_types, comm);
+	EXPECT_INT(in, (rank + size - 1) % size);
+#if MPI_VERSION >= 4
+	MPI_Count wide[2][2] = { { 0, 1 }, { 1, 0 } };
+
+	in = UNTOUCHED;
+	CALL_OF(form, alltoallw, _c, &rank, wide[0], at, out_types, &in,
+		wide[1], at, in_types, comm);
+	EXPECT_INT(in, (rank + size - 1) % size);
+#endif
+	MPI_Comm_free(&comm);
+}
+
 /* Several at once, and large: the order of calls decides what belongs where. */
 static void at_once(void)
 {
@@ -304,6 +330,7 @@ int main(int argc, char **argv)
 		several_edges(form);
 		graph(form);
 		nobody(form);
+		one_way(form);
 	}
 	at_once();
 	wrong();
