@@ -161,7 +161,7 @@ static int prepare(struct madmpi_collective *x, const char *fn,
 	if (likely(rc == MPI_SUCCESS))
 		rc = madmpi_check_alias(fn, x->comm, sendbuf, recvbuf, count);
 	if (likely(rc == MPI_SUCCESS))
-		rc = madmpi_check_op(fn, x->comm, op, *t, &x->op);
+		rc = madmpi_check_op(fn, x->comm, op, count, *t, &x->op);
 	return rc;
 }
 

@@ -382,13 +382,14 @@ int madmpi_check_root(const char *function, struct madmpi_comm *c, int root)
 }
 
 int madmpi_check_op(const char *function, struct madmpi_comm *c, MPI_Op op,
-		    const struct madmpi_type *t, struct madmpi_op **out)
+		    MPI_Count count, const struct madmpi_type *t,
+		    struct madmpi_op **out)
 {
 	*out = madmpi_op_of(op);
 	if (unlikely(*out == NULL))
 		return madmpi_error(c, MPI_ERR_OP, function,
 				    "op %p is not an operation", (void *)op);
-	if (unlikely(!madmpi_op_takes(*out, t)))
+	if (unlikely(!madmpi_op_takes(*out, t)) && count > 0)
 		return madmpi_error(c, MPI_ERR_OP, function,
 				    "the operation %s is not defined on %s",
 				    (*out)->name,

@@ -258,8 +258,10 @@ static inline bool madmpi_is_root(const struct madmpi_comm *c, int root)
  * communicator matters then.
  */
 int madmpi_check_root(const char *function, struct madmpi_comm *c, int root);
+/* Any operation fits to no elements, whatever their type. */
 int madmpi_check_op(const char *function, struct madmpi_comm *c, MPI_Op op,
-		    const struct madmpi_type *t, struct madmpi_op **out);
+		    MPI_Count count, const struct madmpi_type *t,
+		    struct madmpi_op **out);
 /* Count, type and buffer of one side. */
 int madmpi_check_data(const char *function, struct madmpi_comm *c,
 		      const void *buf, MPI_Count count, MPI_Datatype datatype,

@@ -185,7 +185,7 @@ int madmpi_reduce_local(const void *inbuf, void *inoutbuf, MPI_Count count,
 	if (rc == MPI_SUCCESS)
 		rc = madmpi_check_alias(fn, NULL, inbuf, inoutbuf, count);
 	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_op(fn, NULL, op, t, &o);
+		rc = madmpi_check_op(fn, NULL, op, count, t, &o);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	madmpi_op_apply(o, inbuf, inoutbuf, count, t);

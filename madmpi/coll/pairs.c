@@ -1,6 +1,6 @@
 /*
- * MPI_MINLOC and MPI_MAXLOC on pairs that have no name, whose value and index
- * are of any two types of numbers.
+ * MPI_MINLOC and MPI_MAXLOC on pairs that have no name: the value is of any
+ * type of numbers, the index of any type of integers.
  */
 #include "coll/op.h"
 

@@ -112,7 +112,8 @@ static int prepare(struct madmpi_collective *x, const char *fn,
 	if (likely(rc == MPI_SUCCESS) && root != MPI_PROC_NULL)
 		rc = check(x, datatype);
 	if (likely(rc == MPI_SUCCESS) && root != MPI_PROC_NULL)
-		rc = madmpi_check_op(fn, x->comm, op, x->recv.type, &x->op);
+		rc = madmpi_check_op(fn, x->comm, op, count, x->recv.type,
+				     &x->op);
 	return rc;
 }
 

@@ -112,7 +112,7 @@ static int check(struct madmpi_collective *x, const void *sendbuf,
 	if (rc == MPI_SUCCESS)
 		rc = madmpi_check_alias(fn, mc, sendbuf, recvbuf, total);
 	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_op(fn, mc, op, s->type, &x->op);
+		rc = madmpi_check_op(fn, mc, op, total, s->type, &x->op);
 	return rc;
 }
 

@@ -116,7 +116,8 @@ static int check(struct madmpi_collective *x, const void *sendbuf,
 		rc = madmpi_check_alias(fn, x->comm, sendbuf, r->base,
 					r->count);
 	if (rc == MPI_SUCCESS)
-		rc = madmpi_check_op(fn, x->comm, op, r->type, &x->op);
+		rc = madmpi_check_op(fn, x->comm, op, r->count, r->type,
+				     &x->op);
 	return rc;
 }
 

@@ -68,10 +68,15 @@ enum madmpi_basic {
 	MADMPI_BASICS
 };
 
-/* That can be compared, as value and as index. */
+/* The value of a pair that has no name, and its index. */
 static inline bool madmpi_basic_is_number(enum madmpi_basic b)
 {
 	return b >= MADMPI_I8 && b <= MADMPI_FLONG;
+}
+
+static inline bool madmpi_basic_is_integer(enum madmpi_basic b)
+{
+	return b >= MADMPI_I8 && b <= MADMPI_U64;
 }
 
 struct madmpi_step {

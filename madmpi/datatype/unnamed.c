@@ -289,7 +289,7 @@ int madmpi_type_get_value_index(MPI_Datatype value_type,
 	*pair_type = named ? madmpi_type_handle(named) : MPI_DATATYPE_NULL;
 	if (named != NULL || value->name == NULL || index->name == NULL ||
 	    !madmpi_basic_is_number(value->basic) ||
-	    !madmpi_basic_is_number(index->basic))
+	    !madmpi_basic_is_integer(index->basic))
 		return MPI_SUCCESS;
 	parts[1].disp =
 		(value->size + index->align - 1) / index->align * index->align;

@@ -208,7 +208,7 @@ int madmpi_rget(void *origin_addr, MPI_Count origin_count,
 
 /* --- what combines --- */
 
-/* The operation, and that the target's data are elements that it takes. */
+/* The operation takes the target's elements; no elements fit to any. */
 static int check_op(struct madmpi_rma_call *c, MPI_Op op)
 {
 	struct madmpi_comm *comm = c->win->comm;
@@ -229,7 +229,8 @@ static int check_op(struct madmpi_rma_call *c, MPI_Op op)
 	if (c->op == madmpi_rma_no_op() && c->kind == MADMPI_RMA_ACCUMULATE)
 		return madmpi_error(comm, MPI_ERR_OP, c->fn,
 				    "MPI_NO_OP is for what is fetched");
-	if (c->elem != NULL && !madmpi_rma_op_takes(c->op, c->elem))
+	if (c->elem != NULL && c->bytes > 0 &&
+	    !madmpi_rma_op_takes(c->op, c->elem))
 		return madmpi_error(
 			comm, MPI_ERR_OP, c->fn,
 			"the operation %s is not defined on %s", c->op->name,

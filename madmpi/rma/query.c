@@ -67,16 +67,19 @@ int madmpi_win_get_name(MPI_Win win, char *win_name, int *resultlen)
 
 /* --- memory of others --- */
 
-/* The first that has any, or -1. */
+/* The first that has any, whether or not this process can reach it; or -1. */
 static int first_with_memory(const struct madmpi_win *w)
 {
 	for (int i = 0; i < w->size; i++)
-		if (w->member[i].at != NULL && w->member[i].size > 0)
+		if (w->member[i].size > 0)
 			return i;
 	return -1;
 }
 
-/* MPI_Win_shared_query, MPI_Win_shared_query_c: nothing, of who shares none. */
+/*
+ * MPI_Win_shared_query, MPI_Win_shared_query_c: memory that this process cannot
+ * reach has size 0.
+ */
 int madmpi_win_shared_query(MPI_Win win, int rank, MPI_Aint *size,
 			    MPI_Aint *disp_unit, void *baseptr)
 {

@@ -412,6 +412,36 @@ static void reduce_scatter_of_different_lengths(int *a, int *b)
 		EXPECT_INT(b[i], size * (size - 1) / 2 + size * (before + i));
 }
 
+/* Of no element it does not matter that MPI_SUM does not take bytes. */
+static void no_elements_fit_to_any_operation(void)
+{
+	MPI_Datatype byte = MPI_BYTE;
+	int none[64] = { 0 };
+	char a = 1, b = 2;
+	MPI_Request r;
+
+	MPI_Reduce(&a, &b, 0, byte, MPI_SUM, 0, comm);
+	MPI_Allreduce(&a, &b, 0, byte, MPI_SUM, comm);
+	MPI_Allreduce(&a, &b, 0, MPI_DOUBLE, MPI_BAND, comm);
+	MPI_Allreduce(&a, &b, 0, MPI_INT, MPI_MAXLOC, comm);
+	MPI_Scan(&a, &b, 0, byte, MPI_SUM, comm);
+	MPI_Exscan(&a, &b, 0, byte, MPI_SUM, comm);
+	MPI_Reduce_scatter(&a, &b, none, byte, MPI_SUM, comm);
+	MPI_Reduce_scatter_block(&a, &b, 0, byte, MPI_SUM, comm);
+	MPI_Reduce_local(&a, &b, 0, byte, MPI_SUM);
+	MPI_Ireduce_scatter(&a, &b, none, byte, MPI_SUM, comm, &r);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	MPI_Iallreduce(MPI_IN_PLACE, &b, 0, byte, MPI_SUM, comm, &r);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+#if MPI_VERSION >= 4
+	MPI_Allreduce_init(&a, &b, 0, byte, MPI_SUM, comm, MPI_INFO_NULL, &r);
+	MPI_Start(&r);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	MPI_Request_free(&r);
+#endif
+	EXPECT(a == 1 && b == 2);
+}
+
 /* It concerns no communicator. */
 static void a_local_reduction_has_two_buffers(int *a)
 {
@@ -440,6 +470,7 @@ static void run_all(void)
 	alltoall_of_different_types((int *)in, (int *)out);
 	alltoallw_of_those_who_talk();
 	reduce_scatter_of_different_lengths((int *)in, (int *)out);
+	no_elements_fit_to_any_operation();
 	a_local_reduction_has_two_buffers((int *)in);
 	free(in);
 	free(out);

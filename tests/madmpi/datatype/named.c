@@ -195,6 +195,11 @@ static void pairs(void)
 	EXPECT(t == MPI_DATATYPE_NULL);
 	MPI_Type_get_value_index(MPI_DOUBLE, MPI_C_BOOL, &t);
 	EXPECT(t == MPI_DATATYPE_NULL);
+	/* An index is an integer, but in Fortran's pairs of twice the same. */
+	MPI_Type_get_value_index(MPI_INT, MPI_DOUBLE, &t);
+	EXPECT(t == MPI_DATATYPE_NULL);
+	MPI_Type_get_value_index(MPI_LONG_DOUBLE, MPI_LONG_DOUBLE, &t);
+	EXPECT(t == MPI_DATATYPE_NULL);
 	FAILS(MPI_Type_get_value_index(MPI_DATATYPE_NULL, MPI_INT, &t),
 	      MPI_ERR_TYPE);
 	FAILS(MPI_Type_get_value_index(MPI_INT, MPI_LONG, NULL), MPI_ERR_ARG);

@@ -235,6 +235,35 @@ static void requests_complete(void)
 	end_window(kind, &win, memory);
 }
 
+/* As in a reduction; all of it is a request, or nothing, to the target. */
+static void no_elements_fit_to_any_operation(void)
+{
+	int right = (rank + 1) % size;
+	char *memory, mine = 1, got = 2;
+	MPI_Win win = window(kind, 1, 1, &memory);
+	MPI_Aint at = place(kind, right, 0, 1);
+	MPI_Datatype byte = MPI_BYTE;
+	MPI_Request r[2];
+
+	*memory = 3;
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_lock_all(0, win);
+	MPI_Accumulate(&mine, 0, byte, right, at, 0, byte, MPI_SUM, win);
+	MPI_Accumulate(&mine, 0, MPI_DOUBLE, right, at, 0, MPI_DOUBLE, MPI_BAND,
+		       win);
+	MPI_Get_accumulate(&mine, 0, byte, &got, 0, byte, right, at, 0, byte,
+			   MPI_SUM, win);
+	MPI_Raccumulate(&mine, 0, byte, right, at, 0, byte, MPI_SUM, win,
+			&r[0]);
+	MPI_Rget_accumulate(&mine, 0, byte, &got, 0, byte, right, at, 0, byte,
+			    MPI_SUM, win, &r[1]);
+	MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+	MPI_Win_unlock_all(win);
+	MPI_Barrier(MPI_COMM_WORLD);
+	EXPECT(*memory == 3 && got == 2);
+	end_window(kind, &win, memory);
+}
+
 int main(int argc, char **argv)
 {
 	static void (*const operations[])(void) = {
@@ -254,6 +283,7 @@ int main(int argc, char **argv)
 		accumulates_keep_their_order();
 		long_ones_give_back_what_was_there();
 		requests_complete();
+		no_elements_fit_to_any_operation();
 	}
 	free(addresses);
 	return program_end("combine");

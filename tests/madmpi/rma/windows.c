@@ -204,6 +204,37 @@ static void memory_may_be_empty(void)
 	MPI_Win_free(&win);
 }
 
+/*
+ * In windows of all kinds that have memory the first memory is that of process
+ * 1, or 0 alone, also for a process that has some itself but cannot reach it.
+ */
+static void the_first_memory_is_the_same_for_all(void)
+{
+	int first = size > 1, unit = 0;
+	MPI_Aint bytes = -1, want = (MPI_Aint)sizeof(int);
+	int *memory, *at = NULL;
+	MPI_Win win;
+
+	if (kind->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+		return;
+	win = window(kind, rank < first ? 0 : want * (rank + 1), sizeof(int),
+		     &memory);
+	if (rank == first)
+		memory[0] = 42;
+	MPI_Win_fence(0, win);
+	MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &at);
+	/* Of memory that a process cannot reach the size is 0. */
+	EXPECT(bytes == want * (first + 1) || (bytes == 0 && rank != first));
+	if (bytes > 0) {
+		EXPECT_INT(unit, sizeof(int));
+		EXPECT_INT(at[0], 42);
+	}
+	if (kind->flavor == MPI_WIN_FLAVOR_SHARED)
+		EXPECT(bytes > 0);
+	MPI_Win_fence(0, win);
+	end_window(kind, &win, memory);
+}
+
 /* Of a part of the processes, others first: ranks are those of the window. */
 static void ranks_are_those_of_the_window(void)
 {
@@ -274,6 +305,7 @@ int main(int argc, char **argv)
 		names_groups_and_numbers();
 		hints_are_told_again();
 		handlers_get_the_window();
+		the_first_memory_is_the_same_for_all();
 	}
 	shared_memory_is_seen_by_all();
 	memory_may_be_empty();
