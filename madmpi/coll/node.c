@@ -238,7 +238,7 @@ static struct madmpi_node *make(struct madmpi_coll *c)
 {
 	struct madmpi_node *n = malloc(sizeof(*n)), made = { .dead = 0 };
 
-	if (madmpi_segment_share(c, lay_out(&made, c),
+	if (madmpi_segment_share(c, lay_out(&made, c), 0,
 				 n == NULL ? -ENOMEM : is_far(c),
 				 &made.segment) < 0) {
 		free(n);

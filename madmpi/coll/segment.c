@@ -47,13 +47,53 @@ struct where {
 	unsigned char nonce[NONCE];
 };
 
+static uintptr_t round_up(uintptr_t n, size_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+/*
+ * Reserve addresses for so many bytes, aligned to more than a page. Returns the
+ * first one, or MAP_FAILED.
+ */
+static void *reserve(size_t bytes, size_t align, size_t page)
+{
+	size_t room = round_up(bytes, page) + align - page, rest;
+	char *low = mmap(NULL, room, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *at, *end;
+
+	if (low == MAP_FAILED)
+		return low;
+	at = (char *)round_up((uintptr_t)low, align);
+	end = at + round_up(bytes, page);
+	rest = room - (size_t)(end - low);
+	if (at > low)
+		munmap(low, (size_t)(at - low));
+	if (rest > 0)
+		munmap(end, rest);
+	return at;
+}
+
 static int map(struct madmpi_segment *s, int fd)
 {
-	void *at =
-		mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int flags = MAP_SHARED, err;
+	void *at, *place = NULL;
 
-	if (at == MAP_FAILED)
+	if (s->align > page) {
+		place = reserve(s->bytes, s->align, page);
+		flags |= MAP_FIXED;
+	}
+	if (place == MAP_FAILED)
 		return -errno;
+	at = mmap(place, s->bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (at == MAP_FAILED) {
+		err = errno;
+		if (place != NULL)
+			munmap(place, s->bytes);
+		return -err;
+	}
 	s->at = at;
 	return 0;
 }
@@ -119,10 +159,10 @@ static int settle(word_t *word, int least)
 	return least < 0 ? least : -ECONNRESET;
 }
 
-int madmpi_segment_share(struct madmpi_coll *c, size_t bytes, int mine,
-			 struct madmpi_segment *out)
+int madmpi_segment_share(struct madmpi_coll *c, size_t bytes, size_t align,
+			 int mine, struct madmpi_segment *out)
 {
-	struct madmpi_segment s = { .at = NULL, .bytes = bytes };
+	struct madmpi_segment s = { .bytes = bytes, .align = align };
 	struct where where = { .error = mine };
 	int fd = -1, rc;
 

@@ -12,6 +12,7 @@ struct madmpi_segment {
 	/* -: const once published */
 	void *at;     /* -: the first bytes are not for use, the rest is zero */
 	size_t bytes; /* -: of all */
+	size_t align; /* -: of where it lies in each process */
 };
 
 /* At its beginning: what belongs to this file. */
@@ -19,11 +20,12 @@ enum { MADMPI_SEGMENT_HEAD = 64 };
 
 /*
  * All processes that c has steps with, as steps of it: so many bytes, the same
- * in each. `mine`: 0, or what has gone wrong here before, -errno. 0 for all
- * that live; or for each an -errno, and then there is nothing to be dropped.
+ * in each, at an address that is a multiple of a page and of `align`, a power
+ * of two. `mine`: 0, or what has gone wrong here before, -errno. 0 for all that
+ * live; or for each an -errno, and then there is nothing to be dropped.
  */
-int madmpi_segment_share(struct madmpi_coll *c, size_t bytes, int mine,
-			 struct madmpi_segment *out);
+int madmpi_segment_share(struct madmpi_coll *c, size_t bytes, size_t align,
+			 int mine, struct madmpi_segment *out);
 
 /*
  * Of all that share it, once: the least of their numbers from 0 on, or -errno

@@ -7,8 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <base/option.h>
-
 #include "bodies.h"
 #include "env/error.h"
 #include "info/info.h"
@@ -77,25 +75,6 @@ int madmpi_pcontrol(const int level, ...)
 	return MPI_SUCCESS;
 }
 
-/*
- * As the info object asks for by mpi_minimum_memory_alignment, which is a hint:
- * what is no power of two is passed over. A cache line, at least.
- */
-static size_t alignment_of(MPI_Info info)
-{
-	char value[24];
-	int room = sizeof(value), flag = 0;
-	long wanted = 0;
-
-	if (info != MPI_INFO_NULL)
-		madmpi_info_get_string(info, "mpi_minimum_memory_alignment",
-				       &room, value, &flag);
-	if (!flag || base_parse_long(value, false, &wanted) < 0 ||
-	    wanted < BASE_CACHE_LINE || (wanted & (wanted - 1)) != 0)
-		return BASE_CACHE_LINE;
-	return (size_t)wanted;
-}
-
 /* MPI_Alloc_mem */
 int madmpi_alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
@@ -110,7 +89,7 @@ int madmpi_alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 	if (size < 0)
 		return madmpi_error(NULL, MPI_ERR_SIZE, "MPI_Alloc_mem",
 				    "size is negative (%lld)", (long long)size);
-	if (posix_memalign(&memory, alignment_of(info),
+	if (posix_memalign(&memory, madmpi_info_alignment(info),
 			   (size_t)size + (size == 0)) != 0)
 		return madmpi_error(NULL, MPI_ERR_NO_MEM, "MPI_Alloc_mem",
 				    "no memory for %lld bytes",

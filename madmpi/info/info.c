@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <base/list.h>
+#include <base/option.h>
 #include <base/spin.h>
 
 #include "bodies.h"
@@ -190,6 +191,21 @@ int madmpi_check_info(struct madmpi_comm *comm, const char *fn, MPI_Info info,
 		return MPI_SUCCESS;
 	*out = madmpi_info_of(info);
 	return *out != NULL ? MPI_SUCCESS : bad_info(comm, fn, info);
+}
+
+size_t madmpi_info_alignment(MPI_Info info)
+{
+	char value[24];
+	int room = sizeof(value), flag = 0;
+	long wanted = 0;
+
+	if (info != MPI_INFO_NULL)
+		madmpi_info_get_string(info, "mpi_minimum_memory_alignment",
+				       &room, value, &flag);
+	if (!flag || base_parse_long(value, false, &wanted) < 0 ||
+	    wanted < BASE_CACHE_LINE || (wanted & (wanted - 1)) != 0)
+		return BASE_CACHE_LINE;
+	return (size_t)wanted;
 }
 
 static int check(const char *fn, MPI_Info info, struct madmpi_info **out)

@@ -5,6 +5,8 @@
 #ifndef MADMPI_INFO_INFO_H
 #define MADMPI_INFO_INFO_H
 
+#include <stddef.h>
+
 #include <mpi.h>
 
 #include "core/object.h"
@@ -25,5 +27,11 @@ bool madmpi_info_describe(struct madmpi_object *o, char *out, size_t room);
 struct madmpi_comm;
 int madmpi_check_info(struct madmpi_comm *comm, const char *fn, MPI_Info info,
 		      struct madmpi_info **out);
+
+/*
+ * The alignment of memory that the hint mpi_minimum_memory_alignment asks for,
+ * or of a cache line, if that is more or the value is not a power of two.
+ */
+size_t madmpi_info_alignment(MPI_Info info);
 
 #endif

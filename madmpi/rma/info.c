@@ -1,7 +1,10 @@
 /*
- * Hints of windows. All but two are kept and told again: what they would permit
- * is not slower without. The two are read when a window is made (win.c).
+ * Hints of windows. All are kept and told again. Those about memory are read
+ * when a window is made (win.c): alloc_shm, alloc_shared_noncontig, and
+ * mpi_minimum_memory_alignment, of which the alignment that came of it is told.
+ * What the others would permit is not slower without.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +88,12 @@ int madmpi_win_set_info(MPI_Win win, MPI_Info info)
 	return rc;
 }
 
+static bool is_allocated(const struct madmpi_win *w)
+{
+	return w->flavor == MPI_WIN_FLAVOR_ALLOCATE ||
+	       w->flavor == MPI_WIN_FLAVOR_SHARED;
+}
+
 /* MPI_Win_get_info: a new object, the caller's. */
 int madmpi_win_get_info(MPI_Win win, MPI_Info *info_used)
 {
@@ -104,5 +113,9 @@ int madmpi_win_get_info(MPI_Win win, MPI_Info *info_used)
 		marcel_mutex_unlock(&w->mutex);
 		rc = madmpi_info_set(*info_used, known[i].key, value);
 	}
-	return rc;
+	if (rc != MPI_SUCCESS || !is_allocated(w))
+		return rc;
+	snprintf(value, sizeof(value), "%zu", w->align);
+	return madmpi_info_set(*info_used, "mpi_minimum_memory_alignment",
+			       value);
 }

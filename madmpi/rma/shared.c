@@ -46,17 +46,18 @@ static size_t round_up(size_t bytes, size_t to)
 static size_t offset_of(const struct madmpi_win *w, int rank, bool apart)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), at, bytes;
+	size_t step = w->align > page ? w->align : page;
 
 	at = round_up(sizeof(struct head) +
 			      (size_t)w->size * sizeof(struct one_lock),
-		      page);
+		      step);
 	for (int i = 0; i < rank; i++) {
 		bytes = (size_t)w->member[i].size;
 		if (__builtin_add_overflow(at, bytes, &at) ||
-		    at > (size_t)PTRDIFF_MAX - page)
+		    at > (size_t)PTRDIFF_MAX - step)
 			return 0;
 		if (apart)
-			at = round_up(at, page);
+			at = round_up(at, step);
 	}
 	return at;
 }
@@ -70,7 +71,7 @@ int madmpi_shared_make(struct madmpi_coll *c, struct madmpi_win *w, bool apart,
 
 	if (error == 0 && (s == NULL || bytes == 0))
 		error = -ENOMEM;
-	rc = madmpi_segment_share(c, bytes, error,
+	rc = madmpi_segment_share(c, bytes, error == 0 ? w->align : 0, error,
 				  s != NULL ? &s->segment : NULL);
 	if (rc != 0) {
 		free(s);
@@ -81,6 +82,10 @@ int madmpi_shared_make(struct madmpi_coll *c, struct madmpi_win *w, bool apart,
 		if (w->member[i].size > 0)
 			w->member[i].at =
 				(char *)s->segment.at + offset_of(w, i, apart);
+	/* Parts behind one another are aligned as far as their sizes are. */
+	for (int i = 0; i < w->size; i++)
+		while (((uintptr_t)w->member[i].at & (w->align - 1)) != 0)
+			w->align /= 2;
 	return 0;
 }
 

@@ -40,6 +40,7 @@ struct card {
 	uint64_t ids[2]; /* of the first one: those of the sessions */
 	int32_t shares;  /* 0: it wants no shared memory */
 	int32_t apart;   /* parts may lie apart */
+	uint64_t align;  /* what it asks for, of memory that is allocated */
 	struct madmpi_spot spot;
 };
 
@@ -238,6 +239,7 @@ static void fill_card(const struct wish *x, struct card *card)
 	card->apart = madmpi_win_info_says(x->info, "alloc_shared_noncontig",
 					   "true") ||
 		      x->flavor == MPI_WIN_FLAVOR_ALLOCATE;
+	card->align = madmpi_info_alignment(x->info);
 	madmpi_spot_find(&card->spot);
 	if (x->parent->rank == 0)
 		madmpi_comm_new_ids(card->ids);
@@ -257,6 +259,8 @@ static void take_cards(struct madmpi_win *w, const struct card *cards,
 		w->member[i].size = (MPI_Aint)c->size;
 		w->member[i].unit = (MPI_Aint)c->unit;
 		w->member[i].its = (uintptr_t)c->base;
+		if (w->align < c->align)
+			w->align = (size_t)c->align;
 	}
 }
 
@@ -266,7 +270,7 @@ static int find_memory(const struct wish *x, struct madmpi_win *w)
 	w->member[w->rank].at = x->base;
 	if (x->flavor != MPI_WIN_FLAVOR_ALLOCATE)
 		return 0;
-	if (posix_memalign(&w->owned, 64, (size_t)x->size + 1) != 0)
+	if (posix_memalign(&w->owned, w->align, (size_t)x->size + 1) != 0)
 		return -ENOMEM;
 	w->member[w->rank].at = w->owned;
 	return 0;

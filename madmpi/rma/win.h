@@ -95,6 +95,7 @@ struct madmpi_win {
 	int rank, size;                   /* -: in that */
 	int flavor, model, unit;          /* -: MPI_WIN_FLAVOR_..., ... */
 	bool is_shared;                   /* -: memory of all is mapped */
+	size_t align;                     /* -: that allocated memory has */
 	struct madmpi_win_member *member; /* -: by rank */
 	void *owned;                      /* -: allocated, or NULL */
 	struct madmpi_shared *shared;     /* -: shared.c's, or NULL */

@@ -3,6 +3,8 @@
  */
 #include "windows.h"
 
+#include <stdint.h>
+
 static const struct kind *kind;
 
 /* What was asked for is what the attributes say. */
@@ -113,6 +115,94 @@ static void hints_are_told_again(void)
 	MPI_Info_get(used, "unheard_of", sizeof(value) - 1, value, &flag);
 	EXPECT(!flag);
 	MPI_Info_free(&used);
+	end_window(kind, &win, memory);
+}
+
+/* What MPI_Win_get_info says of the alignment; 0: nothing. */
+static long told_alignment(MPI_Win win)
+{
+	char value[32] = "0";
+	MPI_Info used;
+	int flag;
+
+	MPI_Win_get_info(win, &used);
+	MPI_Info_get(used, "mpi_minimum_memory_alignment", sizeof(value) - 1,
+		     value, &flag);
+	MPI_Info_free(&used);
+	return atol(value);
+}
+
+/* Of each part that the process reaches. */
+static void parts_are_aligned(MPI_Win win, uintptr_t alignment)
+{
+	MPI_Aint bytes;
+	int unit;
+	void *at;
+
+	for (int r = 0; r < size; r++) {
+		MPI_Win_shared_query(win, r, &bytes, &unit, &at);
+		if (bytes > 0)
+			EXPECT_INT((uintptr_t)at % alignment, 0);
+	}
+}
+
+/* One process asks for more than the others: that is what all get. */
+static void memory_is_aligned_as_asked(long alignment)
+{
+	char text[32];
+	MPI_Info info;
+	int *memory;
+	MPI_Win win;
+
+	MPI_Info_create(&info);
+	snprintf(text, sizeof(text), "%ld", alignment);
+	if (rank == size - 1)
+		MPI_Info_set(info, "mpi_minimum_memory_alignment", text);
+	MPI_Info_set(info, "alloc_shared_noncontig", "true");
+	if (kind->shm != NULL)
+		MPI_Info_set(info, "alloc_shm", kind->shm);
+	if (kind->flavor == MPI_WIN_FLAVOR_ALLOCATE)
+		MPI_Win_allocate(100 * rank + 4, 4, info, MPI_COMM_WORLD,
+				 &memory, &win);
+	else
+		MPI_Win_allocate_shared(100 * rank + 4, 4, info, MPI_COMM_WORLD,
+					&memory, &win);
+	EXPECT_INT((uintptr_t)memory % (uintptr_t)alignment, 0);
+	parts_are_aligned(win, (uintptr_t)alignment);
+	EXPECT_INT(told_alignment(win), alignment);
+	memory[0] = rank;
+	MPI_Win_fence(0, win);
+	EXPECT_INT(memory[0], rank);
+	MPI_Win_free(&win);
+	/* Directly behind one another: as their sizes allow. */
+	if (kind->flavor == MPI_WIN_FLAVOR_SHARED && size > 1) {
+		MPI_Info_set(info, "alloc_shared_noncontig", "false");
+		MPI_Win_allocate_shared(2 * alignment, 4, info, MPI_COMM_WORLD,
+					&memory, &win);
+		parts_are_aligned(win, (uintptr_t)alignment);
+		EXPECT_INT(told_alignment(win), alignment);
+		MPI_Win_free(&win);
+		MPI_Win_allocate_shared(12, 4, info, MPI_COMM_WORLD, &memory,
+					&win);
+		EXPECT_INT(told_alignment(win), 4);
+		MPI_Win_free(&win);
+	}
+	MPI_Info_free(&info);
+}
+
+static void memory_is_aligned(void)
+{
+	MPI_Win win;
+	void *memory;
+
+	if (kind->flavor == MPI_WIN_FLAVOR_ALLOCATE ||
+	    kind->flavor == MPI_WIN_FLAVOR_SHARED) {
+		for (long n = 64; n <= 1 << 22; n *= 4)
+			memory_is_aligned_as_asked(n);
+		return;
+	}
+	win = window(kind, 8, 1, &memory);
+	EXPECT_INT(told_alignment(win), 0);
 	end_window(kind, &win, memory);
 }
 
@@ -304,6 +394,7 @@ int main(int argc, char **argv)
 		attributes_are_deleted();
 		names_groups_and_numbers();
 		hints_are_told_again();
+		memory_is_aligned();
 		handlers_get_the_window();
 		the_first_memory_is_the_same_for_all();
 	}
