@@ -378,7 +378,7 @@ static int prepare(const char *fn, enum madmpi_way way, const void *buf,
 	return request_new(fn, way, &m, partitions, request);
 }
 
-/* MPI_Psend_init, MPI_Psend_init_c */
+/* MPI_Psend_init */
 int madmpi_psend_init(const void *buf, int partitions, MPI_Count count,
 		      MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
 		      MPI_Info info, MPI_Request *request)
@@ -387,7 +387,7 @@ int madmpi_psend_init(const void *buf, int partitions, MPI_Count count,
 		       datatype, dest, tag, comm, info, request);
 }
 
-/* MPI_Precv_init, MPI_Precv_init_c */
+/* MPI_Precv_init */
 int madmpi_precv_init(void *buf, int partitions, MPI_Count count,
 		      MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
 		      MPI_Info info, MPI_Request *request)

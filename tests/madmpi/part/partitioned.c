@@ -316,13 +316,16 @@ static void never_started(void)
 
 static void nobody(void)
 {
+	const MPI_Count many = (MPI_Count)1 << 31;
 	int x[4] = { 0 }, flag;
 	MPI_Request s, r;
 	MPI_Status st;
 
-	MPI_Psend_init(x, 2, 2, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD,
+	/* More elements than an int can say: the functions have no other form.
+	 */
+	MPI_Psend_init(x, 2, many, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD,
 		       MPI_INFO_NULL, &s);
-	MPI_Precv_init(x, 2, 2, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD,
+	MPI_Precv_init(x, 2, many, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD,
 		       MPI_INFO_NULL, &r);
 	for (int round = 0; round < 2; round++) {
 		MPI_Start(&s);
@@ -365,8 +368,11 @@ static void misuse(void)
 	FAILS(MPI_Psend_init(x, -1, 1, MPI_INT, 0, 0, MPI_COMM_SELF,
 			     MPI_INFO_NULL, &s),
 	      MPI_ERR_ARG);
-	FAILS(MPI_Psend_init_c(x, 4, (MPI_Count)1 << 61, MPI_BYTE, 0, 0,
-			       MPI_COMM_SELF, MPI_INFO_NULL, &s),
+	FAILS(MPI_Psend_init(x, 4, (MPI_Count)1 << 61, MPI_BYTE, 0, 0,
+			     MPI_COMM_SELF, MPI_INFO_NULL, &s),
+	      MPI_ERR_COUNT);
+	FAILS(MPI_Precv_init(x, 4, (MPI_Count)1 << 61, MPI_BYTE, 0, 0,
+			     MPI_COMM_SELF, MPI_INFO_NULL, &r),
 	      MPI_ERR_COUNT);
 	MPI_Psend_init(x, 4, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_INFO_NULL,
 		       &s);
