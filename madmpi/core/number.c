@@ -62,12 +62,15 @@ int madmpi_number_of(void *handle, uint32_t kind)
 void *madmpi_number_handle(int number, uint32_t kind)
 {
 	struct madmpi_object *o = NULL;
-	int i = number - MADMPI_HANDLE_CONSTANTS;
+	int i;
 
-	if (number >= 0 && number < MADMPI_HANDLE_CONSTANTS)
+	if (number < 0)
+		return NULL;
+	if (number < MADMPI_HANDLE_CONSTANTS)
 		return (void *)(uintptr_t)number;
+	i = number - MADMPI_HANDLE_CONSTANTS;
 	marcel_mutex_lock(&mutex);
-	if (i >= 0 && i < room && table[i] != NULL &&
+	if (i < room && table[i] != NULL &&
 	    load_relaxed(&table[i]->kind) == kind)
 		o = table[i];
 	marcel_mutex_unlock(&mutex);
