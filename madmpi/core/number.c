@@ -89,7 +89,7 @@ void madmpi_number_drop_slow(struct madmpi_object *o)
 	marcel_mutex_unlock(&mutex);
 }
 
-/* --- what programs call --- */
+/* --- what programs call, also as MPI_*_c2f and MPI_*_f2c --- */
 
 /* MPI_Comm_toint */
 int madmpi_comm_toint(MPI_Comm comm)

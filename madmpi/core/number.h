@@ -1,7 +1,8 @@
 /*
- * Handles as integers, for languages that have no pointers. A constant is its
- * own number. An object gets one, from 4096 on, when it is first asked for, and
- * keeps it while it lives; then another may have it.
+ * Handles as integers, for languages that have no pointers: Fortran's handles
+ * are these numbers. A constant is its own number. An object gets one, from
+ * 4096 on, when it is first asked for, and keeps it while it lives; then
+ * another may have it.
  */
 #ifndef MADMPI_CORE_NUMBER_H
 #define MADMPI_CORE_NUMBER_H

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The MPI 5.0 standard ABI: from its tables to C.
 
-The tables in madmpi/abi/ are facts of the standard. From them come
+The tables in madmpi/abi/ are facts of the standard; fortran.csv is what the ABI
+leaves to the provider of a Fortran binding, and its rows without parameters are
+variables. From them come
 
   header    mpi.h: all types, constants, callbacks and prototypes
   bodies    the prototypes of the bodies, madmpi_send() for MPI_Send
@@ -35,7 +37,8 @@ ALWAYS = {
     'MPI_Status_set_source', 'MPI_Status_set_tag', 'MPI_Status_set_error',
     'MPI_Status_get_source', 'MPI_Status_get_tag', 'MPI_Status_get_error',
 }
-ALWAYS_PATTERN = re.compile(r'MPI_\w+_(from|to)int$|MPI_(Info|T|Abi)_')
+ALWAYS_PATTERN = re.compile(r'MPI_\w+_(from|to)int$|MPI_(Info|T|Abi)_|'
+                            r'MPI_\w+_(c|f|f08)2(c|f|f08)$')
 
 # The result is MPI_UNDEFINED where an int cannot hold it; all other results
 # that do not fit are the error MPI_ERR_VALUE_TOO_LARGE.
@@ -63,6 +66,10 @@ SAME_BODY = {
     'MPI_Get_elements_x': 'MPI_Get_elements',
     'MPI_Status_set_elements_x': 'MPI_Status_set_elements',
 }
+
+# A Fortran handle is the number of the C handle: likewise the same body.
+FORTRAN_HANDLE = re.compile(r'(MPI_(?!Status)\w+)_(c2f|f2c)$')
+NUMBER = {'c2f': 'toint', 'f2c': 'fromint'}
 
 # Types of integer constants that C++ would not convert to from int.
 ENUMS = {
@@ -131,7 +138,10 @@ class Api:
         self.handles = read(folder, 'handles.csv')
         self.constants = read(folder, 'constants.csv')
         self.callbacks = read(folder, 'callbacks.csv')
-        self.functions = [Function(r) for r in read(folder, 'functions.csv')]
+        fortran = read(folder, 'fortran.csv')
+        self.variables = [r for r in fortran if not r['parameters']]
+        self.functions = [Function(r) for r in read(folder, 'functions.csv') +
+                          fortran if r not in self.variables]
         self.by_name = {f.name: f for f in self.functions}
 
     def large(self, f):
@@ -146,7 +156,10 @@ class Api:
 
     def body_of(self, f):
         """The function that names the body which f calls."""
-        f = self.by_name.get(SAME_BODY.get(f.name, ''), f)
+        m = FORTRAN_HANDLE.match(f.name)
+        name = '%s_%s' % (m[1], NUMBER[m[2]]) if m else \
+            SAME_BODY.get(f.name, '')
+        f = self.by_name.get(name, f)
         return self.small(f) or f
 
     def body_params(self, f):
@@ -176,9 +189,12 @@ def negative(value):
 
 def header_types(api):
     out = ['typedef intptr_t MPI_Aint;', 'typedef int64_t MPI_Offset;',
-           'typedef int64_t MPI_Count;', '',
-           'typedef struct {', '\tint MPI_SOURCE;', '\tint MPI_TAG;',
-           '\tint MPI_ERROR;', '\tint MPI_internal[5];', '} MPI_Status;', '']
+           'typedef int64_t MPI_Count;', 'typedef int MPI_Fint;', '']
+    for integer, name in ('int', 'MPI_Status'), ('MPI_Fint', 'MPI_F08_status'):
+        out += ['typedef struct {']
+        out += ['\t%s MPI_%s;' % (integer, field) for field in
+                ('SOURCE', 'TAG', 'ERROR', 'internal[5]')]
+        out += ['} %s;' % name, '']
     out += ['typedef struct %s *%s;' % (h['opaque_struct'], h['handle_type'])
             for h in api.handles]
     for name, prefix in ENUMS.items():
@@ -233,6 +249,8 @@ def make_header(api, path):
         lines += ['%s %s%s(%s);' % (f.returns, prefix, f.name, f.parameters)
                   for f in api.functions]
         lines.append('')
+    lines += ['extern %s%s;' % (v['returns'], v['name'])
+              for v in api.variables] + ['']
     lines += ['#ifdef __cplusplus', '}', '#endif', '', '#endif']
     write(path, lines)
 

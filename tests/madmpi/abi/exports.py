@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The library exports the whole table, and nothing else.
+"""The library exports the whole tables, and nothing else.
 
-Every function of the table is there, as a strong PMPI_ name and a weak MPI_
-name at the same address; of a pair with large counts both forms have a body, or
-none; nothing else is exported but the functions of libc that SOURCES stand
-before. The last line says how many functions have a body, and which have none:
-these answer MPI_ERR_UNSUPPORTED_OPERATION.
+Every function of the tables is there, as a strong PMPI_ name and a weak MPI_
+name at the same address, and every variable; of a pair with large counts both
+forms have a body, or none; nothing else is exported but the functions of libc
+that SOURCES stand before. The last line says how many functions have a body,
+and which have none: these answer MPI_ERR_UNSUPPORTED_OPERATION.
 
 usage: exports.py TABLES LIST LIBRARY [SOURCES]
 """
@@ -20,9 +20,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', '..'))
 import tap
 
 
-def read_table(tables):
-    with open(os.path.join(tables, 'functions.csv'), newline='') as f:
-        return {r['name'] for r in csv.DictReader(f)}
+def read_tables(tables):
+    """The names of the functions, and those of the variables."""
+    functions, variables = set(), set()
+    for name in 'functions.csv', 'fortran.csv':
+        with open(os.path.join(tables, name), newline='') as f:
+            for r in csv.DictReader(f):
+                (functions if r['parameters'] else variables).add(r['name'])
+    return functions, variables
 
 
 def read_symbols(library):
@@ -55,10 +60,12 @@ def is_pair(symbols, name):
         weak[1] in ('W', 'V') and strong[1] == 'T' and weak[0] == strong[0]
 
 
-def rules(table, symbols, bodies, of_mpi, before_libc):
+def rules(table, variables, symbols, bodies, of_mpi, before_libc):
     """(rule, the names that break it)."""
     return [
-        ('the table is exported', of_mpi ^ table),
+        ('the tables are exported', of_mpi ^ table),
+        ('variables are exported as data',
+         {n for n in variables if symbols.get(n, ('', ''))[1] not in 'DB'}),
         ('what has a body is in the table', bodies - table),
         ('MPI_ is weak over PMPI_',
          {n for n in of_mpi if not is_pair(symbols, n)}),
@@ -73,15 +80,15 @@ def rules(table, symbols, bodies, of_mpi, before_libc):
 
 def main():
     tables, listed, library, *sources = sys.argv[1:]
-    table = read_table(tables)
+    table, variables = read_tables(tables)
     symbols = read_symbols(library)
     before_libc = names_before_libc(sources)
     with open(listed) as f:
         bodies = set(f.read().split())
     of_mpi = {s[1:] if s.startswith('PMPI_') else s for s in symbols
-              if s.startswith(('MPI_', 'PMPI_'))}
+              if s.startswith(('MPI_', 'PMPI_'))} - variables
 
-    found = rules(table, symbols, bodies, of_mpi, before_libc)
+    found = rules(table, variables, symbols, bodies, of_mpi, before_libc)
     code = tap.tell(len(found), (
         (name, '\n'.join(sorted(breaks)) if breaks else None)
         for name, breaks in found))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """mpi.h compiles as C and as C++ without a warning, and says what the tables
-say: every constant has its value, every function exists in both spellings.
+say: every constant has its value, every function exists in both spellings, and
+all statuses have one layout.
 
 usage: header.py TABLES INCLUDE CC CXX
 """
@@ -26,6 +27,7 @@ def read(folder, name):
 def program(folder):
     """A program that returns the number of constants that are wrong."""
     out = ['#include <mpi.h>', '#include <mpi.h>', '#include <stdio.h>',
+           '#include <stddef.h>',
            '#if MPI_VERSION != 5 || MPI_ABI_VERSION != 1', '#error version',
            '#endif',
            'typedef char status_is_32_bytes[sizeof(MPI_Status) == 32 ? 1 : -1];',
@@ -34,7 +36,14 @@ def program(folder):
            'static void same(long long a, long long b, const char *what)',
            '{ if (a != b) { wrong++; printf("# %s is %lld, not %lld\\n", what,'
            ' a, b); } }',
-           'int main(void)', '{']
+           'int main(void)', '{',
+           '\tint **fint_is_int = &MPI_F_STATUS_IGNORE;',
+           '\t(void)fint_is_int;']
+    out += ['\tsame(offsetof(MPI_F08_status, MPI_%s), MPI_F_%s * sizeof(int), '
+            '"MPI_F_%s");' % (name, name, name)
+            for name in ('SOURCE', 'TAG', 'ERROR')]
+    out += ['\tsame(sizeof(%s), 4 * MPI_F_STATUS_SIZE, "size of %s");' %
+            (name, name) for name in ('MPI_Status', 'MPI_F08_status')]
     n = 0
     for c in read(folder, 'constants.csv'):
         name, value = c['name'], c['value']
@@ -53,7 +62,12 @@ def program(folder):
             out.append('\tsame(%s, %s, "%s");' % (name, value, name))
         n += 1
     out.append('\tif (wrong < 0) {')
-    functions = read(folder, 'functions.csv')
+    rows = read(folder, 'functions.csv') + read(folder, 'fortran.csv')
+    for v in rows:
+        if not v['parameters']:
+            out.append('\t\t{ %s*v = &%s; wrong += v != 0; }' %
+                       (v['returns'], v['name']))
+    functions = [r for r in rows if r['parameters']]
     for f in functions:
         # Taking the address by type checks the prototype against the table.
         for prefix in ('', 'P'):

@@ -1,12 +1,71 @@
 /*
  * Handles as integers and back: constants are what they are, objects have a
- * number of their own while they live, and what is no handle has none.
+ * number of their own while they live, and what is no handle has none. The
+ * numbers are Fortran's handles.
  */
 #include "../program.h"
 
+#include <limits.h>
 #include <pthread.h>
 
 enum { MANY = 1000, THREADS = 4 };
+
+/* The program's own function stands before the library's, as a tool's does. */
+static int calls_of_comm_c2f;
+
+MPI_Fint MPI_Comm_c2f(MPI_Comm comm)
+{
+	calls_of_comm_c2f++;
+	return PMPI_Comm_c2f(comm);
+}
+
+/* A handle and its number, in both spellings of all functions. */
+#define GOES_ROUND(kind, handle)                                               \
+	do {                                                                   \
+		MPI_Fint number_ = MPI_##kind##_c2f(handle);                   \
+		EXPECT(number_ != 0);                                          \
+		EXPECT_INT(PMPI_##kind##_c2f(handle), number_);                \
+		EXPECT_INT(MPI_##kind##_toint(handle), number_);               \
+		EXPECT(MPI_##kind##_f2c(number_) == (handle));                 \
+		EXPECT(PMPI_##kind##_f2c(number_) == (handle));                \
+		EXPECT(MPI_##kind##_fromint(number_) == (handle));             \
+	} while (0)
+
+/* No handle at all: neither an object nor a null handle. */
+#define IS_NONE(kind, number, handle)                                          \
+	do {                                                                   \
+		EXPECT(MPI_##kind##_f2c(number) == NULL);                      \
+		EXPECT_INT(MPI_##kind##_c2f(handle), 0);                       \
+	} while (0)
+
+static void fortran_constants(void)
+{
+	GOES_ROUND(Comm, MPI_COMM_NULL);
+	GOES_ROUND(Comm, MPI_COMM_WORLD);
+	GOES_ROUND(Comm, MPI_COMM_SELF);
+	GOES_ROUND(Errhandler, MPI_ERRHANDLER_NULL);
+	GOES_ROUND(Errhandler, MPI_ERRORS_ARE_FATAL);
+	GOES_ROUND(Errhandler, MPI_ERRORS_ABORT);
+	GOES_ROUND(Errhandler, MPI_ERRORS_RETURN);
+	GOES_ROUND(File, MPI_FILE_NULL);
+	GOES_ROUND(Group, MPI_GROUP_NULL);
+	GOES_ROUND(Group, MPI_GROUP_EMPTY);
+	GOES_ROUND(Info, MPI_INFO_NULL);
+	GOES_ROUND(Info, MPI_INFO_ENV);
+	GOES_ROUND(Message, MPI_MESSAGE_NULL);
+	GOES_ROUND(Message, MPI_MESSAGE_NO_PROC);
+	GOES_ROUND(Op, MPI_OP_NULL);
+	GOES_ROUND(Op, MPI_SUM);
+	GOES_ROUND(Op, MPI_NO_OP);
+	GOES_ROUND(Request, MPI_REQUEST_NULL);
+	GOES_ROUND(Session, MPI_SESSION_NULL);
+	GOES_ROUND(Type, MPI_DATATYPE_NULL);
+	GOES_ROUND(Type, MPI_DOUBLE_PRECISION);
+	GOES_ROUND(Type, MPI_COMPLEX32);
+	GOES_ROUND(Win, MPI_WIN_NULL);
+	EXPECT_INT(MPI_Comm_c2f(MPI_COMM_WORLD), 0x101);
+	EXPECT(calls_of_comm_c2f > 0);
+}
 
 static void constants(void)
 {
@@ -61,13 +120,13 @@ static void objects(void)
 	EXPECT(MPI_Type_fromint(1 << 30) == 0 && MPI_Type_fromint(-5) == 0);
 }
 
-/* One of each other kind. */
+/* One object of each kind whose number ends with the object. */
 static void kinds(void)
 {
 	MPI_Request request;
 	MPI_Message message;
 	MPI_Group group;
-	MPI_Comm comm;
+	MPI_Comm comm, kept;
 	MPI_Info info;
 	int x = 0, n[5];
 
@@ -81,11 +140,13 @@ static void kinds(void)
 	n[2] = MPI_Info_toint(info);
 	n[3] = MPI_Request_toint(request);
 	n[4] = MPI_Message_toint(message);
-	EXPECT(MPI_Comm_fromint(n[0]) == comm);
-	EXPECT(MPI_Group_fromint(n[1]) == group);
-	EXPECT(MPI_Info_fromint(n[2]) == info);
-	EXPECT(MPI_Request_fromint(n[3]) == request);
-	EXPECT(MPI_Message_fromint(n[4]) == message);
+	GOES_ROUND(Comm, comm);
+	GOES_ROUND(Group, group);
+	GOES_ROUND(Info, info);
+	GOES_ROUND(Request, request);
+	GOES_ROUND(Message, message);
+	EXPECT_INT(MPI_Message_c2f(message), n[4]);
+	kept = comm;
 	MPI_Mrecv(&x, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
 	EXPECT(MPI_Request_fromint(n[3]) == 0);
@@ -94,6 +155,80 @@ static void kinds(void)
 	MPI_Group_free(&group);
 	MPI_Comm_free(&comm);
 	EXPECT(MPI_Comm_fromint(n[0]) == 0 && MPI_Info_fromint(n[2]) == 0);
+	IS_NONE(Comm, n[0], kept);
+}
+
+static void add(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+	(void)in, (void)inout, (void)n, (void)type;
+}
+
+static void ignore(MPI_Comm *comm, int *code, ...)
+{
+	(void)comm, (void)code;
+}
+
+/*
+ * tests/madmpi/session/sessions.c has sessions: after one, the objects of the
+ * program stay until exit().
+ */
+static void other_kinds(void)
+{
+	MPI_Errhandler errhandler;
+	MPI_Datatype type;
+	MPI_Win win;
+	MPI_Op op;
+
+	MPI_Comm_create_errhandler(ignore, &errhandler);
+	MPI_Type_vector(2, 1, 2, MPI_INT, &type);
+	MPI_Op_create(add, 1, &op);
+	MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_SELF, &win);
+	GOES_ROUND(Errhandler, errhandler);
+	GOES_ROUND(Type, type);
+	GOES_ROUND(Op, op);
+	GOES_ROUND(Win, win);
+	MPI_Win_free(&win);
+	MPI_Op_free(&op);
+	MPI_Type_free(&type);
+	MPI_Errhandler_free(&errhandler);
+}
+
+/* A wrong number becomes no handle, and every function refuses that. */
+static void wrong_numbers(void)
+{
+	static const MPI_Fint wrong[] = { 0, -1, INT_MIN, INT_MAX, 1 << 20 };
+	MPI_Datatype type;
+	int n, x = 0;
+
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		IS_NONE(Comm, wrong[i], NULL);
+		IS_NONE(Errhandler, wrong[i], NULL);
+		IS_NONE(File, wrong[i], NULL);
+		IS_NONE(Group, wrong[i], NULL);
+		IS_NONE(Info, wrong[i], NULL);
+		IS_NONE(Message, wrong[i], NULL);
+		IS_NONE(Op, wrong[i], NULL);
+		IS_NONE(Request, wrong[i], NULL);
+		IS_NONE(Session, wrong[i], NULL);
+		IS_NONE(Type, wrong[i], NULL);
+		IS_NONE(Win, wrong[i], NULL);
+		FAILS(MPI_Comm_rank(MPI_Comm_f2c(wrong[i]), &n), MPI_ERR_COMM);
+		FAILS(MPI_Type_size(MPI_Type_f2c(wrong[i]), &n), MPI_ERR_TYPE);
+		FAILS(MPI_Allreduce(MPI_IN_PLACE, &x, 1, MPI_INT,
+				    MPI_Op_f2c(wrong[i]), MPI_COMM_SELF),
+		      MPI_ERR_OP);
+	}
+	/* A constant of another kind is no handle of this one either. */
+	FAILS(MPI_Comm_rank(MPI_Comm_f2c(MPI_Type_c2f(MPI_INT)), &n),
+	      MPI_ERR_COMM);
+	MPI_Type_contiguous(2, MPI_INT, &type);
+	IS_NONE(Comm, MPI_Type_c2f(type), (MPI_Comm)type);
+	IS_NONE(File, MPI_Type_c2f(type), (MPI_File)type);
+	MPI_Type_free(&type);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
 static void *make(void *unused)
@@ -117,16 +252,6 @@ static void several_threads(void)
 		pthread_create(&t[i], NULL, make, NULL);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
-}
-
-static void add(void *in, void *inout, int *n, MPI_Datatype *type)
-{
-	(void)in, (void)inout, (void)n, (void)type;
-}
-
-static void ignore(MPI_Comm *comm, int *code, ...)
-{
-	(void)comm, (void)code;
 }
 
 static struct {
@@ -174,12 +299,16 @@ static void after_the_end(void)
 int main(int argc, char **argv)
 {
 	constants();
+	fortran_constants();
 	program_begin(&argc, &argv);
 	objects();
 	kinds();
+	other_kinds();
+	wrong_numbers();
 	several_threads();
 	leave_some();
 	program_end("numbers");
 	after_the_end();
+	fortran_constants();
 	return 0;
 }

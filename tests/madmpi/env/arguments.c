@@ -57,6 +57,7 @@ static char long_text[4096];
 static struct {
 	void *p;
 	int i[8];
+	MPI_F08_status f08;
 	MPI_Count c[8];
 	MPI_Aint a[8];
 	MPI_Datatype type[8];

@@ -18,7 +18,8 @@ import re
 import sys
 
 # They return no error code: nothing can be said.
-NO_CODE = re.compile(r'MPI_\w+_(from|to)int$|MPI_Aint_|MPI_Wti')
+NO_CODE = re.compile(r'MPI_\w+_(from|to)int$|MPI_(?!Status)\w+_(c2f|f2c)$|'
+                     r'MPI_Aint_|MPI_Wti')
 # Called once, or never to return: tests/madmpi/proc/.
 ONCE = {'MPI_Init', 'MPI_Init_thread', 'MPI_Finalize', 'MPI_Abort'}
 # A right call needs two processes: alone, the communicator is wrong, too.
@@ -73,6 +74,9 @@ KEYVAL = [('MPI_KEYVAL_INVALID', 'KEYVAL'), ('-1', 'KEYVAL'),
 ARRAY = [('NULL', 'ARG|COUNT')]
 NEGATIVE = ARRAY + [('negative', 'COUNT|ARG')]
 OUT = [('NULL', 'ARG')]
+F_IGNORED = [('MPI_F_STATUS_IGNORE', 'ARG'), ('MPI_F_STATUSES_IGNORE', 'ARG')]
+F08_IGNORED = [('MPI_F08_STATUS_IGNORE', 'ARG'),
+               ('MPI_F08_STATUSES_IGNORE', 'ARG')]
 TEXT = [('NULL', 'ARG')]
 
 # By type and name, as regular expressions: a right value, wrong ones.
@@ -221,6 +225,11 @@ RULES = [
     (r'MPI_Status \*', r'status|array_of_statuses', 'statuses', []),
     (r'MPI_Status\[\]', r'array_of_statuses', 'statuses', []),
     (r'const MPI_Status \*', r'status', 'statuses', OUT),
+    (r'const MPI_Status \*', r'c_status', 'statuses', OUT),
+    (r'MPI_Status \*', r'c_status', '&statuses[1]', OUT),
+    (r'(const )?MPI_Fint \*', r'f_status', 'results.i', OUT + F_IGNORED),
+    (r'(const )?MPI_F08_status \*', r'f08_status', '&results.f08',
+     OUT + F08_IGNORED),
     (r'int\[\]', r'array_of_indices|ranks2', 'results.i', OUT),
     (r'void \*', r'attribute_val|baseptr|buffer_addr', '&results.p', OUT),
     (r'char \*', r'\w+', 'results.text', OUT),
@@ -659,8 +668,11 @@ def write_unsupported(out, f):
 
 def main():
     tables, listed, path = sys.argv[1:]
-    with open(os.path.join(tables, 'functions.csv'), newline='') as f:
-        table = {r['name']: r for r in csv.DictReader(f)}
+    table = {}
+    for name in 'functions.csv', 'fortran.csv':
+        with open(os.path.join(tables, name), newline='') as f:
+            table |= {r['name']: r for r in csv.DictReader(f)
+                      if r['parameters']}
     with open(listed) as f:
         listed = f.read().split()
     names = [n for n in listed if n not in ONCE and not NO_CODE.match(n)]

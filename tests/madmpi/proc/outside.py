@@ -17,7 +17,8 @@ ALWAYS = re.compile(r'''MPI_(
     Info_\w+|Session_init|Session_create_errhandler|Session_call_errhandler|
     Errhandler_free|Error_string|Error_class|
     (Add|Remove)_error_(class|code|string)|T_\w+|
-    Abi_\w+|\w+_(to|from)int|Status_[gs]et_(source|tag|error)|
+    Abi_\w+|\w+_(to|from)int|\w+_(c|f|f08)2(c|f|f08)|
+    Status_[gs]et_(source|tag|error)|
     Aint_add|Aint_diff|Wtime|Wtick|Pcontrol)$''', re.X)
 # The beginning.
 BEGIN = {'MPI_Init', 'MPI_Init_thread'}
@@ -25,8 +26,11 @@ BEGIN = {'MPI_Init', 'MPI_Init_thread'}
 
 def main():
     tables, path = sys.argv[1:]
-    with open(os.path.join(tables, 'functions.csv'), newline='') as f:
-        table = {r['name']: r for r in csv.DictReader(f)}
+    table = {}
+    for name in 'functions.csv', 'fortran.csv':
+        with open(os.path.join(tables, name), newline='') as f:
+            table |= {r['name']: r for r in csv.DictReader(f)
+                      if r['parameters']}
     names = [n for n in table if n not in BEGIN]
     out = ['/* Made by outside.py. */', '']
     for name in names:

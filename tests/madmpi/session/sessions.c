@@ -346,11 +346,29 @@ static void some_end_before_others(void)
 	MPI_Session_finalize(&t);
 }
 
+static void a_session_has_a_number_while_it_lives(void)
+{
+	MPI_Session s, kept;
+	MPI_Fint number;
+
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s);
+	kept = s;
+	number = MPI_Session_c2f(s);
+	EXPECT(number != 0);
+	EXPECT_INT(MPI_Session_toint(s), number);
+	EXPECT(MPI_Session_f2c(number) == s);
+	EXPECT(MPI_Session_fromint(number) == s);
+	EXPECT_INT(MPI_Session_finalize(&s), MPI_SUCCESS);
+	EXPECT(MPI_Session_f2c(number) == NULL);
+	EXPECT_INT(MPI_Session_c2f(kept), 0);
+}
+
 int main(void)
 {
 	/* Errors of no object return: there is no MPI_COMM_SELF. */
 	setenv("MADMPI_INITIAL_ERRHANDLER", "mpi_errors_return", 1);
 	no_world_in_a_session();
+	a_session_has_a_number_while_it_lives();
 	process_sets_are_named();
 	sets_become_groups();
 	the_level_is_told();
