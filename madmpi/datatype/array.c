@@ -92,7 +92,7 @@ static int build(const struct along *dims, int ndims, bool is_fortran,
 	madmpi_type_put(t);
 	if (rc < 0)
 		return rc;
-	placed->has_bounds = true;
+	placed->sets_lb = placed->sets_ub = true;
 	placed->lb = 0;
 	placed->ub = unit;
 	*out = placed;

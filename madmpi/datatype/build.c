@@ -117,10 +117,28 @@ static bool move_overflows(MPI_Count disp, MPI_Count span, MPI_Count *low,
 	       __builtin_add_overflow(*high, upper(span, 0), high);
 }
 
+/* Where the bounds of a type come from: the higher outranks the lower. */
+enum rank { NOWHERE, DATA, SET };
+
+struct ranks {
+	enum rank lb, ub;
+};
+
+/* MPI_LB says nothing of the upper bound, and MPI_UB nothing of the lower. */
+static struct ranks ranks_of(const struct madmpi_type *t)
+{
+	bool is_marker = t->size == 0 && (t->sets_lb || t->sets_ub);
+	enum rank otherwise = is_marker ? NOWHERE : DATA;
+
+	return (struct ranks){ t->sets_lb ? SET : otherwise,
+			       t->sets_ub ? SET : otherwise };
+}
+
 /* What a part adds to the bounds and the counts. 0 or -EOVERFLOW. */
 static int add_bounds(struct madmpi_type *t, const struct madmpi_part *p,
-		      bool first)
+		      struct ranks *have)
 {
+	struct ranks more = ranks_of(p->type);
 	const struct madmpi_type *e = p->type;
 	MPI_Count extent = madmpi_type_extent(e), span, x;
 	MPI_Count low = e->lb, high = e->ub;
@@ -134,15 +152,14 @@ static int add_bounds(struct madmpi_type *t, const struct madmpi_part *p,
 	t->external += p->count * e->external; /* never more than the size */
 	if (e->align > t->align)
 		t->align = e->align;
-	/* Bounds that were set outrank those that follow from data. */
-	if (first || (e->has_bounds && !t->has_bounds)) {
-		t->lb = low;
-		t->ub = high;
-	} else if (e->has_bounds == t->has_bounds) {
-		t->lb = lower(t->lb, low);
-		t->ub = upper(t->ub, high);
-	}
-	t->has_bounds |= e->has_bounds;
+	if (more.lb >= have->lb && more.lb != NOWHERE)
+		t->lb = more.lb > have->lb ? low : lower(t->lb, low);
+	if (more.ub >= have->ub && more.ub != NOWHERE)
+		t->ub = more.ub > have->ub ? high : upper(t->ub, high);
+	have->lb = more.lb > have->lb ? more.lb : have->lb;
+	have->ub = more.ub > have->ub ? more.ub : have->ub;
+	t->sets_lb = have->lb == SET;
+	t->sets_ub = have->ub == SET;
 	return 0;
 }
 
@@ -273,12 +290,12 @@ static void trim(struct madmpi_type *t, MPI_Count n)
 	}
 }
 
-/* To the alignment, unless the bounds were set. 0 or -EOVERFLOW. */
+/* To the alignment, unless the upper bound was set. 0 or -EOVERFLOW. */
 static int add_padding(struct madmpi_type *t)
 {
 	MPI_Count over = madmpi_type_extent(t) % t->align;
 
-	if (t->has_bounds || over <= 0)
+	if (t->sets_ub || over <= 0)
 		return 0;
 	if (__builtin_add_overflow(t->ub, t->align - over, &t->ub) ||
 	    is_too_wide(t))
@@ -290,7 +307,7 @@ int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 		      struct madmpi_type **out)
 {
 	struct madmpi_type *t;
-	bool bounds = false;
+	struct ranks ranks = { NOWHERE, NOWHERE };
 	int rc = -ENOMEM;
 
 	if (n >= UINT32_MAX)
@@ -305,7 +322,7 @@ int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 	for (MPI_Count i = 0; i < n; i++) {
 		if (parts[i].count == 0)
 			continue;
-		rc = add_bounds(t, &parts[i], !bounds);
+		rc = add_bounds(t, &parts[i], &ranks);
 		if (rc == 0)
 			rc = add_depth(t, parts[i].type);
 		if (rc == 0 && parts[i].type->size > 0)
@@ -314,7 +331,6 @@ int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 			rc = -EOVERFLOW;
 		if (rc < 0)
 			goto err;
-		bounds = true;
 		if (parts[i].type->size == 0)
 			continue;
 		add_run(t, &parts[i]);
@@ -408,7 +424,7 @@ int madmpi_type_build_resized(struct madmpi_type *type, MPI_Count lb,
 	rc = madmpi_type_build(&part, 1, false, out);
 	if (rc < 0)
 		return rc;
-	(*out)->has_bounds = true;
+	(*out)->sets_lb = (*out)->sets_ub = true;
 	(*out)->lb = lb;
 	(*out)->ub = ub;
 	return 0;

@@ -5,13 +5,15 @@
  * LOGICAL 4 bytes, DOUBLE PRECISION 8. On types of 16-bit and 128-bit floating
  * point (REAL2, REAL16 and their complex ones) no operation is defined, and
  * MPI_CHAR counts as an integer, as elsewhere, though the standard says it
- * need not.
+ * need not. MPI_LB and MPI_UB of MPI-1 are still there for old programs.
  */
 #include "datatype/type.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <wchar.h>
+
+#include <mpi-compat.h>
 
 #include "datatype/build.h"
 
@@ -155,6 +157,12 @@ static const struct {
 	/* clang-format on */
 };
 
+/* Without data: they set one bound of a struct. */
+static const struct {
+	MPI_Datatype handle;
+	const char *name;
+} markers[] = { { MPI_LB, "MPI_LB" }, { MPI_UB, "MPI_UB" } };
+
 struct madmpi_type madmpi_type_predefined[MADMPI_TYPE_CONSTANTS];
 
 static struct madmpi_step simple_steps[BASE_ARRAY_LEN(simple)];
@@ -229,10 +237,21 @@ static void fill_pair(size_t i)
 	t->runs[1] = (struct madmpi_run){ 1, index };
 }
 
+static void fill_marker(size_t i)
+{
+	struct madmpi_type *t =
+		fill(markers[i].handle, markers[i].name, MADMPI_RAW, 1);
+
+	t->sets_lb = markers[i].handle == MPI_LB;
+	t->sets_ub = markers[i].handle == MPI_UB;
+}
+
 void madmpi_type_fill_predefined(void)
 {
 	for (size_t i = 0; i < BASE_ARRAY_LEN(simple); i++)
 		fill_simple(i);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(pairs); i++)
 		fill_pair(i);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(markers); i++)
+		fill_marker(i);
 }

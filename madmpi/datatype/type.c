@@ -69,7 +69,7 @@ struct madmpi_type *madmpi_type_new(void)
 	if (t == NULL)
 		return NULL;
 	store_relaxed(&t->committed, false);
-	t->has_bounds = false;
+	t->sets_lb = t->sets_ub = false;
 	t->basic = MADMPI_NOT_BASIC;
 	t->name = NULL;
 	t->given = NULL;
@@ -98,7 +98,8 @@ struct madmpi_type *madmpi_type_clone(struct madmpi_type *t)
 	       owner->original->contents == t->contents)
 		owner = owner->original;
 	store_relaxed(&c->committed, load_relaxed(&t->committed));
-	c->has_bounds = t->has_bounds;
+	c->sets_lb = t->sets_lb;
+	c->sets_ub = t->sets_ub;
 	c->size = t->size;
 	c->lb = t->lb;
 	c->ub = t->ub;

@@ -103,13 +103,13 @@ struct madmpi_run {
 struct madmpi_type {
 	/* -: const once published; a: atomic */
 	struct madmpi_object object;
-	ATOMIC(bool) committed;     /* a: only ever set; no order hangs on it */
-	bool has_bounds;            /* -: lb and ub were set by resized */
-	enum madmpi_basic basic;    /* -: */
-	const char *name;           /* -: of a predefined type, else NULL */
-	char *given;                /* name.c's: by the program, or NULL */
-	MPI_Count size;             /* -: bytes of data */
-	MPI_Count lb, ub;           /* -: */
+	ATOMIC(bool) committed;  /* a: only ever set; no order hangs on it */
+	bool sets_lb, sets_ub;   /* -: by resized, or MPI-1's MPI_LB, MPI_UB */
+	enum madmpi_basic basic; /* -: */
+	const char *name;        /* -: of a predefined type, else NULL */
+	char *given;             /* name.c's: by the program, or NULL */
+	MPI_Count size;          /* -: bytes of data */
+	MPI_Count lb, ub;        /* -: */
 	MPI_Count true_lb, true_ub; /* -: */
 	MPI_Count elements;         /* -: basic elements in one */
 	MPI_Count external;         /* -: bytes of data in external32 */

@@ -251,7 +251,9 @@ def make_header(api, path):
         lines.append('')
     lines += ['extern %s%s;' % (v['returns'], v['name'])
               for v in api.variables] + ['']
-    lines += ['#ifdef __cplusplus', '}', '#endif', '', '#endif']
+    lines += ['#ifdef __cplusplus', '}', '#endif', '',
+              '#ifdef MADMPI_COMPAT', '#include <mpi-compat.h>', '#endif', '',
+              '#endif']
     write(path, lines)
 
 

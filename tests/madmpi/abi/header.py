@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""mpi.h compiles as C and as C++ without a warning, and says what the tables
-say: every constant has its value, every function exists in both spellings, and
-all statuses have one layout.
+"""mpi.h compiles as C and as C++ without a warning, with and without the names
+that MPI 3.0 deleted, and says what the tables say: every constant has its value,
+every function exists in both spellings, and all statuses have one layout.
 
-usage: header.py TABLES INCLUDE CC CXX
+usage: header.py TABLES INCLUDE[:INCLUDE...] CC CXX
 """
 
 import csv
@@ -87,8 +87,10 @@ def passes(command):
 def compiles(compiler, include, source, exe):
     """Functions that are not implemented are only declared: all is compiled,
     and run with their addresses left out."""
-    passes(compiler + ['-I', include, '-c', source, '-o', os.devnull])
-    passes(compiler + ['-O1', '-I', include, '-o', exe,
+    compiler = compiler + ['-I' + folder for folder in include.split(':')]
+    for flags in [], ['-DMADMPI_COMPAT'], ['-include', 'mpi-compat.h']:
+        passes(compiler + flags + ['-c', source, '-o', os.devnull])
+    passes(compiler + ['-O1', '-o', exe,
                        '-Wl,--unresolved-symbols=ignore-all', source])
     passes([exe])
 
