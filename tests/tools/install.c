@@ -87,6 +87,24 @@ TEST(mpicxx_that_was_installed)
 		       "mpirun -n 2 ./hello");
 }
 
+TEST(an_old_program_is_compiled_with_compat)
+{
+	struct run r;
+
+	install_once();
+	r = run(NULL, "%s mpicc \"$src/old.c\" -o old", head);
+	CHECK(r.code != 0 && has(r.err, "MPI_UB"));
+	two_ranks_meet("mpicc -compat \"$src/old.c\" -o old; "
+		       "mpirun -n 2 ./old");
+	two_ranks_meet("mpicxx -x c++ \"$src/old.c\" -compat -o old; "
+		       "mpirun -n 2 ./old");
+	two_ranks_meet("eval \"cc $(mpicc -compat -showme:compile) "
+		       "'$src/old.c' -o old $(mpicc -showme:link)\"; "
+		       "mpirun -n 2 ./old");
+	two_ranks_meet("\"$tree/tools/wrap/mpicc\" -compat \"$src/old.c\" "
+		       "-o old; \"$tree/tools/launch/mpirun\" -n 2 ./old");
+}
+
 TEST(what_show_says_is_what_a_shell_can_run)
 {
 	two_ranks_meet("eval \"$(mpicc -show \"$src/hello.c\" -o hello)\"; "

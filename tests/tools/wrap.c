@@ -44,6 +44,26 @@ TEST(show_parts)
 	CHECK(has(r.err, "-showme:everything: expected"));
 }
 
+TEST(compat_is_a_macro_wherever_it_stands)
+{
+	static const char *const commands[] = { "-compat -c 'a  b.c' -O2",
+						"-c 'a  b.c' -compat -O2",
+						"-c 'a  b.c' -O2 -compat" };
+	struct run r;
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		r = run(NULL, ECHO " '%s' %s", MPICC, commands[i]);
+		CHECK(strncmp(r.out, "-c\na  b.c\n-O2\n-I", 16) == 0);
+		CHECK(has(r.out, "\n-DMADMPI_COMPAT\n"));
+	}
+	r = run(NULL, "exec '%s' -compat -show x.c", MPICC);
+	CHECK(has(r.out, " -DMADMPI_COMPAT -L"));
+	r = run(NULL, "exec '%s' -compat -showme:compile", MPICC);
+	CHECK(has(r.out, " -DMADMPI_COMPAT\n"));
+	r = run(NULL, "exec '%s' -showme:compile", MPICC);
+	CHECK(strstr(r.out, "COMPAT") == NULL);
+}
+
 TEST(help_is_ours_and_then_the_compilers)
 {
 	struct run r = run(NULL, ECHO " '%s' -h", MPICC);
