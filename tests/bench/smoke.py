@@ -89,6 +89,9 @@ CASES = [
      [f"{p}_{n}" for n in (10, 200) for p in MANY]),
     ("many", 1, ["-m", "1", "200"], [f"{p}_200" for p in MANY]),
     ("many", 2, ["-c", "shuffle,burst", "200"], ["burst_200", "shuffle_200"]),
+    ("communicators", 2, [*BRIEF, "10", "3"],
+     [f"{what}_{n}" for n in (0, 10, 3)
+      for what in ("latency", "least", "most", "dup", "free")]),
     *[("threads", 2, ["-t", kind, *BRIEF, "1", "5"],
        [f"{what}_{n}" for n in (1, 5) for what in ("one", "each")])
       for kind in ("user", "kernel")],
@@ -151,6 +154,8 @@ WRONG = [
     ("rate", 2, ["-t", "green"], "not 'green'"),
     ("load", 2, ["-t", "kernel", "-f", "1"], "-f is about user threads"),
     ("rate", 2, ["-r", "65"], "at most 64 repetitions"),
+    ("communicators", 2, ["0"], "OTHERS '0' is not a number from 1 to"),
+    ("communicators", 2, ["-r", "1001"], "at most 1000 repetitions"),
     ("many", 2, ["-c", "burst,bursts"], "no case 'bursts'"),
     ("many", 2, ["-c", ""], "no case ''"),
     ("oversubscribed", 2, ["8"], "'8': it takes no numbers"),

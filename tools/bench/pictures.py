@@ -39,6 +39,7 @@ NUMBERS = {
     "messages at once": ["many", "many_30000", "many_ours", "growth", "match"],
     "threads per process": ["rate", "hosts_rate", "threads", "load",
                             "partitioned"],
+    "other communicators": ["communicators"],
     "threads": ["marcel"],
     "processes": ["startup", "collectives", "oversubscribed"],
     "CPUs that submit at once": ["pioman_contention"],

@@ -44,8 +44,9 @@ CHAPTERS = [
      ["waiting", "pioman_waiting", "pioman_waits", "pioman_late",
       "pioman_reaction", "pioman_ltask", "pioman_polls", "pioman_blocking",
       "pioman_progress", "pioman_idle"]),
-    ("Scaling", "by the number of processes, processors and messages",
-     ["startup", "collectives", "oversubscribed", "pioman_queues",
+    ("Scaling", "by the number of processes, processors, messages and "
+     "communicators",
+     ["communicators", "startup", "collectives", "oversubscribed", "pioman_queues",
       "pioman_contention", "match", "growth", "memory"]),
     ("Counted", "instructions, by callgrind, on which load has no influence",
      ["messages", "marcel_counts", "pioman_counts", "locks_counts",

@@ -69,6 +69,8 @@ BENCHMARKS = [
                   *[Target(series, "<=", 2.5, f"{series}_1000")
                     for series in ("shuffle", "anysource", "wildcard",
                                    "unexpected")]]),
+    Benchmark("communicators", [(2, [])], targets=[
+        Target("latency", "<=", 1.1, "latency_0")]),
     Benchmark("threads", [(2, [])], BOTH, [KERNEL], [
         Target("one_1", ">=", 1.0, network="shm"),
         Target("one", ">=", 0.7, "one_1"),
