@@ -76,6 +76,12 @@ CASES = [
     ("bench_reaction", 1, ["-n", "10", "idle", "marcel", "auto"],
      [f"{who}_marcel_auto{what}" for who in ("user", "foreign", "bare")
       for what in ("", "_p99", "_most")]),
+    ("bench_objects", 1, ["all", "3"], None),
+    ("bench_objects", 1, ["key,info", "1", "100", "1000"],
+     [*[f"info_{what}_{n}" for n in (1, 100, 1000)
+        for what in ("grow", "create", "use", "free")],
+      *[f"key_{what}_1" for what in ("grow", "create", "use", "free")],
+      "key_grow_100", "key_limit"]),
     ("bench_locks", 1, ["8", "10"], ["threads_1_8"]),
     ("bench_locks", 2, ["8", "10"], ["threads_1_8"]),
     ("latency", 2, [*BRIEF, "1", "200000"], ["latency_1B", "latency_195K"]),
@@ -143,6 +149,8 @@ WRONG = [
     ("bench_queues", 1, ["self", "middle"], "self|others|line first|last"),
     ("bench_queues", 1, ["-m", "0", "self", "first"], "self|others|line"),
     ("bench_overhead", 1, ["wait"], "overhead wait|late auto|active|"),
+    ("bench_objects", 1, ["infos"], "usage: objects [KIND,..."),
+    ("bench_objects", 1, ["info", "10", "10"], "usage: objects [KIND,..."),
     ("bench_progress", 1, ["marcel", "x"], "progress [-n PAIRS] [-m MS] idle"),
     ("latency", 2, ["0"], "BYTES '0' is not a number from 1 to"),
     ("latency", 2, ["8x"], "BYTES '8x' is not a number"),

@@ -1,0 +1,219 @@
+/*
+ * Threads, and what they wait for.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include <marcel/marcel.h>
+#include <pioman/io.h>
+
+#include "objects.h"
+
+static struct thread {
+	marcel_t thread;
+	marcel_sem_t turn;
+	int fd;
+} * thread;
+static marcel_attr_t small;
+static marcel_sem_t answer;
+
+enum { STACK = 16384 };
+
+static bool leave;
+
+static void thread_begin(void)
+{
+	thread = places(sizeof(*thread));
+	marcel_attr_init(&small);
+	marcel_attr_setstacksize(&small, STACK);
+	marcel_sem_init(&answer, 0, 0);
+}
+
+static void thread_end(void)
+{
+	marcel_sem_destroy(&answer);
+	marcel_attr_destroy(&small);
+	free(thread);
+}
+
+/* Start fn(&thread[i]) and wait until it has answered. */
+static bool thread_start(int i, void *(*fn)(void *))
+{
+	leave = false;
+	if (marcel_create(&thread[i].thread, &small, fn, &thread[i]) != 0)
+		return false;
+	NEED(marcel_sem_wait(&answer));
+	return true;
+}
+
+static void *parked(void *arg)
+{
+	struct thread *t = arg;
+
+	do {
+		marcel_sem_post(&answer);
+		marcel_sem_wait(&t->turn);
+	} while (!leave);
+	return NULL;
+}
+
+static bool thread_create(int i)
+{
+	marcel_sem_init(&thread[i].turn, 0, 0);
+	return thread_start(i, parked);
+}
+
+static void thread_use(int i)
+{
+	marcel_sem_post(&thread[i].turn);
+	marcel_sem_wait(&answer);
+}
+
+static void thread_drop(int i)
+{
+	leave = true;
+	marcel_sem_post(&thread[i].turn);
+	NEED(marcel_join(thread[i].thread, NULL));
+	leave = false;
+}
+
+/* Each with a time of its own, none of which comes. */
+static void *timed(void *arg)
+{
+	struct thread *t = arg;
+	struct timespec abs;
+
+	do {
+		clock_gettime(CLOCK_REALTIME, &abs);
+		abs.tv_sec += 100000 + (t - thread) * 7919 % 100003;
+		marcel_sem_post(&answer);
+		marcel_sem_timedwait(&t->turn, &abs);
+	} while (!leave);
+	return NULL;
+}
+
+static bool timer_create_(int i)
+{
+	marcel_sem_init(&thread[i].turn, 0, 0);
+	return thread_start(i, timed);
+}
+
+/* All wait for one condition; `left` is the last thread that left. */
+static marcel_mutex_t mutex = MARCEL_MUTEX_INITIALIZER;
+static marcel_cond_t cond = MARCEL_COND_INITIALIZER;
+static marcel_t left;
+
+static void *waits(void *arg)
+{
+	marcel_mutex_lock(&mutex);
+	do {
+		marcel_sem_post(&answer);
+		marcel_cond_wait(&cond, &mutex);
+	} while (!leave);
+	left = marcel_self();
+	marcel_mutex_unlock(&mutex);
+	marcel_sem_post(&answer);
+	return arg;
+}
+
+static bool waiter_create(int i)
+{
+	return thread_start(i, waits);
+}
+
+static void waiter_use(int i)
+{
+	(void)i;
+	marcel_mutex_lock(&mutex);
+	marcel_cond_signal(&cond);
+	marcel_mutex_unlock(&mutex);
+	marcel_sem_wait(&answer);
+}
+
+/* The oldest thread ends: place i is only the count. */
+static void waiter_drop(int i)
+{
+	leave = true;
+	waiter_use(i);
+	leave = false;
+	NEED(marcel_join(left, NULL));
+}
+
+static void *reads(void *arg)
+{
+	struct thread *t = arg;
+	eventfd_t n;
+
+	do {
+		marcel_sem_post(&answer);
+		piom_read(t->fd, &n, sizeof(n));
+	} while (!leave);
+	return NULL;
+}
+
+static bool descriptor_create(int i)
+{
+	thread[i].fd = eventfd(0, EFD_NONBLOCK);
+	return thread[i].fd >= 0 && thread_start(i, reads);
+}
+
+static void descriptor_ring(int i)
+{
+	eventfd_write(thread[i].fd, 1);
+}
+
+static void descriptor_use(int i)
+{
+	descriptor_ring(i);
+	marcel_sem_wait(&answer);
+}
+
+static void descriptor_drop(int i)
+{
+	leave = true;
+	descriptor_ring(i);
+	NEED(marcel_join(thread[i].thread, NULL));
+	leave = false;
+	piom_close(thread[i].fd);
+}
+
+static marcel_key_t *key;
+
+static void key_begin(void)
+{
+	key = places(sizeof(*key));
+}
+
+static bool key_create(int i)
+{
+	return marcel_key_create(&key[i], NULL) == 0;
+}
+
+static void key_use(int i)
+{
+	marcel_setspecific(key[i], &value);
+	need(marcel_getspecific(key[i]) == &value, "marcel_getspecific");
+}
+
+static void key_drop(int i)
+{
+	marcel_key_delete(key[i]);
+}
+
+static void key_end(void)
+{
+	free(key);
+}
+
+/* clang-format off */
+const struct kind objects_threads[] = {
+	{ "thread", thread_begin, thread_create, thread_use, thread_drop, thread_end },
+	{ "timer", thread_begin, timer_create_, thread_use, thread_drop, thread_end },
+	{ "waiter", thread_begin, waiter_create, waiter_use, waiter_drop, thread_end },
+	{ "descriptor", thread_begin, descriptor_create, descriptor_use, descriptor_drop, thread_end },
+	{ "key", key_begin, key_create, key_use, key_drop, key_end },
+	{ NULL, NULL, NULL, NULL, NULL, NULL },
+};
+/* clang-format on */
