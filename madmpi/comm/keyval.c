@@ -11,29 +11,47 @@
 #include "bodies.h"
 #include "env/error.h"
 
-enum { MORE = 64 }; /* keyvals that the table grows by */
-
 marcel_mutex_t madmpi_keyval_mutex = MARCEL_MUTEX_INITIALIZER;
 
-static struct madmpi_keyval **table; /* l: by number; NULL: free */
-static int room;                     /* l: of it */
+/* A number: its keyval, or NULL and the next free number. */
+static struct {
+	struct madmpi_keyval *keyval;
+	int next_free;      /* from 0, or -1 */
+} * table;                  /* l: by number */
+static int room;            /* l: of it */
+static int first_free = -1; /* l: */
 
-/* A free number, from 0; -1: no memory. */
-static int free_number(void)
+enum { ROOM_AT_FIRST = 64 };
+
+/* Double the table. False: no memory. */
+static bool grow(void)
 {
-	struct madmpi_keyval **larger;
+	int more = room > 0 ? room : ROOM_AT_FIRST;
+	void *larger = realloc(table, (size_t)(room + more) * sizeof(*table));
+
+	if (larger == NULL)
+		return false;
+	table = larger;
+	for (int i = room + more - 1; i >= room; i--) {
+		table[i].keyval = NULL;
+		table[i].next_free = first_free;
+		first_free = i;
+	}
+	room += more;
+	return true;
+}
+
+/* A free number, from 0, for k; -1: no memory. */
+static int take_number(struct madmpi_keyval *k)
+{
 	int i;
 
-	for (i = 0; i < room; i++)
-		if (table[i] == NULL)
-			return i;
-	larger = realloc(table, (size_t)(room + MORE) * sizeof(*table));
-	if (larger == NULL)
+	if (first_free < 0 && !grow())
 		return -1;
-	table = larger;
-	for (room += MORE; i < room; i++)
-		table[i] = NULL;
-	return room - MORE;
+	i = first_free;
+	first_free = table[i].next_free;
+	table[i].keyval = k;
+	return i;
 }
 
 struct madmpi_keyval *madmpi_keyval_find(int number,
@@ -41,9 +59,10 @@ struct madmpi_keyval *madmpi_keyval_find(int number,
 {
 	int i = number - MADMPI_KEYVAL_FIRST;
 
-	if (number < MADMPI_KEYVAL_FIRST || i >= room || table[i] == NULL)
+	if (number < MADMPI_KEYVAL_FIRST || i >= room ||
+	    table[i].keyval == NULL)
 		return NULL;
-	return table[i]->kind == kind ? table[i] : NULL;
+	return table[i].keyval->kind == kind ? table[i].keyval : NULL;
 }
 
 int madmpi_keyval_kept(int number, enum madmpi_keyval_kind *kind)
@@ -52,9 +71,9 @@ int madmpi_keyval_kept(int number, enum madmpi_keyval_kind *kind)
 
 	marcel_mutex_lock(&madmpi_keyval_mutex);
 	for (int i = number - MADMPI_KEYVAL_FIRST; i < room && found < 0; i++)
-		if (table[i] != NULL && !table[i]->freed) {
-			found = table[i]->number;
-			*kind = table[i]->kind;
+		if (table[i].keyval != NULL && !table[i].keyval->freed) {
+			found = table[i].keyval->number;
+			*kind = table[i].keyval->kind;
 		}
 	marcel_mutex_unlock(&madmpi_keyval_mutex);
 	return found;
@@ -62,9 +81,13 @@ int madmpi_keyval_kept(int number, enum madmpi_keyval_kind *kind)
 
 void madmpi_keyval_put(struct madmpi_keyval *k)
 {
+	int i = k->number - MADMPI_KEYVAL_FIRST;
+
 	if (--k->refs > 0)
 		return;
-	table[k->number - MADMPI_KEYVAL_FIRST] = NULL;
+	table[i].keyval = NULL;
+	table[i].next_free = first_free;
+	first_free = i;
 	free(k);
 }
 
@@ -86,12 +109,11 @@ static int create(const char *fn, const struct madmpi_keyval *like, int *out)
 	k = malloc(sizeof(*k));
 	marcel_mutex_lock(&madmpi_keyval_mutex);
 	if (k != NULL)
-		i = free_number();
+		i = take_number(k);
 	if (i >= 0) {
 		*k = *like;
 		k->refs = 1;
 		k->number = MADMPI_KEYVAL_FIRST + i;
-		table[i] = k;
 		*out = k->number;
 	}
 	marcel_mutex_unlock(&madmpi_keyval_mutex);
