@@ -11,28 +11,47 @@
 
 #include "bodies.h"
 
-enum { MORE = 256 };
+enum { ROOM_AT_FIRST = 256 };
 
 static marcel_mutex_t mutex = MARCEL_MUTEX_INITIALIZER;
-static struct madmpi_object **table; /* l: by number - HANDLE_CONSTANTS */
-static int room, first_free;         /* l: no free one is below that */
 
-/* The mutex is held. A free place, or -1: no memory. */
-static int find_place(void)
+/* A number: its object, or NULL and the next free number. */
+static struct {
+	struct madmpi_object *object;
+	int next_free;      /* less HANDLE_CONSTANTS, or -1 */
+} * table;                  /* l: by number - HANDLE_CONSTANTS */
+static int room;            /* l: of it */
+static int first_free = -1; /* l: */
+
+/* The mutex is held: double the table. False: no memory. */
+static bool grow(void)
 {
-	struct madmpi_object **larger;
+	int more = room > 0 ? room : ROOM_AT_FIRST;
+	void *larger = realloc(table, (size_t)(room + more) * sizeof(*table));
 
-	while (first_free < room && table[first_free] != NULL)
-		first_free++;
-	if (first_free < room)
-		return first_free;
-	larger = realloc(table, (size_t)(room + MORE) * sizeof(*table));
 	if (larger == NULL)
-		return -1;
+		return false;
 	table = larger;
-	for (int i = 0; i < MORE; i++)
-		table[room++] = NULL;
-	return first_free;
+	for (int i = room + more - 1; i >= room; i--) {
+		table[i].object = NULL;
+		table[i].next_free = first_free;
+		first_free = i;
+	}
+	room += more;
+	return true;
+}
+
+/* The mutex is held. A number for o; without memory it stays without one. */
+static void take_number(struct madmpi_object *o)
+{
+	int i;
+
+	if (first_free < 0 && !grow())
+		return;
+	i = first_free;
+	first_free = table[i].next_free;
+	table[i].object = o;
+	o->link = (void *)(uintptr_t)(i + MADMPI_HANDLE_CONSTANTS);
 }
 
 int madmpi_number_of(void *handle, uint32_t kind)
@@ -46,14 +65,8 @@ int madmpi_number_of(void *handle, uint32_t kind)
 	if (o == NULL)
 		return 0;
 	marcel_mutex_lock(&mutex);
-	if (o->link == NULL) {
-		i = find_place();
-		if (i >= 0) {
-			table[i] = o;
-			o->link = (void *)(uintptr_t)(i +
-						      MADMPI_HANDLE_CONSTANTS);
-		}
-	}
+	if (o->link == NULL)
+		take_number(o);
 	i = (int)(uintptr_t)o->link;
 	marcel_mutex_unlock(&mutex);
 	return i;
@@ -70,9 +83,9 @@ void *madmpi_number_handle(int number, uint32_t kind)
 		return (void *)(uintptr_t)number;
 	i = number - MADMPI_HANDLE_CONSTANTS;
 	marcel_mutex_lock(&mutex);
-	if (i < room && table[i] != NULL &&
-	    load_relaxed(&table[i]->kind) == kind)
-		o = table[i];
+	if (i < room && table[i].object != NULL &&
+	    load_relaxed(&table[i].object->kind) == kind)
+		o = table[i].object;
 	marcel_mutex_unlock(&mutex);
 	return o;
 }
@@ -82,9 +95,9 @@ void madmpi_number_drop_slow(struct madmpi_object *o)
 	int i = (int)(uintptr_t)o->link - MADMPI_HANDLE_CONSTANTS;
 
 	marcel_mutex_lock(&mutex);
-	table[i] = NULL;
-	if (i < first_free)
-		first_free = i;
+	table[i].object = NULL;
+	table[i].next_free = first_free;
+	first_free = i;
 	o->link = NULL;
 	marcel_mutex_unlock(&mutex);
 }
