@@ -1,9 +1,14 @@
 /*
- * Attributes of any object, and those of communicators.
+ * Attributes of any object, and those of communicators. Each is in a list of
+ * its object, by age, and in one table of all, by object and keyval: finding
+ * one takes as long among many as among few, of either.
  */
 #include "comm/attr.h"
 
+#include <stdint.h>
 #include <stdlib.h>
+
+#include <base/hash.h>
 
 #include "bodies.h"
 #include "comm/comm.h"
@@ -16,7 +21,10 @@
 
 struct madmpi_attr {
 	/* -: const once it hangs  l: madmpi_keyval_mutex */
+	struct base_link in_table;    /* l: */
+	struct madmpi_attrs *of;      /* -: */
 	struct madmpi_attr *older;    /* l: */
+	struct madmpi_attr *newer;    /* l: */
 	struct madmpi_keyval *keyval; /* -: holds a reference */
 	void *value;                  /* -: */
 	bool leaves;                  /* l: its delete function is called ... */
@@ -41,15 +49,84 @@ static struct madmpi_attrs *attrs_of(struct madmpi_bearer b)
 	return b.comm != NULL ? &b.comm->attrs : &b.type->attrs;
 }
 
-/* Where the attribute of that keyval hangs, or NULL. */
-static struct madmpi_attr **find(struct madmpi_bearer b,
-				 const struct madmpi_keyval *k)
-{
-	struct madmpi_attr **at = &attrs_of(b)->newest;
+/* --- the table --- */
 
-	while (*at != NULL && (*at)->keyval != k)
-		at = &(*at)->older;
-	return *at != NULL ? at : NULL;
+struct attr_key {
+	const struct madmpi_attrs *of;
+	const struct madmpi_keyval *keyval;
+};
+
+static struct madmpi_attr *of_link(const struct base_link *link)
+{
+	return container_of(link, struct madmpi_attr, in_table);
+}
+
+static uint64_t hash(struct attr_key key)
+{
+	return base_hash_mix((uintptr_t)key.of, (uintptr_t)key.keyval);
+}
+
+static struct attr_key key_of(const struct madmpi_attr *a)
+{
+	return (struct attr_key){ a->of, a->keyval };
+}
+
+static uint64_t hash_of(const struct base_link *first, bool mark, unsigned arg)
+{
+	(void)mark;
+	(void)arg;
+	return hash(key_of(of_link(first)));
+}
+
+static bool has_key(const struct base_link *first, bool mark, const void *key)
+{
+	const struct attr_key *want = key, have = key_of(of_link(first));
+
+	(void)mark;
+	return have.of == want->of && have.keyval == want->keyval;
+}
+
+static struct base_hash table = { .hash_of = hash_of }; /* l: */
+
+static struct base_hash_place place_of(struct attr_key key)
+{
+	return base_hash_find(&table, hash(key), has_key, &key);
+}
+
+/* That of this keyval, or NULL. The table has an index if there is any. */
+static struct madmpi_attr *find(struct madmpi_bearer b,
+				const struct madmpi_keyval *k)
+{
+	struct base_hash_place place;
+
+	if (attrs_of(b)->newest == NULL)
+		return NULL;
+	place = place_of((struct attr_key){ attrs_of(b), k });
+	return place.at != NULL ? of_link(base_hash_first(place)) : NULL;
+}
+
+static void add_locked(struct madmpi_attrs *of, struct madmpi_attr *a)
+{
+	a->of = of;
+	base_hash_insert(&table, place_of(key_of(a)), hash(key_of(a)),
+			 &a->in_table, false);
+	a->older = of->newest;
+	if (a->older != NULL)
+		a->older->newer = a;
+	of->newest = a;
+}
+
+/* Its keyval has a reference less. */
+static void remove_locked(struct madmpi_attr *a)
+{
+	base_hash_remove(&table, place_of(key_of(a)), &a->in_table);
+	if (a->older != NULL)
+		a->older->newer = a->newer;
+	if (a->newer != NULL)
+		a->newer->older = a->older;
+	else
+		a->of->newest = a->older;
+	madmpi_keyval_put(a->keyval);
 }
 
 static struct madmpi_keyval *find_keyval(struct madmpi_bearer b, int number)
@@ -147,29 +224,24 @@ static int call_copy(struct madmpi_bearer b, const struct madmpi_keyval *k,
 static struct madmpi_attr *
 take_locked(struct madmpi_bearer b, const struct madmpi_keyval *k, bool *again)
 {
-	struct madmpi_attr **at;
+	struct madmpi_attr *a;
 
-	while ((at = find(b, k)) != NULL && (*at)->leaves &&
-	       !marcel_equal((*at)->by, marcel_self()))
+	while ((a = find(b, k)) != NULL && a->leaves &&
+	       !marcel_equal(a->by, marcel_self()))
 		madmpi_cond_wait(&settled, &madmpi_keyval_mutex);
-	*again = at != NULL && (*at)->leaves;
-	if (at == NULL)
+	*again = a != NULL && a->leaves;
+	if (a == NULL)
 		return NULL;
-	(*at)->leaves = true;
-	(*at)->by = marcel_self();
-	return *at;
+	a->leaves = true;
+	a->by = marcel_self();
+	return a;
 }
 
-static void settle_locked(struct madmpi_bearer b, struct madmpi_keyval *k,
-			  struct madmpi_attr *a, bool stays)
+static void settle_locked(struct madmpi_attr *a, bool stays)
 {
-	struct madmpi_attr **at = find(b, k);
-
 	a->leaves = false;
-	if (!stays) {
-		*at = a->older;
-		madmpi_keyval_put(k);
-	}
+	if (!stays)
+		remove_locked(a);
 	marcel_cond_broadcast(&settled);
 }
 
@@ -196,7 +268,7 @@ static int delete_one(const char *fn, struct madmpi_bearer b,
 				    k->number);
 	rc = call_delete(b, k, a->value);
 	lock();
-	settle_locked(b, k, a, rc != MPI_SUCCESS);
+	settle_locked(a, rc != MPI_SUCCESS);
 	unlock();
 	if (rc != MPI_SUCCESS)
 		return refused(fn, b, rc, k, "delete");
@@ -204,10 +276,20 @@ static int delete_one(const char *fn, struct madmpi_bearer b,
 	return MPI_SUCCESS;
 }
 
+/* With room in the table, which works on without more once it has some. */
 static struct madmpi_attr *attr_new(struct madmpi_keyval *k, void *value)
 {
 	struct madmpi_attr *a = malloc(sizeof(*a));
+	bool room;
 
+	lock();
+	base_hash_reserve(&table, 1);
+	room = table.now.slots != NULL;
+	unlock();
+	if (!room) {
+		free(a);
+		return NULL;
+	}
 	if (a != NULL)
 		*a = (struct madmpi_attr){ .keyval = k, .value = value };
 	return a;
@@ -222,8 +304,7 @@ static bool store(struct madmpi_bearer b, struct madmpi_attr *a)
 	is_free = find(b, a->keyval) == NULL;
 	if (is_free) {
 		hold(a->keyval);
-		a->older = attrs_of(b)->newest;
-		attrs_of(b)->newest = a;
+		add_locked(attrs_of(b), a);
 	}
 	unlock();
 	return is_free;
@@ -256,7 +337,7 @@ int madmpi_attr_set(const char *fn, struct madmpi_bearer b, int number,
 int madmpi_attr_find(const char *fn, struct madmpi_bearer b, int number,
 		     void *out, int *flag)
 {
-	struct madmpi_attr **at = NULL;
+	struct madmpi_attr *a = NULL;
 	struct madmpi_keyval *k;
 
 	if (out == NULL || flag == NULL)
@@ -265,10 +346,10 @@ int madmpi_attr_find(const char *fn, struct madmpi_bearer b, int number,
 	lock();
 	k = find_keyval(b, number);
 	if (k != NULL)
-		at = find(b, k);
-	*flag = at != NULL;
-	if (at != NULL)
-		*(void **)out = (*at)->value;
+		a = find(b, k);
+	*flag = a != NULL;
+	if (a != NULL)
+		*(void **)out = a->value;
 	unlock();
 	return k != NULL ? MPI_SUCCESS
 			 : madmpi_keyval_refuse(b.comm, fn, number);
@@ -312,8 +393,9 @@ void madmpi_attrs_forget(struct madmpi_attrs *attrs)
 	struct madmpi_attr *a;
 
 	while ((a = attrs->newest) != NULL) {
-		attrs->newest = a->older;
-		let_go(a->keyval);
+		lock();
+		remove_locked(a);
+		unlock();
 		free(a);
 	}
 }
