@@ -1,7 +1,6 @@
 /*
- * Info objects. Keys and values are never changed: a new value is a new block
- * of memory. So what happens under the lock is short, and memory is taken and
- * given back outside.
+ * Info objects: an array of entries, by number, and if there are more than a
+ * few a table of them by key. The mutex of an object covers all of it.
  */
 #include "info/info.h"
 
@@ -10,37 +9,102 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <base/list.h>
+#include <base/hash.h>
 #include <base/option.h>
-#include <base/spin.h>
+#include <marcel/marcel.h>
 
 #include "bodies.h"
 #include "core/pool.h"
 #include "env/error.h"
 #include "info/env.h"
 
+enum { FEW = 16 };
+
 struct entry {
-	struct base_link on;
-	char *value; /* l: */
-	char key[];
+	/* -: const  l: the object's mutex */
+	struct base_link in_table; /* l: if there is a table */
+	uint64_t hash;             /* -: of the key */
+	int number;                /* l: */
+	char *value;               /* l: */
+	char key[];                /* -: */
 };
 
 struct madmpi_info {
 	struct madmpi_object object;
-	struct base_spin lock;
-	struct base_list entries; /* l: */
-	int n;                    /* l: */
+	marcel_mutex_t mutex;
+	struct entry **entries;  /* l: by number */
+	int n, room;             /* l: of them */
+	struct base_hash by_key; /* l: no index: look at all */
 };
 
 static struct madmpi_pool pool;
 static struct madmpi_info *env; /* -: once made */
 
-/* --- objects --- */
-
 static void make_pool(void)
 {
 	madmpi_pool_init(&pool, MADMPI_INFO, sizeof(struct madmpi_info));
 }
+
+/* --- the table --- */
+
+static struct entry *entry_of(const struct base_link *link)
+{
+	return container_of(link, struct entry, in_table);
+}
+
+static uint64_t hash_of_key(const char *key)
+{
+	uint64_t hash = 0;
+
+	for (; *key != '\0'; key++)
+		hash = base_hash_mix(hash, (unsigned char)*key);
+	return hash;
+}
+
+static uint64_t hash_of_entry(const struct base_link *first, bool mark,
+			      unsigned arg)
+{
+	(void)mark;
+	(void)arg;
+	return entry_of(first)->hash;
+}
+
+static bool has_key(const struct base_link *first, bool mark, const void *key)
+{
+	(void)mark;
+	return strcmp(entry_of(first)->key, key) == 0;
+}
+
+static bool has_table(const struct madmpi_info *i)
+{
+	return i->by_key.now.slots != NULL;
+}
+
+static struct base_hash_place place_of(const struct madmpi_info *i,
+				       uint64_t hash, const char *key)
+{
+	return base_hash_find(&i->by_key, hash, has_key, key);
+}
+
+static void table_add(struct madmpi_info *i, struct entry *e)
+{
+	base_hash_insert(&i->by_key, place_of(i, e->hash, e->key), e->hash,
+			 &e->in_table, false);
+}
+
+/* Before one more comes. Without memory it is as it was, and slower. */
+static void table_grow(struct madmpi_info *i)
+{
+	bool had = has_table(i);
+
+	if (i->n < FEW)
+		return;
+	base_hash_reserve(&i->by_key, had ? 1 : (size_t)i->n + 1);
+	for (int k = 0; !had && has_table(i) && k < i->n; k++)
+		table_add(i, i->entries[k]);
+}
+
+/* --- objects --- */
 
 static struct madmpi_info *info_new(void)
 {
@@ -51,9 +115,10 @@ static struct madmpi_info *info_new(void)
 	i = madmpi_pool_get(&pool);
 	if (i == NULL)
 		return NULL;
-	base_spin_init(&i->lock, BASE_RANK_LEAF);
-	base_list_init(&i->entries);
-	i->n = 0;
+	marcel_mutex_init(&i->mutex, NULL);
+	i->entries = NULL;
+	i->n = i->room = 0;
+	base_hash_init(&i->by_key, hash_of_entry, 0);
 	return i;
 }
 
@@ -65,7 +130,8 @@ static struct entry *entry_new(const char *key, const char *value)
 	if (e == NULL)
 		return NULL;
 	memcpy(e->key, key, n);
-	base_link_init(&e->on);
+	base_link_init(&e->in_table);
+	e->hash = hash_of_key(key);
 	e->value = strdup(value);
 	if (e->value != NULL)
 		return e;
@@ -81,41 +147,84 @@ static void entry_delete(struct entry *e)
 
 static void info_delete(struct madmpi_info *i)
 {
-	struct base_link *n;
-
-	while ((n = base_list_take_front(&i->entries)) != NULL)
-		entry_delete(container_of(n, struct entry, on));
+	while (i->n > 0)
+		entry_delete(i->entries[--i->n]);
+	free(i->entries);
+	base_hash_exit(&i->by_key);
+	marcel_mutex_destroy(&i->mutex);
 	madmpi_pool_put(&pool, i);
 }
 
 static struct entry *find(struct madmpi_info *i, const char *key)
 {
-	base_list_for_each (n, &i->entries) {
-		struct entry *e = container_of(n, struct entry, on);
+	struct base_hash_place place;
 
-		if (strcmp(e->key, key) == 0)
-			return e;
+	if (has_table(i)) {
+		place = place_of(i, hash_of_key(key), key);
+		return place.at ? entry_of(base_hash_first(place)) : NULL;
 	}
+	for (int k = 0; k < i->n; k++)
+		if (strcmp(i->entries[k]->key, key) == 0)
+			return i->entries[k];
 	return NULL;
 }
 
-/* Lock held. NULL: there are not so many. */
+/* Mutex held. NULL: there are not so many. */
 static struct entry *nth(struct madmpi_info *i, int n)
 {
-	base_list_for_each (link, &i->entries)
-		if (n-- == 0)
-			return container_of(link, struct entry, on);
-	return NULL;
+	return n < i->n ? i->entries[n] : NULL;
+}
+
+/* False: no memory. */
+static bool make_room(struct madmpi_info *i)
+{
+	int room = i->room > 0 ? 2 * i->room : 4;
+	struct entry **larger;
+
+	if (i->n < i->room)
+		return true;
+	larger = realloc(i->entries, (size_t)room * sizeof(struct entry *));
+	if (larger == NULL)
+		return false;
+	i->entries = larger;
+	i->room = room;
+	return true;
+}
+
+/* False: no memory. */
+static bool add(struct madmpi_info *i, struct entry *e)
+{
+	if (!make_room(i))
+		return false;
+	table_grow(i);
+	if (has_table(i))
+		table_add(i, e);
+	e->number = i->n;
+	i->entries[i->n++] = e;
+	return true;
+}
+
+/* The last one gets its number. */
+static void take(struct madmpi_info *i, struct entry *e)
+{
+	struct entry *last = i->entries[--i->n];
+
+	if (has_table(i))
+		base_hash_remove(&i->by_key, place_of(i, e->hash, e->key),
+				 &e->in_table);
+	last->number = e->number;
+	i->entries[last->number] = last;
 }
 
 /* False: no memory. */
 static bool set(struct madmpi_info *i, const char *key, const char *value)
 {
 	struct entry *e = entry_new(key, value), *old;
+	bool added = false;
 
 	if (e == NULL)
 		return false;
-	base_spin_lock(&i->lock);
+	marcel_mutex_lock(&i->mutex);
 	old = find(i, key);
 	if (old != NULL) {
 		char *was = old->value;
@@ -123,13 +232,12 @@ static bool set(struct madmpi_info *i, const char *key, const char *value)
 		old->value = e->value;
 		e->value = was;
 	} else {
-		base_list_push_back(&i->entries, &e->on);
-		i->n++;
+		added = add(i, e);
 	}
-	base_spin_unlock(&i->lock);
-	if (old != NULL)
+	marcel_mutex_unlock(&i->mutex);
+	if (!added)
 		entry_delete(e);
-	return true;
+	return added || old != NULL;
 }
 
 /* --- what MPI_INFO_ENV says --- */
@@ -166,12 +274,12 @@ bool madmpi_info_describe(struct madmpi_object *o, char *out, size_t room)
 
 	if (i == env)
 		return false;
-	base_spin_lock(&i->lock);
+	marcel_mutex_lock(&i->mutex);
 	first = nth(i, 0);
 	snprintf(out, room, "%d key%s%s%s%s", i->n, i->n == 1 ? "" : "s",
 		 first ? ", \"" : "", first ? first->key : "",
 		 first ? "\"" : "");
-	base_spin_unlock(&i->lock);
+	marcel_mutex_unlock(&i->mutex);
 	return true;
 }
 
@@ -303,13 +411,13 @@ static bool copy_all(struct madmpi_info *from, struct madmpi_info *to)
 	bool ok = true;
 
 	for (int i = 0; ok; i++) {
-		base_spin_lock(&from->lock);
+		marcel_mutex_lock(&from->mutex);
 		e = nth(from, i);
 		if (e != NULL) {
 			strcpy(key, e->key);
 			strcpy(value, e->value);
 		}
-		base_spin_unlock(&from->lock);
+		marcel_mutex_unlock(&from->mutex);
 		if (e == NULL)
 			break;
 		ok = set(to, key, value);
@@ -384,13 +492,11 @@ int madmpi_info_delete(MPI_Info info, const char *key)
 		rc = check_key(fn, key);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	base_spin_lock(&i->lock);
+	marcel_mutex_lock(&i->mutex);
 	e = find(i, key);
-	if (e != NULL) {
-		base_list_remove(&e->on);
-		i->n--;
-	}
-	base_spin_unlock(&i->lock);
+	if (e != NULL)
+		take(i, e);
+	marcel_mutex_unlock(&i->mutex);
 	if (e == NULL)
 		return madmpi_error(NULL, MPI_ERR_INFO_NOKEY, fn,
 				    "there is no key \"%s\"", key);
@@ -415,7 +521,7 @@ static int get(const char *fn, MPI_Info info, const char *key, int room,
 		return rc;
 	if (flag == NULL)
 		return madmpi_null_arg(NULL, fn, "flag");
-	base_spin_lock(&i->lock);
+	marcel_mutex_lock(&i->mutex);
 	e = find(i, key);
 	*flag = e != NULL;
 	if (e != NULL) {
@@ -423,7 +529,7 @@ static int get(const char *fn, MPI_Info info, const char *key, int room,
 		if (room >= 0)
 			snprintf(value, (size_t)room + 1, "%s", e->value);
 	}
-	base_spin_unlock(&i->lock);
+	marcel_mutex_unlock(&i->mutex);
 	return MPI_SUCCESS;
 }
 
@@ -486,9 +592,9 @@ int madmpi_info_get_nkeys(MPI_Info info, int *nkeys)
 		return rc;
 	if (nkeys == NULL)
 		return madmpi_null_arg(NULL, fn, "nkeys");
-	base_spin_lock(&i->lock);
+	marcel_mutex_lock(&i->mutex);
 	*nkeys = i->n;
-	base_spin_unlock(&i->lock);
+	marcel_mutex_unlock(&i->mutex);
 	return MPI_SUCCESS;
 }
 
@@ -504,12 +610,12 @@ int madmpi_info_get_nthkey(MPI_Info info, int n, char *key)
 		return rc;
 	if (key == NULL)
 		return madmpi_null_arg(NULL, fn, "key");
-	base_spin_lock(&i->lock);
+	marcel_mutex_lock(&i->mutex);
 	nkeys = i->n;
 	e = n >= 0 ? nth(i, n) : NULL;
 	if (e != NULL)
 		strcpy(key, e->key);
-	base_spin_unlock(&i->lock);
+	marcel_mutex_unlock(&i->mutex);
 	if (e == NULL)
 		return madmpi_error(NULL, MPI_ERR_ARG, fn,
 				    "n is %d, and there are %d keys", n, nkeys);

@@ -1,6 +1,7 @@
 /*
- * Info objects: lists of keys with values, in the order in which the keys were
- * set first. They exist before MPI_Init and after MPI_Finalize.
+ * Info objects: keys with values, numbered in the order in which the keys were
+ * set first; when a key is deleted, the last key gets its number. They exist
+ * before MPI_Init and after MPI_Finalize.
  */
 #ifndef MADMPI_INFO_INFO_H
 #define MADMPI_INFO_INFO_H

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-enum { THREADS = 4, ROUNDS = 300, KEYS = 20 };
+enum { THREADS = 4, ROUNDS = 300, KEYS = 20, MANY = 100000 / FEWER };
 
 static int nkeys(MPI_Info info)
 {
@@ -78,6 +78,45 @@ static void keys_keep_their_order(void)
 	EXPECT(info == MPI_INFO_NULL);
 	EXPECT(nkeys(copy) == 3 && is_nth(copy, 1, "soft"));
 	EXPECT(has(copy, "file", "another"));
+	MPI_Info_free(&copy);
+}
+
+static const char *key_number(int i)
+{
+	static char key[16];
+
+	snprintf(key, sizeof(key), "key %d", i);
+	return key;
+}
+
+/* Every second key is deleted, and those that are left are numbered. */
+static void many_keys_are_found_by_name_and_number(void)
+{
+	static char seen[MANY];
+	char key[MPI_MAX_INFO_KEY];
+	MPI_Info info, copy;
+
+	MPI_Info_create(&info);
+	for (int i = 0; i < MANY; i++) {
+		MPI_Info_set(info, key_number(i), "");
+		MPI_Info_set(info, key_number(i), key_number(-i));
+	}
+	EXPECT_INT(nkeys(info), MANY);
+	for (int i = 0; i < MANY; i++)
+		EXPECT(has(info, key_number(i), key_number(-i)) &&
+		       is_nth(info, i, key_number(i)));
+	for (int i = 0; i < MANY; i += 2)
+		MPI_Info_delete(info, key_number(i));
+	MPI_Info_dup(info, &copy);
+	EXPECT_INT(nkeys(copy), MANY / 2);
+	for (int i = 0; i < MANY; i++)
+		EXPECT((value_of(copy, key_number(i)) != NULL) == i % 2);
+	memset(seen, 0, sizeof(seen));
+	for (int i = 0; i < MANY / 2; i++) {
+		MPI_Info_get_nthkey(copy, i, key);
+		EXPECT(seen[atoi(key + 4)]++ == 0);
+	}
+	MPI_Info_free(&info);
 	MPI_Info_free(&copy);
 }
 
@@ -223,6 +262,7 @@ int main(int argc, char **argv)
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 	EXPECT(has(early, "soft", "0:1"));
 	keys_keep_their_order();
+	many_keys_are_found_by_name_and_number();
 	values_are_cut();
 	what_it_was_started_with(argv[0]);
 	nonsense();
