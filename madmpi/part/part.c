@@ -15,41 +15,46 @@
 /* A communicator's session and its numbers: part, part_tag. */
 static marcel_mutex_t opening = MARCEL_MUTEX_INITIALIZER;
 
+enum { SWEPT_A_TIME = 4 };
+
 /* Terms that receives await and that are not known to have come. */
 static struct {
 	struct base_spin lock;
-	struct base_list list; /* l: */
-	int abandoned;         /* l: of them */
+	struct base_list wanted;    /* l: */
+	struct base_list abandoned; /* l: */
 } pending = { .lock = BASE_SPIN_INIT(BASE_RANK_LEAF),
-	      .list = { { &pending.list.head, &pending.list.head } } };
+	      .wanted = { { &pending.wanted.head, &pending.wanted.head } },
+	      .abandoned = {
+		      { &pending.abandoned.head, &pending.abandoned.head } } };
 
 /* --- terms --- */
 
-/* An abandoned one that has come, taken from the list; NULL: none. */
-static struct madmpi_part_terms *pending_take(void)
+/* The next abandoned one, if it has come: off the list. Else NULL. */
+static struct madmpi_part_terms *abandoned_take(void)
 {
-	struct madmpi_part_terms *t, *found = NULL;
+	struct madmpi_part_terms *t = NULL;
+	struct base_link *n;
 
 	base_spin_lock(&pending.lock);
-	if (pending.abandoned > 0)
-		base_list_for_each (n, &pending.list) {
-			t = container_of(n, struct madmpi_part_terms, link);
-			if (!t->is_abandoned || !nm_sr_is_complete(&t->nm))
-				continue;
-			base_list_remove(&t->link);
-			pending.abandoned--;
-			found = t;
-			break;
-		}
+	n = base_list_take_front(&pending.abandoned);
+	if (n != NULL)
+		t = container_of(n, struct madmpi_part_terms, link);
+	if (t != NULL && !nm_sr_is_complete(&t->nm)) {
+		base_list_push_back(&pending.abandoned, n);
+		t = NULL;
+	}
 	base_spin_unlock(&pending.lock);
-	return found;
+	return t;
 }
 
-static void pending_sweep(void)
+/* Some at a time: more of them than a request leaves behind. */
+static void abandoned_sweep(void)
 {
-	struct madmpi_part_terms *t;
+	for (int i = 0; i < SWEPT_A_TIME; i++) {
+		struct madmpi_part_terms *t = abandoned_take();
 
-	while ((t = pending_take()) != NULL) {
+		if (t == NULL)
+			continue;
 		madmpi_comm_put(t->comm);
 		free(t);
 	}
@@ -77,7 +82,8 @@ static void abandon(struct madmpi_part_terms *t, struct madmpi_comm *c)
 	t->comm = c;
 	base_spin_lock(&pending.lock);
 	t->is_abandoned = true;
-	pending.abandoned++;
+	base_list_remove(&t->link);
+	base_list_push_back(&pending.abandoned, &t->link);
 	base_spin_unlock(&pending.lock);
 }
 
@@ -88,8 +94,8 @@ void madmpi_part_exit(void)
 
 	base_list_init(&all);
 	base_spin_lock(&pending.lock);
-	base_list_splice_back(&all, &pending.list);
-	pending.abandoned = 0;
+	base_list_splice_back(&all, &pending.wanted);
+	base_list_splice_back(&all, &pending.abandoned);
 	base_spin_unlock(&pending.lock);
 	while ((n = base_list_take_front(&all)) != NULL) {
 		struct madmpi_part_terms *t =
@@ -142,7 +148,7 @@ static int await(struct madmpi_part *p)
 	if (rc < 0)
 		return rc;
 	base_spin_lock(&pending.lock);
-	base_list_push_back(&pending.list, &t->link);
+	base_list_push_back(&pending.wanted, &t->link);
 	base_spin_unlock(&pending.lock);
 	return 0;
 }
@@ -284,7 +290,7 @@ static int give_up(struct madmpi_operation *op, MPI_Request *request)
 		}
 	}
 	madmpi_request_put(r);
-	pending_sweep();
+	abandoned_sweep();
 	return MPI_SUCCESS;
 }
 
@@ -374,7 +380,7 @@ static int prepare(const char *fn, enum madmpi_way way, const void *buf,
 		return rc;
 	if (request == NULL)
 		return madmpi_null_arg(m.comm, fn, "request");
-	pending_sweep();
+	abandoned_sweep();
 	return request_new(fn, way, &m, partitions, request);
 }
 

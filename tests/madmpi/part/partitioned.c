@@ -6,7 +6,12 @@
  */
 #include "../program.h"
 
-enum { ROUNDS = 4, TAG = 5, MANY = FEWER == 1 ? 256 : 64 };
+enum {
+	ROUNDS = 4,
+	TAG = 5,
+	MANY = FEWER == 1 ? 256 : 64,
+	FREED = 100000 / FEWER
+};
 
 static int next, previous;
 
@@ -314,6 +319,36 @@ static void never_started(void)
 	MPI_Request_free(&r[1]);
 }
 
+/* The same of many: each is an end of what is made then, and none is lost. */
+static void many_never_started(void)
+{
+	int out[2] = { 1, 2 }, in[2] = { 0, 0 };
+	MPI_Request s, r;
+
+	for (int i = 0; i < FREED; i++) {
+		MPI_Precv_init(&in[0], 1, 1, MPI_INT, 0, i, MPI_COMM_SELF,
+			       MPI_INFO_NULL, &r);
+		MPI_Request_free(&r);
+	}
+	for (int i = 0; i < FREED; i++) {
+		MPI_Psend_init(&out[0], 1, 1, MPI_INT, 0, i, MPI_COMM_SELF,
+			       MPI_INFO_NULL, &s);
+		MPI_Request_free(&s);
+	}
+	MPI_Psend_init(&out[1], 1, 1, MPI_INT, 0, 0, MPI_COMM_SELF,
+		       MPI_INFO_NULL, &s);
+	MPI_Precv_init(&in[1], 1, 1, MPI_INT, 0, 0, MPI_COMM_SELF,
+		       MPI_INFO_NULL, &r);
+	MPI_Start(&r);
+	MPI_Start(&s);
+	MPI_Pready(0, s);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	MPI_Wait(&s, MPI_STATUS_IGNORE);
+	EXPECT(in[0] == 0 && in[1] == 2);
+	MPI_Request_free(&s);
+	MPI_Request_free(&r);
+}
+
 static void nobody(void)
 {
 	const MPI_Count many = (MPI_Count)1 << 31;
@@ -442,6 +477,7 @@ int main(int argc, char **argv)
 	early(400000);
 	meetings();
 	never_started();
+	many_never_started();
 	nobody();
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 	partitions_of_a_null_request_have_arrived();
