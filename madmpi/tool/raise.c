@@ -11,13 +11,16 @@
 #include "tool/event.h"
 #include "tool/tool.h"
 
-enum { QUEUED_MAX = 1024 };
+enum { QUEUED_MAX = 1024, KINDS = 6 };
+
+_Static_assert(1 << (KINDS - 1) == NM_SAW_LOST, "the kinds that nmad has");
 
 struct base_spin madmpi_event_lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
 
 /* l: all, the events' lock */
 static struct {
-	struct base_list all; /* of registrations; not yet made: no next */
+	struct base_list all;    /* of registrations; not yet made: no next */
+	size_t listeners[KINDS]; /* of them, not freed, by kind */
 	struct nm_sight sight[QUEUED_MAX];
 	unsigned first, n;
 	bool is_open; /* the bell may be rung */
@@ -72,18 +75,20 @@ static void seen(const struct nm_sight *s)
 		piom_sem_post(&raiser.bell);
 }
 
+/* nmad tells of the kinds that somebody listens to. */
 static void watch_locked(void)
 {
 	unsigned kinds = 0;
 
-	base_list_for_each (n, &events.all) {
-		struct madmpi_registration *r =
-			container_of(n, struct madmpi_registration, on);
-
-		if (!r->is_freed)
-			kinds |= r->what;
-	}
+	for (unsigned i = 0; i < KINDS; i++)
+		if (events.listeners[i] > 0)
+			kinds |= 1u << i;
 	nm_watch(kinds, seen);
+}
+
+static size_t *listeners_of(const struct madmpi_registration *r)
+{
+	return &events.listeners[__builtin_ctz(r->what)];
 }
 
 /* --- the thread calls --- */
@@ -229,7 +234,8 @@ int madmpi_event_listen(struct madmpi_registration *r)
 	if (events.all.head.next == NULL)
 		base_list_init(&events.all);
 	base_list_push_back(&events.all, &r->on);
-	watch_locked();
+	if ((*listeners_of(r))++ == 0)
+		watch_locked();
 	base_spin_unlock(&madmpi_event_lock);
 	rc = start();
 	if (rc < 0) {
@@ -243,7 +249,8 @@ int madmpi_event_listen(struct madmpi_registration *r)
 bool madmpi_event_end_locked(struct madmpi_registration *r)
 {
 	r->is_freed = true;
-	watch_locked();
+	if (--*listeners_of(r) == 0)
+		watch_locked();
 	if (!r->is_called)
 		base_list_remove(&r->on);
 	return !r->is_called;

@@ -8,7 +8,13 @@
 #include <base/atomic.h>
 #include <marcel/marcel.h>
 
-enum { TAG = 71, LARGE = 1 << 20, FLOOD = 1500, ENDS = 2000 / FEWER };
+enum {
+	TAG = 71,
+	LARGE = 1 << 20,
+	FLOOD = 1500,
+	ENDS = 2000 / FEWER,
+	MANY = 100000 / FEWER
+};
 
 struct data {
 	int peer, tag;
@@ -407,6 +413,21 @@ static void freed_as_it_returns(void)
 	EXPECT_INT(load_relaxed(&nfreed), ENDS);
 }
 
+/* Others of that kind and of another come and go. */
+static void one_of_many_is_told(void)
+{
+	static MPI_T_event_registration r[MANY];
+
+	for (int i = 0; i < MANY; i++)
+		r[i] = listen_to(i % 2 ? "nmad_unexpected" : "nmad_rdv_in");
+	for (int i = 0; i < MANY - 1; i++)
+		end(r[i]);
+	give(r[MANY - 1], MPI_T_CB_REQUIRE_MPI_RESTRICTED, record, &seen);
+	MPI_Barrier(MPI_COMM_WORLD);
+	unexpected(80, MPI_COMM_WORLD);
+	end(r[MANY - 1]);
+}
+
 /* A process alone may begin anew; who has registered has. */
 static void once_more(void)
 {
@@ -452,6 +473,7 @@ int main(int argc, char **argv)
 	flood();
 	frees_itself();
 	freed_as_it_returns();
+	one_of_many_is_told();
 	early = listen_to("nmad_unexpected");
 	give(early, MPI_T_CB_REQUIRE_MPI_RESTRICTED, record, &seen);
 	program_end("events");
