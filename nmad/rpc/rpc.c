@@ -10,6 +10,56 @@
 
 #include "../core/core.h"
 
+/* --- the table of services --- */
+
+static struct nm_rpc_service *service_of(const struct base_link *link)
+{
+	return container_of(link, struct nm_rpc_service, by_number);
+}
+
+static uint64_t hash(uint32_t number)
+{
+	return base_hash_mix(number, 0);
+}
+
+static uint64_t hash_of(const struct base_link *first, bool mark, unsigned arg)
+{
+	(void)mark;
+	(void)arg;
+	return hash(service_of(first)->number);
+}
+
+static bool has_number(const struct base_link *first, bool mark,
+		       const void *number)
+{
+	(void)mark;
+	return service_of(first)->number == *(const uint32_t *)number;
+}
+
+static struct base_hash_place place_of(struct nm_rpc *rpc, uint32_t number)
+{
+	return base_hash_find(&rpc->services, hash(number), has_number,
+			      &number);
+}
+
+struct nm_rpc_service *nm_rpc_find(struct nm_rpc *rpc, uint32_t number)
+{
+	struct base_hash_place place = place_of(rpc, number);
+
+	return place.at != NULL ? service_of(base_hash_first(place)) : NULL;
+}
+
+/* Without memory the table works on, with longer chains. */
+static void table_insert(struct nm_rpc *rpc, struct nm_rpc_service *service)
+{
+	base_hash_reserve(&rpc->services, 1);
+	base_hash_insert(&rpc->services, place_of(rpc, service->number),
+			 hash(service->number), &service->by_number, false);
+	rpc->nservices++;
+}
+
+/* --- opened and closed --- */
+
 /* A head has come: one worker is to take it. */
 static void arrived(struct nm_session *s, const struct nm_sr_status *what,
 		    void *arg)
@@ -19,6 +69,14 @@ static void arrived(struct nm_session *s, const struct nm_sr_status *what,
 	(void)s;
 	if (what->tag == NM_RPC_HEAD)
 		piom_sem_post(&rpc->work);
+}
+
+static void rpc_free(struct nm_rpc *rpc)
+{
+	marcel_cond_destroy(&rpc->idle);
+	marcel_mutex_destroy(&rpc->lock);
+	base_hash_exit(&rpc->services);
+	free(rpc);
 }
 
 static struct nm_rpc *rpc_new(unsigned threads)
@@ -36,19 +94,17 @@ static struct nm_rpc *rpc_new(unsigned threads)
 	marcel_mutex_init(&rpc->lock, NULL);
 	marcel_cond_init(&rpc->idle, NULL);
 	base_list_init(&rpc->workers);
+	base_hash_init(&rpc->services, hash_of, 0);
+	if (base_hash_reserve(&rpc->services, 1) < 0) {
+		rpc_free(rpc);
+		return NULL;
+	}
 	rpc->npeers = n;
 	for (int rank = 0; rank < n; rank++) {
 		base_spin_init(&rpc->peers[rank].lock, BASE_RANK_SYNC);
 		base_list_init(&rpc->peers[rank].waiting);
 	}
 	return rpc;
-}
-
-static void rpc_free(struct nm_rpc *rpc)
-{
-	marcel_cond_destroy(&rpc->idle);
-	marcel_mutex_destroy(&rpc->lock);
-	free(rpc);
 }
 
 /* The session is the result's, or closed. */
@@ -135,24 +191,10 @@ BASE_PUBLIC int nm_rpc_close(struct nm_rpc *rpc)
 
 /* --- services --- */
 
-static struct nm_rpc_service **place_of(struct nm_rpc *rpc, uint32_t number)
-{
-	struct nm_rpc_service **p = &rpc->services[number % NM_RPC_BUCKETS];
-
-	while (*p != NULL && (*p)->number != number)
-		p = &(*p)->next;
-	return p;
-}
-
-struct nm_rpc_service *nm_rpc_find(struct nm_rpc *rpc, uint32_t number)
-{
-	return *place_of(rpc, number);
-}
-
 BASE_PUBLIC int nm_rpc_register(struct nm_rpc *rpc, uint32_t number,
 				nm_rpc_fn fn, void *arg)
 {
-	struct nm_rpc_service *service, **place;
+	struct nm_rpc_service *service;
 	int rc = 0;
 
 	base_handler_check("nmad", "nm_rpc_register()");
@@ -165,13 +207,10 @@ BASE_PUBLIC int nm_rpc_register(struct nm_rpc *rpc, uint32_t number,
 	service->fn = fn;
 	service->arg = arg;
 	lock(rpc);
-	place = place_of(rpc, number);
-	if (*place == NULL) {
-		*place = service;
-		rpc->nservices++;
-	} else {
+	if (nm_rpc_find(rpc, number) == NULL)
+		table_insert(rpc, service);
+	else
 		rc = -EEXIST;
-	}
 	marcel_mutex_unlock(&rpc->lock);
 	if (rc < 0)
 		free(service);
@@ -180,21 +219,21 @@ BASE_PUBLIC int nm_rpc_register(struct nm_rpc *rpc, uint32_t number,
 
 BASE_PUBLIC int nm_rpc_unregister(struct nm_rpc *rpc, uint32_t number)
 {
-	struct nm_rpc_service *service, **place;
+	struct nm_rpc_service *service;
 	int rc = 0;
 
 	base_handler_check("nmad", "nm_rpc_unregister()");
 	if (rpc == NULL)
 		return -EINVAL;
 	lock(rpc);
-	place = place_of(rpc, number);
-	service = *place;
+	service = nm_rpc_find(rpc, number);
 	if (service == NULL) {
 		rc = -ENOENT;
 	} else if (nm_rpc_is_inside(rpc, service)) {
 		rc = -EDEADLK;
 	} else {
-		*place = service->next;
+		base_hash_remove(&rpc->services, place_of(rpc, number),
+				 &service->by_number);
 		while (service->running > 0)
 			marcel_cond_wait(&rpc->idle, &rpc->lock);
 		rpc->nservices--;

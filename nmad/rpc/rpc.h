@@ -14,6 +14,7 @@
 #ifndef NMAD_RPC_RPC_H
 #define NMAD_RPC_RPC_H
 
+#include <base/hash.h>
 #include <base/list.h>
 #include <base/spin.h>
 #include <marcel/marcel.h>
@@ -25,7 +26,6 @@ enum {
 	NM_RPC_HEAD = 0, /* tags */
 	NM_RPC_BODY = 1 << 16,
 	NM_RPC_ANSWER = 2 << 16,
-	NM_RPC_BUCKETS = 64, /* of services */
 };
 
 /* Little-endian, in front of the header. */
@@ -49,11 +49,11 @@ struct nm_rpc_peer {
 
 struct nm_rpc_service {
 	/* -: const  l: rpc->lock */
-	struct nm_rpc_service *next; /* l: of the bucket */
-	uint32_t number;             /* -: */
-	nm_rpc_fn fn;                /* -: */
-	void *arg;                   /* -: */
-	unsigned running;            /* l: handlers */
+	struct base_link by_number; /* l: rpc->services */
+	uint32_t number;            /* -: */
+	nm_rpc_fn fn;               /* -: */
+	void *arg;                  /* -: */
+	unsigned running;           /* l: handlers */
 };
 
 struct nm_rpc_worker;
@@ -69,8 +69,8 @@ struct nm_rpc {
 	bool closing;        /* l: */
 	unsigned nworkers;   /* l: threads, in `workers` */
 	unsigned nfree;      /* l: of them who wait for a head, or will */
-	struct base_list workers; /* l: struct nm_rpc_worker */
-	struct nm_rpc_service *services[NM_RPC_BUCKETS]; /* l: */
+	struct base_list workers;  /* l: struct nm_rpc_worker */
+	struct base_hash services; /* l: by number; grows */
 	unsigned nservices; /* l: these, and those whose end is waited for */
 	int npeers;         /* -: */
 	struct nm_rpc_peer peers[]; /* by rank */

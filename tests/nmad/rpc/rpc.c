@@ -19,12 +19,20 @@
 #include <nmad/rpc.h>
 #include <pioman/cond.h>
 
+#include "../fewer.h"
 #include "../pattern.h"
 
 #define MUST(x)                                                                \
 	((x) ? (void)0 : failed(__FILE__, __LINE__, #x, nm_rank(), current))
 
-enum { SERVICE = 7, OTHER = 7 + 64, NOBODY = 99, MAX_BYTES = 3 << 20 };
+enum {
+	SERVICE = 7,
+	OTHER = 8,
+	NOBODY = 99,
+	MAX_BYTES = 3 << 20,
+	MANY = 100000 / FEWER,
+	MANY_FROM = 2000000,
+};
 
 static struct nm_rpc *rpc;
 static struct nm_gate *peer;
@@ -249,6 +257,36 @@ RULE(nobody_needs_the_body)
 	meet();
 	MUST(nm_rpc_unregister(rpc, SERVICE) == 0);
 	MUST(nm_rpc_unregister(rpc, OTHER) == 0);
+}
+
+static int number_of(struct nm_rpc_call *c, void *arg)
+{
+	(void)c;
+	return (int)(intptr_t)arg;
+}
+
+RULE(a_call_finds_its_service_among_many)
+{
+	for (int i = 0; i < MANY; i++)
+		MUST(nm_rpc_register(rpc, (uint32_t)(MANY_FROM + i), number_of,
+				     (void *)(intptr_t)i) == 0);
+	MUST(nm_rpc_register(rpc, MANY_FROM, minus, NULL) == -EEXIST);
+	meet();
+	for (int i = 0; i < MANY; i += MANY / 100)
+		must_run(call((uint32_t)(MANY_FROM + i), NULL, 0, NULL, 0), i);
+	meet();
+	for (int i = 0; i < MANY; i += 2)
+		MUST(nm_rpc_unregister(rpc, (uint32_t)(MANY_FROM + i)) == 0);
+	meet();
+	for (int i = 0; i < 10; i++) {
+		struct nm_rpc_status st =
+			call((uint32_t)(MANY_FROM + i), NULL, 0, NULL, 0);
+
+		MUST(st.error == (i % 2 ? 0 : -ENOENT));
+	}
+	meet();
+	for (int i = 1; i < MANY; i += 2)
+		MUST(nm_rpc_unregister(rpc, (uint32_t)(MANY_FROM + i)) == 0);
 }
 
 RULE(a_name_opens_another_world_of_calls)
