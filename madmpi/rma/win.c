@@ -123,26 +123,13 @@ void madmpi_win_hull(const struct madmpi_type *t, MPI_Count count,
 	}
 }
 
-/* How far memory is attached from an address on; the mutex is held. */
-static uintptr_t attached_from(const struct madmpi_win *w, uintptr_t at)
-{
-	const struct madmpi_region *r;
-
-	for (int i = 0; i < w->nregions; i++) {
-		r = &w->regions[i];
-		if (at >= r->base && at - r->base < (uintptr_t)r->size)
-			return r->base + (uintptr_t)r->size;
-	}
-	return at;
-}
-
 /* Regions that touch are as good as one. */
 static bool is_attached(struct madmpi_win *w, uintptr_t low, uintptr_t high)
 {
 	uintptr_t at = low, end;
 
 	marcel_mutex_lock(&w->mutex);
-	while (at < high && (end = attached_from(w, at)) != at)
+	while (at < high && (end = madmpi_win_attached_from(w, at)) != at)
 		at = end;
 	marcel_mutex_unlock(&w->mutex);
 	return low <= high && at >= high;
@@ -176,7 +163,7 @@ static void free_memory(struct madmpi_win *w)
 {
 	madmpi_shared_drop(w);
 	free(w->owned);
-	free(w->regions);
+	madmpi_win_detach_all(w);
 	free(w->targets);
 	free(w->member);
 	madmpi_win_forget_hints(w);

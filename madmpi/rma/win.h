@@ -78,9 +78,12 @@ struct madmpi_target {
 	int error;               /* l: the first failure, -errno */
 };
 
+/* Attached memory: attach.c's. m: the window's mutex  -: const */
 struct madmpi_region {
-	uintptr_t base;
-	MPI_Aint size;
+	struct madmpi_region *left, *right; /* m: before it, behind it */
+	uint64_t priority;                  /* -: of none below it is higher */
+	uintptr_t base;                     /* -: */
+	MPI_Aint size;                      /* -: */
 };
 
 struct madmpi_serve;
@@ -113,8 +116,7 @@ struct madmpi_win {
 	struct madmpi_target *targets; /* by rank */
 
 	marcel_mutex_t mutex;          /* elements are combined; regions */
-	struct madmpi_region *regions; /* m: attached */
-	int nregions;                  /* m: */
+	struct madmpi_region *regions; /* m: attached; the highest one */
 	char *info[MADMPI_WIN_INFOS];  /* m: values; info.c's */
 };
 
@@ -153,6 +155,15 @@ int madmpi_win_refuse(const char *fn, const struct madmpi_win *w,
  */
 bool madmpi_win_find(struct madmpi_win *w, MPI_Aint disp, MPI_Count low,
 		     MPI_Count high, char **out);
+
+/*
+ * How far one region that is attached reaches from an address on. The mutex is
+ * held.
+ */
+uintptr_t madmpi_win_attached_from(const struct madmpi_win *w, uintptr_t at);
+
+/* The window ends. */
+void madmpi_win_detach_all(struct madmpi_win *w);
 
 /* Where count elements of a type begin and end, seen from the first. */
 void madmpi_win_hull(const struct madmpi_type *t, MPI_Count count,

@@ -4,6 +4,8 @@
  */
 #include "windows.h"
 
+enum { REGIONS = 100000 / FEWER };
+
 static const struct kind *kind;
 static MPI_Win win;
 static int *memory, value, right;
@@ -168,6 +170,55 @@ static void memory_is_attached_once(void)
 	FAILS(MPI_Win_detach(win, bytes), MPI_ERR_RMA_ATTACH);
 }
 
+/* Region i, of every second pair of bytes, in an order that skips about. */
+static char *region(char *bytes, int i)
+{
+	return bytes + 4 * (int)(i * 7919ll % REGIONS);
+}
+
+static int put_byte(char *where)
+{
+	return MPI_Put("x", 1, MPI_CHAR, rank, (MPI_Aint)where, 1, MPI_CHAR,
+		       win);
+}
+
+/* Every second region is detached, and what touches another is refused. */
+static void memory_is_attached_in_many_regions(void)
+{
+	char *bytes;
+
+	if (kind->flavor != MPI_WIN_FLAVOR_DYNAMIC)
+		return;
+	bytes = calloc(REGIONS, 4);
+	for (int i = 0; i < REGIONS; i++)
+		FAILS(MPI_Win_attach(win, region(bytes, i), 2), MPI_SUCCESS);
+	for (int i = 0; i < REGIONS; i += 2)
+		FAILS(MPI_Win_detach(win, region(bytes, i)), MPI_SUCCESS);
+	MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+	for (int i = 0; i < REGIONS; i++) {
+		int code = i % 2 ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
+		char *at = region(bytes, i);
+
+		FAILS(put_byte(at + 1), code);
+		code = i % 2 ? MPI_ERR_RMA_ATTACH : MPI_SUCCESS;
+		FAILS(MPI_Win_attach(win, at + 1, 2), code);
+		if (i % 16 > 1) /* errors take their time */
+			continue;
+		FAILS(put_byte(at + 3), MPI_ERR_RMA_RANGE);
+		FAILS(MPI_Win_attach(win, at + 1, 1), MPI_ERR_RMA_ATTACH);
+		FAILS(MPI_Win_attach(win, at, 3), MPI_ERR_RMA_ATTACH);
+	}
+	MPI_Win_unlock(rank, win);
+	for (int i = 0; i < REGIONS; i++) {
+		char *at = region(bytes, i) + (i % 2 == 0);
+
+		EXPECT(i % 2 == 0 || at[1] == 'x');
+		FAILS(MPI_Win_detach(win, at), MPI_SUCCESS);
+	}
+	FAILS(MPI_Win_detach(win, bytes), MPI_ERR_RMA_ATTACH);
+	free(bytes);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Win freed;
@@ -185,6 +236,7 @@ int main(int argc, char **argv)
 		data_must_fit();
 		nothing_is_not_accumulated();
 		memory_is_attached_once();
+		memory_is_attached_in_many_regions();
 		freed = win;
 		end_window(kind, &win, memory);
 		FAILS(MPI_Win_fence(0, freed), MPI_ERR_WIN);
