@@ -65,17 +65,19 @@ int nm_core_init(struct nm_core *core, int rank, int size,
 	core->distrust = 1;       /* until a first burst has ended soon */
 	core->late_ns = 20000000; /* two ticks: it may be */
 	base_list_init(&core->sessions);
-	base_list_init(&core->limbo);
-	base_list_init(&core->retracts);
 	nm_chain_init(&core->stalled);
 	marcel_event_init(&core->refill);
 	base_hash_init(&core->by_id, nm_session_hash, 0);
 	if (nm_match_reserve(&core->match, ROOM_AT_START) < 0 ||
-	    base_hash_reserve(&core->by_id, 1) < 0)
+	    base_hash_reserve(&core->by_id, 1) < 0 ||
+	    nm_limbo_init(&core->limbo) < 0 ||
+	    nm_limbo_init(&core->retracts) < 0)
 		goto err_match;
 	return 0;
 
 err_match:
+	nm_limbo_exit(&core->retracts);
+	nm_limbo_exit(&core->limbo);
 	base_hash_exit(&core->by_id);
 	nm_match_exit(&core->match);
 err_free:
@@ -87,6 +89,8 @@ err_free:
 void nm_core_exit(struct nm_core *core)
 {
 	base_check(base_list_is_empty(&core->sessions));
+	nm_limbo_exit(&core->retracts);
+	nm_limbo_exit(&core->limbo);
 	base_hash_exit(&core->by_id);
 	nm_match_exit(&core->match);
 	nm_mem_exit(&core->mem);

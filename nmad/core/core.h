@@ -27,6 +27,7 @@
 #include "calls.h"
 #include "gate.h"
 #include "ids.h"
+#include "limbo.h"
 #include "lock.h"
 #include "lost.h"
 #include "mem.h"
@@ -112,8 +113,8 @@ struct nm_core {
 	bool burst_teaches;        /* l: this one is long enough */
 	struct base_list sessions; /* l: all of them */
 	struct base_hash by_id;    /* l: sessions, by number */
-	struct base_list limbo;    /* l: messages of no session */
-	struct base_list retracts; /* l: RETRACTs of no session that have not
+	struct nm_limbo limbo;     /* l: messages of no session */
+	struct nm_limbo retracts;  /* l: RETRACTs of no session that have not
 				    *    found their message in limbo */
 	struct nm_chain stalled;   /* l: requests that found no memory */
 	bool parked_for_memory;    /* l: some peer's messages, too */

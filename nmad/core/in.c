@@ -358,18 +358,17 @@ int nm_in_envelope(struct nm_pass *pass, struct nm_gate *gate,
 }
 
 /* Those that waited for the session; to `bad`: with numbers that cannot be. */
-static void leave_limbo(struct nm_session *s, struct base_list *limbo,
+static void leave_limbo(struct nm_session *s, struct nm_limbo *limbo,
 			struct base_list *bad)
 {
-	struct base_link *n = limbo->head.next, *next;
+	struct base_list all;
+	struct base_link *n;
 
-	for (; n != &limbo->head; n = next) {
+	base_list_init(&all);
+	nm_limbo_take(limbo, s->id, &all);
+	while ((n = base_list_take_front(&all)) != NULL) {
 		struct nm_msg *msg = container_of(n, struct nm_msg, early.on);
 
-		next = n->next;
-		if (msg->early.session != s->id)
-			continue;
-		base_list_remove(n);
 		if (park(&s->peers[msg->early.from->rank], msg) < 0)
 			base_list_push_back(bad, n);
 	}

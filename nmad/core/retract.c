@@ -115,26 +115,16 @@ void nm_retract_heard(struct nm_pass *pass, struct nm_session *s,
 
 /* --- the receiver, while the session is not open --- */
 
-static bool is_of(const struct nm_msg *msg, const struct nm_gate *gate,
-		  uint64_t session)
-{
-	return msg->early.from == gate && msg->early.session == session;
-}
-
-/* In limbo, from the end, where what was sent just before a RETRACT is. */
+/* From the end, where what was sent just before a RETRACT is. */
 static struct nm_msg *find(const struct nm_core *core,
 			   const struct nm_gate *gate, uint64_t session,
 			   uint32_t seq)
 {
-	const struct base_link *at = core->limbo.head.prev;
+	struct nm_msg *msg = nm_limbo_last(&core->limbo, session);
 
-	for (; at != &core->limbo.head; at = at->prev) {
-		struct nm_msg *msg = container_of(at, struct nm_msg, early.on);
-
-		if (msg->seq == seq && is_of(msg, gate, session))
-			return msg;
-	}
-	return NULL;
+	while (msg != NULL && (msg->seq != seq || msg->early.from != gate))
+		msg = nm_limbo_before(msg);
+	return msg;
 }
 
 /* Its RETRACT, which came before it, or before all of it. */
@@ -142,13 +132,11 @@ static struct nm_msg *retract_of(const struct nm_core *core,
 				 const struct nm_gate *gate, uint64_t session,
 				 uint32_t seq)
 {
-	base_list_for_each (n, &core->retracts) {
-		struct nm_msg *r = container_of(n, struct nm_msg, early.on);
+	struct nm_msg *r = nm_limbo_last(&core->retracts, session);
 
-		if ((uint32_t)r->id == seq && is_of(r, gate, session))
-			return r;
-	}
-	return NULL;
+	while (r != NULL && ((uint32_t)r->id != seq || r->early.from != gate))
+		r = nm_limbo_before(r);
+	return r;
 }
 
 /* They have found each other. Both numbers stay taken. */
@@ -162,12 +150,12 @@ static void take_back_early(struct nm_core *core, struct nm_msg *retract,
 				   .seq = msg->seq,
 				   .id = msg->seq };
 
-	base_list_remove(&retract->early.on);
-	base_list_push_back(&core->limbo, &retract->early.on);
+	nm_limbo_remove(&core->retracts, retract);
+	nm_limbo_add(&core->limbo, retract);
 	if (retract->early.tag != msg->early.tag || !awaits_match(msg))
 		return;
-	base_list_remove(&msg->early.on);
-	base_list_push_back(&core->limbo, &nm_in_early(gate, &c)->early.on);
+	nm_limbo_remove(&core->limbo, msg);
+	nm_limbo_add(&core->limbo, nm_in_early(gate, &c));
 	nm_in_refuse(gate, msg, NM_WIRE_RETRACTED);
 	nm_msg_free(core, msg);
 }
@@ -179,13 +167,13 @@ void nm_retract_early(struct nm_core *core, struct nm_msg *msg)
 	struct nm_msg *other;
 
 	if (msg->kind == NM_WIRE_KIND_RETRACT) {
-		base_list_push_back(&core->retracts, &msg->early.on);
+		nm_limbo_add(&core->retracts, msg);
 		other = find(core, gate, session, (uint32_t)msg->id);
 		if (other != NULL && other->kind != NM_WIRE_KIND_PART)
 			take_back_early(core, msg, other);
 		return;
 	}
-	base_list_push_back(&core->limbo, &msg->early.on);
+	nm_limbo_add(&core->limbo, msg);
 	if (msg->kind == NM_WIRE_KIND_PART)
 		return;
 	other = retract_of(core, gate, session, msg->seq);

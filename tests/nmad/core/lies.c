@@ -600,8 +600,7 @@ static void finish(void)
 	nm_core_settle(&core, &pass); /* what has been copied is freed */
 	nm_core_unlock(&core, &pass);
 	give_back();
-	if (base_list_is_empty(&core.limbo) &&
-	    base_list_is_empty(&core.retracts))
+	if (nm_limbo_is_empty(&core.limbo) && nm_limbo_is_empty(&core.retracts))
 		CHECK_INT(core.mem.taken, taken);
 	for (int i = 0; i < core.nrails; i++)
 		nm_mem_exit(&core.rails[i].mem);

@@ -3,7 +3,10 @@
  * plays itself: who waits for a match is told that there is none, and the
  * message is nobody's; who does not, or has met a receive, completes as ever.
  */
+#include "../fewer.h"
 #include "rails.h"
+
+enum { SESSIONS = 100000 / FEWER };
 
 static const struct nm_strategy told = {
 	.name = "told",
@@ -464,7 +467,50 @@ TEST(what_is_of_another_session_or_tag_is_not_given_back)
 	CHECK_INT(nm_core_session_open(&core, SESSION + 1, &session), 0);
 	CHECK(is_here());
 	close_session();
-	CHECK(base_list_is_empty(&core.retracts));
+	CHECK(nm_limbo_is_empty(&core.retracts));
+	open_session();
+}
+
+/* And what left is forgotten, so that there is room for more packets. */
+static void give_now(const struct nm_wire_chunk *c)
+{
+	nsent = ngiven = ndelivered = 0;
+	give(c);
+	progress();
+}
+
+/* Each has one, and every second one is given back before it is opened. */
+TEST(what_is_of_many_sessions_waits_for_its_own)
+{
+	struct nm_wire_chunk m = { .kind = NM_WIRE_KIND_EAGER,
+				   .flags = NM_WIRE_SYNC,
+				   .session = SESSION,
+				   .id = 43,
+				   .length = 5,
+				   .payload = "hello" };
+	struct nm_wire_chunk r = { .kind = NM_WIRE_KIND_RETRACT, .seq = 1 };
+
+	close_session();
+	for (int i = 0; i < SESSIONS; i++) {
+		r.session = ++m.session;
+		give_now(&m);
+		if (i % 2 == 0)
+			continue;
+		give_now(&r);
+		CHECK_INT(nsent, 1);
+		expect_given_back(0, NM_WIRE_KIND_ACK, 43);
+	}
+	for (int i = 0; i < SESSIONS; i++) {
+		CHECK_INT(nm_core_session_open(&core, SESSION + 1 + (unsigned)i,
+					       &session),
+			  0);
+		CHECK_INT(is_here(), i % 2 == 0);
+		close_session();
+		nsent = 0;
+		progress();
+	}
+	CHECK(nm_limbo_is_empty(&core.limbo));
+	CHECK(nm_limbo_is_empty(&core.retracts));
 	open_session();
 }
 
