@@ -21,26 +21,24 @@ static struct {
 	ATOMIC(int) stop;    /* a: relaxed; after it a signal */
 } process = { .lock = MARCEL_MUTEX_INITIALIZER };
 
-/* What is waited for, and how we are called. */
-static void collect(sigset_t *set)
+/*
+ * What is waited for, and how we are called. After a signal that nobody waited
+ * for any more: not what those wait for whose time has come, and who have yet
+ * to notice. Else we would take it again at once.
+ */
+static void collect(sigset_t *set, bool exactly)
 {
-	uint64_t bits = 0;
+	uint64_t bits;
 
 	base_spin_lock(&marcel_signal_lock);
-	base_list_for_each (n, &marcel_sigwaits) {
-		struct marcel_sigwait *w =
-			container_of(n, struct marcel_sigwait, link);
-
-		if (load_relaxed(&w->word) == MARCEL_SIGWAIT_NONE)
-			bits |= w->set;
-	}
+	bits = exactly ? marcel_sigwaits_set_exactly() : marcel_sigwaits_set();
 	base_spin_unlock(&marcel_signal_lock);
 	marcel_signal_set(bits, set);
 	sigaddset(set, marcel_sched.signal);
 }
 
-/* To one who waits; nobody does any more: it is the process's again. */
-static void give(int signal, const siginfo_t *info)
+/* To one who waits. False: nobody does any more, it is the process's again. */
+static bool give(int signal, const siginfo_t *info)
 {
 	bool given = false;
 
@@ -49,16 +47,20 @@ static void give(int signal, const siginfo_t *info)
 		struct marcel_sigwait *w =
 			container_of(n, struct marcel_sigwait, link);
 
-		if (!given && (w->set & marcel_signal_bit(signal)))
-			given = marcel_sigwait_grant_locked(w, signal, info);
+		given = (w->set & marcel_signal_bit(signal)) &&
+			marcel_sigwait_grant_locked(w, signal, info);
+		if (given)
+			break;
 	}
 	base_spin_unlock(&marcel_signal_lock);
 	if (!given)
 		kill(getpid(), signal);
+	return given;
 }
 
 static void *process_main(void *arg)
 {
+	bool given = true;
 	siginfo_t info;
 	sigset_t set;
 	int signal;
@@ -67,9 +69,9 @@ static void *process_main(void *arg)
 	os_thread_no_signals();
 	store_relaxed(&process.tid, os_tid());
 	while (!load_relaxed(&process.stop)) {
-		collect(&set);
+		collect(&set, !given);
 		signal = sigwaitinfo(&set, &info);
-		if (signal > 0 && signal != marcel_sched.signal)
+		given = signal <= 0 || signal == marcel_sched.signal ||
 			give(signal, &info);
 	}
 	return NULL;

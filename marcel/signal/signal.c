@@ -234,18 +234,14 @@ static void are_used(void)
 static void send_locked(struct marcel_thread *t, int signal)
 {
 	siginfo_t info = { .si_signo = signal, .si_code = SI_TKILL };
+	struct marcel_sigwait *w;
 
 	info.si_pid = getpid();
 	info.si_uid = getuid();
-	base_list_for_each (n, &marcel_sigwaits) {
-		struct marcel_sigwait *w =
-			container_of(n, struct marcel_sigwait, link);
-
-		if (w->timer.thread == t &&
-		    (w->set & marcel_signal_bit(signal)) &&
-		    marcel_sigwait_grant_locked(w, signal, &info))
-			return;
-	}
+	w = t->rest->sigwait;
+	if (w != NULL && (w->set & marcel_signal_bit(signal)) &&
+	    marcel_sigwait_grant_locked(w, signal, &info))
+		return;
 	t->rest->pending |= marcel_signal_bit(signal);
 	if (!(t->rest->blocked & marcel_signal_bit(signal)))
 		fetch_or_relaxed(&t->flags, MARCEL_F_SIGNAL);
@@ -378,7 +374,7 @@ void marcel_signal_exit(void)
 
 void marcel_signal_forked(void)
 {
-	base_list_init(&marcel_sigwaits);
+	marcel_sigwaits_forked();
 	store_relaxed(&is_hooked, 0);
 	marcel_process_signals_forked();
 }

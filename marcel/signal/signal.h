@@ -25,7 +25,7 @@ struct marcel_sigwait {
 	/* -: const    a: relaxed; NONE, LATE or the signal
 	 * l: marcel_signal_lock    w: who changes `word`; then the waiter */
 	struct marcel_timer timer;
-	struct base_link link; /* l: of all */
+	struct base_link link; /* l: of all that no signal has ended */
 	uint64_t set;          /* -: */
 	ATOMIC(int) word;      /* a: decides who ends the wait */
 	siginfo_t info;        /* w: */
@@ -36,8 +36,17 @@ enum { MARCEL_SIGWAIT_NONE = 0, MARCEL_SIGWAIT_LATE = -1 };
 /* l: masks, what is pending, and who waits. Not in a heap of timers. */
 extern BASE_HIDDEN struct base_spin marcel_signal_lock;
 
-/* l: every thread in sigwait(). */
+/* l: every thread in sigwait() that no signal was given to. */
 extern BASE_HIDDEN struct base_list marcel_sigwaits;
+
+/* Locked: what they wait for; counted, whatever their number. */
+uint64_t marcel_sigwaits_set(void);
+
+/* Locked: the same, without those whose time has come: looks at all. */
+uint64_t marcel_sigwaits_set_exactly(void);
+
+/* thread/fork.c: nobody waits. */
+void marcel_sigwaits_forked(void);
 
 uint64_t marcel_signal_bits(const sigset_t *set);
 void marcel_signal_set(uint64_t bits, sigset_t *out);

@@ -15,8 +15,60 @@
 
 #define SECOND ((uint64_t)1000000000)
 
+enum { SIGNALS = 64 };
+
 struct base_list marcel_sigwaits = { { &marcel_sigwaits.head,
 				       &marcel_sigwaits.head } };
+static unsigned nwaiting[SIGNALS]; /* l: for each, of those in the list */
+static uint64_t waited_for;        /* l: nwaiting is not 0 */
+
+/* --- who waits --- */
+
+static void enter_locked(struct marcel_sigwait *w)
+{
+	for (uint64_t left = w->set; left != 0; left &= left - 1)
+		nwaiting[__builtin_ctzll(left)]++;
+	waited_for |= w->set;
+	base_list_push_back(&marcel_sigwaits, &w->link);
+	w->timer.thread->rest->sigwait = w;
+}
+
+static void leave_locked(struct marcel_sigwait *w)
+{
+	if (!base_link_is_on(&w->link))
+		return;
+	for (uint64_t left = w->set; left != 0; left &= left - 1)
+		if (--nwaiting[__builtin_ctzll(left)] == 0)
+			waited_for &= ~(left & -left);
+	base_list_remove(&w->link);
+	w->timer.thread->rest->sigwait = NULL;
+}
+
+uint64_t marcel_sigwaits_set(void)
+{
+	return waited_for;
+}
+
+uint64_t marcel_sigwaits_set_exactly(void)
+{
+	uint64_t set = 0;
+
+	base_list_for_each (n, &marcel_sigwaits) {
+		struct marcel_sigwait *w =
+			container_of(n, struct marcel_sigwait, link);
+
+		if (load_relaxed(&w->word) == MARCEL_SIGWAIT_NONE)
+			set |= w->set;
+	}
+	return set;
+}
+
+void marcel_sigwaits_forked(void)
+{
+	base_list_init(&marcel_sigwaits);
+	memset(nwaiting, 0, sizeof(nwaiting));
+	waited_for = 0;
+}
 
 bool marcel_sigwait_grant_locked(struct marcel_sigwait *w, int signal,
 				 const siginfo_t *info)
@@ -30,6 +82,7 @@ bool marcel_sigwait_grant_locked(struct marcel_sigwait *w, int signal,
 	w->info = *info;
 	if (!cas_relaxed(&w->word, &none, signal))
 		return false;
+	leave_locked(w);
 	marcel_wake(t);
 	return true;
 }
@@ -83,7 +136,7 @@ static int wait_in_list(struct marcel_sigwait *w, struct marcel_thread *self,
 	base_spin_lock(&marcel_signal_lock);
 	signal = take_pending_locked(self, w->set);
 	if (signal == 0)
-		base_list_push_back(&marcel_sigwaits, &w->link);
+		enter_locked(w);
 	base_spin_unlock(&marcel_signal_lock);
 	if (signal != 0) {
 		w->info =
@@ -101,7 +154,7 @@ static int wait_in_list(struct marcel_sigwait *w, struct marcel_thread *self,
 	if (timed)
 		marcel_timer_disarm(&w->timer);
 	base_spin_lock(&marcel_signal_lock);
-	base_list_remove(&w->link);
+	leave_locked(w);
 	base_spin_unlock(&marcel_signal_lock);
 	return load_relaxed(&w->word);
 }

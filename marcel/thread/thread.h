@@ -110,10 +110,11 @@ struct marcel_thread_rest {
 	marcel_vpset_t wanted;      /* l: place.c's; if MOVES */
 	size_t stacksize;           /* -: asked for, if STACK */
 	uint64_t blocked, pending;  /* l: of marcel_kill(); signal.h */
-	struct marcel_detour *detours; /* q: signal.c's; innermost first */
-	ATOMIC(uint64_t) cpu_ns;       /* a: relaxed; its LWP, under cpu_lock */
-	char *stack_low;    /* o: of a kernel thread's stack, for ASan */
-	size_t stack_bytes; /* o: */
+	struct marcel_sigwait *sigwait; /* l: what it waits in, or NULL */
+	struct marcel_detour *detours;  /* q: signal.c's; innermost first */
+	ATOMIC(uint64_t) cpu_ns; /* a: relaxed; its LWP, under cpu_lock */
+	char *stack_low;         /* o: of a kernel thread's stack, for ASan */
+	size_t stack_bytes;      /* o: */
 	struct marcel_cleanup *cleanup; /* o: exit.c's; innermost first */
 	ATOMIC(uint32_t) band; /* a: relaxed; priority.c's lock; if BAND */
 	enum marcel_band own;  /* l: priority.c's; its band after the favour */

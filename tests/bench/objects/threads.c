@@ -1,12 +1,14 @@
 /*
  * Threads, and what they wait for.
  */
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>
 
 #include <marcel/marcel.h>
+#include <marcel/signal.h>
 #include <pioman/io.h>
 
 #include "objects.h"
@@ -179,6 +181,78 @@ static void descriptor_drop(int i)
 	piom_close(thread[i].fd);
 }
 
+static void *awaits(void *arg)
+{
+	sigset_t set;
+	int signal;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	do {
+		marcel_sem_post(&answer);
+		marcel_sigwait(&set, &signal);
+	} while (!leave);
+	return arg;
+}
+
+static void sigwaiter_begin(void)
+{
+	sigset_t set;
+
+	thread_begin();
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	marcel_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+static bool sigwaiter_create(int i)
+{
+	return thread_start(i, awaits);
+}
+
+static void sigwaiter_use(int i)
+{
+	marcel_kill(thread[i].thread, SIGUSR1);
+	marcel_sem_wait(&answer);
+}
+
+static void sigwaiter_drop(int i)
+{
+	leave = true;
+	marcel_kill(thread[i].thread, SIGUSR1);
+	NEED(marcel_join(thread[i].thread, NULL));
+	leave = false;
+}
+
+/* They are ready, and run only if their priority is raised. */
+static void ready_begin(void)
+{
+	thread_begin();
+	marcel_attr_setpriority(&small, MARCEL_PRIORITY_IDLE);
+}
+
+static void *ends(void *arg)
+{
+	return arg;
+}
+
+static bool ready_create(int i)
+{
+	return marcel_create(&thread[i].thread, &small, ends, NULL) == 0;
+}
+
+static void ready_use(int i)
+{
+	marcel_setpriority(thread[i].thread, MARCEL_PRIORITY_NORMAL);
+	marcel_setpriority(thread[i].thread, MARCEL_PRIORITY_IDLE);
+}
+
+static void ready_drop(int i)
+{
+	marcel_setpriority(thread[i].thread, MARCEL_PRIORITY_REALTIME);
+	NEED(marcel_join(thread[i].thread, NULL));
+}
+
 static marcel_key_t *key;
 
 static void key_begin(void)
@@ -213,6 +287,8 @@ const struct kind objects_threads[] = {
 	{ "timer", thread_begin, timer_create_, thread_use, thread_drop, thread_end },
 	{ "waiter", thread_begin, waiter_create, waiter_use, waiter_drop, thread_end },
 	{ "descriptor", thread_begin, descriptor_create, descriptor_use, descriptor_drop, thread_end },
+	{ "ready", ready_begin, ready_create, ready_use, ready_drop, thread_end },
+	{ "sigwaiter", sigwaiter_begin, sigwaiter_create, sigwaiter_use, sigwaiter_drop, thread_end },
 	{ "key", key_begin, key_create, key_use, key_drop, key_end },
 	{ NULL, NULL, NULL, NULL, NULL, NULL },
 };

@@ -320,8 +320,8 @@ static void *wait_for_signals(void *arg)
 
 TEST_VPS(a_thread_may_wait_for_its_signals)
 {
-	enum { N = 5 };
-	marcel_sem_t sem[N];
+	enum { N = 200 };
+	static marcel_sem_t sem[N];
 	marcel_t t[N];
 	void *sum;
 
