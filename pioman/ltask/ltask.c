@@ -247,7 +247,7 @@ BASE_PUBLIC int piom_ltask_cancel(struct piom_ltask *ltask)
 {
 	struct piom_task *t = task_of(ltask);
 	uint16_t state = PIOM_STATE_SUBMITTED;
-	bool swept = false;
+	bool met = false;
 
 	base_handler_check("pioman", "piom_ltask_cancel()");
 	/* However often it is masked. */
@@ -257,11 +257,11 @@ BASE_PUBLIC int piom_ltask_cancel(struct piom_ltask *ltask)
 	/* Either we throw it out, or who holds the queue does; and if it is
 	 * exported its end is not yet ours. */
 	while (!piom_cond_test(&t->done)) {
-		if (swept || !piom_queue_sweep(t->queue)) {
+		if (met || !piom_queue_meet(t->queue, t)) {
 			piom_wait_relax();
 			continue;
 		}
-		swept = true;
+		met = true;
 		wake_pollers(t->queue, NULL);
 	}
 	return cancelled(t);
@@ -275,7 +275,7 @@ static void wait_for_run(struct piom_task *t)
 	/* order(mask): its runs */
 	while (!(load_acquire(&t->state) & PIOM_STATE_MET) &&
 	       !piom_cond_test(&t->done)) {
-		if (piom_queue_sweep(t->queue)) {
+		if (piom_queue_meet(t->queue, t)) {
 			wake_pollers(t->queue, NULL);
 			return;
 		}

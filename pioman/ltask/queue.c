@@ -407,25 +407,23 @@ static void ring_if_called(bool called, uint32_t w)
 		piom_blocking_ring();
 }
 
-bool piom_queue_sweep(struct piom_queue *q)
+bool piom_queue_meet(struct piom_queue *q, struct piom_task *t)
 {
-	uint32_t w, n, fresh, length = 0;
+	uint32_t w, fresh, length;
 	bool called;
 
 	if (!hold(q, PIOM_QUEUE_HELD, &w))
 		return false;
 	fresh = integrate_held(q, &q->list);
-	n = load_relaxed(&q->length) + fresh;
-	for (; n > 0; n--) {
-		struct base_link *link = base_list_take_front(&q->list);
-		struct piom_task *t =
-			container_of(link, struct piom_task, link);
-
-		if (load_relaxed(&t->state) != PIOM_STATE_SUBMITTED &&
-		    !stays_held(t))
-			continue;
-		base_list_push_back(&q->list, link);
-		length++;
+	length = load_relaxed(&q->length) + fresh;
+	/* Not yet, if its submitter has yet to push it. */
+	if (base_link_is_on(&t->link) &&
+	    load_relaxed(&t->state) != PIOM_STATE_SUBMITTED) {
+		base_list_remove(&t->link);
+		if (stays_held(t))
+			base_list_push_back(&q->list, &t->link);
+		else
+			length--;
 	}
 	store_relaxed(&q->length, length);
 	called = let_go(q, PIOM_QUEUE_HELD, w,

@@ -177,10 +177,11 @@ void piom_queue_call(struct piom_queue *q);
 bool piom_queue_is_ours(const struct piom_queue *q);
 
 /*
- * Throw out tasks that are being cancelled. False if somebody holds the queue:
- * he will do it when he meets them.
+ * A task of the queue is being cancelled or masked: take it out, or note that
+ * it does not run now. However many others there are, only this one is looked
+ * at. Returns false if somebody holds the queue, who does it on meeting t.
  */
-bool piom_queue_sweep(struct piom_queue *q);
+bool piom_queue_meet(struct piom_queue *q, struct piom_task *t);
 
 /*
  * Fn for each task of the main list, with the queue held; it must not touch the

@@ -131,9 +131,9 @@ EXPLORE(what_is_called_for_is_found_by_then)
 	explore_finish(is_found);
 }
 
-static void sweeper(void *arg)
+static void meeter(void *arg)
 {
-	piom_queue_sweep(&q);
+	piom_queue_meet(&q, task_of(&tasks[0]));
 }
 
 static void is_found_or_rung_for(void)
@@ -142,7 +142,7 @@ static void is_found_or_rung_for(void)
 }
 
 /* Nor if that was one who cancels or masks another. */
-EXPLORE(what_is_called_for_in_a_sweep_is_rung_for)
+EXPLORE(what_is_called_for_when_a_task_is_met_is_rung_for)
 {
 	setup(PIOM_LTASK_REPEAT);
 	rung = 0;
@@ -150,7 +150,7 @@ EXPLORE(what_is_called_for_in_a_sweep_is_rung_for)
 			NULL);
 	piom_ltask_submit(&tasks[0]);
 	explore_spawn("caller", caller, NULL);
-	explore_spawn("sweeper", sweeper, NULL);
+	explore_spawn("meeter", meeter, NULL);
 	explore_finish(is_found_or_rung_for);
 }
 

@@ -131,6 +131,26 @@ TEST(a_cancelled_task_does_not_run_and_its_memory_is_free)
 	}
 }
 
+/* Every second one, oldest first; and the rest. */
+TEST(each_of_many_is_cancelled_and_the_others_run)
+{
+	enum { MANY = BASE_TSAN || BASE_ASAN ? 10000 : 100000 };
+	struct probe *p = calloc(MANY, sizeof(*p));
+
+	for (int i = 0; i < MANY; i++) {
+		p[i].answer = PIOM_LTASK_AGAIN;
+		submit(&p[i], PIOM_LTASK_REPEAT, 0);
+	}
+	for (int i = 0; i < MANY; i += 2)
+		CHECK_INT(piom_ltask_cancel(&p[i].task), 0);
+	CHECK_INT(piom_poll(), 0);
+	for (int i = 0; i < MANY; i++)
+		CHECK_INT(runs(&p[i]), i % 2);
+	for (int i = 1; i < MANY; i += 2)
+		CHECK_INT(piom_ltask_cancel(&p[i].task), 0);
+	free(p);
+}
+
 TEST(cancel_of_a_task_that_is_done_or_was_never_submitted_says_so)
 {
 	struct probe p = { .answer = PIOM_LTASK_DONE };
