@@ -408,31 +408,39 @@ void madmpi_request_init(void)
 	pool.refilled = orphans_reap;
 }
 
-/* The next orphan of that session, or of the world model. */
-static struct madmpi_request *orphan_of(const struct madmpi_session *s)
+/* All orphans of that session, or of the world model: in one walk. */
+static struct madmpi_request *orphans_of(const struct madmpi_session *s)
 {
-	struct madmpi_request **at = &orphans.first, *r;
+	struct madmpi_request *r, *mine = NULL;
+	struct madmpi_request **at = &orphans.first, **end = &mine;
 
 	base_spin_lock(&orphans.lock);
-	while ((r = *at) != NULL && r->comm->session != s)
-		at = &r->next;
-	if (r != NULL) {
+	while ((r = *at) != NULL) {
+		if (r->comm->session != s) {
+			at = &r->next;
+			continue;
+		}
 		*at = r->next;
-		if (r->next == NULL)
-			orphans.end = at;
+		*end = r;
+		end = &r->next;
 	}
+	*end = NULL;
+	orphans.end = at;
 	base_spin_unlock(&orphans.lock);
-	return r;
+	return mine;
 }
 
 void madmpi_request_reap(const struct madmpi_session *s)
 {
-	struct madmpi_request *r;
+	struct madmpi_request *r, *next;
 
-	while ((r = orphan_of(s)) != NULL) {
-		madmpi_request_wait(r);
-		madmpi_request_put(r);
-	}
+	/* More may come while we wait. */
+	while ((r = orphans_of(s)) != NULL)
+		for (; r != NULL; r = next) {
+			next = r->next;
+			madmpi_request_wait(r);
+			madmpi_request_put(r);
+		}
 }
 
 /* Persistent and generalised ones that the program did not free. */

@@ -97,61 +97,70 @@ void madmpi_session_put(struct madmpi_session *s)
 	madmpi_pool_put(&pool, s);
 }
 
-/* One that the program has not freed, with a reference; NULL: none. */
-static struct madmpi_comm *kept_comm(struct madmpi_session *s)
+/*
+ * The next one behind `last`, or the first, that the program has not freed:
+ * with a reference. The one of `last`, which kept it in the list, is given
+ * back. NULL: there are no more.
+ */
+static struct madmpi_comm *kept_comm(struct madmpi_session *s,
+				     struct madmpi_comm *last)
 {
 	struct madmpi_comm *found = NULL;
+	struct base_link *n;
 
 	base_spin_lock(&s->lock);
-	base_list_for_each (n, &s->comms) {
+	n = last != NULL ? last->on.next : s->comms.head.next;
+	for (; n != &s->comms.head && found == NULL; n = n->next) {
 		struct madmpi_comm *c = container_of(n, struct madmpi_comm, on);
 
-		if (!madmpi_object_is_let_go(&c->object)) {
-			madmpi_object_get(&c->object);
-			found = c;
-			break;
-		}
+		if (madmpi_object_is_let_go(&c->object))
+			continue;
+		madmpi_object_get(&c->object);
+		found = c;
 	}
 	base_spin_unlock(&s->lock);
+	if (last != NULL)
+		madmpi_comm_put(last);
 	return found;
 }
 
-static struct madmpi_group *kept_group(struct madmpi_session *s)
+/* The same of groups. */
+static struct madmpi_group *kept_group(struct madmpi_session *s,
+				       struct madmpi_group *last)
 {
 	struct madmpi_group *found = NULL;
+	struct base_link *n;
 
 	base_spin_lock(&s->lock);
-	base_list_for_each (n, &s->groups) {
+	n = last != NULL ? last->on.next : s->groups.head.next;
+	for (; n != &s->groups.head && found == NULL; n = n->next) {
 		struct madmpi_group *g =
 			container_of(n, struct madmpi_group, on);
 
-		if (load_relaxed(&g->handles) > 0) {
-			madmpi_object_get(&g->object);
-			found = g;
-			break;
-		}
+		if (load_relaxed(&g->handles) == 0)
+			continue;
+		madmpi_object_get(&g->object);
+		found = g;
 	}
 	base_spin_unlock(&s->lock);
+	if (last != NULL)
+		madmpi_group_put(last);
 	return found;
 }
 
 /* As if the program freed them: no handle of the session is one any more. */
 static void free_all(struct madmpi_session *s)
 {
-	struct madmpi_comm *c;
-	struct madmpi_group *g;
+	struct madmpi_comm *c = NULL;
+	struct madmpi_group *g = NULL;
 
-	while ((c = kept_comm(s)) != NULL) {
+	while ((c = kept_comm(s, c)) != NULL)
 		if (c->win != NULL)
 			madmpi_win_give_up(c->win);
 		else
 			madmpi_comm_give_up(c);
-		madmpi_comm_put(c);
-	}
-	while ((g = kept_group(s)) != NULL) {
+	while ((g = kept_group(s, g)) != NULL)
 		madmpi_group_give_up(g);
-		madmpi_group_put(g);
-	}
 	madmpi_buffer_empty(&s->buffer);
 }
 

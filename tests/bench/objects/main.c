@@ -19,6 +19,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <base/compiler.h>
+
 #include "objects.h"
 
 enum { BATCH = 64, BATCHES = 15, NUMBERS = 8 };
@@ -92,7 +94,7 @@ static void swap(int i, int j)
 }
 
 /* Returns how many of n were made. */
-static int create_some(const struct kind *k, int n)
+BASE_NOINLINE static int create_some(const struct kind *k, int n)
 {
 	int i = 0;
 
@@ -104,13 +106,13 @@ static int create_some(const struct kind *k, int n)
 }
 
 /* n at random. */
-static void use_some(const struct kind *k, int n)
+BASE_NOINLINE static void use_some(const struct kind *k, int n)
 {
 	for (int i = 0; i < n; i++)
 		k->use(order[random_below(nopen)]);
 }
 
-static void drop_some(const struct kind *k, int n)
+BASE_NOINLINE static void drop_some(const struct kind *k, int n)
 {
 	while (n-- > 0) {
 		swap(random_below(nopen), nopen - 1);

@@ -4,7 +4,7 @@
  */
 #include "session.h"
 
-enum { LARGE = 1 << 16, TURNS = 5 / FEWER };
+enum { LARGE = 1 << 16, TURNS = 5 / FEWER, FREED = 100000 / FEWER };
 
 /*
  * A communicator that is nobody's yet, as the first process is late. There it
@@ -50,6 +50,36 @@ static void a_buffer_is_flushed(void)
 	EXPECT_INT(MPI_Session_finalize(&s), MPI_SUCCESS);
 }
 
+static void receive_and_forget(MPI_Comm c)
+{
+	static int in;
+	MPI_Request r;
+
+	for (int i = 0; i < FREED; i++) {
+		MPI_Irecv(&in, 1, MPI_INT, rank, i, c, &r);
+		MPI_Request_free(&r);
+	}
+}
+
+static void send_to_self(MPI_Comm c)
+{
+	for (int i = 0; i < FREED; i++)
+		MPI_Send(&i, 1, MPI_INT, rank, i, c);
+}
+
+/* Many are freed while active: of the session, which waits for its own only. */
+static void requests_are_freed(void)
+{
+	MPI_Session s = session_of_errors_return();
+	MPI_Comm c = comm_of(s, "freed");
+
+	receive_and_forget(MPI_COMM_WORLD);
+	receive_and_forget(c);
+	send_to_self(c);
+	EXPECT_INT(MPI_Session_finalize(&s), MPI_SUCCESS);
+	send_to_self(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
 	program_begin(&argc, &argv);
@@ -57,5 +87,6 @@ int main(int argc, char **argv)
 		a_communicator_is_made();
 		a_buffer_is_flushed();
 	}
+	requests_are_freed();
 	return program_end("pending");
 }
