@@ -22,6 +22,7 @@
 #include <base/hash.h>
 
 #include "core/state.h"
+#include "datatype/signature.h"
 #include "pt2pt/message.h"
 
 enum {
@@ -83,56 +84,13 @@ enum field {
 
 /* --- what this process says --- */
 
-/* How a sequence of elements changes a number: x -> x * mul + add. */
-struct change {
-	uint64_t mul, add;
-};
-
-static struct change then(struct change a, struct change b)
-{
-	return (struct change){ a.mul * b.mul, a.add * b.mul + b.add };
-}
-
-static struct change times(struct change a, MPI_Count n)
-{
-	struct change all = { 1, 0 };
-
-	for (; n > 0; n /= 2, a = then(a, a))
-		if (n % 2 != 0)
-			all = then(all, a);
-	return all;
-}
-
-/* The same for the same basic elements, however they are put together. */
-static struct change elements(const struct madmpi_type *t)
-{
-	struct change all = { 1, 0 };
-
-	if (t->nruns == 0 && t->size > 0)
-		return (struct change){ 0x9e3779b97f4a7c15u,
-					(uint64_t)t->basic * 257 +
-						(uint64_t)t->size };
-	for (uint32_t i = 0; i < t->nruns; i++)
-		all = then(all,
-			   times(elements(t->runs[i].type), t->runs[i].count));
-	return all;
-}
-
-/* MPI_PACKED fits to all. */
-static uint64_t kinds_of(const struct madmpi_type *t, MPI_Count n)
-{
-	uint64_t kinds = times(elements(t), n).add;
-
-	return t == madmpi_type_of(MPI_PACKED) ? 0 : kinds;
-}
-
 /* n elements that are the same for all. */
 static void say_data(struct said *s, const struct madmpi_parts *p, MPI_Count n)
 {
 	if (p->type == NULL)
 		return;
 	s->bytes = n * p->type->size;
-	s->kinds = kinds_of(p->type, n);
+	s->kinds = madmpi_signature_of(p->type, n).kinds;
 }
 
 /* And the array of counts. */
@@ -538,14 +496,6 @@ static void find_pair(struct madmpi_coll *c, const struct madmpi_collective *x,
 
 enum { TEXT = 400 };
 
-static const char *name_of(struct madmpi_comm *c, char out[])
-{
-	base_spin_lock(&c->lock);
-	strcpy(out, c->name[0] != '\0' ? c->name : "the communicator");
-	base_spin_unlock(&c->lock);
-	return out;
-}
-
 /* "here", or where else. */
 static void place(const struct said *s, struct madmpi_comm *c, char *out,
 		  size_t room)
@@ -557,7 +507,7 @@ static void place(const struct said *s, struct madmpi_comm *c, char *out,
 	else
 		snprintf(out, room, "on rank %d of %s%s", (int)s->rank,
 			 s->is_foreign ? "the other group of " : "",
-			 name_of(c, name));
+			 madmpi_comm_name_of(c, name));
 }
 
 static void value(const struct said *s, enum field field, char out[NAME])
@@ -629,7 +579,7 @@ static void explain_pair(struct madmpi_coll *c, const struct pair *p,
 		 two && !p->is_foreign ? " of the other group" : "",
 		 (long long)p->bytes, (int)p->to,
 		 two && p->is_foreign ? " of the other group" : "",
-		 name_of(c->comm, name), (long long)p->expected);
+		 madmpi_comm_name_of(c->comm, name), (long long)p->expected);
 }
 
 /* Nobody goes on. The text is c's. */

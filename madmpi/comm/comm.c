@@ -49,6 +49,14 @@ static void describe_comm(const struct madmpi_comm *c, char *out, size_t room)
 			 (unsigned long long)c->id);
 }
 
+const char *madmpi_comm_name_of(struct madmpi_comm *c, char out[])
+{
+	base_spin_lock(&c->lock);
+	strcpy(out, c->name[0] != '\0' ? c->name : "the communicator");
+	base_spin_unlock(&c->lock);
+	return out;
+}
+
 static void describe_p2p(void *arg, nm_tag_t tag, int any_tag, char *out,
 			 size_t room)
 {

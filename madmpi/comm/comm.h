@@ -192,6 +192,9 @@ int madmpi_comm_new_inter(struct madmpi_comm *parent,
 int madmpi_comm_new_like(struct madmpi_comm *parent, struct madmpi_comm **out);
 int madmpi_comm_open(struct madmpi_comm *c, const uint64_t ids[2]);
 
+/* The program's name for it, for messages, in MPI_MAX_OBJECT_NAME bytes. */
+const char *madmpi_comm_name_of(struct madmpi_comm *c, char out[]);
+
 /* Arguments of calls that make one: the parent, a group of its processes. */
 int madmpi_check_new_comm(const char *fn, MPI_Comm comm, MPI_Comm *newcomm,
 			  struct madmpi_comm **out);
