@@ -91,7 +91,7 @@ static void describe_coll(void *arg, nm_tag_t tag, int any_tag, char *out,
 
 int madmpi_comm_open(struct madmpi_comm *c, const uint64_t ids[2])
 {
-	int rc = nm_session_open(ids[0], &c->p2p);
+	int rc = nm_session_open(madmpi_signed_session(ids[0]), &c->p2p);
 
 	c->id = ids[0];
 	if (rc == 0)

@@ -49,7 +49,7 @@ const struct base_option_table *madmpi_settings(enum madmpi_module module,
 
 /*
  * MADMPI_CHECK: whether functions look at their arguments; and processes at
- * those of each other. -: after init
+ * those of each other, and at the types of messages. -: after init
  */
 extern bool madmpi_checks, madmpi_checks_all;
 

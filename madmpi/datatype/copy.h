@@ -10,6 +10,10 @@
 void madmpi_layout_copy(const void *what, size_t offset, size_t length,
 			void *flat, bool in);
 
+/* Its walk(). */
+int madmpi_layout_walk(const void *what, size_t offset, size_t length,
+		       nm_piece_fn each, void *arg);
+
 /*
  * Of n steps, the one that holds byte *skip of what they move together, *skip
  * becoming a byte of it.

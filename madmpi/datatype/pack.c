@@ -69,9 +69,8 @@ static int walk_step(const struct madmpi_step *s, uintptr_t base,
 	return rc;
 }
 
-/* nm_walk_fn */
-static int walk(const void *what, size_t offset, size_t length,
-		nm_piece_fn each, void *arg)
+int madmpi_layout_walk(const void *what, size_t offset, size_t length,
+		       nm_piece_fn each, void *arg)
 {
 	const struct madmpi_layout *l = what;
 	struct madmpi_step all = madmpi_type_step(l->type, 0, l->count);
@@ -83,7 +82,8 @@ static int walk(const void *what, size_t offset, size_t length,
 	return length > 0 ? walk_step(&all, l->base, &c) : 0;
 }
 
-static const struct nm_walker walker = { walk, madmpi_layout_copy };
+static const struct nm_walker walker = { madmpi_layout_walk,
+					 madmpi_layout_copy };
 
 /* Base may be MPI_BOTTOM, so addresses are added as numbers. */
 static const void *piece_at(const void *base, MPI_Aint disp)

@@ -129,10 +129,17 @@ static int tell(struct madmpi_part *p)
 	struct madmpi_part_terms *t = p->terms;
 	struct madmpi_comm *c = p->m.comm;
 	struct nm_data d = nm_data_flat(&t->wire, sizeof(t->wire));
+	struct madmpi_signature s;
 
 	t->wire.bytes = htole64((uint64_t)p->bytes);
 	t->wire.partitions = htole32((uint32_t)p->partitions);
 	t->wire.tag = htole32(p->tag);
+	if (madmpi_checks_all) {
+		s = madmpi_signature_of(p->m.type, p->m.count);
+		t->wire.kinds = htole64(s.kinds);
+		t->wire.elements = htole64((uint64_t)s.elements);
+		t->wire.only = htole64((uint64_t)s.only);
+	}
 	return nm_sr_isend(c->part, c->gate[p->m.peer], madmpi_tag(p->m.tag),
 			   &d, 0, &t->nm);
 }
@@ -244,6 +251,8 @@ static struct madmpi_outcome outcome(const struct madmpi_operation *op,
 	}
 	if (p->error != 0)
 		o.error = p->error;
+	if (p->way == MADMPI_RECV)
+		madmpi_signed_compare(&o, &p->got);
 	return o;
 }
 

@@ -32,6 +32,8 @@ struct madmpi_part_wire {
 	uint64_t bytes;      /* of a partition */
 	uint32_t partitions; /* how many */
 	uint32_t tag;        /* of the first message */
+	/* With MADMPI_CHECK=2, of all partitions: */
+	uint64_t kinds, elements, only; /* struct madmpi_signature */
 };
 
 /* Told, or awaited. */
@@ -63,9 +65,10 @@ struct madmpi_part {
 	 * c: of the functions that nmad calls  k: const once known */
 	struct madmpi_background b; /* -: its op; runs where terms are late */
 	enum madmpi_way way;        /* -: */
-	struct madmpi_message m; /* -: all partitions; its type: a reference */
-	int partitions;          /* -: on this side */
-	MPI_Count bytes;         /* -: of one */
+	struct madmpi_message m;  /* -: all partitions; its type: a reference */
+	struct madmpi_signed got; /* k: of a receive, with MADMPI_CHECK=2 */
+	int partitions;           /* -: on this side */
+	MPI_Count bytes;          /* -: of one */
 	struct madmpi_part_terms *terms; /* -: owned; NULL: with nobody */
 	struct nm_sr_request *waited;    /* -: the request's */
 	struct nm_sr_request known;      /* a: ends when the next are there */

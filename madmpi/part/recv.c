@@ -27,6 +27,12 @@ static int learn(struct madmpi_part *p)
 	if (st.length != sizeof(t->wire) || n > INT_MAX || bytes > INT64_MAX ||
 	    (n > 0 && bytes > (uint64_t)INT64_MAX / n))
 		return -EPROTO;
+	p->got = (struct madmpi_signed){
+		.layout = { .count = p->m.count, .type = p->m.type },
+		.sent = { .kinds = le64toh(t->wire.kinds),
+			  .elements = (MPI_Count)le64toh(t->wire.elements),
+			  .only = (int64_t)le64toh(t->wire.only) },
+	};
 	return madmpi_part_agree(p, (int)n, (MPI_Count)bytes,
 				 le32toh(t->wire.tag));
 }

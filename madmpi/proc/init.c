@@ -40,8 +40,9 @@ static struct base_option options[] = {
 	  .kind = BASE_OPTION_INT,
 	  .fallback = "1",
 	  .max = 2,
-	  .help = "whether MPI functions check their arguments; 2: and those "
-		  "of collective operations that they fit together" },
+	  .help = "whether MPI functions check their arguments; 2: and "
+		  "processes that calls of a collective operation, and the "
+		  "types of a message, fit together" },
 	{ .name = "MADMPI_INITIAL_ERRHANDLER",
 	  .kind = BASE_OPTION_CHOICE,
 	  .fallback = "mpi_errors_are_fatal",

@@ -4,6 +4,7 @@
 #include "pt2pt/bsend.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include <base/clock.h>
@@ -24,7 +25,8 @@ struct buffered {
 	bool is_awaited;     /* l: who waits for it takes it out */
 	struct madmpi_comm *comm;
 	struct nm_sr_request nm;
-	unsigned char *end; /* of its bytes */
+	unsigned char *end;           /* of its bytes */
+	struct madmpi_signature sent; /* with MADMPI_CHECK=2 it travels, too */
 	unsigned char bytes[];
 };
 
@@ -34,6 +36,10 @@ enum {
 	LOOK_NS = 1000000,
 };
 
+_Static_assert(offsetof(struct buffered, bytes) ==
+		       offsetof(struct buffered, sent) +
+			       sizeof(struct madmpi_signature),
+	       "a signature and its data are one piece");
 _Static_assert(sizeof(struct buffered) + ALIGN <= MPI_BSEND_OVERHEAD,
 	       "what programs add for each message");
 
@@ -163,6 +169,10 @@ static int start(const struct madmpi_message *m, struct buffered *to,
 {
 	struct nm_data data = nm_data_flat(to->bytes, bytes);
 
+	if (unlikely(madmpi_checks_all)) {
+		to->sent = madmpi_signature_of(m->type, m->count);
+		data = nm_data_flat(&to->sent, sizeof(to->sent) + bytes);
+	}
 	to->is_awaited = false;
 	to->comm = m->comm;
 	to->end = to->bytes + bytes;

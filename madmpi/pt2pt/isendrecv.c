@@ -16,7 +16,7 @@ struct pair;
 struct half {
 	/* -: const once posted  n: nmad's while it is posted */
 	struct nm_sr_request nm;     /* n: */
-	struct madmpi_layout layout; /* n: */
+	struct madmpi_signed walked; /* n: */
 	struct madmpi_message m;     /* -: */
 	struct madmpi_type *type;    /* -: holds a reference, or NULL */
 	bool is_posted;              /* -: */
@@ -59,7 +59,7 @@ static struct madmpi_outcome outcome(const struct madmpi_operation *op,
 		nm_sr_status(&p->recv.nm, &st);
 		got = madmpi_outcome_recv(r->comm, p->recv.m.peer, &st);
 		if (p->recv.type != NULL)
-			madmpi_outcome_check(&got, p->recv.type);
+			madmpi_signed_check(&got, &p->recv.walked);
 	}
 	if (p->send.is_posted) {
 		nm_sr_status(&p->send.nm, &st);
@@ -98,8 +98,9 @@ static void release(struct madmpi_operation *op)
 	free(p);
 }
 
-/* A half with nobody is over. */
-static void post(struct half *h, enum madmpi_way way)
+/* A half with nobody is over. `as`: what the program sends or receives. */
+static void post(struct half *h, enum madmpi_way way,
+		 const struct madmpi_message *as)
 {
 	const struct madmpi_message *m = &h->m;
 	struct nm_data data;
@@ -107,7 +108,7 @@ static void post(struct half *h, enum madmpi_way way)
 
 	if (m->peer == MPI_PROC_NULL)
 		return;
-	data = madmpi_message_data(m, &h->layout);
+	data = madmpi_message_data_as(m, as, &h->walked);
 	if (way == MADMPI_RECV)
 		rc = nm_sr_irecv(m->comm->p2p, madmpi_gate(m->comm, m->peer),
 				 madmpi_tag(m->tag), madmpi_tag_mask(m->tag),
@@ -143,8 +144,8 @@ static int start(const char *fn, struct pair *p, MPI_Request *request)
 	}
 	p->waited = &r->nm;
 	p->recv.of = p->send.of = p;
-	post(&p->recv, MADMPI_RECV);
-	post(&p->send, MADMPI_SEND);
+	post(&p->recv, MADMPI_RECV, &p->recv.m);
+	post(&p->send, MADMPI_SEND, p->copy ? &p->recv.m : &p->send.m);
 	*request = (MPI_Request)r;
 	if (p->halves == 0)
 		nm_sr_general_end(&r->nm, 0);

@@ -62,6 +62,7 @@ static bool take(const struct madmpi_message *p, struct matched *to,
 	if (rc < 0)
 		return false;
 	o = madmpi_outcome_recv(p->comm, p->peer, &st);
+	madmpi_signed_probed(&o);
 	madmpi_status_fill(status, &o);
 	to->source = o.source;
 	to->tag = o.tag;
@@ -203,7 +204,7 @@ int madmpi_mrecv(void *buf, MPI_Count count, MPI_Datatype datatype,
 {
 	const char *fn = "MPI_Mrecv";
 	struct madmpi_outcome o = madmpi_outcome_proc_null();
-	struct madmpi_layout layout;
+	struct madmpi_signed walked;
 	struct nm_sr_request nm;
 	struct madmpi_message r;
 	struct nm_sr_status st;
@@ -215,7 +216,7 @@ int madmpi_mrecv(void *buf, MPI_Count count, MPI_Datatype datatype,
 		return rc;
 	*message = MPI_MESSAGE_NULL;
 	if (m != NULL) {
-		data = madmpi_message_data(&r, &layout);
+		data = madmpi_message_data(&r, &walked);
 		rc = nm_sr_mrecv(m->nm, &data, &nm);
 		if (rc < 0) {
 			madmpi_error_errno(r.comm, rc, fn, "receive");
@@ -226,7 +227,7 @@ int madmpi_mrecv(void *buf, MPI_Count count, MPI_Datatype datatype,
 		nm_sr_status(&nm, &st);
 		o = madmpi_outcome_recv(r.comm, MPI_ANY_SOURCE, &st);
 		if (madmpi_data_is_walked(&data))
-			madmpi_outcome_check(&o, r.type);
+			madmpi_signed_check(&o, &walked);
 	}
 	madmpi_status_fill(status, &o);
 	rc = madmpi_outcome_raise(r.comm, fn, &o);
@@ -256,7 +257,7 @@ int madmpi_imrecv(void *buf, MPI_Count count, MPI_Datatype datatype,
 	if (r == NULL)
 		return rc;
 	if (m != NULL) {
-		data = madmpi_message_data(&p, &r->layout);
+		data = madmpi_message_data(&p, &r->walked);
 		rc = nm_sr_mrecv(m->nm, &data, &r->nm);
 		if (rc < 0) {
 			madmpi_request_put(r);

@@ -8,6 +8,7 @@
 #include "comm/comm.h"
 #include "core/state.h"
 #include "datatype/type.h"
+#include "pt2pt/signed.h"
 #include "pt2pt/tag.h"
 
 enum madmpi_way {
@@ -61,10 +62,25 @@ int madmpi_check_comm(const char *function, MPI_Comm comm,
  */
 int madmpi_message_pack(struct madmpi_message *m, void **copy);
 
-static inline struct nm_data madmpi_message_data(const struct madmpi_message *m,
-						 struct madmpi_layout *layout)
+/*
+ * Describe the message to nmad. With MADMPI_CHECK=2 its signature is that of
+ * the message `as`, of which m is a packed copy, or m itself.
+ */
+static inline struct nm_data
+madmpi_message_data_as(const struct madmpi_message *m,
+		       const struct madmpi_message *as,
+		       struct madmpi_signed *to)
 {
-	return madmpi_layout_data(layout, m->buf, m->count, m->type);
+	if (unlikely(madmpi_checks_all))
+		return madmpi_signed_data(to, m->buf, m->count, m->type,
+					  as->count, as->type);
+	return madmpi_layout_data(&to->layout, m->buf, m->count, m->type);
+}
+
+static inline struct nm_data madmpi_message_data(const struct madmpi_message *m,
+						 struct madmpi_signed *to)
+{
+	return madmpi_message_data_as(m, m, to);
 }
 
 #endif

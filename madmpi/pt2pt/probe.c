@@ -27,6 +27,7 @@ int madmpi_probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 		if (rc < 0)
 			return madmpi_error_errno(m.comm, rc, fn, "probe");
 		o = madmpi_outcome_recv(m.comm, source, &st);
+		madmpi_signed_probed(&o);
 	}
 	madmpi_status_fill(status, &o);
 	return MPI_SUCCESS;
@@ -59,6 +60,7 @@ int madmpi_iprobe(int source, int tag, MPI_Comm comm, int *flag,
 		if (rc < 0)
 			return madmpi_error_errno(m.comm, rc, fn, "probe");
 		o = madmpi_outcome_recv(m.comm, source, &st);
+		madmpi_signed_probed(&o);
 	}
 	madmpi_status_fill(status, &o);
 	return MPI_SUCCESS;

@@ -12,7 +12,7 @@ int madmpi_recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
 		int tag, MPI_Comm comm, MPI_Status *status)
 {
 	struct madmpi_message m;
-	struct madmpi_layout layout;
+	struct madmpi_signed walked;
 	struct nm_sr_status st;
 	struct nm_data data;
 	struct madmpi_outcome o = madmpi_outcome_proc_null();
@@ -22,7 +22,7 @@ int madmpi_recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
 	if (source != MPI_PROC_NULL) {
-		data = madmpi_message_data(&m, &layout);
+		data = madmpi_message_data(&m, &walked);
 		rc = nm_sr_recv(m.comm->p2p, madmpi_gate(m.comm, source),
 				madmpi_tag(tag), madmpi_tag_mask(tag), &data,
 				&st);
@@ -31,7 +31,7 @@ int madmpi_recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
 						  "receive");
 		o = madmpi_outcome_recv(m.comm, source, &st);
 		if (unlikely(madmpi_data_is_walked(&data)))
-			madmpi_outcome_check(&o, m.type);
+			madmpi_signed_check(&o, &walked);
 	}
 	madmpi_status_fill(status, &o);
 	return madmpi_outcome_raise(m.comm, "MPI_Recv", &o);

@@ -66,7 +66,7 @@ struct madmpi_request *madmpi_request_adopt(const char *function,
 int madmpi_request_start(struct madmpi_request *r,
 			 const struct madmpi_message *m, unsigned flags)
 {
-	struct nm_data data = madmpi_message_data(m, &r->layout);
+	struct nm_data data = madmpi_message_data(m, &r->walked);
 	int rc;
 
 	if (r->what == MADMPI_REQUEST_SEND)
@@ -170,7 +170,7 @@ struct madmpi_outcome madmpi_request_outcome(const struct madmpi_request *r)
 		return madmpi_outcome_send(&st);
 	o = madmpi_outcome_recv(r->comm, r->peer, &st);
 	if (unlikely(r->type != NULL))
-		madmpi_outcome_check(&o, r->type);
+		madmpi_signed_check(&o, &r->walked);
 	return o;
 }
 

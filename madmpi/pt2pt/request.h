@@ -84,11 +84,11 @@ struct madmpi_request {
 	int peer, tag;                 /* -: as the caller named them */
 	struct madmpi_comm *comm;      /* -: holds a reference */
 	struct madmpi_type *type;      /* -: that is walked: a reference */
-	struct madmpi_layout layout;   /* -: of data in pieces */
 	struct madmpi_request *next;   /* l: next orphan */
 	struct madmpi_repeat *repeat;  /* -: owned; NULL: not persistent */
 	struct madmpi_operation *own;  /* -: owned; of an operation, or NULL */
 	struct nm_sr_request nm;       /* nmad's */
+	struct madmpi_signed walked;   /* nmad's: of data in pieces */
 };
 
 void madmpi_request_init(void);

@@ -12,12 +12,12 @@ static int blocking(const char *fn, unsigned flags,
 		    const struct madmpi_message *m)
 {
 	struct madmpi_outcome o = madmpi_outcome_empty();
-	struct madmpi_layout layout;
+	struct madmpi_signed walked;
 	struct nm_data data;
 
 	if (m->peer == MPI_PROC_NULL)
 		return MPI_SUCCESS;
-	data = madmpi_message_data(m, &layout);
+	data = madmpi_message_data(m, &walked);
 	o.error = nm_sr_send(m->comm->p2p, m->comm->gate[m->peer],
 			     madmpi_tag(m->tag), &data, flags);
 	return madmpi_outcome_raise(m->comm, fn, &o);

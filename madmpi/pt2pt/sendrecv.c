@@ -8,10 +8,12 @@
 #include "env/error.h"
 #include "pt2pt/request.h"
 
+/* What is sent is s, or a packed copy of it that has the signature of `as`. */
 static int exchange(const char *fn, const struct madmpi_message *s,
+		    const struct madmpi_message *as,
 		    const struct madmpi_message *r, MPI_Status *status)
 {
-	struct madmpi_layout slayout, rlayout;
+	struct madmpi_signed out, in;
 	struct nm_sr_request rnm;
 	struct nm_sr_status st;
 	struct madmpi_outcome sent = madmpi_outcome_empty();
@@ -20,7 +22,7 @@ static int exchange(const char *fn, const struct madmpi_message *s,
 	int rc;
 
 	if (r->peer != MPI_PROC_NULL) {
-		into = madmpi_message_data(r, &rlayout);
+		into = madmpi_message_data(r, &in);
 		rc = nm_sr_irecv(r->comm->p2p, madmpi_gate(r->comm, r->peer),
 				 madmpi_tag(r->tag), madmpi_tag_mask(r->tag),
 				 &into, &rnm);
@@ -28,7 +30,7 @@ static int exchange(const char *fn, const struct madmpi_message *s,
 			return madmpi_error_errno(r->comm, rc, fn, "receive");
 	}
 	if (s->peer != MPI_PROC_NULL) {
-		data = madmpi_message_data(s, &slayout);
+		data = madmpi_message_data_as(s, as, &out);
 		sent.error = nm_sr_send(s->comm->p2p, s->comm->gate[s->peer],
 					madmpi_tag(s->tag), &data, 0);
 	}
@@ -37,7 +39,7 @@ static int exchange(const char *fn, const struct madmpi_message *s,
 		nm_sr_status(&rnm, &st);
 		got = madmpi_outcome_recv(r->comm, r->peer, &st);
 		if (madmpi_data_is_walked(&into))
-			madmpi_outcome_check(&got, r->type);
+			madmpi_signed_check(&got, &in);
 	}
 	madmpi_status_fill(status, &got);
 	rc = madmpi_outcome_raise(r->comm, fn, &sent);
@@ -59,7 +61,8 @@ int madmpi_sendrecv(const void *sendbuf, MPI_Count sendcount,
 	if (likely(rc == MPI_SUCCESS))
 		rc = madmpi_message_open(fn, MADMPI_RECV, recvbuf, recvcount,
 					 recvtype, source, recvtag, comm, &r);
-	return likely(rc == MPI_SUCCESS) ? exchange(fn, &s, &r, status) : rc;
+	return likely(rc == MPI_SUCCESS) ? exchange(fn, &s, &s, &r, status)
+					 : rc;
 }
 
 /* MPI_Sendrecv_replace, MPI_Sendrecv_replace_c */
@@ -83,7 +86,7 @@ int madmpi_sendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype,
 		return madmpi_error(s.comm, MPI_ERR_NO_MEM, fn,
 				    "no memory for a copy of %lld bytes",
 				    (long long)(count * s.type->size));
-	rc = exchange(fn, &s, &r, status);
+	rc = exchange(fn, &s, &r, &r, status);
 	free(copy);
 	return rc;
 }

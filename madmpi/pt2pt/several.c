@@ -30,11 +30,49 @@ static int check_array(const char *fn, int n, const MPI_Request array[])
 /* The end of several requests: one error for all. */
 struct several {
 	const char *fn;
-	struct madmpi_comm *comm;    /* of the first failure; a reference */
-	struct madmpi_outcome first; /* the first failure */
+	struct madmpi_comm *comm; /* of the first failure; a reference */
+	int code;                 /* of the first failure */
+	char what[192];           /* likewise, as text */
 	int failures;
 	struct madmpi_pool_chain ended; /* requests */
 };
+
+/* The text is left as it is. */
+static inline void begin(struct several *s, const char *fn)
+{
+	s->fn = fn;
+	s->failures = 0;
+	s->ended = (struct madmpi_pool_chain){ 0 };
+}
+
+/* While what the outcome points to is there. */
+static void describe(const struct madmpi_outcome *o, char *out, size_t room)
+{
+	int n;
+
+	if (o->operation != NULL) {
+		snprintf(out, room, "%s", o->operation);
+		return;
+	}
+	n = snprintf(out, room, "rank %d, tag %d, %lld of %lld bytes",
+		     o->source, o->tag, (long long)o->bytes,
+		     (long long)o->sent);
+	if (o->error == -EPROTOTYPE && o->why != NULL) {
+		n += snprintf(out + n, room - (size_t)n, ": ");
+		madmpi_signed_describe(o->why, out + n, room - (size_t)n);
+	}
+}
+
+static void BASE_COLD note_failure(struct several *s, struct madmpi_comm *c,
+				   const struct madmpi_outcome *o)
+{
+	if (s->failures++ > 0)
+		return;
+	s->comm = c;
+	s->code = madmpi_outcome_code(o);
+	describe(o, s->what, sizeof(s->what));
+	madmpi_comm_get(c);
+}
 
 /* The array holds a request twice, and its first place has ended it. */
 static void end_again(struct several *s, MPI_Status *status)
@@ -45,10 +83,7 @@ static void end_again(struct several *s, MPI_Status *status)
 	madmpi_status_fill(status, &o);
 	if (status != MPI_STATUS_IGNORE)
 		status->MPI_ERROR = madmpi_error_class_of_errno(o.error);
-	if (s->failures++ == 0) {
-		s->comm = madmpi_self;
-		s->first = o;
-	}
+	note_failure(s, madmpi_self, &o);
 }
 
 /* What became of one that was found to be complete. */
@@ -58,11 +93,8 @@ static void tell(struct several *s, struct madmpi_comm *c,
 	madmpi_status_fill(status, o);
 	if (status != MPI_STATUS_IGNORE)
 		status->MPI_ERROR = madmpi_outcome_code(o);
-	if (unlikely(o->error != 0) && s->failures++ == 0) {
-		s->comm = c;
-		s->first = *o;
-		madmpi_comm_get(s->comm);
-	}
+	if (unlikely(o->error != 0))
+		note_failure(s, c, o);
 }
 
 static void end_one(struct several *s, MPI_Request *request, MPI_Status *status)
@@ -91,33 +123,19 @@ static void end_one(struct several *s, MPI_Request *request, MPI_Status *status)
 		madmpi_request_put_later(r, &s->ended);
 }
 
-/* What failed first. */
-static void describe(const struct madmpi_outcome *o, char *out, size_t room)
-{
-	if (o->operation != NULL)
-		snprintf(out, room, "%s", o->operation);
-	else
-		snprintf(out, room, "rank %d, tag %d, %lld of %lld bytes",
-			 o->source, o->tag, (long long)o->bytes,
-			 (long long)o->sent);
-}
-
 static int end_all(struct several *s)
 {
-	const struct madmpi_outcome *o = &s->first;
-	char what[128];
 	const char *name;
 	int rc;
 
 	madmpi_request_put_chain(&s->ended);
 	if (likely(s->failures == 0))
 		return MPI_SUCCESS;
-	describe(o, what, sizeof(what));
-	name = madmpi_error_name(madmpi_outcome_code(o));
+	name = madmpi_error_name(s->code);
 	rc = madmpi_error(s->comm, MPI_ERR_IN_STATUS, s->fn,
 			  "%d request%s failed, the first with %s (%s)",
 			  s->failures, s->failures > 1 ? "s" : "",
-			  name ? name : "a code of the program's", what);
+			  name ? name : "a code of the program's", s->what);
 	madmpi_comm_put(s->comm);
 	return rc;
 }
@@ -167,11 +185,13 @@ static bool test_all(int count, const MPI_Request array[])
 int madmpi_waitall(int count, MPI_Request array_of_requests[],
 		   MPI_Status *array_of_statuses)
 {
-	struct several s = { .fn = "MPI_Waitall" };
+	const char *fn = "MPI_Waitall";
 	struct nm_sr_request *part[PART];
-	int rc = check_array(s.fn, count, array_of_requests), at = 0;
+	int rc = check_array(fn, count, array_of_requests), at = 0;
+	struct several s;
 	size_t n;
 
+	begin(&s, fn);
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
 	while (at < count) {
@@ -188,13 +208,15 @@ int madmpi_waitall(int count, MPI_Request array_of_requests[],
 int madmpi_testall(int count, MPI_Request array_of_requests[], int *flag,
 		   MPI_Status *array_of_statuses)
 {
-	struct several s = { .fn = "MPI_Testall" };
-	int rc = check_array(s.fn, count, array_of_requests);
+	const char *fn = "MPI_Testall";
+	int rc = check_array(fn, count, array_of_requests);
+	struct several s;
 
+	begin(&s, fn);
 	if (unlikely(rc != MPI_SUCCESS))
 		return rc;
 	if (flag == NULL)
-		return madmpi_null_arg(NULL, s.fn, "flag");
+		return madmpi_null_arg(NULL, fn, "flag");
 	*flag = test_all(count, array_of_requests);
 	if (!*flag)
 		return MPI_SUCCESS;
@@ -331,9 +353,10 @@ static int end_complete(const char *fn, int count, MPI_Request array[],
 			int first, int *outcount, int indices[],
 			MPI_Status *statuses)
 {
-	struct several s = { .fn = fn };
+	struct several s;
 	int n = 0;
 
+	begin(&s, fn);
 	for (int i = first; i < count; i++) {
 		if (!madmpi_request_is_active(array[i]) ||
 		    !madmpi_request_is_complete(

@@ -9,6 +9,7 @@
 #include "comm/comm.h"
 #include "datatype/type.h"
 #include "env/error.h"
+#include "pt2pt/signed.h"
 
 struct madmpi_outcome madmpi_outcome_recv(const struct madmpi_comm *c,
 					  int source,
@@ -40,16 +41,24 @@ struct madmpi_outcome madmpi_outcome_send(const struct nm_sr_status *st)
 	return o;
 }
 
-void madmpi_outcome_check(struct madmpi_outcome *o, const struct madmpi_type *t)
-{
-	if (o->error == 0 && o->bytes > 0 &&
-	    madmpi_type_elements(t, o->bytes) < 0)
-		o->error = -EPROTOTYPE;
-}
-
 int madmpi_outcome_code(const struct madmpi_outcome *o)
 {
 	return o->error > 0 ? o->error : madmpi_error_class_of_errno(o->error);
+}
+
+/* The elements that were sent are not those of the receive. */
+static int raise_differs(struct madmpi_comm *c, const char *function,
+			 const struct madmpi_outcome *o)
+{
+	char name[MPI_MAX_OBJECT_NAME], what[160];
+
+	madmpi_signed_describe(o->why, what, sizeof(what));
+	return madmpi_error(
+		c, MPI_ERR_TYPE, function,
+		"a message from rank %d%s to rank %d of %s with "
+		"tag %d has other elements than its receive: %s",
+		o->source, madmpi_comm_is_inter(c) ? " of the other group" : "",
+		c->rank, madmpi_comm_name_of(c, name), o->tag, what);
 }
 
 int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
@@ -57,9 +66,10 @@ int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
 {
 	if (likely(o->error == 0))
 		return MPI_SUCCESS;
-	if (o->why != NULL)
+	if (o->operation != NULL && o->why != NULL)
 		return madmpi_error(c, madmpi_outcome_code(o), function,
-				    "%s: %s", o->operation, o->why);
+				    "%s: %s", o->operation,
+				    (const char *)o->why);
 	if (o->error > 0)
 		return madmpi_error(c, o->error, function,
 				    "a function of a generalised request "
@@ -79,6 +89,8 @@ int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
 				    "buffer",
 				    (long long)o->sent, o->source, o->tag,
 				    (long long)o->bytes);
+	if (o->error == -EPROTOTYPE && o->why != NULL)
+		return raise_differs(c, function, o);
 	if (o->error == -EPROTOTYPE)
 		return madmpi_error(c, MPI_ERR_TYPE, function,
 				    "a message of %lld bytes from rank %d with "

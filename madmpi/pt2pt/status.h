@@ -23,7 +23,9 @@ struct madmpi_type;
 struct madmpi_outcome {
 	int error;             /* 0, -errno, or a code that the program gave */
 	const char *operation; /* the function that began it; NULL: a message */
-	const char *why; /* as text, while the request is there; or NULL */
+	/* While the request is there: of an operation as text; of a message
+	 * with -EPROTOTYPE a struct madmpi_signed that does not fit; or NULL */
+	const void *why;
 	int source;
 	int tag;
 	bool is_cancelled;
@@ -77,13 +79,6 @@ struct madmpi_outcome madmpi_outcome_recv(const struct madmpi_comm *c,
 
 /* Of a send: only whether it failed. */
 struct madmpi_outcome madmpi_outcome_send(const struct nm_sr_status *st);
-
-/*
- * A receive of data in pieces: what ends within an element was sent as another
- * type, and its last element is not one.
- */
-void madmpi_outcome_check(struct madmpi_outcome *o,
-			  const struct madmpi_type *t);
 
 /* The error as the program sees it: MPI_SUCCESS if there is none. */
 int madmpi_outcome_code(const struct madmpi_outcome *o);

@@ -2,7 +2,7 @@
 """What does not fit together is named, with MADMPI_CHECK=2: the function, what
 it is here and what elsewhere. Whichever process says it first.
 
-usage: mismatch.py PROGRAM MPIRUN
+usage: mismatch.py COLLECTIVES MESSAGES MPIRUN
 """
 
 import os
@@ -27,8 +27,32 @@ def alone(what):
     return ['%s here than on rank %d%s' % (what, r, WORLD) for r in (0, 2)]
 
 
-# function, case, class, what any of the processes may say
-RULES = [
+def elements(comm, sent, here, to='[012]'):
+    return ['a message from rank [012]%s to rank %s of %s with tag 5 has other '
+            'elements than its receive: %s sent, up to %s received' %
+            (' of the other group' if 'the ' in comm else '', to, comm, sent,
+             here)]
+
+
+SENT, HERE = '3 x MPI_DOUBLE', '6 x MPI_FLOAT'
+
+# function, case, class, what any of the processes may say; of messages
+MESSAGES = [
+    ('MPI_Recv', 'recv', 'TYPE', elements('ring', SENT, HERE)),
+    ('MPI_Recv', 'inter', 'TYPE', elements('the communicator', SENT, HERE)),
+    ('MPI_Recv', 'structs', 'TYPE',
+     elements('ring', '10 elements of several types', '100 x MPI_BYTE')),
+    ('MPI_Wait', 'partitions', 'TYPE', elements('ring', SENT, HERE)),
+    ('MPI_Waitall', 'waitall', 'IN_STATUS',
+     [r'1 request failed, the first with MPI_ERR_TYPE \(rank [012], tag 5, '
+      r'24 of 24 bytes: %s sent, up to %s received\)' % (SENT, HERE)]),
+]
+
+# likewise, of collective operations
+COLLECTIVES = [
+    ('MPI_Barrier', 'order', 'OTHER',
+     values('the order is another: earlier collective calls of other kinds '
+            'are', 1, 0)),
     ('MPI_(Barrier|Allreduce)', 'function', 'OTHER',
      values('the function is', 'MPI_Allreduce', 'MPI_Barrier')),
     ('MPI_Bcast', 'root', 'ROOT', values('root is', 1, 0)),
@@ -66,8 +90,10 @@ def said(program, mpirun, name):
     return p.returncode, p.stderr
 
 
-def cases(program, mpirun):
-    for function, name, error, texts in RULES:
+def cases(collectives, messages, mpirun):
+    rules = ([(collectives, rule) for rule in COLLECTIVES] +
+             [(messages, rule) for rule in MESSAGES])
+    for program, (function, name, error, texts) in rules:
         code, err = said(program, mpirun, name)
         right = code != 0 and any(
             re.search(r'^nmad\[\d+\]: %s: MPI_ERR_%s: %s$' %
@@ -76,4 +102,5 @@ def cases(program, mpirun):
 
 
 if __name__ == '__main__':
-    sys.exit(tap.tell(len(RULES), cases(*sys.argv[1:])))
+    sys.exit(tap.tell(len(COLLECTIVES) + len(MESSAGES),
+                      cases(*sys.argv[1:])))

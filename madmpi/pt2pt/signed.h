@@ -1,0 +1,65 @@
+/*
+ * MADMPI_CHECK=2: every point-to-point message begins with the signature of
+ * what is sent, and its receiver compares that with its own type.
+ *
+ *   |<- struct madmpi_signature ->|<- data, as without the check ->|
+ *
+ * The signature is part of the message, so whatever path the message takes and
+ * whichever receive matches it, the two arrive together, also where the data
+ * are cut. All processes have the same setting: with the check the sessions of
+ * communicators have other numbers, so a process without it does not take a
+ * signature for data. nmad counts the signature's bytes, and the program must
+ * not: outcomes leave them out. Partitioned messages send one signature with
+ * their terms.
+ */
+#ifndef MADMPI_PT2PT_SIGNED_H
+#define MADMPI_PT2PT_SIGNED_H
+
+#include "datatype/signature.h"
+#include "datatype/type.h"
+#include "pt2pt/status.h"
+
+/*
+ * What a request walks over. With the check always: `layout` is the data of
+ * this process, and `sent` what its message says, after a receive the sender's.
+ */
+struct madmpi_signed {
+	struct madmpi_layout layout;
+	struct madmpi_signature sent;
+};
+
+/*
+ * Describe a message to nmad, with room for a signature in front: of n elements
+ * of type t, which may be another than that of the data (a packed copy).
+ */
+struct nm_data madmpi_signed_data(struct madmpi_signed *to, const void *base,
+				  MPI_Count count,
+				  const struct madmpi_type *type, MPI_Count n,
+				  const struct madmpi_type *t);
+
+/* The number of a communicator's session, for messages of this process. */
+uint64_t madmpi_signed_session(uint64_t id);
+
+/*
+ * Of a receive that has what was sent and its own type: with the check an error
+ * if they do not fit. An error that is there already counts for more.
+ */
+void madmpi_signed_compare(struct madmpi_outcome *o,
+			   const struct madmpi_signed *got);
+
+/*
+ * The end of a receive that walks: with the check all do, and the signature is
+ * left out of the outcome and compared. Else a message that ends within an
+ * element was sent as another type.
+ */
+void madmpi_signed_check(struct madmpi_outcome *o,
+			 const struct madmpi_signed *got);
+
+/* Of a probe. */
+void madmpi_signed_probed(struct madmpi_outcome *o);
+
+/* What does not fit, as text: "3 x MPI_DOUBLE sent, up to 6 x MPI_FLOAT ..." */
+void madmpi_signed_describe(const struct madmpi_signed *got, char *out,
+			    size_t room);
+
+#endif
