@@ -16,6 +16,15 @@ static MPI_Count least(MPI_Count a, MPI_Count b)
 	return a < b ? a : b;
 }
 
+/* A part without data, of another process. */
+static void await_nothing(struct madmpi_coll *c, struct madmpi_lane *l,
+			  int rank, uint64_t part)
+{
+	struct madmpi_slot *s = madmpi_node_await(c, l, rank, part);
+
+	madmpi_coll_check_bytes(c, s->bytes, 0);
+}
+
 void madmpi_barrier_shared(struct madmpi_coll *c)
 {
 	struct madmpi_lane *l = madmpi_node_lane(c, 0);
@@ -23,7 +32,7 @@ void madmpi_barrier_shared(struct madmpi_coll *c)
 
 	madmpi_node_tell(c, madmpi_node_take(c, l, part), part, 0);
 	for (int i = 1; i < c->size; i++)
-		madmpi_node_await(c, l, (c->rank + i) % c->size, part);
+		await_nothing(c, l, (c->rank + i) % c->size, part);
 	madmpi_lane_all_done(l, part - 1);
 	madmpi_node_done(c, l, part);
 }
@@ -286,9 +295,10 @@ static void reduce(const struct reduction *r, struct piece *p)
 		other = r->from + p->first * size + at;
 		if (i != c->rank) {
 			s = madmpi_node_await(c, r->lane, i, p->given);
+			madmpi_coll_check_bytes(c, s->bytes, p->n * size);
 			other = s->data + at;
 		}
-		if (i != last)
+		if (i != last && likely(c->error == 0))
 			madmpi_coll_apply(c, r->op, other, result, n, r->t);
 	}
 	p->reduced = r->lane->next++;
@@ -307,7 +317,7 @@ static void collect(const struct reduction *r, const struct piece *p)
 	for (int i = 0; i < c->size; i++) {
 		at = slice(p, i, &n) * size;
 		if (i != c->rank)
-			madmpi_node_await(c, r->lane, i, p->reduced);
+			await_nothing(c, r->lane, i, p->reduced);
 		if (likely(c->error == 0))
 			memcpy(to + at, result + at, (size_t)(n * size));
 	}
@@ -388,8 +398,8 @@ void madmpi_allgather_shared(struct madmpi_coll *c, void *buf, MPI_Count n,
 		for (int i = 1; i < c->size; i++) {
 			peer = (c->rank + i) % c->size;
 			s = madmpi_node_await(c, l, peer, part);
-			move(c, madmpi_at(buf, peer * n, t), n, t, from,
-			     s->data, here, true);
+			move_in(c, s, s->data, madmpi_at(buf, peer * n, t), n,
+				t, from, here);
 		}
 		madmpi_lane_all_done(l, part - 1);
 		madmpi_node_done(c, l, part);
@@ -413,8 +423,9 @@ static void swap(struct madmpi_coll *c, struct madmpi_lane *l,
 	for (int i = 1; i < c->size; i++) {
 		peer = (c->rank + i) % c->size;
 		slot = madmpi_node_await(c, l, peer, part);
-		move(c, madmpi_parts_at(r, peer), r->count, r->type, from,
-		     slot->data + c->rank * bytes, bytes, true);
+		move_in(c, slot, slot->data + c->rank * slot->bytes,
+			madmpi_parts_at(r, peer), r->count, r->type, from,
+			bytes);
 	}
 	madmpi_lane_all_done(l, part - 1);
 	madmpi_node_done(c, l, part);

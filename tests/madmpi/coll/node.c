@@ -377,6 +377,53 @@ static void too_much(void)
 	MPI_Comm_free(&comm);
 }
 
+/* What one call of a process with another length, or without any, returns. */
+static int one_of_all(MPI_Comm comm, int call, int odd)
+{
+	int n = 4 + odd, much = 5000 + odd;
+
+	switch (call) {
+	case 0:
+		return MPI_Allgather(a, n, MPI_INT, b, n, MPI_INT, comm);
+	case 1:
+		return MPI_Alltoall(a, n, MPI_INT, b, n, MPI_INT, comm);
+	case 2:
+		return MPI_Allreduce(a, b, much, MPI_INT, MPI_SUM, comm);
+	case 3:
+		return MPI_Allreduce(a, b, n, MPI_INT, MPI_SUM, comm);
+	default:
+		return odd ? MPI_Allreduce(a, b, 1, MPI_INT, MPI_SUM, comm)
+			   : MPI_Barrier(comm);
+	}
+}
+
+/*
+ * Through memory each looks at what each gives, and fails if it is more or less
+ * than it expects. By messages not all need get another length.
+ */
+static void other_lengths_are_errors(void)
+{
+	const char *driver = getenv("NMAD_DRIVER");
+	int shares = driver != NULL && strcmp(driver, "shm") == 0, rc;
+	MPI_Comm comm;
+
+	if (size == 1 || !shares)
+		return;
+	for (int call = 0; call < 5; call++) {
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+		share(comm);
+		rc = class_of(one_of_all(comm, call, rank == 1));
+		if (rc == MPI_SUCCESS)
+			fprintf(stderr, "call %d\n", call);
+		EXPECT(rc != MPI_SUCCESS);
+		if (call < 4 && !calls_are_compared() && rank < 2)
+			EXPECT_INT(rc, rank == 1 ? MPI_ERR_COUNT
+						 : MPI_ERR_TRUNCATE);
+		MPI_Comm_free(&comm);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	program_begin(&argc, &argv);
@@ -396,6 +443,7 @@ int main(int argc, char **argv)
 	communicators_come_and_go();
 	many_at_once();
 	too_much();
+	other_lengths_are_errors();
 	free(a);
 	free(b);
 	free(bytes);
