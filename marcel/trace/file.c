@@ -282,6 +282,27 @@ static void fill_header(int nvp)
 		 program_invocation_short_name);
 }
 
+/*
+ * Make a file under a name that is free. On another machine or in another
+ * container a process may have this pid and use FILE.pPID: this function takes
+ * FILE.pPID.1 then. Returns 0 or an error number.
+ */
+static int make_file(void)
+{
+	size_t n = (size_t)snprintf(file.now, sizeof(file.now), "%s.p%d",
+				    file.base, getpid());
+
+	for (unsigned i = 1;; i++) {
+		file.fd = openat(file.dir, file.now,
+				 O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (file.fd >= 0)
+			return 0;
+		if (errno != EEXIST)
+			return errno;
+		snprintf(file.now + n, sizeof(file.now) - n, ".%u", i);
+	}
+}
+
 int marcel_trace_file_open(const char *path, int nvp, size_t chunk)
 {
 	int error;
@@ -293,15 +314,8 @@ int marcel_trace_file_open(const char *path, int nvp, size_t chunk)
 	store_relaxed(&file.end, file.align);
 	if ((error = find(path)) != 0)
 		goto err_dir;
-	snprintf(file.now, sizeof(file.now), "%s.p%d", file.base, getpid());
-	/* What stands there is not written to: it may be another's. */
-	unlinkat(file.dir, file.now, 0);
-	file.fd = openat(file.dir, file.now,
-			 O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (file.fd < 0) {
-		error = errno;
+	if ((error = make_file()) != 0)
 		goto err_dir;
-	}
 	if (ftruncate(file.fd, (off_t)file.align) < 0) {
 		error = errno;
 		goto err_file;

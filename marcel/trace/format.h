@@ -1,8 +1,9 @@
 /*
  * The file of MARCEL_TRACE: one per process, FILE, or FILE.RANK if it is one of
  * several of a job; FILE.pPID until nmad has told the rank or marcel_end()
- * comes, and for a process that ends before both. Read by tools/trace. All
- * numbers are little-endian.
+ * comes, and for a process that ends before both; FILE.pPID.N if other
+ * processes have taken that name. Read by tools/trace. All numbers are
+ * little-endian.
  *
  *   file:    header | chunk | chunk | ...
  *   chunk:   chunk head, 64 bytes | payload | unused up to `bytes`

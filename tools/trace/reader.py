@@ -4,6 +4,7 @@ Whatever is wrong with a file is said in its notes; what comes before is used.""
 
 import collections
 import os
+import re
 import struct
 
 MAGIC = b"MARCELTR"
@@ -199,9 +200,12 @@ def complete(head, more):
     return Event(*head, raw[: head[3]].decode("utf-8", "replace"))
 
 
+OF_PID = re.compile(r"p(\d+)(\.\d+)?")
+
+
 def files_of(name):
     """Of the name that MARCEL_TRACE had: FILE, or, if a job has left them since,
-    FILE.RANK and FILE.pPID."""
+    FILE.RANK, FILE.pPID and FILE.pPID.N."""
     folder = os.path.dirname(name) or "."
     start = os.path.basename(name) + "."
     found = []
@@ -213,8 +217,8 @@ def files_of(name):
         rest = entry[len(start) :] if entry.startswith(start) else ""
         if rest.isdecimal():
             found.append((0, int(rest), entry))
-        elif rest[:1] == "p" and rest[1:].isdecimal():
-            found.append((1, int(rest[1:]), entry))
+        elif OF_PID.fullmatch(rest):
+            found.append((1, int(OF_PID.fullmatch(rest)[1]), entry))
     found = [os.path.join(os.path.dirname(name), entry) for *_, entry in sorted(found)]
     if os.path.exists(name) and (
         not found or os.path.getmtime(name) >= max(map(os.path.getmtime, found))

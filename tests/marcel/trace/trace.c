@@ -734,6 +734,26 @@ TEST(a_second_runtime_has_a_second_file)
 	trace_free(&t);
 }
 
+/* On another machine or in another container a process may have this pid. */
+TEST(a_file_of_another_process_with_this_pid_is_left_alone)
+{
+	struct trace t;
+	char name[96], text[6];
+	FILE *other;
+
+	snprintf(name, sizeof(name), "%s.p%d", path, getpid());
+	other = fopen(name, "wx");
+	CHECK(other != NULL);
+	CHECK(fputs("other", other) >= 0 && fclose(other) == 0);
+	with_vps(1, nothing);
+	load(&t);
+	trace_free(&t);
+	other = fopen(name, "r");
+	CHECK(other != NULL);
+	CHECK(fgets(text, sizeof(text), other) != NULL && fclose(other) == 0);
+	CHECK_INT(strcmp(text, "other"), 0);
+}
+
 TEST(what_is_no_file_is_refused)
 {
 	char name[600];

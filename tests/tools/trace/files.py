@@ -469,6 +469,15 @@ def missing_and_old_files_are_told():
         has(Run(where, "t.0", "t.0").err, "says that it is rank 0, as t.0 does")
 
 
+def files_of_two_processes_with_one_pid_are_read():
+    with folder(*ping()) as where:
+        for rank, name in enumerate(("t.p7", "t.p7.1")):
+            os.rename(os.path.join(where, f"t.{rank}"), os.path.join(where, name))
+        done = Run(where, "--json", "t.json", "t")
+        equal(done.code, 0)
+        equal(len(arrows(done.json())), 20)
+
+
 def of_a_file_and_those_of_a_job_the_later_count():
     with folder(*ping()) as where:
         lone = os.path.join(where, "t")
@@ -554,6 +563,7 @@ tap.run([
     what_a_killed_process_was_in_goes_on_while_it_was_there,
     nonsense_in_a_file_ends_it,
     missing_and_old_files_are_told,
+    files_of_two_processes_with_one_pid_are_read,
     of_a_file_and_those_of_a_job_the_later_count,
     what_lies_behind_a_hole_is_read,
     any_events_whatever_make_lanes,
