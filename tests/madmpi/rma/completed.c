@@ -4,6 +4,7 @@
  * to wait or to lock. Or it plays the network, for the real thread.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -76,7 +77,9 @@ TEST(question_is_answered_if_a_completion_wakes_the_asker_first)
 
 /* --- the network --- */
 
-static ATOMIC(bool) comes_on; /* there is always one more request */
+/* Requests that are still to be found: no data, or the end of an epoch. */
+static ATOMIC(int) nto_come;
+static bool brings_end;
 
 int __wrap_nm_sr_mprobe(struct nm_session *session, struct nm_gate *from,
 			nm_tag_t tag, nm_tag_t mask, struct nm_message **out,
@@ -84,8 +87,12 @@ int __wrap_nm_sr_mprobe(struct nm_session *session, struct nm_gate *from,
 int __wrap_nm_sr_mrecv(struct nm_message *message, const struct nm_data *data,
 		       struct nm_sr_request *req);
 int __wrap_nm_sr_is_complete(const struct nm_sr_request *req);
+void __wrap_nm_sr_wait(struct nm_sr_request *req);
 void __wrap_nm_sr_status(const struct nm_sr_request *req,
 			 struct nm_sr_status *out);
+int __wrap_nm_gate_rank(const struct nm_gate *gate);
+
+static const struct madmpi_rma_head end = { .kind = MADMPI_RMA_COMPLETE };
 
 int __wrap_nm_sr_mprobe(struct nm_session *session, struct nm_gate *from,
 			nm_tag_t tag, nm_tag_t mask, struct nm_message **out,
@@ -94,43 +101,81 @@ int __wrap_nm_sr_mprobe(struct nm_session *session, struct nm_gate *from,
 	(void)session, (void)from, (void)tag, (void)mask;
 	*out = NULL;
 	memset(status, 0, sizeof(*status));
-	return load_relaxed(&comes_on) ? 0 : -EAGAIN;
+	status->length = sizeof(end);
+	if (load_relaxed(&nto_come) == 0)
+		return -EAGAIN;
+	fetch_sub_relaxed(&nto_come, 1);
+	return 0;
 }
 
 int __wrap_nm_sr_mrecv(struct nm_message *message, const struct nm_data *data,
 		       struct nm_sr_request *req)
 {
-	(void)message, (void)data, (void)req;
+	(void)message, (void)req;
+	nm_data_copy_in(data, 0, &end, sizeof(end));
 	return 0;
 }
 
 int __wrap_nm_sr_is_complete(const struct nm_sr_request *req)
 {
 	(void)req;
-	return true;
+	return !brings_end;
 }
 
-/* Its origin has died, so that nothing is done for it. */
+/* Others go on meanwhile. */
+void __wrap_nm_sr_wait(struct nm_sr_request *req)
+{
+	(void)req;
+	for (int i = 0; i < 1000; i++)
+		marcel_yield();
+}
+
+int __wrap_nm_gate_rank(const struct nm_gate *gate)
+{
+	(void)gate;
+	return 0;
+}
+
+/* If the origin has died, nothing is done for the request. */
 void __wrap_nm_sr_status(const struct nm_sr_request *req,
 			 struct nm_sr_status *out)
 {
 	(void)req;
 	memset(out, 0, sizeof(*out));
-	out->error = -ECONNRESET;
+	out->sent = sizeof(end);
+	out->error = brings_end ? 0 : -ECONNRESET;
+}
+
+/* Of the thread, while n requests come. */
+static int answer(int n)
+{
+	static int inverse[] = { 0 };
+	static struct madmpi_group group = { .inverse = inverse };
+	static struct madmpi_comm comm = { .group = &group, .peers = &group };
+	const int ranks[] = { 0 };
+	int rc;
+
+	w = (struct madmpi_win){ .comm = &comm, .size = 1 };
+	plays_thread = false;
+	CHECK_INT(marcel_init(NULL), 0);
+	CHECK_INT(madmpi_serve_start(&w), 0);
+	store_relaxed(&nto_come, n);
+	rc = madmpi_serve_completed(&w, ranks, 1, false);
+	store_relaxed(&nto_come, 0);
+	madmpi_serve_stop(&w);
+	CHECK_INT(marcel_end(), 0);
+	return rc;
 }
 
 TEST(question_is_answered_although_requests_never_end)
 {
-	static struct madmpi_comm comm;
-	const int ranks[] = { 0 };
+	brings_end = false;
+	CHECK_INT(answer(INT_MAX), -EAGAIN);
+}
 
-	w = (struct madmpi_win){ .comm = &comm, .size = 1 };
-	plays_thread = false;
-	store_relaxed(&comes_on, true);
-	CHECK_INT(marcel_init(NULL), 0);
-	CHECK_INT(madmpi_serve_start(&w), 0);
-	CHECK_INT(madmpi_serve_completed(&w, ranks, 1, false), -EAGAIN);
-	store_relaxed(&comes_on, false);
-	madmpi_serve_stop(&w);
-	CHECK_INT(marcel_end(), 0);
+/* It is there, and is only to be copied. */
+TEST(question_waits_for_a_request_that_is_being_received)
+{
+	brings_end = true;
+	CHECK_INT(answer(1), 0);
 }
