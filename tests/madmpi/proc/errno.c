@@ -1,5 +1,5 @@
 /*
- * User threads that wait in MPI go on on other kernel threads; errno follows
+ * User threads that wait in MPI continue on other kernel threads; errno follows
  * them there (<marcel/errno.h>).
  */
 #include "../program.h"
