@@ -282,13 +282,15 @@ int madmpi_intercomm_create(MPI_Comm local_comm, int local_leader,
 
 	if (rc != MPI_SUCCESS)
 		return rc;
-	/* Before the leaders meet: one could wait for the other for ever. */
-	if (!madmpi_coll_begin_call(&c.m.coll, c.m.function, c.m.local))
-		return madmpi_coll_end(&c.m.coll);
 	if (c.m.local->rank == local_leader) {
 		rc = check_bridge(&c, peer_comm);
 		if (rc == MPI_SUCCESS)
 			rc = meet(&c);
+	}
+	/* After they met: a process of both groups calls for one at a time. */
+	if (!madmpi_coll_begin_call(&c.m.coll, c.m.function, c.m.local)) {
+		free(c.m.world);
+		return madmpi_coll_end(&c.m.coll);
 	}
 	rc = madmpi_meeting_end(&c.m, rc, &made);
 	if (rc == MPI_SUCCESS)

@@ -311,16 +311,31 @@ static void others_do_not_fit(MPI_Comm comm)
 		rc = MPI_Comm_dup(comm, &made);
 	}
 	FAILS(rc, MPI_ERR_OTHER);
-	/* Neither leader waits for one that does not come. */
-	for (int i = 0; i < 2; i++) {
-		rc = odd == i
-			     ? MPI_Barrier(comm)
-			     : MPI_Intercomm_create(comm, i ? 0 : size - 1,
-						    MPI_COMM_WORLD,
-						    i ? size - 1 : 0, 0, &made);
-		FAILS(rc, MPI_ERR_OTHER);
-	}
 	EXPECT(made == MPI_COMM_NULL);
+}
+
+/* Of two groups whose leaders meet, one has a member that calls another one. */
+static void groups_do_not_fit(MPI_Comm comm)
+{
+	MPI_Comm half, made = MPI_COMM_NULL;
+	int in_first, place, members, rc;
+
+	MPI_Comm_rank(comm, &place);
+	in_first = place % 2 == 0;
+	MPI_Comm_split(comm, !in_first, 0, &half);
+	MPI_Comm_rank(half, &place);
+	MPI_Comm_size(half, &members);
+	if (in_first && place == 1)
+		rc = MPI_Barrier(half);
+	else
+		rc = MPI_Intercomm_create(half, 0, comm, in_first, 0, &made);
+	if (in_first && members > 1)
+		FAILS(rc, MPI_ERR_OTHER);
+	else
+		EXPECT_INT(rc, MPI_SUCCESS);
+	if (made != MPI_COMM_NULL)
+		MPI_Comm_free(&made);
+	MPI_Comm_free(&half);
 }
 
 /* --- calls in another order --- */
@@ -499,6 +514,7 @@ int main(int argc, char **argv)
 	all_fail(cases, CASES, comm);
 	forms_never_fit(comm);
 	others_do_not_fit(comm);
+	groups_do_not_fit(comm);
 	calls_in_another_order_fail(comm);
 	starts_in_another_order_fit(comm);
 	what_is_the_same_fits(comm);
