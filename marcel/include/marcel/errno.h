@@ -4,10 +4,10 @@
  * and nmad's headers do not. <errno.h> may come before it or after it.
  *
  * An inline function of another header (std::stoi()) uses the errno that was
- * defined above it: include this header first, or compile with
- * `-include marcel/errno.h`. Link such a program with -lmarcel: mpicc adds only
- * -lmpi_abi. This header includes <errno.h>, so a _GNU_SOURCE that the file
- * defines comes too late: add -D_GNU_SOURCE= to the command line.
+ * defined above it: include this header first, or compile with the option
+ * `-include marcel/errno.h` and link with -lmarcel: mpicc adds only -lmpi_abi.
+ * This header includes <errno.h>, so a _GNU_SOURCE that the file defines comes
+ * too late: add -D_GNU_SOURCE= to the command line.
  *
  * libc keeps some values per kernel thread and declares the functions that
  * return their addresses const. A compiler then calls such a function once, and
@@ -60,8 +60,8 @@ extern "C" {
 /*
  * Returns the address of errno for the calling user thread. The address is
  * right until the thread moves: a call that moves it saves and restores the
- * value. C, and C++ before C++17, may take the address before they call f in
- * `errno = f();`. If f waits, store its result in a variable first.
+ * value. In `errno = f();` C, and C++ before C++17, may take the address before
+ * they call f: if f waits, store its result in a variable first.
  */
 int *marcel_errno_location(void);
 
