@@ -527,12 +527,16 @@ static void put(const struct made *m, int r)
 
 /*
  * The members that have a window can use it among each other, and no barrier of
- * it succeeds. A member may lack it: of that one they get a lock at least.
+ * it succeeds. A member may lack it: of that one they get a lock at least. One
+ * that dies after the call may give a lock before: so its end is waited for.
  */
 static void use_without_the_dead(const struct death *d, const struct made *m)
 {
 	MPI_Win win = m->win;
 
+	FAILS(MPI_Recv(NULL, 0, MPI_BYTE, d->place, 0, d->x.comm,
+		       MPI_STATUS_IGNORE),
+	      MPI_ERR_PROC_ABORTED);
 	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
 	for (int r = 0; r < d->n; r++) {
 		int rc = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, r, 0, win);
