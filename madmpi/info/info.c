@@ -118,7 +118,7 @@ static struct madmpi_info *info_new(void)
 	marcel_mutex_init(&i->mutex, NULL);
 	i->entries = NULL;
 	i->n = i->room = 0;
-	base_hash_init(&i->by_key, hash_of_entry, 0);
+	base_hash_init_small(&i->by_key, hash_of_entry, 0);
 	return i;
 }
 

@@ -4,12 +4,16 @@
 #include <base/hash.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include <base/diag.h>
 
-enum { STEP = 16 }; /* slots that an insertion moves */
+enum {
+	STEP = 16,              /* slots that an insertion moves */
+	MAPPED_FROM = 64 * 1024 /* bytes of an index */
+};
 
 /* Each about twice the one before. */
 static const uint32_t primes[] = {
@@ -26,29 +30,49 @@ static bool fits(size_t n, uint32_t size)
 	return n <= (size_t)size / 4 * 3;
 }
 
-/*
- * Mapped, so that the kernel clears it page by page, when it is needed, and
- * backs a large one by large pages: look-ups go all over it.
- */
-static int index_map(struct base_hash_index *x, uint32_t size)
+static size_t bytes_of(uint32_t size)
 {
-	size_t bytes = size * sizeof(*x->slots);
-	void *slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return size * sizeof(struct base_hash_slot);
+}
 
-	if (slots == MAP_FAILED)
+static bool is_on_heap(const struct base_hash *h, uint32_t size)
+{
+	return h->use_heap && bytes_of(size) < MAPPED_FROM;
+}
+
+/*
+ * The kernel clears a mapping page by page, when it is needed, and backs a
+ * large one by large pages: look-ups go all over it.
+ */
+static void *map(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, bytes, MADV_HUGEPAGE);
+	return p;
+}
+
+static int index_new(const struct base_hash *h, struct base_hash_index *x,
+		     uint32_t size)
+{
+	x->slots = is_on_heap(h, size) ? calloc(size, sizeof(*x->slots))
+				       : map(bytes_of(size));
+	if (x->slots == NULL)
 		return -ENOMEM;
-	madvise(slots, bytes, MADV_HUGEPAGE);
-	x->slots = slots;
 	x->size = size;
 	x->magic = UINT64_MAX / size + 1;
 	return 0;
 }
 
-static void index_unmap(struct base_hash_index *x)
+static void index_free(const struct base_hash *h, struct base_hash_index *x)
 {
-	if (x->slots != NULL)
-		munmap(x->slots, x->size * sizeof(*x->slots));
+	if (is_on_heap(h, x->size))
+		free(x->slots);
+	else if (x->slots != NULL)
+		munmap(x->slots, bytes_of(x->size));
 	memset(x, 0, sizeof(*x));
 }
 
@@ -60,11 +84,18 @@ BASE_PUBLIC void base_hash_init(struct base_hash *h, base_hash_fn hash_of,
 	h->arg = arg;
 }
 
+BASE_PUBLIC void base_hash_init_small(struct base_hash *h, base_hash_fn hash_of,
+				      unsigned arg)
+{
+	base_hash_init(h, hash_of, arg);
+	h->use_heap = true;
+}
+
 BASE_PUBLIC void base_hash_exit(struct base_hash *h)
 {
-	index_unmap(&h->now);
-	index_unmap(&h->old);
-	index_unmap(&h->retired);
+	index_free(h, &h->now);
+	index_free(h, &h->old);
+	index_free(h, &h->retired);
 	h->count = 0;
 }
 
@@ -194,11 +225,11 @@ static int grow(struct base_hash *h, size_t n)
 		i++;
 	if (primes[i] <= h->now.size)
 		return 0; /* the largest there is: longer chains, still right */
-	if (index_map(&index, primes[i]) < 0)
+	if (index_new(h, &index, primes[i]) < 0)
 		return -ENOMEM;
 	while (h->old.slots != NULL)
 		base_hash_step(h);
-	index_unmap(&h->retired);
+	index_free(h, &h->retired);
 	h->old = h->now;
 	h->cursor = 0;
 	h->now = index;
@@ -208,7 +239,7 @@ static int grow(struct base_hash *h, size_t n)
 BASE_PUBLIC int base_hash_reserve(struct base_hash *h, size_t n)
 {
 	if (unlikely(h->retired.slots != NULL))
-		index_unmap(&h->retired);
+		index_free(h, &h->retired);
 	if (likely(fits(h->count + n, h->now.size)))
 		return 0;
 	return grow(h, h->count + n);

@@ -165,6 +165,30 @@ TEST(load_stays_between_three_eighths_and_three_quarters)
 	free(items);
 }
 
+/* By malloc() at first, then mapped: 64 KiB are between 3079 and 6151 slots. */
+TEST(a_small_table_grows_from_the_heap_to_a_mapping)
+{
+	enum { N = 20000 };
+	struct item *items = items_make(N);
+	struct base_hash h;
+
+	base_hash_init_small(&h, hash_of, 5);
+	for (size_t i = 0; i < N; i++) {
+		CHECK_INT(base_hash_reserve(&h, 1), 0);
+		insert(&h, &items[i]);
+		if (i % 500 == 0)
+			base_hash_check(&h);
+	}
+	for (size_t i = 0; i < N; i++)
+		CHECK(find(&h, &items[i]) == &items[i]);
+	base_hash_exit(&h);
+	base_hash_init_small(&h, hash_of, 5);
+	CHECK_INT(base_hash_reserve(&h, 17), 0);
+	insert(&h, &items[0]);
+	base_hash_exit(&h);
+	free(items);
+}
+
 TEST(the_index_never_shrinks)
 {
 	enum { N = 10000 };

@@ -70,6 +70,7 @@ struct base_hash {
 	size_t count; /* lists */
 	base_hash_fn hash_of;
 	struct base_hash_index retired; /* freed by the next reserve */
+	bool use_heap;                  /* for indexes that are small */
 };
 
 /* Where a list hangs; good until the table changes. */
@@ -78,8 +79,19 @@ struct base_hash_place {
 	struct base_link **at; /* NULL: there is none, it belongs to the slot */
 };
 
-/* An empty table without an index; the first reserve makes one. */
+/*
+ * An empty table without an index; the first reserve makes one. Each index is
+ * a mapping of its own, so reserve and exit take no lock of libc.
+ */
 void base_hash_init(struct base_hash *h, base_hash_fn hash_of, unsigned arg);
+
+/*
+ * The same for one of many tables: an index below 64 KiB comes from malloc(),
+ * because a process can have only some 65,000 mappings. Reserve and exit must
+ * not be called where malloc() must not.
+ */
+void base_hash_init_small(struct base_hash *h, base_hash_fn hash_of,
+			  unsigned arg);
 
 /* Gives the index back; lists that are still there are forgotten. */
 void base_hash_exit(struct base_hash *h);

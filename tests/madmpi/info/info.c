@@ -120,6 +120,39 @@ static void many_keys_are_found_by_name_and_number(void)
 	MPI_Info_free(&copy);
 }
 
+static int mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	int c, n = 0;
+
+	EXPECT(f != NULL);
+	while (f != NULL && (c = getc(f)) != EOF)
+		n += c == '\n';
+	if (f != NULL)
+		fclose(f);
+	return n;
+}
+
+/* Every second one is freed: the kernel cannot merge mappings with holes. */
+static void many_infos_need_few_mappings(void)
+{
+	enum { INFOS = 1024 };
+	static MPI_Info infos[INFOS];
+	int before;
+
+	MPI_Info_create(&infos[0]);
+	for (int i = 0; i < KEYS; i++)
+		MPI_Info_set(infos[0], key_number(i), "value");
+	before = mappings();
+	for (int i = 1; i < INFOS; i++)
+		MPI_Info_dup(infos[0], &infos[i]);
+	for (int i = 1; i < INFOS; i += 2)
+		MPI_Info_free(&infos[i]);
+	EXPECT(mappings() < before + INFOS / 8);
+	for (int i = 0; i < INFOS; i += 2)
+		MPI_Info_free(&infos[i]);
+}
+
 /* All of it, or what there is room for; and how much would be needed. */
 static void values_are_cut(void)
 {
@@ -263,6 +296,7 @@ int main(int argc, char **argv)
 	EXPECT(has(early, "soft", "0:1"));
 	keys_keep_their_order();
 	many_keys_are_found_by_name_and_number();
+	many_infos_need_few_mappings();
 	values_are_cut();
 	what_it_was_started_with(argv[0]);
 	nonsense();
