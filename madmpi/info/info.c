@@ -403,25 +403,15 @@ int madmpi_info_create_env(int argc, char *argv[], MPI_Info *info)
 	return MPI_SUCCESS;
 }
 
-/* One after the other, as they are by then. False: no memory. */
+/* Nobody else knows `to` yet. False: no memory. */
 static bool copy_all(struct madmpi_info *from, struct madmpi_info *to)
 {
-	char key[MPI_MAX_INFO_KEY], value[MPI_MAX_INFO_VAL];
-	const struct entry *e;
 	bool ok = true;
 
-	for (int i = 0; ok; i++) {
-		marcel_mutex_lock(&from->mutex);
-		e = nth(from, i);
-		if (e != NULL) {
-			strcpy(key, e->key);
-			strcpy(value, e->value);
-		}
-		marcel_mutex_unlock(&from->mutex);
-		if (e == NULL)
-			break;
-		ok = set(to, key, value);
-	}
+	marcel_mutex_lock(&from->mutex);
+	for (int i = 0; ok && i < from->n; i++)
+		ok = set(to, from->entries[i]->key, from->entries[i]->value);
+	marcel_mutex_unlock(&from->mutex);
 	return ok;
 }
 
