@@ -270,6 +270,7 @@ int madmpi_t_event_handle_alloc(int event_index, void *obj_handle,
 	r->object = object;
 	r->what = types[event_index].what;
 	r->since = (MPI_Count)base_now_ns();
+	base_link_init(&r->on);
 	if (madmpi_event_listen(r) < 0) {
 		madmpi_pool_put(&registrations, r);
 		return MPI_T_ERR_MEMORY;
@@ -346,6 +347,7 @@ int madmpi_t_event_register_callback(
 	if (level >= 0) {
 		r->callback[level].fn = event_cb_function;
 		r->callback[level].user_data = user_data;
+		madmpi_event_turn_locked(r);
 	}
 	base_spin_unlock(&madmpi_event_lock);
 	return level >= 0 ? MPI_SUCCESS : MPI_T_ERR_INVALID;
@@ -386,7 +388,7 @@ int madmpi_t_event_set_dropped_handler(
 
 	if (r == NULL)
 		return rc;
-	r->ndropped = 0;
+	madmpi_event_forget_dropped_locked(r);
 	r->dropped = dropped_cb_function;
 	base_spin_unlock(&madmpi_event_lock);
 	return MPI_SUCCESS;

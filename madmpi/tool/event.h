@@ -12,6 +12,7 @@
 #define MADMPI_TOOL_EVENT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <base/list.h>
 #include <base/spin.h>
@@ -37,12 +38,12 @@ struct madmpi_event_callback {
 struct madmpi_registration {
 	/* -: const  l: the events' lock */
 	struct madmpi_object object;
-	struct base_link on;  /* l: of all registrations */
+	struct base_link on;  /* l: while it has a callback; by type */
 	enum nm_watched what; /* -: its type */
 	MPI_Count since;      /* -: what was before is not raised */
 	bool is_freed;        /* l: by the program */
 	bool is_called;       /* l: the thread calls a function of it */
-	MPI_Count ndropped;   /* l: since that was told */
+	uint64_t ndropped;    /* l: of its type's, those it was told of */
 	MPI_T_event_dropped_cb_function *dropped; /* l: or NULL */
 	MPI_T_event_free_cb_function *free;       /* -: once it is freed */
 	void *free_data;                          /* -: likewise */
@@ -58,10 +59,16 @@ struct madmpi_event_instance {
 extern struct base_spin madmpi_event_lock;
 
 /*
- * A registration that is filled in: from now on its events are raised. 0, or
- * -errno: there is no thread that does that.
+ * A registration that is filled in: its events are raised while it has a
+ * callback. 0, or -errno: there is no thread that does that.
  */
 int madmpi_event_listen(struct madmpi_registration *r);
+
+/* Its callbacks have changed. */
+void madmpi_event_turn_locked(struct madmpi_registration *r);
+
+/* Events that were dropped until now are not told to it. */
+void madmpi_event_forget_dropped_locked(struct madmpi_registration *r);
 
 /*
  * Its handle is no longer the program's. True: nobody else knows it any more,

@@ -7,20 +7,26 @@
  */
 #include <pioman/cond.h>
 
+#include <base/diag.h>
+
 #include "core/background.h"
 #include "tool/event.h"
 #include "tool/tool.h"
 
 enum { QUEUED_MAX = 1024, KINDS = 6 };
 
-_Static_assert(1 << (KINDS - 1) == NM_SAW_LOST, "the kinds that nmad has");
-
 struct base_spin madmpi_event_lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
+
+struct kind {
+	struct base_list on; /* registrations; not yet made: no next */
+	uint64_t ndropped;   /* events, ever */
+};
 
 /* l: all, the events' lock */
 static struct {
-	struct base_list all;    /* of registrations; not yet made: no next */
-	size_t listeners[KINDS]; /* of them, not freed, by kind */
+	struct kind kinds[KINDS];
+	size_t nhandles;  /* registrations that the program has not freed */
+	unsigned dropped; /* kinds of events since drops were last told */
 	struct nm_sight sight[QUEUED_MAX];
 	unsigned first, n;
 	bool is_open; /* the bell may be rung */
@@ -47,16 +53,20 @@ callback_locked(const struct madmpi_registration *r)
 	return NULL;
 }
 
+static struct kind *kind_locked(enum nm_watched what)
+{
+	unsigned i = (unsigned)__builtin_ctz(what);
+
+	base_check(i < KINDS);
+	if (events.kinds[i].on.head.next == NULL)
+		base_list_init(&events.kinds[i].on);
+	return &events.kinds[i];
+}
+
 static void drop_locked(const struct nm_sight *s)
 {
-	base_list_for_each (n, &events.all) {
-		struct madmpi_registration *r =
-			container_of(n, struct madmpi_registration, on);
-
-		if (r->what == s->what && r->dropped != NULL &&
-		    callback_locked(r) != NULL && r->ndropped < INT64_MAX)
-			r->ndropped++;
-	}
+	kind_locked(s->what)->ndropped++;
+	events.dropped |= s->what;
 }
 
 /* A handler. */
@@ -75,65 +85,79 @@ static void seen(const struct nm_sight *s)
 		piom_sem_post(&raiser.bell);
 }
 
-/* nmad tells of the kinds that somebody listens to. */
+/* nmad tells of the kinds that have a callback. */
 static void watch_locked(void)
 {
 	unsigned kinds = 0;
 
 	for (unsigned i = 0; i < KINDS; i++)
-		if (events.listeners[i] > 0)
+		if (!base_list_is_empty(&kind_locked(1u << i)->on))
 			kinds |= 1u << i;
 	nm_watch(kinds, seen);
 }
 
-static size_t *listeners_of(const struct madmpi_registration *r)
+void madmpi_event_forget_dropped_locked(struct madmpi_registration *r)
 {
-	return &events.listeners[__builtin_ctz(r->what)];
+	r->ndropped = kind_locked(r->what)->ndropped;
+}
+
+/* It stays where it is while it is called; next() calls this again. */
+void madmpi_event_turn_locked(struct madmpi_registration *r)
+{
+	bool wanted = !r->is_freed && callback_locked(r) != NULL;
+
+	if (r->is_called || wanted == base_link_is_on(&r->on))
+		return;
+	if (wanted) {
+		madmpi_event_forget_dropped_locked(r);
+		base_list_push_back(&kind_locked(r->what)->on, &r->on);
+	} else {
+		base_list_remove(&r->on);
+	}
+	watch_locked();
 }
 
 /* --- the thread calls --- */
 
+/* Those on the list have a callback. */
 static bool wants_locked(const struct madmpi_registration *r,
 			 const struct nm_sight *s)
 {
-	if (r->is_freed)
-		return false;
 	if (s == NULL)
-		return r->ndropped > 0 && r->dropped != NULL;
-	return r->what == s->what && (MPI_Count)s->when_ns >= r->since;
+		return r->dropped != NULL &&
+		       r->ndropped < kind_locked(r->what)->ndropped;
+	return (MPI_Count)s->when_ns >= r->since;
 }
 
 /*
- * The next one behind `last` that wants to be called, for s or, NULL, because
- * something was dropped; the call of `last` is over.
+ * The next one of a kind behind `last` that wants to be called, for s or, NULL,
+ * because something was dropped; the call of `last` is over.
  */
-static struct madmpi_registration *next(struct madmpi_registration *last,
+static struct madmpi_registration *next(enum nm_watched what,
+					struct madmpi_registration *last,
 					const struct nm_sight *s,
 					struct madmpi_event_callback *out)
 {
 	struct madmpi_registration *r = NULL, *over = NULL;
+	const struct base_link *end;
 	struct base_link *n;
 
 	base_spin_lock(&madmpi_event_lock);
-	n = last != NULL ? last->on.next : events.all.head.next;
+	end = &kind_locked(what)->on.head;
+	n = last != NULL ? last->on.next : end->next;
 	if (last != NULL) {
 		last->is_called = false;
-		if (last->is_freed) {
-			base_list_remove(&last->on);
-			over = last;
-		}
+		madmpi_event_turn_locked(last);
+		over = last->is_freed ? last : NULL;
 	}
-	for (; n != &events.all.head && r == NULL; n = n->next) {
-		const struct madmpi_event_callback *c;
-
+	for (; n != end && r == NULL; n = n->next) {
 		r = container_of(n, struct madmpi_registration, on);
-		c = wants_locked(r, s) ? callback_locked(r) : NULL;
-		if (c != NULL) {
-			*out = *c;
-			r->is_called = true;
-		} else {
+		if (!wants_locked(r, s))
 			r = NULL;
-		}
+	}
+	if (r != NULL) {
+		*out = *callback_locked(r);
+		r->is_called = true;
 	}
 	base_spin_unlock(&madmpi_event_lock);
 	if (over != NULL)
@@ -141,23 +165,35 @@ static struct madmpi_registration *next(struct madmpi_registration *last,
 	return r;
 }
 
-static void tell_dropped(void)
+static void tell_dropped_of(enum nm_watched what)
 {
 	struct madmpi_registration *r = NULL;
 	struct madmpi_event_callback c;
 	MPI_T_event_dropped_cb_function *fn;
-	MPI_Count count;
+	uint64_t count;
 
-	while ((r = next(r, NULL, &c)) != NULL) {
+	while ((r = next(what, r, NULL, &c)) != NULL) {
 		base_spin_lock(&madmpi_event_lock);
-		count = r->ndropped;
+		count = kind_locked(what)->ndropped - r->ndropped;
 		fn = r->dropped;
-		r->ndropped = 0;
+		madmpi_event_forget_dropped_locked(r);
 		base_spin_unlock(&madmpi_event_lock);
-		if (fn != NULL)
-			fn(count, (MPI_T_event_registration)r, 0,
+		if (fn != NULL && count > 0)
+			fn((MPI_Count)count, (MPI_T_event_registration)r, 0,
 			   MPI_T_CB_REQUIRE_MPI_RESTRICTED, c.user_data);
 	}
+}
+
+static void tell_dropped(void)
+{
+	unsigned kinds;
+
+	base_spin_lock(&madmpi_event_lock);
+	kinds = events.dropped;
+	events.dropped = 0;
+	base_spin_unlock(&madmpi_event_lock);
+	for (; kinds != 0; kinds &= kinds - 1)
+		tell_dropped_of(kinds & -kinds);
 }
 
 static bool take(struct nm_sight *out)
@@ -188,7 +224,7 @@ static bool raise_one(void)
 	if (madmpi_tool_check() != MPI_SUCCESS)
 		return true;
 	madmpi_object_init(&i.object, MADMPI_T_INSTANCE);
-	while ((r = next(r, &i.sight, &c)) != NULL)
+	while ((r = next(i.sight.what, r, &i.sight, &c)) != NULL)
 		c.fn((MPI_T_event_instance)&i, (MPI_T_event_registration)r,
 		     MPI_T_CB_REQUIRE_MPI_RESTRICTED, c.user_data);
 	store_relaxed(&i.object.kind, (uint32_t)MADMPI_FREED);
@@ -231,11 +267,7 @@ int madmpi_event_listen(struct madmpi_registration *r)
 	int rc;
 
 	base_spin_lock(&madmpi_event_lock);
-	if (events.all.head.next == NULL)
-		base_list_init(&events.all);
-	base_list_push_back(&events.all, &r->on);
-	if ((*listeners_of(r))++ == 0)
-		watch_locked();
+	events.nhandles++;
 	base_spin_unlock(&madmpi_event_lock);
 	rc = start();
 	if (rc < 0) {
@@ -249,10 +281,8 @@ int madmpi_event_listen(struct madmpi_registration *r)
 bool madmpi_event_end_locked(struct madmpi_registration *r)
 {
 	r->is_freed = true;
-	if (--*listeners_of(r) == 0)
-		watch_locked();
-	if (!r->is_called)
-		base_list_remove(&r->on);
+	events.nhandles--;
+	madmpi_event_turn_locked(r);
 	return !r->is_called;
 }
 
@@ -266,9 +296,7 @@ int madmpi_event_init(void)
 	store_relaxed(&raiser.ending, 0);
 	store_relaxed(&raiser.is_open, 1);
 	base_spin_lock(&madmpi_event_lock);
-	if (events.all.head.next == NULL)
-		base_list_init(&events.all);
-	any = !base_list_is_empty(&events.all);
+	any = events.nhandles > 0;
 	events.n = 0; /* nobody waits for what was before */
 	events.is_open = true;
 	base_spin_unlock(&madmpi_event_lock);

@@ -270,6 +270,36 @@ no_network:
 	free(in);
 }
 
+/* It takes itself away, and another one of the same kind stays. */
+static ATOMIC(int) ncalled;
+
+static void only_once(MPI_T_event_instance e, MPI_T_event_registration r,
+		      MPI_T_cb_safety level, void *arg)
+{
+	(void)e, (void)level, (void)arg;
+	EXPECT_INT(fetch_add_relaxed(&ncalled, 1), 0);
+	give(r, MPI_T_CB_REQUIRE_MPI_RESTRICTED, NULL, NULL);
+}
+
+static void callbacks_come_and_go(void)
+{
+	MPI_T_event_registration first = listen_to("nmad_unexpected");
+	MPI_T_event_registration r = listen_to("nmad_unexpected");
+
+	give(first, MPI_T_CB_REQUIRE_MPI_RESTRICTED, only_once, NULL);
+	give(r, MPI_T_CB_REQUIRE_MPI_RESTRICTED, record, &seen);
+	MPI_Barrier(MPI_COMM_WORLD);
+	unexpected(10, MPI_COMM_WORLD);
+	unexpected(11, MPI_COMM_WORLD);
+	EXPECT_INT(load_relaxed(&ncalled), 1);
+	give(r, MPI_T_CB_REQUIRE_MPI_RESTRICTED, NULL, NULL);
+	give(first, MPI_T_CB_REQUIRE_MPI_RESTRICTED, record, &seen);
+	MPI_Barrier(MPI_COMM_WORLD);
+	unexpected(12, MPI_COMM_WORLD);
+	end(first);
+	end(r);
+}
+
 /* --- too many --- */
 
 static marcel_sem_t began, go, counted;
@@ -296,9 +326,24 @@ static void dropped(MPI_Count count, MPI_T_event_registration r, int source,
 		marcel_sem_post(&counted);
 }
 
+/* Of a registration that comes when some are dropped: it hears of later ones.
+ */
+static void dropped_later(MPI_Count count, MPI_T_event_registration r,
+			  int source, MPI_T_cb_safety level, void *arg)
+{
+	(void)r, (void)source, (void)level, (void)arg;
+	EXPECT(count > 0 && count < 100); /* the library's own */
+}
+
+static void nothing(MPI_T_event_instance e, MPI_T_event_registration r,
+		    MPI_T_cb_safety level, void *arg)
+{
+	(void)e, (void)r, (void)level, (void)arg;
+}
+
 static void flood(void)
 {
-	MPI_T_event_registration r = listen_to("nmad_unexpected");
+	MPI_T_event_registration r = listen_to("nmad_unexpected"), late;
 
 	marcel_sem_init(&began, 0, 0);
 	marcel_sem_init(&go, 0, 0);
@@ -309,6 +354,10 @@ static void flood(void)
 		MPI_Send(&i, 1, MPI_INT, rank, i, MPI_COMM_WORLD);
 	marcel_sem_wait(&began);
 	MPI_Probe(rank, FLOOD - 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	late = listen_to("nmad_unexpected");
+	EXPECT_INT(MPI_T_event_set_dropped_handler(late, dropped_later),
+		   MPI_SUCCESS);
+	give(late, MPI_T_CB_REQUIRE_THREAD_SAFE, nothing, NULL);
 	marcel_sem_post(&go);
 	for (int i = 0; i < FLOOD; i++)
 		marcel_sem_wait(&counted);
@@ -317,6 +366,7 @@ static void flood(void)
 		MPI_Recv(&x, 1, MPI_INT, rank, i, MPI_COMM_WORLD,
 			 MPI_STATUS_IGNORE);
 	end(r);
+	end(late);
 }
 
 /* --- the end --- */
@@ -470,6 +520,7 @@ int main(int argc, char **argv)
 	message();
 	levels();
 	rendezvous();
+	callbacks_come_and_go();
 	flood();
 	frees_itself();
 	freed_as_it_returns();
