@@ -169,6 +169,35 @@ static void the_copy_is_as_its_function_says(void)
 	}
 }
 
+/* The newest first, whichever were deleted before. */
+static void those_left_are_deleted_in_their_order(void)
+{
+	enum { KEYS = 7 };
+	static const int gone[] = { 3, 6, 0, 5 }, left[] = { 3, 4, 2, 1 };
+	int keys[KEYS];
+	MPI_Comm dup;
+
+	reset();
+	MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+	for (int i = 0; i < KEYS; i++) {
+		MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete, &keys[i],
+				       &ncopied);
+		MPI_Comm_set_attr(dup, keys[i], &place[i]);
+	}
+	/* In the middle, the newest, the oldest; the newest again. */
+	for (int i = 0; i < 4; i++) {
+		MPI_Comm_delete_attr(dup, keys[gone[i]]);
+		EXPECT(deleted[i] == &place[gone[i]]);
+	}
+	MPI_Comm_set_attr(dup, keys[3], &place[3]);
+	MPI_Comm_free(&dup);
+	EXPECT_INT(ndeleted, 8);
+	for (int i = 0; i < 4; i++)
+		EXPECT(deleted[4 + i] == &place[left[i]]);
+	for (int i = 0; i < KEYS; i++)
+		MPI_Comm_free_keyval(&keys[i]);
+}
+
 /* Nothing is held while they run. */
 static int other_key;
 
@@ -419,6 +448,7 @@ int main(int argc, char **argv)
 	set_replaces_and_deletes();
 	a_keyval_lives_while_it_is_used();
 	the_copy_is_as_its_function_says();
+	those_left_are_deleted_in_their_order();
 	a_function_may_use_attributes();
 	many_keyvals();
 	the_old_names();

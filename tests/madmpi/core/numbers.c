@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <pthread.h>
 
-enum { MANY = 100000 / FEWER, THREADS = 4 };
+enum { MANY = 100000 / FEWER, ROUNDS = 10000, THREADS = 4 };
 
 /* The program's own function stands before the library's, as a tool's does. */
 static int calls_of_comm_c2f;
@@ -87,6 +87,26 @@ static void constants(void)
 	EXPECT_INT(MPI_Comm_toint(MPI_COMM_WORLD), (long)MPI_COMM_WORLD);
 }
 
+/* Free one of many and make another, often: each has a number of its own. */
+static void take_turns(MPI_Datatype *type, int *number)
+{
+	unsigned x = 12345;
+
+	for (int i = 0; i < MANY; i++) {
+		int at = (int)((x = x * 1664525 + 1013904223) >> 8) % MANY;
+
+		MPI_Type_free(&type[at]);
+		EXPECT(MPI_Type_fromint(number[at]) == 0);
+		MPI_Type_contiguous(2, MPI_INT, &type[at]);
+		number[at] = MPI_Type_toint(type[at]);
+	}
+	for (int i = 0; i < MANY; i++) {
+		EXPECT(number[i] >= 4096);
+		EXPECT_INT(MPI_Type_toint(type[i]), number[i]);
+		EXPECT(MPI_Type_fromint(number[i]) == type[i]);
+	}
+}
+
 static void objects(void)
 {
 	static MPI_Datatype type[MANY];
@@ -105,6 +125,7 @@ static void objects(void)
 		EXPECT(MPI_Type_fromint(number[i]) == type[i]);
 		EXPECT(MPI_Comm_fromint(number[i]) == 0);
 	}
+	take_turns(type, number);
 	old = number[7];
 	another = type[7];
 	MPI_Type_free(&type[7]);
@@ -236,7 +257,7 @@ static void *make(void *unused)
 	MPI_Info info;
 
 	(void)unused;
-	for (int i = 0; i < MANY; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		MPI_Info_create(&info);
 		EXPECT(MPI_Info_fromint(MPI_Info_toint(info)) == info);
 		MPI_Info_free(&info);
