@@ -3,8 +3,9 @@
  * access, so one that is out of bounds is an error and never a crash.
  *
  * Regions are in a treap: a search tree by address, which is a heap by
- * priority, too. Priorities are hashes, so that the tree is balanced in
- * whatever order memory is attached, and all takes log(regions) steps.
+ * priority, too. Priorities are hashes, of the region's own address as well:
+ * several empty regions may begin at one. So the tree is balanced in whatever
+ * order memory is attached, and all takes log(regions) steps.
  */
 #include <stdlib.h>
 
@@ -53,7 +54,7 @@ static void insert(struct madmpi_win *w, struct madmpi_region *new)
 
 	while (*at != NULL && (*at)->priority >= new->priority)
 		at = is_before(new, *at) ? &(*at)->left : &(*at)->right;
-	/* What is below goes to both sides of it. */
+	/* The subtree at this place is split between both sides of `new`. */
 	for (r = *at; r != NULL;)
 		if (is_before(new, r)) {
 			*high = r;
@@ -68,7 +69,7 @@ static void insert(struct madmpi_win *w, struct madmpi_region *new)
 	*at = new;
 }
 
-/* Off its place in the tree: its two sides become one. */
+/* Take the region at this place out: its two sides become one subtree. */
 static struct madmpi_region *take(struct madmpi_region **at)
 {
 	struct madmpi_region *r = *at, *a = r->left, *b = r->right;
@@ -87,7 +88,7 @@ static struct madmpi_region *take(struct madmpi_region **at)
 	return r;
 }
 
-/* One that begins there; NULL: none. */
+/* Take out a region that begins at this address. Returns NULL if none does. */
 static struct madmpi_region *take_at(struct madmpi_win *w, uintptr_t base)
 {
 	struct madmpi_region **at = &w->regions;
@@ -97,7 +98,7 @@ static struct madmpi_region *take_at(struct madmpi_win *w, uintptr_t base)
 	return *at != NULL ? take(at) : NULL;
 }
 
-/* What begins last before its end is the only one that can overlap it. */
+/* Only the last region that begins before the end of r can overlap r. */
 static bool overlaps(const struct madmpi_win *w, const struct madmpi_region *r)
 {
 	uintptr_t end = r->base + (uintptr_t)r->size;
@@ -146,7 +147,7 @@ int madmpi_win_attach(MPI_Win win, void *base, MPI_Aint size)
 				    "no memory for a region");
 	r->base = (uintptr_t)base;
 	r->size = size;
-	r->priority = base_hash_mix(r->base, 0);
+	r->priority = base_hash_mix(r->base, (uintptr_t)r);
 	marcel_mutex_lock(&w->mutex);
 	overlap = overlaps(w, r);
 	if (!overlap)

@@ -219,6 +219,20 @@ static void memory_is_attached_in_many_regions(void)
 	free(bytes);
 }
 
+static void empty_regions_may_begin_at_one_address(void)
+{
+	char byte;
+
+	if (kind->flavor != MPI_WIN_FLAVOR_DYNAMIC)
+		return;
+	for (int i = 0; i < REGIONS; i++)
+		FAILS(MPI_Win_attach(win, &byte, 0), MPI_SUCCESS);
+	FAILS(MPI_Win_attach(win, &byte, 1), MPI_SUCCESS);
+	for (int i = 0; i <= REGIONS; i++)
+		FAILS(MPI_Win_detach(win, &byte), MPI_SUCCESS);
+	FAILS(MPI_Win_detach(win, &byte), MPI_ERR_RMA_ATTACH);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Win freed;
@@ -237,6 +251,7 @@ int main(int argc, char **argv)
 		nothing_is_not_accumulated();
 		memory_is_attached_once();
 		memory_is_attached_in_many_regions();
+		empty_regions_may_begin_at_one_address();
 		freed = win;
 		end_window(kind, &win, memory);
 		FAILS(MPI_Win_fence(0, freed), MPI_ERR_WIN);
