@@ -22,9 +22,10 @@ static struct {
 } process = { .lock = MARCEL_MUTEX_INITIALIZER };
 
 /*
- * What is waited for, and how we are called. After a signal that nobody waited
- * for any more: not what those wait for whose time has come, and who have yet
- * to notice. Else we would take it again at once.
+ * The set: the signals that threads wait for, and the one that wakes this
+ * thread. `exactly` leaves out the threads whose wait has timed out. Use it
+ * after a signal that nobody took: otherwise this thread takes it again at
+ * once.
  */
 static void collect(sigset_t *set, bool exactly)
 {

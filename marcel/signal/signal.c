@@ -24,8 +24,6 @@
 #include "../sched/tick.h"
 #include "../thread/look.h"
 
-enum { SIGNALS = 64 };
-
 struct base_spin marcel_signal_lock = BASE_SPIN_INIT(BASE_RANK_SYNC);
 
 /* --- sets --- */
@@ -34,7 +32,7 @@ uint64_t marcel_signal_bits(const sigset_t *set)
 {
 	uint64_t bits = 0;
 
-	for (int i = 1; i <= SIGNALS; i++)
+	for (int i = 1; i <= MARCEL_SIGNALS; i++)
 		if (sigismember(set, i) == 1)
 			bits |= marcel_signal_bit(i);
 	return bits;
@@ -43,7 +41,7 @@ uint64_t marcel_signal_bits(const sigset_t *set)
 void marcel_signal_set(uint64_t bits, sigset_t *out)
 {
 	sigemptyset(out);
-	for (int i = 1; i <= SIGNALS; i++)
+	for (int i = 1; i <= MARCEL_SIGNALS; i++)
 		if (bits & marcel_signal_bit(i))
 			sigaddset(out, i); /* fails for libc's own */
 }
@@ -258,7 +256,7 @@ BASE_PUBLIC int marcel_kill(marcel_t t, int signal)
 {
 	if (!marcel_thread_is_alive(t))
 		return ESRCH;
-	if (signal < 0 || signal > SIGNALS ||
+	if (signal < 0 || signal > MARCEL_SIGNALS ||
 	    (signal != 0 &&
 	     marcel_signal_reserved() & marcel_signal_bit(signal)))
 		return EINVAL;

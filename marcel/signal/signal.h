@@ -14,6 +14,8 @@
 #include "../sched/timer.h"
 #include "../thread/thread.h"
 
+enum { MARCEL_SIGNALS = 64 };
+
 /* Of the set, a bit each: signal 1 is bit 0. */
 static inline uint64_t marcel_signal_bit(int signal)
 {
@@ -39,10 +41,10 @@ extern BASE_HIDDEN struct base_spin marcel_signal_lock;
 /* l: every thread in sigwait() that no signal was given to. */
 extern BASE_HIDDEN struct base_list marcel_sigwaits;
 
-/* Locked: what they wait for; counted, whatever their number. */
+/* Locked: the signals that they wait for, without looking at each thread. */
 uint64_t marcel_sigwaits_set(void);
 
-/* Locked: the same, without those whose time has come: looks at all. */
+/* Locked: the same, but looks at each and leaves out those that timed out. */
 uint64_t marcel_sigwaits_set_exactly(void);
 
 /* thread/fork.c: nobody waits. */

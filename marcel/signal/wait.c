@@ -15,12 +15,10 @@
 
 #define SECOND ((uint64_t)1000000000)
 
-enum { SIGNALS = 64 };
-
 struct base_list marcel_sigwaits = { { &marcel_sigwaits.head,
 				       &marcel_sigwaits.head } };
-static unsigned nwaiting[SIGNALS]; /* l: for each, of those in the list */
-static uint64_t waited_for;        /* l: nwaiting is not 0 */
+static unsigned nwaiting[MARCEL_SIGNALS]; /* l: of those in the list */
+static uint64_t waited_for;               /* l: nwaiting is not 0 */
 
 /* --- who waits --- */
 
