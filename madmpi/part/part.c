@@ -15,7 +15,7 @@
 /* A communicator's session and its numbers: part, part_tag. */
 static marcel_mutex_t opening = MARCEL_MUTEX_INITIALIZER;
 
-enum { SWEPT_A_TIME = 4 };
+enum { MISSES = 4 }; /* that end a sweep */
 
 /* Terms that receives await and that are not known to have come. */
 static struct {
@@ -29,8 +29,11 @@ static struct {
 
 /* --- terms --- */
 
-/* The next abandoned one, if it has come: off the list. Else NULL. */
-static struct madmpi_part_terms *abandoned_take(void)
+/*
+ * Take the first abandoned terms off the list if they have come. Else they go
+ * to the end of the list, and *misses is one less, or 0 if the list is empty.
+ */
+static struct madmpi_part_terms *abandoned_take(int *misses)
 {
 	struct madmpi_part_terms *t = NULL;
 	struct base_link *n;
@@ -39,19 +42,24 @@ static struct madmpi_part_terms *abandoned_take(void)
 	n = base_list_take_front(&pending.abandoned);
 	if (n != NULL)
 		t = container_of(n, struct madmpi_part_terms, link);
+	else
+		*misses = 0;
 	if (t != NULL && !nm_sr_is_complete(&t->nm)) {
 		base_list_push_back(&pending.abandoned, n);
 		t = NULL;
+		--*misses;
 	}
 	base_spin_unlock(&pending.lock);
 	return t;
 }
 
-/* Some at a time: more of them than a request leaves behind. */
+/* Free the terms that have come, until some others have not. */
 static void abandoned_sweep(void)
 {
-	for (int i = 0; i < SWEPT_A_TIME; i++) {
-		struct madmpi_part_terms *t = abandoned_take();
+	int misses = MISSES;
+
+	while (misses > 0) {
+		struct madmpi_part_terms *t = abandoned_take(&misses);
 
 		if (t == NULL)
 			continue;
