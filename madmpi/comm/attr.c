@@ -93,7 +93,10 @@ static struct base_hash_place place_of(struct attr_key key)
 	return base_hash_find(&table, hash(key), has_key, &key);
 }
 
-/* That of this keyval, or NULL. The table has an index if there is any. */
+/*
+ * Returns the object's attribute of this keyval, or NULL. An object with an
+ * attribute implies that the table has an index.
+ */
 static struct madmpi_attr *find(struct madmpi_bearer b,
 				const struct madmpi_keyval *k)
 {
@@ -116,7 +119,7 @@ static void add_locked(struct madmpi_attrs *of, struct madmpi_attr *a)
 	of->newest = a;
 }
 
-/* Its keyval has a reference less. */
+/* Also drops the attribute's reference to its keyval. */
 static void remove_locked(struct madmpi_attr *a)
 {
 	base_hash_remove(&table, place_of(key_of(a)), &a->in_table);
@@ -276,7 +279,10 @@ static int delete_one(const char *fn, struct madmpi_bearer b,
 	return MPI_SUCCESS;
 }
 
-/* With room in the table, which works on without more once it has some. */
+/*
+ * Returns a new attribute, with room for it in the table, or NULL. The table
+ * works on without more room once it has an index.
+ */
 static struct madmpi_attr *attr_new(struct madmpi_keyval *k, void *value)
 {
 	struct madmpi_attr *a = malloc(sizeof(*a));

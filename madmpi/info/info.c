@@ -169,7 +169,7 @@ static struct entry *find(struct madmpi_info *i, const char *key)
 	return NULL;
 }
 
-/* Mutex held. NULL: there are not so many. */
+/* Mutex held. Returns NULL if there are at most n keys. */
 static struct entry *nth(struct madmpi_info *i, int n)
 {
 	return n < i->n ? i->entries[n] : NULL;

@@ -1,7 +1,7 @@
 /*
- * Limbo: what came for sessions that are not open here, by session. To add,
- * take out or look up takes as long however many sessions and messages there
- * are. The core lock covers it.
+ * Limbo: messages for sessions that are not open here, by session. To add, take
+ * out or look up a message takes as long among many sessions as among few. The
+ * core lock covers it.
  */
 #ifndef NMAD_CORE_LIMBO_H
 #define NMAD_CORE_LIMBO_H
@@ -17,7 +17,7 @@ struct nm_limbo {
 
 /* 0 or -ENOMEM. */
 int nm_limbo_init(struct nm_limbo *l);
-/* What is there is forgotten. */
+/* Forgets the messages and frees the table. */
 void nm_limbo_exit(struct nm_limbo *l);
 
 /* Behind the others of its session. */

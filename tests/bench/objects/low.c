@@ -1,5 +1,5 @@
 /*
- * What programs make of pioman and nmad.
+ * Objects of pioman and nmad that programs make.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * What an object costs among N others of its kind, for each kind that a program
- * makes: CPU time of this process, ns, by N.
+ * The cost of an object among N others of its kind, for each kind that programs
+ * make: CPU time of this process, ns, by N.
  *
  *   objects [KIND,... [NUMBER ...]]       all kinds; 1 1000 10000 100000
  *

@@ -1,6 +1,6 @@
 /*
- * What the parts of the program share: the kinds of objects, and the places
- * where those of the kind that is measured are kept.
+ * Shared by the parts of the program: the kinds of objects, and the places of
+ * the objects of the kind that is measured.
  */
 #ifndef BENCH_OBJECTS_H
 #define BENCH_OBJECTS_H

@@ -1,5 +1,5 @@
 /*
- * What tools make by MPI_T.
+ * Objects of MPI_T, which tools make.
  */
 #include <stdlib.h>
 
