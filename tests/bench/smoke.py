@@ -27,12 +27,29 @@ COLLECTIVES = ["bcast", "reduce", "allreduce", "gather", "scatter", "allgather",
 BACKGROUND = ["iallreduce", "ibcast", "ialltoall", "put", "get", "put_created",
               "get_created"]
 CROWD = ["barrier", "ring", "alltoall", "allreduce", "pairs"]
+OBJECTS = ["communicator", "group", "window", "region", "type", "number",
+           "keyval", "attribute", "info", "info_key", "info_nth", "errhandler",
+           "error_class", "op", "session", "session_group", "receive",
+           "receive_cancelled", "any_source", "unexpected", "synchronous",
+           "synchronous_cancelled", "matched", "persistent", "orphan",
+           "general", "partitioned", "partitioned_receive", "buffered",
+           "cvar_handle", "pvar_handle", "event_handle", "thread", "timer",
+           "waiter", "descriptor", "ready", "sigwaiter", "key", "ltask",
+           "nm_session", "service"]
+UNUSED = ["matched", "orphan", "partitioned_receive", "cvar_handle",
+           "event_handle", "ltask", "nm_session", "service"]
 BRIEF = ["-r", "2", "-m", "1"]
 
 
 def overlapped(x, whose):
     return [f"transfer_{x}", *[f"{what}{who}_{x}" for who in whose
                                for what in ("", "hidden_")]]
+
+
+def objects(n):
+    return [f"{kind}_{what}_{n}" for kind in OBJECTS
+            for what in ("grow", "create", "use", "free")
+            if what != "use" or kind not in UNUSED]
 
 
 def one_sided(sizes, of=""):
@@ -76,7 +93,7 @@ CASES = [
     ("bench_reaction", 1, ["-n", "10", "idle", "marcel", "auto"],
      [f"{who}_marcel_auto{what}" for who in ("user", "foreign", "bare")
       for what in ("", "_p99", "_most")]),
-    ("bench_objects", 1, ["all", "3"], None),
+    ("bench_objects", 1, ["all", "3"], objects(3)),
     ("bench_objects", 1, ["key,info", "1", "100", "1000"],
      [*[f"info_{what}_{n}" for n in (1, 100, 1000)
         for what in ("grow", "create", "use", "free")],

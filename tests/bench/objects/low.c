@@ -52,7 +52,7 @@ static bool nm_session_create(int i)
 
 static void nm_session_drop(int i)
 {
-	nm_session_close(handle[i]);
+	NEED(nm_session_close(handle[i]));
 }
 
 static struct nm_rpc *rpc;
@@ -76,12 +76,12 @@ static bool service_create(int i)
 
 static void service_drop(int i)
 {
-	nm_rpc_unregister(rpc, (uint32_t)i);
+	NEED(nm_rpc_unregister(rpc, (uint32_t)i));
 }
 
 static void service_end(void)
 {
-	nm_rpc_close(rpc);
+	NEED(nm_rpc_close(rpc));
 }
 
 /* clang-format off */

@@ -11,9 +11,9 @@ static void message(MPI_Comm c)
 	MPI_Request r;
 	int in = 0;
 
-	MPI_Irecv(&in, 1, MPI_INT, 0, 0, c, &r);
-	MPI_Send(&value, 1, MPI_INT, 0, 0, c);
-	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	NEED(MPI_Irecv(&in, 1, MPI_INT, 0, 0, c, &r));
+	NEED(MPI_Send(&value, 1, MPI_INT, 0, 0, c));
+	NEED(MPI_Wait(&r, MPI_STATUS_IGNORE));
 }
 
 static bool comm_create(int i)
@@ -28,14 +28,14 @@ static void comm_use(int i)
 
 static void comm_drop(int i)
 {
-	MPI_Comm_free((MPI_Comm *)&handle[i]);
+	NEED(MPI_Comm_free((MPI_Comm *)&handle[i]));
 }
 
 static MPI_Group whole;
 
 static void group_begin(void)
 {
-	MPI_Comm_group(self, &whole);
+	NEED(MPI_Comm_group(self, &whole));
 }
 
 static bool group_create(int i)
@@ -47,17 +47,17 @@ static bool group_create(int i)
 
 static void group_use(int i)
 {
-	MPI_Group_rank((MPI_Group)handle[i], &value);
+	NEED(MPI_Group_rank((MPI_Group)handle[i], &value));
 }
 
 static void group_drop(int i)
 {
-	MPI_Group_free((MPI_Group *)&handle[i]);
+	NEED(MPI_Group_free((MPI_Group *)&handle[i]));
 }
 
 static void group_end(void)
 {
-	MPI_Group_free(&whole);
+	NEED(MPI_Group_free(&whole));
 }
 
 static bool win_create(int i)
@@ -70,22 +70,22 @@ static void win_use(int i)
 {
 	MPI_Win w = (MPI_Win)handle[i];
 
-	MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w);
-	MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, w);
-	MPI_Win_unlock(0, w);
+	NEED(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w));
+	NEED(MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, w));
+	NEED(MPI_Win_unlock(0, w));
 }
 
 static void win_drop(int i)
 {
-	MPI_Win_free((MPI_Win *)&handle[i]);
+	NEED(MPI_Win_free((MPI_Win *)&handle[i]));
 }
 
 static MPI_Win dynamic;
 
 static void region_begin(void)
 {
-	MPI_Win_create_dynamic(MPI_INFO_NULL, self, &dynamic);
-	MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, dynamic);
+	NEED(MPI_Win_create_dynamic(MPI_INFO_NULL, self, &dynamic));
+	NEED(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, dynamic));
 }
 
 static bool region_create(int i)
@@ -95,20 +95,20 @@ static bool region_create(int i)
 
 static void region_use(int i)
 {
-	MPI_Put(&value, 1, MPI_INT, 0, (MPI_Aint)&number[i], 1, MPI_INT,
-		dynamic);
-	MPI_Win_flush(0, dynamic);
+	NEED(MPI_Put(&value, 1, MPI_INT, 0, (MPI_Aint)&number[i], 1, MPI_INT,
+		     dynamic));
+	NEED(MPI_Win_flush(0, dynamic));
 }
 
 static void region_drop(int i)
 {
-	MPI_Win_detach(dynamic, &number[i]);
+	NEED(MPI_Win_detach(dynamic, &number[i]));
 }
 
 static void region_end(void)
 {
-	MPI_Win_unlock(0, dynamic);
-	MPI_Win_free(&dynamic);
+	NEED(MPI_Win_unlock(0, dynamic));
+	NEED(MPI_Win_free(&dynamic));
 }
 
 static bool type_create(int i)
@@ -123,12 +123,13 @@ static void type_use(int i)
 {
 	int from[3] = { 1, 2, 3 }, to[2], at = 0;
 
-	MPI_Pack(from, 1, (MPI_Datatype)handle[i], to, sizeof(to), &at, self);
+	NEED(MPI_Pack(from, 1, (MPI_Datatype)handle[i], to, sizeof(to), &at,
+		      self));
 }
 
 static void type_drop(int i)
 {
-	MPI_Type_free((MPI_Datatype *)&handle[i]);
+	NEED(MPI_Type_free((MPI_Datatype *)&handle[i]));
 }
 
 /* Its number, as for Fortran. */
@@ -153,13 +154,13 @@ static bool keyval_create(int i)
 
 static void keyval_use(int i)
 {
-	MPI_Comm_set_attr(self, number[i], &value);
-	MPI_Comm_delete_attr(self, number[i]);
+	NEED(MPI_Comm_set_attr(self, number[i], &value));
+	NEED(MPI_Comm_delete_attr(self, number[i]));
 }
 
 static void keyval_drop(int i)
 {
-	MPI_Comm_free_keyval(&number[i]);
+	NEED(MPI_Comm_free_keyval(&number[i]));
 }
 
 /* Of one communicator. */
@@ -173,13 +174,13 @@ static void attribute_use(int i)
 {
 	int *at, flag;
 
-	MPI_Comm_get_attr(self, number[i], &at, &flag);
+	NEED(MPI_Comm_get_attr(self, number[i], &at, &flag));
 	need(flag && at == &number[i], "MPI_Comm_get_attr");
 }
 
 static void attribute_drop(int i)
 {
-	MPI_Comm_delete_attr(self, number[i]);
+	NEED(MPI_Comm_delete_attr(self, number[i]));
 	keyval_drop(i);
 }
 
@@ -190,20 +191,20 @@ static bool info_create(int i)
 
 static void info_use(int i)
 {
-	MPI_Info_set((MPI_Info)handle[i], "key", "value");
-	MPI_Info_delete((MPI_Info)handle[i], "key");
+	NEED(MPI_Info_set((MPI_Info)handle[i], "key", "value"));
+	NEED(MPI_Info_delete((MPI_Info)handle[i], "key"));
 }
 
 static void info_drop(int i)
 {
-	MPI_Info_free((MPI_Info *)&handle[i]);
+	NEED(MPI_Info_free((MPI_Info *)&handle[i]));
 }
 
 static MPI_Info one_info;
 
 static void entry_begin(void)
 {
-	MPI_Info_create(&one_info);
+	NEED(MPI_Info_create(&one_info));
 }
 
 static const char *entry_key(int i)
@@ -224,18 +225,18 @@ static void entry_use(int i)
 	int bytes = 16, flag;
 	char v[16];
 
-	MPI_Info_get_string(one_info, entry_key(i), &bytes, v, &flag);
+	NEED(MPI_Info_get_string(one_info, entry_key(i), &bytes, v, &flag));
 	need(flag, "MPI_Info_get_string");
 }
 
 static void entry_drop(int i)
 {
-	MPI_Info_delete(one_info, entry_key(i));
+	NEED(MPI_Info_delete(one_info, entry_key(i)));
 }
 
 static void entry_end(void)
 {
-	MPI_Info_free(&one_info);
+	NEED(MPI_Info_free(&one_info));
 }
 
 /* The place is a number that is free, not one that is used. */
@@ -244,8 +245,8 @@ static void nth_use(int i)
 	char key[MPI_MAX_INFO_KEY + 1];
 	int n;
 
-	MPI_Info_get_nkeys(one_info, &n);
-	MPI_Info_get_nthkey(one_info, i % n, key);
+	NEED(MPI_Info_get_nkeys(one_info, &n));
+	NEED(MPI_Info_get_nthkey(one_info, i % n, key));
 }
 
 static void on_error(MPI_Comm *comm, int *code, ...)
@@ -262,13 +263,13 @@ static bool errhandler_create(int i)
 
 static void errhandler_use(int i)
 {
-	MPI_Comm_set_errhandler(self, (MPI_Errhandler)handle[i]);
-	MPI_Comm_set_errhandler(self, MPI_ERRORS_RETURN);
+	NEED(MPI_Comm_set_errhandler(self, (MPI_Errhandler)handle[i]));
+	NEED(MPI_Comm_set_errhandler(self, MPI_ERRORS_RETURN));
 }
 
 static void errhandler_drop(int i)
 {
-	MPI_Errhandler_free((MPI_Errhandler *)&handle[i]);
+	NEED(MPI_Errhandler_free((MPI_Errhandler *)&handle[i]));
 }
 
 static bool error_class_create(int i)
@@ -281,12 +282,12 @@ static void error_class_use(int i)
 	char text[MPI_MAX_ERROR_STRING];
 	int n;
 
-	MPI_Error_string(number[i], text, &n);
+	NEED(MPI_Error_string(number[i], text, &n));
 }
 
 static void error_class_drop(int i)
 {
-	MPI_Remove_error_class(number[i]);
+	NEED(MPI_Remove_error_class(number[i]));
 }
 
 static void add(void *in, void *inout, int *n, MPI_Datatype *type)
@@ -303,12 +304,13 @@ static bool op_create(int i)
 
 static void op_use(int i)
 {
-	MPI_Reduce_local(&value, &number[i], 1, MPI_INT, (MPI_Op)handle[i]);
+	NEED(MPI_Reduce_local(&value, &number[i], 1, MPI_INT,
+			      (MPI_Op)handle[i]));
 }
 
 static void op_drop(int i)
 {
-	MPI_Op_free((MPI_Op *)&handle[i]);
+	NEED(MPI_Op_free((MPI_Op *)&handle[i]));
 }
 
 static bool session_create(int i)
@@ -321,13 +323,14 @@ static void session_use(int i)
 {
 	MPI_Group g;
 
-	MPI_Group_from_session_pset((MPI_Session)handle[i], "mpi://SELF", &g);
-	MPI_Group_free(&g);
+	NEED(MPI_Group_from_session_pset((MPI_Session)handle[i], "mpi://SELF",
+					 &g));
+	NEED(MPI_Group_free(&g));
 }
 
 static void session_drop(int i)
 {
-	MPI_Session_finalize((MPI_Session *)&handle[i]);
+	NEED(MPI_Session_finalize((MPI_Session *)&handle[i]));
 }
 
 /* Groups of one session. */
@@ -335,7 +338,7 @@ static MPI_Session one_session;
 
 static void session_group_begin(void)
 {
-	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &one_session);
+	NEED(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &one_session));
 }
 
 static bool session_group_create(int i)
@@ -346,7 +349,7 @@ static bool session_group_create(int i)
 
 static void session_group_end(void)
 {
-	MPI_Session_finalize(&one_session);
+	NEED(MPI_Session_finalize(&one_session));
 }
 
 /* clang-format off */

@@ -7,8 +7,8 @@
 
 static void meet(int i, int tag)
 {
-	MPI_Send(&value, 1, MPI_INT, 0, tag, self);
-	MPI_Wait((MPI_Request *)&handle[i], MPI_STATUS_IGNORE);
+	NEED(MPI_Send(&value, 1, MPI_INT, 0, tag, self));
+	NEED(MPI_Wait((MPI_Request *)&handle[i], MPI_STATUS_IGNORE));
 }
 
 static bool receive_create(int i)
@@ -22,7 +22,7 @@ static void receive_use(int i)
 	MPI_Status st;
 	int flag;
 
-	MPI_Request_get_status((MPI_Request)handle[i], &flag, &st);
+	NEED(MPI_Request_get_status((MPI_Request)handle[i], &flag, &st));
 }
 
 static void receive_drop(int i)
@@ -32,8 +32,8 @@ static void receive_drop(int i)
 
 static void receive_cancel(int i)
 {
-	MPI_Cancel((MPI_Request *)&handle[i]);
-	MPI_Wait((MPI_Request *)&handle[i], MPI_STATUS_IGNORE);
+	NEED(MPI_Cancel((MPI_Request *)&handle[i]));
+	NEED(MPI_Wait((MPI_Request *)&handle[i], MPI_STATUS_IGNORE));
 }
 
 static bool any_source_create(int i)
@@ -51,13 +51,13 @@ static void unexpected_use(int i)
 {
 	int flag;
 
-	MPI_Iprobe(0, i, self, &flag, MPI_STATUS_IGNORE);
+	NEED(MPI_Iprobe(0, i, self, &flag, MPI_STATUS_IGNORE));
 	need(flag, "MPI_Iprobe");
 }
 
 static void unexpected_drop(int i)
 {
-	MPI_Recv(&number[i], 1, MPI_INT, 0, i, self, MPI_STATUS_IGNORE);
+	NEED(MPI_Recv(&number[i], 1, MPI_INT, 0, i, self, MPI_STATUS_IGNORE));
 }
 
 /* Sends that wait for their receives. */
@@ -70,7 +70,7 @@ static bool synchronous_create(int i)
 static void synchronous_drop(int i)
 {
 	unexpected_drop(i);
-	MPI_Wait((MPI_Request *)&handle[i], MPI_STATUS_IGNORE);
+	NEED(MPI_Wait((MPI_Request *)&handle[i], MPI_STATUS_IGNORE));
 }
 
 static void synchronous_cancel(int i)
@@ -78,9 +78,9 @@ static void synchronous_cancel(int i)
 	MPI_Status st;
 	int cancelled;
 
-	MPI_Cancel((MPI_Request *)&handle[i]);
-	MPI_Wait((MPI_Request *)&handle[i], &st);
-	MPI_Test_cancelled(&st, &cancelled);
+	NEED(MPI_Cancel((MPI_Request *)&handle[i]));
+	NEED(MPI_Wait((MPI_Request *)&handle[i], &st));
+	NEED(MPI_Test_cancelled(&st, &cancelled));
 	need(cancelled, "MPI_Cancel");
 }
 
@@ -94,8 +94,8 @@ static bool matched_create(int i)
 
 static void matched_drop(int i)
 {
-	MPI_Mrecv(&number[i], 1, MPI_INT, (MPI_Message *)&handle[i],
-		  MPI_STATUS_IGNORE);
+	NEED(MPI_Mrecv(&number[i], 1, MPI_INT, (MPI_Message *)&handle[i],
+		       MPI_STATUS_IGNORE));
 }
 
 static bool persistent_create(int i)
@@ -106,13 +106,13 @@ static bool persistent_create(int i)
 
 static void persistent_use(int i)
 {
-	MPI_Start((MPI_Request *)&handle[i]);
+	NEED(MPI_Start((MPI_Request *)&handle[i]));
 	meet(i, i);
 }
 
 static void request_drop(int i)
 {
-	MPI_Request_free((MPI_Request *)&handle[i]);
+	NEED(MPI_Request_free((MPI_Request *)&handle[i]));
 }
 
 /* Freed while active; ended by a message. */
@@ -127,7 +127,7 @@ static bool orphan_create(int i)
 
 static void orphan_drop(int i)
 {
-	MPI_Send(&value, 1, MPI_INT, 0, i, self);
+	NEED(MPI_Send(&value, 1, MPI_INT, 0, i, self));
 }
 
 static int query(void *state, MPI_Status *st)
@@ -159,8 +159,8 @@ static bool general_create(int i)
 
 static void general_drop(int i)
 {
-	MPI_Grequest_complete((MPI_Request)handle[i]);
-	MPI_Wait((MPI_Request *)&handle[i], MPI_STATUS_IGNORE);
+	NEED(MPI_Grequest_complete((MPI_Request)handle[i]));
+	NEED(MPI_Wait((MPI_Request *)&handle[i], MPI_STATUS_IGNORE));
 }
 
 static bool partitioned_create(int i)
@@ -186,17 +186,17 @@ static bool pair_create(int i)
 
 static void pair_use(int i)
 {
-	MPI_Start((MPI_Request *)&handle[i]);
-	MPI_Start(&other_end[i]);
-	MPI_Pready(0, other_end[i]);
-	MPI_Wait(&other_end[i], MPI_STATUS_IGNORE);
-	MPI_Wait((MPI_Request *)&handle[i], MPI_STATUS_IGNORE);
+	NEED(MPI_Start((MPI_Request *)&handle[i]));
+	NEED(MPI_Start(&other_end[i]));
+	NEED(MPI_Pready(0, other_end[i]));
+	NEED(MPI_Wait(&other_end[i], MPI_STATUS_IGNORE));
+	NEED(MPI_Wait((MPI_Request *)&handle[i], MPI_STATUS_IGNORE));
 }
 
 static void pair_drop(int i)
 {
 	pair_use(i);
-	MPI_Request_free(&other_end[i]);
+	NEED(MPI_Request_free(&other_end[i]));
 	request_drop(i);
 }
 
@@ -212,7 +212,7 @@ static void bsend_begin(void)
 	size_t bytes = (size_t)most * (MPI_BSEND_OVERHEAD + 64);
 
 	bsend_buffer = malloc(bytes);
-	MPI_Buffer_attach_c(bsend_buffer, (MPI_Count)bytes);
+	NEED(MPI_Buffer_attach_c(bsend_buffer, (MPI_Count)bytes));
 }
 
 static bool bsend_create(int i)
@@ -222,7 +222,7 @@ static bool bsend_create(int i)
 
 static void bsend_end(void)
 {
-	MPI_Buffer_detach(&bsend_buffer, &value);
+	NEED(MPI_Buffer_detach(&bsend_buffer, &value));
 	free(bsend_buffer);
 }
 

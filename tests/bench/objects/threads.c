@@ -28,15 +28,15 @@ static bool leave;
 static void thread_begin(void)
 {
 	thread = places(sizeof(*thread));
-	marcel_attr_init(&small);
-	marcel_attr_setstacksize(&small, STACK);
-	marcel_sem_init(&answer, 0, 0);
+	NEED(marcel_attr_init(&small));
+	NEED(marcel_attr_setstacksize(&small, STACK));
+	NEED(marcel_sem_init(&answer, 0, 0));
 }
 
 static void thread_end(void)
 {
-	marcel_sem_destroy(&answer);
-	marcel_attr_destroy(&small);
+	NEED(marcel_sem_destroy(&answer));
+	NEED(marcel_attr_destroy(&small));
 	free(thread);
 }
 
@@ -69,14 +69,14 @@ static bool thread_create(int i)
 
 static void thread_use(int i)
 {
-	marcel_sem_post(&thread[i].turn);
-	marcel_sem_wait(&answer);
+	NEED(marcel_sem_post(&thread[i].turn));
+	NEED(marcel_sem_wait(&answer));
 }
 
 static void thread_drop(int i)
 {
 	leave = true;
-	marcel_sem_post(&thread[i].turn);
+	NEED(marcel_sem_post(&thread[i].turn));
 	NEED(marcel_join(thread[i].thread, NULL));
 	leave = false;
 }
@@ -128,10 +128,10 @@ static bool waiter_create(int i)
 static void waiter_use(int i)
 {
 	(void)i;
-	marcel_mutex_lock(&mutex);
-	marcel_cond_signal(&cond);
-	marcel_mutex_unlock(&mutex);
-	marcel_sem_wait(&answer);
+	NEED(marcel_mutex_lock(&mutex));
+	NEED(marcel_cond_signal(&cond));
+	NEED(marcel_mutex_unlock(&mutex));
+	NEED(marcel_sem_wait(&answer));
 }
 
 /* The oldest thread ends: place i is only the count. */
@@ -163,13 +163,13 @@ static bool descriptor_create(int i)
 
 static void descriptor_ring(int i)
 {
-	eventfd_write(thread[i].fd, 1);
+	NEED(eventfd_write(thread[i].fd, 1));
 }
 
 static void descriptor_use(int i)
 {
 	descriptor_ring(i);
-	marcel_sem_wait(&answer);
+	NEED(marcel_sem_wait(&answer));
 }
 
 static void descriptor_drop(int i)
@@ -178,7 +178,7 @@ static void descriptor_drop(int i)
 	descriptor_ring(i);
 	NEED(marcel_join(thread[i].thread, NULL));
 	leave = false;
-	piom_close(thread[i].fd);
+	NEED(piom_close(thread[i].fd));
 }
 
 static void *awaits(void *arg)
@@ -202,7 +202,7 @@ static void sigwaiter_begin(void)
 	thread_begin();
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
-	marcel_sigmask(SIG_BLOCK, &set, NULL);
+	NEED(marcel_sigmask(SIG_BLOCK, &set, NULL));
 }
 
 static bool sigwaiter_create(int i)
@@ -212,14 +212,14 @@ static bool sigwaiter_create(int i)
 
 static void sigwaiter_use(int i)
 {
-	marcel_kill(thread[i].thread, SIGUSR1);
-	marcel_sem_wait(&answer);
+	NEED(marcel_kill(thread[i].thread, SIGUSR1));
+	NEED(marcel_sem_wait(&answer));
 }
 
 static void sigwaiter_drop(int i)
 {
 	leave = true;
-	marcel_kill(thread[i].thread, SIGUSR1);
+	NEED(marcel_kill(thread[i].thread, SIGUSR1));
 	NEED(marcel_join(thread[i].thread, NULL));
 	leave = false;
 }
@@ -228,7 +228,7 @@ static void sigwaiter_drop(int i)
 static void ready_begin(void)
 {
 	thread_begin();
-	marcel_attr_setpriority(&small, MARCEL_PRIORITY_IDLE);
+	NEED(marcel_attr_setpriority(&small, MARCEL_PRIORITY_IDLE));
 }
 
 static void *ends(void *arg)
@@ -243,13 +243,13 @@ static bool ready_create(int i)
 
 static void ready_use(int i)
 {
-	marcel_setpriority(thread[i].thread, MARCEL_PRIORITY_NORMAL);
-	marcel_setpriority(thread[i].thread, MARCEL_PRIORITY_IDLE);
+	NEED(marcel_setpriority(thread[i].thread, MARCEL_PRIORITY_NORMAL));
+	NEED(marcel_setpriority(thread[i].thread, MARCEL_PRIORITY_IDLE));
 }
 
 static void ready_drop(int i)
 {
-	marcel_setpriority(thread[i].thread, MARCEL_PRIORITY_REALTIME);
+	NEED(marcel_setpriority(thread[i].thread, MARCEL_PRIORITY_REALTIME));
 	NEED(marcel_join(thread[i].thread, NULL));
 }
 
@@ -267,13 +267,13 @@ static bool key_create(int i)
 
 static void key_use(int i)
 {
-	marcel_setspecific(key[i], &value);
+	NEED(marcel_setspecific(key[i], &value));
 	need(marcel_getspecific(key[i]) == &value, "marcel_getspecific");
 }
 
 static void key_drop(int i)
 {
-	marcel_key_delete(key[i]);
+	NEED(marcel_key_delete(key[i]));
 }
 
 static void key_end(void)

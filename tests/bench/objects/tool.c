@@ -14,8 +14,8 @@ static void tool_begin(void)
 {
 	int provided;
 
-	MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided);
-	MPI_T_pvar_session_create(&tool);
+	NEED(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided));
+	NEED(MPI_T_pvar_session_create(&tool));
 	cvar = places(sizeof(*cvar));
 	pvar = places(sizeof(*pvar));
 	event = places(sizeof(*event));
@@ -26,8 +26,8 @@ static void tool_end(void)
 	free(cvar);
 	free(pvar);
 	free(event);
-	MPI_T_pvar_session_free(&tool);
-	MPI_T_finalize();
+	NEED(MPI_T_pvar_session_free(&tool));
+	NEED(MPI_T_finalize());
 }
 
 static bool cvar_create(int i)
@@ -39,7 +39,7 @@ static bool cvar_create(int i)
 
 static void cvar_drop(int i)
 {
-	MPI_T_cvar_handle_free(&cvar[i]);
+	NEED(MPI_T_cvar_handle_free(&cvar[i]));
 }
 
 static bool pvar_create(int i)
@@ -53,12 +53,12 @@ static void pvar_use(int i)
 {
 	unsigned long long v[8];
 
-	MPI_T_pvar_read(tool, pvar[i], v);
+	NEED(MPI_T_pvar_read(tool, pvar[i], v));
 }
 
 static void pvar_drop(int i)
 {
-	MPI_T_pvar_handle_free(tool, &pvar[i]);
+	NEED(MPI_T_pvar_handle_free(tool, &pvar[i]));
 }
 
 static bool event_create(int i)
@@ -68,7 +68,7 @@ static bool event_create(int i)
 
 static void event_drop(int i)
 {
-	MPI_T_event_handle_free(event[i], NULL, NULL);
+	NEED(MPI_T_event_handle_free(event[i], NULL, NULL));
 }
 
 /* clang-format off */
