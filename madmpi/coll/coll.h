@@ -405,12 +405,6 @@ enum madmpi_route madmpi_choose_allgather_route(const struct madmpi_coll *c,
 enum madmpi_route madmpi_choose_alltoall(const struct madmpi_coll *c,
 					 MPI_Count bytes);
 
-/* Where nothing is moved no type need be named. */
-static inline MPI_Datatype madmpi_type_or_byte(MPI_Datatype datatype)
-{
-	return likely(datatype != MPI_DATATYPE_NULL) ? datatype : MPI_BYTE;
-}
-
 static inline struct madmpi_type *
 madmpi_parts_type(const struct madmpi_parts *p, int i)
 {

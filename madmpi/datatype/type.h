@@ -147,6 +147,12 @@ static inline struct madmpi_type *madmpi_type_of(MPI_Datatype handle)
 	return madmpi_handle_object(handle, MADMPI_TYPE);
 }
 
+/* A call that moves nothing need not name a type: bytes stand for none. */
+static inline MPI_Datatype madmpi_type_or_byte(MPI_Datatype datatype)
+{
+	return likely(datatype != MPI_DATATYPE_NULL) ? datatype : MPI_BYTE;
+}
+
 MPI_Datatype madmpi_type_handle(struct madmpi_type *t);
 
 /* Predefined types with a name are not counted. */

@@ -124,10 +124,8 @@ int madmpi_message_open(const char *function, enum madmpi_way way,
 	out->count = count;
 	out->peer = peer;
 	out->tag = tag;
-	/* Where nothing is moved no type need be named. */
-	if (unlikely(datatype == MPI_DATATYPE_NULL) &&
-	    (count == 0 || peer == MPI_PROC_NULL))
-		datatype = MPI_BYTE;
+	if (unlikely(count == 0) || unlikely(peer == MPI_PROC_NULL))
+		datatype = madmpi_type_or_byte(datatype);
 	if (!madmpi_checks) {
 		out->type = madmpi_type_of(datatype);
 		return MPI_SUCCESS;

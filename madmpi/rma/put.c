@@ -84,6 +84,8 @@ static int check_side(const struct madmpi_rma_call *c, const char *name,
 	struct madmpi_comm *comm = c->win->comm;
 	int rc = madmpi_check_count(c->fn, comm, "count", count);
 
+	if (unlikely(count == 0))
+		datatype = madmpi_type_or_byte(datatype);
 	if (likely(rc == MPI_SUCCESS))
 		rc = madmpi_check_type(c->fn, comm, "datatype", datatype,
 				       &out->type);
@@ -103,6 +105,8 @@ static int check_there(struct madmpi_rma_call *c, MPI_Count count,
 	MPI_Count bytes;
 	int rc = madmpi_check_target(c->fn, c->win, c->target);
 
+	if (unlikely(count == 0))
+		datatype = madmpi_type_or_byte(datatype);
 	if (likely(rc == MPI_SUCCESS))
 		rc = madmpi_check_count(c->fn, comm, "target_count", count);
 	if (likely(rc == MPI_SUCCESS))

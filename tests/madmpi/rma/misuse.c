@@ -143,6 +143,55 @@ static void nothing_is_not_accumulated(void)
 	MPI_Win_unlock(right, win);
 }
 
+/* A count that is not 0 needs a type, on either side. */
+static void a_type_is_needed_for_elements_only(void)
+{
+	MPI_Datatype none = MPI_DATATYPE_NULL;
+	MPI_Request request[4];
+	int got = 5, n = 0;
+
+	MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, win);
+	FAILS(MPI_Put(NULL, 0, none, right, at(0), 0, none, win), MPI_SUCCESS);
+	FAILS(MPI_Put(NULL, 0, none, right, at(0), 1, MPI_INT, win),
+	      MPI_SUCCESS);
+	FAILS(MPI_Get(NULL, 0, none, right, at(0), 0, none, win), MPI_SUCCESS);
+	FAILS(MPI_Get(&got, 1, MPI_INT, right, at(0), 0, none, win),
+	      MPI_SUCCESS);
+	FAILS(MPI_Accumulate(NULL, 0, none, right, at(0), 0, none, MPI_SUM,
+			     win),
+	      MPI_SUCCESS);
+	FAILS(MPI_Get_accumulate(NULL, 0, none, NULL, 0, none, right, at(0), 0,
+				 none, MPI_SUM, win),
+	      MPI_SUCCESS);
+	FAILS(MPI_Get_accumulate(NULL, 0, none, NULL, 0, none, right, at(0), 0,
+				 none, MPI_NO_OP, win),
+	      MPI_SUCCESS);
+	FAILS(MPI_Rput(NULL, 0, none, right, at(0), 0, none, win,
+		       &request[n++]),
+	      MPI_SUCCESS);
+	FAILS(MPI_Rget(NULL, 0, none, right, at(0), 0, none, win,
+		       &request[n++]),
+	      MPI_SUCCESS);
+	FAILS(MPI_Raccumulate(NULL, 0, none, right, at(0), 0, none, MPI_SUM,
+			      win, &request[n++]),
+	      MPI_SUCCESS);
+	FAILS(MPI_Rget_accumulate(NULL, 0, none, NULL, 0, none, right, at(0), 0,
+				  none, MPI_SUM, win, &request[n++]),
+	      MPI_SUCCESS);
+	MPI_Waitall(n, request, MPI_STATUSES_IGNORE);
+	FAILS(MPI_Put(&value, 1, none, right, at(0), 0, none, win),
+	      MPI_ERR_TYPE);
+	FAILS(MPI_Get(&got, 1, MPI_INT, right, at(0), 1, none, win),
+	      MPI_ERR_TYPE);
+	FAILS(MPI_Fetch_and_op(&value, &got, none, right, at(0), MPI_SUM, win),
+	      MPI_ERR_TYPE);
+	FAILS(MPI_Compare_and_swap(&value, &value, &got, none, right, at(0),
+				   win),
+	      MPI_ERR_TYPE);
+	MPI_Win_unlock(right, win);
+	EXPECT_INT(got, 5);
+}
+
 static void memory_is_attached_once(void)
 {
 	char bytes[16];
@@ -249,6 +298,7 @@ int main(int argc, char **argv)
 		places_must_be_in_the_window();
 		data_must_fit();
 		nothing_is_not_accumulated();
+		a_type_is_needed_for_elements_only();
 		memory_is_attached_once();
 		memory_is_attached_in_many_regions();
 		empty_regions_may_begin_at_one_address();
