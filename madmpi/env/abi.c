@@ -2,8 +2,9 @@
  * Facts about the binary interface.
  *
  * The sizes of Fortran's types are fixed (datatype/predefined.c). The library
- * reports that it knows them, and the functions that set them return
- * MPI_ERR_ABI, as the standard says of a library that knows them.
+ * reports that it knows them. Setting them is the error MPI_ERR_ABI, even to
+ * the same values: the standard wants that of values that are set, and wants a
+ * program to get them before it sets any.
  */
 #include <string.h>
 

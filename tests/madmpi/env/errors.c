@@ -383,9 +383,9 @@ static void questions_are_answered(void)
 	       MPI_FILE_NULL);
 }
 
-static void what_is_known_is_not_changed(void)
+/* Equal values are no exception. */
+static void fortran_types_cannot_be_set(void)
 {
-	char port[MPI_MAX_PORT_NAME] = "unchanged";
 	int yes = -1, no = 0, is_set;
 	MPI_Info info;
 
@@ -396,6 +396,14 @@ static void what_is_known_is_not_changed(void)
 	FAILS(MPI_Abi_set_fortran_booleans(3, &yes, &no), MPI_ERR_ARG);
 	FAILS(MPI_Abi_get_fortran_booleans(0, &yes, &no, &is_set), MPI_ERR_ARG);
 	EXPECT_INT(yes, -1);
+	MPI_Abi_get_fortran_booleans(4, &yes, &no, &is_set);
+	FAILS(MPI_Abi_set_fortran_booleans(4, &yes, &no), MPI_ERR_ABI);
+}
+
+static void no_name_is_published(void)
+{
+	char port[MPI_MAX_PORT_NAME] = "unchanged";
+
 	FAILS(MPI_Lookup_name("ocean", MPI_INFO_NULL, port), MPI_ERR_NAME);
 	EXPECT(strcmp(port, "unchanged") == 0);
 }
@@ -417,7 +425,8 @@ int main(int argc, char **argv)
 	freed_and_foreign_handles();
 #ifdef MPI_ABI_VERSION
 	handles_of_what_is_still_used();
-	what_is_known_is_not_changed();
+	fortran_types_cannot_be_set();
+	no_name_is_published();
 #endif
 	a_request_given_twice_is_ended_once();
 	handlers_of_the_program_are_called();
