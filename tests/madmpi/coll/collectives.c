@@ -357,7 +357,7 @@ static void alltoall_of_different_types(int *a, int *b)
 }
 
 /* Each talks to the next one only, and has no types for all others. */
-static void alltoallw_of_those_who_talk(void)
+static void alltoallw_needs_no_types_for_empty_parts(void)
 {
 	int next = (rank + 1) % size, previous = (rank + size - 1) % size;
 	int n[2][64] = { 0 }, at[64] = { 0 }, out = value(rank, 5), in;
@@ -468,7 +468,7 @@ static void run_all(void)
 	allgather_of_every_size((int *)in, (int *)out);
 	alltoall_of_every_size((int *)in, (int *)out);
 	alltoall_of_different_types((int *)in, (int *)out);
-	alltoallw_of_those_who_talk();
+	alltoallw_needs_no_types_for_empty_parts();
 	reduce_scatter_of_different_lengths((int *)in, (int *)out);
 	no_elements_fit_to_any_operation();
 	a_local_reduction_has_two_buffers((int *)in);
