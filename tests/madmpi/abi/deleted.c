@@ -261,6 +261,30 @@ static void one_bound_is_inherited_alone(void)
 	MPI_Type_free(&inner);
 }
 
+/* A lower bound leaves the padding behind the data; an upper bound ends it. */
+static void only_an_upper_bound_stops_padding(void)
+{
+	int block[3] = { 1, 1, 1 };
+	MPI_Aint at[3] = { 0, 0, 8 }, lb, extent;
+	MPI_Datatype types[3] = { MPI_LB, MPI_DOUBLE, MPI_CHAR }, t;
+
+	MPI_Type_struct(3, block, at, types, &t);
+	MPI_Type_lb(t, &lb);
+	MPI_Type_extent(t, &extent);
+	EXPECT_INT(lb, 0);
+	EXPECT_INT(extent, 16);
+	MPI_Type_free(&t);
+
+	types[0] = MPI_UB;
+	at[0] = 9;
+	MPI_Type_struct(3, block, at, types, &t);
+	MPI_Type_lb(t, &lb);
+	MPI_Type_extent(t, &extent);
+	EXPECT_INT(lb, 0);
+	EXPECT_INT(extent, 9);
+	MPI_Type_free(&t);
+}
+
 /* The usual purpose of MPI_UB: an array of structs, sent without its gaps. */
 static void an_array_of_structs_travels(void)
 {
@@ -343,6 +367,7 @@ int main(int argc, char **argv)
 	old_attributes();
 	random_structs();
 	one_bound_is_inherited_alone();
+	only_an_upper_bound_stops_padding();
 	an_array_of_structs_travels();
 	markers_are_told_of();
 	return program_end("deleted");
