@@ -16,7 +16,9 @@
  * Each function has its PMPI_ twin. Those that have a successor with the same
  * arguments are macros for its name, so their addresses can be taken. A tool
  * that defines MPI_Type_struct therefore defines MPI_Type_create_struct, and
- * needs the prototype of that.
+ * needs the prototype of that. MPI_Type_extent, MPI_Type_lb and MPI_Type_ub are
+ * static functions: a program or tool that defines one of them does not compile
+ * with this header. A preloaded tool sees their calls as MPI_Type_get_extent.
  *
  * MPI_Attr_get, MPI_Attr_put, MPI_Attr_delete, MPI_Keyval_create,
  * MPI_Keyval_free, MPI_DUP_FN, MPI_NULL_COPY_FN, MPI_NULL_DELETE_FN,
