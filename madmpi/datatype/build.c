@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datatype/signature.h"
+
 static MPI_Count lower(MPI_Count a, MPI_Count b)
 {
 	return a < b ? a : b;
@@ -344,6 +346,7 @@ int madmpi_type_build(const struct madmpi_part *parts, MPI_Count n, bool pad,
 	rc = pad ? add_padding(t) : 0;
 	if (rc < 0)
 		goto err;
+	madmpi_signature_set(t);
 	*out = t;
 	return 0;
 err:
@@ -406,6 +409,7 @@ int madmpi_type_build_vector(MPI_Count n, MPI_Count block, MPI_Count stride,
 	t->external *= n;
 	if (t->nruns > 0)
 		t->runs[0].count *= n;
+	madmpi_signature_set(t);
 	repeat(t, n, stride);
 done:
 	*out = t;

@@ -16,6 +16,7 @@
 #include <mpi-compat.h>
 
 #include "datatype/build.h"
+#include "datatype/signature.h"
 
 #define AT(handle) ((uintptr_t)(handle) - (uintptr_t)MPI_DATATYPE_NULL)
 
@@ -254,4 +255,7 @@ void madmpi_type_fill_predefined(void)
 		fill_pair(i);
 	for (size_t i = 0; i < BASE_ARRAY_LEN(markers); i++)
 		fill_marker(i);
+	for (size_t i = 0; i < BASE_ARRAY_LEN(madmpi_type_predefined); i++)
+		if (madmpi_type_predefined[i].name != NULL)
+			madmpi_signature_set(&madmpi_type_predefined[i]);
 }

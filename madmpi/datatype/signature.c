@@ -9,20 +9,32 @@
 
 enum { SEVERAL = -1, NONE = -2 };
 
-struct change {
-	uint64_t mul, add;
-};
+static const struct madmpi_kinds nothing = { 1, 0, NONE };
 
-static const struct change nothing = { 1, 0 };
-
-static struct change then(struct change a, struct change b)
+static int64_t number_of(MPI_Datatype constant)
 {
-	return (struct change){ a.mul * b.mul, a.add * b.mul + b.add };
+	return madmpi_type_of(constant) - madmpi_type_predefined;
 }
 
-static struct change times(struct change a, MPI_Count n)
+/* One of both is MPI_PACKED, or both are the same, or several. */
+static int64_t only_of(int64_t a, int64_t b)
 {
-	struct change all = nothing;
+	if (a == NONE || b == number_of(MPI_PACKED))
+		return b;
+	if (b == NONE || a == number_of(MPI_PACKED) || a == b)
+		return a;
+	return SEVERAL;
+}
+
+static struct madmpi_kinds then(struct madmpi_kinds a, struct madmpi_kinds b)
+{
+	return (struct madmpi_kinds){ a.mul * b.mul, a.add * b.mul + b.add,
+				      only_of(a.only, b.only) };
+}
+
+static struct madmpi_kinds times(struct madmpi_kinds a, MPI_Count n)
+{
+	struct madmpi_kinds all = nothing;
 
 	for (; n > 0; n /= 2, a = then(a, a))
 		if (n % 2 != 0)
@@ -30,93 +42,82 @@ static struct change times(struct change a, MPI_Count n)
 	return all;
 }
 
-static bool is_basic(const struct madmpi_type *t)
+/*
+ * What the elements of a predefined type have in common with those that they
+ * fit. MPI_CHARACTER is an MPI_CHAR; another type on which no operation is
+ * defined fits only itself.
+ */
+static uint64_t kind_of(const struct madmpi_type *t)
 {
-	return t->nruns == 0 && t->size > 0;
+	int64_t number = t - madmpi_type_predefined;
+
+	if (number == number_of(MPI_CHARACTER))
+		return MADMPI_I8;
+	if (t->basic == MADMPI_RAW)
+		return MADMPI_BASICS + (uint64_t)number;
+	return t->basic;
 }
 
-/* A duplicate of a predefined type counts as that. */
-static const struct madmpi_type *of_clone(const struct madmpi_type *t)
+void madmpi_signature_set(struct madmpi_type *t)
 {
-	while (t->original != NULL)
-		t = t->original;
-	return t;
-}
+	const struct madmpi_run *r;
 
-static struct change elements(const struct madmpi_type *t)
-{
-	struct change all = nothing;
-
-	if (is_basic(t))
-		return (struct change){ 0x9e3779b97f4a7c15u,
-					(uint64_t)of_clone(t)->basic * 257 +
-						(uint64_t)t->size };
-	for (uint32_t i = 0; i < t->nruns; i++)
-		all = then(all,
-			   times(elements(t->runs[i].type), t->runs[i].count));
-	return all;
+	t->kinds = nothing;
+	if (t->nruns == 0 && t->size > 0)
+		t->kinds = (struct madmpi_kinds){
+			0x9e3779b97f4a7c15u,
+			kind_of(t) * 257 + (uint64_t)t->size,
+			t - madmpi_type_predefined,
+		};
+	for (r = t->runs; r < t->runs + t->nruns; r++)
+		t->kinds = then(t->kinds, times(r->type->kinds, r->count));
 }
 
 /*
- * The first *n basic elements of many t, `most` at most; *n becomes what is
- * left of it. One t that is cut is entered, down to a basic one.
+ * The first *n basic elements of many t, `most` at most; *n becomes the number
+ * of elements that are missing. Of the sub-types only one is cut, and entered:
+ * a walk goes down once.
  */
-static struct change first(const struct madmpi_type *t, MPI_Count most,
-			   MPI_Count *n)
+static struct madmpi_kinds first(const struct madmpi_type *t, MPI_Count most,
+				 MPI_Count *n)
 {
-	struct change all = nothing;
+	struct madmpi_kinds all;
 	MPI_Count whole;
 
 	if (t->elements == 0)
-		return all;
+		return nothing;
 	whole = *n / t->elements < most ? *n / t->elements : most;
 	*n -= whole * t->elements;
-	all = times(elements(t), whole);
+	all = times(t->kinds, whole);
 	if (whole == most)
 		return all;
-	for (uint32_t i = 0; i<t->nruns && * n> 0; i++)
+	for (uint32_t i = 0; *n > 0 && i < t->nruns; i++)
 		all = then(all, first(t->runs[i].type, t->runs[i].count, n));
 	return all;
 }
 
-static int64_t packed(void)
+static bool fits_anything(const struct madmpi_type *t)
 {
-	return madmpi_type_of(MPI_PACKED) - madmpi_type_predefined;
-}
-
-/* The predefined type that all elements are; MPI_PACKED if any is. */
-static int64_t only(const struct madmpi_type *t)
-{
-	int64_t all = NONE, next;
-
-	if (is_basic(t))
-		return of_clone(t) - madmpi_type_predefined;
-	for (uint32_t i = 0; i < t->nruns; i++) {
-		next = only(t->runs[i].type);
-		if (next == packed())
-			return next;
-		all = all == NONE || all == next ? next : SEVERAL;
-	}
-	return all;
+	return t->kinds.only == number_of(MPI_PACKED);
 }
 
 struct madmpi_signature madmpi_signature_of(const struct madmpi_type *t,
 					    MPI_Count n)
 {
-	struct madmpi_signature s = { .elements = n * t->elements,
-				      .only = only(t) };
-
-	s.kinds = s.only == packed() ? 0 : times(elements(t), n).add;
-	return s;
+	return (struct madmpi_signature){
+		.kinds = fits_anything(t) ? 0 : times(t->kinds, n).add,
+		.elements = n * t->elements,
+		.only = t->kinds.only,
+	};
 }
 
 bool madmpi_signature_fits(const struct madmpi_signature *sent,
 			   const struct madmpi_type *t, MPI_Count n)
 {
 	MPI_Count left = sent->elements;
-	struct change same;
+	struct madmpi_kinds same;
 
-	if (sent->kinds == 0 || only(t) == packed())
+	if (sent->kinds == 0 || fits_anything(t))
 		return true;
 	same = first(t, n, &left);
 	return left == 0 && same.add == sent->kinds;

@@ -106,6 +106,7 @@ struct madmpi_type *madmpi_type_clone(struct madmpi_type *t)
 	c->true_lb = t->true_lb;
 	c->true_ub = t->true_ub;
 	c->elements = t->elements;
+	c->kinds = t->kinds;
 	c->external = t->external;
 	c->align = t->align;
 	c->depth = t->depth;

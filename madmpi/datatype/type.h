@@ -100,6 +100,14 @@ struct madmpi_run {
 	struct madmpi_type *type; /* holds a reference */
 };
 
+/* What the elements of one type are, in their order (signature.h). */
+struct madmpi_kinds {
+	uint64_t mul, add; /* they change a hash x to x * mul + add */
+	/* All are this predefined type, or one is MPI_PACKED; -1: several
+	 * types; -2: there are no elements. */
+	int64_t only;
+};
+
 struct madmpi_type {
 	/* -: const once published; a: atomic */
 	struct madmpi_object object;
@@ -112,6 +120,7 @@ struct madmpi_type {
 	MPI_Count lb, ub;        /* -: */
 	MPI_Count true_lb, true_ub; /* -: */
 	MPI_Count elements;         /* -: basic elements in one */
+	struct madmpi_kinds kinds;  /* -: of these */
 	MPI_Count external;         /* -: bytes of data in external32 */
 	int align;                  /* -: of the most demanding element */
 	int depth;                  /* -: types within types; predefined: 0 */

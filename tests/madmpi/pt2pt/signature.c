@@ -25,6 +25,20 @@ static char attached[2 * ROOM];
 
 #define ARGS(s) (s)->buf, (s)->count, (s)->type, (s)->peer, TAG, (s)->comm
 
+/* Peers of this process in the ring, or between the halves. */
+static void peers(MPI_Comm comm, int *to, int *from)
+{
+	int inter_, n, own;
+
+	MPI_Comm_test_inter(comm, &inter_);
+	MPI_Comm_rank(comm, &own);
+	MPI_Comm_size(comm, &n);
+	*to = (own + 1) % n;
+	*from = (own + n - 1) % n;
+	if (inter_) /* pairs; the last of a larger half has nobody */
+		*to = *from = own < nothers ? own : MPI_PROC_NULL;
+}
+
 /* --- ways to send; each is begun after its receive was posted --- */
 
 #define BLOCKING(name)                                                         \
@@ -176,24 +190,27 @@ static int by_waitsome(const struct side *s, MPI_Status *st)
 	return in_status(MPI_Waitsome(1, &r, &n, &index, st), st);
 }
 
-/* The second round of a request: it is as the first. */
+/* Later rounds of a request are compared as the first is. */
 static int by_start(const struct side *s, MPI_Status *st)
 {
+	MPI_Datatype other = s->type == MPI_BYTE ? MPI_INT : MPI_BYTE;
+	int class = s->type == MPI_PACKED ? MPI_SUCCESS : MPI_ERR_TYPE;
 	MPI_Request r, send;
-	double none = 0;
-	int rc;
+	int rc, to, from;
 
+	if (s->count == 0)
+		class = MPI_ERR_TRUNCATE;
+	peers(s->comm, &to, &from);
 	MPI_Recv_init(ARGS(s), &r);
 	MPI_Start(&r);
 	rc = MPI_Wait(&r, st);
-	if (s->peer == MPI_PROC_NULL || s->comm != MPI_COMM_SELF) {
-		MPI_Request_free(&r);
-		return rc;
+	for (int n = 1; n >= 0; n--) {
+		MPI_Isend(out, n, other, to, TAG, s->comm, &send);
+		MPI_Start(&r);
+		FAILS(MPI_Wait(&r, MPI_STATUS_IGNORE),
+		      n > 0 ? class : MPI_SUCCESS);
+		MPI_Wait(&send, MPI_STATUS_IGNORE);
 	}
-	MPI_Isend(&none, 0, MPI_DOUBLE, 0, TAG, s->comm, &send);
-	MPI_Start(&r);
-	EXPECT_INT(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_SUCCESS);
-	MPI_Wait(&send, MPI_STATUS_IGNORE);
 	MPI_Request_free(&r);
 	return rc;
 }
@@ -311,20 +328,6 @@ static void replaced(const struct side *s, const struct side *r, int class)
 	}
 }
 
-/* Peers of this process in the ring, or between the halves. */
-static void peers(MPI_Comm comm, int *to, int *from)
-{
-	int inter_, n, own;
-
-	MPI_Comm_test_inter(comm, &inter_);
-	MPI_Comm_rank(comm, &own);
-	MPI_Comm_size(comm, &n);
-	*to = (own + 1) % n;
-	*from = (own + n - 1) % n;
-	if (inter_) /* pairs; the last of a larger half has nobody */
-		*to = *from = own < nothers ? own : MPI_PROC_NULL;
-}
-
 static void each_way(MPI_Comm comm, int scount, MPI_Datatype stype, int rcount,
 		     MPI_Datatype rtype, int class)
 {
@@ -345,7 +348,7 @@ static void each_way(MPI_Comm comm, int scount, MPI_Datatype stype, int rcount,
 /* --- what fits --- */
 
 static MPI_Datatype int_double, double_int, five, every_second, named, alike,
-	packed_part;
+	packed_part, char_short, nested, deep;
 
 static MPI_Datatype record(int n, const MPI_Datatype types[])
 {
@@ -362,18 +365,45 @@ static MPI_Datatype record(int n, const MPI_Datatype types[])
 	return t;
 }
 
+/* So many levels, each with the one below twice, and a short between. */
+static MPI_Datatype nest(int levels)
+{
+	int blocks[] = { 1, 1, 1 };
+	MPI_Aint displs[3] = { 0 };
+	MPI_Datatype types[] = { MPI_CHAR, MPI_SHORT, MPI_CHAR }, t;
+	MPI_Count bytes;
+
+	for (int i = 0; i < levels; i++) {
+		MPI_Type_size_c(types[0], &bytes);
+		displs[1] = bytes;
+		displs[2] = bytes + (MPI_Count)sizeof(short);
+		MPI_Type_create_struct(3, blocks, displs, types, &t);
+		if (i > 0)
+			MPI_Type_free(&types[0]);
+		MPI_Type_create_resized(t, 0, displs[2] + bytes, &types[0]);
+		MPI_Type_free(&t);
+		types[2] = types[0];
+	}
+	MPI_Type_commit(&types[0]);
+	return types[0];
+}
+
 static void make_types(void)
 {
 	MPI_Datatype of[] = { MPI_INT, MPI_DOUBLE, MPI_INT, MPI_DOUBLE,
 			      MPI_INT };
 	MPI_Datatype float_int[] = { MPI_FLOAT, MPI_INT };
 	MPI_Datatype part[] = { MPI_INT, MPI_PACKED };
+	MPI_Datatype chars[] = { MPI_CHARACTER, MPI_SHORT };
 
 	int_double = record(2, of);
 	double_int = record(2, of + 1);
 	five = record(5, of);
 	alike = record(2, float_int);
 	packed_part = record(2, part);
+	char_short = record(2, chars);
+	nested = nest(12);
+	deep = nest(60);
 	MPI_Type_vector(3, 1, 2, MPI_DOUBLE, &every_second);
 	MPI_Type_commit(&every_second);
 	MPI_Type_dup(MPI_DOUBLE, &named);
@@ -381,14 +411,16 @@ static void make_types(void)
 
 static void free_types(void)
 {
-	MPI_Datatype *all[] = { &int_double,  &double_int,   &five, &alike,
-				&packed_part, &every_second, &named };
+	MPI_Datatype *all[] = { &int_double, &double_int,  &five,
+				&alike,      &packed_part, &every_second,
+				&named,      &char_short,  &nested,
+				&deep };
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++)
 		MPI_Type_free(all[i]);
 }
 
-static void what_fits_passes_and_else_fails(MPI_Comm comm)
+static void fitting_messages_pass_and_others_fail(MPI_Comm comm)
 {
 	const struct {
 		int scount;
@@ -407,6 +439,10 @@ static void what_fits_passes_and_else_fails(MPI_Comm comm)
 		{ 3, MPI_INT, 3, MPI_INTEGER, MPI_SUCCESS },
 		{ 3, MPI_LONG, 3, MPI_AINT, MPI_SUCCESS },
 		{ 3, MPI_CHAR, 3, MPI_SIGNED_CHAR, MPI_SUCCESS },
+		{ 3, MPI_CHAR, 3, MPI_CHARACTER, MPI_SUCCESS },
+		{ 3, MPI_CHARACTER, 3, MPI_UNSIGNED_CHAR, MPI_ERR_TYPE },
+		{ 3, MPI_WCHAR, 3, MPI_WCHAR, MPI_SUCCESS },
+		{ 3, MPI_WCHAR, 3, MPI_COMPLEX4, MPI_ERR_TYPE },
 		{ 3, MPI_INT, 3, MPI_UNSIGNED, MPI_ERR_TYPE },
 		{ 3, MPI_INT, 3, MPI_FLOAT, MPI_ERR_TYPE },
 		{ 4, MPI_INT, 2, MPI_DOUBLE, MPI_ERR_TYPE },
@@ -427,7 +463,11 @@ static void what_fits_passes_and_else_fails(MPI_Comm comm)
 		{ 1, five, 3, int_double, MPI_SUCCESS },
 		{ 1, MPI_INT, 1, int_double, MPI_SUCCESS },
 		{ 1, MPI_DOUBLE, 1, int_double, MPI_ERR_TYPE },
-		/* What is cut counts for more. */
+		{ 99, char_short, 1, nested, MPI_SUCCESS },
+		{ 99, MPI_CHAR, 1, nested, MPI_ERR_TYPE },
+		{ 2, nested, 8192, char_short, MPI_ERR_TYPE },
+		{ 0, deep, 0, deep, MPI_SUCCESS },
+		/* Truncation takes precedence. */
 		{ 6, MPI_DOUBLE, 3, MPI_FLOAT, MPI_ERR_TRUNCATE },
 	};
 
@@ -524,7 +564,7 @@ static void partitions_are_compared(MPI_Comm comm, MPI_Datatype rtype,
 static void all(MPI_Comm comm)
 {
 	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-	what_fits_passes_and_else_fails(comm);
+	fitting_messages_pass_and_others_fail(comm);
 }
 
 /* --- one that ends the job --- */
