@@ -30,9 +30,9 @@ static int check_array(const char *fn, int n, const MPI_Request array[])
 /* The end of several requests: one error for all. */
 struct several {
 	const char *fn;
-	struct madmpi_comm *comm; /* of the first failure; a reference */
-	int code;                 /* of the first failure */
-	char what[192];           /* likewise, as text */
+	struct madmpi_comm *comm;  /* of the first failure; a reference */
+	int code;                  /* of the first failure */
+	char what[MADMPI_DIFFERS]; /* likewise, as text */
 	int failures;
 	struct madmpi_pool_chain ended; /* requests */
 };
@@ -46,21 +46,17 @@ static inline void begin(struct several *s, const char *fn)
 }
 
 /* While what the outcome points to is there. */
-static void describe(const struct madmpi_outcome *o, char *out, size_t room)
+static void describe(struct madmpi_comm *c, const struct madmpi_outcome *o,
+		     char *out, size_t room)
 {
-	int n;
-
-	if (o->operation != NULL) {
+	if (o->operation != NULL)
 		snprintf(out, room, "%s", o->operation);
-		return;
-	}
-	n = snprintf(out, room, "rank %d, tag %d, %lld of %lld bytes",
-		     o->source, o->tag, (long long)o->bytes,
-		     (long long)o->sent);
-	if (o->error == -EPROTOTYPE && o->why != NULL) {
-		n += snprintf(out + n, room - (size_t)n, ": ");
-		madmpi_signed_describe(o->why, out + n, room - (size_t)n);
-	}
+	else if (o->unfit != NULL)
+		madmpi_outcome_differs(c, o, out, room);
+	else
+		snprintf(out, room, "rank %d, tag %d, %lld of %lld bytes",
+			 o->source, o->tag, (long long)o->bytes,
+			 (long long)o->sent);
 }
 
 static void BASE_COLD note_failure(struct several *s, struct madmpi_comm *c,
@@ -70,7 +66,7 @@ static void BASE_COLD note_failure(struct several *s, struct madmpi_comm *c,
 		return;
 	s->comm = c;
 	s->code = madmpi_outcome_code(o);
-	describe(o, s->what, sizeof(s->what));
+	describe(c, o, s->what, sizeof(s->what));
 	madmpi_comm_get(c);
 }
 

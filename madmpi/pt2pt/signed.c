@@ -19,15 +19,15 @@ static void copy(const void *what, size_t offset, size_t length, void *flat,
 		 bool in)
 {
 	struct madmpi_signed *s = (struct madmpi_signed *)what;
-	char *at = (char *)&s->sent + offset, *to = flat;
+	char *at = (char *)&s->sent, *to = flat;
 	size_t front = offset < FRONT ? FRONT - offset : 0;
 
 	if (front > length)
 		front = length;
-	if (in)
-		memcpy(at, to, front);
-	else
-		memcpy(to, at, front);
+	if (front > 0 && in)
+		memcpy(at + offset, to, front);
+	else if (front > 0)
+		memcpy(to, at + offset, front);
 	if (front < length)
 		madmpi_layout_copy(&s->layout, offset + front - FRONT,
 				   length - front, to + front, in);
@@ -96,7 +96,7 @@ void madmpi_signed_compare(struct madmpi_outcome *o,
 	    madmpi_signature_fits(&got->sent, l->type, l->count))
 		return;
 	o->error = -EPROTOTYPE;
-	o->why = got;
+	o->unfit = got;
 }
 
 void madmpi_signed_check(struct madmpi_outcome *o,

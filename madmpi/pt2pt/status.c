@@ -4,6 +4,7 @@
 #include "pt2pt/status.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "bodies.h"
 #include "comm/comm.h"
@@ -46,19 +47,28 @@ int madmpi_outcome_code(const struct madmpi_outcome *o)
 	return o->error > 0 ? o->error : madmpi_error_class_of_errno(o->error);
 }
 
-/* The elements that were sent are not those of the receive. */
-static int raise_differs(struct madmpi_comm *c, const char *function,
-			 const struct madmpi_outcome *o)
+void madmpi_outcome_differs(struct madmpi_comm *c,
+			    const struct madmpi_outcome *o, char *out,
+			    size_t room)
 {
 	char name[MPI_MAX_OBJECT_NAME], what[160];
 
-	madmpi_signed_describe(o->why, what, sizeof(what));
-	return madmpi_error(
-		c, MPI_ERR_TYPE, function,
-		"a message from rank %d%s to rank %d of %s with "
-		"tag %d has other elements than its receive: %s",
-		o->source, madmpi_comm_is_inter(c) ? " of the other group" : "",
-		c->rank, madmpi_comm_name_of(c, name), o->tag, what);
+	madmpi_signed_describe(o->unfit, what, sizeof(what));
+	snprintf(out, room,
+		 "a message from rank %d%s to rank %d of %s with tag %d has "
+		 "other elements than its receive: %s",
+		 o->source,
+		 madmpi_comm_is_inter(c) ? " of the other group" : "", c->rank,
+		 madmpi_comm_name_of(c, name), o->tag, what);
+}
+
+static int raise_differs(struct madmpi_comm *c, const char *function,
+			 const struct madmpi_outcome *o)
+{
+	char what[MADMPI_DIFFERS];
+
+	madmpi_outcome_differs(c, o, what, sizeof(what));
+	return madmpi_error(c, MPI_ERR_TYPE, function, "%s", what);
 }
 
 int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
@@ -68,8 +78,7 @@ int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
 		return MPI_SUCCESS;
 	if (o->operation != NULL && o->why != NULL)
 		return madmpi_error(c, madmpi_outcome_code(o), function,
-				    "%s: %s", o->operation,
-				    (const char *)o->why);
+				    "%s: %s", o->operation, o->why);
 	if (o->error > 0)
 		return madmpi_error(c, o->error, function,
 				    "a function of a generalised request "
@@ -89,7 +98,7 @@ int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,
 				    "buffer",
 				    (long long)o->sent, o->source, o->tag,
 				    (long long)o->bytes);
-	if (o->error == -EPROTOTYPE && o->why != NULL)
+	if (o->unfit != NULL)
 		return raise_differs(c, function, o);
 	if (o->error == -EPROTOTYPE)
 		return madmpi_error(c, MPI_ERR_TYPE, function,

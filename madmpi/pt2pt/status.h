@@ -17,15 +17,19 @@
 #include <nmad/sendrecv.h>
 
 struct madmpi_comm;
+struct madmpi_signed;
 struct madmpi_type;
+
+/* Room for the text of madmpi_outcome_differs(). */
+enum { MADMPI_DIFFERS = 256 + MPI_MAX_OBJECT_NAME };
 
 /* How an operation ended. */
 struct madmpi_outcome {
 	int error;             /* 0, -errno, or a code that the program gave */
 	const char *operation; /* the function that began it; NULL: a message */
-	/* While the request is there: of an operation as text; of a message
-	 * with -EPROTOTYPE a struct madmpi_signed that does not fit; or NULL */
-	const void *why;
+	/* Both while the request is there, or NULL. */
+	const char *why;                   /* of an operation: its error */
+	const struct madmpi_signed *unfit; /* of a message with -EPROTOTYPE */
 	int source;
 	int tag;
 	bool is_cancelled;
@@ -82,6 +86,11 @@ struct madmpi_outcome madmpi_outcome_send(const struct nm_sr_status *st);
 
 /* The error as the program sees it: MPI_SUCCESS if there is none. */
 int madmpi_outcome_code(const struct madmpi_outcome *o);
+
+/* Writes how the message of o->unfit differs from its receive. */
+void madmpi_outcome_differs(struct madmpi_comm *c,
+			    const struct madmpi_outcome *o, char *out,
+			    size_t room);
 
 /* Reports a failure to the communicator's handler; MPI_SUCCESS if none. */
 int madmpi_outcome_raise(struct madmpi_comm *c, const char *function,

@@ -44,8 +44,8 @@ MESSAGES = [
      elements('ring', '10 elements of several types', '100 x MPI_BYTE')),
     ('MPI_Wait', 'partitions', 'TYPE', elements('ring', SENT, HERE)),
     ('MPI_Waitall', 'waitall', 'IN_STATUS',
-     [r'1 request failed, the first with MPI_ERR_TYPE \(rank [012], tag 5, '
-      r'24 of 24 bytes: %s sent, up to %s received\)' % (SENT, HERE)]),
+     [r'1 request failed, the first with MPI_ERR_TYPE \(%s\)' % text
+      for text in elements('ring', SENT, HERE)]),
 ]
 
 # likewise, of collective operations
