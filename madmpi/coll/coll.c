@@ -111,6 +111,10 @@ int madmpi_coll_end(struct madmpi_coll *c)
 		return madmpi_error(c->comm, MPI_ERR_COUNT, c->function,
 				    "a process sent less data than this one "
 				    "expects");
+	if (c->error == -EBADE)
+		return madmpi_error(c->comm, MPI_ERR_OTHER, c->function,
+				    "a process is in another call: this one or "
+				    "those before do not fit together");
 	return madmpi_error_errno(c->comm, c->error, c->function,
 				  "a step of the operation failed");
 }

@@ -94,9 +94,9 @@ static bool find(struct direct *d, int rank, MPI_Count expected,
 	struct madmpi_coll *c = d->c;
 	struct madmpi_slot *s = madmpi_node_await(c, d->lane, rank, d->part);
 
-	/* The slot of one that is lost has what was in it before. */
+	/* A slot may have what was in it before, or what is of another call. */
 	memset(place, 0, sizeof(*place));
-	if (likely(madmpi_word_has_come(&s->number, d->part)))
+	if (likely(madmpi_node_is_written(c, s, d->part)))
 		memcpy(place, s->data, sizeof(*place));
 	place->at += (uint64_t)(place->stride * c->rank);
 	madmpi_coll_check_bytes(c, place->bytes, expected);

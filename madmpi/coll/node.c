@@ -139,7 +139,8 @@ void madmpi_node_tell(struct madmpi_coll *c, struct madmpi_slot *s,
 		      uint64_t part, MPI_Count bytes)
 {
 	s->bytes = (uint32_t)bytes;
-	s->error = c->error;
+	s->error = (int16_t)c->error;
+	s->call = madmpi_node_call(c);
 	tell(c, &s->number, part);
 }
 
@@ -149,8 +150,11 @@ struct madmpi_slot *madmpi_node_await(struct madmpi_coll *c,
 {
 	struct madmpi_slot *s = madmpi_node_slot(l, rank, part);
 
-	if (likely(wait_for(c, rank, &s->number, part)) &&
-	    unlikely(s->error != 0)) {
+	if (unlikely(!wait_for(c, rank, &s->number, part)))
+		return s;
+	if (unlikely(s->call != madmpi_node_call(c))) {
+		madmpi_coll_fail(c, -EBADE);
+	} else if (unlikely(s->error != 0)) {
 		c->is_told |= c->error == 0;
 		madmpi_coll_fail(c, s->error < 0 ? s->error : -EPROTO);
 	}

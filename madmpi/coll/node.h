@@ -106,10 +106,29 @@ struct madmpi_slot *madmpi_node_take(struct madmpi_coll *c,
 void madmpi_node_tell(struct madmpi_coll *c, struct madmpi_slot *s,
 		      uint64_t part, MPI_Count bytes);
 
-/* The slot of another process, once it is written. */
+/*
+ * The slot of another process, once it is written. c fails if that is lost, has
+ * failed, or has written the slot in another call: where calls do not fit
+ * together, two processes may have made another number of parts before.
+ */
 struct madmpi_slot *madmpi_node_await(struct madmpi_coll *c,
 				      struct madmpi_lane *l, int rank,
 				      uint64_t part);
+
+/* All blocking calls of a communicator have a number, alike everywhere. */
+static inline uint16_t madmpi_node_call(const struct madmpi_coll *c)
+{
+	return (uint16_t)c->tag;
+}
+
+/* Whether what is in a slot was written for this call. */
+static inline bool madmpi_node_is_written(const struct madmpi_coll *c,
+					  const struct madmpi_slot *s,
+					  uint64_t part)
+{
+	return madmpi_word_has_come(&s->number, part) &&
+	       s->call == madmpi_node_call(c);
+}
 
 /* This process needs nothing any more up to that part. */
 void madmpi_node_done(struct madmpi_coll *c, struct madmpi_lane *l,

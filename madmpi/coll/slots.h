@@ -44,9 +44,12 @@ struct madmpi_line {
 struct madmpi_slot {
 	ATOMIC(uint64_t) number; /* a: of what is in it; order(coll-slot) */
 	uint32_t bytes;          /* -: of the data; once it is told */
-	int32_t error; /* -: as `bytes`: its process has failed, or 0 */
+	int16_t error; /* -: as `bytes`: its process has failed, or 0 */
+	uint16_t call; /* -: as `bytes`: the last bits of the call's number */
 	char data[];   /* -: as `bytes`; aligned for any type */
 };
+
+_Static_assert(sizeof(struct madmpi_slot) == 16, "data are aligned");
 
 /*
  * Numbers do not go round: the word of a process may stay as it is for any
