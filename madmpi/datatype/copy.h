@@ -10,7 +10,7 @@
 void madmpi_layout_copy(const void *what, size_t offset, size_t length,
 			void *flat, bool in);
 
-/* Its walk(). */
+/* struct nm_walker's walk() of the same. */
 int madmpi_layout_walk(const void *what, size_t offset, size_t length,
 		       nm_piece_fn each, void *arg);
 

@@ -40,9 +40,10 @@ static struct base_option options[] = {
 	  .kind = BASE_OPTION_INT,
 	  .fallback = "1",
 	  .max = 2,
-	  .help = "whether MPI functions check their arguments; 2: and "
-		  "processes that calls of a collective operation, and the "
-		  "types of a message, fit together" },
+	  .help = "whether MPI functions check their arguments; 2: "
+		  "processes also check that their calls of a collective "
+		  "operation, and the datatypes of each message, fit "
+		  "together" },
 	{ .name = "MADMPI_INITIAL_ERRHANDLER",
 	  .kind = BASE_OPTION_CHOICE,
 	  .fallback = "mpi_errors_are_fatal",

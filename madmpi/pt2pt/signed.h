@@ -41,21 +41,21 @@ struct nm_data madmpi_signed_data(struct madmpi_signed *to, const void *base,
 uint64_t madmpi_signed_session(uint64_t id);
 
 /*
- * Of a receive that has what was sent and its own type: with the check an error
- * if they do not fit. An error that is there already counts for more.
+ * Compares what was sent with the type of its receive. With the check a
+ * mismatch is an error of the outcome, unless that has another one already.
  */
 void madmpi_signed_compare(struct madmpi_outcome *o,
 			   const struct madmpi_signed *got);
 
 /*
- * The end of a receive that walks: with the check all do, and the signature is
- * left out of the outcome and compared. Else a message that ends within an
- * element was sent as another type.
+ * The end of a receive that walks. With the check all receives do, and this
+ * leaves the signature out of the outcome and compares it. A message that ends
+ * within an element is an error, with the check or without.
  */
 void madmpi_signed_check(struct madmpi_outcome *o,
 			 const struct madmpi_signed *got);
 
-/* Of a probe. */
+/* The end of a probe: leaves the signature out of the outcome. */
 void madmpi_signed_probed(struct madmpi_outcome *o);
 
 /* What does not fit, as text: "3 x MPI_DOUBLE sent, up to 6 x MPI_FLOAT ..." */
