@@ -1,7 +1,7 @@
 /*
  * The names that MPI 3.0 deleted, for programs that still use them: those of
- * MPI-1 that mpi.h has no more. mpicc -compat defines MADMPI_COMPAT, and mpi.h
- * then includes this header, so the program need not be changed.
+ * MPI-1 that mpi.h no longer has. mpicc -compat defines MADMPI_COMPAT, and
+ * mpi.h then includes this header, so the program need not be changed.
  *
  *   here                              instead, since MPI 2.0
  *   MPI_Address                       MPI_Get_address
@@ -11,12 +11,12 @@
  *   MPI_LB, MPI_UB                    MPI_Type_create_resized
  *   MPI_Errhandler_create, _get,      MPI_Comm_create_errhandler,
  *     _set, MPI_Handler_function        MPI_Comm_get_errhandler, ...
- *   MPI_COMBINER_*_INTEGER            none: no type is made so
+ *   MPI_COMBINER_*_INTEGER            none: no datatype has them
  *
  * Each function has its PMPI_ twin. Those that have a successor with the same
  * arguments are macros for its name, so their addresses can be taken. A tool
  * that defines MPI_Type_struct therefore defines MPI_Type_create_struct, and
- * needs the prototype of that. MPI_Type_extent, MPI_Type_lb and MPI_Type_ub are
+ * must match its prototype. MPI_Type_extent, MPI_Type_lb and MPI_Type_ub are
  * static functions: a program or tool that defines one of them does not compile
  * with this header. A preloaded tool sees their calls as MPI_Type_get_extent.
  *
@@ -41,9 +41,9 @@
 
 /*
  * Elements of MPI_Type_struct without data, each of which sets one bound of
- * the new type to its displacement. Of several, the lowest MPI_LB and the
- * highest MPI_UB count, those within the other elements included. The ABI has
- * no such types: only this library knows these.
+ * the new type to its displacement. If there are several, the lowest MPI_LB and
+ * the highest MPI_UB decide, including markers nested in other elements. The
+ * ABI has no such types: only this library knows these.
  */
 #define MPI_LB ((MPI_Datatype)0x000002fe)
 #define MPI_UB ((MPI_Datatype)0x000002ff)

@@ -70,7 +70,7 @@ struct base_hash {
 	size_t count; /* lists */
 	base_hash_fn hash_of;
 	struct base_hash_index retired; /* freed by the next reserve */
-	bool use_heap;                  /* for indexes that are small */
+	bool use_heap;                  /* small indexes come from malloc() */
 };
 
 /* Where a list hangs; good until the table changes. */
@@ -86,9 +86,9 @@ struct base_hash_place {
 void base_hash_init(struct base_hash *h, base_hash_fn hash_of, unsigned arg);
 
 /*
- * The same for one of many tables: an index below 64 KiB comes from malloc(),
- * because a process can have only some 65,000 mappings. Reserve and exit must
- * not be called where malloc() must not.
+ * Like base_hash_init(), for a kind of table that a process has many of. An
+ * index below 64 KiB comes from malloc(): a process can have only some 65,000
+ * mappings. Reserve and exit must not be called where malloc() must not.
  */
 void base_hash_init_small(struct base_hash *h, base_hash_fn hash_of,
 			  unsigned arg);

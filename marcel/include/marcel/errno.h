@@ -4,21 +4,21 @@
  * and nmad's headers do not. <errno.h> may come before it or after it.
  *
  * An inline function of another header (std::stoi()) uses the errno that was
- * defined above it: include this header first, or compile with the option
- * `-include marcel/errno.h` and link with -lmarcel: mpicc adds only -lmpi_abi.
- * This header includes <errno.h>, so a _GNU_SOURCE that the file defines comes
- * too late: add -D_GNU_SOURCE= to the command line.
+ * defined above it. Include this header first, or compile with the option
+ * `-include marcel/errno.h` of gcc and clang. Link with -lmarcel: mpicc adds
+ * only -lmpi_abi. With `-include`, <errno.h> is read before the file's
+ * `#define _GNU_SOURCE`: add -D_GNU_SOURCE= to the command line.
  *
  * libc keeps some values per kernel thread and declares the functions that
- * return their addresses const. A compiler then calls such a function once, and
- * uses the address even after the user thread has moved to another kernel
- * thread. A thread moves only in a call that waits or yields, and in
- * marcel_setaffinity() and marcel_create_first(). Calls of marcel, pioman, nmad
- * and MPI may wait, and so may libc's functions that libmarcel replaces:
- * usleep(), read(), poll(), open() and others (<marcel/io.h>). The end of a
- * time slice moves no thread. Main, foreign threads, and threads with
- * marcel_attr_setprivatetls() never move: all of this holds for them as with
- * POSIX threads.
+ * return their addresses as const. A compiler may therefore call such a
+ * function once and reuse the address after the user thread has moved to
+ * another kernel thread. A thread moves only in a call that waits or yields,
+ * and in marcel_setaffinity() and marcel_create_first(). Calls of marcel,
+ * pioman, nmad and MPI may wait, and so may libc's functions that libmarcel
+ * replaces: usleep(), read(), poll(), open() and others (<marcel/io.h>). The
+ * end of a time slice moves no thread. Main, foreign threads, and threads with
+ * marcel_attr_setprivatetls() never move: for them, everything in the table
+ * works as with POSIX threads.
  *
  *	errno		follows the user thread, through the macro below
  *	pthread_self(), std::this_thread::get_id()
@@ -59,9 +59,10 @@ extern "C" {
 
 /*
  * Returns the address of errno for the calling user thread. The address is
- * right until the thread moves: a call that moves it saves and restores the
- * value. In `errno = f();` C, and C++ before C++17, may take the address before
- * they call f: if f waits, store its result in a variable first.
+ * valid until the thread moves. A call that moves the thread saves and restores
+ * the value. In `errno = f();` a compiler of C, or of C++ before C++17, may
+ * take the address before it calls f: if f waits, store its result in a
+ * variable first.
  */
 int *marcel_errno_location(void);
 

@@ -145,12 +145,12 @@ void nm_session_describe(struct nm_session *s, nm_describe_fn fn, void *arg);
 
 /*
  * Close a session. Complete its requests first; only receives by nm_sr_mrecv()
- * may be outstanding. Returns -EBUSY if another receive is, or a send that has
- * not left yet. -EBUSY helps to find a mistake, but is no way to wait for
- * requests: a send that has left may still be incomplete.
+ * may be outstanding. Returns -EBUSY if another receive is outstanding or a
+ * send has not left yet. Do not wait for requests by retrying on -EBUSY: a send
+ * that has left may still be incomplete.
  *
- * Messages that have come and that nobody took are dropped; large and
- * synchronous sends of them complete. A message that comes later is kept: its
+ * Unclaimed messages that have arrived are dropped, which completes their sends
+ * if these are large or synchronous. A message that comes later is kept: its
  * sender may complete the send by nm_sr_cancel(). The session's monitor ends
  * (<nmad/event.h>).
  */

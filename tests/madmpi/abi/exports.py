@@ -4,8 +4,9 @@
 Every function of the tables is there, as a strong PMPI_ name and a weak MPI_
 name at the same address, and every variable; of a pair with large counts both
 forms have a body, or none; nothing else is exported but the functions of libc
-that SOURCES stand before (and AddressSanitizer's names of variables). The last line says how many functions have a body,
-and which have none: these answer MPI_ERR_UNSUPPORTED_OPERATION.
+that SOURCES stand before, and AddressSanitizer's names of variables. The last
+line says how many functions have a body, and which have none: these answer
+MPI_ERR_UNSUPPORTED_OPERATION.
 
 usage: exports.py TABLES LIST LIBRARY [SOURCES]
 """
