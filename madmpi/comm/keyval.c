@@ -9,85 +9,47 @@
 #include <stdlib.h>
 
 #include "bodies.h"
+#include "core/ids.h"
 #include "env/error.h"
 
 marcel_mutex_t madmpi_keyval_mutex = MARCEL_MUTEX_INITIALIZER;
 
-/* A number: its keyval, or NULL and the next free number. */
-static struct {
-	struct madmpi_keyval *keyval;
-	int next_free;      /* from 0, or -1 */
-} * table;                  /* l: by number */
-static int room;            /* l: of it */
-static int first_free = -1; /* l: */
-
-enum { ROOM_AT_FIRST = 64 };
-
-/* Double the table. False: no memory. */
-static bool grow(void)
-{
-	int more = room > 0 ? room : ROOM_AT_FIRST;
-	void *larger = realloc(table, (size_t)(room + more) * sizeof(*table));
-
-	if (larger == NULL)
-		return false;
-	table = larger;
-	for (int i = room + more - 1; i >= room; i--) {
-		table[i].keyval = NULL;
-		table[i].next_free = first_free;
-		first_free = i;
-	}
-	room += more;
-	return true;
-}
-
-/* A free number, from 0, for k; -1: no memory. */
-static int take_number(struct madmpi_keyval *k)
-{
-	int i;
-
-	if (first_free < 0 && !grow())
-		return -1;
-	i = first_free;
-	first_free = table[i].next_free;
-	table[i].keyval = k;
-	return i;
-}
+/* l: the numbers less KEYVAL_FIRST */
+static struct madmpi_ids ids = MADMPI_IDS_INITIALIZER;
 
 struct madmpi_keyval *madmpi_keyval_find(int number,
 					 enum madmpi_keyval_kind kind)
 {
-	int i = number - MADMPI_KEYVAL_FIRST;
+	struct madmpi_keyval *k = NULL;
 
-	if (number < MADMPI_KEYVAL_FIRST || i >= room ||
-	    table[i].keyval == NULL)
-		return NULL;
-	return table[i].keyval->kind == kind ? table[i].keyval : NULL;
+	if (number >= MADMPI_KEYVAL_FIRST)
+		k = madmpi_ids_at(&ids, number - MADMPI_KEYVAL_FIRST);
+	return k != NULL && k->kind == kind ? k : NULL;
 }
 
 int madmpi_keyval_kept(int number, enum madmpi_keyval_kind *kind)
 {
+	const struct madmpi_keyval *k;
 	int found = -1;
 
 	marcel_mutex_lock(&madmpi_keyval_mutex);
-	for (int i = number - MADMPI_KEYVAL_FIRST; i < room && found < 0; i++)
-		if (table[i].keyval != NULL && !table[i].keyval->freed) {
-			found = table[i].keyval->number;
-			*kind = table[i].keyval->kind;
+	for (int i = number - MADMPI_KEYVAL_FIRST; i < ids.room && found < 0;
+	     i++) {
+		k = madmpi_ids_at(&ids, i);
+		if (k != NULL && !k->freed) {
+			found = k->number;
+			*kind = k->kind;
 		}
+	}
 	marcel_mutex_unlock(&madmpi_keyval_mutex);
 	return found;
 }
 
 void madmpi_keyval_put(struct madmpi_keyval *k)
 {
-	int i = k->number - MADMPI_KEYVAL_FIRST;
-
 	if (--k->refs > 0)
 		return;
-	table[i].keyval = NULL;
-	table[i].next_free = first_free;
-	first_free = i;
+	madmpi_ids_put(&ids, k->number - MADMPI_KEYVAL_FIRST);
 	free(k);
 }
 
@@ -109,7 +71,7 @@ static int create(const char *fn, const struct madmpi_keyval *like, int *out)
 	k = malloc(sizeof(*k));
 	marcel_mutex_lock(&madmpi_keyval_mutex);
 	if (k != NULL)
-		i = take_number(k);
+		i = madmpi_ids_take(&ids, k);
 	if (i >= 0) {
 		*k = *like;
 		k->refs = 1;

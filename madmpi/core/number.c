@@ -1,57 +1,27 @@
 /*
- * A table of the objects that have a number; an object's link, which is the
- * pool's while the object is free, holds it.
+ * The objects that have a number; an object's link, which is the pool's while
+ * the object is free, holds it.
  */
 #include "core/number.h"
-
-#include <stdlib.h>
 
 #include <marcel/marcel.h>
 #include <mpi.h>
 
 #include "bodies.h"
-
-enum { ROOM_AT_FIRST = 256 };
+#include "core/ids.h"
 
 static marcel_mutex_t mutex = MARCEL_MUTEX_INITIALIZER;
 
-/* A number: its object, or NULL and the next free number. */
-static struct {
-	struct madmpi_object *object;
-	int next_free;      /* less HANDLE_CONSTANTS, or -1 */
-} * table;                  /* l: by number - HANDLE_CONSTANTS */
-static int room;            /* l: of it */
-static int first_free = -1; /* l: */
-
-/* The mutex is held: double the table. False: no memory. */
-static bool grow(void)
-{
-	int more = room > 0 ? room : ROOM_AT_FIRST;
-	void *larger = realloc(table, (size_t)(room + more) * sizeof(*table));
-
-	if (larger == NULL)
-		return false;
-	table = larger;
-	for (int i = room + more - 1; i >= room; i--) {
-		table[i].object = NULL;
-		table[i].next_free = first_free;
-		first_free = i;
-	}
-	room += more;
-	return true;
-}
+/* l: the numbers less HANDLE_CONSTANTS */
+static struct madmpi_ids ids = MADMPI_IDS_INITIALIZER;
 
 /* The mutex is held. A number for o; without memory it stays without one. */
 static void take_number(struct madmpi_object *o)
 {
-	int i;
+	int i = madmpi_ids_take(&ids, o);
 
-	if (first_free < 0 && !grow())
-		return;
-	i = first_free;
-	first_free = table[i].next_free;
-	table[i].object = o;
-	o->link = (void *)(uintptr_t)(i + MADMPI_HANDLE_CONSTANTS);
+	if (i >= 0)
+		o->link = (void *)(uintptr_t)(i + MADMPI_HANDLE_CONSTANTS);
 }
 
 int madmpi_number_of(void *handle, uint32_t kind)
@@ -74,30 +44,24 @@ int madmpi_number_of(void *handle, uint32_t kind)
 
 void *madmpi_number_handle(int number, uint32_t kind)
 {
-	struct madmpi_object *o = NULL;
-	int i;
+	struct madmpi_object *o;
 
 	if (number < 0)
 		return NULL;
 	if (number < MADMPI_HANDLE_CONSTANTS)
 		return (void *)(uintptr_t)number;
-	i = number - MADMPI_HANDLE_CONSTANTS;
 	marcel_mutex_lock(&mutex);
-	if (i < room && table[i].object != NULL &&
-	    load_relaxed(&table[i].object->kind) == kind)
-		o = table[i].object;
+	o = madmpi_ids_at(&ids, number - MADMPI_HANDLE_CONSTANTS);
+	if (o != NULL && load_relaxed(&o->kind) != kind)
+		o = NULL;
 	marcel_mutex_unlock(&mutex);
 	return o;
 }
 
 void madmpi_number_drop_slow(struct madmpi_object *o)
 {
-	int i = (int)(uintptr_t)o->link - MADMPI_HANDLE_CONSTANTS;
-
 	marcel_mutex_lock(&mutex);
-	table[i].object = NULL;
-	table[i].next_free = first_free;
-	first_free = i;
+	madmpi_ids_put(&ids, (int)(uintptr_t)o->link - MADMPI_HANDLE_CONSTANTS);
 	o->link = NULL;
 	marcel_mutex_unlock(&mutex);
 }
