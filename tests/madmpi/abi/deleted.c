@@ -242,21 +242,28 @@ static void random_structs(void)
 	}
 }
 
+static void bounds_are(MPI_Datatype t, MPI_Aint wanted_lb, MPI_Aint wanted)
+{
+	MPI_Aint lb, extent;
+
+	MPI_Type_lb(t, &lb);
+	MPI_Type_extent(t, &extent);
+	EXPECT_INT(lb, wanted_lb);
+	EXPECT_INT(extent, wanted);
+}
+
 /* An upper bound alone leaves the lower one to data that lie below. */
 static void one_bound_is_inherited_alone(void)
 {
 	int block[2] = { 1, 1 };
-	MPI_Aint inner_at[2] = { 0, 12 }, outer_at[2] = { 0, 8 }, lb, extent;
+	MPI_Aint inner_at[2] = { 0, 12 }, outer_at[2] = { 0, 8 };
 	MPI_Datatype inner_types[2] = { MPI_INT, MPI_UB }, inner, outer;
 	MPI_Datatype outer_types[2] = { MPI_INT };
 
 	MPI_Type_struct(2, block, inner_at, inner_types, &inner);
 	outer_types[1] = inner;
 	MPI_Type_struct(2, block, outer_at, outer_types, &outer);
-	MPI_Type_lb(outer, &lb);
-	MPI_Type_extent(outer, &extent);
-	EXPECT_INT(lb, 0);
-	EXPECT_INT(extent, 20);
+	bounds_are(outer, 0, 20);
 	MPI_Type_free(&outer);
 	MPI_Type_free(&inner);
 }
@@ -265,23 +272,17 @@ static void one_bound_is_inherited_alone(void)
 static void only_an_upper_bound_stops_padding(void)
 {
 	int block[3] = { 1, 1, 1 };
-	MPI_Aint at[3] = { 0, 0, 8 }, lb, extent;
+	MPI_Aint at[3] = { 0, 0, 8 };
 	MPI_Datatype types[3] = { MPI_LB, MPI_DOUBLE, MPI_CHAR }, t;
 
 	MPI_Type_struct(3, block, at, types, &t);
-	MPI_Type_lb(t, &lb);
-	MPI_Type_extent(t, &extent);
-	EXPECT_INT(lb, 0);
-	EXPECT_INT(extent, 16);
+	bounds_are(t, 0, 16);
 	MPI_Type_free(&t);
 
 	types[0] = MPI_UB;
 	at[0] = 9;
 	MPI_Type_struct(3, block, at, types, &t);
-	MPI_Type_lb(t, &lb);
-	MPI_Type_extent(t, &extent);
-	EXPECT_INT(lb, 0);
-	EXPECT_INT(extent, 9);
+	bounds_are(t, 0, 9);
 	MPI_Type_free(&t);
 }
 
