@@ -43,8 +43,8 @@ static struct madmpi_kinds times(struct madmpi_kinds a, MPI_Count n)
 }
 
 /*
- * What the elements of a predefined type have in common with those that they
- * fit. MPI_CHARACTER is an MPI_CHAR; another type on which no operation is
+ * Returns the same number for predefined types whose elements fit each other.
+ * MPI_CHARACTER is an MPI_CHAR; another type on which no operation is
  * defined fits only itself.
  */
 static uint64_t kind_of(const struct madmpi_type *t)

@@ -100,7 +100,7 @@ struct madmpi_run {
 	struct madmpi_type *type; /* holds a reference */
 };
 
-/* What the elements of one type are, in their order (signature.h). */
+/* The elements of one type, in their order (signature.h). */
 struct madmpi_kinds {
 	uint64_t mul, add; /* they change a hash x to x * mul + add */
 	/* All are this predefined type, or one is MPI_PACKED; -1: several

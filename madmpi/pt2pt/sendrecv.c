@@ -8,7 +8,7 @@
 #include "env/error.h"
 #include "pt2pt/request.h"
 
-/* What is sent is s, or a packed copy of it that has the signature of `as`. */
+/* Sends s, or a packed copy of a message with the signature of `as`. */
 static int exchange(const char *fn, const struct madmpi_message *s,
 		    const struct madmpi_message *as,
 		    const struct madmpi_message *r, MPI_Status *status)

@@ -20,8 +20,9 @@
 #include "pt2pt/status.h"
 
 /*
- * What a request walks over. With the check always: `layout` is the data of
- * this process, and `sent` what its message says, after a receive the sender's.
+ * A request walks over this, with the check always. `layout` is the data of
+ * this process, and `sent` the signature in the message: after a receive the
+ * sender's.
  */
 struct madmpi_signed {
 	struct madmpi_layout layout;
@@ -58,7 +59,7 @@ void madmpi_signed_check(struct madmpi_outcome *o,
 /* The end of a probe: leaves the signature out of the outcome. */
 void madmpi_signed_probed(struct madmpi_outcome *o);
 
-/* What does not fit, as text: "3 x MPI_DOUBLE sent, up to 6 x MPI_FLOAT ..." */
+/* Writes the mismatch: "3 x MPI_DOUBLE sent, up to 6 x MPI_FLOAT received". */
 void madmpi_signed_describe(const struct madmpi_signed *got, char *out,
 			    size_t room);
 

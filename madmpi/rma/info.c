@@ -1,8 +1,8 @@
 /*
  * Hints of windows. All are kept and told again. Those about memory are read
  * when a window is made (win.c): alloc_shm, alloc_shared_noncontig, and
- * mpi_minimum_memory_alignment, of which the alignment that came of it is told.
- * What the others would permit is not slower without.
+ * mpi_minimum_memory_alignment; MPI_Win_get_info shows the alignment in effect.
+ * The other hints would permit nothing that is faster.
  */
 #include <stdio.h>
 #include <stdlib.h>

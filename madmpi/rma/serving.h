@@ -1,5 +1,5 @@
 /*
- * What the thread that serves a window knows: its requests (rma/serve.c) and
+ * The state of the thread that serves a window: its requests (rma/serve.c) and
  * the epochs that they end (rma/completed.c).
  */
 #ifndef MADMPI_RMA_SERVING_H
@@ -19,7 +19,7 @@ struct candidate {
 	bool exclusive;
 };
 
-/* What a process has of the lock. */
+/* How a process holds the lock. */
 enum has { NOTHING, SHARED, ALONE };
 
 /*

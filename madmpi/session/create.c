@@ -100,9 +100,9 @@ static struct nm_gate *member(const struct madmpi_group *g, int rank)
 }
 
 /*
- * What one member of the group has written goes to all, down the tree of
- * madmpi_bcast_binomial(): first from the member above, unless this is the
- * root. Returns the distance to the members below.
+ * A letter that one member has written goes to all, down the tree of
+ * madmpi_bcast_binomial(). Every member but the root receives it from the
+ * member above. Returns the distance to the members below.
  */
 static int hear(const struct madmpi_group *g, struct madmpi_letter *l, int root)
 {

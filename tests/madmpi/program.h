@@ -53,7 +53,7 @@ static inline int class_of(int code)
 	return found;
 }
 
-/* What does not fit together is an error of another class. */
+/* Then calls that do not fit together are an error of another class. */
 static inline int calls_are_compared(void)
 {
 	const char *check = getenv("MADMPI_CHECK");

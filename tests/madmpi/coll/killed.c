@@ -341,7 +341,7 @@ static void carry_out(struct death *d)
 
 /* --- calls of several rounds --- */
 
-/* What a call has made here; or both are null. */
+/* A call has made one of the two here, or none: both are null then. */
 struct made {
 	MPI_Comm comm;
 	MPI_Win win;

@@ -394,7 +394,7 @@ static MPI_Comm sharing(void)
 	return comm;
 }
 
-/* What one call of a process with another length, or without any, returns. */
+/* Returns the error of one call, in which a process has another length. */
 static int one_of_all(MPI_Comm comm, int call, int odd)
 {
 	int n = 4 + odd, much = 5000 + odd;

@@ -297,7 +297,7 @@ static void integers_of_the_abi_have_8_bytes(void)
 	MPI_Info_free(&info);
 }
 
-/* What is said of a type is what MPI_Type_size says. */
+/* The info has the same sizes as MPI_Type_size. */
 static void fortran_types_are_known(void)
 {
 	static const struct {
