@@ -40,7 +40,6 @@ struct nm_pkt {
 	unsigned npieces;     /* payload that is not in ctl */
 	unsigned nchunks;     /* without the head */
 	struct nm_chain reqs; /* complete when the packet has left */
-	bool with_driver;     /* o: posted, not yet reported as sent */
 	bool now;             /* somebody waits for it at once */
 	union {
 		struct nm_req *part_of; /* of a NM_POST_PART: the send */

@@ -122,7 +122,7 @@ static bool send_pkt(struct nm_rail *rail, struct nm_pkt *pkt)
 	if (likely(rc == NM_SENT)) {
 		pkt_over(rail, pkt, 0);
 	} else if (rc == NM_POSTED) {
-		pkt->with_driver = true;
+		link->posted = pkt;
 		backlog_add(rail, 1);
 		rail->news->kick = true;
 	} else if (rc == -EAGAIN) {
@@ -442,7 +442,7 @@ int nm_rail_arm(struct nm_rail *rail, struct nm_news *news)
 enum {
 	MALLOCED = 16, /* what memory of calloc() is aligned to, at least */
 	HEARD = offsetof(struct nm_link, heard) / MALLOCED,
-	TOLD = offsetof(struct nm_link, told) / MALLOCED,
+	TOLD = offsetof(struct nm_link, posted) / MALLOCED,
 	NEXT = sizeof(struct nm_link) / MALLOCED,
 	LINE = BASE_CACHE_LINE / MALLOCED,
 };
@@ -466,7 +466,7 @@ void nm_rail_sent(struct nm_rail *rail, struct nm_pkt *pkt)
 		rail->up->sent(rail, pkt);
 		return;
 	}
-	pkt->with_driver = false;
+	pkt->link->posted = NULL;
 	backlog_add(rail, -1);
 	pkt_over(rail, pkt, 0);
 }
@@ -517,6 +517,7 @@ void nm_rail_unsure(struct nm_rail *rail, struct nm_link *link, uint32_t number,
 
 void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
 {
+	struct nm_pkt *pkt = link->posted;
 	struct base_link *n;
 
 	if (unlikely(rail->up != NULL)) {
@@ -531,11 +532,11 @@ void nm_rail_link_dead(struct nm_rail *rail, struct nm_link *link, int error)
 		link->arrived = rail->driver->arrived(link);
 	if (!is_spared(link)) /* as in nm_rail_xfer_done() */
 		nm_gate_mourn(link->gate, error);
-	if (link->pkt != NULL && link->pkt->with_driver) {
-		link->pkt->with_driver = false;
+	if (pkt != NULL) {
+		link->posted = NULL;
 		backlog_add(rail, -1);
 		/* It has arrived, or the driver has said that it may not. */
-		pkt_over(rail, link->pkt, is_spared(link) ? 0 : error);
+		pkt_over(rail, pkt, is_spared(link) ? 0 : error);
 	}
 	while ((n = base_list_first(&link->xfers)) != NULL) {
 		struct nm_xfer *x = container_of(n, struct nm_xfer, on);

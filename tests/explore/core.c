@@ -123,7 +123,7 @@ static int post_send(struct nm_link *l, struct nm_pkt *p)
 
 static bool poll_driver(struct nm_rail *r, int budget)
 {
-	if (!pkt.with_driver)
+	if (link.posted == NULL)
 		return false;
 	nm_rail_sent(r, &pkt);
 	return true;
@@ -286,7 +286,7 @@ static void two_sent(void)
 static void two_posted(void)
 {
 	nothing_left(2);
-	explore_check(pkt.with_driver);
+	explore_check(link.posted == &pkt);
 }
 
 /* Coarse: who may not wait cannot even poll while another sends; next time. */
