@@ -65,6 +65,16 @@ void fv_qp_error(struct fv_qp *q, enum ibv_qp_state state)
 		flush(q);
 }
 
+/*
+ * Its device is dead, and completes nothing any more: what another process was
+ * delivering is complete when this returns.
+ */
+static void die(struct fv_qp *q)
+{
+	if (load_relaxed(&q->end->state) != IBV_QPS_RESET)
+		set_state(q, IBV_QPS_ERR);
+}
+
 /* Whoever delivered may have found a fault of ours; the list is locked. */
 void fv_qp_look(struct fv_qp *q)
 {
@@ -72,9 +82,8 @@ void fv_qp_look(struct fv_qp *q)
 
 	if (trouble != 0)
 		fv_qp_tell(q, trouble - 1);
-	if (fv_is_fatal(q->end->device) &&
-	    load_relaxed(&q->end->state) != IBV_QPS_RESET)
-		set_state(q, IBV_QPS_ERR);
+	if (fv_is_fatal(q->end->device))
+		die(q);
 	if (load_acquire(&q->end->state) != IBV_QPS_ERR)
 		return;
 	fv_lock(&q->sq_lock);
@@ -235,8 +244,10 @@ EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
 	int error = 0;
 
 	FV_CALLED(modify_qp);
-	if (fv_is_fatal(q->end->device))
+	if (fv_is_fatal(q->end->device)) {
+		die(q);
 		return EIO;
+	}
 	fv_lock(&q->sq_lock);
 	fv_lock(&q->end->lock);
 	from = load_relaxed(&q->end->state);
