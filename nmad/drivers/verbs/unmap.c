@@ -75,7 +75,7 @@
 #define UFFD_FEATURE_WP_ASYNC (1 << 15)
 #endif
 
-enum { EVENTS = 16, STACK = 128 << 10, TRIAL_TURNS = 1000, HUGE = 2 << 20 };
+enum { EVENTS = 16, STACK = 128 << 10, HUGE = 2 << 20 };
 
 struct base_spin nm_verbs_unmap_lock = BASE_SPIN_INIT(BASE_RANK_LEAF);
 
@@ -253,9 +253,7 @@ static void *judge(void *page)
 	struct pollfd p[] = { { .fd = unmap.fd, .events = POLLIN },
 			      { .fd = unmap.stop, .events = POLLIN } };
 	struct uffd_msg m;
-	unsigned turn = 0;
 	bool waits, tells;
-	int answer;
 
 	while (poll(p, 2, -1) < 0)
 		;
@@ -263,9 +261,9 @@ static void *judge(void *page)
 	tells = read(unmap.fd, &m, sizeof(m)) == sizeof(m) &&
 		m.event == UFFD_EVENT_UNMAP &&
 		m.arg.remove.start == (uintptr_t)page;
-	for (int i = 0; i < TRIAL_TURNS && (answer = ask()) == EAGAIN; i++)
-		base_spin_turn(&turn);
-	return waits && tells && answer == EINVAL ? NULL : page;
+	while (poll(&p[1], 1, -1) < 0)
+		; /* who unmapped has gone on */
+	return waits && tells && ask() == EINVAL ? NULL : page;
 }
 
 /* Does all of it work? -errno */
