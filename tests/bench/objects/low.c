@@ -1,15 +1,64 @@
 /*
- * Objects of pioman and nmad that programs make.
+ * Objects of marcel, pioman and nmad that programs make.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <marcel/marcel.h>
+#include <marcel/tasklet.h>
 #include <nmad/nmad.h>
 #include <nmad/rpc.h>
 #include <pioman/pioman.h>
 
 #include "objects.h"
+
+/* Each is scheduled and waits, as it is disabled. */
+static marcel_tasklet_t *tasklet;
+
+static void tasklet_begin(void)
+{
+	tasklet = places(sizeof(*tasklet));
+}
+
+static void tasklet_end(void)
+{
+	free(tasklet);
+}
+
+static void count(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void tasklet_wait(int i)
+{
+	NEED(marcel_tasklet_disable(&tasklet[i]));
+	NEED(marcel_tasklet_schedule(&tasklet[i]));
+}
+
+static bool tasklet_create(int i)
+{
+	NEED(marcel_tasklet_init(&tasklet[i], count, &number[i]));
+	tasklet_wait(i);
+	return true;
+}
+
+/* It runs. */
+static void tasklet_use(int i)
+{
+	int before = number[i];
+
+	NEED(marcel_tasklet_enable(&tasklet[i]));
+	while (number[i] == before)
+		marcel_yield();
+	tasklet_wait(i);
+}
+
+static void tasklet_drop(int i)
+{
+	NEED(marcel_tasklet_kill(&tasklet[i]));
+}
 
 static struct piom_ltask *ltask;
 
@@ -86,6 +135,7 @@ static void service_end(void)
 
 /* clang-format off */
 const struct kind objects_low[] = {
+	{ "tasklet", tasklet_begin, tasklet_create, tasklet_use, tasklet_drop, tasklet_end },
 	{ "ltask", ltask_begin, ltask_create, NULL, ltask_drop, ltask_end },
 	{ "nm_session", NULL, nm_session_create, NULL, nm_session_drop, NULL },
 	{ "service", service_begin, service_create, NULL, service_drop, service_end },

@@ -80,6 +80,26 @@ static void win_drop(int i)
 	NEED(MPI_Win_free((MPI_Win *)&handle[i]));
 }
 
+/* With memory of ours. */
+static bool win_memory_create(int i)
+{
+	int *memory;
+
+	return MPI_Win_allocate(sizeof(*memory), 1, MPI_INFO_NULL,
+				MPI_COMM_SELF, &memory,
+				(MPI_Win *)&handle[i]) == 0;
+}
+
+static bool memory_create(int i)
+{
+	return MPI_Alloc_mem(sizeof(value), MPI_INFO_NULL, &handle[i]) == 0;
+}
+
+static void memory_drop(int i)
+{
+	NEED(MPI_Free_mem(handle[i]));
+}
+
 static MPI_Win dynamic;
 
 static void region_begin(void)
@@ -357,6 +377,8 @@ const struct kind objects_mpi[] = {
 	{ "communicator", NULL, comm_create, comm_use, comm_drop, NULL },
 	{ "group", group_begin, group_create, group_use, group_drop, group_end },
 	{ "window", NULL, win_create, win_use, win_drop, NULL },
+	{ "window_memory", NULL, win_memory_create, win_use, win_drop, NULL },
+	{ "memory", NULL, memory_create, NULL, memory_drop, NULL },
 	{ "region", region_begin, region_create, region_use, region_drop, region_end },
 	{ "type", NULL, type_create, type_use, type_drop, NULL },
 	{ "number", NULL, number_create, number_use, type_drop, NULL },
