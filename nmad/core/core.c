@@ -68,8 +68,10 @@ int nm_core_init(struct nm_core *core, int rank, int size,
 	nm_chain_init(&core->stalled);
 	marcel_event_init(&core->refill);
 	base_hash_init(&core->by_id, nm_session_hash, 0);
+	base_hash_init(&core->parked, nm_parked_hash, 0);
 	if (nm_match_reserve(&core->match, ROOM_AT_START) < 0 ||
 	    base_hash_reserve(&core->by_id, 1) < 0 ||
+	    base_hash_reserve(&core->parked, 1) < 0 ||
 	    nm_limbo_init(&core->limbo) < 0 ||
 	    nm_limbo_init(&core->retracts) < 0)
 		goto err_match;
@@ -78,6 +80,7 @@ int nm_core_init(struct nm_core *core, int rank, int size,
 err_match:
 	nm_limbo_exit(&core->retracts);
 	nm_limbo_exit(&core->limbo);
+	base_hash_exit(&core->parked);
 	base_hash_exit(&core->by_id);
 	nm_match_exit(&core->match);
 err_free:
@@ -91,6 +94,7 @@ void nm_core_exit(struct nm_core *core)
 	base_check(base_list_is_empty(&core->sessions));
 	nm_limbo_exit(&core->retracts);
 	nm_limbo_exit(&core->limbo);
+	base_hash_exit(&core->parked);
 	base_hash_exit(&core->by_id);
 	nm_match_exit(&core->match);
 	nm_mem_exit(&core->mem);

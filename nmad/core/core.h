@@ -32,6 +32,7 @@
 #include "lost.h"
 #include "mem.h"
 #include "msg.h"
+#include "parked.h"
 #include "pkt.h"
 #include "rail.h"
 #include "session.h"
@@ -113,6 +114,7 @@ struct nm_core {
 	bool burst_teaches;        /* l: this one is long enough */
 	struct base_list sessions; /* l: all of them */
 	struct base_hash by_id;    /* l: sessions, by number */
+	struct base_hash parked;   /* l: messages before their turn: parked.h */
 	struct nm_limbo limbo;     /* l: messages of no session */
 	struct nm_limbo retracts;  /* l: RETRACTs of no session that have not
 				    *    found their message in limbo */

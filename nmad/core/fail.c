@@ -69,16 +69,14 @@ static void fail_receives(struct nm_pass *pass, struct nm_gate *gate)
 /* Messages whose predecessors will never come. */
 static void drop_parked(struct nm_core *core, struct nm_gate *gate)
 {
-	struct base_link *n;
+	struct nm_msg *msg;
 
-	base_list_for_each (s, &core->sessions) {
-		struct nm_session *session =
-			container_of(s, struct nm_session, on);
-		struct base_list *parked = &session->peers[gate->rank].parked;
+	base_list_for_each (n, &core->sessions) {
+		struct nm_session *s = container_of(n, struct nm_session, on);
+		struct nm_peer *peer = &s->peers[gate->rank];
 
-		while ((n = base_list_take_front(parked)) != NULL)
-			nm_msg_free(core,
-				    container_of(n, struct nm_msg, early.on));
+		while ((msg = nm_parked_take_any(core, peer)) != NULL)
+			nm_msg_free(core, msg);
 	}
 }
 

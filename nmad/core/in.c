@@ -231,7 +231,7 @@ static bool deliver_parked(struct nm_pass *pass, struct nm_session *s,
 	size_t room;
 
 	if (msg->kind == NM_WIRE_KIND_RETRACT) {
-		base_list_remove(&msg->early.on);
+		nm_parked_remove(pass->core, msg);
 		nm_retract_heard(pass, s, gate, tag, (uint32_t)msg->id);
 		nm_msg_free(pass->core, msg);
 		return true;
@@ -239,7 +239,7 @@ static bool deliver_parked(struct nm_pass *pass, struct nm_session *s,
 	recv = nm_match_arrival(m, &s->match, gate, tag);
 	if (recv == NULL && nm_match_room(m) == 0)
 		return false;
-	base_list_remove(&msg->early.on);
+	nm_parked_remove(pass->core, msg);
 	arrives(s, gate, tag, msg->seq, msg->length, recv == NULL);
 	if (recv == NULL) {
 		keep(pass, s, gate, tag, msg);
@@ -258,39 +258,15 @@ static bool deliver_parked(struct nm_pass *pass, struct nm_session *s,
 static void unpark(struct nm_pass *pass, struct nm_session *s,
 		   struct nm_gate *gate)
 {
-	struct nm_peer *peer = &s->peers[gate->rank];
-	struct base_link *n;
+	struct nm_msg *msg;
 
-	while ((n = base_list_first(&peer->parked)) != NULL) {
-		struct nm_msg *msg = container_of(n, struct nm_msg, early.on);
-
-		if (msg->seq != peer->recv_seq)
-			return;
+	while ((msg = nm_parked_due(pass->core, s, gate)) != NULL) {
 		if (!deliver_parked(pass, s, gate, msg)) {
 			pass->core->parked_for_memory = true;
 			return;
 		}
-		peer->recv_seq++;
+		s->peers[gate->rank].recv_seq++;
 	}
-}
-
-/* Into its place by number, from the end, where it mostly belongs. */
-static int park(struct nm_peer *peer, struct nm_msg *msg)
-{
-	struct base_link *at = peer->parked.head.prev;
-
-	if (msg->seq - peer->recv_seq > NM_PARKED_MAX)
-		return -EBADMSG;
-	for (; at != &peer->parked.head; at = at->prev) {
-		struct nm_msg *m = container_of(at, struct nm_msg, early.on);
-
-		if (m->seq == msg->seq)
-			return -EBADMSG;
-		if ((int32_t)(msg->seq - m->seq) > 0)
-			break;
-	}
-	base_list_insert_(&msg->early.on, at, at->next);
-	return 0;
 }
 
 struct nm_msg *nm_in_early(struct nm_gate *gate, const struct nm_wire_chunk *c)
@@ -298,6 +274,7 @@ struct nm_msg *nm_in_early(struct nm_gate *gate, const struct nm_wire_chunk *c)
 	struct nm_msg *msg = msg_new(gate, c);
 
 	base_link_init(&msg->early.on);
+	base_link_init(&msg->early.by_seq);
 	msg->early.from = gate;
 	msg->early.session = c->session;
 	msg->early.tag = c->tag;
@@ -308,7 +285,7 @@ static int park_chunk(struct nm_gate *gate, struct nm_peer *peer,
 		      const struct nm_wire_chunk *c)
 {
 	struct nm_msg *msg = nm_in_early(gate, c);
-	int rc = park(peer, msg);
+	int rc = nm_parked_add(gate->core, peer, msg);
 
 	if (rc < 0)
 		nm_in_drop(gate, msg);
@@ -369,7 +346,8 @@ static void leave_limbo(struct nm_session *s, struct nm_limbo *limbo,
 	while ((n = base_list_take_front(&all)) != NULL) {
 		struct nm_msg *msg = container_of(n, struct nm_msg, early.on);
 
-		if (park(&s->peers[msg->early.from->rank], msg) < 0)
+		if (nm_parked_add(s->core, &s->peers[msg->early.from->rank],
+				  msg) < 0)
 			base_list_push_back(bad, n);
 	}
 }

@@ -27,7 +27,8 @@ struct nm_msg {
 		 */
 		uint64_t taken_from;
 		struct {
-			struct base_link on; /* parked, or in limbo */
+			struct base_link on;     /* parked, or in limbo */
+			struct base_link by_seq; /* core->parked */
 			struct nm_gate *from;
 			uint64_t session;
 			uint32_t tag;

@@ -167,16 +167,15 @@ static void drop_parked(const struct nm_peer *peer, struct nm_msg *msg)
 static void drop_messages(struct nm_core *core, struct nm_session *s)
 {
 	struct nm_match_msg *m;
-	struct base_link *n;
+	struct nm_msg *msg;
 
 	while ((m = nm_match_drain(&core->match, &s->match)) != NULL)
 		drop(m->gate, container_of(m, struct nm_msg, match));
 	for (int rank = 0; rank < core->size; rank++) {
 		struct nm_peer *peer = &s->peers[rank];
 
-		while ((n = base_list_take_front(&peer->parked)) != NULL)
-			drop_parked(peer,
-				    container_of(n, struct nm_msg, early.on));
+		while ((msg = nm_parked_take_any(core, peer)) != NULL)
+			drop_parked(peer, msg);
 	}
 }
 

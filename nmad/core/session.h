@@ -38,7 +38,7 @@ struct nm_peer {
 	uint32_t send_seq;        /* of the next envelope to it */
 	uint32_t recv_seq;        /* of the next envelope from it */
 	uint32_t sent[NM_RECENT]; /* tags of the last ones, by send_seq */
-	struct base_list parked;  /* struct nm_msg, by seq */
+	struct base_list parked;  /* struct nm_msg: see parked.h */
 	struct nm_req *last_out; /* the strategy's, NULL at first: see prio.c */
 	bool is_outside;         /* nothing of this session comes from it */
 };

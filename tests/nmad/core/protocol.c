@@ -603,35 +603,6 @@ TEST(a_transfer_may_be_over_before_anybody_hears_that_it_is_ready)
 	CHECK_INT(chunk_of(0).length, 1000);
 }
 
-/*
- * Who holds one packet may be a thread that was preempted, or a slow rail; the
- * others bring all that comes meanwhile.
- */
-TEST(one_late_envelope_may_be_overtaken_by_very_many)
-{
-	enum { MANY = 70000, EACH = 50 };
-	struct nm_wire_chunk c[EACH];
-
-	for (uint32_t seq = 1; seq <= MANY; seq += EACH) {
-		for (uint32_t i = 0; i < EACH; i++)
-			c[i] = eager(1, seq + i, "");
-		ngiven = ndelivered = nreleased = 0;
-		give(c, EACH, 0);
-		nm_core_progress(&core);
-		CHECK_INT(peer->error, 0);
-	}
-	recv_into(0, peer, 1, NM_TAG_EXACT);
-	CHECK(!nm_sr_is_complete(&reqs[0]));
-	give_eager(1, 0, "late");
-	progress();
-	CHECK_INT(error_of(0), 0);
-	CHECK_STR(text[0], "late");
-	for (int i = 0; i < MANY; i++) {
-		recv_into(1, peer, 1, NM_TAG_EXACT);
-		CHECK_INT(error_of(1), 0);
-	}
-}
-
 /* --- a peer that dies --- */
 
 TEST(a_death_ends_all_that_waits_for_the_dead_and_names_it)

@@ -263,6 +263,64 @@ TEST(a_request_that_has_failed_waits_for_the_rails_that_have_its_parts)
 	CHECK_INT(status_of(0).error, -ECONNRESET);
 }
 
+/* --- envelopes before their turn --- */
+
+enum { MANY = 70000, LONGEST = 12 };
+
+static void give_eager(uint32_t seq)
+{
+	struct nm_wire_chunk c = { .kind = NM_WIRE_KIND_EAGER,
+				   .session = SESSION,
+				   .seq = seq };
+
+	ngiven = ndelivered = 0;
+	give(&c);
+	progress();
+}
+
+/* The most that are compared until one is found, of those that wait. */
+static int longest_chain(void)
+{
+	int longest = 0;
+
+	base_list_for_each (n, &session->peers[1].parked) {
+		const struct base_link *link =
+			&container_of(n, struct nm_msg, early.on)->early.by_seq;
+		const struct base_hash_slot *slot = base_hash_slot(
+			&core.parked, nm_parked_hash(link, false, 0));
+		const struct base_link *l = base_hash_plain(slot->first);
+		int steps = 1;
+
+		for (; l != link; steps++)
+			l = base_hash_plain(l->prev->next);
+		longest = steps > longest ? steps : longest;
+	}
+	return longest;
+}
+
+/*
+ * Who holds one packet may be a thread that was preempted, or a slow rail; the
+ * others bring all that comes meanwhile. Of two of these one may be far ahead.
+ */
+TEST(one_late_envelope_may_be_overtaken_by_very_many)
+{
+	for (uint32_t i = MANY / 2 + 1; i <= MANY; i++)
+		give_eager(i);
+	for (uint32_t i = 1; i <= MANY / 2; i++)
+		give_eager(i);
+	CHECK_INT((int)core.parked.count, MANY);
+	CHECK(longest_chain() <= LONGEST);
+	recv_into(0, 0);
+	CHECK(!nm_sr_is_complete(&reqs[0]));
+	give_eager(0);
+	CHECK_INT(status_of(0).error, 0);
+	CHECK_INT((int)core.parked.count, 0);
+	for (int i = 0; i < MANY; i++) {
+		recv_into(1, 0);
+		CHECK_INT(status_of(1).error, 0);
+	}
+}
+
 /* --- a peer that lies --- */
 
 static void expect_given_up(void)
