@@ -85,6 +85,30 @@ static void look_inside(struct nm_core *core, struct base_hang *h)
 				 * all have come: nobody is asked about that */
 }
 
+/* Returns false if a thread is in the core, or is about to be. */
+static bool look_at_core(struct nm_core *core, struct base_hang *h)
+{
+	if (!nm_core_is_heeded(&core->lock) || nm_calls_are_due(core) ||
+	    load_relaxed(&core->calls.held) != 0 || !enter(core))
+		return false;
+	look_inside(core, h);
+	for (int i = 0; i < core->size; i++) {
+		const struct nm_gate *gate = &core->gates[i];
+		uint64_t out = load_relaxed(&gate->nsent);
+		uint64_t in = load_relaxed(&gate->nreceived);
+
+		h->moved += out + in;
+		if (i == core->rank)
+			h->busy |= out != in;
+		if (i == core->rank || gate->error != 0)
+			continue;
+		h->sent += out;
+		h->received += in;
+	}
+	leave(core);
+	return true;
+}
+
 static void look(void *arg, struct base_hang *h)
 {
 	struct nm_core *core = arg;
@@ -98,24 +122,23 @@ static void look(void *arg, struct base_hang *h)
 	if (load_relaxed(&core->pending) != 0 ||
 	    load_relaxed(&nm_watcher.kinds) != 0)
 		h->wanted = true;
-	if (!nm_core_is_heeded(&core->lock) || nm_calls_are_due(core) ||
-	    load_relaxed(&core->calls.held) != 0 || !enter(core)) {
+	if (!look_at_core(core, h))
 		h->busy = true;
-		return;
-	}
-	look_inside(core, h);
-	for (int i = 0; i < core->size; i++) {
-		const struct nm_gate *gate = &core->gates[i];
-		uint64_t out = load_relaxed(&gate->nsent);
-		uint64_t in = load_relaxed(&gate->nreceived);
+}
 
-		h->moved += out + in;
-		if (i == core->rank || gate->error != 0)
-			continue;
-		h->sent += out;
-		h->received += in;
-	}
-	leave(core);
+BASE_PUBLIC int nm_motion(uint64_t *sent, uint64_t *received)
+{
+	struct nm_core *core = nm_core_self;
+	struct base_hang h = { .busy = false };
+
+	*sent = *received = 0;
+	if (core == NULL)
+		return 0;
+	if (!look_at_core(core, &h))
+		return 1;
+	*sent = h.sent;
+	*received = h.received;
+	return h.busy || (h.by & BASE_HANG_TRANSFER) != 0;
 }
 
 /* --- requests in words --- */

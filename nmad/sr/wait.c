@@ -186,6 +186,11 @@ BASE_PUBLIC int nm_sr_test_all(struct nm_sr_request *const reqs[], size_t n)
 	return all_complete(reqs, n) ? 0 : -EAGAIN;
 }
 
+BASE_PUBLIC size_t nm_sr_bytes(const struct nm_sr_request *request)
+{
+	return nm_req_const(request)->data.length;
+}
+
 BASE_PUBLIC void nm_sr_status(const struct nm_sr_request *request,
 			      struct nm_sr_status *out)
 {

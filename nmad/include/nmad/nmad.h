@@ -94,6 +94,19 @@ int nm_gate_read(const struct nm_gate *gate, const struct nm_data *d,
 int nm_gate_write(const struct nm_gate *gate, const struct nm_data *d,
 		  size_t offset, size_t length, uint64_t remote);
 
+/*
+ * Stores how many packets this process has sent to and received from other live
+ * processes. A packet counts as received once its content has been dealt with.
+ * Returns nonzero if nmad is at work or the body of a message is under way
+ * here.
+ *
+ * Look at every process, and then at every process again. If every look
+ * returned 0 and the packets received at the first look equal those sent at the
+ * second, no message was on its way. Any thread may call it; it never waits for
+ * a lock.
+ */
+int nm_motion(uint64_t *sent, uint64_t *received);
+
 /* Kill the whole job with this exit code, after a line on stderr. */
 void nm_abort(int code, const char *why) __attribute__((noreturn));
 

@@ -134,6 +134,12 @@ int nm_sr_test_all(struct nm_sr_request *const reqs[], size_t n);
 void nm_sr_status(const struct nm_sr_request *req, struct nm_sr_status *out);
 
 /*
+ * Returns the size of the request's data in bytes. The request may be
+ * incomplete.
+ */
+size_t nm_sr_bytes(const struct nm_sr_request *req);
+
+/*
  * Give up a receive: it completes, with -ECANCELED. 0; -EALREADY: it is
  * complete, or a message has taken it, and it will be.
  *

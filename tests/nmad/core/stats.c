@@ -150,6 +150,40 @@ TEST(messages_are_counted_by_the_way_they_take)
 	stop();
 }
 
+/* Nobody is at work once the messages have gone as far as they can. */
+static void settle(struct nm_sr_request *r)
+{
+	uint64_t out = 1, in = 1;
+
+	while (nm_motion(&out, &in) != 0)
+		nm_sr_test(r);
+	CHECK_INT(out + in, 0); /* there are no other processes */
+}
+
+TEST(a_message_that_no_receive_matches_does_not_move)
+{
+	struct nm_data out = nm_data_flat(from, LARGE);
+	struct nm_data in = nm_data_flat(to, LARGE);
+	struct nm_sr_request sent, got;
+	struct nm_sr_status status;
+
+	start();
+	CHECK_INT(nm_sr_isend(session, nm_gate_of(0), 1, &out, 0, &sent), 0);
+	CHECK_INT(nm_sr_probe_wait(session, nm_gate_of(0), 1, NM_TAG_EXACT,
+				   &status),
+		  0);
+	settle(&sent);
+	CHECK_INT(nm_sr_test(&sent), -EAGAIN);
+	CHECK_INT(nm_sr_bytes(&sent), LARGE);
+	CHECK_INT(
+		nm_sr_irecv(session, nm_gate_of(0), 1, NM_TAG_EXACT, &in, &got),
+		0);
+	while (nm_sr_test(&got) == -EAGAIN || nm_sr_test(&sent) == -EAGAIN)
+		;
+	settle(&sent);
+	stop();
+}
+
 /* What stderr got meanwhile. */
 static const char *heard(void (*body)(void))
 {
