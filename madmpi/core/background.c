@@ -25,7 +25,7 @@ static struct madmpi_outcome outcome(const struct madmpi_operation *op,
 
 	(void)r;
 	o.error = b->error;
-	o.operation = b->function;
+	o.operation = op->function;
 	o.why = b->why;
 	return o;
 }
@@ -92,7 +92,6 @@ static struct madmpi_request *adopt(const char *fn, struct madmpi_comm *c,
 	struct madmpi_request *r;
 
 	b->op.outcome = outcome;
-	b->function = fn;
 	*rc = MPI_SUCCESS;
 	r = madmpi_request_adopt(fn, c, &b->op, rc);
 	if (r == NULL)

@@ -29,7 +29,6 @@ struct madmpi_background {
 	struct madmpi_operation op;
 	/* 0, -errno or a class, which whoever waits is told of. */
 	int (*run)(struct madmpi_background *b); /* -: */
-	const char *function;                    /* -: which began it */
 	/* -: that ends with it, or NULL: `run` sees to that, and to b */
 	struct nm_sr_request *waited;
 	int error;       /* t: what `run` returned */

@@ -21,7 +21,7 @@
 #include "rma/win.h"
 #include "session/session.h"
 
-enum { SHOWN = 4, ONE = 160 };
+enum { SHOWN = 4, ONE = 208, COMM_TEXT = 96 };
 
 /* Those of one kind, found so far. */
 static struct {
@@ -69,12 +69,13 @@ static const char *processes(int n)
 }
 
 /* "name" of 3 processes, or without a name. */
-static const char *comm_text(const struct madmpi_comm *c, char out[ONE])
+static const char *comm_text(const struct madmpi_comm *c, char out[COMM_TEXT])
 {
 	bool has_name = c->name[0] != '\0';
 
-	snprintf(out, ONE, "%s%.64s%s%d %s", has_name ? "\"" : "", c->name,
-		 has_name ? "\" of " : "", c->size, processes(c->size));
+	snprintf(out, COMM_TEXT, "%s%.64s%s%d %s", has_name ? "\"" : "",
+		 c->name, has_name ? "\" of " : "", c->size,
+		 processes(c->size));
 	return out;
 }
 
@@ -83,7 +84,7 @@ static const char *comm_text(const struct madmpi_comm *c, char out[ONE])
 static void add_comm(struct madmpi_object *o)
 {
 	struct madmpi_comm *c = container_of(o, struct madmpi_comm, object);
-	char text[ONE];
+	char text[COMM_TEXT];
 
 	if (!c->is_predefined && c->win == NULL && !madmpi_object_is_let_go(o))
 		add("%s", comm_text(c, text));
@@ -148,7 +149,7 @@ static void add_message(struct madmpi_object *o)
 static void add_win(struct madmpi_object *o)
 {
 	struct madmpi_win *w = container_of(o, struct madmpi_win, object);
-	char text[ONE];
+	char text[COMM_TEXT];
 
 	add("%lld bytes, among %s", (long long)w->member[w->rank].size,
 	    comm_text(w->comm, text));
@@ -172,31 +173,55 @@ static const char *number(int n, int any, char out[16])
 	return out;
 }
 
+/* " of 4 bytes" of a message that was started, else nothing. */
+static const char *size_of(const struct madmpi_request *r, char out[32])
+{
+	out[0] = '\0';
+	if (r->what == MADMPI_REQUEST_SEND || r->what == MADMPI_REQUEST_RECV)
+		snprintf(out, 32, " of %zu bytes", nm_sr_bytes(&r->nm));
+	return out;
+}
+
 /* Of a message; a send that was complete from the start was buffered. */
-static void add_transfer(const struct madmpi_request *r, const char *comm)
+static void describe_transfer(const struct madmpi_request *r, const char *comm,
+			      char *out, size_t room)
 {
 	enum madmpi_request_what what = r->repeat ? r->repeat->what : r->what;
-	char peer[16], tag[16];
+	bool is_recv = what == MADMPI_REQUEST_RECV;
+	char peer[16], tag[16], size[32];
 
-	add("%s rank %s with tag %s, among %s: %s",
-	    what == MADMPI_REQUEST_RECV ? "receive from" : "send to",
-	    number(r->peer, MPI_ANY_SOURCE, peer),
-	    number(r->tag, MPI_ANY_TAG, tag), comm, state_of(r));
+	snprintf(out, room, "%s%s %s rank %s with tag %s, among %s: %s",
+		 is_recv ? "receive" : "send", size_of(r, size),
+		 is_recv ? "from" : "to", number(r->peer, MPI_ANY_SOURCE, peer),
+		 number(r->tag, MPI_ANY_TAG, tag), comm, state_of(r));
+}
+
+void madmpi_request_describe(const struct madmpi_request *r, char *out,
+			     size_t room)
+{
+	char text[COMM_TEXT];
+	const char *comm = comm_text(r->comm, text);
+
+	if (r->own != NULL && r->peer == MPI_PROC_NULL)
+		snprintf(out, room, "%s among %s: %s", r->own->function, comm,
+			 state_of(r));
+	else if (r->own != NULL)
+		snprintf(out, room, "%s with rank %d and tag %d, among %s: %s",
+			 r->own->function, r->peer, r->tag, comm, state_of(r));
+	else if (r->peer == MPI_PROC_NULL)
+		snprintf(out, room, "message with MPI_PROC_NULL: %s",
+			 state_of(r));
+	else
+		describe_transfer(r, comm, out, room);
 }
 
 static void add_request(struct madmpi_object *o)
 {
-	struct madmpi_request *r =
-		container_of(o, struct madmpi_request, object);
 	char text[ONE];
-	const char *comm = comm_text(r->comm, text);
 
-	if (r->own != NULL)
-		add("operation among %s: %s", comm, state_of(r));
-	else if (r->peer == MPI_PROC_NULL)
-		add("message with MPI_PROC_NULL: %s", state_of(r));
-	else
-		add_transfer(r, comm);
+	madmpi_request_describe(container_of(o, struct madmpi_request, object),
+				text, sizeof(text));
+	add("%s", text);
 }
 
 static const struct {
@@ -236,7 +261,7 @@ static void add_buffer(struct madmpi_object *o)
 {
 	struct madmpi_comm *c =
 		o != NULL ? container_of(o, struct madmpi_comm, object) : NULL;
-	char text[ONE];
+	char text[COMM_TEXT];
 	MPI_Count size;
 
 	if (!madmpi_buffer_is_attached(c != NULL ? &c->buffer : NULL, &size))

@@ -56,6 +56,7 @@ struct madmpi_request *madmpi_request_adopt(const char *function,
 	if (r == NULL)
 		return NULL;
 	r->own = op;
+	op->function = function;
 	if (op->start != NULL)
 		r->what = MADMPI_REQUEST_IDLE;
 	else

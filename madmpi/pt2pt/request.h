@@ -44,6 +44,8 @@ enum madmpi_request_what {
  * operation, which is the request's from madmpi_request_adopt() on.
  */
 struct madmpi_operation {
+	/* The function of MPI that began it. Set by madmpi_request_adopt(). */
+	const char *function;
 	/* How it ended, once it is complete. */
 	struct madmpi_outcome (*outcome)(const struct madmpi_operation *op,
 					 const struct madmpi_request *r);
@@ -109,6 +111,10 @@ void madmpi_matched_describe(const struct madmpi_object *o, char *out,
  */
 struct madmpi_session;
 void madmpi_request_reap(const struct madmpi_session *s);
+
+/* Put the request in words: the operation, peer, tag, communicator, state. */
+void madmpi_request_describe(const struct madmpi_request *r, char *out,
+			     size_t room);
 
 /*
  * A request for this message, not started; NULL after an error that *rc says.

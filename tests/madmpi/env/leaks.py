@@ -33,7 +33,7 @@ SAID = {
     'leaves_messages': [
         ('1 communicator', ['"talk" of 1 process']),
         ('3 requests', [
-            'receive from rank 0 with tag 7' + TALK + 'complete',
+            'receive of 4 bytes from rank 0 with tag 7' + TALK + 'complete',
             'message with MPI_PROC_NULL: persistent, complete',
             'receive from rank any with tag any' + TALK +
             'persistent, not started']),
