@@ -123,6 +123,16 @@ BASE_PUBLIC const char *marcel_state_name(enum marcel_state state)
 	return (unsigned)state < BASE_ARRAY_LEN(names) ? names[state] : "?";
 }
 
+BASE_PUBLIC int marcel_getinfo(marcel_t t, struct marcel_info *out)
+{
+	struct marcel_info info;
+
+	if (!marcel_thread_look(t, &info))
+		return ESRCH;
+	*out = info;
+	return 0;
+}
+
 struct visit {
 	int (*fn)(const struct marcel_info *info, void *arg);
 	void *arg;

@@ -288,6 +288,13 @@ int marcel_threads(int (*fn)(const struct marcel_info *info, void *arg),
 		   void *arg);
 
 /*
+ * Stores what marcel_threads() tells of t. Any thread may call it; never
+ * blocks. Returns 0, or ESRCH if t was detached and has ended; its id may be
+ * another thread's by then.
+ */
+int marcel_getinfo(marcel_t t, struct marcel_info *out);
+
+/*
  * The CPU time that t has used, in ns, whichever kernel threads it ran on.
  * Costs a system call per switch, so it is counted only if MARCEL_CPUTIME is
  * set when the runtime starts: ENOENT else, and for a foreign thread but the

@@ -52,10 +52,15 @@ static int find(const struct marcel_info *info, void *arg)
 static struct marcel_info look(marcel_t t)
 {
 	struct found f = { .t = t };
+	struct marcel_info alone;
 
 	CHECK_INT(marcel_threads(find, &f), 0);
 	CHECK_INT(f.times, 1);
-	return f.info;
+	CHECK_INT(marcel_getinfo(t, &alone), 0);
+	CHECK(alone.id == t);
+	CHECK_INT(alone.kind, f.info.kind);
+	CHECK_STR(alone.name, f.info.name);
+	return alone;
 }
 
 static void until_it_waits(marcel_t t)
@@ -91,6 +96,9 @@ TEST_VPS(every_thread_is_seen_once_with_what_it_does)
 		while (look(t[n]).state != MARCEL_STATE_ENDED)
 			marcel_yield();
 		CHECK_INT(marcel_join(t[n], NULL), 0);
+		i.kind = MARCEL_KIND_MAIN;
+		CHECK_INT(marcel_getinfo(t[n], &i), ESRCH);
+		CHECK_INT(i.kind, MARCEL_KIND_MAIN);
 	}
 }
 
