@@ -61,8 +61,13 @@ void madmpi_coll_begin_persistent(struct madmpi_coll *c, const char *function,
 	begin(c, function, comm,
 	      MADMPI_COLL_PERSISTENT |
 		      comm->persistents++ %
-			      (MADMPI_COLL_BELL - MADMPI_COLL_PERSISTENT),
+			      (MADMPI_COLL_FINALIZE - MADMPI_COLL_PERSISTENT),
 	      comm->collectives);
+}
+
+void madmpi_coll_begin_finalize(struct madmpi_coll *c, struct madmpi_comm *comm)
+{
+	begin(c, "MPI_Finalize", comm, MADMPI_COLL_FINALIZE, 0);
 }
 
 void madmpi_coll_across(struct madmpi_coll *c)

@@ -60,7 +60,8 @@
 #define MADMPI_COLL_BACKGROUND 0x08000000u /* non-blocking, not persistent */
 #define MADMPI_COLL_PERSISTENT 0x10000000u
 #define MADMPI_COLL_WHY        0x20000000u /* of these two: of failed ones */
-#define MADMPI_COLL_BELL       0x1fffffffu /* no number: node.c */
+#define MADMPI_COLL_FINALIZE   0x1ffffffeu /* no numbers: proc/pending.c, */
+#define MADMPI_COLL_BELL       0x1fffffffu /* node.c */
 #define MADMPI_COLL_LEADERS    0x40000000u /* MPI_Intercomm_create */
 #define MADMPI_COLL_TAGS       0x80000000u /* MPI_Comm_create_group */
 
@@ -109,6 +110,13 @@ bool madmpi_coll_begin_call(struct madmpi_coll *c, const char *function,
 /* The same of a persistent one, which may be run again and again. */
 void madmpi_coll_begin_persistent(struct madmpi_coll *c, const char *function,
 				  struct madmpi_comm *comm);
+
+/*
+ * The same of a round of MPI_Finalize, which has no number: operations that
+ * only some processes have called may be pending.
+ */
+void madmpi_coll_begin_finalize(struct madmpi_coll *c,
+				struct madmpi_comm *comm);
 
 /*
  * The steps from here on are with the other group of an intercommunicator; or,

@@ -8,6 +8,7 @@
 
 #include "bodies.h"
 #include "coll/coll.h"
+#include "core/background.h"
 #include "core/pool.h"
 #include "env/error.h"
 #include "pt2pt/message.h"
@@ -85,13 +86,23 @@ static void apply_user(const struct madmpi_op *op, const char *in, char *inout,
 	}
 }
 
+static void call_user(const struct madmpi_op *op, const void *in, void *inout,
+		      MPI_Count n, struct madmpi_type *t)
+{
+	bool is_noted = madmpi_background_call();
+
+	apply_user(op, in, inout, n, t);
+	if (is_noted)
+		madmpi_background_called();
+}
+
 void madmpi_op_apply(const struct madmpi_op *op, const void *in, void *inout,
 		     MPI_Count n, struct madmpi_type *t)
 {
 	if (n == 0)
 		return;
 	if (op->loops == NULL)
-		apply_user(op, in, inout, n, t);
+		call_user(op, in, inout, n, t);
 	else if (t->basic == MADMPI_VALUE_INDEX)
 		madmpi_pairs_apply(op, in, inout, n, t);
 	else

@@ -80,6 +80,8 @@ static void describe_coll(void *arg, nm_tag_t tag, int any_tag, char *out,
 	if (tag == MADMPI_COLL_BELL)
 		snprintf(out, room, "collective operation %u of %s",
 			 c->collectives, name);
+	else if (tag == MADMPI_COLL_FINALIZE)
+		snprintf(out, room, "MPI_Finalize of %s", name);
 	else
 		snprintf(out, room, "%scollective operation %u of %s",
 			 tag >= MADMPI_COLL_WHY          ? ""
@@ -444,29 +446,12 @@ int madmpi_comm_begin_world(void)
 			 &madmpi_world);
 }
 
-bool madmpi_comm_end_world(bool mine)
+void madmpi_comm_end_world(void)
 {
-	struct madmpi_type *byte = madmpi_type_of(MPI_BYTE);
-	int n = madmpi_world->size;
-	char *all = malloc((size_t)n);
-	struct madmpi_coll c;
-	bool any = mine;
-
 	madmpi_buffer_empty(&madmpi_world->buffer);
 	madmpi_buffer_empty(&madmpi_self->buffer);
-	madmpi_coll_begin(&c, "MPI_Finalize", madmpi_world);
-	if (all != NULL)
-		all[c.rank] = mine;
-	else
-		madmpi_coll_fail(&c, -ENOMEM);
-	madmpi_allgather_bruck(&c, all, 1, byte);
-	/* Nobody is told of the dead now, and the others know, too. */
-	for (int i = 0; c.error == 0 && i < n; i++)
-		any |= all[i] != 0;
-	free(all);
 	madmpi_errhandler_remains(madmpi_self->errhandler);
 	madmpi_world = NULL;
-	return any;
 }
 
 int madmpi_comm_farewell(void)

@@ -101,11 +101,8 @@ void madmpi_comm_exit(void);
 /* Of MPI_Init: MPI_COMM_WORLD. 0 or -errno. */
 int madmpi_comm_begin_world(void);
 
-/*
- * Of MPI_Finalize: no handle is one of the two any more. All processes have
- * come when it returns; true if any of them has said true.
- */
-bool madmpi_comm_end_world(bool mine);
+/* Of MPI_Finalize: no handle is one of the two predefined ones any more. */
+void madmpi_comm_end_world(void);
 
 /*
  * The first that MPI_Finalize does, while all works still: the programs'

@@ -3,6 +3,8 @@
  */
 #include "core/background.h"
 
+#include <base/list.h>
+#include <base/spin.h>
 #include <pioman/cond.h>
 
 #include "env/error.h"
@@ -15,6 +17,18 @@ struct madmpi_background_count madmpi_background_count;
 /* Of threads, ever; each posts when it is about to end. */
 static ATOMIC(uint64_t) started;
 static piom_sem_t ended;
+
+/* One that runs. */
+struct runner {
+	struct base_link on;
+	marcel_t self;
+};
+
+static struct {
+	struct base_spin lock;
+	struct base_list all; /* l: runners */
+	unsigned calls;       /* l: of the program's functions, just now */
+} runners;
 
 static struct madmpi_outcome outcome(const struct madmpi_operation *op,
 				     const struct madmpi_request *r)
@@ -34,8 +48,12 @@ static void *run(void *arg)
 {
 	struct madmpi_background *b = arg;
 	struct nm_sr_request *waited = b->waited;
+	struct runner me = { .self = marcel_self() };
 	int error;
 
+	base_spin_lock(&runners.lock);
+	base_list_push_back(&runners.all, &me.on);
+	base_spin_unlock(&runners.lock);
 	marcel_setpriority(marcel_self(), MARCEL_PRIORITY_NORMAL);
 	marcel_favour_woken(marcel_self(), FAVOUR_NS);
 	error = b->run(b);
@@ -44,6 +62,9 @@ static void *run(void *arg)
 		/* The request is its owner's now, and b with it. */
 		nm_sr_general_end(waited, 0);
 	}
+	base_spin_lock(&runners.lock);
+	base_list_remove(&me.on);
+	base_spin_unlock(&runners.lock);
 	fetch_sub_relaxed(&madmpi_background_count.threads, 1);
 	/* Nor does this thread use nmad any more. */
 	piom_sem_post(&ended);
@@ -128,8 +149,62 @@ int madmpi_background_repeat(const char *fn, struct madmpi_comm *c,
 	return rc;
 }
 
+bool madmpi_background_runs(const struct madmpi_request *r)
+{
+	return r->own != NULL && r->own->outcome == outcome;
+}
+
+static bool waits(const struct runner *r)
+{
+	struct marcel_info info;
+
+	return marcel_getinfo(r->self, &info) == 0 &&
+	       info.state == MARCEL_STATE_WAITING;
+}
+
+/*
+ * A thread that has not begun, or is about to end, is in no list and works. No
+ * thread begins or ends a call of the program's, or ends, while this looks.
+ */
+bool madmpi_background_works(void)
+{
+	uint32_t waiting = 0;
+	bool works;
+
+	base_spin_lock(&runners.lock);
+	base_list_for_each (on, &runners.all)
+		waiting += waits(container_of(on, struct runner, on));
+	works = runners.calls > 0 ||
+		waiting < load_relaxed(&madmpi_background_count.threads);
+	base_spin_unlock(&runners.lock);
+	return works;
+}
+
+static void add_calls(int n)
+{
+	base_spin_lock(&runners.lock);
+	runners.calls += (unsigned)n;
+	base_spin_unlock(&runners.lock);
+}
+
+bool madmpi_background_call(void)
+{
+	bool any = load_relaxed(&madmpi_background_count.threads) > 0;
+
+	if (any)
+		add_calls(1);
+	return any;
+}
+
+void madmpi_background_called(void)
+{
+	add_calls(-1);
+}
+
 void madmpi_background_init(void)
 {
+	base_spin_init(&runners.lock, BASE_RANK_LEAF);
+	base_list_init(&runners.all);
 	piom_sem_init(&ended, 0);
 	store_relaxed(&started, 0);
 }

@@ -55,6 +55,23 @@ int madmpi_background_repeat(const char *fn, struct madmpi_comm *c,
 /* Run it, whatever it is a part of. 0, or -errno: it does not run. */
 int madmpi_background_run(struct madmpi_background *b);
 
+/* Whether one of the threads runs the operation of this request. */
+bool madmpi_background_runs(const struct madmpi_request *r);
+
+/*
+ * Surround calls of the program's functions that one of the threads may make:
+ * such a function may wait for anything, and the program may wake it. The first
+ * returns false if there are no threads; then the second is not called.
+ */
+bool madmpi_background_call(void);
+void madmpi_background_called(void);
+
+/*
+ * Only for MPI_Finalize. Returns false if each of the threads waits for a
+ * message or for another one of them. One of them may have been woken since.
+ */
+bool madmpi_background_works(void);
+
 void madmpi_background_init(void);
 
 /* All requests are complete: wait until no thread uses nmad any more. */

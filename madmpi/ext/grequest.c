@@ -143,6 +143,7 @@ int madmpi_grequest_start(MPI_Grequest_query_function *query_fn,
 	g->op.end = end;
 	g->op.give_up = give_up;
 	g->op.release = release;
+	g->op.may_stay = true;
 	g->query = query_fn;
 	g->free = free_fn;
 	g->cancel_fn = cancel_fn;

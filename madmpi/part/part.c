@@ -324,6 +324,7 @@ static struct madmpi_part *part_new(const struct madmpi_message *m,
 	p->b.op.cancel = cancel;
 	p->b.op.give_up = give_up;
 	p->b.op.release = release;
+	p->b.op.may_stay = way == MADMPI_SEND;
 	p->way = way;
 	p->m = *m;
 	p->partitions = partitions;

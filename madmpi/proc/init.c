@@ -22,6 +22,7 @@
 #include "env/leaks.h"
 #include "proc/ending.h"
 #include "proc/library.h"
+#include "proc/pending.h"
 #include "pt2pt/request.h"
 
 struct madmpi_state madmpi_state = { ATOMIC_INIT(MADMPI_NEW),
@@ -221,9 +222,12 @@ int madmpi_finalize(void)
 	rc = madmpi_comm_farewell();
 	if (rc != MPI_SUCCESS)
 		return rc;
+	stay = options[OPTION_STAY].value;
+	rc = madmpi_pending_settle(&stay);
+	if (rc != MPI_SUCCESS)
+		return rc;
 	madmpi_request_reap(NULL);
-	stay = madmpi_comm_end_world(madmpi_library_had_session() ||
-				     options[OPTION_STAY].value);
+	madmpi_comm_end_world();
 	store_relaxed(&madmpi_state.world, MADMPI_DOWN);
 	rc = madmpi_library_put(!stay);
 	return rc < 0 ? MPI_ERR_PENDING : MPI_SUCCESS;

@@ -18,6 +18,7 @@
 #include <base/trace.h>
 #include <marcel/marcel.h>
 #include <nmad/nmad.h>
+#include <pioman/pioman.h>
 
 #include "coll/op.h"
 #include "comm/comm.h"
@@ -29,21 +30,31 @@
 #include "env/leaks.h"
 #include "part/part.h"
 #include "proc/ending.h"
+#include "proc/pending.h"
 #include "pt2pt/request.h"
 #include "rma/win.h"
 #include "session/letter.h"
 #include "tool/event.h"
 
-/* Of the kernel's: marcel comes and goes while it is held. */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+/*
+ * A new user passes it. The thread that brings MPI up holds it, and
+ * MPI_Finalize does while it finds out whether it leaves the job.
+ *
+ * It is not held while the process leaves the job, which ends marcel and so
+ * waits for the user threads of the program. One of those that comes then, or
+ * has waited here, finds MADMPI_STOPPING and is refused: if it waited for the
+ * end, each would wait for the other.
+ */
+static marcel_mutex_t gate = MARCEL_MUTEX_INITIALIZER;
 static int users;        /* l: the world model, sessions */
 static bool is_joined;   /* l: the network is up */
 static bool had_session; /* l: */
 static bool has_begun;   /* l: MPI was up once, or tried to come up */
 static int left_size;    /* l: of the job that was left; 0: none was */
+static bool is_stuck;    /* l: it could not be left; then never written */
 
 static struct {
-	bool is_used; /* l: of the mutex */
+	bool is_used; /* l: of the gate */
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t said;
@@ -53,14 +64,20 @@ static struct {
 	     .said = PTHREAD_COND_INITIALIZER,
 	     .answer = 1 };
 
-bool madmpi_library_had_session(void)
+bool madmpi_library_close(void)
 {
-	bool had;
+	bool may;
 
-	pthread_mutex_lock(&mutex);
-	had = had_session;
-	pthread_mutex_unlock(&mutex);
-	return had;
+	marcel_mutex_lock(&gate);
+	may = !had_session;
+	if (!may)
+		marcel_mutex_unlock(&gate);
+	return may;
+}
+
+void madmpi_library_reopen(void)
+{
+	marcel_mutex_unlock(&gate);
 }
 
 /* --- joining and leaving the job --- */
@@ -147,25 +164,31 @@ static int leave_job(void)
 
 /* --- up and down --- */
 
-static int stop(void)
+static int stop_parts(void)
 {
 	int rc;
 
-	left_size = nm_size();
+	if (!madmpi_pending_tell()) {
+		is_stuck = true;
+		return -EBUSY;
+	}
 	madmpi_request_reap(NULL);
 	madmpi_part_exit();
 	madmpi_event_exit();
 	madmpi_background_exit();
+	madmpi_request_reap_complete();
 	madmpi_win_exit();
 	madmpi_bsend_exit_process();
 	madmpi_letters_exit();
 	madmpi_comm_exit();
-	is_joined = false;
 	rc = leave_job();
 	if (rc < 0) {
 		/* Memory that somebody may still write to is left alone. */
-		base_warn("madmpi",
-			  "MPI_Finalize: operations were not completed");
+		is_stuck = rc == -EBUSY;
+		if (is_stuck)
+			base_warn("madmpi",
+				  "the end of MPI: sessions of nmad are still "
+				  "in use");
 		return rc;
 	}
 	madmpi_matched_exit();
@@ -173,6 +196,19 @@ static int stop(void)
 	madmpi_op_exit();
 	madmpi_type_exit();
 	return 0;
+}
+
+/* The phase is MADMPI_STOPPING. Opens the gate, and closes it at the end. */
+static int stop(void)
+{
+	int rc;
+
+	is_joined = false;
+	left_size = nm_size();
+	marcel_mutex_unlock(&gate);
+	rc = stop_parts();
+	marcel_mutex_lock(&gate);
+	return rc;
 }
 
 /* The code as processes can return it: an error never looks like success. */
@@ -194,15 +230,15 @@ void madmpi_kill(int code, const char *why)
 
 /*
  * The child of a fork has no network and no right to our sockets; nor has it
- * the thread that may have had the mutex.
+ * the thread that may have held the gate.
  */
 static void forked(void)
 {
 	int state = load_relaxed(&madmpi_state.phase);
 
 	madmpi_ending_forked();
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	is_joined = false;
+	gate = (marcel_mutex_t)MARCEL_MUTEX_INITIALIZER;
+	is_joined = is_stuck = false;
 	if (state == MADMPI_STARTING || state == MADMPI_UP ||
 	    state == MADMPI_STOPPING)
 		store_relaxed(&madmpi_state.phase, MADMPI_FORKED);
@@ -219,10 +255,29 @@ static void exit_begins(int status, void *arg)
 	madmpi_ending_begin();
 }
 
+/* Why a process that exits is still in the midst of MPI. */
+static const char *why_not_left(void)
+{
+	if (madmpi_pending_refused())
+		return "the process exits although MPI_Finalize has failed, as "
+		       "operations were not complete";
+	if (load_relaxed(&madmpi_state.world) == MADMPI_UP)
+		return "the process exits without MPI_Finalize";
+	return "the process exits without MPI_Session_finalize";
+}
+
+static void exit_in_midst(int status)
+{
+	store_relaxed(&madmpi_state.phase, MADMPI_STOPPING);
+	fflush(NULL);
+	nm_abort(exit_code(status), why_not_left());
+}
+
 /*
  * The exit handlers of the program have run: a process that ends in the midst
  * of MPI leaves others waiting for it; after the last session it is time to
- * leave the job.
+ * leave the job. Another thread may begin a session, or end the last one, until
+ * this one holds the gate.
  */
 static void exit_ends(int status, void *arg)
 {
@@ -233,22 +288,22 @@ static void exit_ends(int status, void *arg)
 		return;
 	madmpi_ending_begin();
 	phase = load_relaxed(&madmpi_state.phase);
-	if (phase == MADMPI_UP) {
-		store_relaxed(&madmpi_state.phase, MADMPI_STOPPING);
-		fflush(NULL);
-		nm_abort(exit_code(status),
-			 load_relaxed(&madmpi_state.world) == MADMPI_UP
-				 ? "the process exits without MPI_Finalize"
-				 : "the process exits without "
-				   "MPI_Session_finalize");
-	}
-	if (phase != MADMPI_DOWN)
+	if (phase == MADMPI_UP)
+		exit_in_midst(status);
+	if (phase != MADMPI_DOWN && phase != MADMPI_STOPPING)
 		return;
 	fflush(NULL);
-	pthread_mutex_lock(&mutex);
-	if (is_joined)
+	marcel_mutex_lock(&gate);
+	if (load_relaxed(&madmpi_state.phase) == MADMPI_UP)
+		exit_in_midst(status);
+	if (is_joined) {
+		store_relaxed(&madmpi_state.phase, MADMPI_STOPPING);
 		stop();
-	pthread_mutex_unlock(&mutex);
+	}
+	marcel_mutex_unlock(&gate);
+	if (is_stuck)
+		nm_abort(exit_code(status), "the process could not leave the "
+					    "job");
 }
 
 static bool refuse(struct madmpi_refusal *out, const char *what, int error)
@@ -343,10 +398,12 @@ bool madmpi_library_get(enum madmpi_user user, struct madmpi_refusal *out)
 	bool up = true;
 	int phase;
 
-	pthread_mutex_lock(&mutex);
+	marcel_mutex_lock(&gate);
 	phase = load_relaxed(&madmpi_state.phase);
 	if (phase == MADMPI_FORKED) {
 		up = refuse(out, "a child of fork() is no part of the job", 0);
+	} else if (phase == MADMPI_STOPPING) {
+		up = refuse(out, "the process is leaving the job", 0);
 	} else if (!is_joined) {
 		hook();
 		store_relaxed(&madmpi_state.phase, MADMPI_STARTING);
@@ -359,7 +416,7 @@ bool madmpi_library_get(enum madmpi_user user, struct madmpi_refusal *out)
 		had_session |= user == MADMPI_USER_SESSION;
 		store_relaxed(&madmpi_state.phase, MADMPI_UP);
 	}
-	pthread_mutex_unlock(&mutex);
+	marcel_mutex_unlock(&gate);
 	return up;
 }
 
@@ -367,7 +424,8 @@ int madmpi_library_put(bool leave)
 {
 	int rc = 0;
 
-	pthread_mutex_lock(&mutex);
+	if (!leave)
+		marcel_mutex_lock(&gate);
 	if (users == 1 && madmpi_leaks_wanted())
 		madmpi_leaks_report();
 	if (--users == 0) {
@@ -379,6 +437,6 @@ int madmpi_library_put(bool leave)
 			madmpi_bsend_empty_process();
 		store_relaxed(&madmpi_state.phase, MADMPI_DOWN);
 	}
-	pthread_mutex_unlock(&mutex);
+	marcel_mutex_unlock(&gate);
 	return rc;
 }

@@ -22,19 +22,27 @@ struct madmpi_refusal {
 };
 
 /*
- * One more user. By anyone; waits for who is bringing it up or down. False, and
- * *out says why not.
+ * Add a user. Any thread; waits while another one brings MPI up, or while
+ * MPI_Finalize finds out whether it leaves the job. Returns false, with the
+ * reason in *out, if MPI cannot come up or the process leaves the job.
  */
 bool madmpi_library_get(enum madmpi_user user, struct madmpi_refusal *out);
 
 /*
- * One less; what it has made has been freed, or is given up. `leave`: if it was
- * the last one, leave the job, as all processes do. 0, or -EBUSY: there were
- * operations that are not complete.
+ * Remove a user, which has freed its objects or gives them up. `leave`: it is
+ * the last one, the library is closed, and the process leaves the job, as all
+ * do; the library is open again afterwards. Returns 0, or -EBUSY if operations
+ * are not complete.
  */
 int madmpi_library_put(bool leave);
 
-/* Whether this process has had a session since it joined the job. */
-bool madmpi_library_had_session(void);
+/*
+ * MPI_Finalize, once all processes have come to it: let no user be added until
+ * the process has left the job, or the same thread calls the second function.
+ * Returns false, and changes nothing, if the process has had a session since it
+ * joined the job.
+ */
+bool madmpi_library_close(void);
+void madmpi_library_reopen(void);
 
 #endif

@@ -247,6 +247,24 @@ bool madmpi_buffer_is_attached(struct madmpi_buffer *b, MPI_Count *size)
 	return true;
 }
 
+int madmpi_buffer_pending(struct madmpi_buffer *b, bool cancel)
+{
+	int n = 0;
+
+	if (b == NULL)
+		b = &process;
+	marcel_mutex_lock(&b->mutex);
+	base_list_for_each (on, &b->messages) {
+		struct buffered *m = container_of(on, struct buffered, on);
+
+		n += !has_left(m);
+		if (cancel)
+			nm_sr_cancel(&m->nm);
+	}
+	marcel_mutex_unlock(&b->mutex);
+	return n;
+}
+
 /* The communicator's, else its session's, else the process's, locked; NULL. */
 static struct madmpi_buffer *lock_nearest(struct madmpi_comm *c)
 {
@@ -500,6 +518,7 @@ static int iflush(const struct place *p, MPI_Request *request)
 		return wrong(p, MPI_ERR_NO_MEM, "no memory for a request");
 	f->b.run = iflush_run;
 	f->b.op.release = iflush_release;
+	f->b.op.may_stay = true;
 	f->of = of;
 	f->session = p->session;
 	if (f->session != NULL)

@@ -37,6 +37,12 @@ void madmpi_buffer_exit(struct madmpi_buffer *b);
 /* True if there is memory; *size of it. The process's place for NULL. */
 bool madmpi_buffer_is_attached(struct madmpi_buffer *b, MPI_Count *size);
 
+/*
+ * How many messages in it have not left. With `cancel` they are given up, so
+ * that they leave whether or not they are received. The process's for NULL.
+ */
+int madmpi_buffer_pending(struct madmpi_buffer *b, bool cancel);
+
 /* The place of the process: made with the network, emptied at each end of MPI.
  */
 void madmpi_bsend_init_process(void);

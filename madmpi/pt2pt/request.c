@@ -5,6 +5,9 @@
 
 #include <stdlib.h>
 
+#include <base/diag.h>
+#include <nmad/nmad.h>
+
 #include "bodies.h"
 #include "core/pool.h"
 #include "env/error.h"
@@ -431,6 +434,24 @@ static struct madmpi_request *orphans_of(const struct madmpi_session *s)
 	return mine;
 }
 
+void madmpi_request_walk_freed(void (*fn)(struct madmpi_request *r))
+{
+	struct madmpi_request *all, *r;
+
+	base_spin_lock(&orphans.lock);
+	all = orphans.first;
+	orphans.first = NULL;
+	orphans.end = &orphans.first;
+	base_spin_unlock(&orphans.lock);
+	while ((r = all) != NULL) {
+		all = r->next;
+		fn(r);
+		base_spin_lock(&orphans.lock);
+		orphans_push_locked(r);
+		base_spin_unlock(&orphans.lock);
+	}
+}
+
 void madmpi_request_reap(const struct madmpi_session *s)
 {
 	struct madmpi_request *r, *next;
@@ -442,6 +463,23 @@ void madmpi_request_reap(const struct madmpi_session *s)
 			madmpi_request_wait(r);
 			madmpi_request_put(r);
 		}
+}
+
+static void reap_complete(struct madmpi_object *o)
+{
+	struct madmpi_request *r =
+		container_of(o, struct madmpi_request, object);
+
+	if (r->what != MADMPI_REQUEST_OPERATION || r->own->give_up != NULL ||
+	    !madmpi_request_is_complete(r))
+		return;
+	r->own->release(r->own);
+	r->own = NULL;
+}
+
+void madmpi_request_reap_complete(void)
+{
+	madmpi_pool_walk(&pool, reap_complete);
 }
 
 /* Persistent and generalised ones that the program did not free. */

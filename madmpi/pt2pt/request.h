@@ -69,6 +69,9 @@ struct madmpi_operation {
 		     struct madmpi_request *r);
 	/* It cannot be cancelled, nor freed before it is complete. */
 	bool is_collective;
+	/* No other process waits for it, so MPI_Finalize may leave it behind if
+	 * it can never complete. */
+	bool may_stay;
 };
 
 /* What a persistent request is for. */
@@ -111,6 +114,18 @@ void madmpi_matched_describe(const struct madmpi_object *o, char *out,
  */
 struct madmpi_session;
 void madmpi_request_reap(const struct madmpi_session *s);
+
+/*
+ * MPI ends, and no thread runs an operation any more: release those that are
+ * complete and that the program has not waited for.
+ */
+void madmpi_request_reap_complete(void);
+
+/*
+ * Call fn for each request that was freed before it was complete. No lock is
+ * held meanwhile; no other thread may use MPI.
+ */
+void madmpi_request_walk_freed(void (*fn)(struct madmpi_request *r));
 
 /* Put the request in words: the operation, peer, tag, communicator, state. */
 void madmpi_request_describe(const struct madmpi_request *r, char *out,

@@ -233,11 +233,16 @@ static bool raise_one(void)
 
 static int run(struct madmpi_background *b)
 {
+	bool is_noted;
+
 	(void)b;
 	do {
 		piom_sem_wait(&raiser.bell);
+		is_noted = madmpi_background_call();
 		while (raise_one())
 			;
+		if (is_noted)
+			madmpi_background_called();
 	} while (!load_relaxed(&raiser.ending));
 	return 0;
 }
