@@ -27,16 +27,16 @@ COLLECTIVES = ["bcast", "reduce", "allreduce", "gather", "scatter", "allgather",
 BACKGROUND = ["iallreduce", "ibcast", "ialltoall", "put", "get", "put_created",
               "get_created"]
 CROWD = ["barrier", "ring", "alltoall", "allreduce", "pairs"]
-OBJECTS = ["communicator", "group", "window", "region", "type", "number",
-           "keyval", "attribute", "info", "info_key", "info_nth", "errhandler",
-           "error_class", "op", "session", "session_group", "receive",
-           "receive_cancelled", "any_source", "unexpected", "synchronous",
-           "synchronous_cancelled", "matched", "persistent", "orphan",
-           "general", "partitioned", "partitioned_receive", "buffered",
-           "cvar_handle", "pvar_handle", "event_handle", "thread", "timer",
-           "waiter", "descriptor", "ready", "sigwaiter", "key", "ltask",
-           "nm_session", "service"]
-UNUSED = ["matched", "orphan", "partitioned_receive", "cvar_handle",
+OBJECTS = ["communicator", "group", "window", "window_memory", "memory",
+           "region", "type", "number", "keyval", "attribute", "info",
+           "info_key", "info_nth", "errhandler", "error_class", "op",
+           "session", "session_group", "receive", "receive_cancelled",
+           "any_source", "unexpected", "synchronous", "synchronous_cancelled",
+           "matched", "persistent", "orphan", "general", "partitioned",
+           "partitioned_receive", "buffered", "cvar_handle", "pvar_handle",
+           "event_handle", "thread", "timer", "waiter", "descriptor", "ready",
+           "sigwaiter", "key", "tasklet", "ltask", "nm_session", "service"]
+UNUSED = ["memory", "matched", "orphan", "partitioned_receive", "cvar_handle",
            "event_handle", "ltask", "nm_session", "service"]
 BRIEF = ["-r", "2", "-m", "1"]
 
