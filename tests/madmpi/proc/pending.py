@@ -140,7 +140,6 @@ DEATHS = ([('irecv_in_dup', 4, 'shm', victim, step)
            for victim in (0, 1, 3) for step in range(0, 12, 1 + (victim < 2))]
           + [('isend_freed', 3, 'tcp', 1, step) for step in range(0, 8, 2)]
           + [('irecv_in_dup', 4, 'tcp', 0, step) for step in range(0, 20, 5)]
-          + [('ibarrier', 3, 'shm', 2, step) for step in (0, 3)]
           # Rank 0 may learn of it after rank 1 has come through the round.
           + [('irecv_in_dup', 4, 'tcp', 2, step) for step in (2, 5, 8, 11)])
 
