@@ -18,7 +18,7 @@ struct madmpi_background_count madmpi_background_count;
 static ATOMIC(uint64_t) started;
 static piom_sem_t ended;
 
-/* One that runs. */
+/* A thread that runs an operation. */
 struct runner {
 	struct base_link on;
 	marcel_t self;

@@ -82,9 +82,9 @@ struct list {
 };
 
 /*
- * What one look finds. The last one before the proof counts: after it, other
- * processes may leave the job or return to their programs, which completes some
- * of the operations. o: the thread in MPI_Finalize.
+ * The operations that one look finds. The last look before the proof counts:
+ * after it, other processes may leave the job or return to their programs,
+ * which completes some of the operations. o: the thread in MPI_Finalize.
  */
 static struct {
 	struct list must; /* the program has to complete them */
@@ -137,30 +137,25 @@ static bool may_stay(const struct madmpi_request *r)
 	       (r->own != NULL && r->own->may_stay);
 }
 
-static void see_must(struct madmpi_object *o)
+static void see(struct madmpi_object *o)
 {
 	struct madmpi_request *r =
 		container_of(o, struct madmpi_request, object);
 
-	if (!is_pending(r) || may_stay(r))
+	if (!is_pending(r))
 		return;
+	if (may_stay(r)) {
+		show_request(&seen.may, r);
+		return;
+	}
 	seen.threads += madmpi_background_runs(r);
 	show_request(&seen.must, r);
 }
 
-static void see_may(struct madmpi_request *r)
+static void see_freed(struct madmpi_request *r)
 {
 	if (is_pending(r))
 		show_request(&seen.may, r);
-}
-
-static void see_may_object(struct madmpi_object *o)
-{
-	struct madmpi_request *r =
-		container_of(o, struct madmpi_request, object);
-
-	if (may_stay(r))
-		see_may(r);
 }
 
 static void give_up(struct madmpi_request *r)
@@ -215,9 +210,8 @@ static void see_win(struct madmpi_object *o)
 static void look(void)
 {
 	memset(&seen, 0, sizeof(seen));
-	madmpi_pool_walk(madmpi_pool_of(MADMPI_REQUEST), see_must);
-	madmpi_pool_walk(madmpi_pool_of(MADMPI_REQUEST), see_may_object);
-	madmpi_request_walk_freed(see_may);
+	madmpi_pool_walk(madmpi_pool_of(MADMPI_REQUEST), see);
+	madmpi_request_walk_freed(see_freed);
 	madmpi_pool_walk(madmpi_pool_of(MADMPI_COMM), see_buffer);
 	see_buffer(NULL);
 	madmpi_pool_walk(madmpi_pool_of(MADMPI_WIN), see_win);
@@ -462,7 +456,7 @@ bool madmpi_pending_tell(void)
 	const struct list *l = &seen.must;
 
 	memset(&seen, 0, sizeof(seen));
-	madmpi_pool_walk(madmpi_pool_of(MADMPI_REQUEST), see_must);
+	madmpi_pool_walk(madmpi_pool_of(MADMPI_REQUEST), see);
 	if (l->n > 0)
 		base_warn("madmpi",
 			  "rank %d leaves the job, but %llu "

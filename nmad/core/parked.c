@@ -57,14 +57,16 @@ int nm_parked_add(struct nm_core *core, struct nm_peer *peer,
 		  struct nm_msg *msg)
 {
 	struct key k = key_of(msg);
+	struct base_hash_place place;
 
 	if (msg->seq - peer->recv_seq > NM_PARKED_MAX)
 		return -EBADMSG;
 	base_hash_reserve(&core->parked, 1);
-	if (place_of(core, &k).at != NULL)
+	place = place_of(core, &k);
+	if (place.at != NULL)
 		return -EBADMSG;
-	base_hash_insert(&core->parked, place_of(core, &k), hash(&k),
-			 &msg->early.by_seq, false);
+	base_hash_insert(&core->parked, place, hash(&k), &msg->early.by_seq,
+			 false);
 	base_list_push_back(&peer->parked, &msg->early.on);
 	return 0;
 }

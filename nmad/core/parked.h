@@ -20,12 +20,12 @@ int nm_parked_add(struct nm_core *core, struct nm_peer *peer,
 		  struct nm_msg *msg);
 void nm_parked_remove(struct nm_core *core, struct nm_msg *msg);
 
-/* With the number that is due, or NULL. */
+/* Returns the envelope whose number is due, or NULL. */
 struct nm_msg *nm_parked_due(const struct nm_core *core,
 			     const struct nm_session *s,
 			     const struct nm_gate *gate);
 
-/* One of them, taken out, or NULL. */
+/* Takes out one envelope of the peer; NULL: there is none. */
 struct nm_msg *nm_parked_take_any(struct nm_core *core, struct nm_peer *peer);
 
 #endif

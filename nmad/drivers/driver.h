@@ -126,7 +126,7 @@ struct nm_link {
 	void *conn;           /* o: driver's; NULL: not used yet */
 	struct base_list xfers; /* o: transfers that the driver has */
 	struct nm_event dead;   /* core's: news of its end */
-	struct nm_pkt *posted;  /* o: what the driver has not sent, or NULL */
+	struct nm_pkt *posted;  /* o: packet that is not sent yet, or NULL */
 	uint32_t told;          /* o: packets that the core was told of */
 	int error;              /* o: 0, or why the link is dead */
 	uint32_t arrived;       /* core's: when it is dead, as arrived() */

@@ -262,7 +262,7 @@ static void *judge(void *page)
 		m.event == UFFD_EVENT_UNMAP &&
 		m.arg.remove.start == (uintptr_t)page;
 	while (poll(&p[1], 1, -1) < 0)
-		; /* who unmapped has gone on */
+		; /* the thread that unmapped goes on */
 	return waits && tells && ask() == EINVAL ? NULL : page;
 }
 

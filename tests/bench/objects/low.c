@@ -44,7 +44,7 @@ static bool tasklet_create(int i)
 	return true;
 }
 
-/* It runs. */
+/* The tasklet runs once. */
 static void tasklet_use(int i)
 {
 	int before = number[i];

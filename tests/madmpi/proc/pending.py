@@ -15,8 +15,9 @@ import tap
 
 ALONE, FEW = {1}, {2, 3}
 
-# What no other process can complete, and how it is named. With N: of how many
-# processes; and whether the program can cancel it.
+# Operations that no other process can complete: the numbers of processes,
+# whether the program can cancel the operation, and how the message names it; N
+# is the rank of the peer.
 MUST = [
     ('irecv', ALONE | FEW, True, 'receive of 4 bytes from rank N with tag 3'),
     ('irecv_any', ALONE | FEW, True,
@@ -32,7 +33,8 @@ MUST = [
     ('ibcast', FEW, False, 'MPI_Ibcast among'),
     ('barrier_init', FEW, False, 'MPI_Barrier_init among'),
 ]
-# What no other process waits for.
+# Operations for which no other process waits: how many the message counts, and
+# how it names the first.
 MAY = [
     ('isend', '1 operation', 'send of 4194304 bytes to rank N with tag 3'),
     ('isend_freed', '1 operation',

@@ -9,6 +9,7 @@
 #include <nmad/nmad.h>
 
 #include "../../../nmad/core/core.h"
+#include "chain.h"
 #include "mock.h"
 
 extern const struct nm_strategy *const nm_strategies[];
@@ -170,17 +171,9 @@ enum { TABLE_MANY = 100000, TABLE_LONGEST = 12 };
 static int steps(uint64_t id)
 {
 	struct nm_session *s = nm_session_find(&core, id);
-	struct base_hash_slot *slot;
-	struct base_link *n;
-	int steps = 1;
 
-	if (s == NULL)
-		return TABLE_LONGEST + 1;
-	slot = base_hash_slot(&core.by_id,
-			      nm_session_hash(&s->by_id, false, 0));
-	for (n = base_hash_plain(slot->first); n != &s->by_id; steps++)
-		n = base_hash_plain(n->prev->next);
-	return steps;
+	return s != NULL ? chain_steps(&core.by_id, &s->by_id)
+			 : TABLE_LONGEST + 1;
 }
 
 /* As nm_session_new_id() gives them to two ranks. */
